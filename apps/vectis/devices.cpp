@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "vectis/base/error.hpp"
+#include "vectis/commands.hpp"
+#include "vectis/device.hpp"
+
+namespace vectis::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::array<std::string, 6>;
+
+std::string gibibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1U << 30));
+}
+
+std::string kind(const DeviceInfo& info) {
+  return info.software ? fmt::format("{}, software", name(info.kind)) : std::string(name(info.kind));
+}
+
+// The device used unasked, or why the settings name none. Listing works either way: it is where a person looks.
+struct Chosen {
+  std::optional<Device> device;
+  std::string reason;
+};
+
+Chosen choose(Runtime& runtime) {
+  try {
+    DeviceChoice choice = choose_device(runtime);
+    return {choice.device, choice.reason};
+  } catch (const Error& error) {
+    return {std::nullopt, fmt::format("none, {}", error.what())};
+  }
+}
+
+Row row(const Device& device, const std::optional<Device>& chosen) {
+  const DeviceInfo& info = device.info();
+  return {fmt::format("{}{}", device.id(), device == chosen ? " *" : ""),
+          device.label(),
+          info.name,
+          kind(info),
+          gibibytes(info.memory_bytes),
+          fmt::format("{}", fmt::join(info.capabilities.names(), " "))};
+}
+
+void print_table(std::ostream& out, const std::vector<Row>& rows) {
+  std::array<std::size_t, 6> width{};
+  for (const Row& cells : rows) {
+    for (std::size_t i = 0; i < cells.size(); ++i) width[i] = std::max(width[i], cells[i].size());
+  }
+  for (const Row& cells : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size(); ++i) line += fmt::format("{:<{}}  ", cells[i], width[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print(out, "{}\n", line);
+  }
+}
+
+Json describe(const Device& device) {
+  const DeviceInfo& info = device.info();
+  const auto memory = device.memory();
+  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  return {{"id", device.id()},
+          {"label", device.label()},
+          {"backend", device.backend()},
+          {"name", info.name},
+          {"maker", info.maker},
+          {"driver", info.driver},
+          {"kind", name(info.kind)},
+          {"software", info.software},
+          {"parent", optional(info.parent)},
+          {"compute_units", info.compute_units},
+          {"memory_bytes", info.memory_bytes},
+          {"memory_free_bytes", memory ? Json(memory->free_bytes) : Json(nullptr)},
+          {"utilisation", optional(device.utilisation())},
+          {"dialects", info.dialects},
+          {"capabilities", info.capabilities.names()},
+          {"limits",
+           {{"allocation_bytes_max", info.limits.allocation_bytes_max},
+            {"memory_alignment", info.limits.memory_alignment},
+            {"shared_bytes_max", info.limits.shared_bytes_max},
+            {"group_items_max", info.limits.group_items_max},
+            {"group_size_max", info.limits.group_size_max}}}};
+}
+
+void print_json(std::ostream& out, const std::vector<Device>& all, const Chosen& chosen) {
+  Json list = Json::array();
+  for (const Device& device : all) list.push_back(describe(device));
+  const Json page = {{"default", chosen.device ? Json(chosen.device->id()) : Json(nullptr)},
+                     {"reason", chosen.reason},
+                     {"devices", list}};
+  out << page.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+}  // namespace
+
+int devices(Runtime& runtime, std::ostream& out, bool json) {
+  const auto& all = runtime.service<DeviceRegistry>().devices();
+  const Chosen chosen = choose(runtime);
+  if (json) {
+    print_json(out, all, chosen);
+  } else {
+    std::vector<Row> rows = {{"id", "device", "name", "kind", "memory", "can"}};
+    for (const Device& device : all) rows.push_back(row(device, chosen.device));
+    print_table(out, rows);
+    fmt::print(out, "\n* used unless you say otherwise: {}\n", chosen.reason);
+    fmt::print(out, "Something missing? `vectis doctor` says why.\n");
+  }
+  return chosen.device ? 0 : 1;
+}
+
+}  // namespace vectis::app

@@ -1,0 +1,155 @@
+// Wraps another backend's table and fails where it is told to (see injector.hpp). Handles are the wrapped backend's
+// own. Setting: `target`, the backend to wrap ("cpu"). All Runtimes of a process wrap the same one.
+
+#include "vectis/device/backend.h"
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "backends/failing/injector.hpp"
+
+namespace {
+
+// The wrapped table: a copy, since the host's lives only as long as its Runtime. Written once, by the first open.
+class Target {
+ public:
+  // False when a table of another name was kept before.
+  bool keep(const VectisBackend& table) {
+    const std::lock_guard lock(mutex_);
+    if (kept_.name == nullptr) kept_ = table;
+    return std::strcmp(kept_.name, table.name) == 0;
+  }
+  const VectisBackend* operator->() const { return &kept_; }
+  const VectisBackend& operator*() const { return kept_; }
+
+ private:
+  std::mutex mutex_;
+  VectisBackend kept_{};
+};
+
+Target target;
+
+VectisStatus refuse(VectisMessage* message, const char* text, const char* name) {
+  message->reason = VECTIS_REASON_OTHER;
+  std::snprintf(message->text, message->capacity, "%s '%s'", text, name);
+  return VECTIS_BACKEND_CREATION;
+}
+
+VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMessage* message) {
+  const char* name = host->setting(host->state, "target");
+  if (name == nullptr) name = "cpu";
+  const VectisBackend* found = nullptr;
+  if (host->find_backend(host->state, name, &found, state, message) != VECTIS_OK) {
+    return refuse(message, "there is no open backend to wrap named", name);
+  }
+  return target.keep(*found) ? VECTIS_OK : refuse(message, "another Runtime of this process wraps", target->name);
+}
+
+// The wrapped backend is closed by whoever opened it.
+void close(VectisBackendState* /*state*/) {}
+
+VectisStatus configure(VectisBackendState* /*state*/, const char* key, const char* value, VectisMessage* message) {
+  if (failing::injector().command(key, value)) return VECTIS_OK;
+  std::snprintf(message->text, message->capacity, "unknown command '%s %s'; there are: fail, lose, reset", key, value);
+  return VECTIS_INVALID_INPUT;
+}
+
+template <std::size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&source)[N]) {  // NOLINT(google-explicit-constructor): a template argument
+    for (std::size_t i = 0; i < N; ++i) text[i] = source[i];
+  }
+};
+
+// What follows makes, for a slot and its name, a function of the slot's own type.
+template <auto Slot, Name Text, class Function>
+struct Wrapper;
+
+template <auto Slot, Name Text, class... Arguments>
+struct Wrapper<Slot, Text, VectisStatus (*)(Arguments...)> {
+  static VectisStatus call(Arguments... arguments) {
+    VectisMessage* message = last(arguments...);
+    const VectisStatus injected = failing::injector().before(Text.text, message);
+    if (injected != VECTIS_OK) return injected;
+    const auto slot = (*target).*Slot;
+    return slot == nullptr ? VECTIS_UNSUPPORTED : slot(arguments...);
+  }
+
+ private:
+  static VectisMessage* last(VectisMessage* message) { return message; }
+  template <class First, class... Rest>
+  static VectisMessage* last(First, Rest... rest) {
+    return last(rest...);
+  }
+};
+
+// Destroying cannot fail.
+template <auto Slot, Name Text, class... Arguments>
+struct Wrapper<Slot, Text, void (*)(Arguments...)> {
+  static void call(Arguments... arguments) { ((*target).*Slot)(arguments...); }
+};
+
+VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info,
+                         VectisMessage* message) {
+  const VectisStatus injected = failing::injector().before("device_info", message);
+  if (injected != VECTIS_OK) return injected;
+  const VectisStatus status = target->device_info(state, index, info, message);
+  if (status == VECTIS_OK) {
+    info->kind = VECTIS_DEVICE_GPU;
+    info->software = 1;  // so that nobody gets it unasked
+  }
+  return status;
+}
+
+constexpr VectisBackend make_table() {
+  VectisBackend table{};
+  table.size = sizeof(VectisBackend);
+  table.abi_major = VECTIS_ABI_MAJOR;
+  table.abi_minor = VECTIS_ABI_MINOR;
+  table.name = "failing";
+  table.version = "1";
+  table.requirement = "a backend to wrap";
+  table.open = open;
+  table.close = close;
+  table.configure = configure;
+  table.device_info = device_info;
+#define VECTIS_WRAP(slot) table.slot = Wrapper<&VectisBackend::slot, #slot, decltype(VectisBackend::slot)>::call
+  VECTIS_WRAP(device_count);
+  VECTIS_WRAP(device_memory);
+  VECTIS_WRAP(device_utilisation);
+  VECTIS_WRAP(context_create);
+  VECTIS_WRAP(context_destroy);
+  VECTIS_WRAP(memory_allocate);
+  VECTIS_WRAP(memory_free);
+  VECTIS_WRAP(memory_address);
+  VECTIS_WRAP(stream_create);
+  VECTIS_WRAP(stream_destroy);
+  VECTIS_WRAP(stream_synchronize);
+  VECTIS_WRAP(copy_to_device);
+  VECTIS_WRAP(copy_to_host);
+  VECTIS_WRAP(copy_on_device);
+  VECTIS_WRAP(fill);
+  VECTIS_WRAP(event_create);
+  VECTIS_WRAP(event_destroy);
+  VECTIS_WRAP(event_record);
+  VECTIS_WRAP(event_query);
+  VECTIS_WRAP(event_synchronize);
+  VECTIS_WRAP(stream_wait_event);
+  VECTIS_WRAP(event_timestamp);
+  VECTIS_WRAP(program_create);
+  VECTIS_WRAP(program_destroy);
+  VECTIS_WRAP(kernel_create);
+  VECTIS_WRAP(kernel_destroy);
+  VECTIS_WRAP(launch);
+  VECTIS_WRAP(program_binary);
+#undef VECTIS_WRAP
+  return table;
+}
+
+constexpr VectisBackend table = make_table();
+
+}  // namespace
+
+extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry(void) { return &table; }

@@ -1,0 +1,62 @@
+#include <array>
+#include <memory>
+#include <string>
+
+#include "discovery.hpp"
+#include "objects.hpp"
+#include "slots.hpp"
+#include "status.hpp"
+
+namespace vectis::opencl {
+
+namespace {
+
+VectisStatus context_status(cl_int code) {
+  const VectisStatus status = status_of(code);
+  return status == VECTIS_DRIVER_FAILURE ? VECTIS_BACKEND_CREATION : status;
+}
+
+// Drivers differ in the code they give for want of memory.
+VectisStatus buffer_status(cl_int code) {
+  return code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE ? VECTIS_ALLOCATION : status_of(code);
+}
+
+}  // namespace
+
+VectisStatus context_create(VectisBackendState* state, std::uint32_t index, VectisContext** context,
+                            VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const Api& api = state->api;
+    const ListedDevice& device = device_at(*state, index);
+    const std::array properties{static_cast<cl_context_properties>(CL_CONTEXT_PLATFORM),
+                                reinterpret_cast<cl_context_properties>(device.platform), cl_context_properties{0}};
+    cl_int code = CL_SUCCESS;
+    Owned made(api.CreateContext(properties.data(), 1, &device.id, nullptr, nullptr, &code), api.ReleaseContext);
+    if (code != CL_SUCCESS) throw failed_call("clCreateContext", code, context_status(code));
+    *context = new VectisContext{api, device.id, std::move(made)};
+    return VECTIS_OK;
+  });
+}
+
+void context_destroy(VectisContext* context) noexcept { delete context; }
+
+VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory** memory,
+                             VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const Api& api = context->api;
+    cl_int code = CL_SUCCESS;
+    Owned made(api.CreateBuffer(context->context.get(), CL_MEM_READ_WRITE, bytes, nullptr, &code),
+               api.ReleaseMemObject);
+    if (code != CL_SUCCESS) {
+      const std::string call = "clCreateBuffer of " + std::to_string(bytes) + " bytes";
+      throw failed_call(call.c_str(), code, buffer_status(code));
+    }
+    *memory = new VectisMemory{std::move(made)};
+    return VECTIS_OK;
+  });
+}
+
+// OpenCL keeps a released buffer until the commands that use it are done.
+void memory_free(VectisContext*, VectisMemory* memory) noexcept { delete memory; }
+
+}  // namespace vectis::opencl

@@ -1,0 +1,52 @@
+#include "query.hpp"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace vectis::opencl {
+
+namespace {
+
+constexpr std::pair<int, int> version_min{1, 2};
+
+std::string without_end(std::string text) {
+  while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+// {0, 0} when the text is not of the form the standard asks for.
+std::pair<int, int> parse_version(std::string_view stated) {
+  constexpr std::string_view prefix = "OpenCL ";
+  if (!stated.starts_with(prefix)) return {0, 0};
+  stated.remove_prefix(prefix.size());
+  const char* end = stated.data() + stated.size();
+  std::pair<int, int> version;
+  const auto major = std::from_chars(stated.data(), end, version.first);
+  if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return {0, 0};
+  const auto minor = std::from_chars(major.ptr + 1, end, version.second);
+  return minor.ec == std::errc() ? version : std::pair{0, 0};
+}
+
+}  // namespace
+
+std::string platform_text(const Api& api, cl_platform_id platform, cl_platform_info question) {
+  std::size_t bytes = 0;
+  check(api.GetPlatformInfo(platform, question, 0, nullptr, &bytes), "clGetPlatformInfo");
+  std::string text(bytes, '\0');
+  check(api.GetPlatformInfo(platform, question, bytes, text.data(), nullptr), "clGetPlatformInfo");
+  return without_end(std::move(text));
+}
+
+std::string device_text(const Api& api, cl_device_id device, cl_device_info question) {
+  const std::vector<char> text = device_values<char>(api, device, question);
+  return without_end({text.begin(), text.end()});
+}
+
+void require_version(const std::string& who, const std::string& stated) {
+  if (parse_version(stated) >= version_min) return;
+  throw Failure(VECTIS_BACKEND_CREATION, who + " states version '" + stated + "', OpenCL 1.2 is needed",
+                VECTIS_REASON_DRIVER_TOO_OLD);
+}
+
+}  // namespace vectis::opencl

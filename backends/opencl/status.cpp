@@ -1,0 +1,136 @@
+#include "status.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+
+namespace vectis::opencl {
+
+namespace {
+
+struct Named {
+  cl_int code;
+  const char* name;
+};
+
+#define VECTIS_OPENCL_CODE(name) \
+  Named { name, #name }
+constexpr std::array names{
+    VECTIS_OPENCL_CODE(CL_DEVICE_NOT_FOUND),
+    VECTIS_OPENCL_CODE(CL_DEVICE_NOT_AVAILABLE),
+    VECTIS_OPENCL_CODE(CL_COMPILER_NOT_AVAILABLE),
+    VECTIS_OPENCL_CODE(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+    VECTIS_OPENCL_CODE(CL_OUT_OF_RESOURCES),
+    VECTIS_OPENCL_CODE(CL_OUT_OF_HOST_MEMORY),
+    VECTIS_OPENCL_CODE(CL_PROFILING_INFO_NOT_AVAILABLE),
+    VECTIS_OPENCL_CODE(CL_MEM_COPY_OVERLAP),
+    VECTIS_OPENCL_CODE(CL_BUILD_PROGRAM_FAILURE),
+    VECTIS_OPENCL_CODE(CL_MISALIGNED_SUB_BUFFER_OFFSET),
+    VECTIS_OPENCL_CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+    VECTIS_OPENCL_CODE(CL_COMPILE_PROGRAM_FAILURE),
+    VECTIS_OPENCL_CODE(CL_LINKER_NOT_AVAILABLE),
+    VECTIS_OPENCL_CODE(CL_LINK_PROGRAM_FAILURE),
+    VECTIS_OPENCL_CODE(CL_DEVICE_PARTITION_FAILED),
+    VECTIS_OPENCL_CODE(CL_KERNEL_ARG_INFO_NOT_AVAILABLE),
+    VECTIS_OPENCL_CODE(CL_INVALID_VALUE),
+    VECTIS_OPENCL_CODE(CL_INVALID_DEVICE_TYPE),
+    VECTIS_OPENCL_CODE(CL_INVALID_PLATFORM),
+    VECTIS_OPENCL_CODE(CL_INVALID_DEVICE),
+    VECTIS_OPENCL_CODE(CL_INVALID_CONTEXT),
+    VECTIS_OPENCL_CODE(CL_INVALID_QUEUE_PROPERTIES),
+    VECTIS_OPENCL_CODE(CL_INVALID_COMMAND_QUEUE),
+    VECTIS_OPENCL_CODE(CL_INVALID_HOST_PTR),
+    VECTIS_OPENCL_CODE(CL_INVALID_MEM_OBJECT),
+    VECTIS_OPENCL_CODE(CL_INVALID_BINARY),
+    VECTIS_OPENCL_CODE(CL_INVALID_BUILD_OPTIONS),
+    VECTIS_OPENCL_CODE(CL_INVALID_PROGRAM),
+    VECTIS_OPENCL_CODE(CL_INVALID_PROGRAM_EXECUTABLE),
+    VECTIS_OPENCL_CODE(CL_INVALID_KERNEL_NAME),
+    VECTIS_OPENCL_CODE(CL_INVALID_KERNEL_DEFINITION),
+    VECTIS_OPENCL_CODE(CL_INVALID_KERNEL),
+    VECTIS_OPENCL_CODE(CL_INVALID_ARG_INDEX),
+    VECTIS_OPENCL_CODE(CL_INVALID_ARG_VALUE),
+    VECTIS_OPENCL_CODE(CL_INVALID_ARG_SIZE),
+    VECTIS_OPENCL_CODE(CL_INVALID_KERNEL_ARGS),
+    VECTIS_OPENCL_CODE(CL_INVALID_WORK_DIMENSION),
+    VECTIS_OPENCL_CODE(CL_INVALID_WORK_GROUP_SIZE),
+    VECTIS_OPENCL_CODE(CL_INVALID_WORK_ITEM_SIZE),
+    VECTIS_OPENCL_CODE(CL_INVALID_GLOBAL_OFFSET),
+    VECTIS_OPENCL_CODE(CL_INVALID_EVENT_WAIT_LIST),
+    VECTIS_OPENCL_CODE(CL_INVALID_EVENT),
+    VECTIS_OPENCL_CODE(CL_INVALID_OPERATION),
+    VECTIS_OPENCL_CODE(CL_INVALID_BUFFER_SIZE),
+    VECTIS_OPENCL_CODE(CL_INVALID_GLOBAL_WORK_SIZE),
+    VECTIS_OPENCL_CODE(CL_INVALID_PROPERTY),
+    VECTIS_OPENCL_CODE(CL_INVALID_COMPILER_OPTIONS),
+    VECTIS_OPENCL_CODE(CL_INVALID_LINKER_OPTIONS),
+    VECTIS_OPENCL_CODE(CL_INVALID_DEVICE_PARTITION_COUNT),
+};
+#undef VECTIS_OPENCL_CODE
+
+}  // namespace
+
+std::string describe(cl_int code) {
+  const auto* found =
+      std::find_if(names.begin(), names.end(), [code](const Named& named) { return named.code == code; });
+  if (found == names.end()) return "error " + std::to_string(code);
+  return std::string(found->name) + " (" + std::to_string(code) + ")";
+}
+
+VectisStatus status_of(cl_int code) noexcept {
+  switch (code) {
+    case CL_DEVICE_NOT_AVAILABLE:
+      return VECTIS_DEVICE_LOST;
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_HOST_MEMORY:
+      return VECTIS_ALLOCATION;
+    case CL_INVALID_KERNEL_NAME:
+    case CL_INVALID_BINARY:
+    case CL_INVALID_ARG_INDEX:
+    case CL_INVALID_ARG_VALUE:
+    case CL_INVALID_ARG_SIZE:
+    case CL_INVALID_WORK_GROUP_SIZE:
+    case CL_INVALID_WORK_ITEM_SIZE:
+    case CL_INVALID_GLOBAL_WORK_SIZE:
+      return VECTIS_INVALID_INPUT;
+    default:
+      return VECTIS_DRIVER_FAILURE;
+  }
+}
+
+Failure failed_call(const char* call, cl_int code) { return failed_call(call, code, status_of(code)); }
+
+Failure failed_call(const char* call, cl_int code, VectisStatus status) {
+  return {status, std::string(call) + " failed with " + describe(code)};
+}
+
+VectisStatus tell(VectisMessage* message, VectisStatus status, const char* text, VectisReason reason) noexcept {
+  message->reason = reason;
+  if (message->capacity == 0) return status;
+  std::size_t length = std::strlen(text);
+  if (length >= message->capacity) {
+    length = message->capacity - 1;
+    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
+  }
+  std::memcpy(message->text, text, length);
+  message->text[length] = '\0';
+  return status;
+}
+
+VectisStatus tell_current(VectisMessage* message) noexcept {
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return tell(message, failure.status(), failure.what(), failure.reason());
+  } catch (const std::bad_alloc&) {
+    return tell(message, VECTIS_ALLOCATION, "the host has no memory left for the OpenCL backend's own records",
+                VECTIS_REASON_OTHER);
+  } catch (const std::exception& other) {
+    return tell(message, VECTIS_DRIVER_FAILURE, other.what(), VECTIS_REASON_OTHER);
+  } catch (...) {
+    return tell(message, VECTIS_DRIVER_FAILURE, "the OpenCL backend failed without a word", VECTIS_REASON_OTHER);
+  }
+}
+
+}  // namespace vectis::opencl

@@ -1,0 +1,163 @@
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "event.hpp"
+#include "objects.hpp"
+#include "slots.hpp"
+#include "status.hpp"
+
+namespace vectis::opencl {
+
+namespace {
+
+// Makes the driver begin with what was enqueued. When it refuses, waits for the last command, which may use the
+// caller's memory, before the failure goes up.
+void start(const VectisStream& stream) {
+  const cl_int code = stream.api.Flush(stream.queue.get());
+  if (code == CL_SUCCESS) return;
+  stream.api.Finish(stream.queue.get());
+  throw failed_call("clFlush", code);
+}
+
+// Enqueues a command through `enqueue(cl_event*)`, starts it and keeps its event.
+template <class Enqueue>
+void submit(VectisStream& stream, const char* call, Enqueue&& enqueue) {
+  stream.progress->make_room();
+  cl_event event = nullptr;
+  check(enqueue(&event), call);
+  Owned<cl_event> command(event, stream.api.ReleaseEvent);
+  start(stream);
+  stream.progress->add(std::move(command), call);
+}
+
+void set_argument(const VectisKernel& kernel, cl_uint index, const VectisArgument& argument) {
+  const auto set = [&](std::size_t bytes, const void* value) {
+    const cl_int code = kernel.api.SetKernelArg(kernel.kernel.get(), index, bytes, value);
+    if (code == CL_SUCCESS) return;
+    throw failed_call(("clSetKernelArg of argument " + std::to_string(index)).c_str(), code);
+  };
+  if (argument.kind == VECTIS_ARGUMENT_MEMORY) {
+    const cl_mem buffer = argument.memory->buffer.get();
+    set(sizeof buffer, &buffer);
+  } else {
+    set(argument.bytes, argument.kind == VECTIS_ARGUMENT_VALUE ? argument.value : nullptr);
+  }
+}
+
+void set_arguments(const VectisKernel& kernel, const VectisLaunch& launch) {
+  if (launch.argument_count != kernel.argument_count) {
+    throw Failure(VECTIS_INVALID_INPUT, "the launch has " + std::to_string(launch.argument_count) +
+                                            " arguments, the kernel takes " + std::to_string(kernel.argument_count));
+  }
+  for (cl_uint index = 0; index < kernel.argument_count; ++index) {
+    set_argument(kernel, index, launch.arguments[index]);
+  }
+}
+
+}  // namespace
+
+VectisStatus stream_create(VectisContext* context, VectisStream** stream, VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const Api& api = context->api;
+    cl_int code = CL_SUCCESS;
+    Owned queue(api.CreateCommandQueue(context->context.get(), context->device, CL_QUEUE_PROFILING_ENABLE, &code),
+                api.ReleaseCommandQueue);
+    check(code, "clCreateCommandQueue");
+    *stream = new VectisStream{api, std::move(queue), std::make_shared<Progress>(api)};
+    return VECTIS_OK;
+  });
+}
+
+void stream_destroy(VectisStream* stream) noexcept {
+  stream->api.Finish(stream->queue.get());
+  delete stream;
+}
+
+VectisStatus stream_synchronize(VectisStream* stream, VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    check(stream->api.Finish(stream->queue.get()), "clFinish");
+    stream->progress->check(stream->progress->added());
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus stream_wait_event(VectisStream* stream, VectisEvent* event, VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const std::shared_ptr<const Marker> marker = last_marker(*event);
+    if (marker == nullptr) return VECTIS_OK;
+    const cl_event before = marker->event.get();
+    submit(*stream, "clEnqueueBarrierWithWaitList", [&](cl_event* done) {
+      return stream->api.EnqueueBarrierWithWaitList(stream->queue.get(), 1, &before, done);
+    });
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus copy_to_device(VectisStream* stream, VectisMemory* target, std::uint64_t offset, const void* source,
+                            std::uint64_t bytes, VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    submit(*stream, "clEnqueueWriteBuffer", [&](cl_event* done) {
+      return stream->api.EnqueueWriteBuffer(stream->queue.get(), target->buffer.get(), CL_FALSE, offset, bytes, source,
+                                            0, nullptr, done);
+    });
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std::uint64_t offset,
+                          std::uint64_t bytes, VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    submit(*stream, "clEnqueueReadBuffer", [&](cl_event* done) {
+      return stream->api.EnqueueReadBuffer(stream->queue.get(), source->buffer.get(), CL_FALSE, offset, bytes, target,
+                                           0, nullptr, done);
+    });
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus copy_on_device(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset,
+                            VectisMemory* source, std::uint64_t source_offset, std::uint64_t bytes,
+                            VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    submit(*stream, "clEnqueueCopyBuffer", [&](cl_event* done) {
+      return stream->api.EnqueueCopyBuffer(stream->queue.get(), source->buffer.get(), target->buffer.get(),
+                                           source_offset, target_offset, bytes, 0, nullptr, done);
+    });
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus fill(VectisStream* stream, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes,
+                  std::uint8_t value, VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    submit(*stream, "clEnqueueFillBuffer", [&](cl_event* done) {
+      return stream->api.EnqueueFillBuffer(stream->queue.get(), target->buffer.get(), &value, sizeof value, offset,
+                                           bytes, 0, nullptr, done);
+    });
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch,
+                    VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    std::array<std::size_t, 3> local{};
+    std::array<std::size_t, 3> global{};
+    for (std::size_t axis = 0; axis < local.size(); ++axis) {
+      local[axis] = launch->group[axis];
+      global[axis] = local[axis] * launch->groups[axis];
+    }
+    const std::lock_guard lock(kernel->mutex);
+    set_arguments(*kernel, *launch);
+    submit(*stream, "clEnqueueNDRangeKernel", [&](cl_event* done) {
+      return stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
+                                              global.data(), local.data(), 0, nullptr, done);
+    });
+    return VECTIS_OK;
+  });
+}
+
+}  // namespace vectis::opencl

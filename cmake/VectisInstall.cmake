@@ -1,0 +1,42 @@
+# What `cmake --install` gives: headers, library, programs, a CMake package and a pkg-config file. Plug-ins install
+# themselves (vectis_plugin). Nothing in it knows its own prefix, so an installed folder may be moved.
+
+include(CMakePackageConfigHelpers)
+
+# Programs find the library of their own prefix.
+file(RELATIVE_PATH from_bin "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+file(RELATIVE_PATH from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/vectis" "/${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(vectis_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}")
+set_target_properties(vectis_probe PROPERTIES INSTALL_RPATH "$ORIGIN/${from_libexec}")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vectis" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(TARGETS vectis EXPORT vectis-targets)
+install(TARGETS vectis_cli)
+install(TARGETS vectis_probe DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/vectis")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/docs/writing-a-backend.md"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+# The CMake package.
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/vectis")
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/vectisConfig.cmake.in"
+                              "${PROJECT_BINARY_DIR}/package/vectisConfig.cmake" INSTALL_DESTINATION "${package_folder}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/vectisConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(EXPORT vectis-targets NAMESPACE vectis:: FILE vectisTargets.cmake DESTINATION "${package_folder}")
+install(FILES "${PROJECT_BINARY_DIR}/package/vectisConfig.cmake"
+              "${PROJECT_BINARY_DIR}/package/vectisConfigVersion.cmake" DESTINATION "${package_folder}")
+
+# The pkg-config file. A static library needs its own libraries, the C++ run-time among them, at every link: in a static
+# package they are therefore no private matter, and plain `pkg-config --libs vectis` is right for both.
+file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+set(pc_requires "")
+set(pc_libs "")
+set(pc_cflags "")
+if(NOT BUILD_SHARED_LIBS)
+  set(pc_requires "tbb, yaml-cpp, libhwy")
+  set(pc_libs "-ldl")
+  set(pc_cflags "-DVECTIS_STATIC")
+endif()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/vectis.pc.in" "${PROJECT_BINARY_DIR}/package/vectis.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/package/vectis.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,20 @@
+# What can be switched on and off. Everything else has one way.
+
+option(BUILD_SHARED_LIBS "Build libvectis as a shared library" ON)
+option(VECTIS_TESTS "Build tests, examples and the backends that serve them" ON)
+
+option(VECTIS_BACKEND_OPENCL "Build the OpenCL plug-in (needs the OpenCL headers, no driver)" ON)
+
+# Layers that a build may leave out. Each becomes available with its folder; asking for one that this version does not
+# have is an error, never a silent nothing.
+foreach(layer IN ITEMS nn server python)
+  string(TOUPPER ${layer} upper)
+  option(VECTIS_${upper} "Build the ${layer} layer" OFF)
+  if(VECTIS_${upper})
+    message(FATAL_ERROR "VECTIS_${upper}=ON: version ${PROJECT_VERSION} has no ${layer} layer; leave it OFF")
+  endif()
+endforeach()
+
+set(VECTIS_SANITIZE "" CACHE STRING "Sanitizers: empty, 'address' (with undefined) or 'thread'")
+set_property(CACHE VECTIS_SANITIZE PROPERTY STRINGS "" address thread)
+option(VECTIS_COVERAGE "Instrument for line coverage" OFF)

@@ -1,0 +1,92 @@
+# How targets are made, so that each CMakeLists says only what is its own.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set_property(GLOBAL PROPERTY TARGET_MESSAGES OFF)
+
+# Compile options of all our own code. Contraction is off so that a*b+c means the same on every compiler.
+add_library(vectis_flags INTERFACE)
+target_compile_options(vectis_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror
+                                              -ffp-contract=off)
+if(VECTIS_SANITIZE STREQUAL "address")
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(VECTIS_SANITIZE STREQUAL "thread")
+  set(sanitizers -fsanitize=thread -fno-omit-frame-pointer)
+elseif(VECTIS_SANITIZE)
+  message(FATAL_ERROR "VECTIS_SANITIZE=${VECTIS_SANITIZE}: only '', 'address' and 'thread' exist")
+endif()
+target_compile_options(vectis_flags INTERFACE ${sanitizers})
+target_link_options(vectis_flags INTERFACE ${sanitizers})
+if(VECTIS_COVERAGE)
+  target_compile_options(vectis_flags INTERFACE --coverage -O0)
+  target_link_options(vectis_flags INTERFACE --coverage)
+endif()
+
+# vectis_layer(name [LAYERS left...] [LIBRARIES lib...])
+# A layer is every source of its folder but the tests, an archive that links only the layers to its left, and one test
+# program made of the *_test.cpp beside the sources.
+function(vectis_layer name)
+  cmake_parse_arguments(arg "" "" "LAYERS;LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+
+  add_library(vectis_${name} STATIC ${sources})
+  target_include_directories(vectis_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_compile_definitions(vectis_${name} PUBLIC VECTIS_BUILDING)
+  target_link_libraries(vectis_${name} PRIVATE vectis_flags ${arg_LIBRARIES})
+  foreach(left IN LISTS arg_LAYERS)
+    target_link_libraries(vectis_${name} PUBLIC vectis_${left})
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY VECTIS_LAYERS ${name})
+
+  if(VECTIS_TESTS AND tests)
+    vectis_test(${name} SOURCES ${tests} LIBRARIES vectis_${name})
+  endif()
+endfunction()
+
+# vectis_test(name SOURCES file... LIBRARIES lib... [ENVIRONMENT name=value...])
+# One program; each of its cases is a ctest of its own. Suites named *Concurrent carry the label `concurrent`, which is
+# what ThreadSanitizer runs. The environment is set by the program's own main.
+function(vectis_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  set(environment_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.inc")
+  list(TRANSFORM arg_ENVIRONMENT REPLACE "^(.+)$" "\"\\1\",\n")
+  list(JOIN arg_ENVIRONMENT "" environment)
+  file(GENERATE OUTPUT "${environment_file}" CONTENT "${environment}")
+
+  add_executable(${name}_test ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
+  target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name}_test PRIVATE VECTIS_TEST_ENVIRONMENT_FILE="${environment_file}"
+                             VECTIS_GOLDEN_FOLDER="${PROJECT_SOURCE_DIR}/tests/golden")
+  target_link_libraries(${name}_test PRIVATE vectis_flags ${arg_LIBRARIES} GTest::gmock fmt::fmt-header-only)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "-*Concurrent.*" TEST_LIST ${name}_plain_tests
+                       DISCOVERY_MODE PRE_TEST PROPERTIES LABELS plain TIMEOUT 300)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*Concurrent.*" TEST_LIST ${name}_concurrent_tests
+                       DISCOVERY_MODE PRE_TEST PROPERTIES LABELS concurrent TIMEOUT 300)
+endfunction()
+
+# vectis_plugin(name [FOR_TESTS]): a backend as a shared library that links nothing of Vectis.
+function(vectis_plugin name)
+  cmake_parse_arguments(arg "FOR_TESTS" "" "" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  add_library(vectis_backend_${name} MODULE ${sources})
+  target_include_directories(vectis_backend_${name} PRIVATE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(vectis_backend_${name} PRIVATE vectis_flags)
+  set(folder backends)
+  if(arg_FOR_TESTS)
+    set(folder test-backends)
+  endif()
+  set_target_properties(vectis_backend_${name} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/vectis/${folder}")
+  install(TARGETS vectis_backend_${name} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/vectis/${folder}")
+endfunction()

@@ -1,0 +1,93 @@
+// Byte streams: what saves and loads knows only these, never a file. Numbers are little-endian.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vectis/base/export.hpp"
+
+namespace vectis::inline v0_1 {
+
+// What has one meaning in at most 8 bytes; long double has not.
+template <class T>
+concept Number = (std::integral<T> || std::floating_point<T>) && sizeof(T) <= 8;
+
+// One thread at a time.
+class VECTIS_API ByteWriter {
+ public:
+  ByteWriter() = default;
+  ByteWriter(const ByteWriter&) = delete;
+  ByteWriter& operator=(const ByteWriter&) = delete;
+  virtual ~ByteWriter() = default;
+
+  // Writes all of `bytes` or throws Io.
+  virtual void write(std::span<const std::byte> bytes) = 0;
+
+  template <Number T>
+  void put(T value) {
+    auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
+    static_assert(std::endian::native == std::endian::little, "byte order of this platform is not handled");
+    write(raw);
+  }
+  // A 64-bit length and the characters.
+  void put_string(std::string_view text);
+};
+
+// One thread at a time.
+class VECTIS_API ByteReader {
+ public:
+  ByteReader() = default;
+  ByteReader(const ByteReader&) = delete;
+  ByteReader& operator=(const ByteReader&) = delete;
+  virtual ~ByteReader() = default;
+
+  // Fills all of `target` or throws CorruptData naming how many bytes were missing.
+  virtual void read(std::span<std::byte> target) = 0;
+
+  // A bool that is neither 0 nor 1 is CorruptData.
+  template <Number T>
+  T get() {
+    if constexpr (std::same_as<T, bool>) {
+      return get_flag();
+    } else {
+      std::array<std::byte, sizeof(T)> raw{};
+      read(raw);
+      return std::bit_cast<T>(raw);
+    }
+  }
+  // The inverse of put_string. A length above `bytes_max` is CorruptData before anything is allocated.
+  std::string get_string(std::size_t bytes_max);
+
+ private:
+  bool get_flag();
+};
+
+// Collects what is written in memory.
+class VECTIS_API MemoryWriter final : public ByteWriter {
+ public:
+  void write(std::span<const std::byte> bytes) override;
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Reads bytes that outlive it.
+class VECTIS_API MemoryReader final : public ByteReader {
+ public:
+  explicit MemoryReader(std::span<const std::byte> bytes) noexcept : left_(bytes) {}
+  void read(std::span<std::byte> target) override;
+  [[nodiscard]] std::size_t left() const noexcept { return left_.size(); }
+
+ private:
+  std::span<const std::byte> left_;
+};
+
+}  // namespace vectis::inline v0_1

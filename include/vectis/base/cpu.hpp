@@ -1,0 +1,29 @@
+// What the processor under this process can do.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "vectis/base/export.hpp"
+
+namespace vectis::inline v0_1 {
+
+// A flag is true only when the processor has the instructions and the operating system saves their registers.
+struct CpuInfo {
+  std::string name;         // "Intel(R) Xeon(R) Processor"
+  std::string maker;        // "Intel"; empty when unknown
+  std::uint32_t cores = 1;  // those this process may run on
+  bool avx2 = false;
+  bool avx512 = false;  // F, BW, CD, DQ and VL
+  bool avx512_vnni = false;
+  bool avx512_bf16 = false;
+  bool avx512_fp16 = false;
+  bool amx_int8 = false;
+  bool amx_bf16 = false;
+  std::string amx_reason;  // why the AMX flags are false; empty when one is true
+};
+
+// Looked up once; the kernel is then also asked, once, for permission to use AMX. Thread-safe.
+VECTIS_API const CpuInfo& cpu_info();
+
+}  // namespace vectis::inline v0_1

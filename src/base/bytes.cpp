@@ -1,0 +1,49 @@
+#include "vectis/base/bytes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1 {
+
+void ByteWriter::put_string(std::string_view text) {
+  put(std::uint64_t{text.size()});
+  write(std::as_bytes(std::span(text)));
+}
+
+std::string ByteReader::get_string(std::size_t bytes_max) {
+  const auto length = get<std::uint64_t>();
+  if (length > bytes_max) {
+    throw Error(ErrorCode::corrupt_data, "get_string",
+                fmt::format("a text of {} bytes, at most {} were expected; the data is damaged or no text begins here",
+                            length, bytes_max));
+  }
+  std::string text(static_cast<std::size_t>(length), '\0');
+  read(std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+bool ByteReader::get_flag() {
+  const auto value = get<std::uint8_t>();
+  if (value > 1) {
+    throw Error(ErrorCode::corrupt_data, "get",
+                fmt::format("a flag with value {}, at most 1 was expected; the data is damaged", value));
+  }
+  return value == 1;
+}
+
+void MemoryWriter::write(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+
+void MemoryReader::read(std::span<std::byte> target) {
+  if (target.size() > left_.size()) {
+    throw Error(ErrorCode::corrupt_data, "read",
+                fmt::format("the data ends {} bytes too early, {} of {} bytes were left; it was cut short",
+                            target.size() - left_.size(), left_.size(), target.size()));
+  }
+  std::copy_n(left_.begin(), target.size(), target.begin());
+  left_ = left_.subspan(target.size());
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,12 @@
+#include "vectis/base/clock.hpp"
+
+#include <chrono>
+
+namespace vectis::inline v0_1 {
+
+std::uint64_t monotonic_nanoseconds() noexcept {
+  const auto since_zero = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(since_zero).count());
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,89 @@
+#include "vectis/base/context.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+
+namespace vectis {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Context, ADefaultOneAsksForNothing) {
+  SimulatedExecutor executor(1);
+  const Context context;
+  EXPECT_EQ(context.deadline(), std::nullopt);
+  EXPECT_FALSE(context.cancelled());
+  EXPECT_EQ(context.request_id(), "");
+  EXPECT_EQ(context.memory_tag(), "");
+  EXPECT_EQ(context.priority(), Priority::normal);
+  EXPECT_NO_THROW(context.check("search", executor));
+}
+
+TEST(Context, EachFieldIsAddedWithoutChangingTheOriginal) {
+  const Context plain;
+  const Context tagged = plain.with_memory_tag("index").with_request_id("r-1").with_priority(Priority::high);
+  const Context later = tagged.with_deadline(TimePoint(5ms));
+  EXPECT_EQ(plain.memory_tag(), "");
+  EXPECT_EQ(tagged.deadline(), std::nullopt);
+  EXPECT_EQ(later.deadline(), TimePoint(5ms));
+  EXPECT_EQ(later.memory_tag(), "index");
+  EXPECT_EQ(later.request_id(), "r-1");
+  EXPECT_EQ(later.priority(), Priority::high);
+}
+
+TEST(Context, CancelReachesEveryContextMadeWithIt) {
+  SimulatedExecutor executor(1);
+  CancelSource source;
+  const Context context = Context{}.with_cancel(source);
+  const Context derived = context.with_request_id("r-7");
+  EXPECT_NO_THROW(derived.check("search", executor));
+  const CancelSource same = source;
+  source.cancel();
+  EXPECT_TRUE(same.cancelled());
+  EXPECT_TRUE(context.cancelled());
+  EXPECT_ERROR(derived.check("search", executor), ErrorCode::cancelled, "[search]", "request r-7");
+}
+
+TEST(Context, TheDeadlineIsTheExecutorsTime) {
+  SimulatedExecutor executor(1);
+  const Context context = Context{}.with_deadline(executor.now() + 5ms);
+  executor.post_after(5ms - 1ns, [] {});
+  executor.run();
+  EXPECT_NO_THROW(context.check("search", executor));
+  executor.post_after(1ns + 2ms, [] {});
+  executor.run();
+  EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "[search]", "2.000 ms ago");
+}
+
+TEST(Context, AtTheVeryDeadlineItIsOver) {
+  SimulatedExecutor executor(1);
+  const Context context = Context{}.with_deadline(executor.now());
+  EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "0.000 ms");
+}
+
+TEST(CancelSourceConcurrent, OneThreadCancelsWhatOthersCheck) {
+  const auto executor = make_thread_executor({.threads = 2});
+  CancelSource source;
+  int handed_over = 0;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 3; ++i) {
+    workers.emplace_back([&, context = Context{}.with_cancel(source)] {
+      try {
+        for (;;) context.check("loop", *executor);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::cancelled);
+        EXPECT_EQ(handed_over, 42);  // written before the cancel
+      }
+    });
+  }
+  handed_over = 42;
+  source.cancel();
+  for (auto& worker : workers) worker.join();
+}
+
+}  // namespace
+}  // namespace vectis

@@ -1,0 +1,164 @@
+#include "vectis/base/dtype.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "vectis/base/random.hpp"
+
+namespace vectis {
+namespace {
+
+__extension__ typedef _Float16 CompilerHalf;  // the oracle
+
+std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
+float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
+// Compilers differ in whether a conversion quiets a signalling NaN; ours always does.
+constexpr std::uint32_t quiet32 = 0x400000;
+constexpr std::uint16_t quiet16 = 0x200;
+
+void expect_half(float value) {
+  const auto oracle = std::bit_cast<std::uint16_t>(static_cast<CompilerHalf>(value));
+  const unsigned expected = std::isnan(value) ? oracle | quiet16 : oracle;
+  ASSERT_EQ(to_half(value).bits, expected) << "of " << value << " with bits " << std::hex << bits_of(value);
+}
+
+// bfloat16 by arithmetic on exact values instead of bits: of the two neighbours, the nearer; of equals, the even one.
+void expect_bfloat16(float value) {
+  const std::uint16_t got = to_bfloat16(value).bits;
+  if (std::isnan(value)) {
+    ASSERT_TRUE(std::isnan(to_float(Bfloat16{got})));
+    ASSERT_EQ(std::signbit(to_float(Bfloat16{got})), std::signbit(value));
+    return;
+  }
+  const auto low = static_cast<std::uint16_t>(bits_of(value) >> 16);
+  const auto high = static_cast<std::uint16_t>(low + 1);
+  if (std::isinf(value)) {
+    ASSERT_EQ(got, low);
+    return;
+  }
+  // Beyond the largest number, infinity stands for the next power of two.
+  const double above = (high & 0x7fffU) == 0x7f80U ? std::copysign(0x1.0p128, value) : double{to_float(Bfloat16{high})};
+  const double down = std::abs(double{value} - double{to_float(Bfloat16{low})});
+  const double up = std::abs(above - double{value});
+  const std::uint16_t expected = down < up || (down == up && low % 2 == 0) ? low : high;
+  ASSERT_EQ(got, expected) << "of " << value << " with bits " << std::hex << bits_of(value);
+}
+
+std::vector<float> edge_floats() {
+  std::vector<float> values;
+  // Around every half, every midpoint of two halves, and every bfloat16 midpoint of a few exponents.
+  for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+    const std::uint32_t exact =
+        bits_of(static_cast<float>(std::bit_cast<CompilerHalf>(static_cast<std::uint16_t>(pattern))));
+    for (const std::uint32_t nearby : {exact - 1, exact, exact + 1, exact + 0xfff, exact + 0x1000, exact + 0x1001}) {
+      values.push_back(from_bits(nearby));
+    }
+    for (const std::uint32_t low : {0x0U, 0x1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+      values.push_back(from_bits((pattern << 16) | low));
+    }
+  }
+  return values;
+}
+
+TEST(Half, ToFloatIsExactForAllPatterns) {
+  for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+    const auto bits = static_cast<std::uint16_t>(pattern);
+    const auto oracle = static_cast<float>(std::bit_cast<CompilerHalf>(bits));
+    const std::uint32_t expected = std::isnan(oracle) ? bits_of(oracle) | quiet32 : bits_of(oracle);
+    ASSERT_EQ(bits_of(to_float(Half{bits})), expected) << std::hex << pattern;
+  }
+}
+
+TEST(Half, AllPatternsSurviveTheWayThroughFloat) {
+  for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+    const Half half{static_cast<std::uint16_t>(pattern)};
+    const unsigned expected = std::isnan(to_float(half)) ? pattern | quiet16 : pattern;
+    ASSERT_EQ(to_half(to_float(half)).bits, expected);
+  }
+}
+
+TEST(Half, FromFloatMatchesTheCompilerAroundEveryHalfAndMidpoint) {
+  for (const float value : edge_floats()) ASSERT_NO_FATAL_FAILURE(expect_half(value));
+}
+
+TEST(Half, FromFloatMatchesTheCompilerForRandomFloats) {
+  constexpr std::uint64_t seed = 20;
+  Random random(seed);
+  for (int i = 0; i < 2000000; ++i) {
+    ASSERT_NO_FATAL_FAILURE(expect_half(from_bits(static_cast<std::uint32_t>(random.next())))) << "seed " << seed;
+  }
+}
+
+TEST(Half, KnownValues) {
+  EXPECT_EQ(to_half(0.0F).bits, 0x0000);
+  EXPECT_EQ(to_half(-0.0F).bits, 0x8000);
+  EXPECT_EQ(to_half(1.0F).bits, 0x3c00);
+  EXPECT_EQ(to_half(65504.0F).bits, 0x7bff);
+  EXPECT_EQ(to_half(65519.996F).bits, 0x7bff);
+  EXPECT_EQ(to_half(65520.0F).bits, 0x7c00);
+  EXPECT_EQ(to_half(0x1.0p-24F).bits, 0x0001);
+  EXPECT_EQ(to_half(0x1.0p-25F).bits, 0x0000);
+  EXPECT_EQ(to_half(std::numeric_limits<float>::denorm_min()).bits, 0x0000);
+  EXPECT_EQ(to_half(-std::numeric_limits<float>::infinity()).bits, 0xfc00);
+}
+
+TEST(Bfloat16, AllPatternsSurviveTheWayThroughFloat) {
+  for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
+    const Bfloat16 value{static_cast<std::uint16_t>(pattern)};
+    ASSERT_EQ(bits_of(to_float(value)), pattern << 16);
+    const unsigned expected = std::isnan(to_float(value)) ? pattern | 0x40U : pattern;
+    ASSERT_EQ(to_bfloat16(to_float(value)).bits, expected);
+  }
+}
+
+TEST(Bfloat16, FromFloatPicksTheNearestAndTheEvenOfTwo) {
+  for (const float value : edge_floats()) ASSERT_NO_FATAL_FAILURE(expect_bfloat16(value));
+  constexpr std::uint64_t seed = 21;
+  Random random(seed);
+  for (int i = 0; i < 1000000; ++i) {
+    ASSERT_NO_FATAL_FAILURE(expect_bfloat16(from_bits(static_cast<std::uint32_t>(random.next())))) << "seed " << seed;
+  }
+}
+
+TEST(Bfloat16, NanNeverBecomesInfinity) {
+  EXPECT_TRUE(std::isnan(to_float(to_bfloat16(from_bits(0x7f800001)))));
+  EXPECT_TRUE(std::isnan(to_float(to_bfloat16(from_bits(0xffffffff)))));
+}
+
+TEST(DType, NamesAndSizes) {
+  std::set<std::string_view> names;
+  for (const DType type : all_dtypes()) {
+    EXPECT_TRUE(names.insert(name(type)).second) << name(type);
+    EXPECT_EQ(parse_dtype(name(type)), type);
+    EXPECT_GT(size_of(type), 0U);
+  }
+  EXPECT_EQ(names.size(), 9U);
+  EXPECT_EQ(size_of(DType::float32), sizeof(float));
+  EXPECT_EQ(size_of(DType::float16), sizeof(Half));
+  EXPECT_EQ(size_of(DType::bfloat16), sizeof(Bfloat16));
+  EXPECT_EQ(size_of(DType::boolean), 1U);
+  EXPECT_EQ(size_of(DType::complex64), 2 * sizeof(float));
+  EXPECT_EQ(name(DType::boolean), "bool");
+}
+
+TEST(DType, ValuesAreTheOnesInFiles) {
+  EXPECT_EQ(static_cast<int>(DType::float32), 1);
+  EXPECT_EQ(static_cast<int>(DType::complex64), 9);
+}
+
+TEST(DType, UnknownNamesAndNumbers) {
+  EXPECT_EQ(parse_dtype("float31"), std::nullopt);
+  EXPECT_EQ(parse_dtype(""), std::nullopt);
+  EXPECT_EQ(parse_dtype("Float32"), std::nullopt);
+  EXPECT_EQ(name(static_cast<DType>(200)), "unknown");
+  EXPECT_EQ(size_of(static_cast<DType>(200)), 0U);
+}
+
+}  // namespace
+}  // namespace vectis

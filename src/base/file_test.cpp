@@ -1,0 +1,80 @@
+#include "vectis/base/file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/support/expect_error.hpp"
+
+namespace vectis {
+namespace {
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("vectis_file_") + info->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FileTest, WhatIsWrittenComesBack) {
+  const std::string big(100000, 'x');
+  FileWriter writer(path("a"));
+  writer.put(std::uint32_t{7});
+  writer.put_string(big);
+  writer.write({});
+  writer.finish();
+
+  FileReader reader(path("a"));
+  EXPECT_EQ(reader.get<std::uint32_t>(), 7U);
+  EXPECT_EQ(reader.get_string(big.size()), big);
+  EXPECT_ERROR(reader.get<std::uint8_t>(), ErrorCode::corrupt_data, path("a"), "1 bytes too early");
+}
+
+TEST_F(FileTest, WritingReplacesWhatWasThere) {
+  FileWriter first(path("a"));
+  first.put_string("something long");
+  first.finish();
+  FileWriter second(path("a"));
+  second.put(std::uint8_t{1});
+  second.finish();
+  EXPECT_EQ(std::filesystem::file_size(path("a")), 1U);
+}
+
+TEST_F(FileTest, AFileCutShortIsCorrupt) {
+  FileWriter writer(path("a"));
+  writer.put_string("hello");
+  writer.finish();
+  std::filesystem::resize_file(path("a"), 11);
+  FileReader reader(path("a"));
+  EXPECT_ERROR(reader.get_string(100), ErrorCode::corrupt_data, path("a"), "2 bytes too early", "3 of 5");
+}
+
+TEST_F(FileTest, OpeningWhatIsNotThereIsIo) {
+  EXPECT_ERROR(FileReader reader(path("none")), ErrorCode::io, "[open]", path("none"), "No such file");
+  EXPECT_ERROR(FileWriter writer(path("none/a")), ErrorCode::io, path("none/a"), "No such file");
+}
+
+TEST_F(FileTest, ReadingAFolderIsIo) {
+  EXPECT_ERROR(FileReader reader(folder_.string());
+               reader.get<std::uint8_t>(), ErrorCode::io, folder_.string(), "Is a directory");
+}
+
+TEST_F(FileTest, AFullDeviceIsIo) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  FileWriter small("/dev/full");
+  small.put(std::uint8_t{1});  // stays in the buffer
+  EXPECT_ERROR(small.finish(), ErrorCode::io, "[finish]", "/dev/full", "No space left");
+
+  FileWriter large("/dev/full");
+  EXPECT_ERROR(large.put_string(std::string(1 << 20, 'x')), ErrorCode::io, "[write]", "No space left");
+}
+
+}  // namespace
+}  // namespace vectis

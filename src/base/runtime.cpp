@@ -1,0 +1,69 @@
+#include "vectis/base/runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+std::shared_ptr<Executor> executor_for(RuntimeOptions& options) {
+  if (options.executor != nullptr) return std::move(options.executor);
+  return make_thread_executor({.threads = options.threads, .seed = options.seed});
+}
+
+}  // namespace
+
+Runtime::Runtime(RuntimeOptions options)
+    : os_(options.os != nullptr ? options.os : &real_os()),
+      fork_generation_(vectis::fork_generation()),
+      settings_(Settings::load(*os_, options.settings)),
+      logger_(std::move(options.log), options.log_level),
+      executor_(executor_for(options)) {}
+
+Runtime::~Runtime() {
+  while (!services_.empty()) services_.pop_back();
+}
+
+Runtime& Runtime::get_default() {
+  static auto* const runtime = new Runtime();
+  return *runtime;
+}
+
+void Runtime::check_fork(std::string_view op) const {
+  if (vectis::fork_generation() == fork_generation_) return;
+  throw Error(
+      ErrorCode::forked, op,
+      "this process was forked after its Runtime was made, and threads and devices stayed in the parent; make a "
+      "new Runtime in the child");
+}
+
+void* Runtime::find_service(const std::type_info& type, const Maker& make) {
+  check_fork("service");
+  const std::lock_guard lock(services_mutex_);
+  const auto find = [&] {
+    return std::find_if(services_.begin(), services_.end(), [&](auto& service) { return service.first == type; });
+  };
+  if (const auto found = find(); found != services_.end()) {
+    if (found->second != nullptr) return found->second.get();
+    throw Error(ErrorCode::invalid_input, "service",
+                fmt::format("making {} asked for itself; break the circle between services", type.name()));
+  }
+  // An empty place marks what is being made. The finished one goes to the end, behind the services it asked for, so
+  // that it is destroyed before them.
+  services_.emplace_back(type, nullptr);
+  std::shared_ptr<void> made;
+  try {
+    made = make();
+  } catch (...) {
+    services_.erase(find());
+    throw;
+  }
+  services_.erase(find());
+  return services_.emplace_back(type, std::move(made)).second.get();
+}
+
+}  // namespace vectis::inline v0_1

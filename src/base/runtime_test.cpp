@@ -1,0 +1,164 @@
+#include "vectis/base/runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/fake_os.hpp"
+
+namespace vectis {
+namespace {
+
+using test::FakeOs;
+
+// What services write into as they come and go.
+std::string& diary() {
+  static std::string text;
+  return text;
+}
+
+struct Inner {
+  explicit Inner(Runtime&) { diary() += "+inner"; }
+  ~Inner() { diary() += "-inner"; }
+  int value = 0;
+};
+struct Outer {
+  explicit Outer(Runtime& runtime) : inner(runtime.service<Inner>()) { diary() += "+outer"; }
+  ~Outer() {
+    inner.value = 1;  // still alive
+    diary() += "-outer";
+  }
+  Inner& inner;
+};
+struct Narcissus {
+  explicit Narcissus(Runtime& runtime) { runtime.service<Narcissus>(); }
+};
+struct FailsOnce {
+  explicit FailsOnce(Runtime&) {
+    if (failures++ == 0) throw std::runtime_error("first time");
+  }
+  static inline int failures = 0;
+};
+struct Counted {
+  explicit Counted(Runtime&) { made.fetch_add(1); }
+  static inline std::atomic<int> made{0};
+};
+
+RuntimeOptions simulated(FakeOs& os) {
+  RuntimeOptions options;
+  options.executor = std::make_shared<SimulatedExecutor>(1);
+  options.os = &os;
+  return options;
+}
+
+TEST(Runtime, HandsOutWhatItWasGiven) {
+  FakeOs os;
+  os.variables["VECTIS_DEVICE"] = "cpu";
+  RuntimeOptions options = simulated(os);
+  Executor* const executor = options.executor.get();
+  std::string logged;
+  options.log = [&](const LogRecord& record) { logged += record.message; };
+  options.log_level = LogLevel::info;
+  options.settings = {{"gpu.enabled", "false"}};
+  const Runtime runtime(std::move(options));
+  EXPECT_EQ(&runtime.executor(), executor);
+  EXPECT_EQ(&runtime.os(), &os);
+  EXPECT_EQ(runtime.settings().text("device"), "cpu");
+  EXPECT_FALSE(runtime.settings().flag("gpu.enabled"));
+  runtime.logger().log(LogLevel::debug, "test", "quiet");
+  runtime.logger().log(LogLevel::info, "test", "heard");
+  EXPECT_EQ(logged, "heard");
+}
+
+TEST(Runtime, BadSettingsAreToldWhenItIsMade) {
+  FakeOs os;
+  RuntimeOptions options = simulated(os);
+  options.settings = {{"nonsense", "1"}};
+  EXPECT_ERROR(const Runtime runtime(options), ErrorCode::invalid_input, "nonsense");
+}
+
+TEST(Runtime, MakesRealThreadsUnlessGivenAnExecutor) {
+  FakeOs os;
+  RuntimeOptions options;
+  options.os = &os;
+  options.threads = 3;
+  options.seed = 9;
+  const Runtime one(options);
+  const Runtime two(options);
+  EXPECT_EQ(one.executor().concurrency(), 3U);
+  EXPECT_EQ(one.executor().random(), two.executor().random());
+}
+
+TEST(Runtime, AServiceIsMadeOnceAndDestroyedBeforeWhatItUses) {
+  diary().clear();
+  FakeOs os;
+  {
+    Runtime runtime(simulated(os));
+    EXPECT_EQ(diary(), "");
+    Outer& outer = runtime.service<Outer>();
+    EXPECT_EQ(&runtime.service<Outer>(), &outer);
+    EXPECT_EQ(&runtime.service<Inner>(), &outer.inner);
+    EXPECT_EQ(diary(), "+inner+outer");
+  }
+  EXPECT_EQ(diary(), "+inner+outer-outer-inner");
+}
+
+TEST(Runtime, EachRuntimeHasItsOwnServices) {
+  FakeOs os;
+  Runtime one(simulated(os));
+  Runtime two(simulated(os));
+  EXPECT_NE(&one.service<Inner>(), &two.service<Inner>());
+}
+
+TEST(Runtime, AServiceThatAsksForItselfIsRefused) {
+  FakeOs os;
+  Runtime runtime(simulated(os));
+  EXPECT_ERROR(runtime.service<Narcissus>(), ErrorCode::invalid_input, "[service]", "Narcissus", "itself");
+  EXPECT_NO_THROW(runtime.service<Inner>());
+}
+
+TEST(Runtime, AServiceThatFailedIsTriedAgain) {
+  FakeOs os;
+  Runtime runtime(simulated(os));
+  FailsOnce::failures = 0;
+  EXPECT_THROW(runtime.service<FailsOnce>(), std::runtime_error);
+  EXPECT_NO_THROW(runtime.service<FailsOnce>());
+}
+
+TEST(Runtime, TheDefaultOneStaysTheSame) {
+  Runtime& runtime = Runtime::get_default();
+  EXPECT_EQ(&runtime, &Runtime::get_default());
+  EXPECT_EQ(&runtime.os(), &real_os());
+  EXPECT_NO_THROW(runtime.check_fork("test"));
+}
+
+TEST(RuntimeConcurrent, ManyThreadsGetTheOneService) {
+  FakeOs os;
+  RuntimeOptions options;
+  options.os = &os;
+  options.threads = 2;
+  Runtime runtime(options);
+  Counted::made.store(0);
+  std::atomic<Counted*> first{nullptr};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      Counted* const mine = &runtime.service<Counted>();
+      Counted* expected = nullptr;
+      if (!first.compare_exchange_strong(expected, mine)) {
+        EXPECT_EQ(expected, mine);
+      }
+      runtime.check_fork("test");
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(Counted::made.load(), 1);
+}
+
+}  // namespace
+}  // namespace vectis

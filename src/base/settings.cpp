@@ -1,0 +1,165 @@
+#include "vectis/base/settings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/settings_file.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+constexpr std::array catalogue{
+    SettingEntry{"device", "VECTIS_DEVICE", "auto",
+                 "Where work runs: `auto`, `cpu`, `gpu`, a backend's name, a label such as `opencl:1`, or a number."},
+    SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether anything but the CPU may be chosen."},
+    SettingEntry{"gpu.allow_software", "VECTIS_GPU_ALLOW_SOFTWARE", "false",
+                 "Whether GPU drivers that compute on the CPU (PoCL, llvmpipe) may be chosen as GPUs."},
+    SettingEntry{"backend_path", "VECTIS_BACKEND_PATH", "",
+                 "Folders searched for backend plug-ins before the library's own, separated by colons."},
+    SettingEntry{"config", "VECTIS_CONFIG", "",
+                 "The configuration file; not to be set in a file. Empty: the user's own, "
+                 "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`."},
+};
+
+constexpr std::string_view backend_prefix = "backends.";
+
+[[noreturn]] void fail(std::string_view message) { throw Error(ErrorCode::invalid_input, "settings", message); }
+
+const SettingEntry* find_entry(std::string_view key) noexcept {
+  const auto* const found =
+      std::find_if(catalogue.begin(), catalogue.end(), [&](auto& entry) { return entry.key == key; });
+  return found == catalogue.end() ? nullptr : found;
+}
+
+// `backends.<name>.<key>` with both parts there.
+bool is_backend_key(std::string_view key) noexcept {
+  if (!key.starts_with(backend_prefix)) return false;
+  key.remove_prefix(backend_prefix.size());
+  const std::size_t dot = key.find('.');
+  return dot != std::string_view::npos && dot > 0 && dot + 1 < key.size();
+}
+
+std::string known_keys() {
+  std::vector<std::string_view> keys;
+  for (const SettingEntry& entry : catalogue) keys.push_back(entry.key);
+  return fmt::format("{}, and backends.<name>.<key>", fmt::join(keys, ", "));
+}
+
+// `where` says who used the key: "/etc/x.yaml line 3: ", or nothing.
+void check_key(std::string_view key, std::string_view where) {
+  if (find_entry(key) != nullptr || is_backend_key(key)) return;
+  fail(fmt::format("{}unknown key {}; known are {}", where, key, known_keys()));
+}
+
+// VECTIS_BACKENDS_OPENCL_PLATFORM for backends.opencl.platform.
+std::string backend_variable(std::string_view key) {
+  std::string variable = "VECTIS_";
+  for (const char c : key) {
+    const auto byte = static_cast<unsigned char>(c);
+    variable += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return variable;
+}
+
+// A variable that is set to nothing counts as not set.
+std::optional<std::string> read_variable(const Os& os, std::string_view name) {
+  auto value = os.environment(std::string(name));
+  return value && !value->empty() ? value : std::nullopt;
+}
+
+struct ConfigFile {
+  std::string path;
+  std::string text;
+};
+
+ConfigFile read_named(const Os& os, const std::string& path, std::string_view who) {
+  if (auto text = os.read_file(path)) return {path, *std::move(text)};
+  fail(fmt::format("{} cannot be read, which {} names; correct the path or the file's permissions", path, who));
+}
+
+std::optional<std::string> user_path(const Os& os) {
+  if (const auto folder = read_variable(os, "XDG_CONFIG_HOME")) return *folder + "/vectis/config.yaml";
+  if (const auto home = read_variable(os, "HOME")) return *home + "/.config/vectis/config.yaml";
+  return std::nullopt;
+}
+
+std::optional<ConfigFile> find_file(const Os& os, const Settings::Values& api) {
+  if (const auto given = api.find("config"); given != api.end()) {
+    if (given->second.empty()) return std::nullopt;
+    return read_named(os, given->second, "the API's `config`");
+  }
+  if (const auto named = read_variable(os, "VECTIS_CONFIG")) return read_named(os, *named, "VECTIS_CONFIG");
+  const auto own = user_path(os);
+  if (!own) return std::nullopt;
+  if (auto text = os.read_file(*own)) return ConfigFile{*own, *std::move(text)};
+  if (os.access(*own) == FileAccess::absent) return std::nullopt;
+  return read_named(os, *own, "the user's configuration");  // there, but unreadable: not a file to pass over
+}
+
+}  // namespace
+
+std::span<const SettingEntry> setting_catalogue() noexcept { return catalogue; }
+
+Settings Settings::load(const Os& os, const Values& api) {
+  Settings settings;
+  settings.os_ = &os;
+  for (const auto& [key, value] : api) check_key(key, "");
+  if (const auto file = find_file(os, api)) {
+    for (const FileSetting& entry : parse_settings_file(file->path, file->text)) {
+      const std::string where = fmt::format("{} line {}: ", file->path, entry.line);
+      check_key(entry.key, where);
+      if (entry.key == "config") fail(where + "config cannot be set in a file; remove the line or set VECTIS_CONFIG");
+      settings.values_[entry.key] = {entry.value, SettingOrigin::file,
+                                     fmt::format("{} line {}", file->path, entry.line)};
+    }
+  }
+  for (const SettingEntry& entry : catalogue) {
+    if (auto value = read_variable(os, entry.environment)) {
+      settings.values_[std::string(entry.key)] = {*std::move(value), SettingOrigin::environment,
+                                                  std::string(entry.environment)};
+    }
+  }
+  for (const auto& [key, value] : api) settings.values_[key] = {value, SettingOrigin::api, "api"};
+  return settings;
+}
+
+Setting Settings::get(std::string_view key) const {
+  check_key(key, "");
+  const auto found = values_.find(key);
+  const SettingEntry* const entry = find_entry(key);
+  if (entry == nullptr && os_ != nullptr && (found == values_.end() || found->second.origin == SettingOrigin::file)) {
+    const std::string variable = backend_variable(key);
+    if (auto value = read_variable(*os_, variable)) return {*std::move(value), SettingOrigin::environment, variable};
+  }
+  if (found != values_.end()) return found->second;
+  return {entry == nullptr ? "" : std::string(entry->default_value), SettingOrigin::fallback, "default"};
+}
+
+bool Settings::flag(std::string_view key) const {
+  const Setting setting = get(key);
+  std::string lower = setting.value;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* const yes : {"true", "yes", "on", "1"}) {
+    if (lower == yes) return true;
+  }
+  for (const char* const no : {"false", "no", "off", "0"}) {
+    if (lower == no) return false;
+  }
+  fail(fmt::format("{} is `{}` (from {}), neither true nor false; use true/false, yes/no, on/off or 1/0", key,
+                   setting.value, setting.source));
+}
+
+std::optional<std::string> Settings::backend(std::string_view backend, std::string_view key) const {
+  Setting setting = get(fmt::format("{}{}.{}", backend_prefix, backend, key));
+  if (setting.origin == SettingOrigin::fallback) return std::nullopt;
+  return std::move(setting.value);
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,44 @@
+// How parallel_for cuts a range, the same way on every executor.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace vectis::inline v0_1 {
+
+struct SubRange {
+  std::size_t begin;
+  std::size_t end;
+};
+
+// Pieces of whole grains, as even as can be, at most eight per thread: few calls, yet room to balance. The cut depends
+// only on the three numbers, so a reduction over pieces is reproducible for a number of threads.
+class Split {
+ public:
+  Split(std::size_t count, std::size_t grain, std::size_t threads) noexcept
+      : count_(count),
+        grain_(std::max<std::size_t>(grain, 1)),
+        grains_(count / grain_ + (count % grain_ == 0 ? 0 : 1)),
+        pieces_(std::min(grains_, threads * pieces_per_thread)) {}
+
+  [[nodiscard]] std::size_t pieces() const noexcept { return pieces_; }
+
+  [[nodiscard]] SubRange piece(std::size_t index) const noexcept {
+    // The last piece ends at the count itself: grains times grain may not fit in a size_t.
+    return {first_grain(index) * grain_, index + 1 == pieces_ ? count_ : first_grain(index + 1) * grain_};
+  }
+
+ private:
+  static constexpr std::size_t pieces_per_thread = 8;
+
+  [[nodiscard]] std::size_t first_grain(std::size_t index) const noexcept {
+    return index * (grains_ / pieces_) + std::min(index, grains_ % pieces_);
+  }
+
+  std::size_t count_;
+  std::size_t grain_;
+  std::size_t grains_;
+  std::size_t pieces_;
+};
+
+}  // namespace vectis::inline v0_1

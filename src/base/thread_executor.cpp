@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/split.hpp"
+#include "vectis/base/cpu.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/base/executor.hpp"
+#include "vectis/base/os.hpp"
+#include "vectis/base/random.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+// The executor whose task or range this thread is running, if any.
+thread_local const void* current_executor = nullptr;
+
+class InsideScope {
+ public:
+  explicit InsideScope(const void* executor) noexcept : before_(std::exchange(current_executor, executor)) {}
+  ~InsideScope() { current_executor = before_; }
+  InsideScope(const InsideScope&) = delete;
+  InsideScope& operator=(const InsideScope&) = delete;
+
+ private:
+  const void* before_;
+};
+
+// Everything that threads touch. A forked child cannot take it apart (the threads that would end it stayed in the
+// parent), so it can be left behind as a whole.
+class ThreadState {
+ public:
+  explicit ThreadState(const ThreadExecutorOptions& options)
+      : threads_(options.threads == 0 ? cpu_info().cores : options.threads),
+        random_(options.seed),
+        limit_(tbb::global_control::max_allowed_parallelism, std::max<std::size_t>(threads_, cpu_info().cores) + 1),
+        workers_(
+            std::min(threads_, tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) - 1)),
+        arena_(workers_ == 0 ? 1 : static_cast<int>(workers_), workers_ == 0 ? 1 : 0),
+        timer_thread_([this] { run_timers(); }) {}
+
+  ~ThreadState() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    timers_changed_.notify_all();
+    timer_thread_.join();
+    std::unique_lock lock(mutex_);
+    task_ended_.wait(lock, [this] { return pending_ == 0; });
+  }
+
+  ThreadState(const ThreadState&) = delete;
+  ThreadState& operator=(const ThreadState&) = delete;
+
+  void post(Executor::Task task) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++pending_;
+    }
+    enqueue(std::move(task));
+  }
+
+  void post_after(Duration delay, Executor::Task task) {
+    const Duration passed = now();
+    const Duration due = delay > Duration::max() - passed ? Duration::max() : passed + delay;
+    {
+      const std::lock_guard lock(mutex_);
+      timers_.emplace(due, std::move(task));  // behind those of the same time
+    }
+    timers_changed_.notify_all();
+  }
+
+  [[nodiscard]] Duration now() const { return steady_clock::now() - start_; }
+
+  std::uint64_t random() {
+    const std::lock_guard lock(random_mutex_);
+    return random_.next();
+  }
+
+  void parallel_for(const Split& split, const Executor::Range& body) {
+    const auto run_piece = [&](std::size_t index) {
+      const InsideScope inside(this);
+      const SubRange range = split.piece(index);
+      body(range.begin, range.end);
+    };
+    if (split.pieces() == 1) return run_piece(0);
+    // Isolated: a thread that waits for its own pieces must not begin somebody else's in the middle of its body.
+    arena_.execute([&] {
+      tbb::this_task_arena::isolate(
+          [&] { tbb::parallel_for(std::size_t{0}, split.pieces(), run_piece, tbb::simple_partitioner{}); });
+    });
+  }
+
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+
+  // `done` is asked without the lock, so it may use the executor; what ends meanwhile changes `ended_`.
+  void run_until(const std::function<bool()>& done) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      const std::uint64_t seen = ended_;
+      lock.unlock();
+      if (done()) return;
+      lock.lock();
+      task_ended_.wait(lock, [&] { return ended_ != seen; });
+    }
+  }
+
+ private:
+  // oneTBB calls what it was given as const.
+  struct Queued {
+    ThreadState& state;
+    mutable Executor::Task task;
+    void operator()() const noexcept { state.run(task); }
+  };
+
+  void enqueue(Executor::Task task) { arena_.enqueue(Queued{*this, std::move(task)}); }
+
+  // noexcept: a task that throws breaks its contract and ends the program, as with any thread.
+  void run(Executor::Task& task) noexcept {
+    {
+      const InsideScope inside(this);
+      task();
+      task = nullptr;  // what it captured goes before anybody learns that it ended
+    }
+    // Notified with the lock held: the destructor cannot go on, and free the condition, before this is over.
+    const std::lock_guard lock(mutex_);
+    --pending_;
+    ++ended_;
+    task_ended_.notify_all();
+  }
+
+  void run_timers() {
+    constexpr Duration nap_max = std::chrono::hours(1);  // keeps the sums below far from overflow
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      if (timers_.empty()) {
+        timers_changed_.wait(lock);
+        continue;
+      }
+      const Duration left = timers_.begin()->first - now();
+      if (left > Duration::zero()) {
+        timers_changed_.wait_for(lock, std::min(left, nap_max));
+        continue;
+      }
+      Executor::Task task = std::move(timers_.extract(timers_.begin()).mapped());
+      ++pending_;
+      lock.unlock();
+      enqueue(std::move(task));
+      lock.lock();
+    }
+  }
+
+  const steady_clock::time_point start_ = steady_clock::now();
+  const std::size_t threads_;
+
+  std::mutex random_mutex_;
+  Random random_;
+
+  std::mutex mutex_;
+  std::condition_variable task_ended_;
+  std::condition_variable timers_changed_;
+  std::multimap<Duration, Executor::Task> timers_;
+  std::uint64_t pending_ = 0;  // posted and not yet ended
+  std::uint64_t ended_ = 0;
+  bool stopping_ = false;
+
+  // oneTBB's limit is the process's and counts the caller, so one more than `threads_` is asked for here; the smallest
+  // wish in the process wins. The arena asks for no more workers than the limit leaves, since oneTBB would print a
+  // warning; it may be none, and tasks then get the one thread that oneTBB keeps for them.
+  tbb::global_control limit_;
+  const std::size_t workers_;
+  tbb::task_arena arena_;
+  std::thread timer_thread_;  // last: it starts when all else is there
+};
+
+class ThreadExecutor final : public Executor {
+ public:
+  explicit ThreadExecutor(const ThreadExecutorOptions& options)
+      : generation_(fork_generation()), state_(std::make_unique<ThreadState>(options)) {}
+
+  ~ThreadExecutor() override {
+    if (forked()) static_cast<void>(state_.release());
+  }
+
+  void post(Task task) override { state("post").post(std::move(task)); }
+  void post_after(Duration delay, Task task) override {
+    if (delay <= Duration::zero()) return post(std::move(task));
+    state("post_after").post_after(delay, std::move(task));
+  }
+  [[nodiscard]] TimePoint now() const override { return TimePoint(state_->now()); }
+  std::uint64_t random() override { return state("random").random(); }
+  void parallel_for(std::size_t count, std::size_t grain, const Range& body) override {
+    ThreadState& threads = state("parallel_for");
+    if (count > 0) threads.parallel_for(Split(count, grain, threads.threads()), body);
+  }
+  [[nodiscard]] std::size_t concurrency() const override { return state_->threads(); }
+  void run_until(const std::function<bool()>& done) override {
+    ThreadState& threads = state("run_until");
+    if (current_executor == &threads) {
+      throw Error(ErrorCode::invalid_input, "run_until",
+                  "called from inside a task of the same executor, where waiting would block one of its threads; "
+                  "co_await instead");
+    }
+    threads.run_until(done);
+  }
+
+ private:
+  [[nodiscard]] bool forked() const noexcept { return fork_generation() != generation_; }
+
+  ThreadState& state(std::string_view op) const {
+    if (forked()) {
+      throw Error(ErrorCode::forked, op,
+                  "this process was forked after the executor was made, and its threads stayed in the parent; make a "
+                  "new Runtime in the child");
+    }
+    return *state_;
+  }
+
+  const std::uint64_t generation_;
+  std::unique_ptr<ThreadState> state_;
+};
+
+}  // namespace
+
+std::shared_ptr<Executor> make_thread_executor(const ThreadExecutorOptions& options) {
+  constexpr std::size_t threads_max = 1024;
+  if (options.threads > threads_max) {
+    throw Error(ErrorCode::invalid_input, "make_thread_executor",
+                fmt::format("{} threads were asked for, at most {} are possible; ask for fewer, or 0 for one per core",
+                            options.threads, threads_max));
+  }
+  return std::make_shared<ThreadExecutor>(options);
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,145 @@
+#include "device/advice.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+// Families of systems that install alike.
+enum class Family { debian, fedora, arch, other };
+
+std::optional<std::string> release_field(const Os& os, std::string_view key) {
+  std::istringstream lines(os.read_file("/etc/os-release").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') continue;
+    std::string value = line.substr(key.size() + 1);
+    std::erase(value, '"');
+    return value;
+  }
+  return std::nullopt;
+}
+
+Family family(const Os& os) {
+  const std::string ids = release_field(os, "ID").value_or("") + " " + release_field(os, "ID_LIKE").value_or("");
+  if (ids.find("debian") != std::string::npos || ids.find("ubuntu") != std::string::npos) return Family::debian;
+  if (ids.find("fedora") != std::string::npos || ids.find("rhel") != std::string::npos) return Family::fedora;
+  if (ids.find("arch") != std::string::npos) return Family::arch;
+  return Family::other;
+}
+
+// What to type for a missing part of a backend, by family.
+struct Remedy {
+  std::string_view backend;
+  BackendState state;
+  std::array<std::string_view, 4> by_family;  // in the order of Family
+};
+
+constexpr std::string_view opencl_gpu_drivers =
+    "install your GPU maker's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: nvidia-opencl-icd)";
+
+constexpr std::array remedies = {
+    Remedy{"opencl",
+           BackendState::no_library,
+           {"apt-get install ocl-icd-libopencl1", "dnf install ocl-icd", "pacman -S ocl-icd",
+            "install an OpenCL loader (libOpenCL.so.1)"}},
+    Remedy{"opencl",
+           BackendState::no_driver,
+           {opencl_gpu_drivers,
+            "install your GPU maker's OpenCL driver (intel-compute-runtime, mesa-libOpenCL, or NVIDIA's)",
+            "install your GPU maker's OpenCL driver (intel-compute-runtime, opencl-mesa, opencl-nvidia)",
+            "install your GPU maker's OpenCL driver"}},
+};
+
+std::optional<std::string> known_remedy(const Os& os, const Ailment& ailment) {
+  const auto* found = std::ranges::find_if(remedies, [&](const Remedy& remedy) {
+    return remedy.backend == ailment.backend && remedy.state == ailment.state;
+  });
+  if (found == remedies.end()) return std::nullopt;
+  return std::string(found->by_family[static_cast<std::size_t>(family(os))]);
+}
+
+// Advice that depends only on the state.
+std::string general_remedy(const Ailment& ailment) {
+  switch (ailment.state) {
+    case BackendState::not_installed:
+      return "install the package that holds it, or set VECTIS_BACKEND_PATH to the folder it is in";
+    case BackendState::not_loadable:
+      return "rebuild or reinstall the plug-in";
+    case BackendState::incompatible:
+      return "rebuild the plug-in with the headers of this Vectis";
+    case BackendState::crashed:
+      return "remove the plug-in or update it, and tell its author";
+    case BackendState::no_device:
+      return "check that the device is enabled and its kernel driver is loaded";
+    case BackendState::driver_too_old:
+      return "update the driver";
+    case BackendState::no_permission:
+      return "add yourself to the group that owns it (`sudo usermod -aG render,video $USER`) and log in again";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+std::string system_name(const Os& os) { return release_field(os, "PRETTY_NAME").value_or("an unknown system"); }
+
+std::vector<std::string> denied_nodes(const Os& os) {
+  std::vector<std::string> nodes;
+  for (const std::string& name : os.list_directory("/dev/dri")) {
+    if (name.starts_with("renderD")) nodes.push_back("/dev/dri/" + name);
+  }
+  for (const std::string& name : os.list_directory("/dev")) {
+    if (name == "kfd" || name.starts_with("nvidia")) nodes.push_back("/dev/" + name);
+  }
+  std::erase_if(nodes, [&](const std::string& node) { return os.access(node) != FileAccess::denied; });
+  return nodes;
+}
+
+Ailment refine(const Os& os, Ailment ailment) {
+  if (ailment.state != BackendState::no_device && ailment.state != BackendState::no_driver) return ailment;
+  const std::vector<std::string> denied = denied_nodes(os);
+  if (denied.empty()) return ailment;
+  ailment.state = BackendState::no_permission;
+  ailment.reason = fmt::format("{} exists, but this user may not open it", fmt::join(denied, ", "));
+  return ailment;
+}
+
+std::string advice(const Os& os, const Ailment& ailment) {
+  if (auto known = known_remedy(os, ailment)) return *known;
+  const bool driver_problem = ailment.state == BackendState::no_library || ailment.state == BackendState::no_driver;
+  if (driver_problem || ailment.state == BackendState::failed) return ailment.install;
+  return general_remedy(ailment);
+}
+
+std::string software_advice(const Os& os) {
+  const std::vector<std::string> denied = denied_nodes(os);
+  std::string permission;
+  if (!denied.empty()) permission = fmt::format("; this user may not open {}", fmt::join(denied, ", "));
+  return "a software driver computes on the CPU and is used only when asked for: set VECTIS_GPU_ALLOW_SOFTWARE=1 or "
+         "name "
+         "the device" +
+         permission;
+}
+
+std::string why_unusable(const Os& os, const Ailment& ailment) {
+  const Ailment refined = refine(os, ailment);
+  const std::string what_to_do = advice(os, refined);
+  return fmt::format("{}: {}: {}{}{}", refined.backend, name(refined.state), refined.reason,
+                     what_to_do.empty() ? "" : "; ", what_to_do);
+}
+
+std::string why_unusable(const Os& os, const BackendStatus& status) {
+  if (status.state == BackendState::ready) return fmt::format("{}: {}", status.name, software_advice(os));
+  return why_unusable(os, Ailment{status.name, status.state, status.reason, status.install});
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,197 @@
+// The doctor's answers, compared with tests/golden/doctor. VECTIS_UPDATE_GOLDEN=1 rewrites them.
+#include "vectis/device/doctor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "device/probe.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/fake_os.hpp"
+#include "tests/support/golden.hpp"
+
+namespace vectis {
+namespace {
+
+using test::FakeOs;
+using testing::HasSubstr;
+
+constexpr auto plugin = "/opt/vectis/lib/vectis/backends/libvectis_backend_opencl.so";
+constexpr auto probe_path = "/opt/vectis/lib/../libexec/vectis/vectis-probe";
+
+// A Debian with Vectis in /opt and an OpenCL plug-in.
+void install(FakeOs& os) {
+  os.files["/etc/os-release"] = "PRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\n";
+  os.files[probe_path] = "";
+  os.directories["/opt/vectis/lib/vectis/backends"] = {"libvectis_backend_opencl.so"};
+}
+
+Diagnosis opencl(BackendState state, std::string reason) {
+  Diagnosis diagnosis;
+  diagnosis.backend = "opencl";
+  diagnosis.path = plugin;
+  diagnosis.requirement = "an OpenCL 1.2 driver";
+  diagnosis.state = state;
+  diagnosis.reason = std::move(reason);
+  return diagnosis;
+}
+
+// What the probe of the plug-in will say.
+void answer(FakeOs& os, const Diagnosis& diagnosis) {
+  os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 0, detail::to_line(diagnosis, "") + "\n", ""};
+}
+
+DoctorReport report(FakeOs& os) {
+  RuntimeOptions options;
+  options.os = &os;
+  options.threads = 1;
+  Runtime runtime(options);
+  DoctorReport result = diagnose(runtime);
+  for (Diagnosis& diagnosis : result.backends) {
+    if (diagnosis.backend == "cpu") diagnosis.devices = {{"Example CPU", "built in, AVX2", false}};
+  }
+  return result;
+}
+
+void expect_golden(const std::string& name, FakeOs& os) {
+  std::ostringstream out;
+  print(out, report(os));
+  test::expect_golden("doctor/" + name + ".txt", out.str());
+}
+
+Diagnosis find(const DoctorReport& report, const std::string& backend) {
+  for (const Diagnosis& diagnosis : report.backends) {
+    if (diagnosis.backend == backend) return diagnosis;
+  }
+  throw std::out_of_range(backend);
+}
+
+TEST(Doctor, NothingInstalled) {
+  FakeOs os;
+  install(os);
+  answer(os,
+         opencl(BackendState::no_library, "libOpenCL.so.1: cannot open shared object file: No such file or directory"));
+  expect_golden("nothing_installed", os);
+}
+
+TEST(Doctor, DriverTooOld) {
+  FakeOs os;
+  install(os);
+  answer(os, opencl(BackendState::driver_too_old, "Example Platform states OpenCL 1.0, 1.2 is needed"));
+  expect_golden("driver_too_old", os);
+}
+
+TEST(Doctor, NoPermissionOnTheDeviceNode) {
+  FakeOs os;
+  install(os);
+  os.directories["/dev/dri"] = {"card0", "renderD128"};
+  os.accesses["/dev/dri/renderD128"] = FileAccess::denied;
+  answer(os, opencl(BackendState::no_device, "Intel(R) OpenCL Graphics offers no device"));
+  expect_golden("no_permission", os);
+  os.accesses["/dev/dri/renderD128"] = FileAccess::granted;
+  EXPECT_EQ(find(report(os), "opencl").state, BackendState::no_device);
+}
+
+TEST(Doctor, SoftwareDriverOnly) {
+  FakeOs os;
+  install(os);
+  Diagnosis pocl = opencl(BackendState::ready, "");
+  pocl.devices = {{"pthread-example", "Portable Computing Language 3.1", true}};
+  answer(os, pocl);
+  expect_golden("software_only", os);
+}
+
+TEST(Doctor, SoftwareDriverBesideALockedGpu) {
+  FakeOs os;
+  install(os);
+  os.directories["/dev"] = {"kfd", "null", "nvidia0"};
+  os.accesses["/dev/kfd"] = FileAccess::denied;
+  os.accesses["/dev/nvidia0"] = FileAccess::granted;
+  Diagnosis pocl = opencl(BackendState::ready, "");
+  pocl.devices = {{"pthread-example", "Portable Computing Language 3.1", true}};
+  answer(os, pocl);
+  EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("this user may not open /dev/kfd"));
+}
+
+TEST(Doctor, TwoDevices) {
+  FakeOs os;
+  install(os);
+  Diagnosis two = opencl(BackendState::ready, "");
+  two.devices = {{"Arc A770", "Intel OpenCL 24.1", false}, {"UHD 770", "Intel OpenCL 24.1", false}};
+  answer(os, two);
+  expect_golden("two_devices", os);
+}
+
+TEST(Doctor, PluginNotInstalled) {
+  FakeOs os;
+  install(os);
+  os.directories.clear();
+  const Diagnosis missing = find(report(os), "opencl");
+  EXPECT_EQ(missing.state, BackendState::not_installed);
+  EXPECT_THAT(missing.reason, HasSubstr("no plug-in libvectis_backend_opencl.so in /opt/vectis/lib/vectis/backends, "));
+  EXPECT_THAT(missing.advice, HasSubstr("VECTIS_BACKEND_PATH"));
+}
+
+TEST(Doctor, NamesAPluginThatCrashes) {
+  FakeOs os;
+  install(os);
+  os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::killed, 11, "", "first\nassertion failed\n"};
+  expect_golden("crashed", os);
+  os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 3, "", ""};
+  EXPECT_THAT(find(report(os), "opencl").reason, HasSubstr("exit status 3"));
+  os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::timed_out, 0, "", ""};
+  EXPECT_THAT(find(report(os), "opencl").reason, HasSubstr("longer than 60 s"));
+  os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 0, "no json\n", ""};
+  EXPECT_EQ(find(report(os), "opencl").state, BackendState::crashed);
+}
+
+TEST(Doctor, SaysThatItsProbeIsMissing) {
+  FakeOs os;
+  install(os);
+  os.files.erase(probe_path);
+  const DoctorReport result = report(os);
+  EXPECT_EQ(find(result, "opencl").state, BackendState::failed);
+  EXPECT_THAT(find(result, "opencl").reason, HasSubstr("vectis-probe could not be started, error 2"));
+}
+
+TEST(Doctor, AdviceFitsTheSystem) {
+  const std::vector<std::pair<std::string, std::string>> systems = {{"ID=ubuntu\nID_LIKE=debian\n", "apt-get install"},
+                                                                    {"ID=\"rhel\"\n", "dnf install"},
+                                                                    {"ID=arch\n", "pacman -S"},
+                                                                    {"ID=other\n", "libOpenCL.so.1"},
+                                                                    {"", "libOpenCL.so.1"}};
+  for (const auto& [release, command] : systems) {
+    FakeOs os;
+    install(os);
+    os.files["/etc/os-release"] = release;
+    answer(os, opencl(BackendState::no_library, "none"));
+    EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr(command)) << release;
+  }
+}
+
+TEST(Doctor, UsesAStrangersOwnWords) {
+  FakeOs os;
+  install(os);
+  Diagnosis stranger = opencl(BackendState::no_driver, "no npu driver");
+  stranger.backend = "npu";
+  os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 0,
+                                       "noise\n" + detail::to_line(stranger, "install npu-tools 3") + "\n", ""};
+  EXPECT_EQ(find(report(os), "npu").advice, "install npu-tools 3");
+}
+
+TEST(ProbeLine, ReadsBackWhatItWrote) {
+  Diagnosis diagnosis = opencl(BackendState::ready, "tab\t quote\" newline\n \xff");
+  diagnosis.devices = {{"a", "b", true}, {"", "", false}};
+  const auto answer = detail::parse_line(detail::to_line(diagnosis, "x"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->diagnosis.devices, diagnosis.devices);
+  EXPECT_EQ(answer->diagnosis.state, BackendState::ready);
+  EXPECT_EQ(answer->install, "x");
+  for (const char* bad : {"", "{}", "[1]", "null", R"({"backend": 3})", "{\"backend\": \"x\""}) {
+    EXPECT_FALSE(detail::parse_line(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace vectis

@@ -1,0 +1,61 @@
+#include "device/host.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace vectis::inline v0_1::detail {
+
+void write_message(VectisMessage* message, const std::string& text) {
+  if (message == nullptr || message->text == nullptr || message->capacity == 0) return;
+  const std::size_t length = std::min(text.size(), message->capacity - 1);
+  std::memcpy(message->text, text.data(), length);
+  message->text[length] = '\0';
+}
+
+HostServices::HostServices(Runtime& runtime, std::string backend, Finder finder)
+    : runtime_(runtime), backend_(std::move(backend)), finder_(std::move(finder)) {
+  table_.size = sizeof(VectisHost);
+  table_.state = this;
+  table_.log = &HostServices::log;
+  table_.setting = &HostServices::setting;
+  table_.library_open = &HostServices::library_open;
+  table_.library_symbol = &HostServices::library_symbol;
+  table_.find_backend = &HostServices::find_backend;
+}
+
+void HostServices::log(void* state, VectisLogLevel level, const char* text) {
+  auto& self = *static_cast<HostServices*>(state);
+  const auto clamped = std::clamp<VectisLogLevel>(level, VECTIS_LOG_DEBUG, VECTIS_LOG_ERROR);
+  self.runtime_.logger().log(static_cast<LogLevel>(clamped), self.backend_, text == nullptr ? "" : text);
+}
+
+const char* HostServices::setting(void* state, const char* key) {
+  auto& self = *static_cast<HostServices*>(state);
+  auto value = self.runtime_.settings().backend(self.backend_, key);
+  if (!value) return nullptr;
+  const std::lock_guard lock(self.mutex_);
+  return self.settings_given_.try_emplace(key, *std::move(value)).first->second.c_str();
+}
+
+void* HostServices::library_open(void* state, const char* name, VectisMessage* message) {
+  auto& self = *static_cast<HostServices*>(state);
+  const OpenedLibrary library = self.runtime_.os().open_library(name);
+  if (library.handle == nullptr) write_message(message, library.error);
+  return library.handle;
+}
+
+void* HostServices::library_symbol(void* state, void* library, const char* symbol) {
+  auto& self = *static_cast<HostServices*>(state);
+  return self.runtime_.os().symbol(library, symbol);
+}
+
+VectisStatus HostServices::find_backend(void* state, const char* name, const VectisBackend** table,
+                                        VectisBackendState** opened, VectisMessage* message) {
+  auto& self = *static_cast<HostServices*>(state);
+  if (self.finder_ && self.finder_(name, table, opened)) return VECTIS_OK;
+  write_message(message, "there is no open backend named '" + std::string(name) + "' to wrap");
+  return VECTIS_UNSUPPORTED;
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,46 @@
+// The services a plug-in is given: the C face of the Runtime's logger, settings and libraries.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "vectis/base/runtime.hpp"
+#include "vectis/device/backend.h"
+
+namespace vectis::inline v0_1::detail {
+
+// Lives as long as the backend is open. Thread-safe.
+class HostServices {
+ public:
+  // Finds another opened backend for one that wraps it; false when there is none.
+  using Finder = std::function<bool(const std::string& name, const VectisBackend** table, VectisBackendState** state)>;
+
+  HostServices(Runtime& runtime, std::string backend, Finder finder);
+  HostServices(const HostServices&) = delete;
+  HostServices& operator=(const HostServices&) = delete;
+
+  [[nodiscard]] const VectisHost* table() const noexcept { return &table_; }
+
+ private:
+  static void log(void* state, VectisLogLevel level, const char* text);
+  static const char* setting(void* state, const char* key);
+  static void* library_open(void* state, const char* name, VectisMessage* message);
+  static void* library_symbol(void* state, void* library, const char* symbol);
+  static VectisStatus find_backend(void* state, const char* name, const VectisBackend** table,
+                                   VectisBackendState** opened, VectisMessage* message);
+
+  Runtime& runtime_;
+  std::string backend_;
+  Finder finder_;
+  VectisHost table_{};
+  std::mutex mutex_;
+  std::map<std::string, std::string> settings_given_;  // strings promised to live until close
+};
+
+// Writes a sentence into a message as a plug-in would, cut to fit.
+void write_message(VectisMessage* message, const std::string& text);
+
+}  // namespace vectis::inline v0_1::detail

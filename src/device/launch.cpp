@@ -1,0 +1,63 @@
+#include "device/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/call.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+void check_same_context(std::string_view op, const ContextCore& stream, const ContextCore& other) {
+  if (&stream == &other) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("the stream is of {} and an argument is of another context, on {}; copy it over first",
+                          describe(*stream.device), describe(*other.device)));
+}
+
+void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
+  std::uint64_t items = 1;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    if (shape.groups[axis] == 0 || shape.group[axis] == 0) {
+      throw Error(ErrorCode::invalid_input, "launch",
+                  fmt::format("dimension {} has {} groups of {} work-items; both must be at least 1", axis,
+                              shape.groups[axis], shape.group[axis]));
+    }
+    if (shape.group[axis] > limits.group_size_max[axis]) {
+      throw Error(ErrorCode::invalid_input, "launch",
+                  fmt::format("dimension {} has {} work-items in a group, the device's limit is {}; use smaller groups",
+                              axis, shape.group[axis], limits.group_size_max[axis]));
+    }
+    items *= shape.group[axis];
+  }
+  if (items > limits.group_items_max) {
+    throw Error(ErrorCode::invalid_input, "launch",
+                fmt::format("a group has {} work-items, the device's limit is {}; use smaller groups", items,
+                            limits.group_items_max));
+  }
+}
+
+void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits& limits) {
+  std::uint64_t bytes = 0;
+  for (const VectisArgument& argument : arguments) {
+    if (argument.kind == VECTIS_ARGUMENT_SHARED) bytes += argument.bytes;
+  }
+  if (bytes > limits.shared_bytes_max) {
+    throw Error(ErrorCode::invalid_input, "launch",
+                fmt::format("{} bytes of shared memory were asked for, a work-group has at most {}; use smaller tiles",
+                            bytes, limits.shared_bytes_max));
+  }
+}
+
+VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments) {
+  VectisLaunch launch{};
+  launch.size = sizeof(launch);
+  std::ranges::copy(shape.groups, launch.groups);
+  std::ranges::copy(shape.group, launch.group);
+  launch.arguments = arguments.data();
+  launch.argument_count = arguments.size();
+  return launch;
+}
+
+}  // namespace vectis::inline v0_1::detail

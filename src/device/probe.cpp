@@ -1,0 +1,76 @@
+#include "device/probe.hpp"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "device/plugin.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace detail {
+
+using nlohmann::json;
+
+std::string to_line(const Diagnosis& diagnosis, const std::string& install) {
+  json devices = json::array();
+  for (const DeviceSummary& device : diagnosis.devices) {
+    devices.push_back({{"name", device.name}, {"driver", device.driver}, {"software", device.software}});
+  }
+  const json line = {{"backend", diagnosis.backend},
+                     {"path", diagnosis.path},
+                     {"requirement", diagnosis.requirement},
+                     {"state", static_cast<int>(diagnosis.state)},
+                     {"reason", diagnosis.reason},
+                     {"install", install},
+                     {"devices", devices}};
+  // A driver's words may be no UTF-8; a replaced letter is better than no answer.
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<ProbeAnswer> parse_line(const std::string& line) {
+  const json parsed = json::parse(line, nullptr, false);
+  if (!parsed.is_object()) return std::nullopt;
+  try {
+    ProbeAnswer answer;
+    Diagnosis& diagnosis = answer.diagnosis;
+    diagnosis.backend = parsed.at("backend").get<std::string>();
+    diagnosis.path = parsed.at("path").get<std::string>();
+    diagnosis.requirement = parsed.at("requirement").get<std::string>();
+    diagnosis.state = static_cast<BackendState>(parsed.at("state").get<std::uint8_t>());
+    diagnosis.reason = parsed.at("reason").get<std::string>();
+    answer.install = parsed.at("install").get<std::string>();
+    for (const json& device : parsed.at("devices")) {
+      diagnosis.devices.push_back({device.at("name").get<std::string>(), device.at("driver").get<std::string>(),
+                                   device.at("software").get<bool>()});
+    }
+    return answer;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace detail
+
+void probe(std::ostream& out, Runtime& runtime, const std::string& path) {
+  detail::OpenedBackend cpu = detail::open_builtin_cpu(runtime);  // for plug-ins that wrap it
+  const auto finder = [&](const std::string& wanted, const VectisBackend** table, VectisBackendState** state) {
+    if (wanted != "cpu" || cpu.core == nullptr) return false;
+    *table = &cpu.core->slots;
+    *state = cpu.core->state;
+    return true;
+  };
+  const detail::OpenedBackend opened = detail::open_plugin(runtime, detail::plugin_at(path), finder);
+  Diagnosis diagnosis{opened.status.name,
+                      opened.status.path,
+                      opened.status.requirement,
+                      opened.status.state,
+                      opened.status.reason,
+                      {},
+                      {}};
+  for (const DeviceInfo& device : opened.devices) {
+    diagnosis.devices.push_back({device.name, device.driver, device.software});
+  }
+  out << detail::to_line(diagnosis, opened.status.install) << '\n';
+}
+
+}  // namespace vectis::inline v0_1

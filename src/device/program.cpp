@@ -1,0 +1,68 @@
+#include "vectis/device/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "device/call.hpp"
+#include "device/cores.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+constexpr std::string_view kept_binary = "binary";
+
+void check_dialect(const detail::ContextCore& context, std::string_view dialect) {
+  const auto& dialects = context.device->info.dialects;
+  if (context.slots().program_create == nullptr || dialects.empty()) {
+    throw Error(ErrorCode::no_compiler, "compile",
+                fmt::format("{} compiles nothing at run time; use the built-in operations or another device",
+                            detail::describe(*context.device)));
+  }
+  if (dialect == kept_binary || std::ranges::find(dialects, dialect) != dialects.end()) return;
+  throw Error(ErrorCode::unsupported, "compile",
+              fmt::format("{} does not take '{}'; it takes: {}", detail::describe(*context.device), dialect,
+                          fmt::join(dialects, ", ")));
+}
+
+}  // namespace
+
+Program::Program(const DeviceContext& context, std::string_view dialect, std::string_view text,
+                 std::string_view options)
+    : core_(std::make_shared<detail::ProgramCore>(context.core())) {
+  detail::ContextCore& owner = *context.core();
+  check_dialect(owner, dialect);
+  if (text.empty()) throw Error(ErrorCode::invalid_input, "compile", "the program's text is empty");
+  const std::string dialect_text(dialect);
+  const std::string options_text(options);
+  detail::call("compile", owner, owner.slots().program_create, owner.handle, dialect_text.c_str(),
+               static_cast<const void*>(text.data()), text.size(), options_text.c_str(), &core_->handle);
+}
+
+std::vector<std::byte> Program::binary() const {
+  constexpr std::string_view op = "program_binary";
+  detail::ContextCore& owner = *core_->context;
+  const auto slot = owner.slots().program_binary;
+  std::size_t bytes = 0;
+  if (!detail::call_optional(op, owner, slot, core_->handle, static_cast<void*>(nullptr), &bytes)) {
+    throw Error(ErrorCode::unsupported, op,
+                fmt::format("{} keeps no binaries; keep the source instead", detail::describe(*owner.device)));
+  }
+  std::vector<std::byte> result(bytes);
+  detail::call(op, owner, slot, core_->handle, static_cast<void*>(result.data()), &bytes);
+  result.resize(bytes);
+  return result;
+}
+
+Kernel::Kernel(const Program& program, std::string_view entry_point)
+    : core_(std::make_shared<detail::KernelCore>(program.core(), std::string(entry_point))) {
+  detail::ContextCore& owner = *core_->context;
+  detail::call("create_kernel", owner, owner.slots().kernel_create, program.core()->handle, core_->entry_point.c_str(),
+               &core_->handle);
+}
+
+const std::string& Kernel::entry_point() const noexcept { return core_->entry_point; }
+
+}  // namespace vectis::inline v0_1

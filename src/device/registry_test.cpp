@@ -1,0 +1,189 @@
+#include "vectis/device/registry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/scripted_backend.hpp"
+
+namespace vectis {
+namespace {
+
+using test::FakeOs;
+using test::gpu;
+using test::ScriptedBackend;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RegistryTest : public testing::Test {
+ protected:
+  DeviceRegistry& registry() {
+    if (!runtime_) {
+      RuntimeOptions options;
+      options.os = &os;
+      options.threads = 1;
+      runtime_.emplace(options);
+    }
+    return runtime_->service<DeviceRegistry>();
+  }
+  const BackendStatus& status(const std::string& name) {
+    for (const BackendStatus& one : registry().backends()) {
+      if (one.name == name) return one;
+    }
+    throw std::out_of_range(name);
+  }
+  std::vector<std::string> labels() {
+    std::vector<std::string> result;
+    for (const Device& device : registry().devices()) result.push_back(device.label());
+    return result;
+  }
+
+  FakeOs os;
+
+ private:
+  std::optional<Runtime> runtime_;
+};
+
+TEST_F(RegistryTest, WithoutPluginsTheCpuIsDeviceZero) {
+  EXPECT_THAT(labels(), ElementsAre("cpu:0"));
+  EXPECT_EQ(registry().devices()[0].id(), 0);
+  EXPECT_EQ(status("opencl").state, BackendState::not_installed);
+}
+
+TEST_F(RegistryTest, RealGpusComeFirstAndSoftwareLast) {
+  ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL"), gpu("Arc")};
+  ScriptedBackend<1>::install(os, "cuda").devices = {gpu("H100"), gpu("H100")};
+  ScriptedBackend<2>::install(os, "stranger").devices = {test::scripted_device("NPU", VECTIS_DEVICE_ACCELERATOR)};
+  EXPECT_THAT(labels(), ElementsAre("cuda:0", "cuda:1", "opencl:1", "stranger:0", "cpu:0", "opencl:0"));
+  std::vector<std::string> order;
+  for (const BackendStatus& one : registry().backends()) order.push_back(one.name);
+  EXPECT_THAT(order, ElementsAre("cuda", "opencl", "stranger", "cpu"));
+}
+
+TEST_F(RegistryTest, ParentsAreIds) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("H100")};
+  ScriptedBackend<1>::install(os, "opencl").devices = {gpu("whole"), gpu("half", 0), gpu("half", 0)};
+  EXPECT_EQ(registry().devices()[1].info().parent, std::nullopt);
+  EXPECT_EQ(registry().devices()[2].info().parent, 1);
+  EXPECT_EQ(registry().devices()[3].info().parent, 1);
+}
+
+TEST_F(RegistryTest, FindTakesIdsLabelsAndBackends) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A"), gpu("B")};
+  EXPECT_EQ(registry().find("1")->label(), "cuda:1");
+  EXPECT_EQ(registry().find("cuda:1")->label(), "cuda:1");
+  EXPECT_EQ(registry().find("cuda")->label(), "cuda:0");
+  for (const char* nothing : {"", "3", "-1", "99999999999999999999", "cuda:2", "cud", "1x"}) {
+    EXPECT_EQ(registry().find(nothing), std::nullopt) << nothing;
+  }
+}
+
+TEST_F(RegistryTest, EveryReasonToRefuseBecomesAState) {
+  const std::vector<std::pair<VectisReason, BackendState>> reasons = {
+      {VECTIS_REASON_NO_LIBRARY, BackendState::no_library},
+      {VECTIS_REASON_NO_DRIVER, BackendState::no_driver},
+      {VECTIS_REASON_NO_DEVICE, BackendState::no_device},
+      {VECTIS_REASON_DRIVER_TOO_OLD, BackendState::driver_too_old},
+      {VECTIS_REASON_NO_PERMISSION, BackendState::no_permission},
+      {VECTIS_REASON_OTHER, BackendState::failed},
+      {VECTIS_REASON_NONE, BackendState::failed},
+  };
+  for (const auto& [reason, state] : reasons) {
+    FakeOs fake;
+    auto& script = ScriptedBackend<0>::install(fake, "cuda");
+    script.open_status = VECTIS_BACKEND_CREATION;
+    script.open_reason = reason;
+    script.open_message = "because";
+    RuntimeOptions options;
+    options.os = &fake;
+    options.threads = 1;
+    Runtime runtime(options);
+    const BackendStatus& one = runtime.service<DeviceRegistry>().backends()[0];
+    EXPECT_EQ(one.state, state) << name(state);
+    EXPECT_EQ(one.reason, "because");
+    EXPECT_THAT(one.devices, IsEmpty());
+  }
+}
+
+TEST_F(RegistryTest, ABackendThatFailsAfterOpenIsClosed) {
+  auto& count = ScriptedBackend<0>::install(os, "cuda");
+  count.devices = {gpu("A")};
+  count.count_status = VECTIS_DRIVER_FAILURE;
+  auto& info = ScriptedBackend<1>::install(os, "hip");
+  info.devices = {gpu("B")};
+  info.info_status = VECTIS_DRIVER_FAILURE;
+  auto& none = ScriptedBackend<2>::install(os, "webgpu");
+  EXPECT_EQ(status("cuda").reason, "the count failed");
+  EXPECT_THAT(status("hip").reason, HasSubstr("device_info failed with status 8"));
+  EXPECT_EQ(status("webgpu").state, BackendState::no_device);
+  for (const test::Script* script : {&count, &info, &none}) {
+    EXPECT_EQ(script->opened, 1);
+    EXPECT_EQ(script->closed, 1);
+  }
+}
+
+TEST_F(RegistryTest, ClosesWhatItOpened) {
+  auto& script = ScriptedBackend<0>::install(os, "cuda");
+  script.devices = {gpu("A")};
+  {
+    RuntimeOptions options;
+    options.os = &os;
+    options.threads = 1;
+    Runtime runtime(options);
+    runtime.service<DeviceRegistry>();
+    EXPECT_EQ(script.closed, 0);
+  }
+  EXPECT_EQ(script.opened, 1);
+  EXPECT_EQ(script.closed, 1);
+}
+
+TEST_F(RegistryTest, FilesThatAreNoPluginsAreRecorded) {
+  const std::string folder = os.module + "/vectis/backends/";
+  os.directories[os.module + "/vectis/backends"] = {"libvectis_backend_torn.so", "libvectis_backend_plain.so",
+                                                    "libvectis_backend_empty.so", "notes.txt", "libvectis_backend_.so"};
+  os.libraries[folder + "libvectis_backend_torn.so"].error = "torn.so: file too short";
+  os.libraries[folder + "libvectis_backend_plain.so"].symbols["main"] = &os;
+  const VectisBackendEntry none = +[]() -> const VectisBackend* { return nullptr; };
+  os.libraries[folder + "libvectis_backend_empty.so"].symbols[VECTIS_ENTRY_NAME] = reinterpret_cast<void*>(none);
+  EXPECT_EQ(status("torn").state, BackendState::not_loadable);
+  EXPECT_EQ(status("torn").reason, "torn.so: file too short");
+  EXPECT_EQ(status("plain").state, BackendState::not_loadable);
+  EXPECT_THAT(status("plain").reason, HasSubstr("exports no function vectis_backend_entry"));
+  EXPECT_EQ(status("empty").state, BackendState::incompatible);
+  EXPECT_THAT(labels(), ElementsAre("cpu:0"));
+}
+
+TEST_F(RegistryTest, FileAndTableMustAgreeOnTheName) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A")};
+  ScriptedBackend<0>::script.name = "other";
+  EXPECT_EQ(status("cuda").state, BackendState::incompatible);
+  EXPECT_THAT(status("cuda").reason, HasSubstr("'cuda' and its table 'other'"));
+}
+
+TEST_F(RegistryTest, TheBackendPathWinsAndMayNameAFile) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("installed")};
+  auto moved = os.libraries[os.module + "/vectis/backends/libvectis_backend_cuda.so"];
+  os.libraries["/mine/libvectis_backend_cuda.so"] = moved;
+  os.variables["VECTIS_BACKEND_PATH"] = ":/nowhere:/mine/libvectis_backend_cuda.so:";
+  EXPECT_EQ(status("cuda").path, "/mine/libvectis_backend_cuda.so");
+  EXPECT_THAT(labels(), ElementsAre("cuda:0", "cpu:0"));
+}
+
+TEST_F(RegistryTest, ConfigureSaysWhoCannotBeConfigured) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A")};
+  EXPECT_ERROR(registry().configure("hip", "a", "b"), ErrorCode::unsupported_backend, "'hip'");
+  EXPECT_ERROR(registry().configure("cuda", "a", "b"), ErrorCode::unsupported, "'cuda'");
+}
+
+TEST(BackendStateNames, AreAllDifferent) {
+  std::set<std::string_view> names;
+  for (int state = 0; state <= static_cast<int>(BackendState::failed); ++state) {
+    names.insert(name(static_cast<BackendState>(state)));
+  }
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(BackendState::failed) + 1);
+  EXPECT_FALSE(names.contains("unknown"));
+}
+
+}  // namespace
+}  // namespace vectis

@@ -1,0 +1,168 @@
+#include "vectis/device/selection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ranges>
+#include <vector>
+
+#include "device/advice.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/device/registry.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+constexpr std::string_view op = "choose_device";
+
+// A value and who asked for it.
+template <class T>
+struct Asked {
+  T value;
+  std::string by;
+};
+
+// A request with every field filled from the settings.
+struct Request {
+  Asked<std::string> device;
+  Asked<bool> gpu_enabled;
+  Asked<bool> allow_software;
+};
+
+std::string origin(const Setting& setting, std::string_view key) {
+  return setting.origin == SettingOrigin::file ? fmt::format("'{}' in {}", key, setting.source) : setting.source;
+}
+
+Asked<bool> flag(const Settings& settings, const std::optional<bool>& given, std::string_view key) {
+  if (given) return {*given, "the call"};
+  return {settings.flag(key), origin(settings.get(key), key)};
+}
+
+Request complete(const Settings& settings, const DeviceRequest& request) {
+  const Setting device = settings.get("device");
+  return {request.device ? Asked<std::string>{*request.device, "the call"}
+                         : Asked<std::string>{device.value, origin(device, "device")},
+          flag(settings, request.gpu_enabled, "gpu.enabled"),
+          flag(settings, request.allow_software, "gpu.allow_software")};
+}
+
+bool counts_as_gpu(const Device& device, const Request& request) {
+  return device.is_gpu() || (device.info().software && request.allow_software.value);
+}
+
+// Every allowed device in the automatic order, which is the order of ids but for software drivers that were allowed:
+// those come where their backend stands, before the CPU.
+std::vector<Device> automatic_candidates(const DeviceRegistry& registry, const Request& request) {
+  std::vector<Device> result;
+  if (request.gpu_enabled.value) {
+    std::ranges::copy_if(registry.devices(), std::back_inserter(result),
+                         [&](const Device& device) { return counts_as_gpu(device, request); });
+  }
+  std::ranges::copy_if(registry.devices(), std::back_inserter(result),
+                       [](const Device& device) { return device.backend() == "cpu"; });
+  return result;
+}
+
+std::string automatic_reason(const Device& device, const Request& request) {
+  if (device.backend() != "cpu")
+    return fmt::format("{} is the first usable device in the automatic order", device.label());
+  if (!request.gpu_enabled.value)
+    return fmt::format("only the CPU is allowed: gpu.enabled is false by {}", request.gpu_enabled.by);
+  return "no usable GPU was found, so the CPU is used";
+}
+
+std::string why_no_gpu(Runtime& runtime, const DeviceRegistry& registry) {
+  std::vector<std::string> reasons;
+  for (const BackendStatus& status : registry.backends()) {
+    if (status.name == "cpu") continue;
+    reasons.push_back(detail::why_unusable(runtime.os(), status));
+  }
+  return fmt::format("no GPU is usable: {}", fmt::join(reasons, "; "));
+}
+
+[[noreturn]] void throw_unknown(const DeviceRegistry& registry, const Request& request) {
+  const std::string& asked = request.device.value;
+  const bool is_number = !asked.empty() && std::ranges::all_of(asked, [](char c) { return c >= '0' && c <= '9'; });
+  if (is_number) {
+    throw Error(ErrorCode::invalid_input, op,
+                fmt::format("device {} was asked for by {}, but the ids go from 0 to {}; `vectis devices` lists them",
+                            asked, request.device.by, registry.devices().size() - 1));
+  }
+  const auto labels = registry.devices() | std::views::transform([](const Device& device) { return device.label(); });
+  throw Error(ErrorCode::unsupported_backend, op,
+              fmt::format("'{}' was asked for by {} and is no device here; there are: auto, gpu, {}", asked,
+                          request.device.by, fmt::join(std::vector<std::string>(labels.begin(), labels.end()), ", ")));
+}
+
+// The device a request names, which must be there.
+Device forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
+  const std::string& asked = request.device.value;
+  if (asked == "gpu") {
+    const auto found =
+        std::ranges::find_if(registry.devices(), [&](const Device& device) { return counts_as_gpu(device, request); });
+    if (found == registry.devices().end()) throw Error(ErrorCode::backend_creation, op, why_no_gpu(runtime, registry));
+    return *found;
+  }
+  if (const auto found = registry.find(asked)) return *found;
+  const std::string backend = asked.substr(0, asked.find(':'));
+  const auto status = std::ranges::find(registry.backends(), backend, &BackendStatus::name);
+  if (status == registry.backends().end() || status->state == BackendState::ready) throw_unknown(registry, request);
+  throw Error(ErrorCode::backend_creation, op, detail::why_unusable(runtime.os(), *status));
+}
+
+Device checked_forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
+  Device device = forced(runtime, registry, request);
+  if (!request.gpu_enabled.value && device.backend() != "cpu") {
+    throw Error(ErrorCode::backend_creation, op,
+                fmt::format("{} was asked for by {}, but gpu.enabled is false by {}; set it to true", device.label(),
+                            request.device.by, request.gpu_enabled.by));
+  }
+  return device;
+}
+
+}  // namespace
+
+DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
+  runtime.check_fork(op);
+  const auto& registry = runtime.service<DeviceRegistry>();
+  const Request full = complete(runtime.settings(), request);
+  if (full.device.value != "auto") {
+    return {checked_forced(runtime, registry, full),
+            fmt::format("'{}' was asked for by {}", full.device.value, full.device.by)};
+  }
+  const Device device = automatic_candidates(registry, full).front();
+  return {device, automatic_reason(device, full)};
+}
+
+DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
+  runtime.check_fork(op);
+  const auto& registry = runtime.service<DeviceRegistry>();
+  const Request full = complete(runtime.settings(), request);
+  if (full.device.value != "auto") return DeviceContext(checked_forced(runtime, registry, full));
+  const std::vector<Device> candidates = automatic_candidates(registry, full);
+  for (const Device& device : std::span(candidates).first(candidates.size() - 1)) {
+    try {
+      return DeviceContext(device);
+    } catch (const Error& error) {
+      runtime.logger().log(LogLevel::warning, "device",
+                           fmt::format("{} is passed over: {}", device.label(), error.what()));
+    }
+  }
+  return DeviceContext(candidates.back());  // the CPU: nothing is left to pass on to
+}
+
+Device default_device(Runtime& runtime) { return choose_device(runtime).device; }
+
+bool is_gpu_available(Runtime& runtime) {
+  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), &Device::is_gpu);
+}
+
+std::string detect_best_backend(Runtime& runtime) {
+  const auto& devices = runtime.service<DeviceRegistry>().devices();
+  const auto found = std::ranges::find_if(devices, &Device::is_gpu);
+  return found == devices.end() ? "cpu" : std::string(found->backend());
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,176 @@
+#include "vectis/device/selection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/scripted_backend.hpp"
+#include "vectis/device/registry.hpp"
+
+namespace vectis {
+namespace {
+
+using test::FakeOs;
+using test::gpu;
+using test::ScriptedBackend;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class SelectionTest : public testing::Test {
+ protected:
+  Runtime& runtime() {
+    if (!runtime_) {
+      RuntimeOptions options;
+      options.os = &os;
+      options.threads = 1;
+      options.log = [this](const LogRecord& record) {
+        if (record.level >= LogLevel::warning) warnings.emplace_back(record.message);
+      };
+      runtime_.emplace(options);
+    }
+    return *runtime_;
+  }
+  std::string chosen(const DeviceRequest& request = {}) { return choose_device(runtime(), request).device.label(); }
+
+  FakeOs os;
+  std::vector<std::string> warnings;
+
+ private:
+  std::optional<Runtime> runtime_;
+};
+
+TEST_F(SelectionTest, AutomaticOrderIsCudaHipWebgpuOpenclCpu) {
+  std::vector<std::string> order;
+  for (int present = 4; present >= 0; --present) {
+    FakeOs fake;
+    if (present > 0) ScriptedBackend<0>::install(fake, "opencl").devices = {gpu("o")};
+    if (present > 1) ScriptedBackend<1>::install(fake, "webgpu").devices = {gpu("w")};
+    if (present > 2) ScriptedBackend<2>::install(fake, "hip").devices = {gpu("h")};
+    if (present > 3) ScriptedBackend<3>::install(fake, "cuda").devices = {gpu("c")};
+    RuntimeOptions options;
+    options.os = &fake;
+    options.threads = 1;
+    Runtime own(options);
+    order.push_back(default_device(own).label());
+    EXPECT_EQ(detect_best_backend(own), default_device(own).backend());
+    EXPECT_EQ(is_gpu_available(own), present > 0);
+  }
+  EXPECT_THAT(order, ElementsAre("cuda:0", "hip:0", "webgpu:0", "opencl:0", "cpu:0"));
+}
+
+TEST_F(SelectionTest, SoftwareIsUsedOnlyWhenAskedFor) {
+  ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL")};
+  EXPECT_EQ(chosen(), "cpu:0");
+  EXPECT_EQ(chosen({.allow_software = true}), "opencl:0");
+  EXPECT_EQ(chosen({.device = "opencl"}), "opencl:0");
+  EXPECT_EQ(chosen({.device = "gpu", .allow_software = true}), "opencl:0");
+  EXPECT_ERROR(chosen({.device = "gpu"}), ErrorCode::backend_creation, "no GPU is usable", "VECTIS_GPU_ALLOW_SOFTWARE");
+  EXPECT_FALSE(is_gpu_available(runtime()));
+  EXPECT_EQ(detect_best_backend(runtime()), "cpu");
+}
+
+TEST_F(SelectionTest, ARealGpuIsPreferredToAnAllowedSoftwareDriver) {
+  ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL"), gpu("Arc")};
+  EXPECT_EQ(chosen({.allow_software = true}), "opencl:1");
+}
+
+TEST_F(SelectionTest, TheCallWinsOverTheEnvironmentOverTheFile) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A"), gpu("B")};
+  os.files["/c.yaml"] = "device: cuda:1\ngpu: {enabled: true}\n";
+  os.variables["VECTIS_CONFIG"] = "/c.yaml";
+  EXPECT_EQ(chosen(), "cuda:1");
+  EXPECT_THAT(choose_device(runtime()).reason, HasSubstr("/c.yaml line 1"));
+  EXPECT_EQ(chosen({.device = "cpu"}), "cpu:0");
+
+  os.variables["VECTIS_DEVICE"] = "0";
+  RuntimeOptions options;
+  options.os = &os;
+  options.threads = 1;
+  Runtime again(options);
+  EXPECT_EQ(default_device(again).label(), "cuda:0");
+  EXPECT_EQ(choose_device(again).reason, "'0' was asked for by VECTIS_DEVICE");
+}
+
+TEST_F(SelectionTest, GpuEnabledFalseLeavesTheCpu) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A")};
+  os.variables["VECTIS_GPU_ENABLED"] = "false";
+  EXPECT_EQ(chosen(), "cpu:0");
+  EXPECT_THAT(choose_device(runtime()).reason, HasSubstr("gpu.enabled is false by VECTIS_GPU_ENABLED"));
+  EXPECT_ERROR(chosen({.device = "cuda"}), ErrorCode::backend_creation, "gpu.enabled is false");
+  EXPECT_EQ(chosen({.device = "cuda", .gpu_enabled = true}), "cuda:0");
+}
+
+TEST_F(SelectionTest, AForcedDeviceThatIsNotThereIsAnError) {
+  auto& cuda = ScriptedBackend<0>::install(os, "cuda");
+  cuda.open_status = VECTIS_BACKEND_CREATION;
+  cuda.open_reason = VECTIS_REASON_DRIVER_TOO_OLD;
+  cuda.open_message = "driver 440, 525 is needed";
+  EXPECT_EQ(chosen(), "cpu:0");
+  EXPECT_ERROR(chosen({.device = "cuda"}), ErrorCode::backend_creation, "driver 440, 525 is needed",
+               "update the driver");
+  EXPECT_ERROR(chosen({.device = "cuda:1"}), ErrorCode::backend_creation, "driver 440");
+  EXPECT_ERROR(chosen({.device = "gpu"}), ErrorCode::backend_creation, "driver 440");
+  EXPECT_ERROR(chosen({.device = "npu"}), ErrorCode::unsupported_backend, "'npu'", "cpu:0");
+  EXPECT_ERROR(chosen({.device = "cpu:1"}), ErrorCode::unsupported_backend, "'cpu:1'");
+  EXPECT_ERROR(chosen({.device = "4"}), ErrorCode::invalid_input, "from 0 to 0");
+  EXPECT_ERROR(chosen({.device = ""}), ErrorCode::unsupported_backend, "''");
+}
+
+TEST_F(SelectionTest, AFailingContextIsPassedOverWithAWarning) {
+  auto& cuda = ScriptedBackend<0>::install(os, "cuda");
+  cuda.devices = {gpu("A"), gpu("B")};
+  cuda.refusing_contexts = {0};
+  EXPECT_EQ(open_device(runtime()).device().label(), "cuda:1");
+  EXPECT_THAT(warnings,
+              ElementsAre(HasSubstr("cuda:0 is passed over: [create_context] cuda:0 (A): the device is in use")));
+  cuda.refusing_contexts = {0, 1};
+  EXPECT_EQ(open_device(runtime()).device().label(), "cpu:0");
+  EXPECT_EQ(warnings.size(), 3U);
+}
+
+TEST_F(SelectionTest, AForcedContextThatFailsIsAnError) {
+  auto& cuda = ScriptedBackend<0>::install(os, "cuda");
+  cuda.devices = {gpu("A"), gpu("B")};
+  cuda.refusing_contexts = {0};
+  EXPECT_ERROR(open_device(runtime(), {.device = "cuda"}), ErrorCode::backend_creation, "the device is in use");
+  EXPECT_EQ(open_device(runtime(), {.device = "cuda:1"}).device().label(), "cuda:1");
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(SelectionTest, TheActiveDeviceIsTheThreadsOwn) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A"), gpu("B")};
+  EXPECT_EQ(active_device(runtime()).id(), 0);
+  set_active_device(1, runtime());
+  EXPECT_EQ(active_device(runtime()).id(), 1);
+  std::thread([&] {
+    EXPECT_EQ(active_device(runtime()).id(), 0);
+    set_active_device(2, runtime());
+    EXPECT_EQ(active_device(runtime()).label(), "cpu:0");
+  }).join();
+  EXPECT_EQ(active_device(runtime()).id(), 1);
+  for (const int bad : {-1, 3, INT32_MAX}) {
+    EXPECT_ERROR(set_active_device(bad, runtime()), ErrorCode::invalid_input, "from 0 to 2");
+  }
+  EXPECT_EQ(active_device(runtime()).id(), 1);
+}
+
+TEST_F(SelectionTest, ANewRuntimeDoesNotInheritTheActiveDevice) {
+  for (int round = 0; round < 3; ++round) {
+    FakeOs fake;
+    ScriptedBackend<0>::install(fake, "cuda").devices = {gpu("A"), gpu("B")};
+    RuntimeOptions options;
+    options.os = &fake;
+    options.threads = 1;
+    Runtime own(options);
+    EXPECT_EQ(active_device(own).id(), 0);
+    set_active_device(1, own);
+    EXPECT_EQ(active_device(own).id(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace vectis

@@ -1,0 +1,210 @@
+#include "vectis/device/stream.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "device/call.hpp"
+#include "device/cores.hpp"
+#include "device/launch.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+void check_range(std::string_view op, const detail::MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes) {
+  if (offset <= memory.bytes && bytes <= memory.bytes - offset) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} bytes at offset {} reach beyond the memory's {} bytes; check offset and size", bytes,
+                          offset, memory.bytes));
+}
+
+void check_disjoint(std::uint64_t target, std::uint64_t source, std::uint64_t bytes) {
+  if (target + bytes <= source || source + bytes <= target) return;
+  throw Error(
+      ErrorCode::invalid_input, "copy_on_device",
+      fmt::format("the ranges at {} and {} of {} bytes overlap; copy through another memory", target, source, bytes));
+}
+
+// The part of a stream's call every operation shares: refuses after a sticky failure, or memory of another context.
+detail::ContextCore& enter(std::string_view op, const detail::StreamCore& stream,
+                           std::initializer_list<const detail::MemoryCore*> memories = {}) {
+  stream.sticky->rethrow();
+  for (const auto* memory : memories) detail::check_same_context(op, *stream.context, *memory->context);
+  return *stream.context;
+}
+
+// Waiting is where failures of work under way come to light; they stick to the stream they happened on.
+template <class Wait>
+void wait_or_stick(detail::StickyError& sticky, const Wait& wait) {
+  try {
+    wait();
+  } catch (const Error& error) {
+    sticky.set(error);
+    throw;
+  }
+}
+
+}  // namespace
+
+Stream::Stream(const DeviceContext& context) : core_(std::make_unique<detail::StreamCore>(context.core())) {
+  detail::ContextCore& owner = *context.core();
+  detail::call("create_stream", owner, owner.slots().stream_create, owner.handle, &core_->handle);
+}
+
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::~Stream() = default;
+
+DeviceContext Stream::context() const { return DeviceContext{core_->context}; }
+
+void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, std::span<const std::byte> source) {
+  constexpr std::string_view op = "copy_to_device";
+  detail::ContextCore& context = enter(op, *core_, {target.core().get()});
+  check_range(op, *target.core(), offset, source.size());
+  if (source.empty()) return;
+  detail::call(op, context, context.slots().copy_to_device, core_->handle, target.core()->handle, offset,
+               static_cast<const void*>(source.data()), std::uint64_t{source.size()});
+}
+
+void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
+  constexpr std::string_view op = "copy_to_host";
+  detail::ContextCore& context = enter(op, *core_, {source.core().get()});
+  check_range(op, *source.core(), offset, target.size());
+  if (target.empty()) return;
+  detail::call(op, context, context.slots().copy_to_host, core_->handle, static_cast<void*>(target.data()),
+               source.core()->handle, offset, std::uint64_t{target.size()});
+}
+
+void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
+                            std::uint64_t source_offset, std::uint64_t bytes) {
+  constexpr std::string_view op = "copy_on_device";
+  detail::ContextCore& context = enter(op, *core_, {target.core().get(), source.core().get()});
+  check_range(op, *target.core(), target_offset, bytes);
+  check_range(op, *source.core(), source_offset, bytes);
+  if (bytes == 0) return;
+  if (target.core() == source.core()) check_disjoint(target_offset, source_offset, bytes);
+  detail::call(op, context, context.slots().copy_on_device, core_->handle, target.core()->handle, target_offset,
+               source.core()->handle, source_offset, bytes);
+}
+
+void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
+  constexpr std::string_view op = "fill";
+  detail::ContextCore& context = enter(op, *core_, {target.core().get()});
+  check_range(op, *target.core(), offset, bytes);
+  if (bytes == 0) return;
+  if (detail::call_optional(op, context, context.slots().fill, core_->handle, target.core()->handle, offset, bytes,
+                            value)) {
+    return;
+  }
+  constexpr std::uint64_t block_bytes = 1 << 20;
+  const std::vector<std::byte> block(std::min(bytes, block_bytes), std::byte{value});
+  for (std::uint64_t done = 0; done < bytes; done += block.size()) {
+    const std::uint64_t part = std::min<std::uint64_t>(bytes - done, block.size());
+    copy_to_device(target, offset + done, std::span(block).first(part));
+  }
+  synchronize();  // the block must outlive the copies
+}
+
+void Stream::launch(const Kernel& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments) {
+  launch(kernel, shape, std::span(arguments.begin(), arguments.size()));
+}
+
+void Stream::launch(const Kernel& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments) {
+  constexpr std::string_view op = "launch";
+  detail::ContextCore& context = enter(op, *core_);
+  detail::check_same_context(op, context, *kernel.core()->context);
+  detail::check_shape(shape, context.device->info.limits);
+  std::vector<VectisArgument> lowered;
+  lowered.reserve(arguments.size());
+  for (const LaunchArgument& argument : arguments) {
+    if (argument.memory_) {
+      detail::check_same_context(op, context, *argument.memory_->context);
+      lowered.push_back({VECTIS_ARGUMENT_MEMORY, argument.memory_->handle, nullptr, 0});
+    } else if (argument.is_value_) {
+      lowered.push_back({VECTIS_ARGUMENT_VALUE, nullptr, argument.value_.data(), argument.bytes_});
+    } else {
+      lowered.push_back({VECTIS_ARGUMENT_SHARED, nullptr, nullptr, argument.bytes_});
+    }
+  }
+  detail::check_shared(lowered, context.device->info.limits);
+  const VectisLaunch launched = detail::lower(shape, lowered);
+  detail::call(op, context, context.slots().launch, core_->handle, kernel.core()->handle, &launched);
+}
+
+void Stream::record(const Event& event) {
+  detail::ContextCore& context = enter("record", *core_);
+  detail::check_same_context("record", context, *event.core()->context);
+  const std::lock_guard lock(event.core()->mutex);
+  detail::call("record", context, context.slots().event_record, event.core()->handle, core_->handle);
+  event.core()->recorded_on = core_->sticky;
+}
+
+void Stream::wait(const Event& event) {
+  detail::ContextCore& context = enter("wait", *core_);
+  detail::check_same_context("wait", context, *event.core()->context);
+  detail::call("wait", context, context.slots().stream_wait_event, core_->handle, event.core()->handle);
+}
+
+void Stream::synchronize() {
+  detail::ContextCore& context = enter("synchronize", *core_);
+  wait_or_stick(*core_->sticky,
+                [&] { detail::call("synchronize", context, context.slots().stream_synchronize, core_->handle); });
+}
+
+Event::Event(const DeviceContext& context) : core_(std::make_shared<detail::EventCore>(context.core())) {
+  detail::ContextCore& owner = *context.core();
+  detail::call("create_event", owner, owner.slots().event_create, owner.handle, &core_->handle);
+}
+
+namespace {
+
+// The sticky state of the stream an event was recorded on, or null.
+std::shared_ptr<detail::StickyError> recorded_on(detail::EventCore& event) {
+  const std::lock_guard lock(event.mutex);
+  return event.recorded_on;
+}
+
+}  // namespace
+
+bool Event::passed() const {
+  const auto sticky = recorded_on(*core_);
+  if (!sticky) return true;
+  detail::ContextCore& context = *core_->context;
+  detail::check_usable("event_passed", context);
+  detail::SlotMessage message;
+  const VectisStatus status = context.slots().event_query(core_->handle, message.get());
+  if (status == VECTIS_NOT_READY) return false;
+  if (status != VECTIS_OK) wait_or_stick(*sticky, [&] { detail::fail("event_passed", context, status, message); });
+  return true;
+}
+
+void Event::synchronize() const {
+  const auto sticky = recorded_on(*core_);
+  if (!sticky) return;
+  detail::ContextCore& context = *core_->context;
+  wait_or_stick(*sticky,
+                [&] { detail::call("event_synchronize", context, context.slots().event_synchronize, core_->handle); });
+}
+
+std::optional<Duration> Event::timestamp() const {
+  if (!recorded_on(*core_) || !passed()) return std::nullopt;
+  detail::ContextCore& context = *core_->context;
+  std::uint64_t nanoseconds = 0;
+  if (!detail::call_optional("timestamp", context, context.slots().event_timestamp, core_->handle, &nanoseconds)) {
+    return std::nullopt;
+  }
+  return Duration{static_cast<Duration::rep>(nanoseconds)};
+}
+
+LaunchArgument::LaunchArgument(const DeviceMemory& memory) : memory_(memory.core()) {}
+
+LaunchArgument LaunchArgument::shared(std::size_t bytes) noexcept {
+  LaunchArgument argument;
+  argument.bytes_ = bytes;
+  return argument;
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,68 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "tests/cli/run.hpp"
+
+namespace vectis {
+namespace {
+
+using test::run_vectis;
+using testing::HasSubstr;
+
+TEST(Cli, ListsTheCpuMarkedAsDefault) {
+  const ProcessResult result = run_vectis({"devices"}, {"VECTIS_GPU_ENABLED=false"});
+  EXPECT_EQ(result.code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("cpu:0"));
+  EXPECT_THAT(result.output, HasSubstr("0 *"));
+  EXPECT_THAT(result.output, HasSubstr("gpu.enabled is false by VECTIS_GPU_ENABLED"));
+}
+
+TEST(Cli, JsonHasEveryFieldOfEveryDevice) {
+  const ProcessResult result = run_vectis(
+      {"devices", "--json"}, {"VECTIS_BACKEND_PATH=" VECTIS_TEST_BACKENDS, "VECTIS_BACKENDS_NULL_DEVICES=3"});
+  const nlohmann::json page = nlohmann::json::parse(result.output);
+  EXPECT_EQ(page.at("default"), 0);
+  int null_devices = 0;
+  for (const nlohmann::json& device : page.at("devices")) {
+    for (const char* field :
+         {"id", "label", "backend", "name", "maker", "driver", "kind", "software", "parent", "compute_units",
+          "memory_bytes", "memory_free_bytes", "utilisation", "dialects", "capabilities", "limits"}) {
+      EXPECT_TRUE(device.contains(field)) << field;
+    }
+    if (device.at("backend") == "null") ++null_devices;
+  }
+  EXPECT_EQ(null_devices, 3);
+}
+
+TEST(Cli, AForcedDeviceThatIsMissingStillListsTheOthers) {
+  const ProcessResult result = run_vectis({"devices"}, {"VECTIS_DEVICE=abacus"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.output, HasSubstr("cpu:0"));
+  EXPECT_THAT(result.output, HasSubstr("'abacus' was asked for by VECTIS_DEVICE"));
+}
+
+TEST(Cli, AConfigurationFileIsReadAndItsMistakesNamed) {
+  const std::string path = testing::TempDir() + "vectis-cli-test.yaml";
+  std::ofstream(path) << "gpu:\n  enabled: false\n";
+  EXPECT_THAT(run_vectis({"--config", path, "devices"}).output, HasSubstr(path + " line 2"));
+  std::ofstream(path) << "gpu:\n  enbled: false\n";
+  const ProcessResult result = run_vectis({"devices", "--config", path});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("InvalidInput"));
+  EXPECT_THAT(result.error, HasSubstr(path + " line 2: unknown key gpu.enbled"));
+  std::remove(path.c_str());
+}
+
+TEST(Cli, HelpAndMistakes) {
+  EXPECT_THAT(run_vectis({"--help"}).output, HasSubstr("doctor"));
+  EXPECT_THAT(run_vectis({"--version"}).output, HasSubstr("0."));
+  EXPECT_NE(run_vectis({}).code, 0);
+  EXPECT_NE(run_vectis({"devises"}).code, 0);
+  EXPECT_NE(run_vectis({"devices", "--yaml"}).code, 0);
+}
+
+}  // namespace
+}  // namespace vectis

@@ -1,0 +1,91 @@
+// The doctor against real plug-ins: broken ones, and the OpenCL one with real drivers in every state that can be had
+// here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/run.hpp"
+
+namespace vectis {
+namespace {
+
+using test::doctor_on;
+using test::run_vectis;
+using testing::HasSubstr;
+
+TEST(BrokenPlugins, AreNamedWithTheirFault) {
+  struct Case {
+    std::string backend;
+    std::string state;
+    std::string reason;
+  };
+  const std::vector<Case> cases = {
+      {"wrong_version", "incompatible", "contract version 2.0, this Vectis has 1.0"},
+      {"missing_slot", "incompatible", "required slot 'close' is missing"},
+      {"no_entry", "not loadable", "exports no function vectis_backend_entry"},
+      {"null_table", "incompatible", "returned NULL"},
+      {"crash_at_load", "crashed", "signal 6"},
+      {"crash_at_open", "crashed", "signal 6"},
+      {"exit_at_load", "crashed", "exit status 3; its last words: licence expired"},
+  };
+  for (const Case& one : cases) {
+    const std::string file = VECTIS_BROKEN_BACKENDS "/libvectis_backend_" + one.backend + ".so";
+    const nlohmann::json found = doctor_on(one.backend, {"VECTIS_BACKEND_PATH=" + file});
+    EXPECT_EQ(found.at("state"), one.state) << found;
+    EXPECT_THAT(found.at("reason").get<std::string>(), HasSubstr(one.reason));
+    EXPECT_EQ(found.at("path"), file);
+    EXPECT_FALSE(found.at("advice").get<std::string>().empty());
+  }
+}
+
+TEST(BrokenPlugins, TogetherLeaveTheDoctorAlive) {
+  const ProcessResult result = run_vectis({"doctor"}, {"VECTIS_BACKEND_PATH=" VECTIS_BROKEN_BACKENDS});
+  EXPECT_EQ(result.end, ProcessResult::End::exited);
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.output, HasSubstr("crash_at_load: not usable, crashed"));
+  EXPECT_THAT(result.output, HasSubstr("cpu: found"));
+}
+
+TEST(BrokenPlugins, ThatOnlyLackSomethingLeaveDevicesWorking) {
+  for (const std::string backend : {"wrong_version", "missing_slot", "no_entry", "null_table"}) {
+    const ProcessResult result = run_vectis(
+        {"devices"}, {"VECTIS_BACKEND_PATH=" VECTIS_BROKEN_BACKENDS "/libvectis_backend_" + backend + ".so"});
+    EXPECT_EQ(result.code, 0) << backend;
+    EXPECT_THAT(result.output, HasSubstr("cpu:0"));
+  }
+}
+
+#if defined(VECTIS_OPENCL_LAYER)
+
+TEST(OpenclDoctor, SeesTheSoftwareDriver) {
+  const nlohmann::json found = doctor_on("opencl", {});
+  EXPECT_EQ(found.at("state"), "ready") << found;
+  EXPECT_EQ(found.at("devices").size(), 1U);
+  EXPECT_TRUE(found.at("devices")[0].at("software").get<bool>());
+  EXPECT_THAT(found.at("advice").get<std::string>(), HasSubstr("VECTIS_GPU_ALLOW_SOFTWARE"));
+}
+
+TEST(OpenclDoctor, SeesSubDevices) {
+  EXPECT_EQ(doctor_on("opencl", {"VECTIS_BACKENDS_OPENCL_SUB_DEVICES=2"}).at("devices").size(), 3U);
+  const nlohmann::json bad = doctor_on("opencl", {"VECTIS_BACKENDS_OPENCL_SUB_DEVICES=zero"});
+  EXPECT_EQ(bad.at("state"), "failed");
+  EXPECT_THAT(bad.at("reason").get<std::string>(), HasSubstr("zero"));
+}
+
+TEST(OpenclDoctor, SeesThatNoDriverIsInstalled) {
+  const nlohmann::json found = doctor_on("opencl", {"OCL_ICD_VENDORS=/nonexistent"});
+  EXPECT_EQ(found.at("state"), "no driver") << found;
+  EXPECT_FALSE(found.at("advice").get<std::string>().empty());
+}
+
+TEST(OpenclDoctor, SeesThatTheDriverIsTooOld) {
+  const nlohmann::json found =
+      doctor_on("opencl", {"OPENCL_LAYERS=" VECTIS_OPENCL_LAYER, "VECTIS_OPENCL_LAYER_VERSION=OpenCL 1.0 ancient"});
+  EXPECT_EQ(found.at("state"), "driver too old") << found;
+  EXPECT_THAT(found.at("reason").get<std::string>(), HasSubstr("1.0"));
+  EXPECT_THAT(found.at("reason").get<std::string>(), HasSubstr("1.2"));
+}
+
+#endif
+
+}  // namespace
+}  // namespace vectis

@@ -1,0 +1,53 @@
+// A Runtime with every backend there is, and the handful of helpers its tests share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+
+namespace vectis::test {
+
+inline std::vector<std::byte> random_bytes(Random& random, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
+  return bytes;
+}
+
+class DevicesTest : public testing::Test {
+ protected:
+  Runtime& runtime() { return runtime_; }
+  DeviceRegistry& registry() { return runtime_.service<DeviceRegistry>(); }
+  Device device(const std::string& name) {
+    const auto found = registry().find(name);
+    if (!found) throw std::out_of_range("no device " + name);
+    return *found;
+  }
+
+ private:
+  Runtime runtime_;
+};
+
+// "opencl:1" as a name GoogleTest takes.
+inline std::string case_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, ':', '_');
+  return name;
+}
+
+// The devices that compute: what `null` does is nothing.
+inline std::vector<std::string> computing_devices() {
+#if defined(VECTIS_HAS_OPENCL)
+  return {"cpu", "failing", "opencl", "opencl:1"};
+#else
+  return {"cpu", "failing"};
+#endif
+}
+
+}  // namespace vectis::test

@@ -1,0 +1,180 @@
+#include "harness.hpp"
+
+#include <dlfcn.h>
+
+#include <ostream>
+#include <stdexcept>
+
+namespace vectis::test {
+
+const std::string_view program_text = R"(
+__kernel void mirror(__global const float* in, __global float* out, float factor, int count, __local float* tile) {
+  const int item = (int)get_global_id(0);
+  const int local_item = (int)get_local_id(0);
+  tile[local_item] = item < count ? in[item] : 0.0f;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item < count) out[item] = factor * tile[(int)get_local_size(0) - 1 - local_item] + (float)get_group_id(0);
+}
+
+__kernel void place(__global uint* out) {
+  const size_t line = get_global_size(0), sheet = line * get_global_size(1);
+  const size_t at = get_global_id(0) + line * get_global_id(1) + sheet * get_global_id(2);
+  out[at] = (uint)(get_local_id(0) + 10 * get_local_id(1) + 100 * get_local_id(2) + 1000 * get_group_id(0)
+                   + 10000 * get_group_id(1) + 100000 * get_group_id(2));
+}
+
+__kernel void slow(__global uint* out, uint rounds) {
+  uint value = (uint)get_global_id(0);
+  for (uint round = 0; round < rounds; ++round) value = value * 1664525u + 1013904223u;
+  out[get_global_id(0)] = value;
+}
+)";
+
+const VectisBackend& plugin() {
+  static const VectisBackend* table = [] {
+    void* library = dlopen(VECTIS_OPENCL_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw std::runtime_error(dlerror());
+    return reinterpret_cast<VectisBackendEntry>(dlsym(library, VECTIS_ENTRY_NAME))();
+  }();
+  return *table;
+}
+
+std::ostream& operator<<(std::ostream& out, const Answer& answer) {
+  return out << "status " << answer.status << ", reason " << answer.reason << ": " << answer.text;
+}
+
+testing::AssertionResult works(const Answer& answer) {
+  if (answer.status == VECTIS_OK) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << answer;
+}
+
+TestHost::TestHost() {
+  host_.size = sizeof(VectisHost);
+  host_.state = this;
+  host_.log = [](void* state, VectisLogLevel, const char* text) {
+    const std::lock_guard lock(self(state).mutex_);
+    self(state).logged_.emplace_back(text);
+  };
+  host_.setting = [](void* state, const char* key) -> const char* {
+    const auto found = self(state).settings.find(key);
+    return found == self(state).settings.end() ? nullptr : found->second.c_str();
+  };
+  host_.library_open = [](void* state, const char* name, VectisMessage* message) -> void* {
+    void* library = self(state).has_library ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (library == nullptr) std::string("no such file").copy(message->text, message->capacity - 1);
+    return library;
+  };
+  host_.library_symbol = [](void* state, void* library, const char* symbol) -> void* {
+    const std::lock_guard lock(self(state).mutex_);
+    self(state).symbols_.insert(symbol);
+    const auto found = self(state).replaced.find(symbol);
+    return found == self(state).replaced.end() ? dlsym(library, symbol) : found->second;
+  };
+  host_.find_backend = [](void*, const char*, const VectisBackend**, VectisBackendState**,
+                          VectisMessage*) -> VectisStatus { return VECTIS_UNSUPPORTED; };
+}
+
+std::vector<std::string> TestHost::logged() {
+  const std::lock_guard lock(mutex_);
+  return logged_;
+}
+
+std::set<std::string> TestHost::symbols() {
+  const std::lock_guard lock(mutex_);
+  return symbols_;
+}
+
+namespace {
+
+// Makes what `handle` is to hold, unless it is there.
+template <class Handle, class Slot, class... Arguments>
+void make(Handle*& handle, Slot slot, Arguments... arguments) {
+  if (handle != nullptr) return;
+  const Answer answer = ask(slot, arguments..., &handle);
+  if (answer.status != VECTIS_OK) throw std::runtime_error("the test's own objects cannot be made: " + answer.text);
+}
+
+}  // namespace
+
+void Rig::need_state() { make(state, plugin().open, host.get()); }
+
+void Rig::need_context() {
+  need_state();
+  make(context, plugin().context_create, state, device);
+}
+
+void Rig::need_streams() {
+  need_context();
+  make(stream, plugin().stream_create, context);
+  make(other_stream, plugin().stream_create, context);
+}
+
+void Rig::need_event() {
+  need_context();
+  make(event, plugin().event_create, context);
+}
+
+void Rig::need_memory() {
+  need_context();
+  make(memory, plugin().memory_allocate, context, bytes);
+  make(other_memory, plugin().memory_allocate, context, bytes);
+}
+
+void Rig::need_program() {
+  need_context();
+  make(program, plugin().program_create, context, "opencl-c", program_text.data(), program_text.size(), "");
+}
+
+void Rig::need_kernel() {
+  need_program();
+  make(kernel, plugin().kernel_create, program, "mirror");
+}
+
+void Rig::destroy() {
+  const VectisBackend& table = plugin();
+  if (kernel != nullptr) table.kernel_destroy(std::exchange(kernel, nullptr));
+  if (program != nullptr) table.program_destroy(std::exchange(program, nullptr));
+  if (event != nullptr) table.event_destroy(std::exchange(event, nullptr));
+  if (stream != nullptr) table.stream_destroy(std::exchange(stream, nullptr));
+  if (other_stream != nullptr) table.stream_destroy(std::exchange(other_stream, nullptr));
+  if (memory != nullptr) table.memory_free(context, std::exchange(memory, nullptr));
+  if (other_memory != nullptr) table.memory_free(context, std::exchange(other_memory, nullptr));
+  if (context != nullptr) table.context_destroy(std::exchange(context, nullptr));
+  if (state != nullptr) table.close(std::exchange(state, nullptr));
+}
+
+void Rig::upload(VectisMemory* target, const void* source, std::size_t size, std::size_t offset) {
+  EXPECT_TRUE(works(ask(plugin().copy_to_device, stream, target, offset, source, size)));
+  EXPECT_TRUE(works(synchronize()));
+}
+
+Answer launch_mirror(VectisStream* stream, VectisKernel* kernel, VectisMemory* in, VectisMemory* out, float factor,
+                     std::int32_t count, std::uint32_t group) {
+  const std::array arguments{VectisArgument{VECTIS_ARGUMENT_MEMORY, in, nullptr, 0},
+                             VectisArgument{VECTIS_ARGUMENT_MEMORY, out, nullptr, 0},
+                             VectisArgument{VECTIS_ARGUMENT_VALUE, nullptr, &factor, sizeof factor},
+                             VectisArgument{VECTIS_ARGUMENT_VALUE, nullptr, &count, sizeof count},
+                             VectisArgument{VECTIS_ARGUMENT_SHARED, nullptr, nullptr, group * sizeof(float)}};
+  const std::uint32_t groups = (static_cast<std::uint32_t>(count) + group - 1) / group;
+  const VectisLaunch launch{sizeof(VectisLaunch), {groups, 1, 1}, {group, 1, 1}, arguments.data(), arguments.size()};
+  return ask(plugin().launch, stream, kernel, &launch);
+}
+
+std::vector<float> mirror_oracle(const std::vector<float>& in, float factor, std::uint32_t group) {
+  std::vector<float> out(in.size());
+  for (std::size_t item = 0; item < in.size(); ++item) {
+    const std::size_t number = item / group;
+    const std::size_t from = number * group + (group - 1 - item % group);
+    out[item] = factor * (from < in.size() ? in[from] : 0.0F) + static_cast<float>(number);
+  }
+  return out;
+}
+
+std::vector<std::uint8_t> Rig::download(VectisMemory* source, std::size_t size, std::size_t offset) {
+  std::vector<std::uint8_t> target(size);
+  EXPECT_TRUE(works(ask(plugin().copy_to_host, stream, target.data(), source, offset, size)));
+  EXPECT_TRUE(works(synchronize()));
+  return target;
+}
+
+}  // namespace vectis::test

@@ -1,0 +1,263 @@
+// What `open` finds, what it refuses and why, and what it says about devices.
+#include <CL/cl.h>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "harness.hpp"
+
+namespace vectis::test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(OpenclTable, NamesItselfAndFillsEveryRequiredSlot) {
+  const VectisBackend& table = plugin();
+  EXPECT_EQ(table.size, sizeof(VectisBackend));
+  EXPECT_EQ(table.abi_major, VECTIS_ABI_MAJOR);
+  EXPECT_STREQ(table.name, "opencl");
+  EXPECT_THAT(table.requirement, HasSubstr("1.2"));
+  EXPECT_NE(table.program_binary, nullptr);
+  EXPECT_EQ(table.device_memory, nullptr) << "OpenCL 1.2 cannot tell free memory";
+  EXPECT_EQ(table.configure, nullptr);
+}
+
+Answer try_open(TestHost& host) {
+  VectisBackendState* state = nullptr;
+  Answer answer = ask(plugin().open, host.get(), &state);
+  if (state != nullptr) plugin().close(state);
+  EXPECT_EQ(state != nullptr, answer.status == VECTIS_OK) << answer;
+  return answer;
+}
+
+TEST(OpenclOpen, WithoutALoaderSaysSo) {
+  TestHost host;
+  host.has_library = false;
+  const Answer answer = try_open(host);
+  EXPECT_EQ(answer.status, VECTIS_BACKEND_CREATION);
+  EXPECT_EQ(answer.reason, VECTIS_REASON_NO_LIBRARY);
+  EXPECT_THAT(answer.text, HasSubstr("libOpenCL.so.1"));
+  EXPECT_THAT(answer.text, HasSubstr("no such file"));
+}
+
+TEST(OpenclOpen, ALoaderWithoutAFunctionIsTooOld) {
+  TestHost host;
+  host.replaced["clEnqueueFillBuffer"] = nullptr;
+  const Answer answer = try_open(host);
+  EXPECT_EQ(answer.reason, VECTIS_REASON_DRIVER_TOO_OLD);
+  EXPECT_THAT(answer.text, HasSubstr("clEnqueueFillBuffer"));
+}
+
+// Stand-ins for single functions of the driver. Real ones are found in the library the plug-in has opened.
+template <class Function>
+Function real(const char* symbol) {
+  void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<Function>(dlsym(library, symbol));
+}
+
+cl_int no_platform(cl_uint, cl_platform_id*, cl_uint*) { return -1001; }
+cl_int zero_platforms(cl_uint, cl_platform_id*, cl_uint* count) {
+  *count = 0;
+  return CL_SUCCESS;
+}
+cl_int no_device(cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*) { return CL_DEVICE_NOT_FOUND; }
+
+cl_int state_version(const char* version, size_t room, void* answer, size_t* needed) {
+  if (needed != nullptr) *needed = std::strlen(version) + 1;
+  if (answer != nullptr) std::memcpy(answer, version, room);
+  return CL_SUCCESS;
+}
+const char* stated = "";
+cl_int other_device_version(cl_device_id device, cl_device_info question, size_t room, void* answer, size_t* needed) {
+  if (question == CL_DEVICE_VERSION) return state_version(stated, room, answer, needed);
+  return real<decltype(&other_device_version)>("clGetDeviceInfo")(device, question, room, answer, needed);
+}
+cl_int unavailable(cl_device_id device, cl_device_info question, size_t room, void* answer, size_t* needed) {
+  const cl_int code = real<decltype(&unavailable)>("clGetDeviceInfo")(device, question, room, answer, needed);
+  if (question == CL_DEVICE_AVAILABLE) *static_cast<cl_bool*>(answer) = CL_FALSE;
+  return code;
+}
+
+template <class Function>
+Answer open_with(const char* symbol, Function* function) {
+  TestHost host;
+  host.replaced[symbol] = reinterpret_cast<void*>(function);
+  return try_open(host);
+}
+
+TEST(OpenclOpen, ALoaderWithoutPlatformsHasNoDriver) {
+  EXPECT_EQ(open_with("clGetPlatformIDs", no_platform).reason, VECTIS_REASON_NO_DRIVER);
+  EXPECT_EQ(open_with("clGetPlatformIDs", zero_platforms).reason, VECTIS_REASON_NO_DRIVER);
+}
+
+TEST(OpenclOpen, APlatformWithoutDevicesIsNamed) {
+  const Answer answer = open_with("clGetDeviceIDs", no_device);
+  EXPECT_EQ(answer.reason, VECTIS_REASON_NO_DEVICE);
+  EXPECT_THAT(answer.text, HasSubstr("Portable Computing Language"));
+}
+
+TEST(OpenclOpen, AnUnavailableDeviceIsNone) {
+  EXPECT_EQ(open_with("clGetDeviceInfo", unavailable).reason, VECTIS_REASON_NO_DEVICE);
+}
+
+TEST(OpenclOpen, VersionsAreCompared) {
+  for (const char* version : {"OpenCL 1.1 old", "OpenCL 0.9", "OpenCL 1", "OpenCL x.y", "CUDA 12.0", ""}) {
+    stated = version;
+    const Answer answer = open_with("clGetDeviceInfo", other_device_version);
+    EXPECT_EQ(answer.reason, VECTIS_REASON_DRIVER_TOO_OLD) << version;
+    EXPECT_THAT(answer.text, HasSubstr(std::string("'") + version + "', OpenCL 1.2 is needed"));
+  }
+  for (const char* version : {"OpenCL 1.2", "OpenCL 2.0 x", "OpenCL 10.0"}) {
+    stated = version;
+    EXPECT_TRUE(works(open_with("clGetDeviceInfo", other_device_version)));
+  }
+}
+
+// A second platform beside the real one, which is too old.
+_cl_platform_id* const old_platform = reinterpret_cast<cl_platform_id>(&stated);
+cl_int two_platforms(cl_uint room, cl_platform_id* platforms, cl_uint* count) {
+  if (count != nullptr) *count = 2;
+  if (room < 2) return CL_SUCCESS;
+  platforms[0] = old_platform;
+  return real<decltype(&two_platforms)>("clGetPlatformIDs")(1, platforms + 1, nullptr);
+}
+cl_int platform_info(cl_platform_id platform, cl_platform_info question, size_t room, void* answer, size_t* needed) {
+  if (platform == old_platform) return state_version("OpenCL 1.0 elder", room, answer, needed);
+  return real<decltype(&platform_info)>("clGetPlatformInfo")(platform, question, room, answer, needed);
+}
+
+TEST(OpenclOpen, AnUnusablePlatformBesideAUsableOneIsLoggedAndSkipped) {
+  TestHost host;
+  host.replaced["clGetPlatformIDs"] = reinterpret_cast<void*>(two_platforms);
+  host.replaced["clGetPlatformInfo"] = reinterpret_cast<void*>(platform_info);
+  EXPECT_TRUE(works(try_open(host)));
+  EXPECT_THAT(host.logged(), testing::ElementsAre(HasSubstr("OpenCL 1.0 elder")));
+}
+
+VectisDeviceInfo info_of(const Rig& rig, std::uint32_t index) {
+  VectisDeviceInfo info{};
+  info.size = sizeof info;
+  EXPECT_TRUE(works(ask(plugin().device_info, rig.state, index, &info)));
+  return info;
+}
+
+std::uint32_t count_of(const Rig& rig) {
+  std::uint32_t count = 0;
+  EXPECT_TRUE(works(ask(plugin().device_count, rig.state, &count)));
+  return count;
+}
+
+TEST(OpenclDevice, TellsWhatPoclIs) {
+  Rig rig;
+  rig.need_state();
+  ASSERT_EQ(count_of(rig), 1U);
+  const VectisDeviceInfo info = info_of(rig, 0);
+  EXPECT_THAT(info.name, HasSubstr("pthread"));
+  EXPECT_STRNE(info.maker, "");
+  EXPECT_THAT(info.driver, HasSubstr("Portable Computing Language"));
+  EXPECT_STREQ(info.dialects, "opencl-c");
+  EXPECT_EQ(info.kind, VECTIS_DEVICE_CPU);
+  EXPECT_EQ(info.software, 1);
+  EXPECT_EQ(info.parent, -1);
+  EXPECT_EQ(info.compute_units, 4U);
+  EXPECT_GT(info.memory_bytes, 1U << 20U);
+  EXPECT_LE(info.allocation_bytes_max, info.memory_bytes);
+  EXPECT_GT(info.allocation_bytes_max, 64U << 20U);
+  EXPECT_EQ(info.memory_alignment, 128U);
+  EXPECT_GT(info.shared_bytes_max, 1024U);
+  EXPECT_GE(info.group_items_max, 256U);
+  for (const std::uint32_t size : info.group_size_max) EXPECT_GE(size, 256U);
+  EXPECT_EQ(info.capabilities, VECTIS_CAN_FP64 | VECTIS_CAN_UNIFIED_MEMORY | VECTIS_CAN_TIMESTAMPS);
+}
+
+TEST(OpenclDevice, OneThatDoesNotExistIsInvalidInput) {
+  Rig rig;
+  rig.need_state();
+  VectisDeviceInfo info{};
+  info.size = sizeof info;
+  const Answer answer = ask(plugin().device_info, rig.state, 1U, &info);
+  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
+  EXPECT_EQ(answer.text, "there is no device 1, the backend has 1");
+  EXPECT_EQ(ask(plugin().context_create, rig.state, 1U, &rig.context).status, VECTIS_INVALID_INPUT);
+}
+
+TEST(OpenclDevice, WritesOnlyWhatAnOlderHostKnows) {
+  Rig rig;
+  rig.need_state();
+  VectisDeviceInfo info{};
+  info.size = offsetof(VectisDeviceInfo, capabilities);
+  info.capabilities = 0xAAAA;
+  EXPECT_TRUE(works(ask(plugin().device_info, rig.state, 0U, &info)));
+  EXPECT_EQ(info.size, offsetof(VectisDeviceInfo, capabilities));
+  EXPECT_EQ(info.capabilities, 0xAAAAU);
+  EXPECT_EQ(info.compute_units, 4U);
+}
+
+std::vector<std::uint32_t> units_of_parts(const Rig& rig) {
+  std::vector<std::uint32_t> units;
+  for (std::uint32_t index = 1; index < count_of(rig); ++index) {
+    const VectisDeviceInfo part = info_of(rig, index);
+    EXPECT_EQ(part.parent, 0);
+    EXPECT_STREQ(part.physical_id, info_of(rig, 0).physical_id);
+    units.push_back(part.compute_units);
+  }
+  return units;
+}
+
+TEST(OpenclSubDevices, AreListedAfterTheirRoot) {
+  const std::map<std::string, std::vector<std::uint32_t>> expected{
+      {"1", {4}}, {"2", {2, 2}}, {"3", {2, 1, 1}}, {"4", {1, 1, 1, 1}}};
+  for (const auto& [setting, units] : expected) {
+    Rig rig;
+    rig.host.settings["sub_devices"] = setting;
+    rig.need_state();
+    EXPECT_EQ(units_of_parts(rig), units) << setting;
+    EXPECT_EQ(info_of(rig, 0).compute_units, 4U);
+    EXPECT_STRNE(info_of(rig, 0).physical_id, "");
+  }
+}
+
+TEST(OpenclSubDevices, ARootThatCannotBeDividedIsLogged) {
+  Rig rig;
+  rig.host.settings["sub_devices"] = "5";
+  rig.need_state();
+  EXPECT_EQ(count_of(rig), 1U);
+  EXPECT_THAT(rig.host.logged(), testing::ElementsAre(HasSubstr("only 4 compute units")));
+}
+
+TEST(OpenclSubDevices, BadSettingsAreRefused) {
+  for (const char* setting : {"0", "-1", "two", "", "2x", "99999999999"}) {
+    TestHost host;
+    host.settings["sub_devices"] = setting;
+    const Answer answer = try_open(host);
+    EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT) << setting;
+    EXPECT_EQ(answer.reason, VECTIS_REASON_OTHER);
+    EXPECT_THAT(answer.text, HasSubstr(std::string("sub_devices is '") + setting + "'"));
+  }
+}
+
+TEST(OpenclSubDevices, ComputeEachForItself) {
+  Rig whole;
+  whole.host.settings["sub_devices"] = "4";
+  whole.need_state();
+  for (whole.device = 1; whole.device <= 4; ++whole.device) {
+    whole.need_streams();
+    whole.need_memory();
+    whole.need_kernel();
+    const std::vector<float> sent(Rig::bytes / sizeof(float), static_cast<float>(whole.device));
+    whole.upload(whole.memory, sent.data(), sent.size() * sizeof(float));
+    EXPECT_TRUE(works(launch_mirror(whole.stream, whole.kernel, whole.memory, whole.other_memory, 2.0F,
+                                    static_cast<std::int32_t>(sent.size()), 64)));
+    const std::vector<std::uint8_t> bytes = whole.download(whole.other_memory, Rig::bytes);
+    std::vector<float> got(sent.size());
+    std::memcpy(got.data(), bytes.data(), bytes.size());
+    EXPECT_EQ(got, mirror_oracle(sent, 2.0F, 64)) << "device " << whole.device;
+    VectisBackendState* state = std::exchange(whole.state, nullptr);
+    whole.destroy();
+    whole.state = state;
+  }
+}
+
+}  // namespace
+}  // namespace vectis::test

@@ -1,0 +1,23 @@
+// Golden texts: tests/golden/<name> holds what is expected; VECTIS_UPDATE_GOLDEN=1 rewrites it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace vectis::test {
+
+inline void expect_golden(const std::string& name, const std::string& actual) {
+  const std::string path = std::string(VECTIS_GOLDEN_FOLDER) + "/" + name;
+  if (std::getenv("VECTIS_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << actual;
+  std::ifstream file(path);
+  std::ostringstream expected;
+  expected << file.rdbuf();
+  EXPECT_EQ(actual, expected.str()) << "differs from " << path
+                                    << "; if it should, run again with VECTIS_UPDATE_GOLDEN=1";
+}
+
+}  // namespace vectis::test

@@ -1,0 +1,42 @@
+// The main of every test program: sets the environment its CMakeLists names, so that a test run by hand is the test
+// that ctest runs, and prints the seed of what is random.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tests/support/seed.hpp"
+
+namespace {
+
+// A variable already set by the caller stays.
+void set_default(const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  setenv(assignment.substr(0, equals).c_str(), assignment.substr(equals + 1).c_str(), 0);
+}
+
+}  // namespace
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+// Leaks of drivers and the compilers inside them, never of ours.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libtbb\n";
+}
+#endif
+#endif
+
+int main(int argc, char** argv) {
+  for (const char* assignment : {
+#include VECTIS_TEST_ENVIRONMENT_FILE
+           ""}) {
+    if (*assignment != '\0') set_default(assignment);
+  }
+  testing::InitGoogleMock(&argc, argv);
+  std::cout << "VECTIS_TEST_SEED=" << vectis::test::seed() << '\n';
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,61 @@
+"""Seeds, figures and the coverage table."""
+
+import json
+
+import pytest
+
+from tools import coverage, seed
+from tools.evidence import Figure, Soak
+
+
+@pytest.mark.parametrize("value, aim, met", [(95, ">= 95", True), (94.9, ">= 95", False), (0, "== 0", True),
+                                             (1, "== 0", False), (14.9, "< 15", True), (15, "< 15", False)])
+def test_figure_knows_whether_it_meets_its_aim(value, aim, met):
+    assert Figure.measured("x", value, "%", aim).met is met
+
+
+def test_seed_is_drawn_from_the_commit_and_can_be_given(tmp_path, monkeypatch):
+    monkeypatch.delenv("VECTIS_TEST_SEED", raising=False)
+    assert seed.of_commit("00000000000000ffabcd") == 255
+    assert seed.chosen(tmp_path) == seed.WITHOUT_COMMIT
+    monkeypatch.setenv("VECTIS_TEST_SEED", "77")
+    assert seed.chosen(tmp_path) == 77
+
+
+def test_soak_resumes_after_what_is_done(tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTIS_TEST_SEED", "5")
+    ran = []
+
+    def measure(name, fails=False):
+        def run():
+            ran.append(name)
+            if fails:
+                raise RuntimeError(name)
+            return [Figure.measured(name, 1, "", "== 1")]
+        return run
+
+    with pytest.raises(RuntimeError):
+        Soak("x", tmp_path, fresh=False).run({"a": measure("a"), "b": measure("b", fails=True)})
+    again = Soak("x", tmp_path, fresh=False)
+    figures = again.run({"a": measure("a"), "b": measure("b")})
+    assert ran == ["a", "b", "b"]
+    written = json.loads(again.write(figures).read_text())
+    assert written["seed"] == 5
+    assert [figure["name"] for figure in written["figures"]] == ["a", "b"]
+    Soak("x", tmp_path, fresh=True).run({"a": measure("a")})
+    assert ran[-1] == "a"
+
+
+def test_coverage_is_counted_by_layer():
+    report = {"files": [
+        {"file": "src/base/a.cpp", "lines": [{"line_number": 1, "count": 2}, {"line_number": 2, "count": 0},
+                                             {"line_number": 3, "count": 0}, {"line_number": 5, "count": 0}]},
+        {"file": "include/vectis/base/a.hpp", "lines": [{"line_number": 9, "count": 0}, {"line_number": 9, "count": 1}]},
+        {"file": "backends/cpu/b.cpp", "lines": [{"line_number": 1, "count": 1}]}]}
+    layers = coverage.by_layer(report)
+    assert set(layers) == {"src/base", "backends/cpu"}
+    assert (layers["src/base"].covered, layers["src/base"].total) == (2, 5)
+    assert layers["src/base"].missed == {"src/base/a.cpp": [2, 3, 5]}
+    text = coverage.page(layers)
+    assert "| `src/base` | 5 | 2 | 40.0 |" in text
+    assert "- `src/base/a.cpp`: 2-3, 5" in text

@@ -1,0 +1,68 @@
+"""The map of the repository: which folder is which layer, and who may see whom."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+# Left to right; layers of one step are siblings.
+ORDER = (("base",), ("device",), ("memory",), ("kernel",), ("plan",), ("array",), ("search", "nn", "par"), ("store",),
+         ("learn",), ("server",), ("bindings", "apps"))
+STEP = {layer: step for step, layers in enumerate(ORDER) for layer in layers}
+
+CONTRACT = "include/vectis/device/backend.h"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file belongs. `kind` is layer, backend, outside (tests, examples) or unknown."""
+
+    kind: str
+    name: str = ""
+    public: bool = False
+
+
+def place_of(path: str) -> Place:
+    parts = PurePosixPath(path).parts
+    if parts[:2] == ("include", "vectis") and len(parts) > 2:
+        return _layer(PurePosixPath(parts[2]).stem if len(parts) == 3 else parts[2], public=True)
+    if parts[0] == "src" and len(parts) > 2:
+        return _layer(parts[1], public=False)
+    if parts[0] in ("apps", "bindings"):
+        return Place("layer", parts[0])
+    if parts[0] == "backends" and len(parts) > 2:
+        return Place("backend", parts[1])
+    return Place("outside", parts[0])
+
+
+def _layer(name: str, public: bool) -> Place:
+    return Place("layer" if name in STEP else "unknown", name, public)
+
+
+def resolve(target: str, includer: str, known: set[str]) -> str | None:
+    """The path in the repository that an #include means, or None when it is foreign.
+
+    A file that does not exist counts as ours when its first folder is one of ours.
+    """
+    beside = _normalise(PurePosixPath(includer).parent / target)
+    for candidate in (beside, "include/" + target, "src/" + target, target):
+        if candidate in known:
+            return candidate
+    first = PurePosixPath(target).parts[0]
+    if first == "..":
+        return beside
+    if first == "vectis":
+        return "include/" + target
+    if first in ("backends", "apps", "bindings") and "/" in target:
+        return target
+    if first in STEP and "/" in target:
+        return "src/" + target
+    return None
+
+
+def _normalise(path: PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)

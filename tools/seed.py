@@ -1,0 +1,27 @@
+"""The seed of a test run: given, or drawn from the commit, so that every commit tries another one and can be replayed."""
+
+import os
+import subprocess
+from pathlib import Path
+
+WITHOUT_COMMIT = 1
+
+
+def of_commit(commit: str) -> int:
+    """The first 16 hexadecimal digits as a number."""
+    return int(commit[:16], 16)
+
+
+def head(root: Path) -> str:
+    """The commit checked out, or "" where there is none."""
+    command = ["git", "-c", "safe.directory=*", "rev-parse", "--verify", "--quiet", "HEAD"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def chosen(root: Path) -> int:
+    given = os.environ.get("VECTIS_TEST_SEED", "")
+    if given:
+        return int(given)
+    commit = head(root)
+    return of_commit(commit) if commit else WITHOUT_COMMIT
