@@ -24,7 +24,7 @@ def measure(root: Path, build: Path) -> dict[str, Lines]:
     """Coverage by layer of what the tests of `build` have run so far."""
     report = build / "coverage.json"
     command = [root / "build/venv/bin/gcovr", "--root", root, "--object-directory", build, "--gcov-executable", "gcov-12",
-               "--exclude-throw-branches", "--exclude-unreachable-branches", "--merge-lines",
+               "--exclude-throw-branches", "--exclude-unreachable-branches",
                "--gcov-ignore-parse-errors=negative_hits.warn", "--filter", "include/", "--filter", "src/",
                "--filter", "backends/", "--filter", "apps/", "--exclude", r".*_test\.cpp", "--json", report]
     subprocess.run([str(word) for word in command], cwd=root, check=True)

@@ -1,5 +1,5 @@
-// vectis-probe PLUGIN CONFIG: loads one plug-in and writes what it found as a line. The doctor starts it, so that a plug-in
-// that crashes takes this process and not the program that asked.
+// vectis-probe PLUGIN CONFIG: loads one plug-in and writes what it found as a line. The doctor starts it, so that a
+// plug-in that crashes takes this process and not the program that asked.
 
 #include <iostream>
 

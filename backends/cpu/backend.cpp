@@ -21,6 +21,7 @@ struct VectisContext {};
 struct VectisStream {};
 struct VectisMemory {
   std::byte* bytes;
+  bool is_slice;  // of a memory that owns the bytes
 };
 struct VectisEvent {
   std::atomic<std::uint64_t> nanoseconds{0};
@@ -129,8 +130,14 @@ VectisStatus memory_allocate(VectisContext* /*context*/, std::uint64_t bytes, Ve
   return status;
 }
 void memory_free(VectisContext* /*context*/, VectisMemory* memory) {
-  ::operator delete(memory->bytes, std::align_val_t{alignment});
+  if (!memory->is_slice) ::operator delete(memory->bytes, std::align_val_t{alignment});
   delete memory;
+}
+VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t /*bytes*/, VectisMemory** slice,
+                          VectisMessage* message) {
+  const VectisStatus status = make(slice, "a memory handle", message);
+  if (status == VECTIS_OK) **slice = {memory->bytes + offset, true};
+  return status;
 }
 VectisStatus memory_address(VectisMemory* memory, void** address, VectisMessage* /*message*/) {
   *address = memory->bytes;
@@ -201,6 +208,7 @@ constexpr VectisBackend make_table() {
   table.context_destroy = context_destroy;
   table.memory_allocate = memory_allocate;
   table.memory_free = memory_free;
+  table.memory_slice = memory_slice;
   table.memory_address = memory_address;
   table.stream_create = stream_create;
   table.stream_destroy = stream_destroy;

@@ -123,6 +123,7 @@ constexpr VectisBackend make_table() {
   VECTIS_WRAP(context_destroy);
   VECTIS_WRAP(memory_allocate);
   VECTIS_WRAP(memory_free);
+  VECTIS_WRAP(memory_slice);
   VECTIS_WRAP(memory_address);
   VECTIS_WRAP(stream_create);
   VECTIS_WRAP(stream_destroy);

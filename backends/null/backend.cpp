@@ -97,6 +97,10 @@ VectisStatus memory_allocate(VectisContext* /*context*/, std::uint64_t /*bytes*/
   return make(memory, message);
 }
 void memory_free(VectisContext* /*context*/, VectisMemory* memory) { delete memory; }
+VectisStatus memory_slice(VectisMemory* /*memory*/, std::uint64_t /*offset*/, std::uint64_t /*bytes*/,
+                          VectisMemory** slice, VectisMessage* message) {
+  return make(slice, message);
+}
 
 VectisStatus stream_create(VectisContext* /*context*/, VectisStream** stream, VectisMessage* message) {
   return make(stream, message);
@@ -149,6 +153,7 @@ constexpr VectisBackend make_table() {
   table.context_destroy = destroy<VectisContext>;
   table.memory_allocate = memory_allocate;
   table.memory_free = memory_free;
+  table.memory_slice = memory_slice;
   table.stream_create = stream_create;
   table.stream_destroy = destroy<VectisStream>;
   table.stream_synchronize = nothing;

@@ -12,7 +12,7 @@ namespace vectis::opencl {
   each(GetPlatformIDs) each(GetPlatformInfo) each(GetDeviceIDs) each(GetDeviceInfo)              \
   each(CreateSubDevices) each(ReleaseDevice)                                                     \
   each(CreateContext) each(ReleaseContext)                                                       \
-  each(CreateBuffer) each(ReleaseMemObject)                                                      \
+  each(CreateBuffer) each(CreateSubBuffer) each(ReleaseMemObject)                                \
   each(CreateCommandQueue) each(ReleaseCommandQueue) each(Flush) each(Finish)                    \
   each(EnqueueWriteBuffer) each(EnqueueReadBuffer) each(EnqueueCopyBuffer)                       \
   each(EnqueueFillBuffer) each(EnqueueNDRangeKernel)                                             \
@@ -23,11 +23,13 @@ namespace vectis::opencl {
   each(CreateKernel) each(GetKernelInfo) each(SetKernelArg) each(ReleaseKernel)
 // clang-format on
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are OpenCL's
 struct Api {
 #define VECTIS_OPENCL_MEMBER(name) decltype(&::cl##name) name = nullptr;
   VECTIS_OPENCL_FUNCTIONS(VECTIS_OPENCL_MEMBER)
 #undef VECTIS_OPENCL_MEMBER
 };
+// NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
 // Opens the loader library. Throws Failure with the reason NO_LIBRARY when there is none and DRIVER_TOO_OLD when it
 // lacks a function of OpenCL 1.2.

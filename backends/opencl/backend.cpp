@@ -24,6 +24,7 @@ constexpr VectisBackend make_table() {
   table.context_destroy = opencl::context_destroy;
   table.memory_allocate = opencl::memory_allocate;
   table.memory_free = opencl::memory_free;
+  table.memory_slice = opencl::memory_slice;
   table.stream_create = opencl::stream_create;
   table.stream_destroy = opencl::stream_destroy;
   table.stream_synchronize = opencl::stream_synchronize;

@@ -1,6 +1,7 @@
 #include <array>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "discovery.hpp"
 #include "objects.hpp"
@@ -33,7 +34,7 @@ VectisStatus context_create(VectisBackendState* state, std::uint32_t index, Vect
     cl_int code = CL_SUCCESS;
     Owned made(api.CreateContext(properties.data(), 1, &device.id, nullptr, nullptr, &code), api.ReleaseContext);
     if (code != CL_SUCCESS) throw failed_call("clCreateContext", code, context_status(code));
-    *context = new VectisContext{api, device.id, std::move(made)};
+    *context = std::make_unique<VectisContext>(api, device.id, std::move(made)).release();
     return VECTIS_OK;
   });
 }
@@ -51,7 +52,22 @@ VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, Vectis
       const std::string call = "clCreateBuffer of " + std::to_string(bytes) + " bytes";
       throw failed_call(call.c_str(), code, buffer_status(code));
     }
-    *memory = new VectisMemory{std::move(made)};
+    *memory = std::make_unique<VectisMemory>(api, std::move(made)).release();
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t bytes, VectisMemory** slice,
+                          VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const Api& api = memory->api;
+    const cl_buffer_region region{offset, bytes};
+    cl_int code = CL_SUCCESS;
+    Owned made(
+        api.CreateSubBuffer(memory->buffer.get(), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code),
+        api.ReleaseMemObject);
+    if (code != CL_SUCCESS) throw failed_call("clCreateSubBuffer", code, buffer_status(code));
+    *slice = std::make_unique<VectisMemory>(api, std::move(made)).release();
     return VECTIS_OK;
   });
 }

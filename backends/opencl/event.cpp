@@ -16,7 +16,7 @@ std::shared_ptr<const Marker> last_marker(VectisEvent& event) {
 
 VectisStatus event_create(VectisContext* context, VectisEvent** event, VectisMessage* message) noexcept {
   return guarded(message, [&] {
-    *event = new VectisEvent{context->api, {}, {}};
+    *event = std::make_unique<VectisEvent>(context->api).release();
     return VECTIS_OK;
   });
 }

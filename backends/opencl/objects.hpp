@@ -45,6 +45,7 @@ struct VectisContext {
 };
 
 struct VectisMemory {
+  const vectis::opencl::Api& api;
   vectis::opencl::Owned<cl_mem> buffer;
 };
 

@@ -77,7 +77,7 @@ VectisStatus program_create(VectisContext* context, const char* dialect, const v
     }
     Owned<cl_program> made = is_source ? from_source(*context, text, bytes) : from_binary(*context, text, bytes);
     build(*context, made.get(), options);
-    *program = new VectisProgram{*context, std::move(made)};
+    *program = std::make_unique<VectisProgram>(*context, std::move(made)).release();
     return VECTIS_OK;
   });
 }
@@ -93,8 +93,8 @@ VectisStatus program_binary(VectisProgram* program, void* target, std::size_t* b
                                                 std::to_string(*bytes));
       }
       auto* place = static_cast<unsigned char*>(target);
-      check(program->context.api.GetProgramInfo(program->program.get(), CL_PROGRAM_BINARIES, sizeof place, &place,
-                                                nullptr),
+      check(program->context.api.GetProgramInfo(program->program.get(), CL_PROGRAM_BINARIES, sizeof(unsigned char*),
+                                                static_cast<void*>(&place), nullptr),
             "clGetProgramInfo");
     }
     *bytes = needed;
@@ -111,7 +111,7 @@ VectisStatus kernel_create(VectisProgram* program, const char* name, VectisKerne
     if (code != CL_SUCCESS) throw failed_call((std::string("clCreateKernel of '") + name + "'").c_str(), code);
     cl_uint arguments = 0;
     check(api.GetKernelInfo(made.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr), "clGetKernelInfo");
-    *kernel = new VectisKernel{api, std::move(made), arguments, {}};
+    *kernel = std::make_unique<VectisKernel>(api, std::move(made), arguments).release();
     return VECTIS_OK;
   });
 }

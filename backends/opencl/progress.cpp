@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "status.hpp"
 
@@ -37,6 +38,13 @@ void Progress::add(Owned<cl_event> event, const char* call) noexcept {
 std::uint64_t Progress::added() const {
   const std::lock_guard lock(mutex_);
   return added_;
+}
+
+void Progress::wait() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (commands_.empty()) return;
+  const cl_event last = commands_.back().event.get();
+  api_.WaitForEvents(1, &last);
 }
 
 void Progress::check(std::uint64_t count) {

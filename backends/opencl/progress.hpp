@@ -27,6 +27,9 @@ class Progress {
   // How many commands have been added: the place of the last one in the stream's order.
   [[nodiscard]] std::uint64_t added() const;
 
+  // Waits for the last command and so for all. For when the stream itself can no longer be waited for.
+  void wait() noexcept;
+
   // Throws the first failure among the first `count` commands that have ended. Once told, it is told every time.
   void check(std::uint64_t count);
 

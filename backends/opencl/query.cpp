@@ -20,9 +20,10 @@ std::pair<int, int> parse_version(std::string_view stated) {
   constexpr std::string_view prefix = "OpenCL ";
   if (!stated.starts_with(prefix)) return {0, 0};
   stated.remove_prefix(prefix.size());
-  const char* end = stated.data() + stated.size();
+  const char* begin = stated.data();
+  const char* end = begin + stated.size();
   std::pair<int, int> version;
-  const auto major = std::from_chars(stated.data(), end, version.first);
+  const auto major = std::from_chars(begin, end, version.first);
   if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') return {0, 0};
   const auto minor = std::from_chars(major.ptr + 1, end, version.second);
   return minor.ec == std::errc() ? version : std::pair{0, 0};

@@ -23,6 +23,8 @@ VectisStatus context_create(VectisBackendState* state, std::uint32_t index, Vect
 void context_destroy(VectisContext* context) noexcept;
 VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory** memory,
                              VectisMessage* message) noexcept;
+VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t bytes, VectisMemory** slice,
+                          VectisMessage* message) noexcept;
 void memory_free(VectisContext* context, VectisMemory* memory) noexcept;
 
 // stream.cpp

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "event.hpp"
 #include "objects.hpp"
@@ -13,12 +14,12 @@ namespace vectis::opencl {
 
 namespace {
 
-// Makes the driver begin with what was enqueued. When it refuses, waits for the last command, which may use the
-// caller's memory, before the failure goes up.
-void start(const VectisStream& stream) {
+// Makes the driver begin with `command`. When it refuses, waits for the command, which may use the caller's memory,
+// before the failure goes up.
+void start(const VectisStream& stream, cl_event command) {
   const cl_int code = stream.api.Flush(stream.queue.get());
   if (code == CL_SUCCESS) return;
-  stream.api.Finish(stream.queue.get());
+  stream.api.WaitForEvents(1, &command);
   throw failed_call("clFlush", code);
 }
 
@@ -29,7 +30,7 @@ void submit(VectisStream& stream, const char* call, Enqueue&& enqueue) {
   cl_event event = nullptr;
   check(enqueue(&event), call);
   Owned<cl_event> command(event, stream.api.ReleaseEvent);
-  start(stream);
+  start(stream, command.get());
   stream.progress->add(std::move(command), call);
 }
 
@@ -41,7 +42,7 @@ void set_argument(const VectisKernel& kernel, cl_uint index, const VectisArgumen
   };
   if (argument.kind == VECTIS_ARGUMENT_MEMORY) {
     const cl_mem buffer = argument.memory->buffer.get();
-    set(sizeof buffer, &buffer);
+    set(sizeof(cl_mem), static_cast<const void*>(&buffer));
   } else {
     set(argument.bytes, argument.kind == VECTIS_ARGUMENT_VALUE ? argument.value : nullptr);
   }
@@ -66,13 +67,13 @@ VectisStatus stream_create(VectisContext* context, VectisStream** stream, Vectis
     Owned queue(api.CreateCommandQueue(context->context.get(), context->device, CL_QUEUE_PROFILING_ENABLE, &code),
                 api.ReleaseCommandQueue);
     check(code, "clCreateCommandQueue");
-    *stream = new VectisStream{api, std::move(queue), std::make_shared<Progress>(api)};
+    *stream = std::make_unique<VectisStream>(api, std::move(queue), std::make_shared<Progress>(api)).release();
     return VECTIS_OK;
   });
 }
 
 void stream_destroy(VectisStream* stream) noexcept {
-  stream->api.Finish(stream->queue.get());
+  if (stream->api.Finish(stream->queue.get()) != CL_SUCCESS) stream->progress->wait();
   delete stream;
 }
 

@@ -12,6 +12,7 @@
 #include "vectis/base/log.hpp"
 #include "vectis/base/mailbox.hpp"
 #include "vectis/base/os.hpp"
+#include "vectis/base/precision.hpp"
 #include "vectis/base/random.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/base/settings.hpp"

@@ -70,6 +70,7 @@ TEST(CancelSourceConcurrent, OneThreadCancelsWhatOthersCheck) {
   CancelSource source;
   int handed_over = 0;
   std::vector<std::thread> workers;
+  workers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     workers.emplace_back([&, context = Context{}.with_cancel(source)] {
       try {

@@ -13,14 +13,14 @@ class FileTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("vectis_file_") + info->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
+    folder = std::filesystem::path(testing::TempDir()) / (std::string("vectis_file_") + info->name());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder / name).string(); }
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder;
 };
 
 TEST_F(FileTest, WhatIsWrittenComesBack) {
@@ -62,8 +62,8 @@ TEST_F(FileTest, OpeningWhatIsNotThereIsIo) {
 }
 
 TEST_F(FileTest, ReadingAFolderIsIo) {
-  EXPECT_ERROR(FileReader reader(folder_.string());
-               reader.get<std::uint8_t>(), ErrorCode::io, folder_.string(), "Is a directory");
+  EXPECT_ERROR(FileReader reader(folder.string());
+               reader.get<std::uint8_t>(), ErrorCode::io, folder.string(), "Is a directory");
 }
 
 TEST_F(FileTest, AFullDeviceIsIo) {

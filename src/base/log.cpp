@@ -24,7 +24,7 @@ void Logger::log(LogLevel level, std::string_view component, std::string_view me
   if (!wants(level)) return;
   try {
     handler_(LogRecord{level, component, message});
-  } catch (...) {  // a broken handler must not break the work it was told about
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a broken handler must not break the work it was told about
   }
 }
 

@@ -69,6 +69,7 @@ TEST(LoggerConcurrent, ManyThreadsShareOneLogger) {
   std::atomic<int> count{0};
   const Logger logger([&](const LogRecord&) { count.fetch_add(1); }, LogLevel::info);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 1000; ++i) logger.log(i % 2 == 0 ? LogLevel::debug : LogLevel::error, "test", "text");

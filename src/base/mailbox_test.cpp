@@ -102,8 +102,10 @@ TEST(MailboxConcurrent, EveryMessageArrivesOnce) {
   const auto executor = make_thread_executor({.threads = 4});
   Mailbox<int> mailbox(*executor, 16);
   std::vector<Spawned<std::vector<int>>> receivers;
+  receivers.reserve(3);
   for (int i = 0; i < 3; ++i) receivers.push_back(spawn(*executor, receive_all(mailbox)));
   std::vector<std::thread> threads;
+  threads.reserve(senders);
   for (int s = 0; s < senders; ++s) {
     threads.emplace_back([&, s] {
       for (int i = 0; i < each; ++i) {

@@ -25,7 +25,10 @@ Runtime::Runtime(RuntimeOptions options)
       executor_(executor_for(options)) {}
 
 Runtime::~Runtime() {
-  while (!services_.empty()) services_.pop_back();
+  while (!services_.empty()) {
+    const auto last = std::move(services_.back());  // out of the list first: its destructor may ask for others
+    services_.pop_back();
+  }
 }
 
 Runtime& Runtime::get_default() {

@@ -108,6 +108,22 @@ TEST(Runtime, AServiceIsMadeOnceAndDestroyedBeforeWhatItUses) {
   EXPECT_EQ(diary(), "+inner+outer-outer-inner");
 }
 
+struct AsksAtItsEnd {
+  explicit AsksAtItsEnd(Runtime& used) : runtime(used) {}
+  ~AsksAtItsEnd() { runtime.service<Inner>().value = 2; }
+  Runtime& runtime;
+};
+
+TEST(Runtime, AServiceMayAskForAnotherInItsDestructor) {
+  diary().clear();
+  FakeOs os;
+  {
+    Runtime runtime(simulated(os));
+    runtime.service<AsksAtItsEnd>();
+  }
+  EXPECT_EQ(diary(), "+inner-inner");
+}
+
 TEST(Runtime, EachRuntimeHasItsOwnServices) {
   FakeOs os;
   Runtime one(simulated(os));
@@ -146,6 +162,7 @@ TEST(RuntimeConcurrent, ManyThreadsGetTheOneService) {
   Counted::made.store(0);
   std::atomic<Counted*> first{nullptr};
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&] {
       Counted* const mine = &runtime.service<Counted>();

@@ -1,11 +1,11 @@
 #include "vectis/base/settings.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 #include "base/settings_file.hpp"
 #include "vectis/base/error.hpp"
@@ -22,6 +22,12 @@ constexpr std::array catalogue{
                  "Whether GPU drivers that compute on the CPU (PoCL, llvmpipe) may be chosen as GPUs."},
     SettingEntry{"backend_path", "VECTIS_BACKEND_PATH", "",
                  "Folders searched for backend plug-ins before the library's own, separated by colons."},
+    SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",
+                 "Idle milliseconds after which a pool gives its cache back to the device; 0: never."},
+    SettingEntry{"memory.trim_allocations", "VECTIS_MEMORY_TRIM_ALLOCATIONS", "65536",
+                 "Allocations after which a pool gives back what none of them used."},
+    SettingEntry{"memory.snapshots", "VECTIS_MEMORY_SNAPSHOTS", "",
+                 "Folder in which an out-of-memory error leaves a snapshot of the pool; empty: none is written."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
                  "The configuration file; not to be set in a file. Empty: the user's own, "
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`."},
@@ -46,9 +52,9 @@ bool is_backend_key(std::string_view key) noexcept {
 }
 
 std::string known_keys() {
-  std::vector<std::string_view> keys;
-  for (const SettingEntry& entry : catalogue) keys.push_back(entry.key);
-  return fmt::format("{}, and backends.<name>.<key>", fmt::join(keys, ", "));
+  std::string keys;
+  for (const SettingEntry& entry : catalogue) keys.append(entry.key).append(", ");
+  return keys + "and backends.<name>.<key>";
 }
 
 // `where` says who used the key: "/etc/x.yaml line 3: ", or nothing.
@@ -154,6 +160,15 @@ bool Settings::flag(std::string_view key) const {
   }
   fail(fmt::format("{} is `{}` (from {}), neither true nor false; use true/false, yes/no, on/off or 1/0", key,
                    setting.value, setting.source));
+}
+
+std::uint64_t Settings::number(std::string_view key) const {
+  const Setting setting = get(key);
+  const char* const end = setting.value.data() + setting.value.size();
+  std::uint64_t value = 0;
+  const auto parsed = std::from_chars(setting.value.data(), end, value);
+  if (parsed.ec == std::errc{} && parsed.ptr == end) return value;
+  fail(fmt::format("{} is `{}` (from {}), not a whole number from 0 to 2^64-1", key, setting.value, setting.source));
 }
 
 std::optional<std::string> Settings::backend(std::string_view backend, std::string_view key) const {

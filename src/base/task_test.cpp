@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,7 @@ TEST(Task, DoesNothingUntilAwaitedAndMovesFreely) {
 TEST(Task, SpawnedTasksInterleave) {
   SimulatedExecutor executor(1);
   std::vector<Spawned<int>> spawned;
+  spawned.reserve(5);
   for (int i = 0; i < 5; ++i) spawned.push_back(spawn(executor, twice(executor, i)));
   EXPECT_FALSE(spawned[0].done());
   executor.run();
@@ -122,12 +124,26 @@ TEST(Task, WhatATaskHoldsIsGoneWhenItIsDone) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
+Task<int> at_once(int n) { co_return n; }
+
+Task<std::int64_t> sum_at_once(int count) {
+  std::int64_t sum = 0;
+  for (int i = 0; i < count; ++i) sum += co_await at_once(i);
+  co_return sum;
+}
+
+TEST(Task, AMillionTasksThatNeverWaitKeepTheStackFlat) {
+  SimulatedExecutor executor(1);
+  EXPECT_EQ(sync_wait(executor, sum_at_once(1000000)), 499999500000);
+}
+
 TEST(TaskConcurrent, RunsUnchangedOnThreads) {
   const auto executor = make_thread_executor({.threads = 4});
   EXPECT_EQ(sync_wait(*executor, sum_of_twice(*executor, 10)), 90);
   EXPECT_EQ(sync_wait(*executor, rescue(*executor)), "failed");
   EXPECT_THROW(sync_wait(*executor, fail_after(*executor, 1ms)), std::runtime_error);
   std::vector<Spawned<int>> spawned;
+  spawned.reserve(100);
   for (int i = 0; i < 100; ++i) spawned.push_back(spawn(*executor, twice(*executor, i)));
   for (int i = 0; i < 100; ++i) {
     auto& one = spawned[static_cast<std::size_t>(i)];

@@ -30,6 +30,32 @@ DeviceMemory::DeviceMemory(const DeviceContext& context, std::uint64_t bytes)
   core_->bytes = bytes;
 }
 
+DeviceMemory DeviceMemory::slice(std::uint64_t offset, std::uint64_t bytes) const {
+  constexpr std::string_view op = "slice";
+  detail::ContextCore& owner = *core_->context;
+  const std::uint64_t alignment = owner.device->info.limits.memory_alignment;
+  if (bytes == 0 || offset > core_->bytes || bytes > core_->bytes - offset || offset % alignment != 0) {
+    throw Error(ErrorCode::invalid_input, op,
+                fmt::format("{} bytes at offset {} are no part of a memory of {} bytes cut at multiples of {}", bytes,
+                            offset, core_->bytes, alignment));
+  }
+  // A slice of a slice is a slice of the whole.
+  const auto& whole = core_->whole ? core_->whole : core_;
+  auto part = std::make_shared<detail::MemoryCore>(whole);
+  part->bytes = bytes;
+  part->offset = core_->offset + offset;
+  if (!detail::call_optional(op, owner, owner.slots().memory_slice, whole->handle, part->offset, bytes,
+                             &part->handle)) {
+    throw Error(ErrorCode::unsupported, op,
+                fmt::format("{} cannot cut memory; allocate the part by itself", detail::describe(*owner.device)));
+  }
+  return DeviceMemory{std::move(part)};
+}
+
+bool DeviceMemory::can_slice(const DeviceContext& context) noexcept {
+  return context.core()->slots().memory_slice != nullptr;
+}
+
 std::uint64_t DeviceMemory::bytes() const noexcept { return core_->bytes; }
 
 DeviceContext DeviceMemory::context() const { return DeviceContext{core_->context}; }

@@ -76,9 +76,18 @@ struct OwnedHandle {
   }
 };
 
-struct MemoryCore : OwnedHandle<VectisMemory, &VectisBackend::memory_free> {
-  using OwnedHandle::OwnedHandle;
+struct MemoryCore;
+
+// Bases, so that they outlive the handle that depends on them.
+struct KeptMemory {
+  std::shared_ptr<MemoryCore> whole;  // what a slice is part of; null for a memory of its own
+};
+
+struct MemoryCore : KeptMemory, OwnedHandle<VectisMemory, &VectisBackend::memory_free> {
+  explicit MemoryCore(std::shared_ptr<ContextCore> owner) : OwnedHandle(std::move(owner)) {}
+  explicit MemoryCore(const std::shared_ptr<MemoryCore>& of) : KeptMemory{of}, OwnedHandle(of->context) {}
   std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;  // in `whole`
 };
 
 // The first failure of work under way on a stream, shared with the events recorded on it. Thread-safe.
@@ -113,7 +122,6 @@ struct ProgramCore : OwnedHandle<VectisProgram, &VectisBackend::program_destroy>
   using OwnedHandle::OwnedHandle;
 };
 
-// A base, so that it outlives the kernel's handle.
 struct KeptProgram {
   std::shared_ptr<ProgramCore> program;
 };

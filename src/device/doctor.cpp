@@ -141,7 +141,8 @@ DoctorReport diagnose(Runtime& runtime) {
   DoctorReport report;
   report.system = detail::system_name(os);
   const std::vector<detail::PluginFile> files = detail::find_plugins(os, runtime.settings());
-  for (const detail::PluginFile& file : files) report.backends.push_back(with_advice(os, examine(os, runtime.settings(), file)));
+  for (const detail::PluginFile& file : files)
+    report.backends.push_back(with_advice(os, examine(os, runtime.settings(), file)));
   for (const std::string& shipped : detail::shipped_plugins()) {
     if (std::ranges::find(files, shipped, &detail::PluginFile::name) == files.end()) {
       report.backends.push_back(absent(os, runtime.settings(), shipped));

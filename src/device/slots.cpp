@@ -28,6 +28,7 @@ constexpr std::array entries = {
     VECTIS_SLOT(context_destroy, required),
     VECTIS_SLOT(memory_allocate, required),
     VECTIS_SLOT(memory_free, required),
+    VECTIS_SLOT(memory_slice, optional),
     VECTIS_SLOT(memory_address, optional),
     VECTIS_SLOT(stream_create, required),
     VECTIS_SLOT(stream_destroy, required),

@@ -8,6 +8,7 @@
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
+#include "device/events.hpp"
 #include "device/launch.hpp"
 
 namespace vectis::inline v0_1 {
@@ -134,13 +135,15 @@ void Stream::launch(const Kernel& kernel, const LaunchShape& shape, std::span<co
   detail::call(op, context, context.slots().launch, core_->handle, kernel.core()->handle, &launched);
 }
 
-void Stream::record(const Event& event) {
-  detail::ContextCore& context = enter("record", *core_);
-  detail::check_same_context("record", context, *event.core()->context);
-  const std::lock_guard lock(event.core()->mutex);
-  detail::call("record", context, context.slots().event_record, event.core()->handle, core_->handle);
-  event.core()->recorded_on = core_->sticky;
+void detail::record_event(const StreamCore& stream, EventCore& event) {
+  ContextCore& context = enter("record", stream);
+  check_same_context("record", context, *event.context);
+  const std::lock_guard lock(event.mutex);
+  call("record", context, context.slots().event_record, event.handle, stream.handle);
+  event.recorded_on = stream.sticky;
 }
+
+void Stream::record(const Event& event) { detail::record_event(*core_, *event.core()); }
 
 void Stream::wait(const Event& event) {
   detail::ContextCore& context = enter("wait", *core_);

@@ -28,7 +28,7 @@ bool must_fail(const void* caller) {
   return ++state.seen == state.nth;
 }
 
-void* allocate(std::size_t bytes, const void* caller) {
+void* allocate_or_fail(std::size_t bytes, const void* caller) {
   if (must_fail(caller)) throw std::bad_alloc();
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
@@ -50,7 +50,7 @@ std::uint32_t disarm_allocation_fault() {
 #define VECTIS_TEST_REPLACES __attribute__((noinline, visibility("default")))
 
 VECTIS_TEST_REPLACES void* operator new(std::size_t bytes) {
-  return vectis::test::allocate(bytes, __builtin_return_address(0));
+  return vectis::test::allocate_or_fail(bytes, __builtin_return_address(0));
 }
 VECTIS_TEST_REPLACES void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   return std::malloc(bytes);

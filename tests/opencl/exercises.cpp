@@ -76,7 +76,7 @@ void need_binary(Rig& rig) {
 
 Answer read_binary(Rig& rig) {
   std::size_t bytes = 0;
-  const Answer sized = ask(plugin().program_binary, rig.program, nullptr, &bytes);
+  Answer sized = ask(plugin().program_binary, rig.program, nullptr, &bytes);
   if (sized.status != VECTIS_OK) return sized;
   std::string binary(bytes, '\0');
   return ask(plugin().program_binary, rig.program, binary.data(), &bytes);
@@ -91,6 +91,13 @@ Answer memory_allocate(Rig& rig) {
   if (rig.memory != nullptr) memory_free(rig);
   Answer answer = ask(plugin().memory_allocate, rig.context, Rig::bytes, &rig.memory);
   EXPECT_EQ(rig.memory != nullptr, answer.status == VECTIS_OK);
+  return answer;
+}
+
+Answer memory_slice(Rig& rig) {
+  if (rig.slice != nullptr) plugin().memory_free(rig.context, std::exchange(rig.slice, nullptr));
+  Answer answer = ask(plugin().memory_slice, rig.memory, 128U, 100U, &rig.slice);
+  EXPECT_EQ(rig.slice != nullptr, answer.status == VECTIS_OK);
   return answer;
 }
 
@@ -123,6 +130,7 @@ std::vector<Exercise> lifetime_exercises() {
       {"context_destroy", "", [](Rig& rig) { rig.need_context(); },
        [&](Rig& rig) { return destroy(table.context_destroy, rig.context); }},
       {"memory_allocate", "", [](Rig& rig) { rig.need_context(); }, memory_allocate},
+      {"memory_slice", "", [](Rig& rig) { rig.need_memory(); }, memory_slice},
       {"memory_free", "", [](Rig& rig) { rig.need_memory(); }, memory_free},
       {"stream_create", "", [](Rig& rig) { rig.need_context(); },
        [&](Rig& rig) { return make_anew(table.stream_destroy, rig.stream, table.stream_create, rig.context); }},
@@ -198,7 +206,8 @@ std::vector<Slot> all_slots() {
   return {VECTIS_TEST_SLOT(open), VECTIS_TEST_SLOT(close), VECTIS_TEST_SLOT(configure),
           VECTIS_TEST_SLOT(device_count), VECTIS_TEST_SLOT(device_info), VECTIS_TEST_SLOT(device_memory),
           VECTIS_TEST_SLOT(device_utilisation), VECTIS_TEST_SLOT(context_create), VECTIS_TEST_SLOT(context_destroy),
-          VECTIS_TEST_SLOT(memory_allocate), VECTIS_TEST_SLOT(memory_free), VECTIS_TEST_SLOT(memory_address),
+          VECTIS_TEST_SLOT(memory_allocate), VECTIS_TEST_SLOT(memory_free), VECTIS_TEST_SLOT(memory_slice),
+          VECTIS_TEST_SLOT(memory_address),
           VECTIS_TEST_SLOT(stream_create), VECTIS_TEST_SLOT(stream_destroy), VECTIS_TEST_SLOT(stream_synchronize),
           VECTIS_TEST_SLOT(copy_to_device), VECTIS_TEST_SLOT(copy_to_host), VECTIS_TEST_SLOT(copy_on_device),
           VECTIS_TEST_SLOT(fill), VECTIS_TEST_SLOT(event_create), VECTIS_TEST_SLOT(event_destroy),

@@ -137,6 +137,7 @@ void Rig::destroy() {
   if (event != nullptr) table.event_destroy(std::exchange(event, nullptr));
   if (stream != nullptr) table.stream_destroy(std::exchange(stream, nullptr));
   if (other_stream != nullptr) table.stream_destroy(std::exchange(other_stream, nullptr));
+  if (slice != nullptr) table.memory_free(context, std::exchange(slice, nullptr));
   if (memory != nullptr) table.memory_free(context, std::exchange(memory, nullptr));
   if (other_memory != nullptr) table.memory_free(context, std::exchange(other_memory, nullptr));
   if (context != nullptr) table.context_destroy(std::exchange(context, nullptr));
@@ -146,6 +147,14 @@ void Rig::destroy() {
 void Rig::upload(VectisMemory* target, const void* source, std::size_t size, std::size_t offset) {
   EXPECT_TRUE(works(ask(plugin().copy_to_device, stream, target, offset, source, size)));
   EXPECT_TRUE(works(synchronize()));
+}
+
+std::shared_ptr<VectisMemory> allocate(const Rig& rig, std::uint64_t bytes) {
+  VectisMemory* memory = nullptr;
+  EXPECT_TRUE(works(ask(plugin().memory_allocate, rig.context, bytes, &memory)));
+  return {memory, [&rig](VectisMemory* held) {
+            if (held != nullptr) plugin().memory_free(rig.context, held);
+          }};
 }
 
 Answer launch_mirror(VectisStream* stream, VectisKernel* kernel, VectisMemory* in, VectisMemory* out, float factor,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -84,6 +85,7 @@ class Rig {
   VectisEvent* event = nullptr;
   VectisMemory* memory = nullptr;
   VectisMemory* other_memory = nullptr;
+  VectisMemory* slice = nullptr;
   VectisProgram* program = nullptr;
   VectisKernel* kernel = nullptr;
   std::vector<std::uint8_t> data = std::vector<std::uint8_t>(bytes, 7);
@@ -102,6 +104,9 @@ class Rig {
   std::vector<std::uint8_t> download(VectisMemory* source, std::size_t size, std::size_t offset = 0);
   Answer synchronize() { return ask(plugin().stream_synchronize, stream); }
 };
+
+// Device memory of the rig's context, freed with the last copy.
+std::shared_ptr<VectisMemory> allocate(const Rig& rig, std::uint64_t bytes);
 
 // The program of Rig: `mirror` reverses each work-group's floats, times a factor, plus the group's number; `place`
 // writes where each work-item is; `slow` runs for a while.

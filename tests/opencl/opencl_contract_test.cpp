@@ -1,13 +1,13 @@
-// Memory, streams, events and programs through the bare contract, against what a host computes itself.
+// Memory, streams and events through the bare contract, against what a host computes itself.
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <memory>
-#include <numeric>
 #include <random>
 #include <thread>
 
 #include "harness.hpp"
+#include "tests/support/seed.hpp"
 
 namespace vectis::test {
 namespace {
@@ -15,28 +15,11 @@ namespace {
 using testing::HasSubstr;
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr std::uint32_t seed = 20240607;
-
 Bytes noise(std::size_t size) {
-  std::mt19937 random(seed + static_cast<std::uint32_t>(size));
+  std::mt19937_64 random(seed() + size);
   Bytes bytes(size);
   for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
   return bytes;
-}
-
-std::vector<float> floats(std::size_t count) {
-  std::vector<float> values(count);
-  std::iota(values.begin(), values.end(), -7.5F);
-  return values;
-}
-
-// Device memory freed at the end of a test.
-std::shared_ptr<VectisMemory> allocate(const Rig& rig, std::uint64_t bytes) {
-  VectisMemory* memory = nullptr;
-  EXPECT_TRUE(works(ask(plugin().memory_allocate, rig.context, bytes, &memory)));
-  return {memory, [&rig](VectisMemory* held) {
-            if (held != nullptr) plugin().memory_free(rig.context, held);
-          }};
 }
 
 class OpenclMemory : public testing::TestWithParam<std::size_t> {
@@ -83,6 +66,20 @@ TEST(OpenclAllocation, MoreThanThereIsIsAllocation) {
   EXPECT_EQ(memory, nullptr);
   EXPECT_THAT(answer.text, HasSubstr("clCreateBuffer of 4611686018427387904 bytes"));
   rig.need_memory();
+}
+
+TEST(OpenclAllocation, ASliceIsAPartOfTheWhole) {
+  Rig rig;
+  rig.need_streams();
+  rig.need_memory();
+  Bytes expected = noise(Rig::bytes);
+  rig.upload(rig.memory, expected.data(), expected.size());
+  ASSERT_TRUE(works(ask(plugin().memory_slice, rig.memory, 256U, 300U, &rig.slice)));
+  const auto part = expected.begin() + 256;
+  EXPECT_EQ(rig.download(rig.slice, 300), Bytes(part, part + 300));
+  EXPECT_TRUE(works(ask(plugin().fill, rig.stream, rig.slice, 10U, 20U, std::uint8_t{0xEE})));
+  std::fill_n(part + 10, 20, std::uint8_t{0xEE});
+  EXPECT_EQ(rig.download(rig.memory, expected.size()), expected);
 }
 
 TEST(OpenclAllocation, FreedMemoryIsStillThereForWorkUnderWay) {
@@ -190,203 +187,6 @@ TEST_F(OpenclEvent, OutlivesItsStream) {
   plugin().stream_destroy(std::exchange(rig.stream, nullptr));
   EXPECT_TRUE(works(ask(plugin().event_synchronize, rig.event)));
   EXPECT_TRUE(works(ask(plugin().event_query, rig.event)));
-}
-
-Answer build(const Rig& rig, const char* dialect, std::string_view text, VectisProgram** program) {
-  return ask(plugin().program_create, rig.context, dialect, text.data(), text.size(), "", program);
-}
-
-TEST(OpenclProgram, ACompilersComplaintIsTheMessage) {
-  Rig rig;
-  rig.need_context();
-  const Answer answer = build(rig, "opencl-c", "__kernel void k() { undeclared_thing = 1; }", &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_COMPILE_FAILED);
-  EXPECT_THAT(answer.text, HasSubstr("undeclared_thing"));
-  EXPECT_EQ(rig.program, nullptr);
-  rig.need_program();
-}
-
-TEST(OpenclProgram, ALongComplaintIsCutAtAWholeCharacter) {
-  Rig rig;
-  rig.need_context();
-  const std::string_view text = "__kernel void k() {\n#error \u00E4\u00E4\u00E4\n}";
-  const Answer whole = build(rig, "opencl-c", text, &rig.program);
-  const std::size_t umlaut = whole.text.find("\u00E4");
-  ASSERT_NE(umlaut, std::string::npos) << whole;
-  const std::map<std::size_t, std::size_t> length_by_room{{1, 0},
-                                                          {2, 1},
-                                                          {umlaut + 1, umlaut},
-                                                          {umlaut + 2, umlaut},
-                                                          {umlaut + 3, umlaut + 2},
-                                                          {umlaut + 4, umlaut + 2},
-                                                          {umlaut + 5, umlaut + 4},
-                                                          {whole.text.size() + 1, whole.text.size()}};
-  for (const auto& [room, length] : length_by_room) {
-    std::vector<char> words(room + 1, '!');
-    VectisMessage message{sizeof(VectisMessage), words.data(), room, VECTIS_REASON_NONE};
-    const VectisStatus status =
-        plugin().program_create(rig.context, "opencl-c", text.data(), text.size(), "", &rig.program, &message);
-    EXPECT_EQ(status, VECTIS_COMPILE_FAILED);
-    EXPECT_EQ(std::strlen(words.data()), length) << words.data();
-    EXPECT_EQ(words[room], '!') << "written past " << room;
-  }
-}
-
-TEST(OpenclProgram, BadOptionsAreACompileFailure) {
-  Rig rig;
-  rig.need_context();
-  const Answer answer = ask(plugin().program_create, rig.context, "opencl-c", program_text.data(), program_text.size(),
-                            "--no-such-option", &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_COMPILE_FAILED) << answer;
-}
-
-TEST(OpenclProgram, AnUnknownDialectIsUnsupported) {
-  Rig rig;
-  rig.need_context();
-  const Answer answer = build(rig, "ptx", program_text, &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
-  EXPECT_THAT(answer.text, HasSubstr("'ptx'"));
-}
-
-TEST(OpenclProgram, AWrongKernelNameIsInvalidInput) {
-  Rig rig;
-  rig.need_program();
-  const Answer answer = ask(plugin().kernel_create, rig.program, "nobody", &rig.kernel);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("'nobody'"));
-  rig.need_kernel();
-}
-
-class OpenclLaunch : public testing::Test {
- protected:
-  void SetUp() override {
-    rig.need_streams();
-    rig.need_kernel();
-    in = allocate(rig, values.size() * sizeof(float));
-    out = allocate(rig, values.size() * sizeof(float));
-    rig.upload(in.get(), values.data(), values.size() * sizeof(float));
-  }
-  void expect_mirrored(VectisKernel* kernel, std::uint32_t group) {
-    EXPECT_TRUE(works(
-        launch_mirror(rig.stream, kernel, in.get(), out.get(), 0.5F, static_cast<std::int32_t>(values.size()), group)));
-    const Bytes bytes = rig.download(out.get(), values.size() * sizeof(float));
-    std::vector<float> got(values.size());
-    std::memcpy(got.data(), bytes.data(), bytes.size());
-    EXPECT_EQ(got, mirror_oracle(values, 0.5F, group));
-  }
-
-  Rig rig;
-  const std::vector<float> values = floats(1000);
-  std::shared_ptr<VectisMemory> in;
-  std::shared_ptr<VectisMemory> out;
-};
-
-TEST_F(OpenclLaunch, ComputesWhatTheHostComputes) {
-  for (const std::uint32_t group : {1U, 7U, 64U}) expect_mirrored(rig.kernel, group);
-}
-
-TEST_F(OpenclLaunch, HasThreeDimensions) {
-  VectisKernel* place = nullptr;
-  ASSERT_TRUE(works(ask(plugin().kernel_create, rig.program, "place", &place)));
-  constexpr std::size_t items = std::size_t{6} * 6 * 2;
-  const auto memory = allocate(rig, items * sizeof(std::uint32_t));
-  const VectisArgument argument{VECTIS_ARGUMENT_MEMORY, memory.get(), nullptr, 0};
-  const VectisLaunch launch{sizeof(VectisLaunch), {2, 3, 1}, {3, 2, 2}, &argument, 1};
-  EXPECT_TRUE(works(ask(plugin().launch, rig.stream, place, &launch)));
-  const Bytes bytes = rig.download(memory.get(), items * sizeof(std::uint32_t));
-  std::vector<std::uint32_t> got(items);
-  std::memcpy(got.data(), bytes.data(), bytes.size());
-  for (std::uint32_t at = 0; at < items; ++at) {
-    const std::uint32_t x = at % 6;
-    const std::uint32_t y = at / 6 % 6;
-    const std::uint32_t z = at / 36;
-    ASSERT_EQ(got[at], x % 3 + 10 * (y % 2) + 100 * (z % 2) + 1000 * (x / 3) + 10000 * (y / 2) + 100000 * (z / 2));
-  }
-  plugin().kernel_destroy(place);
-}
-
-TEST_F(OpenclLaunch, RefusesAWrongNumberOfArguments) {
-  const VectisArgument argument{VECTIS_ARGUMENT_MEMORY, in.get(), nullptr, 0};
-  const VectisLaunch launch{sizeof(VectisLaunch), {1, 1, 1}, {1, 1, 1}, &argument, 1};
-  expect_mirrored(rig.kernel, 1);  // its arguments stay set in the driver, and must not serve the next launch
-  const Answer answer = ask(plugin().launch, rig.stream, rig.kernel, &launch);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("1 arguments, the kernel takes 5"));
-  expect_mirrored(rig.kernel, 1);
-}
-
-TEST_F(OpenclLaunch, RefusesAnArgumentOfTheWrongSize) {
-  const double factor = 1.0;
-  std::array<VectisArgument, 5> arguments{};
-  arguments[0] = arguments[1] = {VECTIS_ARGUMENT_MEMORY, in.get(), nullptr, 0};
-  arguments[2] = arguments[3] = {VECTIS_ARGUMENT_VALUE, nullptr, &factor, sizeof factor};
-  arguments[4] = {VECTIS_ARGUMENT_SHARED, nullptr, nullptr, sizeof(float)};
-  const VectisLaunch launch{sizeof(VectisLaunch), {1, 1, 1}, {1, 1, 1}, arguments.data(), arguments.size()};
-  const Answer answer = ask(plugin().launch, rig.stream, rig.kernel, &launch);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("argument 2"));
-}
-
-std::vector<char> binary_of(VectisProgram* program) {
-  std::size_t bytes = 0;
-  EXPECT_TRUE(works(ask(plugin().program_binary, program, nullptr, &bytes)));
-  EXPECT_GT(bytes, 0U);
-  std::vector<char> binary(bytes);
-  std::size_t little = bytes - 1;
-  EXPECT_EQ(ask(plugin().program_binary, program, binary.data(), &little).status, VECTIS_INVALID_INPUT);
-  EXPECT_EQ(little, bytes - 1);
-  EXPECT_TRUE(works(ask(plugin().program_binary, program, binary.data(), &bytes)));
-  EXPECT_EQ(bytes, binary.size());
-  return binary;
-}
-
-TEST_F(OpenclLaunch, RunsFromAKeptBinary) {
-  const std::vector<char> binary = binary_of(rig.program);
-  VectisProgram* again = nullptr;
-  ASSERT_TRUE(works(build(rig, "binary", {binary.data(), binary.size()}, &again)));
-  VectisKernel* kernel = nullptr;
-  ASSERT_TRUE(works(ask(plugin().kernel_create, again, "mirror", &kernel)));
-  expect_mirrored(kernel, 64);
-  plugin().kernel_destroy(kernel);
-  plugin().program_destroy(again);
-}
-
-TEST_F(OpenclLaunch, RefusesABrokenBinary) {
-  VectisProgram* again = nullptr;
-  const Answer answer = build(rig, "binary", "not a binary at all", &again);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT) << answer;
-  EXPECT_EQ(again, nullptr);
-}
-
-// Launches a shared kernel again and again, with arguments of this thread alone.
-void launch_often(const Rig& rig, int thread, int rounds) {
-  constexpr std::uint32_t count = 64;
-  const std::vector<float> values = floats(count);
-  constexpr std::size_t size = count * sizeof(float);
-  const auto in = allocate(rig, size);
-  const auto out = allocate(rig, size);
-  VectisStream* stream = nullptr;
-  ASSERT_TRUE(works(ask(plugin().stream_create, rig.context, &stream)));
-  EXPECT_TRUE(works(ask(plugin().copy_to_device, stream, in.get(), 0U, values.data(), size)));
-  int wrong = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const auto factor = static_cast<float>(thread * rounds + round);
-    std::vector<float> got(values.size());
-    EXPECT_TRUE(works(launch_mirror(stream, rig.kernel, in.get(), out.get(), factor, count, count)));
-    EXPECT_TRUE(works(ask(plugin().copy_to_host, stream, got.data(), out.get(), 0U, size)));
-    EXPECT_TRUE(works(ask(plugin().stream_synchronize, stream)));
-    if (got != mirror_oracle(values, factor, count)) ++wrong;
-  }
-  EXPECT_EQ(wrong, 0) << "of " << rounds << " launches in thread " << thread;
-  plugin().stream_destroy(stream);
-}
-
-TEST(OpenclConcurrent, ThreadsShareAKernel) {
-  Rig rig;
-  rig.need_kernel();
-  std::vector<std::thread> running;
-  for (int thread = 0; thread < 4; ++thread) running.emplace_back([&rig, thread] { launch_often(rig, thread, 2000); });
-  for (std::thread& thread : running) thread.join();
 }
 
 TEST(OpenclConcurrent, AnEventIsRecordedAndAskedByMany) {

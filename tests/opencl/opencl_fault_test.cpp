@@ -60,7 +60,8 @@ VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) 
   if (exercise.slot == "open") return VECTIS_BACKEND_CREATION;
   if (point.code == CL_OUT_OF_HOST_MEMORY) return VECTIS_ALLOCATION;
   if (point.code == CL_DEVICE_NOT_AVAILABLE) return VECTIS_DEVICE_LOST;
-  if (point.code == CL_OUT_OF_RESOURCES && point.function == "clCreateBuffer") return VECTIS_ALLOCATION;
+  const bool makes_memory = exercise.slot == "memory_allocate" || exercise.slot == "memory_slice";
+  if (point.code == CL_OUT_OF_RESOURCES && makes_memory) return VECTIS_ALLOCATION;
   return exercise.slot == "context_create" ? VECTIS_BACKEND_CREATION : VECTIS_DRIVER_FAILURE;
 }
 

@@ -22,6 +22,13 @@ def _sources(tree: Tree) -> list[tuple[str, re.Pattern[str]]]:
     return listed + [(name, _FIND_PACKAGE) for name in build_files]
 
 
+def _named(page: str, name: str, whole: bool) -> bool:
+    """Packages by their whole name; CMake's names, which differ in small ways, as a part of one ("hwy", "libhwy-dev")."""
+    if whole:
+        return re.search(rf"(?<![\w+-]){re.escape(name)}(?![\w+-])", page, re.IGNORECASE) is not None
+    return re.sub(r"[_-]", "", name).lower() in re.sub(r"[_-]", "", page).lower()
+
+
 def check(tree: Tree) -> Report:
     page = tree.text(PAGE) if PAGE in tree.files else ""
     findings, names = [], set()
@@ -32,7 +39,7 @@ def check(tree: Tree) -> Report:
             if name in OWN:
                 continue
             names.add(name)
-            if not re.search(rf"(?<![\w+-]){re.escape(name)}(?![\w+-])", page, re.IGNORECASE):
+            if not _named(page, name, whole=pattern is not _FIND_PACKAGE):
                 line = text.count("\n", 0, match.start(1)) + 1
                 findings.append(Finding(file, line, NAME, f"'{name}' is not named in {PAGE}"))
     return Report(findings, f"{len(names)} dependencies")

@@ -43,7 +43,8 @@ def resolve(target: str, includer: str, known: set[str]) -> str | None:
     A file that does not exist counts as ours when its first folder is one of ours.
     """
     beside = _normalise(PurePosixPath(includer).parent / target)
-    for candidate in (beside, "include/" + target, "src/" + target, target):
+    top = PurePosixPath(includer).parts[0]
+    for candidate in (beside, "include/" + target, "src/" + target, f"{top}/{target}", target):
         if candidate in known:
             return candidate
     first = PurePosixPath(target).parts[0]

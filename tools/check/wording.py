@@ -9,7 +9,8 @@ NAME = "wording"
 
 # Put together from pieces, so that this file passes its own rule.
 _LATER = re.compile(r"\b(?:" + "|".join(("TO" "DO", "FIX" "ME", "X" "XX")) + r")\b")
-_MACHINE = re.compile(r"(?<![\w.$}*])/(?:home|Users|root|work)/\w")
+# A user of one letter, as in made-up paths of tests, is nobody's.
+_MACHINE = re.compile(r"(?<![\w.$}*])/(?:home|Users|root|work)/\w{2}")
 
 
 def check(tree: Tree) -> Report:

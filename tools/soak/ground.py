@@ -41,11 +41,11 @@ def line_coverage() -> list[Figure]:
 
 def faults() -> list[Figure]:
     suite.build("asan")
-    text = output_of(BUILD / "asan" / "bin" / "opencl_test", "--gtest_filter=OpenclFault*",
+    text = output_of(BUILD / "asan" / "bin" / "opencl_fault_test",
                      env=suite.sanitizer_environment())
     match = re.search(r"(\d+) fault points over (\d+) slots", text)
     if not match:
-        raise SystemExit("soak: opencl_test printed no line 'N fault points over M slots'")
+        raise SystemExit("soak: opencl_fault_test printed no line 'N fault points over M slots'")
     return [Figure.measured("OpenCL slots whose failure was tried", int(match.group(2)), "slots", ">= 1"),
             Figure.measured("fault points that gave a typed error", int(match.group(1)), "points", ">= 1")]
 

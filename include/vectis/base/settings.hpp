@@ -49,6 +49,8 @@ class VECTIS_API Settings {
   [[nodiscard]] std::string text(std::string_view key) const { return get(key).value; }
   // InvalidInput naming value and origin unless it reads true/false, yes/no, on/off, 1/0.
   [[nodiscard]] bool flag(std::string_view key) const;
+  // InvalidInput naming value and origin unless it is a whole number from 0 on.
+  [[nodiscard]] std::uint64_t number(std::string_view key) const;
   // `backends.<backend>.<key>`, empty when nobody set it.
   [[nodiscard]] std::optional<std::string> backend(std::string_view backend, std::string_view key) const;
 

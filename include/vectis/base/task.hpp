@@ -28,18 +28,22 @@ class Task;
 
 namespace detail {
 
-// When a task ends it hands control to whoever awaited it, by symmetric transfer.
+// When a task ends it hands control to whoever awaited it, unless that one still stands in its await and goes on by
+// itself. So a loop over tasks that end at once needs no stack, also where the compiler makes no tail calls.
 struct FinalAwaiter {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-    return ended.promise().continuation;
+    auto& promise = ended.promise();
+    if (promise.met.exchange(true, std::memory_order_acq_rel)) return promise.continuation;
+    return std::noop_coroutine();
   }
   void await_resume() const noexcept {}
 };
 
 struct PromiseBase {
-  std::coroutine_handle<> continuation = std::noop_coroutine();
+  std::coroutine_handle<> continuation;
+  std::atomic<bool> met{false};  // the end of the task and the sleep of its awaiter: the second one to come acts
   std::suspend_always initial_suspend() noexcept { return {}; }
   FinalAwaiter final_suspend() noexcept { return {}; }
 };
@@ -97,9 +101,12 @@ class [[nodiscard]] Task {
     struct Awaiter {
       Handle handle;
       [[nodiscard]] bool await_ready() const noexcept { return false; }
-      std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiting) const noexcept {
-        handle.promise().continuation = waiting;
-        return handle;
+      // False: the task has ended already, so the coroutine goes on.
+      bool await_suspend(std::coroutine_handle<> waiting) const {
+        auto& promise = handle.promise();
+        promise.continuation = waiting;
+        handle.resume();
+        return !promise.met.exchange(true, std::memory_order_acq_rel);
       }
       T await_resume() const { return handle.promise().take(); }
     };

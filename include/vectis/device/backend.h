@@ -222,6 +222,10 @@ typedef struct VectisBackend {
                                   VectisMessage* message);
   /* REQUIRED. Work already enqueued still finds the memory: wait for it or defer. */
   void (*memory_free)(VectisContext* context, VectisMemory* memory);
+  /* OPTIONAL: memory cannot be cut, and pools keep one allocation a buffer. A handle for `bytes` bytes of a memory that
+     is no slice itself, freed by memory_free before it; `offset` is a multiple of memory_alignment. */
+  VectisStatus (*memory_slice)(VectisMemory* memory, uint64_t offset, uint64_t bytes, VectisMemory** slice,
+                               VectisMessage* message);
   /* OPTIONAL: the host cannot address device memory. The address stays the same until memory_free. */
   VectisStatus (*memory_address)(VectisMemory* memory, void** address, VectisMessage* message);
 

@@ -46,6 +46,12 @@ class VECTIS_API DeviceMemory {
   // InvalidInput for zero bytes or more than the device's largest allocation, Allocation when the driver has no more.
   DeviceMemory(const DeviceContext& context, std::uint64_t bytes);
 
+  // A part of it that goes wherever a memory goes and keeps the whole alive. `offset` is a multiple of the device's
+  // memory_alignment. InvalidInput for an empty part or one that does not fit, Unsupported where memory cannot be cut.
+  [[nodiscard]] DeviceMemory slice(std::uint64_t offset, std::uint64_t bytes) const;
+  // Whether this device cuts memory.
+  [[nodiscard]] static bool can_slice(const DeviceContext& context) noexcept;
+
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] DeviceContext context() const;
   // Its address where the host can reach it (unified memory), else null.
@@ -54,6 +60,7 @@ class VECTIS_API DeviceMemory {
   [[nodiscard]] const std::shared_ptr<detail::MemoryCore>& core() const noexcept { return core_; }
 
  private:
+  explicit DeviceMemory(std::shared_ptr<detail::MemoryCore> core) noexcept : core_(std::move(core)) {}
   std::shared_ptr<detail::MemoryCore> core_;
 };
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "vectis/base/export.hpp"
 #include "vectis/base/time.hpp"
@@ -28,6 +29,7 @@ struct StreamCore;
 class VECTIS_API Event {
  public:
   explicit Event(const DeviceContext& context);
+  explicit Event(std::shared_ptr<detail::EventCore> core) noexcept : core_(std::move(core)) {}
 
   [[nodiscard]] bool passed() const;
   void synchronize() const;
@@ -97,6 +99,8 @@ class VECTIS_API Stream {
   // Later work starts after `event`, which may be of another stream of the same context.
   void wait(const Event& event);
   void synchronize();
+
+  [[nodiscard]] const detail::StreamCore* core() const noexcept { return core_.get(); }
 
  private:
   std::unique_ptr<detail::StreamCore> core_;

@@ -47,7 +47,7 @@ TEST(Process, AMissingProgramIsNotStarted) {
 
 TEST(Process, IsKilledAtItsLimitWithWhatItStarted) {
   const auto begin = std::chrono::steady_clock::now();
-  const ProcessResult result = shell("printf early; sleep 1000 & wait", 100ms);
+  const ProcessResult result = shell("printf early; sleep 1000 & wait", 1s);
   EXPECT_EQ(result.end, End::timed_out);
   EXPECT_EQ(result.code, SIGKILL);
   EXPECT_EQ(result.output, "early");

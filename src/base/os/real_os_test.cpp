@@ -19,74 +19,74 @@ class RealOsTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::path(testing::TempDir()) / (std::string("vectis_os_") + info->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
+    folder = std::filesystem::path(testing::TempDir()) / (std::string("vectis_os_") + info->name());
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directories(folder);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
   std::string write(const std::string& name, const std::string& text) {
-    const std::string path = (folder_ / name).string();
+    const std::string path = (folder / name).string();
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }
 
-  Os& os_ = real_os();
-  std::filesystem::path folder_;
+  Os& os = real_os();
+  std::filesystem::path folder;
 };
 
 TEST_F(RealOsTest, ReadsTheEnvironment) {
   ::setenv("VECTIS_TEST_VARIABLE", "value", 1);
-  EXPECT_EQ(os_.environment("VECTIS_TEST_VARIABLE"), "value");
+  EXPECT_EQ(os.environment("VECTIS_TEST_VARIABLE"), "value");
   ::setenv("VECTIS_TEST_VARIABLE", "", 1);
-  EXPECT_EQ(os_.environment("VECTIS_TEST_VARIABLE"), "");
+  EXPECT_EQ(os.environment("VECTIS_TEST_VARIABLE"), "");
   ::unsetenv("VECTIS_TEST_VARIABLE");
-  EXPECT_EQ(os_.environment("VECTIS_TEST_VARIABLE"), std::nullopt);
+  EXPECT_EQ(os.environment("VECTIS_TEST_VARIABLE"), std::nullopt);
 }
 
 TEST_F(RealOsTest, ReadsWholeFiles) {
   const std::string big(100000, 'z');
-  EXPECT_EQ(os_.read_file(write("big", big)), big);
-  EXPECT_EQ(os_.read_file(write("empty", "")), "");
-  EXPECT_EQ(os_.read_file((folder_ / "none").string()), std::nullopt);
-  EXPECT_EQ(os_.read_file(folder_.string()), std::nullopt);
+  EXPECT_EQ(os.read_file(write("big", big)), big);
+  EXPECT_EQ(os.read_file(write("empty", "")), "");
+  EXPECT_EQ(os.read_file((folder / "none").string()), std::nullopt);
+  EXPECT_EQ(os.read_file(folder.string()), std::nullopt);
 }
 
 TEST_F(RealOsTest, ListsFoldersSorted) {
   for (const char* const name : {"b", "a", ".c"}) write(name, "");
-  EXPECT_THAT(os_.list_directory(folder_.string()), testing::ElementsAre(".c", "a", "b"));
-  EXPECT_THAT(os_.list_directory((folder_ / "none").string()), testing::IsEmpty());
-  EXPECT_THAT(os_.list_directory((folder_ / "a").string()), testing::IsEmpty());
+  EXPECT_THAT(os.list_directory(folder.string()), testing::ElementsAre(".c", "a", "b"));
+  EXPECT_THAT(os.list_directory((folder / "none").string()), testing::IsEmpty());
+  EXPECT_THAT(os.list_directory((folder / "a").string()), testing::IsEmpty());
 }
 
 TEST_F(RealOsTest, KnowsWhatMayBeOpened) {
   const std::string file = write("a", "");
-  EXPECT_EQ(os_.access(file), FileAccess::granted);
-  EXPECT_EQ(os_.access((folder_ / "none").string()), FileAccess::absent);
-  EXPECT_EQ(os_.access(file + "/below"), FileAccess::absent);
+  EXPECT_EQ(os.access(file), FileAccess::granted);
+  EXPECT_EQ(os.access((folder / "none").string()), FileAccess::absent);
+  EXPECT_EQ(os.access(file + "/below"), FileAccess::absent);
   // Too long a name is neither there nor absent; it works for root, too.
-  EXPECT_EQ(os_.access(std::string(100000, 'x')), FileAccess::denied);
+  EXPECT_EQ(os.access(std::string(100000, 'x')), FileAccess::denied);
 }
 
 TEST_F(RealOsTest, RunsProgramsAndOpensLibraries) {
-  EXPECT_EQ(os_.run({"printf", "hello"}, 60s).output, "hello");
-  const OpenedLibrary library = os_.open_library("libm.so.6");
+  EXPECT_EQ(os.run({"printf", "hello"}, 60s).output, "hello");
+  const OpenedLibrary library = os.open_library("libm.so.6");
   ASSERT_NE(library.handle, nullptr);
-  EXPECT_NE(os_.symbol(library.handle, "cos"), nullptr);
-  EXPECT_EQ(os_.module_directory(), std::filesystem::canonical("/proc/self/exe").parent_path());
+  EXPECT_NE(os.symbol(library.handle, "cos"), nullptr);
+  EXPECT_EQ(os.module_directory(), std::filesystem::canonical("/proc/self/exe").parent_path());
 }
 
 TEST_F(RealOsTest, KnowsItsMemory) {
-  EXPECT_GT(os_.memory_total_bytes(), 64ULL << 20);
-  EXPECT_GT(os_.memory_free_bytes(), 0U);
-  EXPECT_LT(os_.memory_free_bytes(), os_.memory_total_bytes());
+  EXPECT_GT(os.memory_total_bytes(), 64ULL << 20);
+  EXPECT_GT(os.memory_free_bytes(), 0U);
+  EXPECT_LT(os.memory_free_bytes(), os.memory_total_bytes());
 }
 
 TEST_F(RealOsTest, MeasuresHowBusyTheCoresAre) {
-  static_cast<void>(os_.cpu_utilisation());
+  static_cast<void>(os.cpu_utilisation());
   std::optional<double> share;
   for (int i = 0; i < 200 && !share; ++i) {  // the counters move in steps of 10 ms
     std::this_thread::sleep_for(20ms);
-    share = os_.cpu_utilisation();
+    share = os.cpu_utilisation();
   }
   ASSERT_TRUE(share);
   EXPECT_GE(*share, 0);
@@ -95,6 +95,7 @@ TEST_F(RealOsTest, MeasuresHowBusyTheCoresAre) {
 
 TEST(RealOsConcurrent, IsSharedByThreads) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < 20; ++i) {

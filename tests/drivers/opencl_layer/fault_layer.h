@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 /* Kinds of objects whose references are counted. A root device is never counted, a sub-device is. */
+/* NOLINTBEGIN(readability-identifier-naming): names of C */
 enum {
   VECTIS_LAYER_DEVICES = 0,
   VECTIS_LAYER_CONTEXTS = 1,
@@ -20,6 +21,7 @@ enum {
   VECTIS_LAYER_KERNELS = 6,
   VECTIS_LAYER_KINDS = 7
 };
+/* NOLINTEND(readability-identifier-naming) */
 
 typedef struct VectisFaultLayer {
   /* Forgets planned faults and sets the call counts to zero. Live objects stay counted. */

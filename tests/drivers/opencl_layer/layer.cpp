@@ -191,6 +191,7 @@ void wrap_objects() {
   VECTIS_LAYER_WRAP(clCreateContext);
   VECTIS_LAYER_RELEASE(clReleaseContext);
   VECTIS_LAYER_WRAP(clCreateBuffer);
+  VECTIS_LAYER_WRAP(clCreateSubBuffer);
   VECTIS_LAYER_RELEASE(clReleaseMemObject);
   VECTIS_LAYER_WRAP(clCreateProgramWithSource);
   VECTIS_LAYER_WRAP(clCreateProgramWithBinary);
