@@ -72,10 +72,27 @@ function(vectis_test name)
   target_compile_definitions(${name}_test PRIVATE VECTIS_TEST_ENVIRONMENT_FILE="${environment_file}"
                              VECTIS_GOLDEN_FOLDER="${PROJECT_SOURCE_DIR}/tests/golden")
   target_link_libraries(${name}_test PRIVATE vectis_flags ${arg_LIBRARIES} GTest::gmock fmt::fmt)
+  target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h> <functional> <map> <string> <vector>)
+  target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)  # tests are compiled more often than run
+  vectis_note_concurrent(${name} ${arg_SOURCES})
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "-*Concurrent.*" TEST_LIST ${name}_plain_tests
                        DISCOVERY_MODE PRE_TEST PROPERTIES LABELS plain TIMEOUT 300)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*Concurrent.*" TEST_LIST ${name}_concurrent_tests
                        DISCOVERY_MODE PRE_TEST PROPERTIES LABELS concurrent TIMEOUT 300)
+endfunction()
+
+# The target `concurrent_tests` builds the programs that have suites for ThreadSanitizer, and only those.
+function(vectis_note_concurrent name)
+  if(NOT TARGET concurrent_tests)
+    add_custom_target(concurrent_tests)
+  endif()
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" suites REGEX "Concurrent,")
+    if(suites)
+      add_dependencies(concurrent_tests ${name}_test)
+      return()
+    endif()
+  endforeach()
 endfunction()
 
 # vectis_plugin(name [FOR_TESTS]): a backend as a shared library that links nothing of Vectis.

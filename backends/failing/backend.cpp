@@ -4,9 +4,11 @@
 #include "vectis/device/backend.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
+#include "backends/failing/account.hpp"
 #include "backends/failing/injector.hpp"
 
 namespace {
@@ -43,6 +45,9 @@ VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMess
   if (host->find_backend(host->state, name, &found, state, message) != VECTIS_OK) {
     return refuse(message, "there is no open backend to wrap named", name);
   }
+  if (const char* bytes = host->setting(host->state, "memory_bytes")) {
+    failing::account().set_total(std::strtoull(bytes, nullptr, 10));
+  }
   return target.keep(*found) ? VECTIS_OK : refuse(message, "another Runtime of this process wraps", target->name);
 }
 
@@ -51,7 +56,12 @@ void close(VectisBackendState* /*state*/) {}
 
 VectisStatus configure(VectisBackendState* /*state*/, const char* key, const char* value, VectisMessage* message) {
   if (failing::injector().command(key, value)) return VECTIS_OK;
-  std::snprintf(message->text, message->capacity, "unknown command '%s %s'; there are: fail, lose, reset", key, value);
+  if (std::strcmp(key, "others") == 0) {
+    failing::account().set_others(std::strtoull(value, nullptr, 10));
+    return VECTIS_OK;
+  }
+  std::snprintf(message->text, message->capacity, "unknown command '%s %s'; there are: fail, lose, reset, others", key,
+                value);
   return VECTIS_INVALID_INPUT;
 }
 
@@ -99,8 +109,41 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
   if (status == VECTIS_OK) {
     info->kind = VECTIS_DEVICE_GPU;
     info->software = 1;  // so that nobody gets it unasked
+    std::uint64_t free = 0;
+    if (failing::account().state(&info->memory_bytes, &free)) info->allocation_bytes_max = info->memory_bytes;
   }
   return status;
+}
+
+VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory** memory,
+                             VectisMessage* message) {
+  const VectisStatus injected = failing::injector().before("memory_allocate", message);
+  if (injected != VECTIS_OK) return injected;
+  if (!failing::account().take(bytes)) {
+    std::snprintf(message->text, message->capacity, "the device has no %llu bytes left",
+                  static_cast<unsigned long long>(bytes));
+    return VECTIS_ALLOCATION;
+  }
+  const VectisStatus status = target->memory_allocate(context, bytes, memory, message);
+  if (status == VECTIS_OK) {
+    failing::account().remember(*memory, bytes);
+  } else {
+    failing::account().give(bytes);
+  }
+  return status;
+}
+
+void memory_free(VectisContext* context, VectisMemory* memory) {
+  failing::account().forget(memory);
+  target->memory_free(context, memory);
+}
+
+VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, VectisMemoryInfo* info,
+                           VectisMessage* message) {
+  const VectisStatus injected = failing::injector().before("device_memory", message);
+  if (injected != VECTIS_OK) return injected;
+  if (failing::account().state(&info->total_bytes, &info->free_bytes)) return VECTIS_OK;
+  return target->device_memory == nullptr ? VECTIS_UNSUPPORTED : target->device_memory(state, index, info, message);
 }
 
 constexpr VectisBackend make_table() {
@@ -115,14 +158,14 @@ constexpr VectisBackend make_table() {
   table.close = close;
   table.configure = configure;
   table.device_info = device_info;
+  table.device_memory = device_memory;
+  table.memory_allocate = memory_allocate;
+  table.memory_free = memory_free;
 #define VECTIS_WRAP(slot) table.slot = Wrapper<&VectisBackend::slot, #slot, decltype(VectisBackend::slot)>::call
   VECTIS_WRAP(device_count);
-  VECTIS_WRAP(device_memory);
   VECTIS_WRAP(device_utilisation);
   VECTIS_WRAP(context_create);
   VECTIS_WRAP(context_destroy);
-  VECTIS_WRAP(memory_allocate);
-  VECTIS_WRAP(memory_free);
   VECTIS_WRAP(memory_slice);
   VECTIS_WRAP(memory_address);
   VECTIS_WRAP(stream_create);

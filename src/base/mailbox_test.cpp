@@ -115,7 +115,7 @@ TEST(MailboxConcurrent, EveryMessageArrivesOnce) {
   }
   for (auto& thread : threads) thread.join();
   mailbox.close();
-  std::vector<int> counts(senders * each);
+  std::vector<int> counts(static_cast<std::size_t>(senders) * each);
   for (auto& receiver : receivers) {
     executor->run_until([&] { return receiver.done(); });
     for (const int message : receiver.take()) ++counts[static_cast<std::size_t>(message)];

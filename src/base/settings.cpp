@@ -28,6 +28,9 @@ constexpr std::array catalogue{
                  "Allocations after which a pool gives back what none of them used."},
     SettingEntry{"memory.snapshots", "VECTIS_MEMORY_SNAPSHOTS", "",
                  "Folder in which an out-of-memory error leaves a snapshot of the pool; empty: none is written."},
+    SettingEntry{"memory.live", "VECTIS_MEMORY_LIVE", "",
+                 "Folder in which every pool keeps a snapshot of itself, at most a second old while it is used, for "
+                 "`vectis memory --follow`; empty: none is kept."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
                  "The configuration file; not to be set in a file. Empty: the user's own, "
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`."},

@@ -149,7 +149,7 @@ DoctorReport diagnose(Runtime& runtime) {
     }
   }
   report.backends.push_back(examine_cpu(runtime));
-  std::ranges::stable_sort(report.backends, {}, [](const Diagnosis& diagnosis) {
+  std::ranges::sort(report.backends, {}, [](const Diagnosis& diagnosis) {
     return std::pair(detail::automatic_rank(diagnosis.backend), diagnosis.backend);
   });
   return report;

@@ -94,7 +94,7 @@ void DeviceRegistry::State::open_all() {
     return true;
   };
   std::vector<detail::PluginFile> files = detail::find_plugins(runtime.os(), runtime.settings());
-  std::ranges::stable_sort(files, {}, opening_rank);
+  std::ranges::sort(files, {}, [](const auto& file) { return std::pair(opening_rank(file), file.name); });
   const auto strangers = std::ranges::find_if(files, [](const auto& file) { return opening_rank(file) == 1; });
   for (auto file = files.begin(); file != strangers; ++file)
     opened.push_back(detail::open_plugin(runtime, *file, finder));
@@ -149,7 +149,7 @@ DeviceRegistry::DeviceRegistry(Runtime& runtime) : state_(std::make_unique<State
   runtime.check_fork("devices");
   state_->open_all();
   state_->add_missing();
-  std::ranges::stable_sort(state_->opened, {}, [](const detail::OpenedBackend& one) {
+  std::ranges::sort(state_->opened, {}, [](const detail::OpenedBackend& one) {
     return std::pair(detail::automatic_rank(one.status.name), one.status.name);
   });
   state_->number_devices();
