@@ -1,9 +1,11 @@
 """Figures of a soak: computed once per commit, kept while it runs, written to docs/evidence/NAME.json at its end."""
 
+import argparse
 import datetime
 import json
 import operator
 import os
+import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -68,3 +70,25 @@ def print_figures(figures: list[Figure]) -> None:
     for figure in figures:
         verdict = "met" if figure.met else "NOT MET"
         print(f"{figure.name:44} {figure.value:>10g} {figure.unit:10} aim {figure.aim:10} {verdict}")
+
+
+def run_soak(name: str, root: Path, measurements: dict[str, Measurement]) -> int:
+    """The whole of `./dev soak NAME`: the exit status says whether every aim was met."""
+    parser = argparse.ArgumentParser(prog=f"./dev soak {name}")
+    parser.add_argument("--fresh", action="store_true", help="measure anew what this commit has already measured")
+    soak = Soak(name, root, parser.parse_args().fresh)
+    figures = soak.run(measurements)
+    print_figures(figures)
+    print(f"soak: wrote {soak.write(figures).relative_to(root)}")
+    return 0 if all(figure.met for figure in figures) else 1
+
+
+def output_of(*command: object, root: Path, env: dict[str, str] | None = None) -> str:
+    """Runs a command, shows what it printed, and returns it."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=root, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    print(done.stdout, end="", flush=True)
+    if done.returncode != 0:
+        raise SystemExit(f"soak: {' '.join(words)} ended with {done.returncode}")
+    return done.stdout

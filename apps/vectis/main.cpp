@@ -27,6 +27,19 @@ RuntimeOptions options_for(const std::string& config, bool verbose) {
   return options;
 }
 
+using Run = std::function<int(Runtime&)>;
+
+void add_replay(CLI::App& app, vectis::app::ReplayArguments& arguments, bool& json, Run& run) {
+  auto* bench = app.add_subcommand("bench", "Measure on this machine")->require_subcommand(1);
+  auto* replay = bench->add_subcommand("replay", "Run a recorded allocation log against pool, device and best fit");
+  replay->add_option("LOG", arguments.log, "The log")->required();
+  replay->add_option("--device", arguments.device, "As VECTIS_DEVICE takes it");
+  replay->add_option("--rounds", arguments.rounds, "Timed rounds")->check(CLI::Range(1, 1000));
+  replay->add_flag("--json", json, "For programs");
+  replay->callback(
+      [&] { run = [&](Runtime& runtime) { return vectis::app::bench_replay(runtime, std::cout, arguments, json); }; });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -40,13 +53,25 @@ int main(int argc, char** argv) {
   app.add_option("--config", config, "Read settings from this YAML file");
   app.add_flag("--verbose", verbose, "Tell on standard error what happens");
 
-  std::function<int(Runtime&)> run;
+  Run run;
   auto* devices = app.add_subcommand("devices", "List the devices Vectis can use here");
   devices->add_flag("--json", json, "For programs");
   devices->callback([&] { run = [&](Runtime& runtime) { return vectis::app::devices(runtime, std::cout, json); }; });
   auto* doctor = app.add_subcommand("doctor", "Say for each backend whether it works, why not, and what to install");
   doctor->add_flag("--json", json, "For programs");
   doctor->callback([&] { run = [&](Runtime& runtime) { return vectis::app::doctor(runtime, std::cout, json); }; });
+  vectis::app::ReplayArguments replay_arguments;
+  add_replay(app, replay_arguments, json, run);
+  auto* memory = app.add_subcommand("memory", "Show the memory of every device, or a snapshot that a program left");
+  vectis::app::MemoryArguments memory_arguments;
+  auto* snapshot = memory->add_option("PATH", memory_arguments.path, "A snapshot, or the folder of memory.live");
+  auto* follow = memory->add_flag("--follow", memory_arguments.follow, "Look again every second")->needs(snapshot);
+  memory->add_option("--count", memory_arguments.count, "Look this often, then end")->needs(follow);
+  memory->add_option("--html", memory_arguments.page, "Write the snapshot as a page to this file")
+      ->needs(snapshot)
+      ->excludes(follow);
+  memory->callback(
+      [&] { run = [&](Runtime& runtime) { return vectis::app::memory(runtime, std::cout, memory_arguments); }; });
   CLI11_PARSE(app, argc, argv);
 
   try {

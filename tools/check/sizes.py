@@ -8,7 +8,9 @@ LIMIT, MANY = 1000, 400
 
 
 def line_counts(tree: Tree) -> dict[str, int]:
-    return {name: len(tree.text(name).splitlines()) for name in tree.files if tree.is_text(name)}
+    """Lines by file. Recorded data is no code."""
+    return {name: len(tree.text(name).splitlines()) for name in tree.files
+            if tree.is_text(name) and not name.endswith(".log")}
 
 
 def check(tree: Tree) -> Report:

@@ -1,31 +1,17 @@
 """`./dev soak ground`: what the ground promises, at full count, into docs/evidence/ground.json."""
 
-import argparse
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from tools import coverage, suite
 from tools.check import cycles, sizes
 from tools.check.tree import Tree
-from tools.evidence import Figure, Soak, print_figures
+from tools.evidence import Figure, output_of, run_soak
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 SOAK_SECONDS = 60
-
-
-def output_of(*command: object, env: dict[str, str] | None = None) -> str:
-    """Runs a command, shows what it printed, and returns it."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=ROOT, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
-    print(done.stdout, end="", flush=True)
-    if done.returncode != 0:
-        raise SystemExit(f"soak: {' '.join(words)} ended with {done.returncode}")
-    return done.stdout
 
 
 def line_coverage() -> list[Figure]:
@@ -42,7 +28,7 @@ def line_coverage() -> list[Figure]:
 def faults() -> list[Figure]:
     suite.build("asan")
     text = output_of(BUILD / "asan" / "bin" / "opencl_fault_test",
-                     env=suite.sanitizer_environment())
+                     root=ROOT, env=suite.sanitizer_environment())
     match = re.search(r"(\d+) fault points over (\d+) slots", text)
     if not match:
         raise SystemExit("soak: opencl_fault_test printed no line 'N fault points over M slots'")
@@ -53,7 +39,8 @@ def faults() -> list[Figure]:
 def eight_threads() -> list[Figure]:
     suite.build("tsan")
     environment = {**suite.sanitizer_environment(), "VECTIS_SOAK_SECONDS": str(SOAK_SECONDS)}
-    text = output_of(BUILD / "tsan" / "bin" / "devices_test", "--gtest_filter=*EightThreads*", env=environment)
+    text = output_of(BUILD / "tsan" / "bin" / "devices_test", "--gtest_filter=*EightThreads*", root=ROOT,
+                     env=environment)
     if not re.search(r"\[  PASSED  \] [1-9]", text):
         raise SystemExit("soak: devices_test has no test named *EightThreads*")
     reports = text.count("WARNING: ThreadSanitizer")
@@ -73,7 +60,7 @@ def shape() -> list[Figure]:
 
 def planted() -> list[Figure]:
     text = output_of(BUILD / "venv" / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                     "tests/tools/test_check.py")
+                     "tests/tools/test_check.py", root=ROOT)
     caught, tried = (int(number) for number in re.search(r"(\d+) of (\d+) planted", text).groups())
     return [Figure.measured("planted violations caught", caught, f"of {tried}", f"== {tried}")]
 
@@ -88,15 +75,5 @@ MEASUREMENTS = {"shape": shape, "planted": planted, "coverage": line_coverage, "
                 "threads": eight_threads, "bare": bare_machine}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="./dev soak ground")
-    parser.add_argument("--fresh", action="store_true", help="measure anew what this commit has already measured")
-    soak = Soak("ground", ROOT, parser.parse_args().fresh)
-    figures = soak.run(MEASUREMENTS)
-    print_figures(figures)
-    print(f"soak: wrote {soak.write(figures).relative_to(ROOT)}")
-    return 0 if all(figure.met for figure in figures) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_soak("ground", ROOT, MEASUREMENTS))

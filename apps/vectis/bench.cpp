@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "vectis/base/error.hpp"
+#include "vectis/commands.hpp"
+#include "vectis/device.hpp"
+#include "vectis/memory/log.hpp"
+#include "vectis/memory/replay.hpp"
+
+namespace vectis::app {
+
+int bench_replay(Runtime& runtime, std::ostream& out, const ReplayArguments& arguments, bool json) {
+  std::ifstream file(arguments.log, std::ios::binary);
+  if (!file) throw Error(ErrorCode::io, "replay", fmt::format("{} cannot be opened", arguments.log));
+  const AllocationLog log = read_allocation_log(file);
+  DeviceRequest request;
+  if (!arguments.device.empty()) request.device = arguments.device;
+  const ReplayReport report = replay(runtime, open_device(runtime, request), log, arguments.rounds);
+  if (json) {
+    write_json(out, report);
+  } else {
+    print(out, report);
+  }
+  return 0;
+}
+
+}  // namespace vectis::app

@@ -1,0 +1,118 @@
+#include "memory/block_map.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace vectis::inline v0_1::detail {
+
+BlockMap::Key BlockMap::key(BlockId id) const {
+  const Block& block = nodes_[id].block;
+  return {block.bytes, block.segment, block.offset, id};
+}
+
+BlockMap::BlockId BlockMap::make_node(const Block& block) {
+  if (unused_nodes_.empty()) {
+    nodes_.push_back({block, none, none});
+    return static_cast<BlockId>(nodes_.size() - 1);
+  }
+  const BlockId id = unused_nodes_.back();
+  unused_nodes_.pop_back();
+  nodes_[id] = {block, none, none};
+  return id;
+}
+
+BlockMap::SegmentId BlockMap::add_segment(std::uint64_t bytes) {
+  assert(bytes > 0 && bytes % alignment_ == 0);
+  const auto hole = std::ranges::find(segments_, 0U, &Segment::bytes);
+  const auto segment = static_cast<SegmentId>(hole - segments_.begin());
+  if (hole == segments_.end()) segments_.emplace_back();
+  const BlockId first = make_node({segment, 0, bytes, true});
+  segments_[segment] = {bytes, first};
+  free_.insert(key(first));
+  free_bytes_ += bytes;
+  reserved_bytes_ += bytes;
+  return segment;
+}
+
+void BlockMap::remove_segment(SegmentId segment) {
+  Segment& gone = segments_[segment];
+  assert(nodes_[gone.first].block.free && nodes_[gone.first].block.bytes == gone.bytes);
+  free_.erase(key(gone.first));
+  free_bytes_ -= gone.bytes;
+  reserved_bytes_ -= gone.bytes;
+  unused_nodes_.push_back(gone.first);
+  gone = {};
+}
+
+std::vector<BlockMap::SegmentId> BlockMap::empty_segments() const {
+  std::vector<SegmentId> result;
+  for (SegmentId id = 0; id < segments_.size(); ++id) {
+    const Segment& segment = segments_[id];
+    if (segment.bytes == 0) continue;
+    const Block& first = nodes_[segment.first].block;
+    if (first.free && first.bytes == segment.bytes) result.push_back(id);
+  }
+  return result;
+}
+
+std::optional<BlockMap::BlockId> BlockMap::take(std::uint64_t bytes) {
+  assert(bytes > 0 && bytes % alignment_ == 0);
+  const auto found = free_.lower_bound(Key{bytes, 0, 0, 0});
+  if (found == free_.end()) return std::nullopt;
+  const BlockId id = std::get<3>(*found);
+  free_.erase(found);
+  if (may_cut_ && nodes_[id].block.bytes > bytes) cut(id, bytes);
+  nodes_[id].block.free = false;
+  free_bytes_ -= nodes_[id].block.bytes;
+  return id;
+}
+
+// Leaves `bytes` in the block and makes the rest a free block after it.
+void BlockMap::cut(BlockId id, std::uint64_t bytes) {
+  const Block whole = nodes_[id].block;
+  const BlockId rest = make_node({whole.segment, whole.offset + bytes, whole.bytes - bytes, true});
+  nodes_[id].block.bytes = bytes;
+  nodes_[rest].before = id;
+  nodes_[rest].after = nodes_[id].after;
+  if (nodes_[rest].after != none) nodes_[nodes_[rest].after].before = rest;
+  nodes_[id].after = rest;
+  free_.insert(key(rest));
+}
+
+// Swallows the block after `id`, which is free and already out of the tree.
+BlockMap::BlockId BlockMap::merge_with_next(BlockId id) {
+  const BlockId next = nodes_[id].after;
+  nodes_[id].block.bytes += nodes_[next].block.bytes;
+  nodes_[id].after = nodes_[next].after;
+  if (nodes_[id].after != none) nodes_[nodes_[id].after].before = id;
+  unused_nodes_.push_back(next);
+  return id;
+}
+
+void BlockMap::give(BlockId id) {
+  assert(!nodes_[id].block.free);
+  free_bytes_ += nodes_[id].block.bytes;
+  nodes_[id].block.free = true;
+  const BlockId next = nodes_[id].after;
+  if (next != none && nodes_[next].block.free) {
+    free_.erase(key(next));
+    merge_with_next(id);
+  }
+  const BlockId before = nodes_[id].before;
+  if (before != none && nodes_[before].block.free) {
+    free_.erase(key(before));
+    id = merge_with_next(before);
+  }
+  free_.insert(key(id));
+}
+
+std::uint64_t BlockMap::largest_free() const { return free_.empty() ? 0 : std::get<0>(*free_.rbegin()); }
+
+void BlockMap::visit(const std::function<void(BlockId, const Block&)>& visitor) const {
+  for (const Segment& segment : segments_) {
+    if (segment.bytes == 0) continue;
+    for (BlockId id = segment.first; id != none; id = nodes_[id].after) visitor(id, nodes_[id].block);
+  }
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,249 @@
+#include "vectis/memory/pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "memory/device_pool.hpp"
+#include "memory/raw_buffers.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/device/registry.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+constexpr double default_share = 0.7;  // of a device's memory
+
+std::uint64_t default_limit(const Device& device) {
+  return static_cast<std::uint64_t>(static_cast<double>(device.info().memory_bytes) * default_share);
+}
+
+}  // namespace
+
+struct MemoryPool::State {
+  explicit State(Runtime& owner) : runtime(owner) {}
+
+  struct NumberedReclaimer {
+    int id;
+    Reclaimer reclaimer;
+  };
+
+  Runtime& runtime;
+  mutable std::mutex mutex;
+  std::map<int, std::shared_ptr<detail::DevicePool>> pools;
+  std::map<std::string, std::shared_ptr<detail::Budget>> budgets;  // by physical id
+  std::vector<NumberedReclaimer> reclaimers;                       // cheapest first
+  int next_reclaimer = 1;
+  HealthThresholds thresholds;
+  detail::RawBuffers raw;
+
+  const std::vector<Device>& devices() { return runtime.service<DeviceRegistry>().devices(); }
+  [[nodiscard]] bool exists(int device) { return device >= 0 && static_cast<std::size_t>(device) < devices().size(); }
+
+  std::shared_ptr<detail::DevicePool> find(int device) const;
+  std::shared_ptr<detail::DevicePool> find_or_make(int device, std::string_view op);
+  std::shared_ptr<detail::Budget> budget_of(const Device& device);
+  std::vector<detail::Rung> rungs(int device) const;
+  detail::PoolPolicy policy() const;
+};
+
+std::shared_ptr<detail::DevicePool> MemoryPool::State::find(int device) const {
+  const std::lock_guard lock(mutex);
+  const auto found = pools.find(device);
+  return found == pools.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<detail::Budget> MemoryPool::State::budget_of(const Device& device) {
+  const std::string& physical = device.info().physical_id;
+  auto& budget = budgets[physical.empty() ? device.label() : physical];
+  if (budget == nullptr) budget = std::make_shared<detail::Budget>(default_limit(device));
+  return budget;
+}
+
+detail::PoolPolicy MemoryPool::State::policy() const {
+  detail::PoolPolicy policy;
+  policy.trim_after = std::chrono::milliseconds(runtime.settings().number("memory.trim_after_ms"));
+  policy.trim_allocations = runtime.settings().number("memory.trim_allocations");
+  policy.snapshot_folder = runtime.settings().text("memory.snapshots");
+  policy.live_folder = runtime.settings().text("memory.live");
+  return policy;
+}
+
+std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, std::string_view op) {
+  if (auto pool = find(device)) return pool;
+  if (!exists(device)) {
+    throw Error(ErrorCode::invalid_input, op,
+                fmt::format("device {} does not exist, the ids go from 0 to {}; `vectis devices` lists them", device,
+                            devices().size() - 1));
+  }
+  const Device& target = devices()[static_cast<std::size_t>(device)];
+  auto upstream = std::make_unique<DeviceResource>(DeviceContext(target));
+  const std::lock_guard lock(mutex);
+  auto& pool = pools[device];
+  if (pool == nullptr) {
+    pool = std::make_shared<detail::DevicePool>(runtime, std::move(upstream), budget_of(target), policy());
+  }
+  return pool;
+}
+
+std::vector<detail::Rung> MemoryPool::State::rungs(int device) const {
+  const std::lock_guard lock(mutex);
+  std::vector<detail::Rung> result;
+  for (const NumberedReclaimer& one : reclaimers) {
+    result.push_back({one.reclaimer.name, [device, reclaim = one.reclaimer.reclaim](std::uint64_t bytes) {
+                        return reclaim(device, bytes);
+                      }});
+  }
+  return result;
+}
+
+MemoryPool::MemoryPool(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
+MemoryPool::~MemoryPool() = default;
+
+ManagedBuffer MemoryPool::get_managed_buffer(int device, std::size_t elements, Precision precision,
+                                             const BufferOptions& options) {
+  constexpr std::string_view op = "get_managed_buffer";
+  auto pool = state_->find_or_make(device, op);
+  if (elements > UINT64_MAX / size_of(precision)) {
+    throw Error(ErrorCode::invalid_input, op,
+                fmt::format("{} elements of {} are more than any device can address; split it into parts", elements,
+                            name(precision)));
+  }
+  const MemoryRequest request{elements * size_of(precision), precision, options.stream, options.context};
+  detail::PoolBlock* block = pool->acquire(request, [&] { return state_->rungs(device); });
+  return {std::move(pool), block, elements, precision};
+}
+
+BufferBatch MemoryPool::create_buffer_batch(int device) {
+  state_->find_or_make(device, "create_buffer_batch");
+  return {*this, device};
+}
+
+void MemoryPool::warm_up(int device, std::size_t elements, Precision precision, std::size_t count) {
+  std::vector<ManagedBuffer> buffers;
+  buffers.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) buffers.push_back(get_managed_buffer(device, elements, precision));
+}
+
+bool MemoryPool::set_max_pool_size(int device, std::uint64_t bytes) {
+  if (!state_->exists(device)) return false;
+  const auto pool = state_->find_or_make(device, "set_max_pool_size");
+  pool->budget().set_limit(bytes);
+  if (pool->usage().allocated_bytes > bytes) pool->cleanup();
+  return true;
+}
+
+void MemoryPool::set_health_thresholds(HealthThresholds thresholds) {
+  if (!(thresholds.warn >= 0 && thresholds.warn <= thresholds.clean && thresholds.clean <= 1)) {
+    throw Error(
+        ErrorCode::invalid_input, "set_health_thresholds",
+        fmt::format("warn {} and clean {} must satisfy 0 <= warn <= clean <= 1", thresholds.warn, thresholds.clean));
+  }
+  const std::lock_guard lock(state_->mutex);
+  state_->thresholds = thresholds;
+}
+
+std::optional<double> MemoryPool::memory_pressure(int device) const {
+  const auto pool = state_->find(device);
+  return pool == nullptr ? std::nullopt : std::optional(pool->pressure());
+}
+
+std::optional<MemoryUsage> MemoryPool::memory_usage(int device) const {
+  const auto pool = state_->find(device);
+  return pool == nullptr ? std::nullopt : std::optional(pool->usage());
+}
+
+MemoryUsage MemoryPool::total_memory_usage() const {
+  MemoryUsage total;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [device, pool] : state_->pools) {
+    const MemoryUsage usage = pool->usage();
+    total.allocated_bytes += usage.allocated_bytes;
+    total.peak_bytes += usage.peak_bytes;
+  }
+  return total;
+}
+
+std::optional<MemoryStats> MemoryPool::get_memory_stats(int device) const {
+  const auto pool = state_->find(device);
+  return pool == nullptr ? std::nullopt : std::optional(pool->stats());
+}
+
+std::optional<MemorySnapshot> MemoryPool::snapshot(int device) const {
+  const auto pool = state_->find(device);
+  return pool == nullptr ? std::nullopt : std::optional(pool->snapshot(""));
+}
+
+std::optional<MemoryHealth> MemoryPool::check_memory_health(int device) {
+  const auto pressure = memory_pressure(device);
+  if (!pressure) return std::nullopt;
+  HealthThresholds thresholds;
+  {
+    const std::lock_guard lock(state_->mutex);
+    thresholds = state_->thresholds;
+  }
+  if (*pressure <= thresholds.warn) return MemoryHealth::good;
+  const bool critical = *pressure > thresholds.clean;
+  std::string message = fmt::format("device {} holds {:.1f} % of its pool", device, *pressure * 100);
+  if (critical) message += fmt::format("; cleaned, {} bytes went back", emergency_cleanup(device));
+  state_->runtime.logger().log(critical ? LogLevel::error : LogLevel::warning, "memory", message);
+  return critical ? MemoryHealth::critical : MemoryHealth::high;
+}
+
+std::uint64_t MemoryPool::emergency_cleanup(int device) {
+  const auto pool = state_->find(device);
+  return pool == nullptr ? 0 : pool->cleanup();
+}
+
+std::uint64_t MemoryPool::emergency_cleanup_all() {
+  std::map<int, std::shared_ptr<detail::DevicePool>> pools;
+  {
+    const std::lock_guard lock(state_->mutex);
+    pools = state_->pools;
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& [device, pool] : pools) bytes += pool->cleanup();
+  return bytes;
+}
+
+int MemoryPool::add_reclaimer(Reclaimer reclaimer) {
+  const std::lock_guard lock(state_->mutex);
+  const int id = state_->next_reclaimer++;
+  state_->reclaimers.push_back({id, std::move(reclaimer)});
+  std::ranges::sort(state_->reclaimers, {}, [](const auto& one) { return std::pair(one.reclaimer.cost, one.id); });
+  return id;
+}
+
+void MemoryPool::remove_reclaimer(int id) {
+  const std::lock_guard lock(state_->mutex);
+  std::erase_if(state_->reclaimers, [id](const auto& one) { return one.id == id; });
+}
+
+void MemoryPool::start_log(int device, std::ostream& out) {
+  const auto pool = state_->find_or_make(device, "start_log");
+  pool->set_recorder(std::make_shared<AllocationRecorder>(out, &state_->runtime.executor()));
+}
+
+void MemoryPool::stop_log(int device) {
+  if (const auto pool = state_->find(device)) pool->set_recorder(nullptr);
+}
+
+DeviceMemory MemoryPool::get_buffer(int device, std::size_t elements, Precision precision) {
+  return state_->raw.keep(device, get_managed_buffer(device, elements, precision));
+}
+
+void MemoryPool::return_buffer(int device, const DeviceMemory& buffer, std::size_t elements, Precision precision) {
+  state_->raw.take_back(device, buffer, elements, precision);
+}
+
+std::shared_ptr<detail::DevicePool> MemoryPool::device_pool(int device) {
+  return state_->find_or_make(device, "device_pool");
+}
+
+MemoryPool& memory_pool(Runtime& runtime) { return runtime.service<MemoryPool>(); }
+
+}  // namespace vectis::inline v0_1

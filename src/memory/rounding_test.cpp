@@ -1,0 +1,36 @@
+#include "memory/rounding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/seed.hpp"
+#include "vectis/base/random.hpp"
+
+namespace vectis::detail {
+namespace {
+
+TEST(Rounding, SmallSizesGoInUnits) {
+  EXPECT_EQ(rounded_size(1, 256), 256U);
+  EXPECT_EQ(rounded_size(256, 256), 256U);
+  EXPECT_EQ(rounded_size(257, 256), 512U);
+  EXPECT_EQ(rounded_size(4096, 256), 4096U);
+}
+
+TEST(Rounding, NeverWastesMoreThanASixteenthNorGivesLess) {
+  Random random(test::seed());
+  for (int i = 0; i < 100000; ++i) {
+    const std::uint64_t bytes = 1 + (random.next() >> (2 + random.below(60)));
+    const std::uint64_t rounded = rounded_size(bytes, 256);
+    ASSERT_GE(rounded, bytes);
+    ASSERT_EQ(rounded % 256, 0U);
+    ASSERT_LE(rounded - bytes, std::max<std::uint64_t>(255, bytes / 16 + 255)) << bytes;
+    ASSERT_EQ(rounded_size(rounded, 256), rounded) << bytes;
+  }
+}
+
+TEST(Rounding, OddUnitsHold) {
+  for (const std::uint64_t bytes : {1ULL, 767ULL, 768ULL, 769ULL, 1000000ULL})
+    EXPECT_EQ(rounded_size(bytes, 768) % 768, 0U);
+}
+
+}  // namespace
+}  // namespace vectis::detail

@@ -1,0 +1,42 @@
+// The names under which a snapshot is written and read again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "vectis/memory/snapshot.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+constexpr std::string_view snapshot_format = "vectis-memory-snapshot";
+constexpr std::uint64_t snapshot_version = 1;
+
+struct StatsField {
+  std::string_view name;
+  std::uint64_t MemoryStats::* member;
+};
+
+inline constexpr std::array stats_fields{
+    StatsField{"limit_bytes", &MemoryStats::limit_bytes},
+    StatsField{"reserved_bytes", &MemoryStats::reserved_bytes},
+    StatsField{"in_use_bytes", &MemoryStats::in_use_bytes},
+    StatsField{"requested_bytes", &MemoryStats::requested_bytes},
+    StatsField{"cached_bytes", &MemoryStats::cached_bytes},
+    StatsField{"peak_reserved_bytes", &MemoryStats::peak_reserved_bytes},
+    StatsField{"peak_in_use_bytes", &MemoryStats::peak_in_use_bytes},
+    StatsField{"largest_free_bytes", &MemoryStats::largest_free_bytes},
+    StatsField{"segments", &MemoryStats::segments},
+    StatsField{"live_buffers", &MemoryStats::live_buffers},
+    StatsField{"allocations", &MemoryStats::allocations},
+    StatsField{"hits", &MemoryStats::hits},
+    StatsField{"device_allocations", &MemoryStats::device_allocations},
+    StatsField{"device_frees", &MemoryStats::device_frees},
+    StatsField{"cleanups", &MemoryStats::cleanups},
+    StatsField{"failures", &MemoryStats::failures},
+};
+
+inline constexpr std::array block_states{BlockState::live, BlockState::cached, BlockState::free};
+inline constexpr std::array all_precisions{Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
+
+}  // namespace vectis::inline v0_1::detail

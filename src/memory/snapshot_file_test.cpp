@@ -1,0 +1,130 @@
+#include "memory/snapshot_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/memory_snapshot.hpp"
+#include "vectis/memory/pool.hpp"
+
+namespace vectis {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t mib = 1 << 20;
+
+// A folder of its own for every test, and pools that write there.
+class SnapshotFiles : public testing::Test {
+ protected:
+  SnapshotFiles() { fs::remove_all(folder_); }
+  ~SnapshotFiles() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] RuntimeOptions options(const std::string& key, const fs::path& folder) const {
+    RuntimeOptions options;
+    options.settings = {{"gpu.enabled", "false"}, {"config", ""}, {key, folder.string()}};
+    return options;
+  }
+  // The path named by the error of a request that cannot be met.
+  static std::string fail(MemoryPool& pool) {
+    pool.set_max_pool_size(0, mib);
+    try {
+      static_cast<void>(pool.get_managed_buffer(0, 2 * mib, Precision::int8));
+    } catch (const OutOfMemoryError& error) {
+      EXPECT_EQ(error.report().kind, OutOfMemoryKind::over_limit);
+      return error.report().snapshot_path;
+    }
+    ADD_FAILURE() << "it was given";
+    return {};
+  }
+  static MemorySnapshot read(const fs::path& path) {
+    std::ifstream file(path);
+    return read_memory_snapshot(file);
+  }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  const fs::path folder_ = fs::path(testing::TempDir()) /
+                           (std::string("vectis-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(SnapshotFiles, AnErrorLeavesDataAndPageThatSayWhatHappened) {
+  Runtime runtime(options("memory.snapshots", folder_ / "made" / "for it"));
+  const fs::path page = fail(memory_pool(runtime));
+  EXPECT_EQ(page, folder_ / "made" / "for it" / "memory-cpu-0-1.html");
+  EXPECT_GT(fs::file_size(page), 10'000U);
+  const MemorySnapshot snapshot = read(fs::path(page).replace_extension(".json"));
+  EXPECT_THAT(snapshot.cause, HasSubstr("2.0 MiB could not be given: with what is in use it would exceed the pool's"));
+  EXPECT_THAT(snapshot.cause, HasSubstr("tried     merging the cache"));
+  EXPECT_EQ(snapshot.stats.failures, 1U);
+}
+
+TEST_F(SnapshotFiles, NoFolderNoFile) {
+  Runtime runtime(options("memory.snapshots", ""));
+  EXPECT_EQ(fail(memory_pool(runtime)), "");
+}
+
+TEST_F(SnapshotFiles, ARuntimeWritesEightAndNeverOverAnother) {
+  Runtime first(options("memory.snapshots", folder_));
+  for (int i = 1; i <= 8; ++i) {
+    EXPECT_EQ(fail(memory_pool(first)), (folder_ / ("memory-cpu-0-" + std::to_string(i) + ".html")).string());
+  }
+  EXPECT_EQ(fail(memory_pool(first)), "");
+  EXPECT_EQ(files(), 16U);
+  Runtime second(options("memory.snapshots", folder_));
+  EXPECT_EQ(fail(memory_pool(second)), (folder_ / "memory-cpu-0-9.html").string());
+}
+
+TEST_F(SnapshotFiles, AFolderThatCannotBeWrittenLeavesTheErrorAsItWas) {
+  std::ofstream(folder_) << "a file where the folder should be";
+  Runtime runtime(options("memory.snapshots", folder_));
+  EXPECT_EQ(fail(memory_pool(runtime)), "");
+  Runtime full(options("memory.snapshots", "/dev/full"));
+  EXPECT_EQ(fail(memory_pool(full)), "");
+}
+
+TEST_F(SnapshotFiles, ALivePoolKeepsOneUpToDate) {
+  auto executor = std::make_shared<SimulatedExecutor>(1);
+  RuntimeOptions with_clock = options("memory.live", folder_);
+  with_clock.executor = executor;
+  with_clock.settings["memory.trim_after_ms"] = "0";
+  Runtime runtime(with_clock);
+  MemoryPool& pool = memory_pool(runtime);
+  const fs::path file = folder_ / "live-cpu-0.json";
+
+  ManagedBuffer one = pool.get_managed_buffer(0, 1000, Precision::int8);
+  ManagedBuffer two = pool.get_managed_buffer(0, 1000, Precision::int8);
+  EXPECT_FALSE(fs::exists(file));
+  EXPECT_EQ(executor->run(), 1U) << "one snapshot for all that happens in a second";
+  EXPECT_EQ(read(file).stats.live_buffers, 2U);
+  EXPECT_EQ(executor->now(), TimePoint{std::chrono::seconds(1)});
+
+  one.release();
+  two.release();
+  EXPECT_EQ(executor->run(), 1U);
+  EXPECT_EQ(read(file).stats.live_buffers, 0U);
+  EXPECT_EQ(read(file).time, TimePoint{std::chrono::seconds(2)});
+  EXPECT_EQ(executor->run(), 0U) << "an idle pool writes nothing";
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(SnapshotFiles, ALiveSnapshotThatCannotBeKeptIsLogged) {
+  auto executor = std::make_shared<SimulatedExecutor>(1);
+  std::string logged;
+  std::ofstream(folder_) << "a file where the folder should be";
+  RuntimeOptions blocked = options("memory.live", folder_);
+  blocked.executor = executor;
+  blocked.log = [&](const LogRecord& record) { logged += record.message; };
+  Runtime runtime(blocked);
+  const ManagedBuffer one = memory_pool(runtime).get_managed_buffer(0, 1000, Precision::int8);
+  executor->run(1);
+  EXPECT_THAT(logged, HasSubstr("check memory.live"));
+}
+
+}  // namespace
+}  // namespace vectis

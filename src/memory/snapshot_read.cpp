@@ -1,0 +1,151 @@
+// A snapshot back from its JSON. The file may come from anybody: every field is checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <istream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "memory/snapshot_fields.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view op = "read_memory_snapshot";
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw Error(ErrorCode::corrupt_data, op, fmt::format("{}; give a file that write_json wrote", what));
+}
+
+const Json& member(const Json& object, std::string_view key) {
+  if (!object.is_object()) refuse(fmt::format("something else stands where an object with `{}` is due", key));
+  const auto found = object.find(key);
+  if (found == object.end()) refuse(fmt::format("`{}` is missing", key));
+  return *found;
+}
+
+std::uint64_t number(const Json& object, std::string_view key,
+                     std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
+  const Json& value = member(object, key);
+  if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
+    refuse(fmt::format("`{}` is {}, not a whole number from 0 to {}", key, value.dump().substr(0, 40), max));
+  }
+  return value.get<std::uint64_t>();
+}
+
+Duration duration(const Json& object, std::string_view key) {
+  return Duration(static_cast<Duration::rep>(
+      number(object, key, static_cast<std::uint64_t>(std::numeric_limits<Duration::rep>::max()))));
+}
+
+double share(const Json& object, std::string_view key) {
+  const Json& value = member(object, key);
+  const double result = value.is_number() ? value.get<double>() : -1;
+  if (!(result >= 0 && result <= 1)) refuse(fmt::format("`{}` is not a number from 0 to 1", key));
+  return result;
+}
+
+std::string string(const Json& object, std::string_view key) {
+  const Json& value = member(object, key);
+  if (!value.is_string()) refuse(fmt::format("`{}` is not a text", key));
+  return value.get<std::string>();
+}
+
+const Json& list(const Json& object, std::string_view key) {
+  const Json& value = member(object, key);
+  if (!value.is_array()) refuse(fmt::format("`{}` is not a list", key));
+  return value;
+}
+
+template <class Values>
+auto one_of(const Values& values, const Json& object, std::string_view key) {
+  const std::string text = string(object, key);
+  const auto found = std::ranges::find_if(values, [&](auto value) { return name(value) == text; });
+  if (found == values.end()) refuse(fmt::format("`{}` has the unknown value `{}`", key, text.substr(0, 40)));
+  return *found;
+}
+
+MemoryStats read_stats(const Json& page) {
+  const Json& json = member(page, "stats");
+  MemoryStats stats;
+  for (const detail::StatsField& field : detail::stats_fields) stats.*field.member = number(json, field.name);
+  stats.fragmentation = share(json, "fragmentation");
+  for (const Json& tag : list(page, "tags")) {
+    stats.tags.push_back(
+        {string(tag, "tag"), number(tag, "live_buffers"), number(tag, "live_bytes"), number(tag, "peak_bytes")});
+  }
+  return stats;
+}
+
+SnapshotBlock read_block(const Json& json) {
+  SnapshotBlock block;
+  block.segment = static_cast<std::uint32_t>(number(json, "segment", std::numeric_limits<std::uint32_t>::max()));
+  block.offset = number(json, "offset");
+  block.bytes = number(json, "bytes", std::numeric_limits<std::uint64_t>::max() - block.offset);
+  block.state = one_of(detail::block_states, json, "state");
+  if (block.state != BlockState::live) return block;
+  block.requested_bytes = number(json, "requested_bytes", block.bytes);
+  block.precision = one_of(detail::all_precisions, json, "precision");
+  block.tag = string(json, "tag");
+  block.age = duration(json, "age_ns");
+  return block;
+}
+
+std::vector<SnapshotBlock> read_blocks(const Json& page) {
+  std::vector<SnapshotBlock> blocks;
+  for (const Json& json : list(page, "blocks")) {
+    SnapshotBlock block = read_block(json);
+    if (!blocks.empty()) {
+      const SnapshotBlock& before = blocks.back();
+      const bool in_order =
+          std::tuple(before.segment, before.offset + before.bytes) <= std::tuple(block.segment, block.offset);
+      if (!in_order) refuse(fmt::format("block {} overlaps the one before it or is out of order", blocks.size()));
+    }
+    blocks.push_back(std::move(block));
+  }
+  return blocks;
+}
+
+std::vector<TimelinePoint> read_timeline(const Json& page) {
+  std::vector<TimelinePoint> points;
+  for (const Json& json : list(page, "timeline")) {
+    const TimelinePoint point{TimePoint{duration(json, "time_ns")}, number(json, "reserved_bytes"),
+                              number(json, "in_use_bytes")};
+    if (!points.empty() && point.time < points.back().time) {
+      refuse(fmt::format("point {} of the timeline is earlier than the one before it", points.size()));
+    }
+    points.push_back(point);
+  }
+  return points;
+}
+
+}  // namespace
+
+MemorySnapshot read_memory_snapshot(std::istream& in) {
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (in.bad()) throw Error(ErrorCode::io, op, "the snapshot cannot be read to its end; check the file and its disk");
+  const Json page = Json::parse(text, nullptr, false);
+  if (page.is_discarded()) refuse("this is not JSON, or it was cut short");
+  if (!page.is_object() || page.value("format", Json()) != detail::snapshot_format) {
+    refuse("this is JSON, but no snapshot of a memory pool");
+  }
+  if (const std::uint64_t version = number(page, "version"); version != detail::snapshot_version) {
+    refuse(fmt::format("its version is {}, this Vectis reads version {}", version, detail::snapshot_version));
+  }
+  MemorySnapshot snapshot;
+  snapshot.device = string(page, "device");
+  snapshot.cause = string(page, "cause");
+  snapshot.time = TimePoint{duration(page, "time_ns")};
+  snapshot.stats = read_stats(page);
+  snapshot.blocks = read_blocks(page);
+  snapshot.timeline = read_timeline(page);
+  return snapshot;
+}
+
+}  // namespace vectis::inline v0_1
