@@ -8,7 +8,7 @@
 namespace vectis::inline v0_1 {
 
 ManagedBuffer::ManagedBuffer(ManagedBuffer&& other) noexcept
-    : pool_(std::move(other.pool_)),
+    : pool_(other.pool_),
       block_(std::exchange(other.block_, nullptr)),
       elements_(std::exchange(other.elements_, 0)),
       precision_(other.precision_) {}
@@ -34,7 +34,6 @@ void ManagedBuffer::release() noexcept {
   if (block_ == nullptr) return;
   pool_->release(std::exchange(block_, nullptr));
   elements_ = 0;
-  pool_.reset();
 }
 
 }  // namespace vectis::inline v0_1

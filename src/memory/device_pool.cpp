@@ -17,11 +17,9 @@ std::uint64_t unit_of(const DeviceContext& context) {
   return round_up(block_unit, context.device().info().limits.memory_alignment);
 }
 
-void raise_to(std::atomic<std::uint64_t>& peak, std::uint64_t value) {
-  std::uint64_t seen = peak.load(std::memory_order_relaxed);
-  while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
-  }
-}
+// Threads share a counter only every so many allocations, and the time of last use only every millisecond.
+constexpr std::uint64_t count_step = 64;
+constexpr Duration use_step = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -77,7 +75,7 @@ PoolBlock* DevicePool::acquire(const MemoryRequest& request, const Rungs& rungs)
     const std::lock_guard lock(shard.mutex);
     make_live(*block, request, std::move(order), device_allocations_ == asked_before);
   }
-  if (block->number % policy_.trim_allocations == 0) sweep();
+  if (block->number / shard_count % count_step == 0) count_allocations();
   return block;
 }
 
@@ -88,18 +86,20 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
   block.live = true;
   block.precision = request.precision;
   block.requested = request.bytes;
-  block.number = ++allocation_number_;
+  Counters& counters = counters_[my_shard()];
+  block.number = ++counters.allocations * shard_count + my_shard();  // unique, and rising in each shard
   block.since = now;
   block.order = std::move(order);
-  block.tag = &tags_.find(request.context.memory_tag());
-  block.tag->add(request.bytes);
+  block.tag = tags_.find(request.context.memory_tag());
+  if (block.tag != nullptr) block.tag->add(request.bytes);
   if (recorder_ != nullptr) recorder_->allocated(block.number, request);
-  Counters& counters = counters_[my_shard()];
-  ++counters.allocations;
   counters.hits += hit ? 1 : 0;
   ++counters.live;
   counters.requested += static_cast<std::int64_t>(request.bytes);
-  last_use_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  const Duration::rep since = now.time_since_epoch().count();
+  if (since - last_use_.load(std::memory_order_relaxed) >= use_step.count()) {
+    last_use_.store(since, std::memory_order_relaxed);
+  }
   const std::uint64_t bytes = block.memory.bytes();
   const std::uint64_t in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   raise_to(peak_in_use_, in_use);
@@ -112,7 +112,7 @@ void DevicePool::release(PoolBlock* block) noexcept {
   {
     const std::lock_guard lock(shard.mutex);
     block->live = false;
-    block->tag->remove(block->requested);
+    if (block->tag != nullptr) block->tag->remove(block->requested);
     if (recorder_ != nullptr) recorder_->released(block->number);
     if (block->order != nullptr) block->released = block->order->release();
     Counters& counters = counters_[my_shard()];
@@ -183,10 +183,15 @@ std::uint64_t DevicePool::cleanup() {
   return release_empty_segments(UINT64_MAX);
 }
 
+void DevicePool::count_allocations() {
+  const std::uint64_t before = allocations_counted_.fetch_add(count_step, std::memory_order_relaxed);
+  if (before / policy_.trim_allocations != (before + count_step) / policy_.trim_allocations) sweep();
+}
+
 // Called every trim_allocations allocations: what none of them used goes back.
 void DevicePool::sweep() {
   const std::lock_guard lock(core_mutex_);
-  const std::uint64_t now = allocation_number_.load(std::memory_order_relaxed);
+  const std::uint64_t now = allocations_counted_.load(std::memory_order_relaxed);
   flush_shards();
   release_empty_segments(now > policy_.trim_allocations ? now - policy_.trim_allocations : 0);
 }
@@ -196,7 +201,10 @@ void DevicePool::note_held() {
 }
 
 void DevicePool::schedule_trim() noexcept {
-  if (policy_.trim_after <= Duration::zero() || trim_scheduled_.exchange(true, std::memory_order_relaxed)) return;
+  if (policy_.trim_after <= Duration::zero() || trim_scheduled_.load(std::memory_order_relaxed) ||
+      trim_scheduled_.exchange(true, std::memory_order_relaxed)) {
+    return;
+  }
   try {
     runtime_.executor().post_after(policy_.trim_after, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->trim_if_idle();

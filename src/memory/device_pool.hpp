@@ -87,7 +87,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
 
  private:
-  struct Counters {  // guarded by the shard's lock
+  struct alignas(line_bytes) Counters {  // guarded by the shard's lock
     std::uint64_t allocations = 0;
     std::uint64_t hits = 0;
     std::int64_t live = 0;
@@ -117,6 +117,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   [[nodiscard]] OutOfMemoryError explain(const MemoryRequest& request, bool device_refused,
                                          std::vector<ReclaimStep> steps) const;
   void note_held();
+  void count_allocations();
   void schedule_trim() noexcept;
   void schedule_live() noexcept;
   void write_live();
@@ -136,9 +137,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   mutable CacheShards shards_;
   std::array<Counters, shard_count> counters_;
   std::shared_ptr<AllocationRecorder> recorder_;  // changed with all shards locked, read with one
-  std::atomic<std::uint64_t> in_use_{0};
-  std::atomic<std::uint64_t> peak_in_use_{0};
-  std::atomic<std::uint64_t> allocation_number_{0};
+  alignas(line_bytes) std::atomic<std::uint64_t> in_use_{0};
+  alignas(line_bytes) std::atomic<std::uint64_t> peak_in_use_{0};
+  std::atomic<std::uint64_t> allocations_counted_{0};  // by all threads, in steps of count_step
   std::atomic<Duration::rep> last_use_{0};
   std::atomic<bool> trim_scheduled_{false};
   std::atomic<bool> live_scheduled_{false};

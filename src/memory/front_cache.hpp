@@ -18,8 +18,11 @@ struct KindHash {
   }
 };
 
+// Threads side by side must not share a cache line.
+constexpr std::size_t line_bytes = 64;
+
 // One shard; lock `mutex` around every call.
-class CacheShard {
+class alignas(line_bytes) CacheShard {
  public:
   std::mutex mutex;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -25,7 +26,7 @@ std::uint64_t default_limit(const Device& device) {
 }  // namespace
 
 struct MemoryPool::State {
-  explicit State(Runtime& owner) : runtime(owner) {}
+  explicit State(Runtime& owner) : runtime(owner), quick(devices().size()) {}
 
   struct NumberedReclaimer {
     int id;
@@ -34,6 +35,7 @@ struct MemoryPool::State {
 
   Runtime& runtime;
   mutable std::mutex mutex;
+  std::vector<std::atomic<detail::DevicePool*>> quick;  // by device id, into `pools`
   std::map<int, std::shared_ptr<detail::DevicePool>> pools;
   std::map<std::string, std::shared_ptr<detail::Budget>> budgets;  // by physical id
   std::vector<NumberedReclaimer> reclaimers;                       // cheapest first
@@ -44,6 +46,11 @@ struct MemoryPool::State {
   const std::vector<Device>& devices() { return runtime.service<DeviceRegistry>().devices(); }
   [[nodiscard]] bool exists(int device) { return device >= 0 && static_cast<std::size_t>(device) < devices().size(); }
 
+  // The pool of a device if it was made, without a lock: every acquire asks.
+  [[nodiscard]] detail::DevicePool* made(int device) const noexcept {
+    const bool known = device >= 0 && static_cast<std::size_t>(device) < quick.size();
+    return known ? quick[static_cast<std::size_t>(device)].load(std::memory_order_acquire) : nullptr;
+  }
   std::shared_ptr<detail::DevicePool> find(int device) const;
   std::shared_ptr<detail::DevicePool> find_or_make(int device, std::string_view op);
   std::shared_ptr<detail::Budget> budget_of(const Device& device);
@@ -86,6 +93,7 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, 
   auto& pool = pools[device];
   if (pool == nullptr) {
     pool = std::make_shared<detail::DevicePool>(runtime, std::move(upstream), budget_of(target), policy());
+    quick[static_cast<std::size_t>(device)].store(pool.get(), std::memory_order_release);
   }
   return pool;
 }
@@ -107,7 +115,8 @@ MemoryPool::~MemoryPool() = default;
 ManagedBuffer MemoryPool::get_managed_buffer(int device, std::size_t elements, Precision precision,
                                              const BufferOptions& options) {
   constexpr std::string_view op = "get_managed_buffer";
-  auto pool = state_->find_or_make(device, op);
+  detail::DevicePool* pool = state_->made(device);
+  if (pool == nullptr) pool = state_->find_or_make(device, op).get();
   if (elements > UINT64_MAX / size_of(precision)) {
     throw Error(ErrorCode::invalid_input, op,
                 fmt::format("{} elements of {} are more than any device can address; split it into parts", elements,
@@ -115,7 +124,7 @@ ManagedBuffer MemoryPool::get_managed_buffer(int device, std::size_t elements, P
   }
   const MemoryRequest request{elements * size_of(precision), precision, options.stream, options.context};
   detail::PoolBlock* block = pool->acquire(request, [&] { return state_->rungs(device); });
-  return {std::move(pool), block, elements, precision};
+  return {pool, block, elements, precision};
 }
 
 BufferBatch MemoryPool::create_buffer_batch(int device) {

@@ -20,7 +20,7 @@ struct BufferKind {
   bool operator==(const BufferKind&) const = default;
 };
 
-struct TagCounters;
+class TagCounters;
 
 struct PoolBlock {
   PoolBlock(BlockMap::BlockId place, DeviceMemory piece) : id(place), memory(std::move(piece)) {}

@@ -41,7 +41,7 @@ PoolBlock* DevicePool::take_range(const BufferKind& kind) {
   if (!id) return nullptr;
   const BlockMap::Block range = map_.block(*id);
   Segment& segment = segments_.at(range.segment);
-  segment.last_use = allocation_number_.load(std::memory_order_relaxed);
+  segment.last_use = allocations_counted_.load(std::memory_order_relaxed);
   try {
     const DeviceMemory& whole = segment.memory.memory;
     DeviceMemory piece = range.bytes == whole.bytes() ? whole : whole.slice(range.offset, range.bytes);

@@ -1,45 +1,68 @@
 #include "memory/tags.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace vectis::inline v0_1::detail {
 
+void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t seen) noexcept {
+  std::uint64_t before = value.load(std::memory_order_relaxed);
+  while (before < seen && !value.compare_exchange_weak(before, seen, std::memory_order_relaxed)) {
+  }
+}
+
 void TagCounters::add(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex);
-  ++live_buffers;
-  live_bytes += bytes;
-  peak_bytes = std::max(peak_bytes, live_bytes);
-  for (ScopePeak* scope : scopes) scope->bytes = std::max(scope->bytes, live_bytes);
+  live_buffers_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  raise_to(peak_bytes_, live);
+  if (open_scopes_.load(std::memory_order_acquire) == 0) return;
+  const std::lock_guard lock(mutex_);
+  for (ScopePeak* scope : scopes_) raise_to(scope->bytes, live);
 }
 
 void TagCounters::remove(std::uint64_t bytes) {
-  const std::lock_guard lock(mutex);
-  --live_buffers;
-  live_bytes -= bytes;
+  live_buffers_.fetch_sub(1, std::memory_order_relaxed);
+  live_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-TagCounters& TagTable::find(std::string_view tag) {
-  if (tag.empty()) return untagged_;
+void TagCounters::open_scope(ScopePeak& scope) {
+  const std::lock_guard lock(mutex_);
+  scopes_.push_back(&scope);
+  open_scopes_.fetch_add(1, std::memory_order_release);
+  raise_to(scope.bytes, live_bytes());
+}
+
+void TagCounters::close_scope(ScopePeak& scope) {
+  const std::lock_guard lock(mutex_);
+  std::erase(scopes_, &scope);
+  open_scopes_.fetch_sub(1, std::memory_order_release);
+}
+
+TagUsage TagCounters::usage(std::string tag) const {
+  return {std::move(tag), live_buffers_.load(std::memory_order_relaxed), live_bytes(),
+          peak_bytes_.load(std::memory_order_relaxed)};
+}
+
+TagCounters* TagTable::find(std::string_view tag) {
+  if (tag.empty()) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto found = tags_.find(tag);
-  if (found != tags_.end()) return *found->second;
-  return *tags_.emplace(std::string(tag), std::make_unique<TagCounters>()).first->second;
+  if (found != tags_.end()) return found->second.get();
+  return tags_.emplace(std::string(tag), std::make_unique<TagCounters>()).first->second.get();
 }
 
 std::vector<TagUsage> TagTable::usage() const {
   std::vector<TagUsage> result;
   const auto add = [&](const std::string& name, const TagCounters& tag) {
-    const std::lock_guard lock(tag.mutex);
-    if (tag.peak_bytes > 0) result.push_back({name, tag.live_buffers, tag.live_bytes, tag.peak_bytes});
+    TagUsage usage = tag.usage(name);
+    if (usage.peak_bytes > 0) result.push_back(std::move(usage));
   };
-  add("", untagged_);
   const std::lock_guard lock(mutex_);
   for (const auto& [name, tag] : tags_) add(name, *tag);
   return result;
 }
 
 std::unordered_map<const TagCounters*, std::string> TagTable::names() const {
-  std::unordered_map<const TagCounters*, std::string> result{{&untagged_, ""}};
+  std::unordered_map<const TagCounters*, std::string> result;
   const std::lock_guard lock(mutex_);
   for (const auto& [name, tag] : tags_) result.emplace(tag.get(), name);
   return result;

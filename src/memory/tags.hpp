@@ -1,6 +1,7 @@
 // Live bytes and peaks by the memory tag of a Context.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,31 +16,42 @@
 
 namespace vectis::inline v0_1::detail {
 
-// The peak of a tag while a scope is open. Guarded by the table's lock.
+// The peak of a tag while a scope is open.
 struct ScopePeak {
-  std::uint64_t bytes = 0;
+  std::atomic<std::uint64_t> bytes{0};
 };
 
-struct TagCounters {
-  mutable std::mutex mutex;
-  std::uint64_t live_buffers = 0;
-  std::uint64_t live_bytes = 0;
-  std::uint64_t peak_bytes = 0;
-  std::vector<ScopePeak*> scopes;
-
+// Thread-safe. Counting takes no lock unless a scope is open: it happens at every acquire and release.
+class TagCounters {
+ public:
   void add(std::uint64_t bytes);
   void remove(std::uint64_t bytes);
+  void open_scope(ScopePeak& scope);
+  void close_scope(ScopePeak& scope);
+  [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] TagUsage usage(std::string tag) const;
+
+ private:
+  alignas(64) std::atomic<std::uint64_t> live_bytes_{0};  // written at every use, with the count beside it
+  std::atomic<std::uint64_t> live_buffers_{0};
+  alignas(64) std::atomic<std::uint64_t> peak_bytes_{0};  // mostly read
+  std::atomic<int> open_scopes_{0};
+  std::mutex mutex_;
+  std::vector<ScopePeak*> scopes_;  // guarded by mutex_
 };
+
+// value := max(value, seen)
+void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t seen) noexcept;
 
 // Entries stay where they are for ever, so that blocks can point at them. Thread-safe.
 class TagTable {
  public:
-  TagCounters& find(std::string_view tag);
+  // Null for the empty tag: what has no name is not counted apart, which keeps untagged use free of shared counters.
+  TagCounters* find(std::string_view tag);
   [[nodiscard]] std::vector<TagUsage> usage() const;
   [[nodiscard]] std::unordered_map<const TagCounters*, std::string> names() const;
 
  private:
-  TagCounters untagged_;
   mutable std::mutex mutex_;
   std::map<std::string, std::unique_ptr<TagCounters>, std::less<>> tags_;
 };

@@ -61,7 +61,7 @@ TEST_F(MemoryCommand, WithoutAFileListsEveryDevice) {
 TEST_F(MemoryCommand, ShowsASnapshotAsATable) {
   const ProcessResult result = run_vectis({"memory", snapshot("json")});
   EXPECT_EQ(result.code, 0) << result.error;
-  for (const char* word : {"cpu:0", "in use", "cached", "limit       640.0 MiB", "weights", "activations", "(untagged)",
+  for (const char* word : {"cpu:0", "in use", "cached", "limit       640.0 MiB", "weights", "activations",
                            "</script><b>search", "1 failures", "320.0 MiB could not be given", "advice"}) {
     EXPECT_THAT(result.output, HasSubstr(word));
   }

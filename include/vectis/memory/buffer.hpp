@@ -18,7 +18,8 @@ class DevicePool;
 struct PoolBlock;
 }  // namespace detail
 
-// A buffer of a pool. It goes back when it is destroyed or released, on whatever path. Movable; one thread at a time.
+// A buffer of a pool. It goes back when it is destroyed or released, on whatever path, and must not outlive the
+// Runtime. Movable; one thread at a time.
 class VECTIS_API ManagedBuffer {
  public:
   ManagedBuffer() noexcept = default;  // holds nothing
@@ -41,11 +42,10 @@ class VECTIS_API ManagedBuffer {
 
  private:
   friend class MemoryPool;
-  ManagedBuffer(std::shared_ptr<detail::DevicePool> pool, detail::PoolBlock* block, std::size_t elements,
-                Precision precision) noexcept
-      : pool_(std::move(pool)), block_(block), elements_(elements), precision_(precision) {}
+  ManagedBuffer(detail::DevicePool* pool, detail::PoolBlock* block, std::size_t elements, Precision precision) noexcept
+      : pool_(pool), block_(block), elements_(elements), precision_(precision) {}
 
-  std::shared_ptr<detail::DevicePool> pool_;
+  detail::DevicePool* pool_ = nullptr;
   detail::PoolBlock* block_ = nullptr;
   std::size_t elements_ = 0;
   Precision precision_ = Precision::fp32;

@@ -13,7 +13,7 @@ struct MemoryUsage {
 };
 
 struct TagUsage {
-  std::string tag;  // empty: untagged
+  std::string tag;
   std::uint64_t live_buffers = 0;
   std::uint64_t live_bytes = 0;  // asked for
   std::uint64_t peak_bytes = 0;
@@ -37,7 +37,7 @@ struct MemoryStats {
   std::uint64_t device_frees = 0;
   std::uint64_t cleanups = 0;
   std::uint64_t failures = 0;
-  std::vector<TagUsage> tags;
+  std::vector<TagUsage> tags;  // of named allocations only
 
   [[nodiscard]] double hit_rate() const noexcept {
     return allocations == 0 ? 0.0 : static_cast<double>(hits) / static_cast<double>(allocations);
