@@ -211,6 +211,7 @@ void DevicePool::schedule_trim() noexcept {
     });
   } catch (const Error&) {
     // A forked child has no executor, and returning a buffer there must not fail: nothing is trimmed.
+    trim_scheduled_.store(false, std::memory_order_relaxed);
   }
 }
 

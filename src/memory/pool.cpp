@@ -101,6 +101,7 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, 
 std::vector<detail::Rung> MemoryPool::State::rungs(int device) const {
   const std::lock_guard lock(mutex);
   std::vector<detail::Rung> result;
+  result.reserve(reclaimers.size());
   for (const NumberedReclaimer& one : reclaimers) {
     result.push_back({one.reclaimer.name, [device, reclaim = one.reclaimer.reclaim](std::uint64_t bytes) {
                         return reclaim(device, bytes);

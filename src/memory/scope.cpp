@@ -14,7 +14,7 @@ struct MemoryScope::State {
   detail::ScopePeak peak;
 };
 
-MemoryScope::MemoryScope(MemoryPool& pool, int device, std::string tag, const Context& context)
+MemoryScope::MemoryScope(MemoryPool& pool, int device, const std::string& tag, const Context& context)
     : context_(context.with_memory_tag(tag)) {
   if (tag.empty()) throw Error(ErrorCode::invalid_input, "memory_scope", "the tag is empty; name the work it measures");
   auto of_device = pool.device_pool(device);

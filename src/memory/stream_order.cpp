@@ -26,6 +26,7 @@ std::uint64_t StreamOrder::release() noexcept {
     marked_ = released_;
   } catch (const Error&) {
     // Without an event the block stays with its stream until that ends: slower, never wrong.
+    return released_;
   }
   return released_;
 }

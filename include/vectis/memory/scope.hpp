@@ -20,7 +20,7 @@ namespace vectis::inline v0_1 {
 class VECTIS_API MemoryScope {
  public:
   // InvalidInput for an empty tag or a device that does not exist.
-  MemoryScope(MemoryPool& pool, int device, std::string tag, const Context& context = {});
+  MemoryScope(MemoryPool& pool, int device, const std::string& tag, const Context& context = {});
   ~MemoryScope();
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;
