@@ -198,6 +198,9 @@ LOGS = {"training-step": training_step, "search-batches": search_batches, "rando
 
 
 def main(arguments: list[str]) -> int:
+    if len(arguments) > 1 or any(argument.startswith("-") for argument in arguments):
+        print("usage: python3 -m tools.bench.memory_logs [FOLDER]", file=sys.stderr)
+        return 2
     folder = Path(arguments[0]) if arguments else Path(__file__).resolve().parents[2] / "bench" / "memory-logs"
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in LOGS.items():
