@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "device/by_id.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"
@@ -34,15 +35,18 @@ Device active_device(Runtime& runtime) {
   return runtime.service<DeviceRegistry>().devices()[found->second];
 }
 
+const Device& detail::device_by_id(Runtime& runtime, int id, std::string_view op) {
+  const auto& devices = runtime.service<DeviceRegistry>().devices();
+  if (id >= 0 && static_cast<std::size_t>(id) < devices.size()) return devices[static_cast<std::size_t>(id)];
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("device {} does not exist, the ids go from 0 to {}; `vectis devices` lists them", id,
+                          devices.size() - 1));
+}
+
 void set_active_device(int id, Runtime& runtime) {
   runtime.check_fork("set_active_device");
-  const auto& devices = runtime.service<DeviceRegistry>().devices();
-  if (id < 0 || static_cast<std::size_t>(id) >= devices.size()) {
-    throw Error(ErrorCode::invalid_input, "set_active_device",
-                fmt::format("device {} does not exist, the ids go from 0 to {}; `vectis devices` lists them", id,
-                            devices.size() - 1));
-  }
-  chosen[runtime.service<RuntimeSerial>().value] = static_cast<std::size_t>(id);
+  const Device& device = detail::device_by_id(runtime, id, "set_active_device");
+  chosen[runtime.service<RuntimeSerial>().value] = static_cast<std::size_t>(device.id());
 }
 
 }  // namespace vectis::inline v0_1

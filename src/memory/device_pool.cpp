@@ -66,14 +66,10 @@ PoolBlock* DevicePool::acquire(const MemoryRequest& request, const Rungs& rungs)
     if (block != nullptr) make_live(*block, request, std::move(order), true);
   }
   if (block == nullptr) {
-    const std::uint64_t asked_before = [&] {
-      const std::lock_guard lock(core_mutex_);
-      return device_allocations_;
-    }();
-    block = acquire_slowly(request, kind, order.get(), rungs);
-    const std::lock_guard core(core_mutex_);
+    bool hit = true;
+    block = acquire_slowly(request, kind, order.get(), rungs, &hit);
     const std::lock_guard lock(shard.mutex);
-    make_live(*block, request, std::move(order), device_allocations_ == asked_before);
+    make_live(*block, request, std::move(order), hit);
   }
   if (block->number / shard_count % count_step == 0) count_allocations();
   return block;

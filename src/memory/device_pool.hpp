@@ -99,8 +99,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   };
 
   void validate(const MemoryRequest& request) const;
+  // Sets `*hit` to false when the block came of asking the device.
   PoolBlock* acquire_slowly(const MemoryRequest& request, const BufferKind& kind, const StreamOrder* order,
-                            const Rungs& rungs);
+                            const Rungs& rungs, bool* hit);
   void make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order, bool hit);
 
   // With the core lock held.

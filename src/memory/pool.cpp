@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "device/by_id.hpp"
 #include "memory/device_pool.hpp"
 #include "memory/raw_buffers.hpp"
 #include "vectis/base/error.hpp"
@@ -82,12 +83,7 @@ detail::PoolPolicy MemoryPool::State::policy() const {
 
 std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, std::string_view op) {
   if (auto pool = find(device)) return pool;
-  if (!exists(device)) {
-    throw Error(ErrorCode::invalid_input, op,
-                fmt::format("device {} does not exist, the ids go from 0 to {}; `vectis devices` lists them", device,
-                            devices().size() - 1));
-  }
-  const Device& target = devices()[static_cast<std::size_t>(device)];
+  const Device& target = detail::device_by_id(runtime, device, op);
   auto upstream = std::make_unique<DeviceResource>(DeviceContext(target));
   const std::lock_guard lock(mutex);
   auto& pool = pools[device];

@@ -104,10 +104,15 @@ std::uint64_t DevicePool::wait_for_streams(const Context& context) {
 }
 
 PoolBlock* DevicePool::acquire_slowly(const MemoryRequest& request, const BufferKind& kind, const StreamOrder* order,
-                                      const Rungs& rungs) {
+                                      const Rungs& rungs, bool* hit) {
   bool device_refused = false;
   std::vector<ReclaimStep> steps;
   const std::uint64_t exact = round_up(request.bytes, unit_);  // where rounding generously would be too much
+  const auto grow = [&] {
+    PoolBlock* block = grow_and_take(kind, exact, &device_refused);
+    *hit = block == nullptr;
+    return block;
+  };
   {
     const std::lock_guard lock(core_mutex_);
     if (PoolBlock* block = take_from_shards(kind, order, request.stream)) return block;
@@ -116,12 +121,12 @@ PoolBlock* DevicePool::acquire_slowly(const MemoryRequest& request, const Buffer
     if (PoolBlock* block = take_range(kind)) return block;
     steps.push_back({"merging the cache", flush_shards()});
     if (PoolBlock* block = take_range(kind)) return block;
-    if (PoolBlock* block = grow_and_take(kind, exact, &device_refused)) return block;
+    if (PoolBlock* block = grow()) return block;
   }
   const auto again = [&]() -> PoolBlock* {
     const std::lock_guard lock(core_mutex_);
     if (PoolBlock* block = take_range(kind)) return block;
-    return grow_and_take(kind, exact, &device_refused);
+    return grow();
   };
   steps.push_back({"waiting for streams", wait_for_streams(request.context)});
   if (PoolBlock* block = again()) return block;

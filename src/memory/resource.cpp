@@ -12,7 +12,7 @@ namespace vectis::inline v0_1 {
 DeviceResource::DeviceResource(DeviceContext context) : context_(std::move(context)) {}
 
 MemoryBlock DeviceResource::allocate(const MemoryRequest& request) {
-  return {DeviceMemory(context_, request.bytes), request.bytes, 0};
+  return {DeviceMemory(context_, request.bytes), request.bytes};
 }
 
 // The block's last handle frees it.

@@ -33,13 +33,11 @@ struct MemoryRequest {
 struct MemoryBlock {
   DeviceMemory memory;
   std::uint64_t bytes = 0;  // asked for
-  std::uint64_t token = 0;  // the resource's own mark
 };
 
 // Thread-safe. The one contract that every resource keeps, and tests/memory/conformance.hpp checks:
 // - allocate gives memory that no other live block overlaps, or throws: InvalidInput for 0 bytes or more than the
-// device
-//   can ever give, Allocation otherwise; after a throw nothing changed.
+//   device can ever give, Allocation otherwise; after a throw nothing changed.
 // - deallocate takes back a block of this resource, once, and cannot fail.
 class VECTIS_API MemoryResource {
  public:
