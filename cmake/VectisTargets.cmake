@@ -50,6 +50,7 @@ function(vectis_layer name)
   foreach(left IN LISTS arg_LAYERS)
     target_link_libraries(vectis_${name} PUBLIC vectis_${left})
   endforeach()
+  vectis_precompile(vectis_${name} <fmt/format.h>)
   set_property(GLOBAL APPEND PROPERTY VECTIS_LAYERS ${name})
 
   if(VECTIS_TESTS AND tests)
@@ -57,11 +58,18 @@ function(vectis_layer name)
   endif()
 endfunction()
 
+# Builds the programs that have suites for ThreadSanitizer, and only those.
+add_custom_target(concurrent_tests)
+
 # vectis_test(name SOURCES file... LIBRARIES lib... [ENVIRONMENT name=value...])
 # One program; each of its cases is a ctest of its own. Suites named *Concurrent carry the label `concurrent`, which is
 # what ThreadSanitizer runs. The environment is set by the program's own main.
 function(vectis_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  vectis_concurrent_sources(concurrent ${arg_SOURCES})
+  if(concurrent AND VECTIS_SANITIZE STREQUAL "thread")
+    set(arg_SOURCES ${concurrent})
+  endif()
   set(environment_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.inc")
   list(TRANSFORM arg_ENVIRONMENT REPLACE "^(.+)$" "\"\\1\",\n")
   list(JOIN arg_ENVIRONMENT "" environment)
@@ -72,27 +80,39 @@ function(vectis_test name)
   target_compile_definitions(${name}_test PRIVATE VECTIS_TEST_ENVIRONMENT_FILE="${environment_file}"
                              VECTIS_GOLDEN_FOLDER="${PROJECT_SOURCE_DIR}/tests/golden")
   target_link_libraries(${name}_test PRIVATE vectis_flags ${arg_LIBRARIES} GTest::gmock fmt::fmt)
-  target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h> <functional> <map> <string> <vector>)
+  vectis_precompile(${name}_test <gmock/gmock.h> <gtest/gtest.h>)
   target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)  # tests are compiled more often than run
-  vectis_note_concurrent(${name} ${arg_SOURCES})
+  if(concurrent)
+    add_dependencies(concurrent_tests ${name}_test)
+  endif()
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "-*Concurrent.*" TEST_LIST ${name}_plain_tests
                        DISCOVERY_MODE PRE_TEST PROPERTIES LABELS plain TIMEOUT 300)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*Concurrent.*" TEST_LIST ${name}_concurrent_tests
                        DISCOVERY_MODE PRE_TEST PROPERTIES LABELS concurrent TIMEOUT 300)
 endfunction()
 
-# The target `concurrent_tests` builds the programs that have suites for ThreadSanitizer, and only those.
-function(vectis_note_concurrent name)
-  if(NOT TARGET concurrent_tests)
-    add_custom_target(concurrent_tests)
-  endif()
+# Sets `result` to the files with suites for ThreadSanitizer and to the helpers of the cases, or to nothing when there is
+# no such suite: files without one are not even compiled for it.
+function(vectis_concurrent_sources result)
+  set(kept "")
+  set(helpers "")
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" suites REGEX "Concurrent,")
     if(suites)
-      add_dependencies(concurrent_tests ${name}_test)
-      return()
+      list(APPEND kept "${source}")
+    elseif(NOT source MATCHES "_test\\.cpp$")
+      list(APPEND helpers "${source}")
     endif()
   endforeach()
+  if(kept)
+    list(APPEND kept ${helpers})
+  endif()
+  set(${result} ${kept} PARENT_SCOPE)
+endfunction()
+
+# Standard headers that most files of a target include, parsed once.
+function(vectis_precompile target)
+  target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <string> <vector> ${ARGN})
 endfunction()
 
 # vectis_plugin(name [FOR_TESTS]): a backend as a shared library that links nothing of Vectis.
