@@ -110,6 +110,20 @@ function(vectis_concurrent_sources result)
   set(${result} ${kept} PARENT_SCOPE)
 endfunction()
 
+# vectis_parts(target folder): writes `<folder>_parts.inc` with a line VECTIS_PART(<file>) for every source in the folder
+# that stands for a part, so that a new file there needs no list. `registry.cpp` reads it; tests and *.hpp are no parts.
+function(vectis_parts target folder)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "(_test|/registry)\\.cpp$")
+  set(lines "")
+  foreach(source IN LISTS sources)
+    cmake_path(GET source STEM part)
+    string(APPEND lines "VECTIS_PART(${part})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/parts/${folder}_parts.inc" CONTENT "${lines}")
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/parts")
+endfunction()
+
 # Standard headers that most files of a target include, parsed once.
 function(vectis_precompile target)
   target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <string> <vector> ${ARGN})

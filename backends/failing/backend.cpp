@@ -188,6 +188,7 @@ constexpr VectisBackend make_table() {
   VECTIS_WRAP(kernel_destroy);
   VECTIS_WRAP(launch);
   VECTIS_WRAP(program_binary);
+  VECTIS_WRAP(run_op);
 #undef VECTIS_WRAP
   return table;
 }

@@ -22,6 +22,8 @@ HostServices::HostServices(Runtime& runtime, std::string backend, Finder finder)
   table_.library_open = &HostServices::library_open;
   table_.library_symbol = &HostServices::library_symbol;
   table_.find_backend = &HostServices::find_backend;
+  table_.parallel_for = &HostServices::parallel_for;
+  table_.thread_count = &HostServices::thread_count;
 }
 
 void HostServices::log(void* state, VectisLogLevel level, const char* text) {
@@ -56,6 +58,17 @@ VectisStatus HostServices::find_backend(void* state, const char* name, const Vec
   if (self.finder_ && self.finder_(name, table, opened)) return VECTIS_OK;
   write_message(message, "there is no open backend named '" + std::string(name) + "' to wrap");
   return VECTIS_UNSUPPORTED;
+}
+
+void HostServices::parallel_for(void* state, std::uint64_t count, std::uint64_t grain,
+                                void (*body)(void* argument, std::uint64_t begin, std::uint64_t end), void* argument) {
+  auto& self = *static_cast<HostServices*>(state);
+  self.runtime_.executor().parallel_for(count, grain,
+                                        [&](std::size_t begin, std::size_t end) { body(argument, begin, end); });
+}
+
+std::uint32_t HostServices::thread_count(void* state) {
+  return static_cast<std::uint32_t>(static_cast<HostServices*>(state)->runtime_.executor().concurrency());
 }
 
 }  // namespace vectis::inline v0_1::detail

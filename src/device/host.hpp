@@ -1,4 +1,4 @@
-// The services a plug-in is given: the C face of the Runtime's logger, settings and libraries.
+// The services a plug-in is given: the C face of the Runtime's logger, settings, libraries and threads.
 #pragma once
 
 #include <functional>
@@ -31,6 +31,9 @@ class HostServices {
   static void* library_symbol(void* state, void* library, const char* symbol);
   static VectisStatus find_backend(void* state, const char* name, const VectisBackend** table,
                                    VectisBackendState** opened, VectisMessage* message);
+  static void parallel_for(void* state, std::uint64_t count, std::uint64_t grain,
+                           void (*body)(void* argument, std::uint64_t begin, std::uint64_t end), void* argument);
+  static std::uint32_t thread_count(void* state);
 
   Runtime& runtime_;
   std::string backend_;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "device/cores.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/device/backend.h"
 #include "vectis/device/device.hpp"
 #include "vectis/device/stream.hpp"
@@ -21,5 +22,19 @@ void check_shape(const LaunchShape& shape, const DeviceLimits& limits);
 void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits& limits);
 
 VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments);
+
+// A rectangle of a named operation as this layer hands it on; the memory lives longer than the call.
+struct OpView {
+  const DeviceMemory* memory = nullptr;
+  std::uint64_t offset = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t columns = 0;
+  std::uint64_t stride = 0;
+  DType type = DType::float32;
+};
+
+// Asks the backend to do a whole named operation; false when the portable kernel has to. Views were checked.
+[[nodiscard]] bool run_op(Stream& stream, const char* name, std::span<const OpView> views,
+                          std::span<const VectisNumber> numbers);
 
 }  // namespace vectis::inline v0_1::detail

@@ -56,13 +56,13 @@ std::vector<std::byte> Program::binary() const {
   return result;
 }
 
-Kernel::Kernel(const Program& program, std::string_view entry_point)
+EntryPoint::EntryPoint(const Program& program, std::string_view entry_point)
     : core_(std::make_shared<detail::KernelCore>(program.core(), std::string(entry_point))) {
   detail::ContextCore& owner = *core_->context;
   detail::call("create_kernel", owner, owner.slots().kernel_create, program.core()->handle, core_->entry_point.c_str(),
                &core_->handle);
 }
 
-const std::string& Kernel::entry_point() const noexcept { return core_->entry_point; }
+const std::string& EntryPoint::entry_point() const noexcept { return core_->entry_point; }
 
 }  // namespace vectis::inline v0_1

@@ -50,6 +50,7 @@ constexpr std::array entries = {
     VECTIS_SLOT(kernel_destroy, group),
     VECTIS_SLOT(launch, group),
     VECTIS_SLOT(program_binary, optional),
+    VECTIS_SLOT(run_op, optional),
 };
 #undef VECTIS_SLOT
 

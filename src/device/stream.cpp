@@ -109,11 +109,12 @@ void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_
   synchronize();  // the block must outlive the copies
 }
 
-void Stream::launch(const Kernel& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments) {
+void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape,
+                    std::initializer_list<LaunchArgument> arguments) {
   launch(kernel, shape, std::span(arguments.begin(), arguments.size()));
 }
 
-void Stream::launch(const Kernel& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments) {
+void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments) {
   constexpr std::string_view op = "launch";
   detail::ContextCore& context = enter(op, *core_);
   detail::check_same_context(op, context, *kernel.core()->context);
@@ -133,6 +134,21 @@ void Stream::launch(const Kernel& kernel, const LaunchShape& shape, std::span<co
   detail::check_shared(lowered, context.device->info.limits);
   const VectisLaunch launched = detail::lower(shape, lowered);
   detail::call(op, context, context.slots().launch, core_->handle, kernel.core()->handle, &launched);
+}
+
+bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> views,
+                    std::span<const VectisNumber> numbers) {
+  ContextCore& context = enter(name, *stream.core());
+  std::vector<VectisView> lowered;
+  lowered.reserve(views.size());
+  for (const OpView& view : views) {
+    const MemoryCore& memory = *view.memory->core();
+    check_same_context(name, context, *memory.context);
+    lowered.push_back(
+        {memory.handle, view.offset, view.rows, view.columns, view.stride, static_cast<VectisType>(view.type)});
+  }
+  const VectisOpCall call{sizeof(call), name, lowered.data(), lowered.size(), numbers.data(), numbers.size()};
+  return call_optional(name, context, context.slots().run_op, stream.core()->handle, &call);
 }
 
 void detail::record_event(const StreamCore& stream, EventCore& event) {

@@ -140,7 +140,7 @@ TEST_F(NullDevice, TakesEverythingAndComputesNothing) {
   stream.fill(memory, 0, 1ULL << 39, 9);
   stream.copy_to_host(host, memory, 0);
   const Program program(context, "wgsl", "anything");
-  stream.launch(Kernel(program, "any"), {.groups = {1000, 1, 1}, .group = {256, 1, 1}}, {memory, 3});
+  stream.launch(EntryPoint(program, "any"), {.groups = {1000, 1, 1}, .group = {256, 1, 1}}, {memory, 3});
   Event event(context);
   stream.record(event);
   stream.wait(event);

@@ -134,7 +134,7 @@ class Kernels : public test::DevicesTest {
   DeviceContext context{device("opencl")};
 
   // y + 2 x for every element, in groups of 64.
-  void run_saxpy(const Kernel& kernel) {
+  void run_saxpy(const EntryPoint& kernel) {
     constexpr int n = 1003;
     std::vector<float> x(n);
     std::vector<float> y(n);
@@ -154,7 +154,7 @@ class Kernels : public test::DevicesTest {
 };
 
 TEST_F(Kernels, RunWithMemoryValuesAndSharedBytes) {
-  const Kernel kernel(Program(context, "opencl-c", saxpy), "saxpy");
+  const EntryPoint kernel(Program(context, "opencl-c", saxpy), "saxpy");
   EXPECT_EQ(kernel.entry_point(), "saxpy");
   run_saxpy(kernel);
 }
@@ -163,7 +163,7 @@ TEST_F(Kernels, ComeBackFromAKeptBinary) {
   const std::vector<std::byte> binary = Program(context, "opencl-c", saxpy).binary();
   ASSERT_FALSE(binary.empty());
   const std::string_view text(reinterpret_cast<const char*>(binary.data()), binary.size());
-  run_saxpy(Kernel(Program(context, "binary", text), "saxpy"));
+  run_saxpy(EntryPoint(Program(context, "binary", text), "saxpy"));
 }
 
 TEST_F(Kernels, ThatDoNotCompileShowTheCompilersWords) {
@@ -179,12 +179,12 @@ TEST_F(Kernels, ThatDoNotCompileShowTheCompilersWords) {
 
 TEST_F(Kernels, BadRequestsAreNamed) {
   const Program program(context, "opencl-c", saxpy);
-  EXPECT_ERROR(Kernel(program, "nope"), ErrorCode::invalid_input, "nope");
+  EXPECT_ERROR(EntryPoint(program, "nope"), ErrorCode::invalid_input, "nope");
   EXPECT_ERROR(Program(context, "wgsl", "x"), ErrorCode::unsupported, "does not take 'wgsl'", "opencl-c");
   EXPECT_ERROR(Program(context, "opencl-c", ""), ErrorCode::invalid_input, "empty");
   EXPECT_ERROR(Program(context, "binary", "not a binary"), ErrorCode::invalid_input, "opencl:0");
   Stream stream(context);
-  const Kernel kernel(program, "saxpy");
+  const EntryPoint kernel(program, "saxpy");
   const DeviceLimits& limits = context.device().info().limits;
   EXPECT_ERROR(stream.launch(kernel, {.groups = {0, 1, 1}, .group = {1, 1, 1}}, {}), ErrorCode::invalid_input,
                "0 groups");

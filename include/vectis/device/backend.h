@@ -30,7 +30,7 @@ extern "C" {
 
 /* The host refuses another major version; a smaller minor version only lacks the slots appended since. */
 #define VECTIS_ABI_MAJOR 1u
-#define VECTIS_ABI_MINOR 0u
+#define VECTIS_ABI_MINOR 1u
 
 #define VECTIS_ENTRY_NAME "vectis_backend_entry"
 
@@ -99,6 +99,13 @@ typedef struct VectisHost {
   /* Another backend's table and opened state, for backends that wrap one. VECTIS_UNSUPPORTED when there is none. */
   VectisStatus (*find_backend)(void* state, const char* name, const struct VectisBackend** table,
                                VectisBackendState** opened, VectisMessage* message);
+  /* Since 1.1. Calls `body` for disjoint ranges that cover [0, count), each of at least `grain` but the last, on the
+     host's threads, and returns when all are done. `body` must not fail. The cut depends only on count, grain and the
+     number of threads. */
+  void (*parallel_for)(void* state, uint64_t count, uint64_t grain,
+                       void (*body)(void* argument, uint64_t begin, uint64_t end), void* argument);
+  /* Since 1.1. How many threads parallel_for may use. */
+  uint32_t (*thread_count)(void* state);
 } VectisHost;
 
 /* --- Devices -------------------------------------------------------------------------------------------------------
@@ -178,6 +185,40 @@ typedef struct VectisLaunch {
   const VectisArgument* arguments;
   size_t argument_count;
 } VectisLaunch;
+
+/* --- Named operations ----------------------------------------------------------------------------------------------
+ */
+
+/* Element types: the numbers of vectis::DType. */
+typedef int32_t VectisType;
+enum { VECTIS_FLOAT32 = 1, VECTIS_FLOAT16 = 2, VECTIS_BFLOAT16 = 3, VECTIS_INT8 = 4, VECTIS_INT32 = 5 };
+
+/* A rectangle of elements, row after row; offset and stride count elements. */
+typedef struct VectisView {
+  VectisMemory* memory;
+  uint64_t offset;
+  uint64_t rows;
+  uint64_t columns;
+  uint64_t stride;
+  VectisType type;
+} VectisView;
+
+/* A parameter; which of the two counts is the operation's to say, an integer is given in both. */
+typedef struct VectisNumber {
+  int64_t integer;
+  double real;
+} VectisNumber;
+
+/* One call of a named operation (docs/operations.md lists them). Views and numbers were checked by the host, none of
+   the views is empty. */
+typedef struct VectisOpCall {
+  size_t size;
+  const char* name; /* "sum_rows" */
+  const VectisView* views;
+  size_t view_count;
+  const VectisNumber* numbers;
+  size_t number_count;
+} VectisOpCall;
 
 /* --- The table -----------------------------------------------------------------------------------------------------
  */
@@ -277,6 +318,11 @@ typedef struct VectisBackend {
   /* OPTIONAL: binaries cannot be kept. With `target` NULL only *bytes is set; otherwise `*bytes` is the room at
      `target` on entry and the bytes written on return. A kept binary goes back in under the dialect "binary". */
   VectisStatus (*program_binary)(VectisProgram* program, void* target, size_t* bytes, VectisMessage* message);
+
+  /* OPTIONAL, since 1.1: the portable kernels run. Enqueues a whole named operation; VECTIS_UNSUPPORTED for one, or for
+     types or shapes of one, that the portable kernel shall serve. May be asked by any thread through different streams.
+   */
+  VectisStatus (*run_op)(VectisStream* stream, const VectisOpCall* call, VectisMessage* message);
 } VectisBackend;
 
 /* What a plug-in exports under VECTIS_ENTRY_NAME. The table lives as long as the process. */

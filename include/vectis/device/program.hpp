@@ -35,10 +35,10 @@ class VECTIS_API Program {
 };
 
 // One entry point. Arguments travel with each launch, so a kernel is shared freely. Thread-safe.
-class VECTIS_API Kernel {
+class VECTIS_API EntryPoint {
  public:
   // InvalidInput when the program has no such entry point.
-  Kernel(const Program& program, std::string_view entry_point);
+  EntryPoint(const Program& program, std::string_view entry_point);
 
   [[nodiscard]] const std::string& entry_point() const noexcept;
 

@@ -92,8 +92,8 @@ class VECTIS_API Stream {
   void copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
                       std::uint64_t source_offset, std::uint64_t bytes);
   void fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value);
-  void launch(const Kernel& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments);
-  void launch(const Kernel& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments);
+  void launch(const EntryPoint& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments);
+  void launch(const EntryPoint& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments);
 
   void record(const Event& event);
   // Later work starts after `event`, which may be of another stream of the same context.

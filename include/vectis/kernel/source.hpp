@@ -1,0 +1,88 @@
+// A kernel written once: data, and a body in a common subset of C that every dialect's printer can put its own
+// signature around. docs/kernels.md describes the subset and the words a body may use.
+//
+//   KernelSource twice{.name = "twice",
+//                      .buffers = {{"x", Element::f16, Access::read}, {"y", Element::f32, Access::write}},
+//                      .scalars = {{"count", Element::u32}},
+//                      .body = "uint i = GLOBAL_ID(0); if (i < count) { STORE_y(i, 2.0f * LOAD_x(i)); }"};
+//   std::string text = print(twice, Dialect::opencl_c);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vectis/base/dtype.hpp"
+#include "vectis/base/export.hpp"
+
+namespace vectis::inline v0_1 {
+
+// The languages kernels are printed in. A backend lists the names of those it compiles.
+enum class Dialect : std::uint8_t { opencl_c, cuda, hip, glsl_vulkan, glsl_webgpu, wgsl };
+
+VECTIS_API std::string_view name(Dialect dialect) noexcept;  // "opencl-c", "cuda-c++", "hip-c++", "glsl-vulkan", ...
+VECTIS_API std::optional<Dialect> parse_dialect(std::string_view name);
+
+// What a buffer holds. The last three are packed into 32-bit words, so no device needs an extension for them; a body
+// sees their elements as float (f16, bf16) or int (i8).
+enum class Element : std::uint8_t { f32, i32, u32, f16, bf16, i8 };
+
+VECTIS_API std::string_view name(Element element) noexcept;         // "f32"
+VECTIS_API std::uint32_t lanes(Element element) noexcept;           // elements of one 32-bit word: 1, 2 or 4
+VECTIS_API std::optional<Element> element_of(DType type) noexcept;  // empty: no kernel takes this type
+VECTIS_API DType dtype_of(Element element) noexcept;                // u32 is int32's storage
+
+enum class Access : std::uint8_t { read, write, read_write };
+
+struct BufferParameter {
+  std::string name;
+  Element element = Element::f32;
+  Access access = Access::read;
+};
+
+struct ScalarParameter {
+  std::string name;
+  Element element = Element::u32;  // f32, i32 or u32
+};
+
+struct SharedArray {
+  std::string name;
+  Element element = Element::f32;  // f32, i32 or u32
+  std::uint32_t count = 1;
+};
+
+// Arguments of a launch: the buffers in order, then the scalars in order. Shared arrays are printed into the kernel.
+struct KernelSource {
+  std::string name;  // [a-z][a-z0-9_]*; printed with the prefix "vt_", which is also the entry point's name
+  std::vector<BufferParameter> buffers;
+  std::vector<ScalarParameter> scalars;
+  std::vector<SharedArray> shared;
+  std::array<std::uint32_t, 3> group{64, 1, 1};  // work-items of a group; printed where the dialect wants it
+  std::vector<std::pair<std::string, std::string>> defines;  // NAME and replacement, printed as macros
+  std::string functions;                                     // helper functions in the subset, before the kernel
+  std::string body;
+  std::map<Dialect, std::string> overrides;  // a body of its own for one dialect
+};
+
+// The whole text for a compiler of the dialect. InvalidInput, naming line and rule, when the source is no kernel of the
+// subset (an override is taken as it is), or for wgsl, which is printed from the IR alone.
+VECTIS_API std::string print(const KernelSource& source, Dialect dialect);
+// "vt_" and the name.
+VECTIS_API std::string entry_point(const KernelSource& source);
+
+// A place of the body or functions that not every dialect would take.
+struct LintFinding {
+  std::uint32_t line = 1;  // of the body, from 1
+  std::uint32_t column = 1;
+  std::string rule;     // "pointer", "cast", "int-condition", ...
+  std::string message;  // what is there, and what to write instead
+};
+
+VECTIS_API std::vector<LintFinding> lint(const KernelSource& source);
+
+}  // namespace vectis::inline v0_1
