@@ -17,12 +17,16 @@
 
 namespace vectis::inline v0_1::detail {
 
+class StreamObserver;
+
 // An opened backend. `slots` is the plug-in's table cut or padded to the size this host knows.
 struct BackendCore {
   Runtime& runtime;
   VectisBackend slots;
   HostServices host;
   VectisBackendState* state = nullptr;
+  std::atomic<StreamObserver*> observer{nullptr};  // lives as long as the Runtime once it was set
+  std::atomic<std::uint64_t> streams_made{0};
 
   BackendCore(Runtime& owner, const VectisBackend& table, HostServices::Finder finder)
       : runtime(owner), slots(table), host(owner, table.name, std::move(finder)) {}
@@ -108,7 +112,9 @@ class StickyError {
 };
 
 struct StreamCore : OwnedHandle<VectisStream, &VectisBackend::stream_destroy> {
-  using OwnedHandle::OwnedHandle;
+  explicit StreamCore(std::shared_ptr<ContextCore> owner)
+      : OwnedHandle(std::move(owner)), number(++context->device->backend->streams_made) {}
+  std::uint64_t number;  // among all streams of the backend, from 1
   std::shared_ptr<StickyError> sticky = std::make_shared<StickyError>();
 };
 

@@ -10,6 +10,7 @@
 #include "device/cores.hpp"
 #include "device/events.hpp"
 #include "device/launch.hpp"
+#include "device/observer.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -37,6 +38,18 @@ detail::ContextCore& enter(std::string_view op, const detail::StreamCore& stream
   return *stream.context;
 }
 
+// Calls a required slot, seen by an observer if there is one.
+template <class... Call>
+void give(std::string_view op, const detail::StreamCore& stream, detail::WorkKind kind, std::string_view name,
+          std::uint64_t bytes, Call... call) {
+  detail::observed(
+      stream, [&] { return detail::Work{kind, name, bytes}; },
+      [&] {
+        detail::call(op, *stream.context, call...);
+        return true;
+      });
+}
+
 // Waiting is where failures of work under way come to light; they stick to the stream they happened on.
 template <class Wait>
 void wait_or_stick(detail::StickyError& sticky, const Wait& wait) {
@@ -46,6 +59,12 @@ void wait_or_stick(detail::StickyError& sticky, const Wait& wait) {
     sticky.set(error);
     throw;
   }
+}
+
+std::uint64_t bytes_of(std::span<const detail::OpView> views) {
+  std::uint64_t bytes = 0;
+  for (const detail::OpView& view : views) bytes += view.rows * view.columns * size_of(view.type);
+  return bytes;
 }
 
 }  // namespace
@@ -66,8 +85,8 @@ void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, st
   detail::ContextCore& context = enter(op, *core_, {target.core().get()});
   check_range(op, *target.core(), offset, source.size());
   if (source.empty()) return;
-  detail::call(op, context, context.slots().copy_to_device, core_->handle, target.core()->handle, offset,
-               static_cast<const void*>(source.data()), std::uint64_t{source.size()});
+  give(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device, core_->handle,
+       target.core()->handle, offset, static_cast<const void*>(source.data()), std::uint64_t{source.size()});
 }
 
 void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
@@ -75,8 +94,8 @@ void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& sourc
   detail::ContextCore& context = enter(op, *core_, {source.core().get()});
   check_range(op, *source.core(), offset, target.size());
   if (target.empty()) return;
-  detail::call(op, context, context.slots().copy_to_host, core_->handle, static_cast<void*>(target.data()),
-               source.core()->handle, offset, std::uint64_t{target.size()});
+  give(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
+       static_cast<void*>(target.data()), source.core()->handle, offset, std::uint64_t{target.size()});
 }
 
 void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
@@ -87,8 +106,8 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
   check_range(op, *source.core(), source_offset, bytes);
   if (bytes == 0) return;
   if (target.core() == source.core()) check_disjoint(target_offset, source_offset, bytes);
-  detail::call(op, context, context.slots().copy_on_device, core_->handle, target.core()->handle, target_offset,
-               source.core()->handle, source_offset, bytes);
+  give(op, *core_, detail::WorkKind::copy_on_device, op, bytes, context.slots().copy_on_device, core_->handle,
+       target.core()->handle, target_offset, source.core()->handle, source_offset, bytes);
 }
 
 void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
@@ -96,10 +115,12 @@ void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_
   detail::ContextCore& context = enter(op, *core_, {target.core().get()});
   check_range(op, *target.core(), offset, bytes);
   if (bytes == 0) return;
-  if (detail::call_optional(op, context, context.slots().fill, core_->handle, target.core()->handle, offset, bytes,
-                            value)) {
-    return;
-  }
+  const auto native = [&] {
+    return detail::call_optional(op, context, context.slots().fill, core_->handle, target.core()->handle, offset, bytes,
+                                 value);
+  };
+  const auto describe = [&] { return detail::Work{detail::WorkKind::fill, op, bytes}; };
+  if (detail::observed(*core_, describe, native)) return;
   constexpr std::uint64_t block_bytes = 1 << 20;
   const std::vector<std::byte> block(std::min(bytes, block_bytes), std::byte{value});
   for (std::uint64_t done = 0; done < bytes; done += block.size()) {
@@ -133,7 +154,8 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::spa
   }
   detail::check_shared(lowered, context.device->info.limits);
   const VectisLaunch launched = detail::lower(shape, lowered);
-  detail::call(op, context, context.slots().launch, core_->handle, kernel.core()->handle, &launched);
+  give(op, *core_, detail::WorkKind::launch, kernel.core()->entry_point, 0, context.slots().launch, core_->handle,
+       kernel.core()->handle, &launched);
 }
 
 bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> views,
@@ -148,7 +170,9 @@ bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> vi
         {memory.handle, view.offset, view.rows, view.columns, view.stride, static_cast<VectisType>(view.type)});
   }
   const VectisOpCall call{sizeof(call), name, lowered.data(), lowered.size(), numbers.data(), numbers.size()};
-  return call_optional(name, context, context.slots().run_op, stream.core()->handle, &call);
+  const auto describe = [&] { return Work{WorkKind::operation, name, bytes_of(views)}; };
+  return observed(*stream.core(), describe,
+                  [&] { return call_optional(name, context, context.slots().run_op, stream.core()->handle, &call); });
 }
 
 void detail::record_event(const StreamCore& stream, EventCore& event) {
