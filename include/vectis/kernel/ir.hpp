@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,7 +28,8 @@ VECTIS_API std::string_view name(Type type) noexcept;  // "f32", "i32", "u32", "
 // Every operation is pure and total: whatever the operands, it has a value and no effect. Integers wrap; a division or
 // remainder by zero is zero, and i32's smallest by -1 wraps; shifts use the lowest five bits; a conversion to an
 // integer truncates, saturates, and takes NaN to zero; gather clamps its index to the table. `round` takes ties to
-// even. min and max of f32 return the other operand when one is NaN; comparisons with NaN are false but `ne`.
+// even. min and max of f32 return the other operand when one is NaN, and either zero of two; comparisons with NaN are
+// false but `ne`. sign of NaN is zero. Two operands have one type, a shift's too.
 enum class Op : std::uint8_t {
   // leaves; `immediate` says which
   constant,  // immediate: the 32 bits of the value
@@ -98,7 +100,10 @@ inline constexpr std::size_t op_count = static_cast<std::size_t>(Op::iteration) 
 VECTIS_API std::string_view name(Op op) noexcept;      // "add"
 VECTIS_API std::size_t operand_count(Op op) noexcept;  // 0 to 3
 
-// Philox-like by counter: the same number on every device. 32 well mixed bits.
+// Random numbers by counter: the same number on every device, 32 well mixed bits. Unsigned 32-bit arithmetic that
+// wraps:
+//   mix(x): x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15; x *= 0x846ca68b; x ^= x >> 16
+//   k = mix(key + 0x9e3779b9);  random_u32 = mix(mix(counter ^ k) + key)
 VECTIS_API std::uint32_t random_u32(std::uint32_t key, std::uint32_t counter) noexcept;
 
 // A value is the number of the instruction that makes it.
@@ -129,15 +134,16 @@ struct Loop {
 
 struct Output {
   Id value = 0;
-  Element element = Element::f32;  // stored as; f16, bf16 and i8 round to nearest, ties to even, i8 saturating
+  Element element = Element::f32;  // stored as: f32, f16, bf16 from f32, rounded to nearest, ties to even; i32 and i8
+                                   // (saturated) from i32; u32 from u32
 };
 
-// Inputs and outputs are read and written at the element's own number; tables at any.
+// Inputs and outputs are read and written at the element's own number; tables, of at least one element, at any.
 struct Function {
-  std::string name;
+  std::string name;  // [a-z][a-z0-9_]*, at most 64 characters
   std::vector<Element> inputs;
   std::vector<Element> tables;
-  std::vector<Type> arguments;
+  std::vector<Type> arguments;  // f32, i32 or u32
   std::vector<Output> outputs;
   std::vector<Instruction> instructions;  // all of them, also those of loops
   std::vector<Loop> loops;
@@ -148,14 +154,20 @@ struct Function {
 VECTIS_API Type loaded_type(Element element) noexcept;
 
 // Throws InvalidInput naming the first instruction that is wrong: a type, an operand out of reach, a trip count that is
-// no constant or argument.
+// no constant or argument. Every instruction is in one block, every loop in one instruction, and there is an output.
+// Whatever takes a function from its caller calls this first; docs/ir.md lists the rules.
 VECTIS_API void verify(const Function& function);
 
-// Makes a function step by step, checking types at once. Equal instructions of one block become one value (value
-// numbering). One thread at a time.
+inline constexpr std::size_t loop_depth_max = 16;
+
+// Makes a function step by step, checking types at once. An instruction equal to one of its block, or of a block around
+// it, becomes that value (value numbering). One thread at a time.
 class VECTIS_API Builder {
  public:
   explicit Builder(std::string name);
+  Builder(Builder&&) noexcept;
+  Builder& operator=(Builder&&) noexcept;
+  ~Builder();
 
   Value input(Element element);
   std::uint32_t table(Element element);  // the number of a new table
@@ -166,7 +178,7 @@ class VECTIS_API Builder {
   Value constant(std::uint32_t value);
   Value constant(bool value);
 
-  // Any operation with operands; the type follows from them. InvalidInput for types the operation does not take.
+  // Any operation whose type follows from its operands; InvalidInput for types it does not take.
   Value apply(Op op, std::span<const Value> operands);
   Value add(Value a, Value b) { return binary(Op::add, a, b); }
   Value sub(Value a, Value b) { return binary(Op::sub, a, b); }
@@ -203,9 +215,8 @@ class VECTIS_API Builder {
   Function finish();
 
  private:
-  Value append(Instruction instruction);
-  Function function_;
-  std::vector<std::uint32_t> open_loops_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // --- Passes: a new function that computes the same

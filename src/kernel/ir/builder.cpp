@@ -1,0 +1,255 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <utility>
+
+#include "kernel/ir/numbering.hpp"
+#include "kernel/ir/ops.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_input, "ir.builder", message); }
+
+std::string type_list(std::span<const Type> types) {
+  std::string list;
+  for (const Type type : types) list += (list.empty() ? "" : ", ") + std::string(name(type));
+  return list.empty() ? "none" : list;
+}
+
+}  // namespace
+
+struct Builder::State {
+  Function function;
+  Numbering numbering;
+  std::vector<std::uint32_t> scope_of;    // of each instruction; 0 is the function's body, n + 1 loop n's
+  std::vector<std::uint32_t> open_loops;  // from the outermost
+  std::vector<Id> loop_instructions;      // of each loop
+
+  [[nodiscard]] std::uint32_t scope() const { return open_loops.empty() ? 0 : open_loops.back() + 1; }
+
+  [[nodiscard]] bool open(std::uint32_t scope) const {
+    return scope == 0 || std::ranges::find(open_loops, scope - 1) != open_loops.end();
+  }
+
+  void check(Value value) const {
+    const auto& all = function.instructions;
+    if (value.id >= all.size())
+      refuse(fmt::format("value {} is of another builder; this one has {}", value.id, all.size()));
+    if (all[value.id].op == Op::loop || all[value.id].type != value.type)
+      refuse(fmt::format("value {} is no {} here; it is of another builder", value.id, name(value.type)));
+    if (!open(scope_of[value.id]))
+      refuse(fmt::format("value {} belongs to a loop that has ended; carry it out", value.id));
+  }
+
+  Value append(const Instruction& instruction) {
+    const bool leaf = shape(instruction.op) == Shape::leaf;
+    if (const auto known = numbering.find(instruction)) return {*known, instruction.type};
+    const Id id = static_cast<Id>(function.instructions.size());
+    function.instructions.push_back(instruction);
+    if (leaf) {
+      // Leaves go before the outermost open loop, which is the last of the body, so that every block sees them.
+      function.body.insert(open_loops.empty() ? function.body.end() : std::prev(function.body.end()), id);
+      scope_of.push_back(0);
+      numbering.add_outermost(instruction, id);
+      return {id, instruction.type};
+    }
+    (open_loops.empty() ? function.body : function.loops[open_loops.back()].body).push_back(id);
+    scope_of.push_back(scope());
+    numbering.add(instruction, id);
+    return {id, instruction.type};
+  }
+
+  Value constant(Type type, std::uint32_t bits) { return append({Op::constant, type, {}, bits}); }
+};
+
+Builder::Builder(std::string name) : state_(std::make_unique<State>()) {
+  if (!is_name(name))
+    refuse(fmt::format("'{}' is no name of a function; use [a-z][a-z0-9_]* of at most {} characters",
+                       name.substr(0, name_size_max), name_size_max));
+  state_->function.name = std::move(name);
+}
+Builder::Builder(Builder&&) noexcept = default;
+Builder& Builder::operator=(Builder&&) noexcept = default;
+Builder::~Builder() = default;
+
+Value Builder::input(Element element) {
+  State& state = *state_;
+  state.function.inputs.push_back(element);
+  const auto number = static_cast<std::uint32_t>(state.function.inputs.size() - 1);
+  return state.append({Op::input, loaded_type(element), {}, number});
+}
+
+std::uint32_t Builder::table(Element element) {
+  state_->function.tables.push_back(element);
+  return static_cast<std::uint32_t>(state_->function.tables.size() - 1);
+}
+
+Value Builder::argument(Type type) {
+  if (type == Type::boolean) refuse("an argument is f32, i32 or u32, not bool; compare one with zero");
+  State& state = *state_;
+  state.function.arguments.push_back(type);
+  return state.append({Op::argument, type, {}, static_cast<std::uint32_t>(state.function.arguments.size() - 1)});
+}
+
+Value Builder::index() { return state_->append({Op::index, Type::u32, {}, 0}); }
+Value Builder::constant(float value) { return state_->constant(Type::f32, std::bit_cast<std::uint32_t>(value)); }
+Value Builder::constant(std::int32_t value) { return state_->constant(Type::i32, static_cast<std::uint32_t>(value)); }
+Value Builder::constant(std::uint32_t value) { return state_->constant(Type::u32, value); }
+Value Builder::constant(bool value) { return state_->constant(Type::boolean, value ? 1 : 0); }
+
+Value Builder::apply(Op op, std::span<const Value> operands) {
+  std::vector<Type> types;
+  for (const Value& operand : operands) {
+    state_->check(operand);
+    types.push_back(operand.type);
+  }
+  const auto type = plain_type(op, types);
+  if (!type) refuse(fmt::format("{} takes {}, not {}", name(op), accepted(op), type_list(types)));
+  Instruction instruction{op, *type, {}, 0};
+  std::ranges::transform(operands, instruction.operands.begin(), &Value::id);
+  return state_->append(instruction);
+}
+
+Value Builder::convert(Value a, Type to) {
+  state_->check(a);
+  if (a.type == to) return a;
+  return state_->append({Op::convert, to, {a.id}, 0});
+}
+
+Value Builder::bitcast(Value a, Type to) {
+  state_->check(a);
+  if (!bitcastable(a.type, to)) refuse("bitcast goes among f32, i32 and u32; use convert for bool");
+  if (a.type == to) return a;
+  return state_->append({Op::bitcast, to, {a.id}, 0});
+}
+
+Value Builder::gather(std::uint32_t table, Value index) {
+  state_->check(index);
+  const auto& tables = state_->function.tables;
+  if (table >= tables.size()) refuse(fmt::format("there is no table {}; the function has {}", table, tables.size()));
+  if (index.type != Type::u32) refuse(fmt::format("gather takes an index of u32, not {}", name(index.type)));
+  return state_->append({Op::gather, loaded_type(tables[table]), {index.id}, table});
+}
+
+Builder::LoopHandle Builder::begin_loop(Value trips, std::span<const Value> initial) {
+  State& state = *state_;
+  state.check(trips);
+  const Op trips_op = state.function.instructions[trips.id].op;
+  if (trips.type != Type::u32 || (trips_op != Op::constant && trips_op != Op::argument))
+    refuse("the trips of a loop are a u32 constant or argument, so that every element does the same");
+  if (state.open_loops.size() == loop_depth_max)
+    refuse(fmt::format("loops are nested deeper than {}; merge some", loop_depth_max));
+  Loop loop{trips.id, {}, {}, {}};
+  for (const Value& value : initial) {
+    state.check(value);
+    loop.initial.push_back(value.id);
+  }
+  LoopHandle handle;
+  handle.number = static_cast<std::uint32_t>(state.function.loops.size());
+  const Value named = state.append({Op::loop, Type::u32, {}, handle.number});
+  state.function.loops.push_back(std::move(loop));
+  state.loop_instructions.push_back(named.id);
+  state.open_loops.push_back(handle.number);
+  state.numbering.enter();
+  handle.iteration = state.append({Op::iteration, Type::u32, {named.id}, 0});
+  for (std::uint32_t i = 0; i < initial.size(); ++i)
+    handle.carried.push_back(state.append({Op::carried, initial[i].type, {named.id}, i}));
+  return handle;
+}
+
+std::vector<Value> Builder::end_loop(const LoopHandle& loop, std::span<const Value> next) {
+  State& state = *state_;
+  if (state.open_loops.empty() || state.open_loops.back() != loop.number)
+    refuse(fmt::format("loop {} is not the innermost open one; end loops in the reverse order of their beginning",
+                       loop.number));
+  if (next.size() != loop.carried.size())
+    refuse(fmt::format("loop {} carries {} values, not {}; give one next value for each", loop.number,
+                       loop.carried.size(), next.size()));
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    state.check(next[i]);
+    if (next[i].type != loop.carried[i].type)
+      refuse(fmt::format("next value {} of loop {} is {}, but {} is carried; convert it", i, loop.number,
+                         name(next[i].type), name(loop.carried[i].type)));
+    state.function.loops[loop.number].next.push_back(next[i].id);
+  }
+  state.open_loops.pop_back();
+  state.numbering.leave();
+  std::vector<Value> results;
+  const Id named = state.loop_instructions[loop.number];
+  for (std::uint32_t i = 0; i < next.size(); ++i)
+    results.push_back(state.append({Op::result, next[i].type, {named}, i}));
+  return results;
+}
+
+namespace {
+
+// Turns a tree of decisions into selects, from the leaves; a node reached twice is made once.
+class Decider {
+ public:
+  Decider(Builder& builder, std::span<const Builder::Decision> tree, std::span<const Value> leaves)
+      : builder_(builder), tree_(tree), leaves_(leaves), made_(tree.size()), state_(tree.size(), fresh) {}
+
+  Value branch(int where, std::size_t depth) {
+    if (where < 0) {
+      const auto leaf = static_cast<std::size_t>(~where);
+      if (leaf >= leaves_.size())
+        refuse(fmt::format("leaf {} of a decision is not there; there are {}", leaf, leaves_.size()));
+      return leaves_[leaf];
+    }
+    return node(static_cast<std::size_t>(where), depth);
+  }
+
+ private:
+  static constexpr std::size_t depth_max = 4096;
+  enum NodeState : std::uint8_t { fresh, open, done };
+
+  Value node(std::size_t where, std::size_t depth) {
+    if (where >= tree_.size())
+      refuse(fmt::format("condition {} of a decision is not there; there are {}", where, tree_.size()));
+    if (state_[where] == open) refuse(fmt::format("condition {} of a decision leads back to itself", where));
+    if (depth > depth_max) refuse(fmt::format("a decision is deeper than {} conditions; cut it", depth_max));
+    if (state_[where] == done) return made_[where];
+    state_[where] = open;
+    const Value yes = branch(tree_[where].yes, depth + 1);
+    const Value no = branch(tree_[where].no, depth + 1);
+    made_[where] = builder_.select(tree_[where].condition, yes, no);
+    state_[where] = done;
+    return made_[where];
+  }
+
+  Builder& builder_;
+  std::span<const Builder::Decision> tree_;
+  std::span<const Value> leaves_;
+  std::vector<Value> made_;
+  std::vector<NodeState> state_;
+};
+
+}  // namespace
+
+Value Builder::decide(std::span<const Decision> tree, std::span<const Value> leaves) {
+  return Decider(*this, tree, leaves).branch(tree.empty() ? ~0 : 0, 0);
+}
+
+void Builder::output(Value value, Element element) {
+  State& state = *state_;
+  if (!state.open_loops.empty())
+    refuse(fmt::format("loop {} is still open; outputs come after it", state.open_loops.back()));
+  state.check(value);
+  if (value.type != loaded_type(element))
+    refuse(fmt::format("a {} cannot be stored as {}; convert it to {}", name(value.type), vectis::name(element),
+                       name(loaded_type(element))));
+  state.function.outputs.push_back({value.id, element});
+}
+
+Function Builder::finish() {
+  if (!state_->open_loops.empty()) refuse(fmt::format("loop {} is still open; end it", state_->open_loops.back()));
+  verify(state_->function);
+  return std::exchange(state_->function, Function{});
+}
+
+}  // namespace vectis::inline v0_1::ir

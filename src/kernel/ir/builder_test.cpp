@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "tests/support/expect_error.hpp"
+#include "vectis/kernel/ir.hpp"
+
+namespace vectis::ir {
+namespace {
+
+constexpr auto invalid = ErrorCode::invalid_input;
+
+TEST(IrBuilder, MakesWhatTheHeaderSays) {
+  Builder b("scaled_add");
+  const Value x = b.input(Element::f32);
+  const Value y = b.input(Element::f16);
+  const Value a = b.argument(Type::f32);
+  b.output(b.add(b.mul(a, x), y), Element::bf16);
+  EXPECT_EQ(to_text(b.finish()),
+            "vectis-ir 1\n"
+            "function scaled_add\n"
+            "inputs f32 f16\n"
+            "arguments f32\n"
+            "%0 = input f32 0\n"
+            "%1 = input f32 1\n"
+            "%2 = argument f32 0\n"
+            "%3 = mul f32 %2 %0\n"
+            "%4 = add f32 %3 %1\n"
+            "output bf16 %4\n"
+            "end\n");
+}
+
+TEST(IrBuilder, EqualInstructionsBecomeOneValue) {
+  Builder b("f");
+  const Value x = b.input(Element::f32);
+  const Value y = b.input(Element::f32);
+  EXPECT_NE(x.id, y.id);
+  EXPECT_EQ(b.constant(1.0F).id, b.constant(1.0F).id);
+  EXPECT_NE(b.constant(0.0F).id, b.constant(-0.0F).id);
+  EXPECT_NE(b.constant(1U).id, b.constant(1).id);
+  EXPECT_EQ(b.index().id, b.index().id);
+  EXPECT_EQ(b.add(x, y).id, b.add(y, x).id);
+  EXPECT_NE(b.sub(x, y).id, b.sub(y, x).id);
+  EXPECT_NE(b.binary(Op::min, x, y).id, b.binary(Op::min, y, x).id);
+  EXPECT_EQ(b.binary(Op::eq, x, y).id, b.binary(Op::eq, y, x).id);
+  EXPECT_NE(b.convert(x, Type::i32).id, b.convert(x, Type::u32).id);
+  EXPECT_EQ(b.convert(x, Type::f32).id, x.id);
+}
+
+TEST(IrBuilder, ALoopSeesTheBlocksAroundItAndNotTheReverse) {
+  Builder b("f");
+  const Value x = b.input(Element::f32);
+  const Value twice = b.add(x, x);
+  const auto loop = b.begin_loop(b.constant(3U), std::array{x});
+  EXPECT_EQ(b.add(x, x).id, twice.id);
+  const Value inside = b.mul(x, x);
+  const Value one = b.constant(1.0F);  // placed before the loop
+  const auto results = b.end_loop(loop, std::array{b.add(loop.carried[0], inside)});
+  EXPECT_NE(b.mul(x, x).id, inside.id);
+  EXPECT_EQ(b.constant(1.0F).id, one.id);
+  EXPECT_ERROR(b.add(x, inside), invalid, "belongs to a loop that has ended");
+  EXPECT_ERROR(b.add(x, loop.carried[0]), invalid, "belongs to a loop that has ended");
+  b.output(b.add(results[0], one), Element::f32);
+  const Function f = b.finish();
+  EXPECT_EQ(f.loops.size(), 1U);
+  EXPECT_EQ(to_text(from_text(to_text(f))), to_text(f));
+}
+
+TEST(IrBuilder, DecisionsBecomeSelects) {
+  Builder b("f");
+  const Value x = b.input(Element::f32);
+  const Value small = b.binary(Op::lt, x, b.constant(0.0F));
+  const Value large = b.binary(Op::gt, x, b.constant(1.0F));
+  const std::array leaves = {b.constant(-1.0F), x, b.constant(2.0F)};
+  const std::array tree = {Builder::Decision{small, ~0, 1}, Builder::Decision{large, ~2, ~1}};
+  const Value inner = b.select(large, leaves[2], leaves[1]);
+  EXPECT_EQ(b.decide(tree, leaves).id, b.select(small, leaves[0], inner).id);
+  EXPECT_EQ(b.decide({}, leaves).id, leaves[0].id);
+  EXPECT_ERROR(b.decide(std::array{Builder::Decision{small, ~0, ~3}}, leaves), invalid, "leaf 3");
+  EXPECT_ERROR(b.decide(std::array{Builder::Decision{small, ~0, 7}}, leaves), invalid, "condition 7");
+  EXPECT_ERROR(b.decide(std::array{Builder::Decision{small, ~0, 0}}, leaves), invalid, "leads back to itself");
+  EXPECT_ERROR(b.decide({}, {}), invalid, "leaf 0");
+  EXPECT_ERROR(b.decide(std::array{Builder::Decision{x, ~0, ~1}}, leaves), invalid, "select takes a bool");
+}
+
+TEST(IrBuilder, RefusesWhatIsNoFunction) {
+  EXPECT_ERROR(Builder("Upper"), invalid, "no name");
+  EXPECT_ERROR(Builder(""), invalid, "no name");
+  EXPECT_ERROR(Builder(std::string(65, 'a')), invalid, "no name");
+  Builder b("f");
+  const Value x = b.input(Element::f32);
+  const Value n = b.input(Element::i8);
+  EXPECT_EQ(n.type, Type::i32);
+  EXPECT_ERROR(b.add(x, n), invalid, "add takes two operands", "not f32, i32");
+  EXPECT_ERROR(b.apply(Op::add, std::array{x}), invalid, "not f32");
+  EXPECT_ERROR(b.apply(Op::convert, std::array{x}), invalid, "a function of its own");
+  EXPECT_ERROR(b.argument(Type::boolean), invalid, "not bool");
+  EXPECT_ERROR(b.bitcast(x, Type::boolean), invalid, "bitcast");
+  EXPECT_ERROR(b.gather(0, b.index()), invalid, "no table 0");
+  const std::uint32_t table = b.table(Element::f32);
+  EXPECT_ERROR(b.gather(table, n), invalid, "index of u32");
+  EXPECT_ERROR(b.add(Value{99, Type::f32}, x), invalid, "another builder");
+  EXPECT_ERROR(b.add(Value{n.id, Type::f32}, x), invalid, "another builder");
+  EXPECT_ERROR(b.output(x, Element::i8), invalid, "cannot be stored as i8");
+  EXPECT_ERROR(b.output(b.constant(true), Element::u32), invalid, "bool cannot be stored");
+  EXPECT_ERROR(b.finish(), invalid, "no output");
+}
+
+TEST(IrBuilder, RefusesLoopsThatAreNone) {
+  Builder b("f");
+  const Value x = b.input(Element::f32);
+  EXPECT_ERROR(b.begin_loop(b.index(), std::array{x}), invalid, "u32 constant or argument");
+  EXPECT_ERROR(b.begin_loop(b.constant(3), std::array{x}), invalid, "u32 constant or argument");
+  const auto outer = b.begin_loop(b.constant(3U), std::array{x});
+  const auto inner = b.begin_loop(b.argument(Type::u32), std::array{x});
+  EXPECT_ERROR(b.end_loop(outer, std::array{x}), invalid, "innermost");
+  EXPECT_ERROR(b.end_loop(inner, {}), invalid, "carries 1 values, not 0");
+  EXPECT_ERROR(b.end_loop(inner, std::array{b.index()}), invalid, "is u32, but f32 is carried");
+  EXPECT_ERROR(b.output(x, Element::f32), invalid, "still open");
+  EXPECT_ERROR(b.finish(), invalid, "still open");
+  for (std::size_t depth = 2; depth < loop_depth_max; ++depth) b.begin_loop(b.constant(1U), {});
+  EXPECT_ERROR(b.begin_loop(b.constant(1U), {}), invalid, "nested deeper");
+}
+
+}  // namespace
+}  // namespace vectis::ir

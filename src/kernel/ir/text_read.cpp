@@ -1,0 +1,272 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "kernel/ir/ops.hpp"
+#include "kernel/ir/text.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+namespace {
+
+constexpr std::size_t quoted_max = 40;               // characters of a faulty text that a message repeats
+constexpr std::size_t instructions_max = 1U << 20U;  // a hostile text ends here, not in memory
+constexpr std::string_view blanks = " \t\r";
+
+template <class Number>
+std::optional<Number> whole(std::string_view text, int base = 10) {
+  Number value{};
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct Word {
+  std::string_view text;
+  std::size_t column = 1;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+
+  Function run() {
+    if (!next_line() || line_text_ != text_header)
+      fail(1, fmt::format("the text does not begin with '{}'", text_header));
+    need_line("function NAME");
+    expect_word("function");
+    const Word name = word("a name");
+    if (!is_name(name.text)) fail(name.column, fmt::format("{} is no name; use [a-z][a-z0-9_]*", quoted(name.text)));
+    function_.name = name.text;
+    end_of_line();
+    need_line("instructions and 'end'");
+    interface();
+    block(&function_.body, 0);
+    outputs();
+    if (next_line()) fail(1, "something follows 'end'");
+    check();
+    return std::move(function_);
+  }
+
+ private:
+  // --- lines and words
+  [[noreturn]] void fail(std::size_t column, const std::string& what) const {
+    throw Error(ErrorCode::invalid_input, "ir.from_text", fmt::format("line {}, column {}: {}", line_, column, what));
+  }
+  static std::string quoted(std::string_view text) {
+    std::string result = "'";
+    for (const char one : text.substr(0, quoted_max)) result += one >= ' ' && one <= '~' ? one : '?';
+    return result + (text.size() > quoted_max ? "...'" : "'");
+  }
+
+  // Goes to the next line that has words; comments and empty lines are skipped.
+  bool next_line() {
+    while (!rest_.empty()) {
+      const std::size_t end = rest_.find('\n');
+      std::string_view now = rest_.substr(0, end);
+      rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);
+      ++line_;
+      now = now.substr(0, now.find('#'));
+      if (now.find_first_not_of(blanks) == std::string_view::npos) continue;
+      const std::size_t last = now.find_last_not_of(blanks);
+      line_text_ = now.substr(0, last + 1);
+      at_ = 0;
+      return true;
+    }
+    return false;
+  }
+  void need_line(std::string_view what) {
+    if (!next_line()) {
+      ++line_;
+      fail(1, fmt::format("the text ends where {} should be", what));
+    }
+  }
+
+  Word peek() {
+    at_ = std::min(line_text_.find_first_not_of(blanks, at_), line_text_.size());
+    const std::size_t end = std::min(line_text_.find_first_of(blanks, at_), line_text_.size());
+    return {line_text_.substr(at_, end - at_), at_ + 1};
+  }
+  Word word(std::string_view what) {
+    const Word one = peek();
+    if (one.text.empty()) fail(one.column, fmt::format("{} is missing", what));
+    at_ += one.text.size();
+    return one;
+  }
+  void expect_word(std::string_view text) {
+    const Word one = word(fmt::format("'{}'", text));
+    if (one.text != text) fail(one.column, fmt::format("{} should be '{}'", quoted(one.text), text));
+  }
+  void end_of_line() {
+    const Word one = peek();
+    if (!one.text.empty()) fail(one.column, fmt::format("{} is too much", quoted(one.text)));
+  }
+  std::uint32_t number(std::string_view what) {
+    const Word one = word(what);
+    const auto value = whole<std::uint32_t>(one.text);
+    if (!value) fail(one.column, fmt::format("{} is no {}", quoted(one.text), what));
+    return *value;
+  }
+  // "%7": a value that was written above. What else can be wrong with it verify finds.
+  Id value() { return to_value(word("a value")); }
+  Id to_value(const Word& one) const {
+    const auto id = one.text.starts_with('%') ? whole<std::uint32_t>(one.text.substr(1)) : std::nullopt;
+    if (!id) fail(one.column, fmt::format("{} is no value, which reads %number", quoted(one.text)));
+    if (*id >= function_.instructions.size())
+      fail(one.column, fmt::format("{} is not computed before it", quoted(one.text)));
+    return *id;
+  }
+  template <class Kind>
+  Kind kind(std::optional<Kind> (*parse)(std::string_view) noexcept, std::string_view what) {
+    const Word one = word(what);
+    const auto found = parse(one.text);
+    if (!found) fail(one.column, fmt::format("{} is no {}", quoted(one.text), what));
+    return *found;
+  }
+
+  // --- the function
+  template <class Kind>
+  void list(std::string_view heading, std::vector<Kind>* kinds, std::optional<Kind> (*parse)(std::string_view) noexcept,
+            std::string_view what) {
+    if (peek().text != heading) return;
+    expect_word(heading);
+    do {
+      kinds->push_back(kind(parse, what));
+    } while (!peek().text.empty());
+    need_line("instructions and 'end'");
+  }
+
+  void interface() {
+    list("inputs", &function_.inputs, &parse_element, "element");
+    list("tables", &function_.tables, &parse_element, "element");
+    list("arguments", &function_.arguments, &parse_type, "type");
+  }
+
+  // Reads instructions from the present line on, up to one that begins otherwise.
+  void block(Block* ids, std::size_t depth) {
+    while (peek().text.starts_with('%')) {
+      const Word target = word("a value");
+      const auto id = static_cast<Id>(function_.instructions.size());
+      if (target.text != fmt::format("%{}", id))
+        fail(target.column, fmt::format("{} should be %{}; values are numbered in order", quoted(target.text), id));
+      if (id == instructions_max) fail(1, fmt::format("there are more than {} instructions", instructions_max));
+      expect_word("=");
+      place_.push_back({line_, target.column});
+      function_.instructions.emplace_back();
+      instruction(id, depth);
+      ids->push_back(id);
+      end_of_line();
+      need_line("'end' or '}'");
+    }
+  }
+
+  void instruction(Id id, std::size_t depth) {
+    Instruction one;
+    one.op = kind(&parse_op, "operation");
+    if (one.op == Op::loop) {
+      one.type = Type::u32;
+      one.immediate = loop(depth);
+    } else {
+      one.type = kind(&parse_type, "type");
+      if (one.op == Op::constant) {
+        const Word text = word("a constant");
+        const auto bits = parse_constant(one.type, text.text);
+        if (!bits) fail(text.column, fmt::format("{} is no {}", quoted(text.text), name(one.type)));
+        one.immediate = *bits;
+      }
+      for (std::size_t i = 0; i < operand_count(one.op); ++i) one.operands[i] = value();
+      if (one.op == Op::input || one.op == Op::argument || one.op == Op::gather || one.op == Op::result ||
+          one.op == Op::carried)
+        one.immediate = number("number");
+    }
+    function_.instructions[id] = one;
+  }
+
+  // From the trips to the last next value.
+  std::uint32_t loop(std::size_t depth) {
+    if (depth == loop_depth_max) fail(peek().column, fmt::format("loops are nested deeper than {}", loop_depth_max));
+    const auto number = static_cast<std::uint32_t>(function_.loops.size());
+    function_.loops.emplace_back();
+    Loop one;
+    // The body names its loop, so that is told apart from other values by what is known of it now.
+    function_.instructions.back() = {Op::loop, Type::u32, {}, number};
+    one.trips = value();
+    while (peek().text != "{") one.initial.push_back(value());
+    expect_word("{");
+    end_of_line();
+    need_line("'}'");
+    block(&one.body, depth + 1);
+    expect_word("}");
+    while (!peek().text.empty()) one.next.push_back(value());
+    function_.loops[number] = std::move(one);
+    return number;
+  }
+
+  void outputs() {
+    while (peek().text == "output") {
+      expect_word("output");
+      const Element element = kind(&parse_element, "element");
+      function_.outputs.push_back({value(), element});
+      end_of_line();
+      need_line("'end'");
+    }
+    expect_word("end");
+    end_of_line();
+  }
+
+  // What verify finds wrong, at the line of the instruction it names.
+  void check() const {
+    try {
+      verify(function_);
+    } catch (const Error& error) {
+      const std::string_view what = error.what();
+      const std::string_view found = what.substr(std::min(what.find("] ") + 2, what.size()));
+      constexpr std::string_view prefix = "instruction ";
+      std::size_t line = line_;
+      std::size_t column = 1;
+      if (found.starts_with(prefix)) {
+        const std::string_view digits = found.substr(prefix.size());
+        const auto id = whole<std::uint32_t>(digits.substr(0, digits.find(' ')));
+        if (id && *id < place_.size()) std::tie(line, column) = place_[*id];
+      }
+      throw Error(ErrorCode::invalid_input, "ir.from_text", fmt::format("line {}, column {}: {}", line, column, found));
+    }
+  }
+
+  std::string_view rest_;
+  std::string_view line_text_;
+  std::size_t line_ = 0;
+  std::size_t at_ = 0;
+  Function function_;
+  std::vector<std::pair<std::size_t, std::size_t>> place_;  // line and column of each instruction
+};
+
+}  // namespace
+
+std::optional<std::uint32_t> parse_constant(Type type, std::string_view text) {
+  if (type == Type::boolean) {
+    if (text == "true") return 1;
+    return text == "false" ? std::optional<std::uint32_t>(0) : std::nullopt;
+  }
+  if (text.starts_with("0x")) return text.size() == 10 ? whole<std::uint32_t>(text.substr(2), 16) : std::nullopt;
+  if (type == Type::u32) return whole<std::uint32_t>(text);
+  if (type == Type::i32) {
+    const auto value = whole<std::int32_t>(text);
+    return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+  }
+  float real = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), real);
+  if (text.empty() || end.ec != std::errc() || end.ptr != text.data() + text.size() || std::isnan(real))
+    return std::nullopt;
+  return std::bit_cast<std::uint32_t>(real);
+}
+
+Function from_text(std::string_view text) { return Reader(text).run(); }
+
+}  // namespace vectis::inline v0_1::ir
