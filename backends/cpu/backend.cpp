@@ -4,28 +4,19 @@
 #include "vectis/device/backend.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 
 #include "backends/cpu/dispatch.hpp"
+#include "backends/cpu/handles.hpp"
+#include "backends/cpu/operations/operation.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/os.hpp"
-
-struct VectisBackendState {};
-struct VectisContext {};
-struct VectisStream {};
-struct VectisMemory {
-  std::byte* bytes;
-  bool is_slice;  // of a memory that owns the bytes
-};
-struct VectisEvent {
-  std::atomic<std::uint64_t> nanoseconds{0};
-};
 
 namespace {
 
@@ -51,8 +42,10 @@ VectisStatus make(Handle** handle, const char* what, VectisMessage* message) {
   return VECTIS_OK;
 }
 
-VectisStatus open(const VectisHost* /*host*/, VectisBackendState** state, VectisMessage* message) {
-  return make(state, "the backend", message);
+VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMessage* message) {
+  const VectisStatus status = make(state, "the backend", message);
+  if (status == VECTIS_OK) (*state)->threads = vectis::cpu::Threads(host);
+  return status;
 }
 void close(VectisBackendState* state) { delete state; }
 
@@ -111,9 +104,11 @@ VectisStatus device_utilisation(VectisBackendState* /*state*/, std::uint32_t /*i
   return VECTIS_OK;
 }
 
-VectisStatus context_create(VectisBackendState* /*state*/, std::uint32_t /*index*/, VectisContext** context,
+VectisStatus context_create(VectisBackendState* state, std::uint32_t /*index*/, VectisContext** context,
                             VectisMessage* message) {
-  return make(context, "a context", message);
+  const VectisStatus status = make(context, "a context", message);
+  if (status == VECTIS_OK) (*context)->state = state;
+  return status;
 }
 void context_destroy(VectisContext* context) { delete context; }
 
@@ -144,8 +139,10 @@ VectisStatus memory_address(VectisMemory* memory, void** address, VectisMessage*
   return VECTIS_OK;
 }
 
-VectisStatus stream_create(VectisContext* /*context*/, VectisStream** stream, VectisMessage* message) {
-  return make(stream, "a stream", message);
+VectisStatus stream_create(VectisContext* context, VectisStream** stream, VectisMessage* message) {
+  const VectisStatus status = make(stream, "a stream", message);
+  if (status == VECTIS_OK) (*stream)->state = context->state;
+  return status;
 }
 void stream_destroy(VectisStream* stream) { delete stream; }
 VectisStatus stream_synchronize(VectisStream* /*stream*/, VectisMessage* /*message*/) { return VECTIS_OK; }
@@ -189,6 +186,20 @@ VectisStatus event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds, Vec
   return VECTIS_OK;
 }
 
+VectisStatus run_op(VectisStream* stream, const VectisOpCall* call, VectisMessage* message) {
+  try {
+    const vectis::cpu::Run run = vectis::cpu::find_operation(call->name);
+    if (run == nullptr) return VECTIS_UNSUPPORTED;
+    return run({{call->views, call->view_count}, {call->numbers, call->number_count}, stream->state->threads, message});
+  } catch (const std::bad_alloc&) {
+    std::snprintf(message->text, message->capacity, "the system gave no memory for the workspace of %s", call->name);
+    return VECTIS_ALLOCATION;
+  } catch (const std::exception& error) {  // the host's threads refused
+    std::snprintf(message->text, message->capacity, "%s", error.what());
+    return VECTIS_DRIVER_FAILURE;
+  }
+}
+
 constexpr VectisBackend make_table() {
   VectisBackend table{};
   table.size = sizeof(VectisBackend);
@@ -224,6 +235,7 @@ constexpr VectisBackend make_table() {
   table.event_synchronize = event_done;
   table.stream_wait_event = stream_wait_event;
   table.event_timestamp = event_timestamp;
+  table.run_op = run_op;
   return table;
 }
 

@@ -1,0 +1,26 @@
+// What the CPU's handles are. The device layer sees them only as pointers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/threads.hpp"
+#include "vectis/device/backend.h"
+
+struct VectisBackendState {
+  vectis::cpu::Threads threads;
+};
+struct VectisContext {
+  const VectisBackendState* state;
+};
+struct VectisStream {
+  const VectisBackendState* state;
+};
+struct VectisMemory {
+  std::byte* bytes;
+  bool is_slice;  // of a memory that owns the bytes
+};
+struct VectisEvent {
+  std::atomic<std::uint64_t> nanoseconds{0};
+};
