@@ -1,0 +1,269 @@
+#include "kernel/ir/print_body.hpp"
+
+#include <fmt/format.h>
+
+namespace vectis::inline v0_1::ir {
+
+namespace {
+
+std::string_view infix(Op op) {
+  switch (op) {
+    case Op::add:
+      return "+";
+    case Op::sub:
+      return "-";
+    case Op::mul:
+      return "*";
+    case Op::div:
+      return "/";
+    case Op::eq:
+      return "==";
+    case Op::ne:
+      return "!=";
+    case Op::lt:
+      return "<";
+    case Op::le:
+      return "<=";
+    case Op::gt:
+      return ">";
+    case Op::ge:
+      return ">=";
+    case Op::bit_and:
+      return "&";
+    case Op::bit_or:
+      return "|";
+    case Op::bit_xor:
+      return "^";
+    case Op::shl:
+      return "<<";
+    default:
+      return ">>";
+  }
+}
+
+bool is_comparison(Op op) { return op >= Op::eq && op <= Op::ge; }
+
+}  // namespace
+
+std::string BodyPrinter::value(Id id) { return fmt::format("v{}", id); }
+
+std::string BodyPrinter::helper(std::string_view name, std::string_view arguments) {
+  helpers_.insert(name);
+  return fmt::format("{}({})", name, arguments);
+}
+
+std::string BodyPrinter::body(std::size_t indent) {
+  std::string text;
+  block(function_.body, indent, text);
+  return text;
+}
+
+void BodyPrinter::block(const Block& block, std::size_t indent, std::string& text) {
+  for (const Id id : block) {
+    const Instruction& one = at(id);
+    if (one.op == Op::loop) {
+      loop(one, indent, text);
+    } else {
+      text += fmt::format("{:{}}{} = {};\n", "", indent, words_.declare(one.type, value(id)), expression(one));
+    }
+  }
+}
+
+// Carried values change together, after every next one is known.
+void BodyPrinter::loop(const Instruction& instruction, std::size_t indent, std::string& text) {
+  const std::uint32_t number = instruction.immediate;
+  const Loop& loop = function_.loops[number];
+  for (std::size_t k = 0; k < loop.initial.size(); ++k) {
+    const std::string name = fmt::format("c{}_{}", number, k);
+    text += fmt::format("{:{}}{} = {};\n", "", indent, words_.declare(type_of(loop.initial[k]), name, true),
+                        value(loop.initial[k]));
+  }
+  const std::string counter = fmt::format("i{}", number);
+  text += fmt::format("{:{}}for ({} = 0u; {} < {}; {}++) {{\n", "", indent, words_.declare(Type::u32, counter, true),
+                      counter, value(loop.trips), counter);
+  block(loop.body, indent + 2, text);
+  for (std::size_t k = 0; k < loop.next.size(); ++k) {
+    const std::string name = fmt::format("n{}_{}", number, k);
+    text += fmt::format("{:{}}{} = {};\n", "", indent + 2, words_.declare(type_of(loop.next[k]), name),
+                        value(loop.next[k]));
+  }
+  for (std::size_t k = 0; k < loop.next.size(); ++k)
+    text += fmt::format("{:{}}c{}_{} = n{}_{};\n", "", indent + 2, number, k, number, k);
+  text += fmt::format("{:{}}}}\n", "", indent);
+}
+
+std::string BodyPrinter::expression(const Instruction& one) {
+  const std::string a = value(one.operands[0]);
+  const std::string b = value(one.operands[1]);
+  const std::string c = value(one.operands[2]);
+  switch (one.op) {
+    case Op::constant:
+      return words_.constant(one.type, one.immediate);
+    case Op::input:
+      return load(fmt::format("in{}", one.immediate), function_.inputs[one.immediate], "i");
+    case Op::argument:
+      return fmt::format("p{}", one.immediate);
+    case Op::index:
+      return "i";
+    case Op::fma:
+      return fmt::format("{}({}, {}, {})", words_.function(Op::fma), a, b, c);
+    case Op::select:
+      return words_.choose(a, b, c);
+    case Op::convert:
+      return conversion(one, a);
+    case Op::bitcast:
+      return words_.as(type_of(one.operands[0]), one.type, a);
+    case Op::gather: {
+      const std::string last = fmt::format("(size{} - 1u)", one.immediate);
+      const std::string index = words_.choose(fmt::format("({} < {})", a, last), a, last);
+      return load(fmt::format("table{}", one.immediate), function_.tables[one.immediate], index);
+    }
+    case Op::random:
+      return helper("vt_random", fmt::format("{}, {}", a, b));
+    case Op::result:
+    case Op::carried:
+      return fmt::format("c{}_{}", at(one.operands[0]).immediate, one.immediate);
+    case Op::iteration:
+      return fmt::format("i{}", at(one.operands[0]).immediate);
+    default:
+      break;
+  }
+  if (is_comparison(one.op)) return comparison(one, a, b);
+  if (one.op >= Op::bit_and && one.op <= Op::leading_zeros) return bits(one, a, b);
+  return one.type == Type::f32 ? arithmetic(one, a, b) : integer(one, a, b);
+}
+
+// f32.
+std::string BodyPrinter::arithmetic(const Instruction& one, std::string_view a, std::string_view b) {
+  const bool two = operand_count(one.op) == 2;
+  const std::string operands = two ? fmt::format("{}, {}", a, b) : std::string(a);
+  if (const std::string_view function = words_.function(one.op); !function.empty())
+    return fmt::format("{}({})", function, operands);
+  switch (one.op) {
+    case Op::add:
+    case Op::sub:
+    case Op::mul:
+    case Op::div:
+      return fmt::format("{} {} {}", a, infix(one.op), b);
+    case Op::neg:
+      return fmt::format("-{}", a);
+    case Op::min:
+      return helper("vt_min", operands);
+    case Op::max:
+      return helper("vt_max", operands);
+    case Op::rem:
+      return helper("vt_rem", operands);
+    case Op::tanh:
+      return helper("vt_tanh", operands);
+    case Op::pow:
+      return helper("vt_pow", operands);
+    case Op::atan2:
+      return helper("vt_atan2", operands);
+    case Op::erf:
+      return helper("vt_erf", operands);
+    default:
+      return helper("vt_sign", operands);
+  }
+}
+
+// i32 and u32. Signed sums and products go through uint, where wrapping is defined in every dialect.
+std::string BodyPrinter::integer(const Instruction& one, std::string_view a, std::string_view b) {
+  const bool is_signed = one.type == Type::i32;
+  const std::string ua = words_.as(one.type, Type::u32, a);
+  const std::string ub = words_.as(one.type, Type::u32, b);
+  const std::string negative = words_.as(Type::u32, one.type, fmt::format("0u - {}", ua));
+  const std::string operands = fmt::format("{}, {}", a, b);
+  switch (one.op) {
+    case Op::div:
+      return helper(is_signed ? "vt_div_i32" : "vt_div_u32", operands);
+    case Op::rem:
+      return helper(is_signed ? "vt_rem_i32" : "vt_rem_u32", operands);
+    case Op::min:
+      return words_.choose(fmt::format("({} < {})", a, b), a, b);
+    case Op::max:
+      return words_.choose(fmt::format("({} > {})", a, b), a, b);
+    case Op::neg:
+      return negative;
+    case Op::abs:
+      return is_signed ? words_.choose(fmt::format("({} < 0)", a), negative, a) : std::string(a);
+    default:
+      return words_.as(Type::u32, one.type, fmt::format("{} {} {}", ua, infix(one.op), ub));
+  }
+}
+
+std::string BodyPrinter::comparison(const Instruction& one, std::string_view a, std::string_view b) {
+  const std::string plain = fmt::format("{} {} {}", a, infix(one.op), b);
+  if (words_.ordered || type_of(one.operands[0]) != Type::f32) return plain;
+  const std::string nan_a = helper("vt_nan", a);
+  const std::string nan_b = helper("vt_nan", b);
+  if (one.op == Op::ne) return fmt::format("{} || {} || ({})", nan_a, nan_b, plain);
+  return fmt::format("!{} && !{} && ({})", nan_a, nan_b, plain);
+}
+
+std::string BodyPrinter::bits(const Instruction& one, std::string_view a, std::string_view b) {
+  const std::string ua = one.type == Type::boolean ? "" : words_.as(one.type, Type::u32, a);
+  switch (one.op) {
+    case Op::bit_not:
+      return fmt::format("{}{}", one.type == Type::boolean ? "!" : "~", a);
+    case Op::shl:
+    case Op::shr: {
+      const std::string count = fmt::format("({} & 31u)", words_.as(one.type, Type::u32, b));
+      if (one.op == Op::shr) return fmt::format("{} >> {}", a, count);
+      return words_.as(Type::u32, one.type, fmt::format("{} << {}", ua, count));
+    }
+    case Op::popcount:
+    case Op::leading_zeros:
+      return words_.as(Type::u32, one.type, fmt::format("{}({}({}))", words_.cast(Type::u32), words_.function(one.op), ua));
+    default:
+      if (one.type != Type::boolean) return fmt::format("{} {} {}", a, infix(one.op), b);
+      return fmt::format("{} {} {}", a, one.op == Op::bit_and ? "&&" : one.op == Op::bit_or ? "||" : "!=", b);
+  }
+}
+
+std::string BodyPrinter::conversion(const Instruction& one, std::string_view a) {
+  const Type from = type_of(one.operands[0]);
+  if (from == one.type) return std::string(a);
+  if (from == Type::boolean) {
+    const std::uint32_t unit = one.type == Type::f32 ? 0x3f800000U : 1U;
+    return words_.choose(a, words_.constant(one.type, unit), words_.constant(one.type, 0));
+  }
+  if (one.type == Type::boolean) {
+    if (from != Type::f32) return fmt::format("{} != {}", a, words_.constant(from, 0));
+    return fmt::format("({} & 0x7fffffffu) != 0u", words_.as(Type::f32, Type::u32, a));
+  }
+  if (from == Type::f32) return helper(one.type == Type::i32 ? "vt_f32_to_i32" : "vt_f32_to_u32", a);
+  if (one.type == Type::f32) return fmt::format("{}({})", words_.cast(Type::f32), a);
+  return words_.as(from, one.type, a);
+}
+
+std::string BodyPrinter::load(std::string_view buffer, Element element, std::string_view index) {
+  const auto lane = [&](std::uint32_t shift, std::uint32_t width) {
+    return fmt::format("({}[{} >> {}u] >> (({} & {}u) * {}u))", buffer, index, shift, index, (1U << shift) - 1, width);
+  };
+  switch (element) {
+    case Element::f16:
+      return helper("vt_from_f16", fmt::format("{} & 0xffffu", lane(1, 16)));
+    case Element::bf16:
+      return words_.as(Type::u32, Type::f32, fmt::format("{} << 16u", lane(1, 16)));
+    case Element::i8:
+      return fmt::format("{} >> 24u", words_.as(Type::u32, Type::i32, fmt::format("{} << 24u", lane(2, 8))));
+    default:
+      return fmt::format("{}[{}]", buffer, index);
+  }
+}
+
+std::string BodyPrinter::stored(const Output& output) {
+  const std::string element = value(output.value);
+  switch (output.element) {
+    case Element::f16:
+      return helper("vt_to_f16", element);
+    case Element::bf16:
+      return helper("vt_to_bf16", element);
+    case Element::i8:
+      return helper("vt_to_i8", element);
+    default:
+      return element;
+  }
+}
+
+}  // namespace vectis::inline v0_1::ir

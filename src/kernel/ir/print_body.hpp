@@ -1,0 +1,46 @@
+// The statements of a function, for one element.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "kernel/ir/print_dialect.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+// Prints into `text`, noting the helpers it calls. Kernels name things so: inputs in0..., tables table0... of size0...,
+// outputs out0..., arguments p0..., the number of the element i, values v0....
+class BodyPrinter {
+ public:
+  BodyPrinter(const Function& function, const Words& words, std::set<std::string_view>& helpers)
+      : function_(function), words_(words), helpers_(helpers) {}
+
+  // The statements of the body, each line indented by `indent` spaces.
+  std::string body(std::size_t indent);
+  // The 32 bits, 16 or 8 of an output's element in the lowest bits of a uint; of an unpacked output its value.
+  std::string stored(const Output& output);
+
+ private:
+  [[nodiscard]] const Instruction& at(Id id) const { return function_.instructions[id]; }
+  [[nodiscard]] Type type_of(Id id) const { return at(id).type; }
+  static std::string value(Id id);
+  std::string helper(std::string_view name, std::string_view arguments);
+
+  void block(const Block& block, std::size_t indent, std::string& text);
+  void loop(const Instruction& instruction, std::size_t indent, std::string& text);
+  std::string expression(const Instruction& one);
+  std::string arithmetic(const Instruction& one, std::string_view a, std::string_view b);
+  std::string integer(const Instruction& one, std::string_view a, std::string_view b);
+  std::string comparison(const Instruction& one, std::string_view a, std::string_view b);
+  std::string bits(const Instruction& one, std::string_view a, std::string_view b);
+  std::string conversion(const Instruction& one, std::string_view a);
+  // Element `index` of a buffer.
+  std::string load(std::string_view buffer, Element element, std::string_view index);
+
+  const Function& function_;
+  const Words& words_;
+  std::set<std::string_view>& helpers_;
+};
+
+}  // namespace vectis::inline v0_1::ir

@@ -1,0 +1,307 @@
+#include "kernel/ir/print_helpers.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernel/ir/erf_coefficients.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+namespace {
+
+struct Parameter {
+  Type type;
+  std::string_view name;
+};
+
+// The body is the same for all dialects but for marks: "%f x" declares a variable (f, i, u, b: its type), "@f32(" and
+// so on convert, "@u_f(" takes the bits of a float as uint (to_from), "@select(no, yes, condition)" chooses, "@exp(" is
+// the native function of an operation, and "#near x#" a polynomial. Parameters are never assigned to.
+struct Helper {
+  std::string_view name;
+  Type result;
+  std::vector<Parameter> parameters;
+  std::vector<std::string_view> calls;
+  std::string_view body;
+};
+
+using enum Type;
+
+const std::vector<Helper>& helpers() {
+  static const std::vector<Helper> list = {
+      {"vt_nan", boolean, {{f32, "x"}}, {}, "  return (@u_f(x) & 0x7fffffffu) > 0x7f800000u;\n"},
+      {"vt_min", f32, {{f32, "a"}, {f32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
+  if (vt_nan(b)) { return a; }
+  return @select(a, b, b < a);
+)"},
+      {"vt_max", f32, {{f32, "a"}, {f32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
+  if (vt_nan(b)) { return a; }
+  return @select(a, b, b > a);
+)"},
+      {"vt_sign", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x) || x == 0.0f) { return x; }
+  return @select(1.0f, -1.0f, x < 0.0f);
+)"},
+      // Divisors that would trap or wrap are replaced, and the quotient is put right after.
+      {"vt_div_u32", u32, {{u32, "a"}, {u32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
+  return @select(a / divisor, 0u, b == 0u);
+)"},
+      {"vt_rem_u32", u32, {{u32, "a"}, {u32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
+  return a % divisor;
+)"},
+      // By -1: the negative by subtraction, which wraps.
+      {"vt_div_i32", i32, {{i32, "a"}, {i32, "b"}}, {}, R"(  if (b == 0) { return 0; }
+  if (b == -1) { return @i_u(0u - @u_i(a)); }
+  return a / b;
+)"},
+      {"vt_rem_i32", i32, {{i32, "a"}, {i32, "b"}}, {}, R"(  if (b == 0 || b == -1) { return 0; }
+  return a % b;
+)"},
+      {"vt_f32_to_i32", i32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0; }
+  if (x >= 2147483648.0f) { return 2147483647; }
+  if (x < -2147483648.0f) { return @i_u(0x80000000u); }
+  return @i32(x);
+)"},
+      {"vt_f32_to_u32", u32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0u; }
+  if (x >= 4294967296.0f) { return 0xffffffffu; }
+  if (x < 0.0f) { return 0u; }
+  return @u32(x);
+)"},
+      {"vt_mix", u32, {{u32, "x"}}, {}, R"(  %u y = (x ^ (x >> 16u)) * 0x7feb352du;
+  y = (y ^ (y >> 15u)) * 0x846ca68bu;
+  return y ^ (y >> 16u);
+)"},
+      {"vt_random", u32, {{u32, "key"}, {u32, "counter"}}, {"vt_mix"},
+       "  return vt_mix(vt_mix(counter ^ vt_mix(key + 0x9e3779b9u)) + key);\n"},
+      // A subnormal half is a whole number of 2^-24, which is exact as a float.
+      {"vt_from_f16", f32, {{u32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
+  %u magnitude = bits & 0x7fffu;
+  %u wide = magnitude << 13u;
+  %u small = @u_f(@f32(magnitude) * 0.000000059604644775390625f);
+  %u finite = @select(wide + 0x38000000u, small, magnitude < 0x0400u);
+  return @f_u(sign | @select(finite, wide | 0x7f800000u, magnitude >= 0x7c00u));
+)"},
+      // Nearest, ties to even. `small` counts units of 2^-24 for what is subnormal as a half.
+      {"vt_to_f16", u32, {{f32, "x"}}, {}, R"(  %u bits = @u_f(x);
+  %u sign = (bits >> 16u) & 0x8000u;
+  %u magnitude = bits & 0x7fffffffu;
+  %u exponent = magnitude >> 23u;
+  %u normal = ((magnitude + 0x0fffu + ((magnitude >> 13u) & 1u)) >> 13u) - 0x1c000u;
+  normal = @select(normal, 0x7c00u, normal > 0x7c00u);
+  %u shift = @select(126u - exponent, 14u, exponent > 112u);
+  shift = @select(shift, 25u, shift > 25u);
+  %u digits = (magnitude & 0x7fffffu) | 0x800000u;
+  %u small = digits >> shift;
+  %u rest = digits - (small << shift);
+  %u tie = 1u << (shift - 1u);
+  small = small + @select(0u, 1u, (rest > tie) || ((rest == tie) && ((small & 1u) == 1u)));
+  %u finite = @select(normal, small, exponent < 113u);
+  return sign | @select(finite, 0x7e00u, magnitude > 0x7f800000u);
+)"},
+      {"vt_to_bf16", u32, {{f32, "x"}}, {}, R"(  %u bits = @u_f(x);
+  %u rounded = (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
+  return @select(rounded, (bits >> 16u) | 0x40u, (bits & 0x7fffffffu) > 0x7f800000u);
+)"},
+      {"vt_to_i8", u32, {{i32, "x"}}, {}, R"(  %i high = @select(x, 127, x > 127);
+  %i both = @select(high, -128, high < -128);
+  return @u_i(both) & 0xffu;
+)"},
+      {"vt_erf", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+  %f t = @abs(x);
+  if (t < 1.0f) {
+    %f square = x * x;
+    return x * #near square#;
+  }
+  t = @select(t, 4.0f, t > 4.0f);
+  %f far = 1.0f - @exp(-(t * #far t#));
+  return @select(far, -far, x < 0.0f);
+)"},
+      {"vt_tanh", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+  %f t = @abs(x);
+  if (t < 0.0004f) { return x; }
+  t = @select(t, 10.0f, t > 10.0f);
+  %f e = @exp(2.0f * t);
+  %f positive = (e - 1.0f) / (e + 1.0f);
+  if (t < 0.25f) {
+    %f s = t * t;
+    positive = t + (t * s) * (-0.333333333f + s * (0.133333333f + s * (-0.0539682540f + s * 0.0218694885f)));
+  }
+  return @select(positive, -positive, x < 0.0f);
+)"},
+      {"vt_atan2", f32, {{f32, "y"}, {f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+  if (vt_nan(y)) { return y; }
+  %b left = (@u_f(x) >> 31u) == 1u;
+  %b below = (@u_f(y) >> 31u) == 1u;
+  %f ax = @abs(x);
+  %f ay = @abs(y);
+  %f angle = 0.785398163f;
+  if (ax != ay) {
+    if (ax > ay) { angle = @atan(ay / ax); } else { angle = 1.57079633f - @atan(ax / ay); }
+  } else if (ax == 0.0f) {
+    angle = 0.0f;
+  }
+  angle = @select(angle, 3.14159265f - angle, left);
+  return @select(angle, -angle, below);
+)"},
+      // By exp2 and log2, so that large results are as rough as those are; the special cases are C's.
+      {"vt_pow", f32, {{f32, "x"}, {f32, "y"}}, {"vt_nan"}, R"(  if (y == 0.0f || x == 1.0f) { return 1.0f; }
+  if (vt_nan(x)) { return x; }
+  if (vt_nan(y)) { return y; }
+  %f ax = @abs(x);
+  %f ay = @abs(y);
+  %u infinite = 0x7f800000u;
+  %b whole = (ay >= 8388608.0f) || (@floor(ay) == ay);
+  %b odd = whole && (ay < 16777216.0f) && ((@u32(@select(ay, 0.0f, ay >= 16777216.0f)) & 1u) == 1u);
+  %b negative = ((@u_f(x) >> 31u) == 1u) && odd;
+  %b grows = (ax > 1.0f) == (y > 0.0f);
+  %f size = 1.0f;
+  if (ax != 1.0f) {
+    if (ax == 0.0f || @u_f(ax) == infinite || @u_f(ay) == infinite) {
+      size = @f_u(@select(0u, infinite, grows));
+    } else {
+      size = @exp2(y * @log2(ax));
+    }
+  }
+  if (x < 0.0f && !whole && @u_f(ax) != infinite) { return @f_u(infinite | 0x400000u); }
+  return @select(size, -size, negative);
+)"},
+      // The remainder digit by digit, exactly: 8 bits of the quotient at a time.
+      {"vt_rem", f32, {{f32, "a"}, {f32, "b"}}, {}, R"(  %u ua = @u_f(a) & 0x7fffffffu;
+  %u ub = @u_f(b) & 0x7fffffffu;
+  if (ua >= 0x7f800000u || ub > 0x7f800000u || ub == 0u) { return @f_u(@u_f(b) | 0x7fc00000u); }
+  if (ua < ub) { return a; }
+  %u ea = @select(ua >> 23u, 1u, (ua >> 23u) == 0u);
+  %u eb = @select(ub >> 23u, 1u, (ub >> 23u) == 0u);
+  %u rest = @select((ua & 0x7fffffu) | 0x800000u, ua, (ua >> 23u) == 0u);
+  %u divisor = @select((ub & 0x7fffffu) | 0x800000u, ub, (ub >> 23u) == 0u);
+  %u left = ea - eb;
+  rest = rest % divisor;
+  while (left > 0u) {
+    %u step = @select(left, 8u, left > 8u);
+    rest = (rest << step) % divisor;
+    left = left - step;
+  }
+  %u sign = @u_f(a) & 0x80000000u;
+  if (rest == 0u) { return @f_u(sign); }
+  while (rest < 0x800000u && eb > 1u) {
+    rest = rest << 1u;
+    eb = eb - 1u;
+  }
+  %u exponent = @select(eb << 23u, 0u, rest < 0x800000u);
+  return @f_u(sign | exponent | (rest & 0x7fffffu));
+)"},
+  };
+  return list;
+}
+
+const Helper& find(std::string_view name) {
+  for (const Helper& helper : helpers()) {
+    if (helper.name == name) return helper;
+  }
+  return helpers().front();
+}
+
+std::optional<Type> type_of(char letter) {
+  switch (letter) {
+    case 'f':
+      return f32;
+    case 'i':
+      return i32;
+    case 'u':
+      return u32;
+    case 'b':
+      return boolean;
+    default:
+      return std::nullopt;
+  }
+}
+
+// "(c0 + x * (c1 + x * ...))"
+std::string polynomial(std::span<const float> coefficients, std::string_view x, const Words& words) {
+  std::string text = words.constant(f32, std::bit_cast<std::uint32_t>(coefficients.back()));
+  for (std::size_t i = coefficients.size() - 1; i-- > 0;)
+    text = fmt::format("({} + {} * {})", words.constant(f32, std::bit_cast<std::uint32_t>(coefficients[i])), x, text);
+  return text;
+}
+
+std::string_view native(std::string_view mark, const Words& words) {
+  if (mark == "select") return words.lets ? "select" : "VT_SELECT";
+  if (mark.size() == 3 && mark[1] == '_') {
+    const auto to = type_of(mark[0]);
+    const auto from = type_of(mark[2]);
+    return words.bits[static_cast<std::size_t>(*from)][static_cast<std::size_t>(*to)];
+  }
+  for (const Type type : {f32, i32, u32}) {
+    if (mark == name(type)) return words.cast(type);
+  }
+  for (const Op op : {Op::abs, Op::exp, Op::exp2, Op::log2, Op::atan, Op::floor}) {
+    if (mark == name(op)) return words.function(op);
+  }
+  return mark;
+}
+
+bool is_word(char one) { return (one >= 'a' && one <= 'z') || (one >= '0' && one <= '9') || one == '_'; }
+
+std::string_view word_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_word(text[end])) ++end;
+  return text.substr(at, end - at);
+}
+
+std::string translate(std::string_view body, const Words& words) {
+  std::string text;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    const char one = body[at];
+    const auto declared = one == '%' ? type_of(body[at + 1]) : std::nullopt;
+    if (declared) {
+      const std::string_view variable = word_at(body, at + 3);
+      text += words.declare(*declared, variable, true);
+      at += 2 + variable.size();
+    } else if (one == '@') {
+      const std::string_view mark = word_at(body, at + 1);
+      text += native(mark, words);
+      at += mark.size();
+    } else if (one == '#') {
+      const std::size_t end = body.find('#', at + 1);
+      const std::string_view kind = word_at(body, at + 1);
+      const std::string_view x = word_at(body, at + 2 + kind.size());
+      text += kind == "near" ? polynomial(erf_near, x, words) : polynomial(erf_far, x, words);
+      at = end;
+    } else {
+      text += one;
+    }
+  }
+  return text;
+}
+
+std::string print_helper(const Helper& helper, const Words& words) {
+  std::string parameters;
+  for (const Parameter& parameter : helper.parameters) {
+    parameters += parameters.empty() ? "" : ", ";
+    parameters += words.lets ? fmt::format("{}: {}", parameter.name, words.type(parameter.type))
+                             : fmt::format("{} {}", words.type(parameter.type), parameter.name);
+  }
+  const std::string head = words.lets ? fmt::format("fn {}({}) -> {}", helper.name, parameters, words.type(helper.result))
+                                      : fmt::format("{}{} {}({})", words.function_prefix, words.type(helper.result),
+                                                    helper.name, parameters);
+  return fmt::format("{} {{\n{}}}\n", head, translate(helper.body, words));
+}
+
+}  // namespace
+
+std::string print_helpers(const std::set<std::string_view>& names, const Words& words) {
+  std::set<std::string_view> wanted = names;
+  for (const std::string_view name : names) {
+    for (const std::string_view callee : find(name).calls) wanted.insert(callee);
+  }
+  std::string text;
+  for (const Helper& helper : helpers()) {
+    if (wanted.contains(helper.name)) text += print_helper(helper, words);
+  }
+  return text;
+}
+
+}  // namespace vectis::inline v0_1::ir
