@@ -57,13 +57,14 @@ std::string c_signature(const Function& function, const Words& words, std::uint3
                               buffer.written ? "" : "const ", words.type(word_type(buffer.element)), buffer.name);
   for (const ScalarText& scalar : scalars_of(function))
     parameters += fmt::format(", {} {}", words.type(scalar.type), scalar.name);
-  const std::string prefix =
-      opencl ? fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void", group)
-             : fmt::format("extern \"C\" __global__ void __launch_bounds__({})", group);
+  const std::string prefix = opencl
+                                 ? fmt::format("__kernel __attribute__((reqd_work_group_size({}, 1, 1))) void", group)
+                                 : fmt::format("extern \"C\" __global__ void __launch_bounds__({})", group);
   return fmt::format("{} {}({}) {{\n", prefix, entry_point(function), parameters);
 }
 
-// Buffers are bindings from 0; scalars are push constants, or for WebGPU, which has none, the uniform after the buffers.
+// Buffers are bindings from 0; scalars are push constants, or for WebGPU, which has none, the uniform after the
+// buffers.
 std::string glsl_frame(const Function& function, const Words& words, std::uint32_t group) {
   std::string text = fmt::format("layout(local_size_x = {}) in;\n", group);
   std::size_t binding = 0;
@@ -72,10 +73,11 @@ std::string glsl_frame(const Function& function, const Words& words, std::uint32
                         buffer.written ? "" : "readonly ", binding, words.type(word_type(buffer.element)), buffer.name);
     ++binding;
   }
-  text += words.dialect == Dialect::glsl_vulkan ? std::string("layout(push_constant) uniform Scalars {")
-                                                : fmt::format("layout(std140, set = 0, binding = {}) uniform Scalars {{",
-                                                              binding);
-  for (const ScalarText& scalar : scalars_of(function)) text += fmt::format(" {} {};", words.type(scalar.type), scalar.name);
+  text += words.dialect == Dialect::glsl_vulkan
+              ? std::string("layout(push_constant) uniform Scalars {")
+              : fmt::format("layout(std140, set = 0, binding = {}) uniform Scalars {{", binding);
+  for (const ScalarText& scalar : scalars_of(function))
+    text += fmt::format(" {} {};", words.type(scalar.type), scalar.name);
   return text + " };\n";
 }
 
@@ -161,8 +163,8 @@ std::string one_element(const Function& function, BodyPrinter& printer, const Wo
   return text;
 }
 
-// Groups come in two dimensions, since some devices have no more than 65535 in one; what is beyond the last is idle, and
-// told by its number before any product could wrap.
+// Groups come in two dimensions, since some devices have no more than 65535 in one; what is beyond the last is idle,
+// and told by its number before any product could wrap.
 std::string statements(const Function& function, const Words& words, std::uint32_t group,
                        std::set<std::string_view>& helpers) {
   const std::uint32_t each = elements_per_item(function);

@@ -213,7 +213,8 @@ std::string BodyPrinter::bits(const Instruction& one, std::string_view a, std::s
     }
     case Op::popcount:
     case Op::leading_zeros:
-      return words_.as(Type::u32, one.type, fmt::format("{}({}({}))", words_.cast(Type::u32), words_.function(one.op), ua));
+      return words_.as(Type::u32, one.type,
+                       fmt::format("{}({}({}))", words_.cast(Type::u32), words_.function(one.op), ua));
     default:
       if (one.type != Type::boolean) return fmt::format("{} {} {}", a, infix(one.op), b);
       return fmt::format("{} {} {}", a, one.op == Op::bit_and ? "&&" : one.op == Op::bit_or ? "||" : "!=", b);

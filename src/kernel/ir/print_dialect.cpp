@@ -21,30 +21,12 @@ Functions functions(std::initializer_list<std::pair<Op, std::string_view>> list)
 }
 
 Functions opencl_functions() {
-  return functions({{Op::abs, "fabs"},
-                    {Op::rem, "fmod"},
-                    {Op::fma, "fma"},
-                    {Op::sqrt, "sqrt"},
-                    {Op::rsqrt, "rsqrt"},
-                    {Op::exp, "exp"},
-                    {Op::exp2, "exp2"},
-                    {Op::log, "log"},
-                    {Op::log2, "log2"},
-                    {Op::sin, "sin"},
-                    {Op::cos, "cos"},
-                    {Op::tan, "tan"},
-                    {Op::tanh, "tanh"},
-                    {Op::asin, "asin"},
-                    {Op::acos, "acos"},
-                    {Op::atan, "atan"},
-                    {Op::pow, "pow"},
-                    {Op::atan2, "atan2"},
-                    {Op::floor, "floor"},
-                    {Op::ceil, "ceil"},
-                    {Op::round, "rint"},
-                    {Op::trunc, "trunc"},
-                    {Op::erf, "erf"},
-                    {Op::popcount, "popcount"},
+  return functions({{Op::abs, "fabs"},         {Op::rem, "fmod"},    {Op::fma, "fma"},     {Op::sqrt, "sqrt"},
+                    {Op::rsqrt, "rsqrt"},      {Op::exp, "exp"},     {Op::exp2, "exp2"},   {Op::log, "log"},
+                    {Op::log2, "log2"},        {Op::sin, "sin"},     {Op::cos, "cos"},     {Op::tan, "tan"},
+                    {Op::tanh, "tanh"},        {Op::asin, "asin"},   {Op::acos, "acos"},   {Op::atan, "atan"},
+                    {Op::pow, "pow"},          {Op::atan2, "atan2"}, {Op::floor, "floor"}, {Op::ceil, "ceil"},
+                    {Op::round, "rint"},       {Op::trunc, "trunc"}, {Op::erf, "erf"},     {Op::popcount, "popcount"},
                     {Op::leading_zeros, "clz"}});
 }
 
@@ -109,26 +91,23 @@ constexpr Bits opencl_bits = {{{"", "as_int", "as_uint"}, {"as_float", "", "as_u
 constexpr Bits cuda_bits = {{{"", "__float_as_int", "__float_as_uint"},
                              {"__int_as_float", "", "(unsigned int)"},
                              {"__uint_as_float", "(int)", ""}}};
-constexpr Bits glsl_bits = {{{"", "floatBitsToInt", "floatBitsToUint"},
-                             {"intBitsToFloat", "", "uint"},
-                             {"uintBitsToFloat", "int", ""}}};
-constexpr Bits wgsl_bits = {{{"", "bitcast<i32>", "bitcast<u32>"},
-                             {"bitcast<f32>", "", "bitcast<u32>"},
-                             {"bitcast<f32>", "bitcast<i32>", ""}}};
+constexpr Bits glsl_bits = {
+    {{"", "floatBitsToInt", "floatBitsToUint"}, {"intBitsToFloat", "", "uint"}, {"uintBitsToFloat", "int", ""}}};
+constexpr Bits wgsl_bits = {
+    {{"", "bitcast<i32>", "bitcast<u32>"}, {"bitcast<f32>", "", "bitcast<u32>"}, {"bitcast<f32>", "bitcast<i32>", ""}}};
 
 Words make(Dialect dialect) {
   switch (dialect) {
     case Dialect::opencl_c:
-      return {dialect,           {"float", "int", "uint", "bool"}, {"(float)", "(int)", "(uint)", "(bool)"}, opencl_bits,
+      return {dialect,
+              {"float", "int", "uint", "bool"},
+              {"(float)", "(int)", "(uint)", "(bool)"},
+              opencl_bits,
               opencl_functions()};
     case Dialect::cuda:
     case Dialect::hip:
-      return {dialect,
-              {"float", "int", "unsigned int", "bool"},
-              {"(float)", "(int)", "(unsigned int)", "(bool)"},
-              cuda_bits,
-              cuda_functions(dialect == Dialect::hip),
-              "static __device__ "};
+      return {dialect,   {"float", "int", "unsigned int", "bool"}, {"(float)", "(int)", "(unsigned int)", "(bool)"},
+              cuda_bits, cuda_functions(dialect == Dialect::hip),  "static __device__ "};
     case Dialect::glsl_vulkan:
     case Dialect::glsl_webgpu:
       return {dialect,   {"float", "int", "uint", "bool"}, {"float", "int", "uint", "bool"},
@@ -137,8 +116,14 @@ Words make(Dialect dialect) {
     case Dialect::wgsl:
       break;
   }
-  return {Dialect::wgsl, {"f32", "i32", "u32", "bool"}, {"f32", "i32", "u32", "bool"}, wgsl_bits,
-          shader_functions(true), "fn ", false, true};
+  return {Dialect::wgsl,
+          {"f32", "i32", "u32", "bool"},
+          {"f32", "i32", "u32", "bool"},
+          wgsl_bits,
+          shader_functions(true),
+          "fn ",
+          false,
+          true};
 }
 
 }  // namespace

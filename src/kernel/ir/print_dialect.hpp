@@ -19,7 +19,7 @@ struct Words {
   // The native function of an operation on f32, or of popcount and leading_zeros on u32. Empty: there is none, or its
   // meaning is another; vt_<name> among the helpers or an operator serves.
   std::array<std::string_view, op_count> functions;
-  std::string_view function_prefix;  // before a helper function
+  std::string_view function_prefix = "";  // before a helper function
   bool ordered = true;               // comparisons with NaN are as IEEE 754 says
   bool lets = false;                 // "let name: type" instead of "type name"
 

@@ -74,7 +74,10 @@ const std::vector<Helper>& helpers() {
   y = (y ^ (y >> 15u)) * 0x846ca68bu;
   return y ^ (y >> 16u);
 )"},
-      {"vt_random", u32, {{u32, "key"}, {u32, "counter"}}, {"vt_mix"},
+      {"vt_random",
+       u32,
+       {{u32, "key"}, {u32, "counter"}},
+       {"vt_mix"},
        "  return vt_mix(vt_mix(counter ^ vt_mix(key + 0x9e3779b9u)) + key);\n"},
       // A subnormal half is a whole number of 2^-24, which is exact as a float.
       {"vt_from_f16", f32, {{u32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
@@ -284,9 +287,10 @@ std::string print_helper(const Helper& helper, const Words& words) {
     parameters += words.lets ? fmt::format("{}: {}", parameter.name, words.type(parameter.type))
                              : fmt::format("{} {}", words.type(parameter.type), parameter.name);
   }
-  const std::string head = words.lets ? fmt::format("fn {}({}) -> {}", helper.name, parameters, words.type(helper.result))
-                                      : fmt::format("{}{} {}({})", words.function_prefix, words.type(helper.result),
-                                                    helper.name, parameters);
+  const std::string head =
+      words.lets
+          ? fmt::format("fn {}({}) -> {}", helper.name, parameters, words.type(helper.result))
+          : fmt::format("{}{} {}({})", words.function_prefix, words.type(helper.result), helper.name, parameters);
   return fmt::format("{} {{\n{}}}\n", head, translate(helper.body, words));
 }
 
