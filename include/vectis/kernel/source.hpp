@@ -59,26 +59,36 @@ struct SharedArray {
 // Arguments of a launch: the buffers in order, then the scalars in order. Shared arrays are printed into the kernel.
 struct KernelSource {
   std::string name;  // [a-z][a-z0-9_]*; printed with the prefix "vt_", which is also the entry point's name
-  std::vector<BufferParameter> buffers;
-  std::vector<ScalarParameter> scalars;
-  std::vector<SharedArray> shared;
+  std::vector<BufferParameter> buffers{};
+  std::vector<ScalarParameter> scalars{};
+  std::vector<SharedArray> shared{};
   std::array<std::uint32_t, 3> group{64, 1, 1};  // work-items of a group; printed where the dialect wants it
-  std::vector<std::pair<std::string, std::string>> defines;  // NAME and replacement, printed as macros
-  std::string functions;                                     // helper functions in the subset, before the kernel
-  std::string body;
-  std::map<Dialect, std::string> overrides;  // a body of its own for one dialect
+  std::vector<std::pair<std::string, std::string>> defines{};  // NAME and replacement, printed as macros
+  std::string functions{};                                     // helper functions in the subset, before the kernel
+  std::string body{};
+  std::map<Dialect, std::string> overrides{};  // a body of its own for one dialect
 };
 
-// The whole text for a compiler of the dialect. InvalidInput, naming line and rule, when the source is no kernel of the
-// subset (an override is taken as it is), or for wgsl, which is printed from the IR alone.
+// The whole text for a compiler of the dialect; GLSL's entry point is always `main`. InvalidInput, naming line and
+// rule, when the source is no kernel of the subset (an override is taken as it is), or for wgsl, which is printed from
+// the IR alone.
 VECTIS_API std::string print(const KernelSource& source, Dialect dialect);
 // "vt_" and the name.
 VECTIS_API std::string entry_point(const KernelSource& source);
 
+// What a compiler of the dialect must be told, so that it neither contracts a*b+c nor takes short cuts. Separated by
+// blanks; empty when the text says it itself.
+VECTIS_API std::string_view compiler_options(Dialect dialect) noexcept;
+
+// Compilers name the place of an error as the user wrote it: the line of the body (column where they tell one) in a
+// file of this name, and of the helper functions in body_file + ".functions".
+VECTIS_API std::string body_file(const KernelSource& source);
+
 // A place of the body or functions that not every dialect would take.
 struct LintFinding {
-  std::uint32_t line = 1;  // of the body, from 1
+  std::uint32_t line = 1;  // of the body, or of `functions`, from 1
   std::uint32_t column = 1;
+  bool in_functions = false;
   std::string rule;     // "pointer", "cast", "int-condition", ...
   std::string message;  // what is there, and what to write instead
 };
