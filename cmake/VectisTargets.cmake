@@ -19,6 +19,9 @@ target_compile_options(vectis_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(vectis_flags INTERFACE -Wno-restrict)  # g++ 12 sees overlaps in "text" + std::string
 endif()
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(vectis_flags INTERFACE -Wno-shadow)  # names of one file are no shadow in its neighbour
+endif()
 if(VECTIS_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 elseif(VECTIS_SANITIZE STREQUAL "thread")
@@ -44,6 +47,7 @@ function(vectis_layer name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
 
   add_library(vectis_${name} STATIC ${sources})
+  vectis_keep_apart(${sources})
   target_include_directories(vectis_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_compile_definitions(vectis_${name} PUBLIC VECTIS_BUILDING)
   target_link_libraries(vectis_${name} PRIVATE vectis_flags ${arg_LIBRARIES})
@@ -122,6 +126,16 @@ function(vectis_parts target folder)
   endforeach()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/parts/${folder}_parts.inc" CONTENT "${lines}")
   target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/parts")
+endfunction()
+
+# Files that Highway includes again for each instruction set cannot share a translation unit.
+function(vectis_keep_apart)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" includes_itself REGEX "HWY_TARGET_INCLUDE")
+    if(includes_itself)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
 endfunction()
 
 # Standard headers that most files of a target include, parsed once.

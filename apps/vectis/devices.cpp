@@ -2,8 +2,6 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -13,13 +11,13 @@
 #include "vectis/base/error.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
+#include "vectis/table.hpp"
 
 namespace vectis::app {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Row = std::array<std::string, 6>;
 
 std::string gibibytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1U << 30));
@@ -52,19 +50,6 @@ Row row(const Device& device, const std::optional<Device>& chosen) {
           kind(info),
           gibibytes(info.memory_bytes),
           fmt::format("{}", fmt::join(info.capabilities.names(), " "))};
-}
-
-void print_table(std::ostream& out, const std::vector<Row>& rows) {
-  std::array<std::size_t, 6> width{};
-  for (const Row& cells : rows) {
-    for (std::size_t i = 0; i < cells.size(); ++i) width[i] = std::max(width[i], cells[i].size());
-  }
-  for (const Row& cells : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < cells.size(); ++i) line += fmt::format("{:<{}}  ", cells[i], width[i]);
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print(out, "{}\n", line);
-  }
 }
 
 Json describe(const Device& device) {
@@ -113,7 +98,7 @@ int devices(Runtime& runtime, std::ostream& out, bool json) {
   } else {
     std::vector<Row> rows = {{"id", "device", "name", "kind", "memory", "can"}};
     for (const Device& device : all) rows.push_back(row(device, chosen.device));
-    print_table(out, rows);
+    print_table(out, rows, Columns::text);
     fmt::print(out, "\n* used unless you say otherwise: {}\n", chosen.reason);
     fmt::print(out, "Something missing? `vectis doctor` says why.\n");
   }

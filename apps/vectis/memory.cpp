@@ -15,6 +15,7 @@
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/memory/snapshot.hpp"
+#include "vectis/table.hpp"
 
 namespace vectis::app {
 
@@ -25,8 +26,6 @@ namespace fs = std::filesystem;
 constexpr Duration refresh_interval = std::chrono::seconds(1);
 constexpr std::size_t largest_shown = 8;
 constexpr std::size_t bar_width = 40;
-
-using Row = std::vector<std::string>;
 
 std::string bytes(std::uint64_t count) {
   constexpr std::array<const char*, 4> units = {"KiB", "MiB", "GiB", "TiB"};
@@ -50,19 +49,6 @@ std::string seconds(Duration duration) {
 std::string printable(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
   return text;
-}
-
-// The first column is text and flushes left, the others are numbers and flush right.
-void print_table(std::ostream& out, const std::vector<Row>& rows) {
-  std::vector<std::size_t> width(rows.front().size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    fmt::print(out, "{:<{}}", row[0], width[0]);
-    for (std::size_t i = 1; i < row.size(); ++i) fmt::print(out, "  {:>{}}", row[i], width[i]);
-    fmt::print(out, "\n");
-  }
 }
 
 // "[####===.....|]": in use, cached, still allowed.
@@ -105,7 +91,7 @@ void print_tags(std::ostream& out, std::vector<TagUsage> tags) {
     rows.push_back({tag_name(tag.tag), fmt::to_string(tag.live_buffers), bytes(tag.live_bytes), bytes(tag.peak_bytes)});
   }
   fmt::print(out, "\n");
-  print_table(out, rows);
+  print_table(out, rows, Columns::numbers);
 }
 
 void print_largest(std::ostream& out, const std::vector<SnapshotBlock>& blocks) {
@@ -124,7 +110,7 @@ void print_largest(std::ostream& out, const std::vector<SnapshotBlock>& blocks) 
                     std::string(name(block->precision)), seconds(block->age)});
   }
   fmt::print(out, "\n");
-  print_table(out, rows);
+  print_table(out, rows, Columns::numbers);
 }
 
 void print_snapshot(std::ostream& out, const MemorySnapshot& snapshot) {
@@ -207,7 +193,7 @@ void print_devices(Runtime& runtime, std::ostream& out) {
                     memory ? bytes(memory->free_bytes) : "unknown",
                     busy ? fmt::format("{:.0f} %", 100 * *busy) : "unknown"});
   }
-  print_table(out, rows);
+  print_table(out, rows, Columns::numbers);
   fmt::print(out,
              "\nTo watch a program, run it with VECTIS_MEMORY_LIVE=FOLDER and `vectis memory --follow FOLDER` here.\n");
 }

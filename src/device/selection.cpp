@@ -15,7 +15,7 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::string_view op = "choose_device";
+constexpr std::string_view choosing = "choose_device";
 
 // A value and who asked for it.
 template <class T>
@@ -86,12 +86,12 @@ std::string why_no_gpu(Runtime& runtime, const DeviceRegistry& registry) {
   const std::string& asked = request.device.value;
   const bool is_number = !asked.empty() && std::ranges::all_of(asked, [](char c) { return c >= '0' && c <= '9'; });
   if (is_number) {
-    throw Error(ErrorCode::invalid_input, op,
+    throw Error(ErrorCode::invalid_input, choosing,
                 fmt::format("device {} was asked for by {}, but the ids go from 0 to {}; `vectis devices` lists them",
                             asked, request.device.by, registry.devices().size() - 1));
   }
   const auto labels = registry.devices() | std::views::transform([](const Device& device) { return device.label(); });
-  throw Error(ErrorCode::unsupported_backend, op,
+  throw Error(ErrorCode::unsupported_backend, choosing,
               fmt::format("'{}' was asked for by {} and is no device here; there are: auto, gpu, {}", asked,
                           request.device.by, fmt::join(std::vector<std::string>(labels.begin(), labels.end()), ", ")));
 }
@@ -102,20 +102,21 @@ Device forced(Runtime& runtime, const DeviceRegistry& registry, const Request& r
   if (asked == "gpu") {
     const auto found =
         std::ranges::find_if(registry.devices(), [&](const Device& device) { return counts_as_gpu(device, request); });
-    if (found == registry.devices().end()) throw Error(ErrorCode::backend_creation, op, why_no_gpu(runtime, registry));
+    if (found == registry.devices().end())
+      throw Error(ErrorCode::backend_creation, choosing, why_no_gpu(runtime, registry));
     return *found;
   }
   if (const auto found = registry.find(asked)) return *found;
   const std::string backend = asked.substr(0, asked.find(':'));
   const auto status = std::ranges::find(registry.backends(), backend, &BackendStatus::name);
   if (status == registry.backends().end() || status->state == BackendState::ready) throw_unknown(registry, request);
-  throw Error(ErrorCode::backend_creation, op, detail::why_unusable(runtime.os(), *status));
+  throw Error(ErrorCode::backend_creation, choosing, detail::why_unusable(runtime.os(), *status));
 }
 
 Device checked_forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
   Device device = forced(runtime, registry, request);
   if (!request.gpu_enabled.value && device.backend() != "cpu") {
-    throw Error(ErrorCode::backend_creation, op,
+    throw Error(ErrorCode::backend_creation, choosing,
                 fmt::format("{} was asked for by {}, but gpu.enabled is false by {}; set it to true", device.label(),
                             request.device.by, request.gpu_enabled.by));
   }
@@ -125,7 +126,7 @@ Device checked_forced(Runtime& runtime, const DeviceRegistry& registry, const Re
 }  // namespace
 
 DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
-  runtime.check_fork(op);
+  runtime.check_fork(choosing);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value != "auto") {
@@ -137,7 +138,7 @@ DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
 }
 
 DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
-  runtime.check_fork(op);
+  runtime.check_fork(choosing);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value != "auto") return DeviceContext(checked_forced(runtime, registry, full));

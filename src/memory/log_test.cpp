@@ -20,7 +20,7 @@ using Kind = AllocationEvent::Kind;
 
 const std::string header = "vectis-allocation-log 1\n";
 
-AllocationLog read(const std::string& text) {
+AllocationLog read_log(const std::string& text) {
   std::istringstream in(text);
   return read_allocation_log(in);
 }
@@ -44,24 +44,24 @@ TEST(AllocationLog, IsReadableText) {
   log.events.push_back({Kind::allocate, 7, 1, Precision::bf16, 2, "", std::nullopt});
   log.events.push_back(released(1));
   EXPECT_EQ(written(log), header + "a 1 4096 fp32 0 weights\na 7 1 bf16 2 -\nf 1\n");
-  EXPECT_EQ(read(written(log)).events, log.events);
+  EXPECT_EQ(read_log(written(log)).events, log.events);
   EXPECT_EQ(log.allocations(), 2U);
   EXPECT_EQ(log.peak_bytes(), 4097U);
 }
 
 TEST(AllocationLog, AnEmptyOneIsOneLine) {
   EXPECT_EQ(written({}), header);
-  EXPECT_TRUE(read(header).events.empty());
+  EXPECT_TRUE(read_log(header).events.empty());
   EXPECT_EQ(AllocationLog{}.peak_bytes(), 0U);
 }
 
 TEST(AllocationLog, CommentsAreSkippedAndStillCounted) {
-  EXPECT_EQ(read(header + "# made by hand\na 1 2 fp16 0 x\n#\nf 1\n").events.size(), 2U);
-  EXPECT_ERROR(read(header + "# one\n# two\nf 1\n"), ErrorCode::corrupt_data, "line 4: id 1");
+  EXPECT_EQ(read_log(header + "# made by hand\na 1 2 fp16 0 x\n#\nf 1\n").events.size(), 2U);
+  EXPECT_ERROR(read_log(header + "# one\n# two\nf 1\n"), ErrorCode::corrupt_data, "line 4: id 1");
 }
 
 TEST(AllocationLog, TimesArePartOfIt) {
-  const AllocationLog log = read(header + "a 1 2 fp16 0 x @0\nf 1 @1500\n");
+  const AllocationLog log = read_log(header + "a 1 2 fp16 0 x @0\nf 1 @1500\n");
   EXPECT_EQ(log.events[0].time, Duration(0));
   EXPECT_EQ(log.events[1].time, Duration(1500));
   EXPECT_EQ(written(log), header + "a 1 2 fp16 0 x @0\nf 1 @1500\n");
@@ -71,7 +71,7 @@ TEST(AllocationLog, AnyTagSurvives) {
   for (const std::string tag : {"-", "@5", "a b", "100%", "%41", "line\nbreak", "na\xC3\xAFve", "\x7F", "#1", "a-@"}) {
     AllocationLog log;
     log.events.push_back({Kind::allocate, 1, 1, Precision::int8, 0, tag, std::nullopt});
-    EXPECT_EQ(read(written(log)).events, log.events) << written(log);
+    EXPECT_EQ(read_log(written(log)).events, log.events) << written(log);
   }
 }
 
@@ -121,7 +121,7 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.text);
-    EXPECT_ERROR(read(one.text), ErrorCode::corrupt_data, "[read_allocation_log] " + one.fault);
+    EXPECT_ERROR(read_log(one.text), ErrorCode::corrupt_data, "[read_allocation_log] " + one.fault);
   }
 }
 
@@ -155,8 +155,8 @@ TEST(AllocationLog, RandomDamageNeverGetsThrough) {
       if (text.empty()) break;
     }
     try {
-      const AllocationLog log = read(text);
-      ASSERT_EQ(read(written(log)).events, log.events) << text;
+      const AllocationLog log = read_log(text);
+      ASSERT_EQ(read_log(written(log)).events, log.events) << text;
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), ErrorCode::corrupt_data) << text;
       ++refused;
@@ -176,7 +176,7 @@ TEST(AllocationRecorder, NumbersItsAllocationsWhateverTheKeys) {
   recorder.released(900);
   EXPECT_EQ(out.str(), header + "a 1 5 int8 0 a%20b\nf 1\na 2 6 fp32 0 -\nf 2\n");
   EXPECT_TRUE(recorder.complete());
-  EXPECT_EQ(read(out.str()).events.size(), 4U);
+  EXPECT_EQ(read_log(out.str()).events.size(), 4U);
 }
 
 TEST(AllocationRecorder, TellsTheTimeSinceItBegan) {
@@ -269,7 +269,7 @@ TEST_F(AllocationRecorderConcurrent, FourThreadsGiveOneValidLog) {
       }
     }
   });
-  const AllocationLog log = read(out.str());
+  const AllocationLog log = read_log(out.str());
   EXPECT_EQ(log.events.size(), std::size_t{4} * threads * rounds);
   EXPECT_EQ(log.allocations(), std::size_t{2} * threads * rounds);
 }

@@ -15,75 +15,75 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-using Json = nlohmann::json;
+using Parsed = nlohmann::json;
 
-constexpr std::string_view op = "read_memory_snapshot";
+constexpr std::string_view reading = "read_memory_snapshot";
 
 [[noreturn]] void refuse(std::string_view what) {
-  throw Error(ErrorCode::corrupt_data, op, fmt::format("{}; give a file that write_json wrote", what));
+  throw Error(ErrorCode::corrupt_data, reading, fmt::format("{}; give a file that write_json wrote", what));
 }
 
-const Json& member(const Json& object, std::string_view key) {
+const Parsed& member(const Parsed& object, std::string_view key) {
   if (!object.is_object()) refuse(fmt::format("something else stands where an object with `{}` is due", key));
   const auto found = object.find(key);
   if (found == object.end()) refuse(fmt::format("`{}` is missing", key));
   return *found;
 }
 
-std::uint64_t number(const Json& object, std::string_view key,
+std::uint64_t number(const Parsed& object, std::string_view key,
                      std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
-  const Json& value = member(object, key);
+  const Parsed& value = member(object, key);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
     refuse(fmt::format("`{}` is {}, not a whole number from 0 to {}", key, value.dump().substr(0, 40), max));
   }
   return value.get<std::uint64_t>();
 }
 
-Duration duration(const Json& object, std::string_view key) {
+Duration duration(const Parsed& object, std::string_view key) {
   return Duration(static_cast<Duration::rep>(
       number(object, key, static_cast<std::uint64_t>(std::numeric_limits<Duration::rep>::max()))));
 }
 
-double share(const Json& object, std::string_view key) {
-  const Json& value = member(object, key);
+double share(const Parsed& object, std::string_view key) {
+  const Parsed& value = member(object, key);
   const double result = value.is_number() ? value.get<double>() : -1;
   if (!(result >= 0 && result <= 1)) refuse(fmt::format("`{}` is not a number from 0 to 1", key));
   return result;
 }
 
-std::string string(const Json& object, std::string_view key) {
-  const Json& value = member(object, key);
+std::string string(const Parsed& object, std::string_view key) {
+  const Parsed& value = member(object, key);
   if (!value.is_string()) refuse(fmt::format("`{}` is not a text", key));
   return value.get<std::string>();
 }
 
-const Json& list(const Json& object, std::string_view key) {
-  const Json& value = member(object, key);
+const Parsed& list(const Parsed& object, std::string_view key) {
+  const Parsed& value = member(object, key);
   if (!value.is_array()) refuse(fmt::format("`{}` is not a list", key));
   return value;
 }
 
 template <class Values>
-auto one_of(const Values& values, const Json& object, std::string_view key) {
+auto one_of(const Values& values, const Parsed& object, std::string_view key) {
   const std::string text = string(object, key);
   const auto found = std::ranges::find_if(values, [&](auto value) { return name(value) == text; });
   if (found == values.end()) refuse(fmt::format("`{}` has the unknown value `{}`", key, text.substr(0, 40)));
   return *found;
 }
 
-MemoryStats read_stats(const Json& page) {
-  const Json& json = member(page, "stats");
+MemoryStats read_stats(const Parsed& page) {
+  const Parsed& json = member(page, "stats");
   MemoryStats stats;
   for (const detail::StatsField& field : detail::stats_fields) stats.*field.member = number(json, field.name);
   stats.fragmentation = share(json, "fragmentation");
-  for (const Json& tag : list(page, "tags")) {
+  for (const Parsed& tag : list(page, "tags")) {
     stats.tags.push_back(
         {string(tag, "tag"), number(tag, "live_buffers"), number(tag, "live_bytes"), number(tag, "peak_bytes")});
   }
   return stats;
 }
 
-SnapshotBlock read_block(const Json& json) {
+SnapshotBlock read_block(const Parsed& json) {
   SnapshotBlock block;
   block.segment = static_cast<std::uint32_t>(number(json, "segment", std::numeric_limits<std::uint32_t>::max()));
   block.offset = number(json, "offset");
@@ -97,9 +97,9 @@ SnapshotBlock read_block(const Json& json) {
   return block;
 }
 
-std::vector<SnapshotBlock> read_blocks(const Json& page) {
+std::vector<SnapshotBlock> read_blocks(const Parsed& page) {
   std::vector<SnapshotBlock> blocks;
-  for (const Json& json : list(page, "blocks")) {
+  for (const Parsed& json : list(page, "blocks")) {
     SnapshotBlock block = read_block(json);
     if (!blocks.empty()) {
       const SnapshotBlock& before = blocks.back();
@@ -112,9 +112,9 @@ std::vector<SnapshotBlock> read_blocks(const Json& page) {
   return blocks;
 }
 
-std::vector<TimelinePoint> read_timeline(const Json& page) {
+std::vector<TimelinePoint> read_timeline(const Parsed& page) {
   std::vector<TimelinePoint> points;
-  for (const Json& json : list(page, "timeline")) {
+  for (const Parsed& json : list(page, "timeline")) {
     const TimelinePoint point{TimePoint{duration(json, "time_ns")}, number(json, "reserved_bytes"),
                               number(json, "in_use_bytes")};
     if (!points.empty() && point.time < points.back().time) {
@@ -129,10 +129,11 @@ std::vector<TimelinePoint> read_timeline(const Json& page) {
 
 MemorySnapshot read_memory_snapshot(std::istream& in) {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) throw Error(ErrorCode::io, op, "the snapshot cannot be read to its end; check the file and its disk");
-  const Json page = Json::parse(text, nullptr, false);
+  if (in.bad())
+    throw Error(ErrorCode::io, reading, "the snapshot cannot be read to its end; check the file and its disk");
+  const Parsed page = Parsed::parse(text, nullptr, false);
   if (page.is_discarded()) refuse("this is not JSON, or it was cut short");
-  if (!page.is_object() || page.value("format", Json()) != detail::snapshot_format) {
+  if (!page.is_object() || page.value("format", Parsed()) != detail::snapshot_format) {
     refuse("this is JSON, but no snapshot of a memory pool");
   }
   if (const std::uint64_t version = number(page, "version"); version != detail::snapshot_version) {

@@ -24,7 +24,7 @@ std::string json_text(const MemorySnapshot& snapshot) {
   return out.str();
 }
 
-MemorySnapshot read(const std::string& text) {
+MemorySnapshot read_back(const std::string& text) {
   std::istringstream in(text);
   return read_memory_snapshot(in);
 }
@@ -32,7 +32,7 @@ MemorySnapshot read(const std::string& text) {
 TEST(Snapshot, ComesBackFromItsJsonUnchanged) {
   const MemorySnapshot snapshot = test::random_snapshot(test::seed(), 500);
   const std::string text = json_text(snapshot);
-  const MemorySnapshot again = read(text);
+  const MemorySnapshot again = read_back(text);
   EXPECT_EQ(json_text(again), text);
   EXPECT_EQ(again.device, snapshot.device);
   EXPECT_EQ(again.cause, snapshot.cause);
@@ -57,7 +57,7 @@ TEST(Snapshot, JsonNamesEveryNumberWithItsUnit) {
 }
 
 TEST(Snapshot, OfAnEmptyPoolIsValid) {
-  const MemorySnapshot again = read(json_text({}));
+  const MemorySnapshot again = read_back(json_text({}));
   EXPECT_TRUE(again.blocks.empty());
   EXPECT_TRUE(again.timeline.empty());
 }
@@ -65,15 +65,15 @@ TEST(Snapshot, OfAnEmptyPoolIsValid) {
 TEST(Snapshot, BytesThatAreNoTextDoNotStopIt) {
   MemorySnapshot snapshot;
   snapshot.device = "bad \xFF name";
-  EXPECT_EQ(read(json_text(snapshot)).device, "bad \uFFFD name");
+  EXPECT_EQ(read_back(json_text(snapshot)).device, "bad \uFFFD name");
 }
 
 TEST(Snapshot, WhatIsNoneIsRefused) {
   for (const char* text : {"", "vectis", "{", "{\"format\": \"vectis-memory-snapshot\"", "\xFF\xFE"}) {
-    EXPECT_ERROR(read(text), ErrorCode::corrupt_data, "[read_memory_snapshot]", "not JSON");
+    EXPECT_ERROR(read_back(text), ErrorCode::corrupt_data, "[read_memory_snapshot]", "not JSON");
   }
   for (const char* text : {"[]", "3", "null", "{}", R"({"format": "other"})", R"({"format": [1]})"}) {
-    EXPECT_ERROR(read(text), ErrorCode::corrupt_data, "no snapshot of a memory pool");
+    EXPECT_ERROR(read_back(text), ErrorCode::corrupt_data, "no snapshot of a memory pool");
   }
 }
 
@@ -108,12 +108,12 @@ TEST(Snapshot, EveryDamagedFieldIsNamed) {
   for (const Case& one : cases) {
     Json damaged = good;
     damaged[Json::json_pointer(one.pointer)] = one.value;
-    EXPECT_ERROR(read(damaged.dump()), ErrorCode::corrupt_data, one.word);
+    EXPECT_ERROR(read_back(damaged.dump()), ErrorCode::corrupt_data, one.word);
   }
   for (const char* key : {"device", "cause", "time_ns", "stats", "tags", "blocks", "timeline", "version"}) {
     Json damaged = good;
     damaged.erase(key);
-    EXPECT_ERROR(read(damaged.dump()), ErrorCode::corrupt_data, key);
+    EXPECT_ERROR(read_back(damaged.dump()), ErrorCode::corrupt_data, key);
   }
 }
 
@@ -122,7 +122,7 @@ TEST(Snapshot, CutShortAnywhereIsRefused) {
   snapshot.timeline.resize(2);
   const std::string text = json_text(snapshot);
   for (std::size_t end = 0; end + 2 < text.size(); ++end) {
-    EXPECT_THROW(read(text.substr(0, end)), Error) << end;
+    EXPECT_THROW(read_back(text.substr(0, end)), Error) << end;
   }
 }
 
@@ -158,7 +158,7 @@ TEST(Snapshot, OfARealPoolAgreesWithItsNumbers) {
   EXPECT_EQ(snapshot.timeline.back().reserved_bytes, snapshot.stats.reserved_bytes);
   EXPECT_EQ(std::ranges::max(snapshot.timeline, {}, &TimelinePoint::in_use_bytes).in_use_bytes,
             snapshot.stats.peak_in_use_bytes);
-  EXPECT_EQ(json_text(read(json_text(snapshot))), json_text(snapshot));
+  EXPECT_EQ(json_text(read_back(json_text(snapshot))), json_text(snapshot));
 }
 
 }  // namespace
