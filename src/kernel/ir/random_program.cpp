@@ -1,0 +1,374 @@
+#include "kernel/ir/random_program.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace vectis::inline v0_1::ir {
+
+namespace {
+
+// A value, and for f32 how large it can become.
+struct Known {
+  Value value;
+  double bound = 0;    // |value| <= bound
+  bool exact = false;  // the same bits on every device: loaded, constant, or made of integers
+};
+
+constexpr double tame = 64;         // larger f32 values are brought back before they are used again
+constexpr double leaf = 4;          // of inputs, tables and arguments
+constexpr double rounding = 1.001;  // what rounding may add to a bound
+
+// Whatever draws is named before it is used: the order in which a call's arguments are computed is the compiler's.
+class Generator {
+ public:
+  Generator(Random& random, const ProgramOptions& options) : random_(random), options_(options), b_("program") {}
+
+  Function run() {
+    make_leaves();
+    for (std::size_t i = 0; i < options_.steps; ++i) step();
+    make_outputs();
+    return b_.finish();
+  }
+
+ private:
+  // --- choosing
+  bool chance(unsigned one_in) { return random_.below(one_in) == 0; }
+  template <std::size_t count>
+  Op one_of(const std::array<Op, count>& ops) {
+    return ops[random_.below(count)];
+  }
+  std::vector<Known>& pool(Type type) { return pools_[static_cast<std::size_t>(type)]; }
+  // Later values more often, so that programs grow deep.
+  Known pick(Type type) {
+    const auto& known = pool(type);
+    const std::size_t last = known.size() - 1;
+    return known[chance(2) ? last - random_.below(std::min<std::size_t>(last + 1, 4)) : random_.below(last + 1)];
+  }
+  Type whole_type() { return chance(2) ? Type::i32 : Type::u32; }
+  Value whole(Type type) { return pick(type).value; }
+  void keep(Value value, double bound = 0, bool exact = false) { pool(value.type).push_back({value, bound, exact}); }
+
+  Value real(double value) { return b_.constant(static_cast<float>(value)); }
+  double some_real() { return chance(3) ? static_cast<double>(random_.below(17)) / 4 - 2 : random_.unit() * 4 - 2; }
+  Value some_whole(Type type) {
+    const auto bits = static_cast<std::uint32_t>(random_.next() >> (32 + random_.below(32)));
+    return type == Type::u32 ? b_.constant(bits) : b_.constant(static_cast<std::int32_t>(bits));
+  }
+  bool unguarded() { return options_.special && chance(6); }
+
+  // An f32 of at most `limit`; squeezed when it may be larger.
+  Known bounded(double limit) {
+    const Known x = pick(Type::f32);
+    if (x.bound <= limit || unguarded()) return x;
+    const double near = limit * rounding;
+    switch (random_.below(4)) {
+      case 0:
+        return {b_.mul(b_.unary(Op::tanh, scaled(x, 2).value), real(limit)), near};
+      case 1:
+        return {b_.mul(b_.unary(Op::sin, scaled(x, tame).value), real(limit)), near};
+      case 2:
+        return scaled(x, limit);
+      default:
+        return {b_.binary(Op::max, b_.binary(Op::min, x.value, real(limit)), real(-limit)), near};
+    }
+  }
+  Known scaled(const Known& x, double limit) {
+    if (x.bound <= limit) return x;
+    return {b_.mul(x.value, real(limit / x.bound)), limit * rounding};
+  }
+  Known number() { return bounded(tame); }
+  // An f32 of at least `low` and at most `high`.
+  Known positive(double low, double high = tame) {
+    const bool square = chance(2);
+    const Known x = bounded(square ? 8 : high);
+    if (unguarded()) return x;
+    const Value size = square ? b_.mul(x.value, x.value) : b_.unary(Op::abs, x.value);
+    const double bound = square ? x.bound * x.bound : x.bound;
+    const Known sized = scaled({size, bound * rounding}, high);
+    return {b_.add(sized.value, real(low)), (sized.bound + low) * rounding};
+  }
+
+  // --- leaves and outputs
+  Element any_element() {
+    static constexpr std::array all = {Element::f32, Element::f32,  Element::i32, Element::u32,
+                                       Element::f16, Element::bf16, Element::i8};
+    return all[random_.below(options_.packed ? all.size() : 4)];
+  }
+  void make_leaves() {
+    keep(b_.input(Element::f32), leaf, true);
+    for (std::uint64_t i = random_.below(4); i > 0; --i) keep(b_.input(any_element()), leaf, true);
+    for (std::uint64_t i = random_.below(3); i > 0; --i) tables_.push_back(b_.table(any_element()));
+    keep(b_.argument(Type::f32), leaf, true);
+    if (chance(2)) keep(b_.argument(whole_type()));
+    keep(real(some_real()), 2, true);
+    keep(b_.index());
+    for (const Type type : {Type::i32, Type::u32}) keep(some_whole(type));
+    keep(b_.constant(chance(2)));
+    comparison();
+  }
+  void make_outputs() {
+    // The last value, so that most of the program is needed, and some others.
+    b_.output(pool(Type::f32).back().value, Element::f32);
+    for (std::uint64_t i = random_.below(3); i > 0; --i) {
+      const Element element = any_element();
+      b_.output(pick(loaded_type(element)).value, element);
+    }
+  }
+
+  // --- one step each
+  void step() {
+    const std::uint64_t loops = options_.loops && depth_ < 2 ? 1 : 0;
+    switch (random_.below(19 + loops)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return arithmetic();
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+        return function_of_one();
+      case 8:
+      case 9:
+        return function_of_two();
+      case 10:
+        return rounded();
+      case 11:
+        return comparison();
+      case 12:
+        return choice();
+      case 13:
+      case 14:
+        return integers();
+      case 15:
+        return conversion();
+      case 16:
+        return chance(2) ? reinterpreted() : random_number();
+      case 17:
+        return gathered();
+      case 18:
+        return decision();
+      default:
+        return loop();
+    }
+  }
+
+  void arithmetic() {
+    const Known x = number();
+    const Known y = number();
+    switch (random_.below(8)) {
+      case 0:
+        return keep(b_.add(x.value, y.value), (x.bound + y.bound) * rounding);
+      case 1:
+        return keep(b_.sub(x.value, y.value), (x.bound + y.bound) * rounding);
+      case 2:
+        return keep(b_.mul(x.value, y.value), x.bound * y.bound * rounding);
+      case 3:
+        return keep(b_.unary(chance(2) ? Op::neg : Op::abs, x.value), x.bound, x.exact);
+      case 4:
+        return keep(b_.binary(chance(2) ? Op::min : Op::max, x.value, y.value), std::max(x.bound, y.bound));
+      case 5: {
+        const Known z = number();
+        return keep(b_.apply(Op::fma, std::array{x.value, y.value, z.value}), (x.bound * y.bound + z.bound) * rounding);
+      }
+      case 6: {
+        const Known z = positive(0.5);
+        return keep(b_.div(x.value, z.value), x.bound * 2 * rounding);
+      }
+      default: {
+        const Known z = positive(0.5, 8);
+        return keep(b_.binary(Op::rem, x.value, z.value), std::min(x.bound, z.bound));
+      }
+    }
+  }
+
+  void function_of_one() {
+    switch (random_.below(6)) {
+      case 0: {
+        const Known x = positive(0.25);
+        return chance(2) ? keep(b_.unary(Op::sqrt, x.value), 9) : keep(b_.unary(Op::rsqrt, x.value), 2 * rounding);
+      }
+      case 1: {
+        const Known x = positive(0.25);
+        return keep(b_.unary(chance(2) ? Op::log : Op::log2, x.value), 7);
+      }
+      case 2:
+        return chance(2) ? keep(b_.unary(Op::exp, bounded(4).value), 56)
+                         : keep(b_.unary(Op::exp2, bounded(5).value), 33);
+      case 3: {
+        const Known x = bounded(16);
+        return keep(b_.unary(one_of(std::array{Op::sin, Op::cos, Op::tanh, Op::erf}), x.value), rounding);
+      }
+      case 4: {
+        const Known x = bounded(0.875);
+        return keep(b_.unary(chance(2) ? Op::asin : Op::acos, x.value), 3.2);
+      }
+      default:
+        return chance(2) ? keep(b_.unary(Op::tan, bounded(1.25).value), 3.2)
+                         : keep(b_.unary(Op::atan, number().value), 1.6);
+    }
+  }
+
+  void function_of_two() {
+    if (chance(2)) {
+      const Known base = positive(0.25, 4);
+      return keep(b_.binary(Op::pow, base.value, bounded(3).value), 90);
+    }
+    const Known y = number();
+    const Known x = chance(2) ? number() : positive(0.25);
+    keep(b_.binary(Op::atan2, y.value, x.value), 3.2);
+  }
+
+  void rounded() {
+    const Known x = number();
+    keep(b_.unary(one_of(std::array{Op::floor, Op::ceil, Op::round, Op::trunc, Op::sign}), x.value), x.bound + 1,
+         x.exact);
+  }
+
+  void comparison() {
+    static constexpr std::array ops = {Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne};
+    const Type type = chance(3) ? whole_type() : Type::f32;
+    // Unequal by rounding alone says nothing: f32 is compared for equality only where it is exact.
+    const Value a = pick(type).value;
+    const Value b = pick(type).value;
+    const bool ordered = type == Type::f32 && !(exact(a) && exact(b));
+    keep(b_.binary(ops[random_.below(ordered ? 4 : 6)], a, b));
+  }
+  bool exact(Value value) {
+    const auto& known = pool(value.type);
+    return std::ranges::any_of(known, [&](const Known& one) { return one.value.id == value.id && one.exact; });
+  }
+
+  void choice() {
+    const Value condition = pick(Type::boolean).value;
+    if (chance(3)) {
+      const Type type = chance(4) ? Type::boolean : whole_type();
+      const Value yes = pick(type).value;
+      return keep(b_.select(condition, yes, pick(type).value));
+    }
+    const Known x = pick(Type::f32);
+    const Known y = pick(Type::f32);
+    keep(b_.select(condition, x.value, y.value), std::max(x.bound, y.bound));
+  }
+
+  void integers() {
+    if (chance(5)) {
+      const Op op = one_of(std::array{Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne});
+      if (chance(4)) return keep(b_.unary(Op::bit_not, pick(Type::boolean).value));
+      const Value a = pick(Type::boolean).value;
+      return keep(b_.binary(op, a, pick(Type::boolean).value));
+    }
+    const Type type = whole_type();
+    if (chance(4)) {
+      const Op op = one_of(std::array{Op::neg, Op::abs, Op::bit_not, Op::popcount, Op::leading_zeros});
+      return keep(b_.unary(op, whole(type)));
+    }
+    const Op op = one_of(std::array{Op::add, Op::sub, Op::mul, Op::div, Op::rem, Op::min, Op::max, Op::bit_and,
+                                    Op::bit_or, Op::bit_xor, Op::shl, Op::shr});
+    const Value a = whole(type);
+    keep(b_.binary(op, a, chance(3) ? some_whole(type) : whole(type)));
+  }
+
+  void conversion() {
+    const Type type = whole_type();
+    switch (random_.below(5)) {
+      case 0:
+        return keep(b_.convert(pick(Type::f32).value, type));
+      case 1: {
+        const Value mask = type == Type::u32 ? b_.constant(255U) : b_.constant(63);
+        const Value small = b_.binary(Op::bit_and, whole(type), mask);
+        return keep(b_.mul(b_.convert(small, Type::f32), real(1.0 / 64)), 4, true);
+      }
+      case 2:
+        return keep(b_.convert(whole(type), type == Type::u32 ? Type::i32 : Type::u32));
+      case 3: {
+        const Value condition = pick(Type::boolean).value;
+        return chance(2) ? keep(b_.convert(condition, type)) : keep(b_.convert(condition, Type::f32), 1, true);
+      }
+      default:
+        // Of f32 whether it is zero is asked only where it is exact.
+        if (const Known x = pick(Type::f32); x.exact && chance(2)) return keep(b_.convert(x.value, Type::boolean));
+        return keep(b_.convert(whole(type), Type::boolean));
+    }
+  }
+
+  void reinterpreted() {
+    const Known x = pick(Type::f32);
+    if (x.exact && !options_.differentiable && chance(2)) return keep(b_.bitcast(x.value, whole_type()));
+    if (chance(3)) return keep(b_.bitcast(whole(Type::u32), Type::i32));
+    const Value mantissa = b_.binary(Op::shr, whole(Type::u32), b_.constant(9U));
+    keep(b_.bitcast(b_.binary(Op::bit_or, mantissa, b_.constant(0x3f800000U)), Type::f32), 2, true);
+  }
+
+  void random_number() {
+    const Value key = whole(Type::u32);
+    const Value bits = b_.random(key, b_.binary(Op::add, b_.index(), whole(Type::u32)));
+    if (chance(3)) return keep(bits);
+    const Value top = b_.binary(Op::shr, bits, b_.constant(8U));
+    keep(b_.mul(b_.convert(top, Type::f32), real(0x1p-24)), 1, true);
+  }
+
+  void gathered() {
+    if (tables_.empty()) return integers();
+    Value at = whole(Type::u32);
+    if (!chance(4)) at = b_.binary(Op::bit_and, at, b_.constant(31U));
+    keep(b_.gather(tables_[random_.below(tables_.size())], at), leaf, true);
+  }
+
+  void decision() {
+    std::vector<Builder::Decision> tree;
+    const auto conditions = static_cast<int>(1 + random_.below(4));
+    std::vector<Value> leaves;
+    double bound = 0;
+    const auto add_leaf = [&] {
+      const Known x = pick(Type::f32);
+      leaves.push_back(x.value);
+      bound = std::max(bound, x.bound);
+      return ~static_cast<int>(leaves.size() - 1);
+    };
+    for (int i = 0; i < conditions; ++i) {
+      const int next = i + 1 < conditions ? i + 1 : add_leaf();
+      const int other = add_leaf();
+      if (i > 0) comparison();
+      const Value condition = pick(Type::boolean).value;
+      tree.push_back(chance(2) ? Builder::Decision{condition, next, other} : Builder::Decision{condition, other, next});
+    }
+    keep(b_.decide(tree, leaves), bound);
+  }
+
+  // Carries one f32, and sometimes an integer and a bool. What the body makes is forgotten after it.
+  void loop() {
+    const Value trips = options_.differentiable || chance(2) ? b_.constant(static_cast<std::uint32_t>(random_.below(5)))
+                                                             : b_.argument(Type::u32);
+    const Known start = bounded(leaf);
+    std::vector<Value> initial = {start.value};
+    if (chance(2)) initial.push_back(whole(whole_type()));
+    if (chance(4)) initial.push_back(pick(Type::boolean).value);
+    const auto outside = pools_;
+    const auto handle = b_.begin_loop(trips, initial);
+    ++depth_;
+    keep(handle.iteration);
+    for (const Value& value : handle.carried) keep(value, leaf * rounding);
+    for (std::uint64_t i = 2 + random_.below(4); i > 0; --i) step();
+    std::vector<Value> next = {bounded(leaf).value};
+    for (std::size_t i = 1; i < initial.size(); ++i) next.push_back(pick(initial[i].type).value);
+    --depth_;
+    const auto results = b_.end_loop(handle, next);
+    pools_ = outside;
+    for (const Value& value : results) keep(value, leaf * rounding * rounding);
+  }
+
+  Random& random_;
+  const ProgramOptions& options_;
+  Builder b_;
+  std::array<std::vector<Known>, 4> pools_;
+  std::vector<std::uint32_t> tables_;
+  std::size_t depth_ = 0;
+};
+
+}  // namespace
+
+Function random_program(Random& random, const ProgramOptions& options) { return Generator(random, options).run(); }
+
+}  // namespace vectis::inline v0_1::ir
