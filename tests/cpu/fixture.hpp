@@ -104,18 +104,20 @@ class Sheet {
 
   // What lies around the view is as it was made.
   [[nodiscard]] bool guards_hold() const {
-    std::vector<bool> inside(memory_.bytes());
+    std::size_t begin = 0;  // of what is not the view's, from one row to the next
     for (std::uint64_t row = 0; row < rows_; ++row) {
       const auto first = static_cast<std::size_t>(at(row, 0) - memory_.address());
-      std::fill_n(inside.begin() + static_cast<std::ptrdiff_t>(first), columns_ * size_of(type_), true);
+      if (!guards_hold(begin, first)) return false;
+      begin = first + columns_ * size_of(type_);
     }
-    for (std::size_t i = 0; i < inside.size(); ++i) {
-      if (!inside[i] && memory_.address()[i] != guard(i)) return false;
-    }
-    return true;
+    return guards_hold(begin, memory_.bytes());
   }
 
  private:
+  [[nodiscard]] bool guards_hold(std::size_t begin, std::size_t end) const {
+    while (begin < end && memory_.address()[begin] == guard(begin)) ++begin;
+    return begin >= end;
+  }
   static std::byte guard(std::size_t index) { return static_cast<std::byte>(0xa5U ^ (index * 7)); }
 
   DType type_;

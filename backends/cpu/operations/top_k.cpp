@@ -1,0 +1,202 @@
+// top_k: a row is scanned against the worst value kept; what beats it is put aside, and when the room is full all but
+// the best k go.
+//
+// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+
+#include "backends/cpu/targets.hpp"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/operations/top_k.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <functional>
+#include <vector>
+
+#include "backends/cpu/operations/operation.hpp"
+
+#ifndef VECTIS_CPU_TOP_K_TYPES  // once, whatever the number of instruction sets
+#define VECTIS_CPU_TOP_K_TYPES
+namespace vectis::cpu {
+
+// Value and index in one number: the greater, the better. NaN is 0, the worst; of equal values the lower index is
+// better; the zeros are equal.
+using RankedKey = std::uint64_t;
+
+constexpr std::uint32_t sign_bit = 0x80000000U;
+
+inline RankedKey ranked_key(float value, std::uint32_t index, bool largest) {
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(value == 0 ? 0.0F : value);
+  bits = (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;  // the order of floats as the order of integers
+  if (!largest) bits = ~bits;
+  return std::uint64_t{value != value ? 0U : bits} << 32 | (0xffffffffU - index);
+}
+inline std::uint32_t index_of(RankedKey key) { return 0xffffffffU - static_cast<std::uint32_t>(key); }
+inline bool is_nan_key(RankedKey key) { return key >> 32 == 0; }
+
+constexpr std::size_t most_kept = 1024;
+
+// The best k of a row so far, and what may still become one of them.
+struct Selection {
+  std::array<RankedKey, 2 * most_kept + 64> keys;  // twice as many, and a vector's worth
+  std::size_t count = 0;
+  std::size_t k;
+  bool largest;
+
+  [[nodiscard]] bool is_full() const { return count >= k; }
+
+  // Leaves the best k, the worst of them last.
+  void shrink() {
+    if (count < k) return;
+    const auto kth = keys.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(keys.begin(), kth, keys.begin() + static_cast<std::ptrdiff_t>(count), std::greater<>());
+    count = k;
+  }
+};
+
+}  // namespace vectis::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace vectis::cpu {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+
+// Whether any of the lanes beats the worst kept. Later elements lose ties, so an equal value does not.
+HWY_INLINE bool AnyBeats(hn::Vec<Floats> values, hn::Vec<Floats> worst, bool worst_is_nan, bool largest) {
+  const Floats d;
+  if (worst_is_nan) return !hn::AllTrue(d, hn::IsNaN(values));
+  return !hn::AllFalse(d, largest ? hn::Gt(values, worst) : hn::Lt(values, worst));
+}
+
+// Elements [begin, end) of a row, after all before it.
+void Select(const float* row, std::uint64_t begin, std::uint64_t end, Selection& selection) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  RankedKey worst = 0;
+  bool has_worst = false;
+  float worst_value = 0;
+  const auto add = [&](std::uint64_t i) {
+    const RankedKey key = ranked_key(row[i], static_cast<std::uint32_t>(i), selection.largest);
+    if (!has_worst || key > worst) selection.keys[selection.count++] = key;
+  };
+  const auto renew = [&] {  // with room for a vector's worth behind
+    selection.shrink();
+    has_worst = selection.is_full();
+    if (!has_worst) return;
+    worst = selection.keys[selection.k - 1];
+    worst_value = row[index_of(worst)];
+  };
+  renew();
+  for (std::uint64_t i = begin; i < end;) {
+    const std::uint64_t stop = std::min<std::uint64_t>(i + lanes, end);
+    const bool skips = has_worst && stop == i + lanes &&
+                       !AnyBeats(hn::LoadU(d, row + i), hn::Set(d, worst_value), is_nan_key(worst), selection.largest);
+    if (skips) {
+      i = stop;
+      continue;
+    }
+    for (; i < stop; ++i) add(i);
+    const std::size_t room = has_worst ? selection.k + std::max<std::size_t>(selection.k, 64) : selection.k;
+    if (selection.count >= room) renew();
+  }
+  selection.shrink();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace vectis::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vectis::cpu {
+
+namespace {
+
+HWY_EXPORT(Select);
+
+constexpr std::uint64_t chunk_elements = 64 * 1024;
+
+void write(const Call& call, std::uint64_t row, Selection& selection) {
+  std::sort(selection.keys.begin(), selection.keys.begin() + static_cast<std::ptrdiff_t>(selection.count),
+            std::greater<>());
+  const auto* x = row_as<const float>(call.views[0], row);
+  auto* values = row_as<float>(call.views[1], row);
+  auto* indices = row_as<std::int32_t>(call.views[2], row);
+  for (std::size_t i = 0; i < selection.count; ++i) {
+    const std::uint32_t index = index_of(selection.keys[i]);
+    values[i] = x[index];
+    indices[i] = static_cast<std::int32_t>(index);
+  }
+}
+
+// Few long rows: chunks in parallel, then the best of each chunk's best.
+void select_in_chunks(const Call& call, std::uint64_t chunks, std::size_t k, bool largest) {
+  const VectisView& x = call.views[0];
+  std::vector<RankedKey> kept(x.rows * chunks * k, 0);
+  call.threads.parallel_for(x.rows * chunks, 1, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) {
+      Selection selection;
+      selection.k = k;
+      selection.largest = largest;
+      const std::uint64_t first = i % chunks * chunk_elements;
+      HWY_DYNAMIC_DISPATCH(Select)
+      (row_as<const float>(x, i / chunks), first, std::min(first + chunk_elements, x.columns), selection);
+      std::copy_n(selection.keys.begin(), selection.count, kept.begin() + static_cast<std::ptrdiff_t>(i * k));
+    }
+  });
+  for (std::uint64_t row = 0; row < x.rows; ++row) {
+    const auto begin = kept.begin() + static_cast<std::ptrdiff_t>(row * chunks * k);
+    const auto end = begin + static_cast<std::ptrdiff_t>(chunks * k);
+    std::nth_element(begin, begin + static_cast<std::ptrdiff_t>(k - 1), end, std::greater<>());
+    Selection selection;
+    selection.k = selection.count = k;
+    std::copy_n(begin, k, selection.keys.begin());
+    write(call, row, selection);
+  }
+}
+
+void select_rows(const Call& call, std::size_t k, bool largest) {
+  const VectisView& x = call.views[0];
+  const std::uint64_t grain = chunk_elements / 4 / x.columns + 1;
+  call.threads.parallel_for(x.rows, grain, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t row = begin; row < end; ++row) {
+      Selection selection;
+      selection.k = k;
+      selection.largest = largest;
+      HWY_DYNAMIC_DISPATCH(Select)(row_as<const float>(x, row), 0, x.columns, selection);
+      write(call, row, selection);
+    }
+  });
+}
+
+VectisStatus top_k(const Call& call) {
+  const VectisView& x = call.views[0];
+  const std::uint64_t k = call.views[1].columns;
+  const bool has_types =
+      x.type == VECTIS_FLOAT32 && call.views[1].type == VECTIS_FLOAT32 && call.views[2].type == VECTIS_INT32;
+  if (!has_types || k > most_kept || x.columns > 0x7fffffffU) return VECTIS_UNSUPPORTED;
+  if (k == 0 || x.rows == 0 || x.columns == 0) return VECTIS_OK;
+  const bool largest = call.integer(0, 1) != 0;
+  const std::uint64_t chunks = (x.columns + chunk_elements - 1) / chunk_elements;
+  if (chunks > 1 && x.rows < 4 * call.threads.count()) {
+    select_in_chunks(call, chunks, k, largest);
+  } else {
+    select_rows(call, k, largest);
+  }
+  return VECTIS_OK;
+}
+
+constexpr std::array<NamedOperation, 1> operations{{{"top_k", top_k}}};
+
+}  // namespace
+
+std::span<const NamedOperation> top_k_operations() { return operations; }
+
+}  // namespace vectis::cpu
+#endif
