@@ -20,8 +20,8 @@ struct Words {
   // meaning is another; vt_<name> among the helpers or an operator serves.
   std::array<std::string_view, op_count> functions;
   std::string_view function_prefix = "";  // before a helper function
-  bool ordered = true;               // comparisons with NaN are as IEEE 754 says
-  bool lets = false;                 // "let name: type" instead of "type name"
+  bool ordered = true;                    // comparisons with NaN are as IEEE 754 says
+  bool lets = false;                      // "let name: type" instead of "type name"
 
   [[nodiscard]] std::string_view type(Type of) const { return types[static_cast<std::size_t>(of)]; }
   [[nodiscard]] std::string_view cast(Type to) const { return casts[static_cast<std::size_t>(to)]; }
