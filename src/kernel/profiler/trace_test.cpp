@@ -1,0 +1,172 @@
+#include "kernel/profiler/trace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace vectis {
+namespace {
+
+using detail::ProfileCopy;
+using detail::SpanRecord;
+using nlohmann::json;
+
+json parsed(const ProfileCopy& copy) {
+  std::string text;
+  detail::write_trace(copy, [&](std::string_view piece) { text += piece; });
+  return json::parse(text);
+}
+
+std::vector<json> of(const json& trace, const std::string& phase) {
+  std::vector<json> found;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == phase) found.push_back(event);
+  }
+  return found;
+}
+
+ProfileCopy empty_copy() {
+  ProfileCopy copy;
+  copy.names = {"(other names)", "outer", "vt_sum"};
+  copy.device_labels = {"cpu:0", "opencl:0"};
+  copy.device_names = {"A CPU", "A \"GPU\""};
+  copy.frame.origin = 1'000'000;
+  copy.frame.capacity = 8;
+  return copy;
+}
+
+SpanRecord range(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
+  SpanRecord record;
+  record.id = begin;
+  record.name = name;
+  record.thread = 1;
+  record.begin = begin;
+  record.end = end;
+  return record;
+}
+
+TEST(ProfileTrace, OfNothingIsATrace) {
+  const json trace = parsed(empty_copy());
+  EXPECT_EQ(of(trace, "M").size(), 2U);  // the host and its place
+  EXPECT_EQ(of(trace, "X").size(), 0U);
+  EXPECT_EQ(trace.at("otherData").at("events dropped"), "0");
+}
+
+TEST(ProfileTrace, JoinsACallToItsWork) {
+  ProfileCopy copy = empty_copy();
+  SpanRecord work = range(2, 1'002'000, 1'003'500);
+  work.id = 77;
+  work.kind = SpanKind::launch;
+  work.timed_by = detail::TimedBy::device;
+  work.device = 1;
+  work.stream = 5;
+  work.device_begin = 1'004'001;
+  work.device_end = 1'006'001;
+  work.bytes = 4000;
+  copy.spans = {range(1, 1'001'000, 1'010'000), work};
+  const json trace = parsed(copy);
+
+  const auto slices = of(trace, "X");
+  ASSERT_EQ(slices.size(), 3U);
+  EXPECT_EQ(slices[0].at("name"), "outer");
+  EXPECT_DOUBLE_EQ(slices[0].at("ts").get<double>(), 1.0);
+  EXPECT_DOUBLE_EQ(slices[0].at("dur").get<double>(), 9.0);
+  EXPECT_EQ(slices[1].at("pid"), slices[0].at("pid"));
+  EXPECT_EQ(slices[2].at("name"), "vt_sum");
+  EXPECT_EQ(slices[2].at("cat"), "launch");
+  EXPECT_NE(slices[2].at("pid"), slices[0].at("pid"));
+  EXPECT_EQ(slices[2].at("tid"), 5);
+  EXPECT_DOUBLE_EQ(slices[2].at("ts").get<double>(), 4.001);
+  EXPECT_DOUBLE_EQ(slices[2].at("dur").get<double>(), 2.0);
+  EXPECT_DOUBLE_EQ(slices[2].at("args").at("GB/s").get<double>(), 2.0);
+  EXPECT_EQ(slices[2].at("args").at("device"), "opencl:0");
+
+  const auto starts = of(trace, "s");
+  const auto ends = of(trace, "f");
+  ASSERT_EQ(starts.size(), 1U);
+  ASSERT_EQ(ends.size(), 1U);
+  for (const char* key : {"id", "cat", "name"}) EXPECT_EQ(starts[0].at(key), ends[0].at(key));
+  EXPECT_EQ(starts[0].at("id"), 77);
+  EXPECT_EQ(ends[0].at("bp"), "e");
+  for (const char* key : {"pid", "tid", "ts"}) {
+    EXPECT_EQ(starts[0].at(key), slices[1].at(key));
+    EXPECT_EQ(ends[0].at(key), slices[2].at(key));
+  }
+}
+
+TEST(ProfileTrace, NamesEveryTrackThatIsUsed) {
+  ProfileCopy copy = empty_copy();
+  SpanRecord work = range(2, 1'002'000, 1'003'500);
+  work.kind = SpanKind::fill;
+  work.timed_by = detail::TimedBy::device;
+  work.device = 1;
+  work.stream = 3;
+  work.thread = 2;
+  copy.spans = {work};
+  copy.samples = {{0, 1'000'500, 100, 50}, {0, 1'000'900, 200, 0}};
+  const json trace = parsed(copy);
+  std::map<std::pair<int, int>, std::string> threads;
+  std::map<int, std::string> processes;
+  for (const json& event : of(trace, "M")) {
+    if (event.at("name") == "thread_name") threads[{event.at("pid"), event.at("tid")}] = event.at("args").at("name");
+    if (event.at("name") == "process_name") processes[event.at("pid")] = event.at("args").at("name");
+  }
+  EXPECT_THAT(processes, testing::ElementsAre(testing::Pair(1, "host"), testing::Pair(100, "cpu:0 A CPU"),
+                                              testing::Pair(101, "opencl:0 A \"GPU\"")));
+  EXPECT_THAT(threads, testing::ElementsAre(testing::Pair(std::pair(1, 2), "thread 2"),
+                                            testing::Pair(std::pair(101, 3), "stream 3")));
+  const auto counters = of(trace, "C");
+  ASSERT_EQ(counters.size(), 2U);
+  EXPECT_EQ(counters[0].at("pid"), 100);
+  EXPECT_EQ(counters[0].at("args"), (json{{"live bytes", 100}, {"cached bytes", 50}}));
+  EXPECT_DOUBLE_EQ(counters[1].at("ts").get<double>(), 0.9);
+}
+
+// Slices of one track must nest, so a range that ends too early gets a track of its own.
+TEST(ProfileTrace, PutsCrossingRangesOnTheirOwnTracks) {
+  ProfileCopy copy = empty_copy();
+  copy.spans = {range(1, 1'001'000, 1'003'000), range(2, 1'002'000, 1'004'000)};
+  copy.spans[0].crossing = true;
+  const json trace = parsed(copy);
+  EXPECT_EQ(of(trace, "X").size(), 1U);
+  ASSERT_EQ(of(trace, "b").size(), 1U);
+  ASSERT_EQ(of(trace, "e").size(), 1U);
+  EXPECT_EQ(of(trace, "b")[0].at("id"), of(trace, "e")[0].at("id"));
+  EXPECT_EQ(of(trace, "b")[0].at("cat"), of(trace, "e")[0].at("cat"));
+}
+
+TEST(ProfileTrace, TakesAnyNameAndSaysWhatWasDropped) {
+  ProfileCopy copy = empty_copy();
+  copy.names[1] = "quote \" backslash \\ newline \n nul \x01 and no utf-8: \xff\xfe {}";
+  copy.spans = {range(1, 999'999, 1'000'001)};  // it began before the profile was cleared
+  copy.spans[0].failed = true;
+  copy.spans[0].open = true;
+  copy.frame.losses.dropped = 12'345;
+  const json trace = parsed(copy);
+  ASSERT_EQ(of(trace, "X").size(), 1U);
+  EXPECT_THAT(of(trace, "X")[0].at("name").get<std::string>(), testing::StartsWith("quote \" backslash \\ newline \n"));
+  EXPECT_DOUBLE_EQ(of(trace, "X")[0].at("ts").get<double>(), 0.0);
+  EXPECT_EQ(of(trace, "X")[0].at("args").at("failed"), true);
+  EXPECT_EQ(of(trace, "X")[0].at("args").at("open"), true);
+  ASSERT_EQ(of(trace, "i").size(), 1U);
+  EXPECT_THAT(of(trace, "i")[0].at("name").get<std::string>(), testing::HasSubstr("12345 events dropped; raise"));
+  EXPECT_EQ(trace.at("otherData").at("events dropped"), "12345");
+}
+
+// Many pieces, and still one text.
+TEST(ProfileTrace, IsWrittenInPieces) {
+  ProfileCopy copy = empty_copy();
+  for (std::uint64_t i = 0; i < 5000; ++i) copy.spans.push_back(range(1, 1'000'000 + 10 * i, 1'000'005 + 10 * i));
+  std::size_t pieces = 0;
+  std::string text;
+  detail::write_trace(copy, [&](std::string_view piece) {
+    ++pieces;
+    text += piece;
+  });
+  EXPECT_GT(pieces, 5U);
+  EXPECT_EQ(of(json::parse(text), "X").size(), 5000U);
+}
+
+}  // namespace
+}  // namespace vectis
