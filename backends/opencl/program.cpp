@@ -46,13 +46,17 @@ std::string build_log(const VectisContext& context, cl_program program) {
   return log;
 }
 
-void build(const VectisContext& context, cl_program program, const char* options) {
+// Returns what the compiler said; some drivers end every log with blanks.
+std::string build(const VectisContext& context, cl_program program, const char* options) {
   const cl_int code = context.api.BuildProgram(program, 1, &context.device, options, nullptr, nullptr);
   if (code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS) {
     throw Failure(VECTIS_COMPILE_FAILED,
                   "clBuildProgram failed with " + describe(code) + ":\n" + build_log(context, program));
   }
   check(code, "clBuildProgram");
+  std::string warnings = build_log(context, program);
+  warnings.erase(warnings.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
+  return warnings;
 }
 
 std::size_t binary_size(const VectisProgram& program) {
@@ -76,9 +80,9 @@ VectisStatus program_create(VectisContext* context, const char* dialect, const v
                     "the dialect is '" + std::string(language) + "', OpenCL takes opencl-c, binary");
     }
     Owned<cl_program> made = is_source ? from_source(*context, text, bytes) : from_binary(*context, text, bytes);
-    build(*context, made.get(), options);
+    const std::string warnings = build(*context, made.get(), options);
     *program = std::make_unique<VectisProgram>(*context, std::move(made)).release();
-    return VECTIS_OK;
+    return tell(message, VECTIS_OK, warnings.c_str(), VECTIS_REASON_NONE);
   });
 }
 

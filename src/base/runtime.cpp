@@ -21,7 +21,7 @@ Runtime::Runtime(RuntimeOptions options)
     : os_(options.os != nullptr ? options.os : &real_os()),
       fork_generation_(vectis::fork_generation()),
       settings_(Settings::load(*os_, options.settings)),
-      logger_(std::move(options.log), options.log_level),
+      logger_(std::move(options.log), settings_.flag("debug") ? LogLevel::debug : options.log_level),
       executor_(executor_for(options)) {}
 
 Runtime::~Runtime() {
@@ -67,6 +67,18 @@ void* Runtime::find_service(const std::type_info& type, const Maker& make) {
   }
   services_.erase(find());
   return services_.emplace_back(type, std::move(made)).second.get();
+}
+
+std::string cache_folder(const Runtime& runtime) {
+  std::string set = runtime.settings().text("cache_path");
+  if (set == "off") return {};
+  if (!set.empty()) return set;
+  const auto below = [&](const char* variable, const char* rest) {
+    const auto value = runtime.os().environment(variable);
+    return value && !value->empty() ? *value + rest : std::string();
+  };
+  const std::string named = below("XDG_CACHE_HOME", "/vectis");
+  return named.empty() ? below("HOME", "/.cache/vectis") : named;
 }
 
 }  // namespace vectis::inline v0_1

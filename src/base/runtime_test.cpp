@@ -177,5 +177,34 @@ TEST(RuntimeConcurrent, ManyThreadsGetTheOneService) {
   EXPECT_EQ(Counted::made.load(), 1);
 }
 
+RuntimeOptions with_os(FakeOs& os) {
+  RuntimeOptions options;
+  options.os = &os;
+  return options;
+}
+
+TEST(RuntimeTest, TheCacheFolderIsTheSettingElseTheUsersOwn) {
+  FakeOs os;
+  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "");
+  os.variables["HOME"] = "/home/me";
+  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "/home/me/.cache/vectis");
+  os.variables["XDG_CACHE_HOME"] = "/fast";
+  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "/fast/vectis");
+  os.variables["VECTIS_CACHE_PATH"] = "/mine";
+  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "/mine");
+  os.variables["VECTIS_CACHE_PATH"] = "off";
+  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "");
+}
+
+TEST(RuntimeTest, DebugLowersTheLevelOfTheLog) {
+  FakeOs os;
+  EXPECT_FALSE(Runtime(with_os(os)).logger().wants(LogLevel::debug));
+  RuntimeOptions options = with_os(os);
+  options.log = [](const LogRecord&) {};
+  EXPECT_FALSE(Runtime(options).logger().wants(LogLevel::debug));
+  os.variables["VECTIS_DEBUG"] = "1";
+  EXPECT_TRUE(Runtime(options).logger().wants(LogLevel::debug));
+}
+
 }  // namespace
 }  // namespace vectis

@@ -31,6 +31,13 @@ constexpr std::array catalogue{
     SettingEntry{"memory.live", "VECTIS_MEMORY_LIVE", "",
                  "Folder in which every pool keeps a snapshot of itself, at most a second old while it is used, for "
                  "`vectis memory --follow`; empty: none is kept."},
+    SettingEntry{"cache_path", "VECTIS_CACHE_PATH", "",
+                 "Folder for compiled kernels and tuned work-group sizes; `off`: nothing is kept on disk. Empty: the "
+                 "user's own, `$XDG_CACHE_HOME/vectis` or `~/.cache/vectis`."},
+    SettingEntry{
+        "debug", "VECTIS_DEBUG", "false",
+        "Whether the source of every kernel and its compiler's output go to the log; lowers the log's level to "
+        "debug."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
                  "The configuration file; not to be set in a file. Empty: the user's own, "
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`."},

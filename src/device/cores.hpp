@@ -126,6 +126,7 @@ struct EventCore : OwnedHandle<VectisEvent, &VectisBackend::event_destroy> {
 
 struct ProgramCore : OwnedHandle<VectisProgram, &VectisBackend::program_destroy> {
   using OwnedHandle::OwnedHandle;
+  std::string compiler_output;
 };
 
 struct KeptProgram {

@@ -37,9 +37,16 @@ Program::Program(const DeviceContext& context, std::string_view dialect, std::st
   if (text.empty()) throw Error(ErrorCode::invalid_input, "compile", "the program's text is empty");
   const std::string dialect_text(dialect);
   const std::string options_text(options);
-  detail::call("compile", owner, owner.slots().program_create, owner.handle, dialect_text.c_str(),
-               static_cast<const void*>(text.data()), text.size(), options_text.c_str(), &core_->handle);
+  detail::check_usable("compile", owner);
+  detail::SlotMessage message;
+  const VectisStatus status =
+      owner.slots().program_create(owner.handle, dialect_text.c_str(), static_cast<const void*>(text.data()),
+                                   text.size(), options_text.c_str(), &core_->handle, message.get());
+  if (status != VECTIS_OK) detail::fail("compile", owner, status, message);
+  core_->compiler_output = message.text();
 }
+
+const std::string& Program::compiler_output() const noexcept { return core_->compiler_output; }
 
 std::vector<std::byte> Program::binary() const {
   constexpr std::string_view op = "program_binary";

@@ -8,16 +8,19 @@
 //   os.on_run = [](const std::vector<std::string>&) { return ProcessResult{ProcessResult::End::killed, 11, "", ""}; };
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "vectis/base/error.hpp"
 #include "vectis/base/os.hpp"
 
 namespace vectis::test {
@@ -33,6 +36,7 @@ class FakeOs final : public Os {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   std::set<std::string> unreadable;  // these files and folders exist, but may not be opened
+  bool writable = true;              // whether files can be written at all
   std::map<std::string, std::vector<std::string>> directories;
   std::map<std::string, FileAccess> accesses;  // over what `files` and `directories` imply
   std::map<std::string, Library> libraries;
@@ -59,7 +63,19 @@ class FakeOs final : public Os {
   }
   [[nodiscard]] std::optional<std::string> read_file(const std::string& path) const override {
     if (unreadable.contains(path)) return std::nullopt;
+    const std::lock_guard lock(mutex_);
     return find(files, path);
+  }
+  void replace_file(const std::string& path, std::span<const std::byte> bytes) override {
+    if (unreadable.contains(path) || !writable) {
+      throw Error(ErrorCode::io, "replace_file", path + " cannot be written: Permission denied");
+    }
+    const std::lock_guard lock(mutex_);
+    files[path] = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  bool remove_file(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    return files.erase(path) > 0;
   }
   [[nodiscard]] std::vector<std::string> list_directory(const std::string& path) const override {
     if (unreadable.contains(path)) return {};
@@ -70,6 +86,7 @@ class FakeOs final : public Os {
   [[nodiscard]] FileAccess access(const std::string& path) const override {
     if (const auto scripted = find(accesses, path)) return *scripted;
     if (unreadable.contains(path)) return FileAccess::denied;
+    const std::lock_guard lock(mutex_);
     return files.contains(path) || directories.contains(path) ? FileAccess::granted : FileAccess::absent;
   }
   [[nodiscard]] ProcessResult run(const std::vector<std::string>& command, Duration) const override {

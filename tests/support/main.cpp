@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
            ""}) {
     if (*assignment != '\0') set_default(assignment);
   }
+  set_default("VECTIS_CACHE_PATH=off");  // the user's cache is not a test's to fill
   testing::InitGoogleMock(&argc, argv);
   std::cout << "VECTIS_TEST_SEED=" << vectis::test::seed() << '\n';
   return RUN_ALL_TESTS();

@@ -1,8 +1,10 @@
 // The operating system as Vectis sees it: one seam, a real implementation in src/base/os, fakes in tests.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,12 @@ class VECTIS_API Os {
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
   // The file's whole text, or empty when it cannot be read.
   [[nodiscard]] virtual std::optional<std::string> read_file(const std::string& path) const = 0;
+  // Puts `bytes` in the place of the file in one step, making folders that are missing, for this user alone: whoever
+  // reads meanwhile finds the old bytes or the new ones, and of several writers, in any process, one wins. Io with path
+  // and reason when that cannot be done; then nothing has changed. What a power failure leaves is not promised.
+  virtual void replace_file(const std::string& path, std::span<const std::byte> bytes) = 0;
+  // False when there is no such file or it cannot be removed.
+  virtual bool remove_file(const std::string& path) = 0;
   // Names in a directory, sorted; empty when it cannot be listed.
   [[nodiscard]] virtual std::vector<std::string> list_directory(const std::string& path) const = 0;
   // Whether this process may open `path` for reading and writing.

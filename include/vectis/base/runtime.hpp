@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <typeindex>
 #include <typeinfo>
@@ -20,11 +21,11 @@
 namespace vectis::inline v0_1 {
 
 struct RuntimeOptions {
-  Settings::Values settings;  // over environment and file
-  LogHandler log;             // empty: records are dropped
-  LogLevel log_level = LogLevel::warning;
-  std::shared_ptr<Executor> executor;  // empty: real threads
-  std::size_t threads = 0;             // of the real executor; 0: one per core
+  Settings::Values settings;               // over environment and file
+  LogHandler log;                          // empty: records are dropped
+  LogLevel log_level = LogLevel::warning;  // the setting `debug` makes it LogLevel::debug
+  std::shared_ptr<Executor> executor;      // empty: real threads
+  std::size_t threads = 0;                 // of the real executor; 0: one per core
   std::uint64_t seed = 0;
   Os* os = nullptr;  // null: the real one
 };
@@ -70,5 +71,9 @@ class VECTIS_API Runtime {
   std::recursive_mutex services_mutex_;  // making one service may ask for another
   std::vector<std::pair<std::type_index, std::shared_ptr<void>>> services_;
 };
+
+// The folder for what can be made again (compiled kernels, measurements): the setting `cache_path`, else the user's
+// own. Empty when it is `off`, or when the environment names no home; then nothing is kept on disk. May not exist yet.
+VECTIS_API std::string cache_folder(const Runtime& runtime);
 
 }  // namespace vectis::inline v0_1

@@ -306,7 +306,7 @@ typedef struct VectisBackend {
   VectisStatus (*event_timestamp)(VectisEvent* event, uint64_t* nanoseconds, VectisMessage* message);
 
   /* OPTIONAL as a group of five: the device has no run-time compiler. `text` is source or a kept binary of `dialect`;
-     `options` are the compiler's own, never NULL. */
+     `options` are the compiler's own, never NULL. With VECTIS_OK the message may hold the compiler's warnings. */
   VectisStatus (*program_create)(VectisContext* context, const char* dialect, const void* text, size_t bytes,
                                  const char* options, VectisProgram** program, VectisMessage* message);
   void (*program_destroy)(VectisProgram* program);

@@ -28,6 +28,9 @@ class VECTIS_API Program {
   // The compiled form, to be kept and given back under the dialect "binary". Unsupported when the backend keeps none.
   [[nodiscard]] std::vector<std::byte> binary() const;
 
+  // What the compiler said although it succeeded: warnings. Empty when it said nothing or the backend does not tell.
+  [[nodiscard]] const std::string& compiler_output() const noexcept;
+
   [[nodiscard]] const std::shared_ptr<detail::ProgramCore>& core() const noexcept { return core_; }
 
  private:

@@ -13,6 +13,7 @@
 #include "base/os/library.hpp"
 #include "base/os/proc.hpp"
 #include "base/os/process.hpp"
+#include "base/os/replace.hpp"
 #include "vectis/base/os.hpp"
 
 namespace vectis::inline v0_1 {
@@ -41,6 +42,11 @@ class RealOs final : public Os {
       }
     }
   }
+
+  void replace_file(const std::string& path, std::span<const std::byte> bytes) override {
+    vectis::replace_file(path, bytes);
+  }
+  bool remove_file(const std::string& path) override { return unlink(path.c_str()) == 0; }
 
   [[nodiscard]] std::vector<std::string> list_directory(const std::string& path) const override {
     std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/expect_error.hpp"
 #include "vectis/base/os.hpp"
 
 namespace vectis {
@@ -106,6 +108,56 @@ TEST(RealOsConcurrent, IsSharedByThreads) {
     });
   }
   for (auto& thread : threads) thread.join();
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+TEST_F(RealOsTest, ReplacesAFileAndMakesItsFoldersForThisUserAlone) {
+  const std::string path = (folder / "a" / "b" / "file").string();
+  os.replace_file(path, bytes_of("first"));
+  os.replace_file(path, bytes_of("second"));
+  EXPECT_EQ(os.read_file(path), "second");
+  os.replace_file(path, {});
+  EXPECT_EQ(os.read_file(path), "");
+  EXPECT_THAT(os.list_directory((folder / "a" / "b").string()), testing::ElementsAre("file"));
+  const auto others = std::filesystem::perms::group_all | std::filesystem::perms::others_all;
+  EXPECT_EQ(std::filesystem::status(folder / "a").permissions() & others, std::filesystem::perms::none);
+}
+
+TEST_F(RealOsTest, AFileThatCannotBeReplacedStaysAndLeavesNothingBeside) {
+  const std::string in_the_way = write("plain", "x");
+  EXPECT_ERROR(os.replace_file(in_the_way + "/file", bytes_of("y")), ErrorCode::io, in_the_way, "Not a directory");
+  std::filesystem::create_directories(folder / "full" / "inner");
+  const std::string occupied = (folder / "full").string();
+  EXPECT_ERROR(os.replace_file(occupied, bytes_of("y")), ErrorCode::io, occupied, "directory");
+  EXPECT_THAT(os.list_directory(folder.string()), testing::ElementsAre("full", "plain"));
+  EXPECT_EQ(os.read_file(in_the_way), "x");
+}
+
+TEST_F(RealOsTest, RemovesAFile) {
+  const std::string path = write("file", "x");
+  EXPECT_TRUE(os.remove_file(path));
+  EXPECT_FALSE(os.remove_file(path));
+}
+
+class RealOsFilesConcurrent : public RealOsTest {};
+
+TEST_F(RealOsFilesConcurrent, WritersOfOneFileNeverMix) {
+  const std::string path = (folder / "shared").string();
+  const std::vector<std::string> texts{std::string(100'000, 'a'), std::string(70'000, 'b'), std::string(30'000, 'c')};
+  std::vector<std::thread> writers;
+  writers.reserve(texts.size());
+  for (const std::string& text : texts) {
+    writers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) os.replace_file(path, bytes_of(text));
+    });
+  }
+  for (int round = 0; round < 100; ++round) {
+    const auto found = os.read_file(path);
+    EXPECT_TRUE(!found || std::find(texts.begin(), texts.end(), *found) != texts.end());
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_THAT(os.list_directory(folder.string()), testing::ElementsAre("shared"));
 }
 
 }  // namespace

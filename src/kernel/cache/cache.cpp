@@ -1,0 +1,244 @@
+#include "vectis/kernel/cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "device/cores.hpp"
+#include "kernel/cache/kept.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/base/version.hpp"
+#include "vectis/device/registry.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+// Something made once, by the first thread that gets `mutex`; the others wait for it there. A failure leaves it empty.
+template <class T>
+struct Slot {
+  std::mutex mutex;
+  std::optional<T> value;  // written once, under mutex
+  std::atomic<bool> ready{false};
+
+  // The value, made now if need be; `found` says whether it was there.
+  template <class Make>
+  T get(const Make& make, bool& found) {
+    found = ready.load(std::memory_order_acquire);
+    if (found) return *value;
+    const std::lock_guard lock(mutex);
+    found = value.has_value();
+    if (!found) {
+      value.emplace(make());
+      ready.store(true, std::memory_order_release);
+    }
+    return *value;
+  }
+};
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+};
+
+template <class T>
+using Slots = std::unordered_map<std::string, std::shared_ptr<Slot<T>>, TextHash, std::equal_to<>>;
+
+template <class T>
+std::size_t count_ready(const Slots<T>& slots) {
+  std::size_t count = 0;
+  for (const auto& [key, slot] : slots) count += slot->ready.load(std::memory_order_acquire) ? 1U : 0U;
+  return count;
+}
+
+// Whether no thread holds any of them.
+template <class T>
+bool idle(const Slots<T>& slots) {
+  return std::all_of(slots.begin(), slots.end(), [](auto& entry) { return entry.second.use_count() == 1; });
+}
+
+// What one context has in memory. Programs and entry points keep their context alive, so its address stays its own.
+struct PerContext {
+  Slots<Program> programs;         // by dialect, options and text
+  Slots<EntryPoint> entry_points;  // by the caller's key
+
+  // Whether nobody but these programs and entry points holds the context, so that nobody can ask for it again; or
+  // whether nothing came of any of them and nobody is at work.
+  [[nodiscard]] bool abandoned() const {
+    for (const auto& [key, slot] : programs) {
+      if (!slot->ready.load(std::memory_order_acquire)) continue;
+      const auto users = static_cast<std::size_t>(slot->value->core()->context.use_count());
+      return users == count_ready(programs) + count_ready(entry_points);
+    }
+    return idle(programs) && idle(entry_points);
+  }
+};
+
+template <class T>
+std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::string_view key) {
+  if (const auto found = slots.find(key); found != slots.end()) return found->second;
+  return slots.emplace(std::string(key), std::make_shared<Slot<T>>()).first->second;
+}
+
+// The whole key of an entry on disk. Every part but the text ends with its line.
+std::string disk_key(const Device& device, std::string_view dialect, std::string_view text, std::string_view options) {
+  return fmt::format("vectis {}\nbackend {}\ndevice {}\ndriver {}\ndialect {}\noptions {}\ntext of {} bytes\n{}",
+                     version(), device.backend(), device.info().name, device.info().driver, dialect, options,
+                     text.size(), text);
+}
+
+}  // namespace
+
+struct KernelCache::State {
+  explicit State(Runtime& owner)
+      : runtime(owner), kept(owner, "kernels"), debug(owner.settings().flag("debug")), folder(kept.path()) {}
+
+  Runtime& runtime;
+  detail::KeptFolder kept;
+  bool debug;
+  std::string folder;
+  std::atomic<std::uint64_t> memory_hits{0};
+  std::atomic<std::uint64_t> disk_hits{0};
+  std::atomic<std::uint64_t> compiled{0};
+  std::atomic<std::uint64_t> rebuilt{0};
+  std::mutex mutex;
+  std::unordered_map<const detail::ContextCore*, PerContext> contexts;  // guarded by mutex
+
+  void tell(const std::string& message) const {
+    if (debug) runtime.logger().log(LogLevel::debug, "kernel", message);
+  }
+
+  // What has no users any more goes, outside the lock: a driver may take its time.
+  void drop_abandoned() {
+    std::vector<PerContext> gone;
+    const std::lock_guard lock(mutex);
+    for (auto entry = contexts.begin(); entry != contexts.end();) {
+      if (entry->second.abandoned()) {
+        gone.push_back(std::move(entry->second));
+        entry = contexts.erase(entry);
+      } else {
+        ++entry;
+      }
+    }
+  }
+
+  std::optional<Program> load(const DeviceContext& context, const std::string& key, std::string_view options) {
+    const auto found = kept.find(key);
+    if (found.damaged) ++rebuilt;
+    if (!found.payload) return std::nullopt;
+    try {
+      const auto* const text = reinterpret_cast<const char*>(found.payload->data());
+      Program program(context, "binary", {text, found.payload->size()}, options);
+      ++disk_hits;
+      return program;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::forked) throw;
+      ++rebuilt;
+      tell(fmt::format("the driver refused {}, which is rebuilt: {}", kept.file_of(key), error.what()));
+      return std::nullopt;
+    }
+  }
+
+  Program compile(const DeviceContext& context, std::string_view dialect, std::string_view text,
+                  std::string_view options) {
+    try {
+      Program program(context, dialect, text, options);
+      ++compiled;
+      if (!program.compiler_output().empty()) tell("compiler output:\n" + program.compiler_output());
+      return program;
+    } catch (const Error& error) {
+      tell(fmt::format("not compiled: {}\n{}", error.what(), error.detail()));
+      throw;
+    }
+  }
+
+  // A device that gives no binary is served from memory alone.
+  void keep(const std::string& key, const Program& program) {
+    if (kept.path().empty()) return;
+    try {
+      kept.keep(key, program.binary());
+    } catch (const Error& error) {
+      tell(fmt::format("kept in memory only: {}", error.what()));
+    }
+  }
+
+  Program build(const DeviceContext& context, std::string_view dialect, std::string_view text,
+                std::string_view options) {
+    drop_abandoned();
+    if (dialect == "binary") return Program(context, dialect, text, options);
+    const Device device = context.device();
+    const std::string key = disk_key(device, dialect, text, options);
+    if (debug) tell(fmt::format("{} for {}, options '{}':\n{}", dialect, device.label(), options, text));
+    if (auto program = load(context, key, options)) {
+      tell(fmt::format("not compiled: found in {}", kept.file_of(key)));
+      return *std::move(program);
+    }
+    Program program = compile(context, dialect, text, options);
+    keep(key, program);
+    return program;
+  }
+};
+
+KernelCache::KernelCache(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {
+  // Asked for here so that the devices are destroyed after what was compiled for them.
+  (void)runtime.service<DeviceRegistry>();
+}
+
+KernelCache::~KernelCache() = default;
+
+Program KernelCache::program(const DeviceContext& context, std::string_view dialect, std::string_view text,
+                             std::string_view options) {
+  const std::string key = fmt::format("{}\n{}\n{}", dialect, options, text);
+  std::shared_ptr<Slot<Program>> slot;
+  {
+    const std::lock_guard lock(state_->mutex);
+    slot = slot_of(state_->contexts[context.core().get()].programs, key);
+  }
+  bool found = false;
+  Program program = slot->get([&] { return state_->build(context, dialect, text, options); }, found);
+  if (found) ++state_->memory_hits;
+  return program;
+}
+
+EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_view key,
+                                    const std::function<KernelText()>& make) {
+  std::shared_ptr<Slot<EntryPoint>> slot;
+  {
+    const std::lock_guard lock(state_->mutex);
+    slot = slot_of(state_->contexts[context.core().get()].entry_points, key);
+  }
+  bool found = false;
+  EntryPoint entry_point = slot->get(
+      [&] {
+        const KernelText kernel = make();
+        return EntryPoint(program(context, kernel.dialect, kernel.text, kernel.options), kernel.entry_point);
+      },
+      found);
+  if (found) ++state_->memory_hits;
+  return entry_point;
+}
+
+CacheStatistics KernelCache::statistics() const {
+  return {state_->memory_hits, state_->disk_hits, state_->compiled, state_->rebuilt};
+}
+
+const std::string& KernelCache::folder() const noexcept { return state_->folder; }
+
+void KernelCache::clear() {
+  std::unordered_map<const detail::ContextCore*, PerContext> forgotten;
+  const std::lock_guard lock(state_->mutex);
+  forgotten.swap(state_->contexts);
+}
+
+KernelCache& kernel_cache(Runtime& runtime) { return runtime.service<KernelCache>(); }
+
+KernelCache& kernel_cache(const DeviceContext& context) {
+  return kernel_cache(context.core()->device->backend->runtime);
+}
+
+}  // namespace vectis::inline v0_1
