@@ -25,8 +25,8 @@ VECTIS_UNARY(FloorOp, hn::Floor(a))
 VECTIS_UNARY(CeilOp, hn::Ceil(a))
 VECTIS_UNARY(RoundOp, hn::Round(a))
 VECTIS_UNARY(TruncOp, hn::Trunc(a))
-// Zeros and NaN are their own sign.
-VECTIS_UNARY(SignOp, hn::IfThenElse(hn::Gt(hn::Abs(a), hn::Zero(d)), hn::CopySign(hn::Set(d, 1.0F), a), a))
+// Of zeros and NaN it is zero.
+VECTIS_UNARY(SignOp, hn::IfThenElseZero(hn::Gt(hn::Abs(a), hn::Zero(d)), hn::CopySign(hn::Set(d, 1.0F), a)))
 VECTIS_BINARY(EqOp, hn::VecFromMask(d, hn::Eq(a, b)))
 VECTIS_BINARY(NeOp, hn::VecFromMask(d, hn::Ne(a, b)))
 VECTIS_BINARY(LtOp, hn::VecFromMask(d, hn::Lt(a, b)))

@@ -92,7 +92,7 @@ struct HalfToFloat {
     const auto number = hn::ConvertTo(Floats(), hn::BitCast(Ints(), magnitude));
     const auto small = hn::BitCast(d, hn::Mul(number, hn::Set(Floats(), 0x1p-24F)));
     const auto is_small = hn::Lt(magnitude, hn::Set(d, 0x0400U));
-    const auto is_special = hn::Ge(magnitude, hn::Set(d, 0x7c00U));
+    const auto is_special = hn::Gt(magnitude, hn::Set(d, 0x7bffU));
     const auto finite = hn::IfThenElse(is_small, small, hn::Add(wide, hn::Set(d, 0x38000000U)));
     return hn::Or(sign, hn::IfThenElse(is_special, hn::Or(wide, hn::Set(d, 0x7f800000U)), finite));
   }

@@ -42,7 +42,7 @@ const std::vector<Helper>& helpers() {
   if (vt_nan(b)) { return a; }
   return @select(a, b, b > a);
 )"},
-      {"vt_sign", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x) || x == 0.0f) { return x; }
+      {"vt_sign", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x) || x == 0.0f) { return 0.0f; }
   return @select(1.0f, -1.0f, x < 0.0f);
 )"},
       // Divisors that would trap or wrap are replaced, and the quotient is put right after.
