@@ -9,7 +9,7 @@ std::string_view cuda_prelude() noexcept {
 #include <hip/hip_runtime.h>
 #endif
 typedef unsigned int uint;
-#define FUNCTION static __device__ __forceinline__
+#define FUNCTION __device__ __forceinline__
 #define VTI_GLOBAL
 #define VTI_SHARED __shared__
 #define LOCAL_ID(d) ((uint)((d) == 0 ? threadIdx.x : (d) == 1 ? threadIdx.y : threadIdx.z))

@@ -3,6 +3,7 @@
 namespace vectis::inline v0_1::detail {
 
 // GLSL 4.50 for SPIR-V. Its min and max are undefined for NaN and its tanh may overflow, so these have helpers.
+// Results of findMSB and bitCount are converted at once: naga takes them for unsigned.
 std::string_view glsl_prelude() noexcept {
   return R"(#version 450
 #extension GL_GOOGLE_cpp_style_line_directive : require
@@ -55,7 +56,7 @@ float vti_tanh(float x) { return abs(x) > 10.0 ? sign(x) : tanh(x); }
 #define ROUND(x) roundEven(float(x))
 #define TRUNC(x) trunc(float(x))
 #define POPCOUNT(x) uint(bitCount(uint(x)))
-#define LEADING_ZEROS(x) uint(31 - findMSB(uint(x)))
+#define LEADING_ZEROS(x) (31u - uint(findMSB(uint(x))))
 #define ATOMIC_ADD_U32(array, i, v) atomicAdd(array[i], uint(v))
 #define ATOMIC_ADD_I32(array, i, v) atomicAdd(array[i], int(v))
 #define ATOMIC_MIN_U32(array, i, v) atomicMin(array[i], uint(v))

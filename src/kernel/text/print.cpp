@@ -92,10 +92,12 @@ std::string c_kernel(const KernelSource& source, Dialect dialect, std::string_vi
   return text + body(source, dialect);
 }
 
-// A packed output is read too: its words are shared with elements outside the view.
-std::string_view glsl_access(const BufferParameter& buffer) noexcept {
+// A packed output is read too: its words are shared with elements outside the view. WebGPU has no storage that is only
+// written.
+std::string_view glsl_access(const BufferParameter& buffer, Dialect dialect) noexcept {
   if (buffer.access == Access::read) return "readonly ";
-  return buffer.access == Access::write && lanes(buffer.element) == 1 ? "writeonly " : "";
+  const bool only_written = buffer.access == Access::write && lanes(buffer.element) == 1;
+  return only_written && dialect == Dialect::glsl_vulkan ? "writeonly " : "";
 }
 
 // GLSL: parameters are global. Scalars travel as push constants, or, where there are none, in a uniform block behind
@@ -106,7 +108,7 @@ std::string glsl_kernel(const KernelSource& source, Dialect dialect) {
   for (std::size_t i = 0; i < source.buffers.size(); ++i) {
     const BufferParameter& buffer = source.buffers[i];
     text += fmt::format("layout(std430, set = 0, binding = {0}) {1}buffer vti_buffer_{0} {{ {2} {3}[]; }};\n", i,
-                        glsl_access(buffer), storage_type(buffer.element), buffer.name);
+                        glsl_access(buffer, dialect), storage_type(buffer.element), buffer.name);
   }
   if (!source.scalars.empty()) {
     text += dialect == Dialect::glsl_vulkan
@@ -138,8 +140,9 @@ std::string_view compiler_options(Dialect dialect) noexcept {
     case Dialect::hip:
       return "-std=c++17 -ffp-contract=off -fhip-fp32-correctly-rounded-divide-sqrt";
     case Dialect::glsl_vulkan:
-    case Dialect::glsl_webgpu:
       return "-fshader-stage=compute --target-env=vulkan1.1 -O";
+    case Dialect::glsl_webgpu:  // an optimiser would fold the bits of infinity into a literal, which WebGPU refuses
+      return "-fshader-stage=compute --target-env=vulkan1.1 -O0";
     case Dialect::wgsl:
       break;
   }
