@@ -1,10 +1,13 @@
-// The rules that can be seen in the tokens. What needs types is in lint_types.cpp.
+// The rules that can be seen in the tokens. What needs types is in lint_expressions.cpp and lint_statements.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
+#include <set>
+#include <tuple>
 
 #include "kernel/text/lexer.hpp"
+#include "kernel/text/lint_types.hpp"
 #include "kernel/text/vocabulary.hpp"
 #include "vectis/kernel/source.hpp"
 
@@ -20,7 +23,8 @@ class Linter {
   Linter(const KernelSource& source, std::string_view text, bool functions)
       : source_(source), tokens_(detail::tokenize(text)), functions_(functions) {}
 
-  std::vector<LintFinding> run() {
+  // `names` learns the helper functions, which the body then finds.
+  std::vector<LintFinding> run(detail::Names& names) {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       switch (tokens_[i].kind) {
         case TokenKind::identifier:
@@ -40,12 +44,26 @@ class Linter {
           break;
       }
     }
+    check_types(names);
     return std::move(findings_);
   }
 
  private:
   void report(const Token& token, std::string_view rule, std::string message) {
     findings_.push_back({token.line, token.column, functions_, std::string(rule), std::move(message)});
+  }
+
+  // A line on which something stands that is not of the subset has no types worth looking at.
+  void check_types(detail::Names& names) {
+    std::vector<Token> code;
+    std::ranges::copy_if(tokens_, std::back_inserter(code), [](auto& t) { return t.kind != TokenKind::directive; });
+    std::set<std::uint32_t> told;
+    for (const LintFinding& finding : findings_) told.insert(finding.line);
+    const auto check = functions_ ? detail::check_function_types : detail::check_body_types;
+    check(code, names, [&](const Token& at, std::string_view rule, std::string text) {
+      if (!told.contains(at.line)) report(at, rule, std::move(text));
+    });
+    std::ranges::sort(findings_, {}, [](auto& f) { return std::tie(f.line, f.column, f.rule, f.message); });
   }
 
   // The token `step` places away, or one without text.
@@ -217,8 +235,9 @@ class Linter {
 }  // namespace
 
 std::vector<LintFinding> lint(const KernelSource& source) {
-  std::vector<LintFinding> findings = Linter(source, source.functions, true).run();
-  std::vector<LintFinding> body = Linter(source, source.body, false).run();
+  detail::Names names(source);
+  std::vector<LintFinding> findings = Linter(source, source.functions, true).run(names);
+  std::vector<LintFinding> body = Linter(source, source.body, false).run(names);
   findings.insert(findings.end(), std::make_move_iterator(body.begin()), std::make_move_iterator(body.end()));
   return findings;
 }

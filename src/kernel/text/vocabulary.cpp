@@ -188,7 +188,7 @@ Verdict judge_identifier(std::string_view identifier) {
       identifier.starts_with("VTI_")) {
     return {"name", "this beginning is taken; choose another name"};
   }
-  if (identifier.starts_with("native_") || identifier.starts_with("half_")) {
+  if (identifier.starts_with("native_")) {
     return {"function", "functions that trade accuracy are not in the subset"};
   }
   if (identifier.find("__") != std::string_view::npos) {

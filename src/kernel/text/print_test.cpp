@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+
+#include "tests/support/expect_error.hpp"
+#include "vectis/kernel/source.hpp"
+
+namespace vectis {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+KernelSource twice() {
+  return {.name = "twice",
+          .buffers = {{"x", Element::f16, Access::read}, {"y", Element::f32, Access::write}},
+          .scalars = {{"count", Element::u32}},
+          .shared = {{"part", Element::i32, 8}},
+          .group = {32, 2, 1},
+          .functions = "FUNCTION float doubled(float v) { return v + v; }",
+          .body = "uint i = GLOBAL_ID(0);\nif (i < count) { STORE_y(i, doubled(LOAD_x(i))); }"};
+}
+
+TEST(PrintSource, EachDialectHasItsOwnFrame) {
+  const std::string opencl = print(twice(), Dialect::opencl_c);
+  EXPECT_THAT(opencl, HasSubstr("#pragma OPENCL FP_CONTRACT OFF"));
+  EXPECT_THAT(opencl, HasSubstr("reqd_work_group_size(32, 2, 1))) void vt_twice(VTI_GLOBAL const uint* x, "
+                                "VTI_GLOBAL float* y, const uint count)"));
+  EXPECT_THAT(opencl, HasSubstr("VTI_SHARED int part[8];"));
+  for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
+    EXPECT_THAT(print(twice(), dialect), HasSubstr("extern \"C\" __global__ void __launch_bounds__(64) vt_twice("));
+  }
+  const std::string vulkan = print(twice(), Dialect::glsl_vulkan);
+  EXPECT_TRUE(vulkan.starts_with("#version 450\n"));
+  EXPECT_THAT(vulkan, HasSubstr("layout(push_constant, std430) uniform vti_scalars { uint count; };"));
+  EXPECT_THAT(vulkan, HasSubstr("binding = 0) readonly buffer vti_buffer_0 { uint x[]; };"));
+  EXPECT_THAT(vulkan, HasSubstr("binding = 1) writeonly buffer vti_buffer_1 { float y[]; };"));
+  const std::string webgpu = print(twice(), Dialect::glsl_webgpu);
+  EXPECT_THAT(webgpu, HasSubstr("layout(std140, set = 0, binding = 2) uniform vti_scalars { uint count; };"));
+  EXPECT_THAT(webgpu, Not(HasSubstr("push_constant")));
+  EXPECT_THAT(webgpu, Not(HasSubstr("writeonly")));
+  EXPECT_EQ(entry_point(twice()), "vt_twice");
+}
+
+TEST(PrintSource, BodiesStandAtTheirOwnLinesAndColumns) {
+  for (const Dialect dialect : {Dialect::opencl_c, Dialect::cuda, Dialect::hip, Dialect::glsl_vulkan}) {
+    const std::string text = print(twice(), dialect);
+    EXPECT_THAT(text, HasSubstr("#line 1 \"twice\"\nuint i = GLOBAL_ID(0);\nif ("));
+    EXPECT_THAT(text, HasSubstr("#line 1 \"twice.functions\"\nFUNCTION float doubled"));
+  }
+}
+
+TEST(PrintSource, AnOverrideReplacesTheBodyOfItsDialectAlone) {
+  KernelSource source = twice();
+  source.overrides[Dialect::cuda] = "float4 q = *(float4*)y; // what only CUDA has";
+  EXPECT_THAT(print(source, Dialect::cuda), HasSubstr("what only CUDA has"));
+  EXPECT_THAT(print(source, Dialect::cuda), Not(HasSubstr("if (i < count)")));
+  EXPECT_THAT(print(source, Dialect::hip), HasSubstr("if (i < count)"));
+}
+
+TEST(PrintSource, RefusesWhatIsNoKernel) {
+  const auto refuse = [](auto change, const char* expected) {
+    KernelSource source = twice();
+    change(source);
+    EXPECT_ERROR(static_cast<void>(print(source, Dialect::opencl_c)), ErrorCode::invalid_input, expected);
+  };
+  refuse([](auto& s) { s.name = "Twice"; }, "\"Twice\" is no name of a kernel");
+  refuse([](auto& s) { s.name = ""; }, "is no name of a kernel");
+  refuse([](auto& s) { s.name = "a__b"; }, "is no name of a kernel");
+  refuse([](auto& s) { s.buffers[0].name = "in"; }, "parameter \"in\"");
+  refuse([](auto& s) { s.buffers[0].name = "4x"; }, "does not begin with a digit");
+  refuse([](auto& s) { s.scalars[0].name = "x"; }, "two parameters are called x");
+  refuse([](auto& s) { s.scalars[0].element = Element::f16; }, "scalar count is f16");
+  refuse([](auto& s) { s.shared[0].element = Element::i8; }, "shared array part has 8 elements of i8");
+  refuse([](auto& s) { s.shared[0].count = 0; }, "has 0 elements");
+  refuse([](auto& s) { s.group = {64, 32, 1}; }, "a group of 64 x 32 x 1 work-items; the limit is 1 to 1024");
+  refuse([](auto& s) { s.group = {0, 1, 1}; }, "a group of 0 x 1 x 1");
+  refuse([](auto& s) { s.group = {65536, 65536, 2}; }, "the limit is 1 to 1024");
+  refuse([](auto& s) { s.defines = {{"A B", "1"}}; }, "parameter \"A B\"");
+  refuse([](auto& s) { s.defines = {{"A", "1\n#include"}}; }, "define A has several lines");
+  refuse([](auto& s) { s.body += "\n  double d;"; }, "body, line 3 column 3, type: double: not every device");
+  refuse([](auto& s) { s.functions = "float f(float q) { return q; }"; }, "functions, line 1 column 1, function-word");
+  EXPECT_ERROR(static_cast<void>(print(twice(), Dialect::wgsl)), ErrorCode::invalid_input,
+               "use glsl-webgpu, or the IR");
+}
+
+TEST(PrintSource, CompilersAreToldNotToContract) {
+  EXPECT_THAT(std::string(compiler_options(Dialect::cuda)), HasSubstr("--fmad=false"));
+  EXPECT_THAT(std::string(compiler_options(Dialect::hip)), HasSubstr("-ffp-contract=off"));
+  EXPECT_TRUE(compiler_options(Dialect::wgsl).empty());
+}
+
+}  // namespace
+}  // namespace vectis
