@@ -1,0 +1,102 @@
+// Many threads, one profiler.
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "tests/profiler/fixture.hpp"
+#include "vectis/memory.hpp"
+
+namespace vectis {
+namespace {
+
+class ProfilerConcurrent : public test::DevicesTest {};
+
+template <class Work>
+void on_threads(int count, const Work& work) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(work, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ProfilerConcurrent, ThreadsHaveTheirOwnRangesAndStreams) {
+  constexpr int threads = 4;
+  constexpr int rounds = 300;
+  DeviceContext context(device("cpu"));
+  Profiler profiler(runtime(), {.counter_interval = Duration{0}});
+  std::atomic<bool> done = false;
+  std::thread reader([&] {
+    while (!done) {
+      static_cast<void>(profiler.rows());
+      test::expect_sound(test::trace_of(profiler));
+    }
+  });
+  on_threads(threads, [&](int) {
+    Stream stream(context);
+    const DeviceMemory memory(context, 64);
+    for (int round = 0; round < rounds; ++round) {
+      const ProfileRange range(profiler, "round");
+      const auto buffer = memory_pool(runtime()).get_managed_buffer(context.device().id(), 64, Precision::fp32);
+      stream.fill(memory, 0, 64, 1);
+    }
+  });
+  done = true;
+  reader.join();
+  const auto rows = profiler.rows();
+  EXPECT_EQ(test::row(rows, "round")->calls, threads * rounds);
+  EXPECT_EQ(test::row(rows, "fill")->calls, threads * rounds);
+  const auto trace = test::trace_of(profiler);
+  test::expect_sound(trace);
+  std::set<int> tracks;
+  for (const auto& start : test::events(trace, "s")) tracks.insert(start.at("tid").get<int>());
+  EXPECT_EQ(tracks.size(), static_cast<std::size_t>(threads));
+}
+
+TEST_F(ProfilerConcurrent, ProfilersComeAndGoUnderWork) {
+  DeviceContext context(device("cpu"));
+  std::atomic<bool> done = false;
+  std::thread worker([&] {
+    Stream stream(context);
+    const DeviceMemory memory(context, 64);
+    while (!done) stream.fill(memory, 0, 64, 1);
+  });
+  on_threads(2, [&](int) {
+    for (int i = 0; i < 100; ++i) {
+      Profiler profiler(runtime(), {.capacity = 16});
+      profiler.pause();
+      profiler.resume();
+      static_cast<void>(profiler.rows());
+      profiler.clear();
+    }
+  });
+  done = true;
+  worker.join();
+}
+
+class Count : public ProfilerSink {
+ public:
+  void begin(const HostSpan& /*span*/) override { ++begun; }
+  void end(const HostSpan& /*span*/) override { ++ended; }
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+};
+
+TEST_F(ProfilerConcurrent, SinksComeAndGo) {
+  DeviceContext context(device("null"));
+  Profiler profiler(runtime());
+  const auto all = std::make_shared<Count>();
+  profiler.add_sink(all);
+  on_threads(3, [&](int thread) {
+    Stream stream(context);
+    const DeviceMemory memory(context, 64);
+    for (int i = 0; i < 200; ++i) {
+      if (thread == 0) profiler.remove_sink(profiler.add_sink(std::make_shared<Count>()));
+      stream.fill(memory, 0, 64, 1);
+    }
+  });
+  EXPECT_EQ(all->begun, 600);
+  EXPECT_EQ(all->ended, 600);
+}
+
+}  // namespace
+}  // namespace vectis

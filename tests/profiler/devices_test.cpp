@@ -1,0 +1,353 @@
+// What streams are given, on every device.
+#include <map>
+#include <set>
+
+#include "device/launch.hpp"
+#include "device/observer.hpp"
+#include "tests/profiler/fixture.hpp"
+#include "tests/support/expect_error.hpp"
+#include "vectis/memory.hpp"
+
+namespace vectis {
+namespace {
+
+std::vector<std::string> devices() {
+  auto names = test::computing_devices();
+  names.emplace_back("null");
+  return names;
+}
+
+class ProfiledDevices : public test::DevicesTest, public testing::WithParamInterface<std::string> {
+ protected:
+  DeviceContext context{device(GetParam())};
+  std::string label = context.device().label();
+};
+
+TEST_P(ProfiledDevices, SeesCopiesAndFills) {
+  constexpr std::size_t bytes = 4 << 20;
+  Profiler profiler(runtime());
+  Stream stream(context);
+  const DeviceMemory one(context, bytes);
+  const DeviceMemory two(context, bytes);
+  std::vector<std::byte> host(bytes);
+  {
+    const ProfileRange range(profiler, "all");
+    stream.fill(one, 0, bytes, 3);
+    stream.copy_on_device(two, 0, one, 0, bytes);
+    stream.copy_to_host(host, two, 0);
+    stream.copy_to_device(one, 0, host);
+    stream.copy_to_device(one, 0, {});  // nothing is given to the device
+  }
+  const auto rows = profiler.rows();
+  for (const char* name : {"fill", "copy_on_device", "copy_to_host", "copy_to_device"}) {
+    const auto row = test::row(rows, name);
+    ASSERT_TRUE(row) << name;
+    EXPECT_EQ(row->calls, 1U);
+    EXPECT_EQ(row->bytes, bytes);
+    EXPECT_EQ(row->device, label);
+    EXPECT_EQ(row->clock, ProfileClock::device);
+    // 4 MiB cannot be moved at more than 1 TB/s here; null moves nothing
+    const auto least = std::chrono::microseconds(GetParam() == "null" ? 0 : 4);
+    EXPECT_GE(row->total, least) << name;
+    EXPECT_LT(row->total, std::chrono::seconds(5)) << name;
+  }
+  EXPECT_EQ(profiler.losses().untimed, 0U);
+
+  const auto trace = test::trace_of(profiler);
+  test::expect_sound(trace);
+  EXPECT_EQ(test::events(trace, "X").size(), 9U);  // the range, four calls, four pieces of work
+  EXPECT_EQ(test::events(trace, "f").size(), 4U);
+  stream.synchronize();
+}
+
+// Work of one stream is done one after another, so its slices must not overlap, and all of it lies between the first
+// call and the end of the last wait.
+TEST_P(ProfiledDevices, PlacesWorkOnTheHostsClock) {
+  if (GetParam() == "null") GTEST_SKIP() << "its clock counts events";
+  constexpr std::size_t bytes = 1 << 20;
+  Profiler profiler(runtime());
+  Stream stream(context);
+  const DeviceMemory memory(context, bytes);
+  {
+    const ProfileRange range(profiler, "frame");
+    for (int i = 0; i < 20; ++i) stream.fill(memory, 0, bytes, static_cast<std::uint8_t>(i));
+    stream.synchronize();
+  }
+  const auto trace = test::trace_of(profiler);
+  test::expect_sound(trace);
+  double begin = 0;
+  double end = 0;
+  std::vector<std::pair<double, double>> work;
+  for (const auto& slice : test::events(trace, "X")) {
+    const double ts = slice.at("ts");
+    const double dur = slice.at("dur");
+    if (slice.at("name") == "frame") {
+      begin = ts;
+      end = ts + dur;
+    } else if (slice.at("pid") != 1) {
+      work.emplace_back(ts, ts + dur);
+    }
+  }
+  ASSERT_EQ(work.size(), 20U);
+  constexpr double doubt = 100;  // microseconds of matching on a busy machine
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    EXPECT_LE(work[i].second, end + doubt);
+    EXPECT_GE(work[i].first, i == 0 ? begin : work[i - 1].second);
+  }
+}
+
+TEST_P(ProfiledDevices, TellsStreamsApart) {
+  Profiler profiler(runtime());
+  Stream first(context);
+  Stream second(context);
+  const DeviceMemory memory(context, 64);
+  first.fill(memory, 0, 64, 1);
+  second.fill(memory, 0, 64, 1);
+  first.synchronize();
+  second.synchronize();
+  std::set<std::uint64_t> tracks;
+  for (const auto& end : test::events(test::trace_of(profiler), "f")) tracks.insert(end.at("tid").get<std::uint64_t>());
+  EXPECT_EQ(tracks.size(), 2U);
+}
+
+TEST_P(ProfiledDevices, SeesNothingBeforeAndAfter) {
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  stream.fill(memory, 0, 64, 1);
+  {
+    Profiler profiler(runtime());
+    EXPECT_NE(detail::observer_of(*stream.core()), nullptr);
+    profiler.pause();
+    EXPECT_EQ(detail::observer_of(*stream.core()), nullptr);
+    stream.fill(memory, 0, 64, 1);
+    EXPECT_TRUE(profiler.rows().empty());
+    profiler.resume();
+    stream.fill(memory, 0, 64, 1);
+    EXPECT_EQ(profiler.rows().size(), 1U);
+  }
+  EXPECT_EQ(detail::observer_of(*stream.core()), nullptr);
+  stream.fill(memory, 0, 64, 1);
+  stream.synchronize();
+}
+
+TEST_P(ProfiledDevices, SeveralProfilersLookAtOnce) {
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  Profiler outer(runtime());
+  stream.fill(memory, 0, 64, 1);
+  {
+    Profiler inner(runtime(), {.device_times = false});
+    stream.fill(memory, 0, 64, 1);
+    EXPECT_EQ(inner.rows().at(0).calls, 1U);
+    EXPECT_EQ(inner.rows().at(0).clock, ProfileClock::host);
+    EXPECT_EQ(inner.losses().untimed, 0U);  // nobody asked for the device's
+  }
+  stream.fill(memory, 0, 64, 1);
+  EXPECT_EQ(outer.rows().at(0).calls, 3U);
+}
+
+TEST_P(ProfiledDevices, ManyPiecesOfWorkKeepFewEvents) {
+  Profiler profiler(runtime(), {.capacity = 64});
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  for (int i = 0; i < 3000; ++i) stream.fill(memory, 0, 64, 1);
+  EXPECT_EQ(profiler.rows().at(0).calls, 3000U);
+  EXPECT_EQ(profiler.losses().untimed, 0U);
+  EXPECT_EQ(profiler.losses().dropped, 3000U - 64);
+  EXPECT_EQ(test::events(test::trace_of(profiler), "f").size(), 64U);
+}
+
+TEST_P(ProfiledDevices, CountsThePool) {
+  Profiler profiler(runtime(), {.counter_interval = Duration{0}});
+  MemoryPool& pool = memory_pool(runtime());
+  const int id = context.device().id();
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  {
+    const ManagedBuffer buffer = pool.get_managed_buffer(id, 1 << 18, Precision::fp32);
+    stream.fill(memory, 0, 64, 1);
+  }
+  stream.fill(memory, 0, 64, 1);
+  std::vector<std::uint64_t> live;
+  std::vector<std::uint64_t> cached;
+  for (const auto& sample : test::events(test::trace_of(profiler), "C")) {
+    if (sample.at("pid") != 100 + id) continue;
+    live.push_back(sample.at("args").at("live bytes"));
+    cached.push_back(sample.at("args").at("cached bytes"));
+  }
+  ASSERT_GE(live.size(), 2U);
+  EXPECT_EQ(live[0], 1U << 20);
+  EXPECT_EQ(live[1], 0U);
+  EXPECT_GE(cached[1], 1U << 20);
+}
+
+class Seen : public ProfilerSink {
+ public:
+  void begin(const HostSpan& span) override { begun.push_back(span.id); }
+  void end(const HostSpan& span) override { calls.emplace(span.id, std::pair(span.begin, span.end)); }
+  void device_work(const DeviceSpan& span) override { work.emplace(span.id, std::pair(span.begin, span.end)); }
+  void pool(const PoolSample& sample) override { pools.insert(std::string(sample.device)); }
+  std::vector<std::uint64_t> begun;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> calls;
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> work;
+  std::set<std::string> pools;
+};
+
+TEST_P(ProfiledDevices, SinksGetCallsThenWork) {
+  const auto seen = std::make_shared<Seen>();
+  Profiler profiler(runtime(), {.counter_interval = Duration{0}});
+  profiler.add_sink(seen);
+  memory_pool(runtime()).warm_up(context.device().id(), 16, Precision::fp32);
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  for (int i = 0; i < 5; ++i) stream.fill(memory, 0, 64, 1);
+  static_cast<void>(profiler.rows());
+  EXPECT_EQ(seen->begun.size(), 5U);
+  ASSERT_EQ(seen->work.size(), 5U);
+  for (const auto& [id, times] : seen->work) {
+    EXPECT_GE(times.first, seen->calls.at(id).first);
+    EXPECT_GE(times.second, times.first);
+  }
+  EXPECT_TRUE(seen->pools.contains(label));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ProfiledDevices, testing::ValuesIn(devices()), test::case_name);
+
+class ProfiledWork : public test::DevicesTest {};
+
+TEST_F(ProfiledWork, FailedCallsAreCountedApart) {
+  DeviceContext context(device("failing"));
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  Profiler profiler(runtime());
+  stream.fill(memory, 0, 64, 1);
+  registry().configure("failing", "fail", "fill 1 driver_failure");
+  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::driver_failure, "");
+  stream.fill(memory, 0, 64, 1);
+  std::uint64_t failed = 0;
+  std::uint64_t calls = 0;
+  for (const ProfileRow& row : profiler.rows()) {
+    failed += row.failed;
+    calls += row.calls;
+  }
+  EXPECT_EQ(failed, 1U);
+  EXPECT_EQ(calls, 2U);
+  test::expect_sound(test::trace_of(profiler));
+}
+
+// The profiler's own events fail, and nobody but the profiler notices.
+TEST_F(ProfiledWork, FaultsOfItsEventsDisturbNobody) {
+  for (const std::string slot :
+       {"event_create", "event_record", "event_query", "event_timestamp", "event_synchronize"}) {
+    DeviceContext context(device("failing"));
+    Stream stream(context);
+    const DeviceMemory memory(context, 64);
+    Profiler profiler(runtime());
+    for (int fault = 1; fault <= 12; ++fault) {
+      registry().configure("failing", "fail", slot + " " + std::to_string(fault) + " driver_failure");
+    }
+    for (int i = 0; i < 10; ++i) EXPECT_NO_THROW(stream.fill(memory, 0, 64, 1)) << slot;
+    std::uint64_t calls = 0;
+    for (const ProfileRow& row : profiler.rows()) calls += row.calls;
+    EXPECT_EQ(calls, 10U) << slot;
+    registry().configure("failing", "reset", "");
+    test::expect_sound(test::trace_of(profiler));
+  }
+}
+
+TEST_F(ProfiledWork, OutlivesALostDevice) {
+  DeviceContext context(device("failing"));
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  Profiler profiler(runtime());
+  stream.fill(memory, 0, 64, 1);
+  registry().configure("failing", "lose", "1");
+  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::device_lost);
+  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::device_lost);
+  std::uint64_t calls = 0;
+  for (const ProfileRow& row : profiler.rows()) calls += row.calls;
+  EXPECT_EQ(calls, 1U);
+  EXPECT_GE(profiler.losses().untimed, 1U);
+  test::expect_sound(test::trace_of(profiler));
+  registry().configure("failing", "reset", "");
+}
+
+// The CPU declines an operation nobody knows: then another way does it, which is seen by itself.
+TEST_F(ProfiledWork, DeclinedOperationsAreNotCounted) {
+  DeviceContext context(device("cpu"));
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  Profiler profiler(runtime());
+  const std::array views = {detail::OpView{&memory, 0, 1, 16, 16, DType::float32}};
+  EXPECT_FALSE(detail::run_op(stream, "no such operation", views, {}));
+  EXPECT_TRUE(profiler.rows().empty());
+}
+
+TEST_F(ProfiledWork, RangesOfTheLibraryCarryTheirCost) {
+  DeviceContext context(device("cpu"));
+  Stream stream(context);
+  const DeviceMemory memory(context, 64);
+  int described = 0;
+  const auto describe = [&] {
+    ++described;
+    return detail::NamedRange{"sum_rows", 1000, 5e6, context.device().id()};
+  };
+  {
+    const detail::ObservedRange range(*stream.core(), describe);
+  }
+  EXPECT_EQ(described, 0);
+  Profiler profiler(runtime());
+  {
+    const detail::ObservedRange range(*stream.core(), describe);
+    stream.fill(memory, 0, 64, 1);
+  }
+  EXPECT_EQ(described, 1);
+  const auto row = test::row(profiler.rows(), "sum_rows");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->bytes, 1000U);
+  const auto trace = test::trace_of(profiler);
+  test::expect_sound(trace);
+  bool found = false;
+  for (const auto& slice : test::events(trace, "X")) {
+    if (slice.at("name") != "sum_rows") continue;
+    found = true;
+    EXPECT_EQ(slice.at("args").at("operations"), 5000000);
+  }
+  EXPECT_TRUE(found);
+}
+
+#if defined(VECTIS_HAS_OPENCL)
+
+TEST_F(ProfiledWork, LaunchesCarryTheEntryPointsName) {
+  DeviceContext context(device("opencl"));
+  const EntryPoint kernel(Program(context, "opencl-c", R"(
+__kernel void busy(__global float* x, int n) {
+  float sum = x[get_global_id(0)];
+  for (int i = 0; i < n; ++i) sum = sum * 0.5f + 1.0f;
+  x[get_global_id(0)] = sum;
+})"),
+                          "busy");
+  Stream stream(context);
+  const DeviceMemory memory(context, 4096);
+  const LaunchShape shape{.groups = {16, 1, 1}, .group = {64, 1, 1}};
+  stream.launch(kernel, shape, {memory, 1});
+  stream.synchronize();
+  Profiler profiler(runtime());
+  stream.launch(kernel, shape, {memory, 200});
+  stream.synchronize();
+  const auto quick = test::row(profiler.rows(), "busy");
+  profiler.clear();
+  stream.launch(kernel, shape, {memory, 200'000});
+  stream.synchronize();
+  const auto slow = test::row(profiler.rows(), "busy");
+  ASSERT_TRUE(quick && slow);
+  EXPECT_EQ(slow->clock, ProfileClock::device);
+  EXPECT_GT(slow->total, 20 * quick->total);  // a thousand times the work
+  EXPECT_EQ(slow->device, "opencl:0");
+  test::expect_sound(test::trace_of(profiler));
+}
+
+#endif
+
+}  // namespace
+}  // namespace vectis
