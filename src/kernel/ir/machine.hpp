@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,9 +25,9 @@ std::size_t element_count(Element element, std::span<const std::byte> bytes) noe
 // Throws InvalidInput unless the function is right and the bindings hold what `count` elements read.
 void check_bindings(const Function& function, const Bindings& bindings, std::size_t count);
 
-// A Domain has a type Value, made by `real(double)` from an exact f32 and by `whole(Type, bits)`; `apply(instruction,
-// type of operand 0, operands)` computes all that is not a leaf, a gather or part of a loop; `whole_of(Value)` gives an
-// integer's bits or nothing when it is not known; `unknown(Type)` stands for anything.
+// A Domain has a type Value with `bits` for integers, made by `real(double)` from an exact f32 and by `whole(Type,
+// bits)`; `apply(instruction, type of operand 0, operands)` computes all that is not a leaf, a gather or part of a
+// loop; `gathered(value, index, type)` is told what a table holds at an index.
 template <class Domain>
 class Machine {
  public:
@@ -102,11 +101,11 @@ class Machine {
   }
 
   Value gathered(const Instruction& one) {
-    const auto at = domain_.whole_of(values_[one.operands[0]]);
-    if (!at) return domain_.unknown(one.type);
+    const Value& index = values_[one.operands[0]];
     const Element element = function_.tables[one.immediate];
     const auto bytes = bindings_.tables[one.immediate];
-    return from(element, bytes, std::min<std::size_t>(*at, element_count(element, bytes) - 1));
+    const std::size_t last = element_count(element, bytes) - 1;
+    return domain_.gathered(from(element, bytes, std::min<std::size_t>(index.bits, last)), index, one.type);
   }
 
   Turn& turn(const Instruction& part) {
@@ -118,7 +117,7 @@ class Machine {
     turns_.resize(function_.loops.size());
     const Loop& loop = function_.loops[number];
     turns_[number].carried = these(loop.initial);
-    const std::uint32_t trips = domain_.whole_of(values_[loop.trips]).value_or(0);
+    const std::uint32_t trips = values_[loop.trips].bits;
     for (std::uint32_t i = 0; i < trips; ++i) {
       turns_[number].iteration = i;
       run(loop.body);
@@ -144,8 +143,7 @@ struct Plain {
   using Value = Loaded;
   static Value real(double value) { return {value, 0}; }
   static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
-  static Value unknown(Type) { return {}; }
-  static std::optional<std::uint32_t> whole_of(const Value& value) { return value.bits; }
+  static Value gathered(const Value& value, const Value&, Type) { return value; }
   static Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) noexcept;
 };
 

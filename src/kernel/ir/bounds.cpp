@@ -1,0 +1,230 @@
+#include "kernel/ir/bounds.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <span>
+
+#include "kernel/ir/ranges.hpp"
+#include "kernel/ir/scalar.hpp"
+#include "vectis/base/dtype.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double float_max = std::numeric_limits<float>::max();
+constexpr double float_min = std::numeric_limits<float>::min();
+constexpr double correctly_rounded = 0.5;
+
+Accuracy make_usual() {
+  Accuracy accuracy;
+  const auto set = [&](double ulps, std::initializer_list<Op> ops) {
+    for (const Op op : ops) accuracy.ulps[static_cast<std::size_t>(op)] = ulps;
+  };
+  set(correctly_rounded, {Op::add, Op::sub, Op::mul, Op::fma, Op::convert});
+  set(2.5, {Op::div});
+  set(3, {Op::sqrt, Op::exp, Op::exp2, Op::log2});
+  set(4, {Op::log, Op::sin, Op::cos, Op::asin, Op::acos, Op::rsqrt});
+  set(5, {Op::tan, Op::tanh, Op::atan});
+  set(6, {Op::atan2});
+  set(16, {Op::pow, Op::erf});
+  return accuracy;
+}
+
+double ulp(double magnitude) {
+  constexpr int fraction = 23;
+  constexpr int smallest = -149;
+  return std::ldexp(1.0, magnitude == 0 ? smallest : std::max(std::ilogb(magnitude) - fraction, smallest));
+}
+
+Bounded anything(double value) { return {value, -infinity, infinity, 0, false, false}; }
+
+double to_float(double value) { return static_cast<double>(static_cast<float>(value)); }
+
+// What an implementation that errs by `ulps` makes of an exact result in `range`, and the interpreter's `value`.
+Bounded enclose(double value, const Range& range, double ulps) {
+  double low = range.low;
+  double high = range.high;
+  if (!std::isfinite(value) || !std::isfinite(low) || !std::isfinite(high)) {
+    const bool all_nan = std::isnan(value) && std::isnan(low) && std::isnan(high);
+    const bool one_infinity = value == low && low == high;
+    return all_nan || one_infinity ? Bounded{value, value, value, 0, true, range.decided} : anything(value);
+  }
+  if (ulps > correctly_rounded) {
+    const double most = std::max(std::fabs(low), std::fabs(high));
+    const double error = ulps * ulp(most) + 0x1p-50 * most;  // the last: of our own functions
+    low -= error;
+    high += error;
+  } else if (ulps > 0) {
+    // Rounding is monotone; a neighbour in double stands for the rounding of our own operation.
+    low = to_float(std::nextafter(low, -infinity));
+    high = to_float(std::nextafter(high, infinity));
+  }
+  low = std::min(low, value);
+  high = std::max(high, value);
+  if (low < float_min && high > -float_min) {  // may be flushed to zero
+    low = std::min(low, 0.0);
+    high = std::max(high, 0.0);
+  }
+  if (low < -float_max || high > float_max) return anything(value);
+  return {value, low, high, 0, true, range.decided};
+}
+
+Range range_of(const Bounded& value) { return {value.low, value.high, true}; }
+
+bool is_point(const Bounded& value) { return value.low == value.high; }
+
+Bounded compared(Op op, const Bounded& a, const Bounded& b) {
+  Bounded result;
+  result.bits = compare_reals(op, a.value, b.value) ? 1U : 0U;
+  if (std::isnan(a.value) || std::isnan(b.value)) return result;
+  if (op == Op::eq || op == Op::ne) {
+    result.known = a.high < b.low || b.high < a.low || (is_point(a) && is_point(b));
+  } else {  // most and least true at opposite ends
+    result.known = compare_reals(op, a.low, b.high) == compare_reals(op, a.high, b.low);
+  }
+  return result;
+}
+
+Bounded converted(const Instruction& one, Type from, const Bounded& a, double ulps) {
+  if (one.type == from) return a;
+  if (one.type == Type::f32) {
+    const double value = whole_to_real(a.bits, from);
+    return a.known ? enclose(value, {value, value}, ulps) : anything(value);
+  }
+  if (from != Type::f32) return {.bits = whole_to_whole(a.bits, one.type), .known = a.known};
+  if (one.type == Type::boolean) return compared(Op::ne, a, Bounded{});
+  const std::uint32_t low = real_to_whole(a.low, one.type);
+  return {.bits = real_to_whole(a.value, one.type), .known = low == real_to_whole(a.high, one.type)};
+}
+
+Bounded cast(const Instruction& one, Type from, const Bounded& a) {
+  if (one.type == from) return a;
+  Bounded result = a;
+  if (from == Type::f32) {
+    result.bits = std::bit_cast<std::uint32_t>(static_cast<float>(a.value));
+    result.known = a.known && is_point(a) && a.value != 0;  // either zero, any NaN
+  } else if (one.type == Type::f32) {
+    const double value = static_cast<double>(std::bit_cast<float>(a.bits));
+    return a.known ? Enclosing::real(value) : anything(value);
+  }
+  return result;
+}
+
+Bounded selected(Type type, const Bounded& condition, const Bounded& yes, const Bounded& no) {
+  Bounded result = condition.bits != 0 ? yes : no;
+  if (condition.known) return result;
+  result.decided = false;
+  if (type != Type::f32) {
+    result.known = yes.known && no.known && yes.bits == no.bits;
+  } else if (yes.known && no.known && std::isfinite(yes.value) && std::isfinite(no.value)) {
+    result.low = std::min(yes.low, no.low);
+    result.high = std::max(yes.high, no.high);
+  } else {
+    return anything(result.value);
+  }
+  return result;
+}
+
+Bounded computed(const Instruction& one, const std::array<Bounded, 3>& operands, const Accuracy& accuracy) {
+  const auto& [a, b, c] = operands;
+  const double value = real_op(one.op, a.value, b.value, c.value);
+  const auto range = range_of(one.op, range_of(a), range_of(b), range_of(c), accuracy.angle_max);
+  if (!range) return anything(value);
+  Bounded result = enclose(value, *range, accuracy.ulps[static_cast<std::size_t>(one.op)]);
+  const bool never_negative = one.op == Op::sqrt || one.op == Op::rsqrt || one.op == Op::exp || one.op == Op::exp2;
+  if (never_negative && result.known) result.low = std::max(result.low, 0.0);
+  return result;
+}
+
+}  // namespace
+
+const Accuracy& usual_accuracy() noexcept {
+  static const Accuracy accuracy = make_usual();
+  return accuracy;
+}
+
+Bounded Enclosing::real(double value) { return enclose(value, {value, value, true}, 0); }
+
+Bounded Enclosing::gathered(const Bounded& value, const Bounded& index, Type type) {
+  Bounded result = index.known || type != Type::f32 ? value : anything(value.value);
+  result.known = result.known && index.known;
+  result.decided = result.decided && index.decided;
+  return result;
+}
+
+Bounded Enclosing::apply(const Instruction& one, Type operand, const std::array<Bounded, 3>& operands) const {
+  const auto& [a, b, c] = operands;
+  const auto used = std::span(operands).first(operand_count(one.op));
+  const bool all_known = std::ranges::all_of(used, &Bounded::known);
+  Bounded result;
+  if (one.op == Op::select) {
+    result = selected(one.type, a, b, c);
+  } else if (one.op == Op::bitcast) {
+    result = cast(one, operand, a);
+  } else if (one.op == Op::convert) {
+    result = converted(one, operand, a, accuracy_->ulps[static_cast<std::size_t>(Op::convert)]);
+  } else if (operand != Type::f32) {
+    result.bits = whole_op(one.op, operand, a.bits, b.bits);
+  } else if (one.type == Type::boolean) {
+    result = compared(one.op, a, b);
+  } else {
+    result = computed(one, operands, *accuracy_);
+  }
+  if (!all_known && one.op != Op::select) {
+    if (one.type == Type::f32) return anything(result.value);
+    result.known = false;
+  }
+  result.decided = result.decided && result.known && std::ranges::all_of(used, &Bounded::decided);
+  return result;
+}
+
+std::vector<std::vector<Bounded>> interpret_with_bounds(const Function& function, const Bindings& bindings,
+                                                        std::size_t count, const Accuracy& accuracy) {
+  check_bindings(function, bindings, count);
+  Machine<Enclosing> machine(function, bindings, Enclosing(accuracy));
+  std::vector<std::vector<Bounded>> results(function.outputs.size(), std::vector<Bounded>(count));
+  for (std::size_t element = 0; element < count; ++element) {
+    const auto values = machine.run(element);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      Bounded& result = results[i][element];
+      result = values[i];
+      const Type type = loaded_type(function.outputs[i].element);
+      if (type != Type::f32) result.value = result.low = result.high = whole_to_real(result.bits, type);
+    }
+  }
+  return results;
+}
+
+namespace {
+
+// As an output of this element holds it.
+double stored_as(Element element, double value) noexcept {
+  switch (element) {
+    case Element::f32:
+      return to_float(value);
+    case Element::f16:
+      return static_cast<double>(vectis::to_float(to_half(static_cast<float>(value))));
+    case Element::bf16:
+      return static_cast<double>(vectis::to_float(to_bfloat16(static_cast<float>(value))));
+    case Element::i8:
+      return std::clamp(value, -128.0, 127.0);
+    default:
+      return value;
+  }
+}
+
+}  // namespace
+
+bool accepts(const Bounded& expected, Element element, double stored) noexcept {
+  if (!expected.known) return true;
+  if (std::isnan(expected.value)) return std::isnan(stored);
+  // Rounding is monotone, so the stored value lies between the stored ends.
+  return stored_as(element, expected.low) <= stored && stored <= stored_as(element, expected.high);
+}
+
+}  // namespace vectis::inline v0_1::ir

@@ -1,0 +1,53 @@
+// How far an honest f32 implementation may be from the interpreter: the interpreter's value beside an interval that
+// holds whatever such an implementation can compute. What a test of an executor or a printed kernel compares with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernel/ir/machine.hpp"
+#include "vectis/kernel/ir.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+// How far from the exact result each operation of f32 may be, in units of the last place of the result; 0: not at all
+// (min, floor), 0.5: correctly rounded. Results below the smallest normal float may always become zero.
+struct Accuracy {
+  std::array<double, op_count> ulps{};
+  double angle_max = 30000;  // sin, cos and tan of more are taken for anything
+};
+// The full profile of OpenCL 1.2, and what Highway's functions state where that is more.
+const Accuracy& usual_accuracy() noexcept;
+
+struct Bounded {
+  double value = 0;        // f32: what interpret gives
+  double low = 0;          // f32: an implementation's value and the interpreter's lie in [low, high]; all three NaN or
+  double high = 0;         // all three the same infinity: so does the implementation's
+  std::uint32_t bits = 0;  // i32, u32, bool
+  bool known = true;       // false: may be anything, also NaN (f32) or another number (integers)
+  bool decided = true;     // false: a comparison, a rounding or an index on the way could go either way
+};
+
+// results[output][element]; integers have value = low = high.
+std::vector<std::vector<Bounded>> interpret_with_bounds(const Function& function, const Bindings& bindings,
+                                                        std::size_t count, const Accuracy& accuracy = usual_accuracy());
+
+// Whether an implementation may have stored `stored` for this output. Always true when it is not known.
+bool accepts(const Bounded& expected, Element element, double stored) noexcept;
+
+// The domain of a Machine that does it.
+class Enclosing {
+ public:
+  using Value = Bounded;
+  explicit Enclosing(const Accuracy& accuracy = usual_accuracy()) : accuracy_(&accuracy) {}
+  static Value real(double value);
+  static Value whole(Type, std::uint32_t bits) { return {.bits = bits}; }
+  static Value gathered(const Value& value, const Value& index, Type type);
+  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) const;
+
+ private:
+  const Accuracy* accuracy_;
+};
+
+}  // namespace vectis::inline v0_1::ir

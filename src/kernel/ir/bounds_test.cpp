@@ -1,0 +1,194 @@
+#include "kernel/ir/bounds.hpp"
+
+#include <gmock/gmock.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernel/ir/random_program.hpp"
+#include "kernel/ir/scalar.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/base/dtype.hpp"
+
+namespace vectis::ir {
+namespace {
+
+// An f32 implementation that errs as much as it may, at random: each result is off by up to `share` of the stated ulps,
+// and what is subnormal is sometimes flushed.
+class Erring {
+ public:
+  using Value = Loaded;
+  Erring(Random& random, double share) : random_(&random), share_(share) {}
+  Value real(double value) { return {flushed(static_cast<float>(value)), 0}; }
+  static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
+  static Value gathered(const Value& value, const Value&, Type) { return value; }
+
+  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) {
+    Value exact = Plain::apply(one, operand, operands);
+    const double ulps = usual_accuracy().ulps[static_cast<std::size_t>(one.op)];
+    if (one.type != Type::f32 || ulps == 0) return exact;
+    double value = exact.real;
+    if (ulps > 0.5 && std::isfinite(value) && value != 0) {
+      const double room = std::max(0.0, share_ * ulps - 0.5) * std::ldexp(1.0, std::ilogb(value) - 23);
+      value += room * (random_->unit() * 2 - 1);
+    }
+    exact.real = flushed(static_cast<float>(value));
+    return exact;
+  }
+
+ private:
+  double flushed(float value) {
+    const bool subnormal = std::fabs(value) < std::numeric_limits<float>::min();
+    return subnormal && random_->below(2) == 0 ? 0.0 : static_cast<double>(value);
+  }
+  Random* random_;
+  double share_;
+};
+
+double stored(Element element, const Loaded& value) {
+  switch (element) {
+    case Element::f16:
+      return to_float(to_half(static_cast<float>(value.real)));
+    case Element::bf16:
+      return to_float(to_bfloat16(static_cast<float>(value.real)));
+    case Element::f32:
+      return static_cast<float>(value.real);
+    case Element::i8:
+      return std::clamp(static_cast<std::int32_t>(value.bits), -128, 127);
+    default:
+      return whole_to_real(value.bits, loaded_type(element));
+  }
+}
+
+struct Counts {
+  std::size_t all = 0;
+  std::size_t unknown = 0;
+  std::size_t undecided = 0;
+  std::size_t refused = 0;
+  std::size_t loose = 0;  // bounds wider than a thousandth of the value or of 1
+};
+
+// Runs programs with the erring implementation and counts what the bounds say of it.
+Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& options, double share,
+                      bool report = true) {
+  Random random(seed);
+  Counts counts;
+  constexpr std::size_t elements = 9;
+  for (int i = 0; i < programs; ++i) {
+    const Function f = random_program(random, options);
+    const ProgramData data = random_data(f, elements, random);
+    const Bindings bindings = data.bindings();
+    const auto expected = interpret_with_bounds(f, bindings, elements);
+    const auto plain = interpret(f, bindings, elements);
+    Machine<Erring> erring(f, bindings, Erring(random, share));
+    for (std::size_t element = 0; element < elements; ++element) {
+      const auto values = erring.run(element);
+      for (std::size_t k = 0; k < f.outputs.size(); ++k) {
+        const Bounded& bound = expected[k][element];
+        const double got = stored(f.outputs[k].element, values[k]);
+        ++counts.all;
+        counts.unknown += bound.known ? 0U : 1U;
+        counts.undecided += bound.decided ? 0U : 1U;
+        if (bound.high - bound.low > 1e-3 * std::max(1.0, std::fabs(bound.value))) ++counts.loose;
+        EXPECT_EQ(std::bit_cast<std::uint64_t>(bound.value), std::bit_cast<std::uint64_t>(plain[k][element]));
+        if (accepts(bound, f.outputs[k].element, got)) continue;
+        ++counts.refused;
+        if (report)
+          ADD_FAILURE() << "output " << k << " element " << element << ": " << got << " not in [" << bound.low << ", "
+                        << bound.high << "]\n"
+                        << to_text(f);
+        if (report) return counts;
+      }
+    }
+  }
+  return counts;
+}
+
+TEST(IrBounds, HoldWhateverAnHonestImplementationComputes) {
+  const Counts counts = count_refusals(test::seed(), 3000, {}, 1);
+  EXPECT_EQ(counts.refused, 0U);
+  // The bounds say something: few outputs are beyond judgement, and most bounds are close.
+  const auto all = static_cast<double>(counts.all);
+  RecordProperty("unknown_percent", std::to_string(100 * static_cast<double>(counts.unknown) / all));
+  RecordProperty("undecided_percent", std::to_string(100 * static_cast<double>(counts.undecided) / all));
+  RecordProperty("loose_percent", std::to_string(100 * static_cast<double>(counts.loose) / all));
+  EXPECT_LT(static_cast<double>(counts.unknown) / all, 0.05);
+  EXPECT_LT(static_cast<double>(counts.undecided) / all, 0.10);
+  EXPECT_LT(static_cast<double>(counts.loose) / all, 0.20);
+}
+
+TEST(IrBounds, HoldAmongInfinitiesAndNans) {
+  EXPECT_EQ(count_refusals(test::seed() + 1, 2000, {.special = true}, 1).refused, 0U);
+}
+
+// One that errs eight times as much as it may is caught.
+TEST(IrBounds, CatchAnImplementationThatErrsMore) {
+  EXPECT_GT(count_refusals(test::seed() + 2, 1000, {.loops = false}, 8, false).refused, 100U);
+}
+
+Bounded of(Op op, double a, double b = 0) {
+  return Enclosing().apply({op, Type::f32, {}, 0}, Type::f32, {Enclosing::real(a), Enclosing::real(b), {}});
+}
+
+TEST(IrBounds, ExactResultsAreExact) {
+  EXPECT_EQ(of(Op::add, 1.5, 0.25).low, 1.75);
+  EXPECT_EQ(of(Op::add, 1.5, 0.25).high, 1.75);
+  EXPECT_EQ(of(Op::sub, 3, 3).high, 0);
+  const Bounded rounded = of(Op::add, 1, 0x1p-30);
+  EXPECT_EQ(rounded.low, 1);
+  EXPECT_EQ(rounded.high, 1 + 0x1p-30);
+  const Bounded tie = of(Op::add, 1, 0x1p-24);
+  EXPECT_EQ(tie.low, 1);
+  EXPECT_EQ(tie.high, 1 + 0x1p-23);
+}
+
+TEST(IrBounds, PolesAndDomains) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_FALSE(of(Op::div, 1, 0).known);
+  EXPECT_TRUE(std::isnan(of(Op::sqrt, -1).value) && of(Op::sqrt, -1).known);
+  EXPECT_FALSE(of(Op::mul, 1e30, 1e30).known);  // infinite in float, finite in double
+  EXPECT_TRUE(of(Op::add, infinity, 1).known);
+  EXPECT_TRUE(of(Op::mul, infinity, 0).known);  // NaN
+  EXPECT_FALSE(of(Op::sin, 1e6).known);
+  EXPECT_TRUE(of(Op::atan2, 0, -1).known);
+  EXPECT_FALSE(of(Op::atan2, 0, -1).decided);
+  EXPECT_GE(of(Op::exp, -infinity).low, 0);
+}
+
+TEST(IrBounds, TooNearToCall) {
+  const Bounded near_two = of(Op::sqrt, 4);
+  EXPECT_LT(near_two.low, 2);
+  EXPECT_GT(near_two.high, 2);
+  const Bounded floored = Enclosing().apply({Op::floor, Type::f32, {}, 0}, Type::f32, {near_two, {}, {}});
+  EXPECT_EQ(floored.low, 1);
+  EXPECT_EQ(floored.high, 2);
+  EXPECT_FALSE(floored.decided);
+  const Enclosing domain;
+  EXPECT_FALSE(domain.apply({Op::lt, Type::boolean, {}, 0}, Type::f32, {near_two, Enclosing::real(2), {}}).known);
+  EXPECT_TRUE(domain.apply({Op::lt, Type::boolean, {}, 0}, Type::f32, {near_two, Enclosing::real(2.1), {}}).known);
+  EXPECT_FALSE(domain.apply({Op::convert, Type::i32, {}, 0}, Type::f32, {near_two, {}, {}}).known);
+  const Bounded coin{.bits = 1, .known = false};
+  const Bounded chosen =
+      domain.apply({Op::select, Type::f32, {}, 0}, Type::boolean, {coin, Enclosing::real(5), Enclosing::real(-5)});
+  EXPECT_EQ(chosen.value, 5);
+  EXPECT_EQ(chosen.low, -5);
+  EXPECT_FALSE(chosen.decided);
+}
+
+TEST(IrBounds, StoredValuesAreRoundedEnds) {
+  const Bounded third{1.0 / 3, 1.0 / 3 - 1e-8, 1.0 / 3 + 1e-8};
+  const double half = to_float(to_half(1.0F / 3));
+  EXPECT_TRUE(accepts(third, Element::f16, half));
+  EXPECT_FALSE(accepts(third, Element::f16, half + 0x1p-12));
+  EXPECT_FALSE(accepts(third, Element::f32, 0.3334));
+  EXPECT_TRUE(accepts({.value = 300, .low = 300, .high = 300}, Element::i8, 127));
+  EXPECT_FALSE(accepts({.value = 300, .low = 300, .high = 300}, Element::i8, 44));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(accepts({nan, nan, nan}, Element::f32, nan));
+  EXPECT_FALSE(accepts({nan, nan, nan}, Element::f32, 1));
+  EXPECT_FALSE(accepts({1, 1, 1}, Element::f32, nan));
+}
+
+}  // namespace
+}  // namespace vectis::ir
