@@ -4,6 +4,7 @@
 //   run(stream, "sum_rows", {{x, DType::float16, rows, columns}, {out, DType::float32, rows, 1}});
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -102,20 +103,28 @@ struct Operation {
   std::function<bool(std::span<const DType>)> types_agree;
   // Throws InvalidInput when shapes or numbers do not fit together; types and ranges were checked before.
   std::function<void(const OperationCall&)> check;
+  // What a call does that has an empty view and passed the check; empty: nothing. Said in other operations.
+  std::function<void(Stream&, const OperationCall&)> when_empty;
   std::function<LaunchPlan(const OperationCall&, const DeviceInfo&)> plan;
   std::function<OperationCost(const OperationCall&)> cost;
+  // Shapes of the operands (rows, columns), not empty, that together make `plan` use every kernel it has.
+  std::vector<std::vector<std::array<std::uint64_t, 2>>> samples;
 };
 
 // All of them, by name in alphabetical order.
 VECTIS_API std::span<const Operation> operations();
 VECTIS_API const Operation* find_operation(std::string_view name) noexcept;
 
-// Who does an operation on a device: "native" (the backend's run_op) or "portable".
 // Enqueues the operation. InvalidInput with the operation's name, the number and the limit when it does not fit; empty
-// views do nothing but are checked. `runtime` is the one the stream's device came from.
+// views do nothing but are checked. NoCompiler when the device neither does it itself nor compiles kernels.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::span<const View> views,
                     std::span<const Number> numbers = {});
 VECTIS_API void run(Stream& stream, std::string_view operation, std::initializer_list<View> views,
                     std::initializer_list<Number> numbers = {});
+
+// Every kernel of every operation, for all types they take, as planned for `device`. What proofs compile.
+VECTIS_API std::vector<KernelSource> builtin_kernels(const DeviceInfo& device);
+// The same for a device with groups of 256 work-items and 48 KiB shared by them.
+VECTIS_API std::vector<KernelSource> builtin_kernels();
 
 }  // namespace vectis::inline v0_1

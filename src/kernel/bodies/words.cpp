@@ -1,0 +1,123 @@
+#include "kernel/bodies/words.hpp"
+
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+constexpr const char* begin_items = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, items - begin);
+for (uint t = LOCAL_ID(0); t < count; t += GROUP_SIZE(0)) {
+  uint item = begin + t;
+  uint own_row = item / row_words;
+  uint row_begin = out_offset + own_row * out_stride;
+)";
+
+constexpr const char* single_element = R"(
+  uint row = own_row;
+  uint col = item - own_row * row_words;
+  uint lane = 0u;
+  uint word = 0u;
+  bool keep = false;
+  $ELEMENT
+  if (!keep) { STORE_WORD_out(row_begin + col, word); }
+}
+)";
+
+constexpr const char* several_elements = R"(
+  uint w = row_begin / LANES_out + (item - own_row * row_words);
+  bool mine = w <= (row_begin + out_columns - 1u) / LANES_out;
+  if (own_row + 1u < out_rows) { mine = mine && w < (row_begin + out_stride) / LANES_out; }
+  if (mine) {
+    uint first = w * LANES_out;
+    bool inside = first >= row_begin && out_columns >= LANES_out;
+    if (inside) { inside = first - row_begin <= out_columns - LANES_out; }
+    if (inside) {
+      uint row = own_row;
+      uint word = 0u;
+      bool keep = false;
+      $WHOLE
+      if (!keep) { STORE_WORD_out(w, word); }
+    } else {
+      uint word = OLD_WORD_out(w);
+      for (uint lane = 0u; lane < LANES_out; lane++) {
+        uint e = first + lane;
+        if (e >= out_offset) {
+          uint row = (e - out_offset) / out_stride;
+          uint col = (e - out_offset) - row * out_stride;
+          if (row < out_rows && col < out_columns) {
+            bool keep = false;
+            $ELEMENT
+          }
+        }
+      }
+      STORE_WORD_out(w, word);
+    }
+  }
+}
+)";
+
+constexpr const char* lane_after_lane = R"(
+      for (uint lane = 0u; lane < LANES_out; lane++) {
+        uint col = first - row_begin + lane;
+        $ELEMENT
+      }
+)";
+
+}  // namespace
+
+const char* const put_bits = "word = (word & ~(MASK << (lane * BITS))) | (bits << (lane * BITS));";
+
+std::string word_body(std::uint32_t lanes, const WordText& text) {
+  if (lanes == 1) return begin_items + substitute(single_element, {{"$ELEMENT", text.element}});
+  const std::string whole = text.whole.empty() ? substitute(lane_after_lane, {{"$ELEMENT", text.element}})
+                                               : "uint col = first - row_begin;\n" + text.whole;
+  return begin_items + substitute(several_elements, {{"$WHOLE", whole}, {"$ELEMENT", text.element}});
+}
+
+std::vector<ScalarParameter> word_scalars() {
+  return {{"chunk", Element::u32},     {"items", Element::u32},       {"row_words", Element::u32},
+          {"out_rows", Element::u32},  {"out_columns", Element::u32}, {"out_offset", Element::u32},
+          {"out_stride", Element::u32}};
+}
+
+WordLaunch word_launch(const View& out, std::uint32_t group) {
+  const std::uint64_t lanes = lanes_of(out.type);
+  const std::uint64_t row_words = (out.columns + lanes - 2) / lanes + 1;
+  const std::uint64_t items = out.rows * row_words;
+  const Spread work = spread(items, group);
+  return {{.groups = {work.groups, 1, 1}, .group = {group, 1, 1}},
+          {work.chunk, index32(items), index32(row_words), index32(out.rows), index32(out.columns), index32(out.offset),
+           index32(out.stride)}};
+}
+
+std::uint32_t lanes_of(DType type) { return lanes(element_of(type).value()); }
+
+Element raw_element(std::uint32_t lanes) {
+  if (lanes == 1) return Element::u32;
+  return lanes == 2 ? Element::f16 : Element::i8;
+}
+
+std::vector<std::pair<std::string, std::string>> raw_defines(std::uint32_t lanes) {
+  const std::uint32_t bits = 32 / lanes;
+  const std::uint32_t mask = lanes == 1 ? UINT32_MAX : (1U << bits) - 1;
+  return {{"BITS", fmt::format("{}u", bits)}, {"MASK", fmt::format("{}u", mask)}};
+}
+
+WordText copy_elements(const std::string& from, const std::string& before, const std::string& condition) {
+  const std::string place = before + "uint from = " + from + ";\n";
+  return {place + "uint bits = 0u;\nif (" + condition +
+              ") { bits = (WORD_x(from / LANES_x) >> ((from % LANES_x) * BITS)) & MASK; }\nif (!keep) { " + put_bits +
+              " }",
+          place + "if (" + condition + R"tail() {
+        uint shift = (from % LANES_x) * BITS;
+        word = WORD_x(from / LANES_x) >> shift;
+        if (shift != 0u) { word = word | (WORD_x(from / LANES_x + 1u) << (32u - shift)); }
+      })tail"};
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,50 @@
+// Kernels that write packed elements.
+//
+// Elements of 8 and 16 bits live in 32-bit words, a view may begin and end in the middle of a word, and two rows may
+// share one; so work-items are given words, not elements, and each word has one owner: the last row that begins in it
+// or before it. The owner puts in every lane that belongs to the view, of whichever row, and keeps the others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+struct WordText {
+  // Statements that put the element of `row` and `col` into lane `lane` of `word`. Setting `keep` to true instead
+  // leaves what is there; whether it is set depends on the row alone.
+  std::string element;
+  // Statements that make a whole `word` of the elements from `col` on of `row`; empty: one element after another.
+  std::string whole = {};
+};
+
+// The body that writes the buffer `out`, and the scalars it takes first of all.
+std::string word_body(std::uint32_t lanes, const WordText& text);
+std::vector<ScalarParameter> word_scalars();
+
+// Shape and scalars of a launch of it over `out`, in groups of `group` items.
+struct WordLaunch {
+  LaunchShape shape;
+  std::vector<LaunchArgument> scalars;
+};
+WordLaunch word_launch(const View& out, std::uint32_t group);
+
+std::uint32_t lanes_of(DType type);
+
+// --- Elements moved bit by bit: one kernel serves all types of one width
+// -------------------------------------------------------------------------------------------------------------------
+
+Element raw_element(std::uint32_t lanes);
+std::vector<std::pair<std::string, std::string>> raw_defines(std::uint32_t lanes);  // BITS and MASK of an element
+
+// Puts `bits` into the lane.
+extern const char* const put_bits;
+// Copies the element of buffer `x` at `from`, an expression of row and col that rises with col, after the statements
+// `before`; where `condition` is false the element is zero.
+WordText copy_elements(const std::string& from, const std::string& before = {}, const std::string& condition = "true");
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,60 @@
+#include <set>
+
+#include "vectis/device/registry.hpp"
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+// Calls `visit` with every combination of types that the operation takes.
+void each_types(const Operation& operation, std::vector<DType>& types,
+                const std::function<void(const std::vector<DType>&)>& visit) {
+  if (types.size() == operation.operands.size()) {
+    if (!operation.types_agree || operation.types_agree(types)) visit(types);
+    return;
+  }
+  for (const DType type : operation.operands[types.size()].types) {
+    types.push_back(type);
+    each_types(operation, types, visit);
+    types.pop_back();
+  }
+}
+
+}  // namespace
+
+std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
+  Runtime runtime;
+  // Views name a memory, plans never look into it.
+  const DeviceContext context(runtime.service<DeviceRegistry>().find("cpu").value());
+  const DeviceMemory nowhere(context, sizeof(std::uint32_t));
+  std::vector<KernelSource> kernels;
+  std::set<std::string> seen;
+  for (const Operation& operation : operations()) {
+    std::vector<Number> numbers;
+    for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
+    std::vector<DType> types;
+    each_types(operation, types, [&](const std::vector<DType>& chosen) {
+      for (const auto& shapes : operation.samples) {
+        std::vector<View> views;
+        for (std::size_t i = 0; i < shapes.size(); ++i)
+          views.emplace_back(nowhere, chosen[i], shapes[i][0], shapes[i][1]);
+        for (const PlannedLaunch& launch : operation.plan({&operation, views, numbers}, device).launches) {
+          if (seen.insert(launch.key).second) kernels.push_back(launch.source());
+        }
+      }
+    });
+  }
+  return kernels;
+}
+
+std::vector<KernelSource> builtin_kernels() {
+  DeviceInfo usual;
+  usual.compute_units = 16;
+  usual.limits.group_items_max = 256;
+  usual.limits.group_size_max = {256, 256, 64};
+  usual.limits.shared_bytes_max = std::uint64_t{48} << 10;
+  return builtin_kernels(usual);
+}
+
+}  // namespace vectis::inline v0_1

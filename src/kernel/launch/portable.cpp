@@ -1,0 +1,104 @@
+#include "kernel/launch/portable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/call.hpp"
+#include "kernel/launch/check.hpp"
+#include "memory/device_pool.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/memory/pool.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+// The language hand-written kernels are printed in for a device.
+Dialect dialect_of(const ContextCore& context, std::string_view op) {
+  for (const std::string& word : context.device->info.dialects) {
+    const auto dialect = parse_dialect(word);
+    if (dialect && *dialect != Dialect::wgsl) return *dialect;
+  }
+  throw Error(ErrorCode::no_compiler, op,
+              fmt::format("{} does not do this operation itself and compiles no language kernels are printed in; use "
+                          "another device",
+                          describe(*context.device)));
+}
+
+// Device memory between the launches of one call. From the pool when the stream is of the pool's context; in another
+// context the driver keeps what work under way still needs.
+class Temporaries {
+ public:
+  Temporaries(Stream& stream, const std::vector<std::uint64_t>& bytes) {
+    if (bytes.empty()) return;
+    const DeviceContext context = stream.context();
+    MemoryPool& pool = memory_pool(context.core()->device->backend->runtime);
+    const int device = context.core()->device->id;
+    const bool pooled =
+        pool.memory_usage(device).has_value() && pool.device_pool(device)->context().core() == context.core();
+    for (const std::uint64_t size : bytes) {
+      if (pooled) {
+        buffers_.push_back(pool.get_managed_buffer(device, size, Precision::int8, {.stream = &stream, .context = {}}));
+        memories_.push_back(buffers_.back().memory());
+      } else {
+        memories_.emplace_back(context, size);
+      }
+    }
+  }
+  [[nodiscard]] const DeviceMemory& operator[](std::size_t index) const { return memories_[index]; }
+
+ private:
+  std::vector<ManagedBuffer> buffers_;
+  std::vector<DeviceMemory> memories_;
+};
+
+}  // namespace
+
+KernelTable::Entry& KernelTable::entry_of(const ContextCore* context) {
+  auto found = std::ranges::find(entries_, context, &Entry::context);
+  if (found == entries_.end()) {
+    if (entries_.size() == contexts_max) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
+    entries_.push_back({context, 0, {}});
+    found = entries_.end() - 1;
+  }
+  found->last_use = ++uses_;
+  return *found;
+}
+
+EntryPoint KernelTable::find(const DeviceContext& context, const PlannedLaunch& launch, std::string_view op) {
+  {
+    const std::lock_guard lock(mutex_);
+    const Entry& entry = entry_of(context.core().get());
+    const auto found = entry.kernels.find(launch.key);
+    if (found != entry.kernels.end()) return found->second;
+  }
+  const Dialect dialect = dialect_of(*context.core(), op);
+  const KernelSource source = launch.source();
+  const Program program(context, name(dialect), print(source, dialect));
+  const EntryPoint kernel(program, entry_point(source));
+  const std::lock_guard lock(mutex_);
+  return entry_of(context.core().get()).kernels.try_emplace(launch.key, kernel).first->second;
+}
+
+void run_portable(Stream& stream, const OperationCall& call) {
+  const DeviceContext context = stream.context();
+  dialect_of(*context.core(), call.operation->name);
+  check_portable(call);
+  const LaunchPlan plan = call.operation->plan(call, context.core()->device->info);
+  KernelTable& kernels = context.core()->device->backend->runtime.service<KernelTable>();
+  const Temporaries temporaries(stream, plan.temporary_bytes);
+  std::vector<LaunchArgument> arguments;
+  for (const PlannedLaunch& launch : plan.launches) {
+    arguments.clear();
+    arguments.reserve(launch.buffers.size() + launch.scalars.size());
+    for (const std::size_t place : launch.buffers) {
+      const bool is_view = place < call.views.size();
+      arguments.emplace_back(is_view ? call.views[place].memory : temporaries[place - call.views.size()]);
+    }
+    arguments.insert(arguments.end(), launch.scalars.begin(), launch.scalars.end());
+    stream.launch(kernels.find(context, launch, call.operation->name), launch.shape, arguments);
+  }
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,100 @@
+// cast: from any element type to any other.
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/words.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// Rounds a whole number to one that binary32 holds and that lies on the same side of every tie of bfloat16: what would
+// be rounded away is kept as one bit below. Rounding twice to nearest would take ties for what lies beside them.
+constexpr const char* sticky = R"(
+FUNCTION float vt_sticky(int value) {
+  bool negative = value < 0;
+  uint magnitude = AS_U32(value);
+  if (negative) { magnitude = 0u - magnitude; }
+  if (magnitude >= 0x1000000u) {
+    bool rest = (magnitude & 0xffu) != 0u;
+    magnitude = magnitude & 0xffffff00u;
+    if (rest) { magnitude = magnitude | 0x100u; }
+  }
+  float result = F32(magnitude);
+  if (negative) { result = -result; }
+  return result;
+}
+)";
+
+bool is_whole(Element element) { return element == Element::i32 || element == Element::i8; }
+
+// The value of `from` as INSERT takes it for `to`.
+std::string converted(Element from, Element to) {
+  if (is_whole(from) == is_whole(to)) return "LOAD_x(from)";  // INSERT rounds and saturates
+  if (is_whole(to)) return "I32_SATURATED(ROUND(LOAD_x(from)))";
+  return to == Element::f32 ? "F32(LOAD_x(from))" : "vt_sticky(LOAD_x(from))";
+}
+
+KernelSource source(Element from, Element to, std::uint32_t group) {
+  std::vector<ScalarParameter> scalars = word_scalars();
+  scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+  const std::string element = "uint from = x_offset + row * x_stride + col;\n        word = INSERT_out(word, lane, " +
+                              converted(from, to) + ");";
+  return {.name = "cast",
+          .buffers = {{"x", from, Access::read}, {"out", to, Access::write}},
+          .scalars = std::move(scalars),
+          .shared = {},
+          .group = {group, 1, 1},
+          .defines = {},
+          .functions = element.find("vt_sticky") == std::string::npos ? "" : sticky,
+          .body = word_body(lanes(to), {element}),
+          .overrides = {}};
+}
+
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
+  if (call.views[0].type == call.views[1].type) return find_operation("copy")->plan(call, device);
+  const View flat_x = flattened(call.views[0]);
+  const View flat_out = flattened(call.views[1]);
+  const bool flat = flat_x.rows == flat_out.rows;
+  const View& x = flat ? flat_x : call.views[0];
+  const View& out = flat ? flat_out : call.views[1];
+  const Element from = element_of(x.type).value();
+  const Element to = element_of(out.type).value();
+  const std::uint32_t group = group_items(device, 256);
+  WordLaunch launch = word_launch(out, group);
+  launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
+  return {{},
+          {{fmt::format("cast {} {} {}", name(from), name(to), group),
+            [=] { return source(from, to, group); },
+            launch.shape,
+            {0, 1},
+            std::move(launch.scalars)}}};
+}
+
+}  // namespace
+
+void define_cast(std::vector<Operation>& operations) {
+  operations.push_back(
+      {.name = "cast",
+       .summary =
+           "out becomes x in out's type: rounded to the nearest, ties to even; integers saturate and NaN becomes "
+           "0 in them; a float that overflows is infinite.",
+       .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
+       .parameters = {},
+       .types_agree = {},
+       .check =
+           [](const OperationCall& call) {
+             expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
+           },
+       .when_empty = {},
+       .plan = plan,
+       .cost =
+           [](const OperationCall& call) {
+             return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+           },
+       .samples = {{{3, 5}, {3, 5}}}});
+}
+
+}  // namespace vectis::inline v0_1

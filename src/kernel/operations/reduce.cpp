@@ -1,0 +1,94 @@
+// Reductions of rows and of whole views.
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/fold.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+struct Reduction {
+  const char* name;
+  const char* meaning;
+  Fold fold;
+  bool of_nothing;  // whether it has a value for no elements, which is zero
+  bool mean = false;
+  bool root = false;
+};
+
+constexpr std::array<Reduction, 6> reductions = {{
+    {"sum", "the sum", Fold::sum, true},
+    {"mean", "the mean", Fold::sum, false, true},
+    {"max", "the largest element, NaN if any is NaN", Fold::max, false},
+    {"min", "the smallest element, NaN if any is NaN", Fold::min, false},
+    {"norm", "the root of the sum of squares", Fold::squares, true, false, true},
+    {"argmax", "the place of the largest element, the first of equals; NaN counts as the largest", Fold::argmax, false},
+}};
+
+void check(const OperationCall& call, const Reduction& reduction, bool whole) {
+  const View& x = call.views[0];
+  expect_shape(call, 1, whole ? 1 : x.rows, 1, whole ? "one number" : "one number for each row of 'x'");
+  const bool nothing = whole ? x.elements() == 0 : x.rows > 0 && x.columns == 0;
+  if (nothing && !reduction.of_nothing) {
+    refuse(call, fmt::format("'x' is {} x {}, {} of no elements is not defined; give at least 1", x.rows, x.columns,
+                             reduction.name));
+  }
+  const std::uint64_t places = whole ? x.elements() : x.columns;
+  if (reduction.fold == Fold::argmax && places > INT32_MAX) {
+    refuse(call, fmt::format("'x' has {} places, an int32 tells at most {}; split it into parts", places, INT32_MAX));
+  }
+}
+
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device, const Reduction& reduction, bool whole) {
+  const View& x = call.views[0];
+  const View& out = call.views[1];
+  LaunchPlan result;
+  FoldPlanner planner(result, call.views.size(), device);
+  const std::uint64_t folded = whole ? x.elements() : x.columns;
+  const FoldOutput target{.buffer = 1,
+                          .offset = out.offset,
+                          .stride = out.stride,
+                          .divisor = reduction.mean ? static_cast<float>(folded) : 1.0F,
+                          .root = reduction.root};
+  if (whole) {
+    planner.whole(reduction.fold, fold_input(x, 0), target);
+  } else {
+    planner.rows(reduction.fold, fold_input(x, 0), target);
+  }
+  return result;
+}
+
+Operation define(const Reduction& reduction, bool whole) {
+  const std::vector<DType> result = {reduction.fold == Fold::argmax ? DType::int32 : DType::float32};
+  const double steps = reduction.fold == Fold::squares ? 2 : 1;
+  Operation operation;
+  operation.name = fmt::format("{}{}", reduction.name, whole ? "" : "_rows");
+  operation.summary = fmt::format("out becomes {} of {}.", reduction.meaning, whole ? "x" : "each row of x");
+  operation.operands = {{"x", Access::read, number_types()}, {"out", Access::write, result}};
+  operation.check = [&reduction, whole](const OperationCall& call) { check(call, reduction, whole); };
+  operation.when_empty = [](Stream& stream, const OperationCall& call) {
+    if (call.views[1].elements() > 0) run(stream, "fill", {call.views[1]}, {0});
+  };
+  operation.plan = [&reduction, whole](const OperationCall& call, const DeviceInfo& device) {
+    return plan(call, device, reduction, whole);
+  };
+  operation.cost = [steps](const OperationCall& call) {
+    return OperationCost{steps * static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+  };
+  operation.samples = {{{3, 5}, {whole ? 1U : 3U, 1}}, {{1, 1 << 20}, {1, 1}}};
+  return operation;
+}
+
+}  // namespace
+
+void define_reduce(std::vector<Operation>& operations) {
+  for (const Reduction& reduction : reductions) {
+    operations.push_back(define(reduction, false));
+    operations.push_back(define(reduction, true));
+  }
+}
+
+}  // namespace vectis::inline v0_1
