@@ -1,0 +1,192 @@
+// gather and scatter: rows by number.
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/words.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// --- gather ----------------------------------------------------------------------------------------------------------
+
+KernelSource gather_source(std::uint32_t lanes, std::uint32_t group) {
+  std::vector<ScalarParameter> scalars = word_scalars();
+  scalars.insert(scalars.end(), {{"x_offset", Element::u32},
+                                 {"x_stride", Element::u32},
+                                 {"x_rows", Element::u32},
+                                 {"index_offset", Element::u32}});
+  return {.name = "gather",
+          .buffers = {{"x", raw_element(lanes), Access::read},
+                      {"index", Element::i32, Access::read},
+                      {"out", raw_element(lanes), Access::write}},
+          .scalars = std::move(scalars),
+          .shared = {},
+          .group = {group, 1, 1},
+          .defines = raw_defines(lanes),
+          .functions = {},
+          .body = word_body(
+              lanes, copy_elements("x_offset + chosen * x_stride + col",
+                                   "uint chosen = AS_U32(LOAD_index(index_offset + row));\n", "chosen < x_rows")),
+          .overrides = {}};
+}
+
+LaunchPlan plan_gather(const OperationCall& call, const DeviceInfo& device) {
+  const View& x = call.views[0];
+  const View& out = call.views[2];
+  const std::uint32_t lanes = lanes_of(out.type);
+  const std::uint32_t group = group_items(device, 256);
+  WordLaunch launch = word_launch(out, group);
+  launch.scalars.insert(launch.scalars.end(),
+                        {index32(x.offset), index32(x.stride), index32(x.rows), index32(call.views[1].offset)});
+  return {{},
+          {{fmt::format("gather {} {}", lanes, group),
+            [=] { return gather_source(lanes, group); },
+            launch.shape,
+            {0, 1, 2},
+            std::move(launch.scalars)}}};
+}
+
+void check_gather(const OperationCall& call) {
+  const View& index = call.views[1];
+  expect_shape(call, 1, 1, index.columns, "one row of numbers");
+  expect_shape(call, 2, index.columns, call.views[0].columns, "a row of 'x' for each number in 'index'");
+}
+
+// --- scatter: first each row of out learns which row of x it becomes, the highest that names it ----------------------
+
+KernelSource clear_source(std::uint32_t group) {
+  return {.name = "scatter_clear",
+          .buffers = {{"winner", Element::i32, Access::write}},
+          .scalars = {{"chunk", Element::u32}, {"count", Element::u32}},
+          .shared = {},
+          .group = {group, 1, 1},
+          .defines = {},
+          .functions = {},
+          .body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint own = UMIN(chunk, count - begin);
+for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) { STORE_winner(begin + t, -1); }
+)",
+          .overrides = {}};
+}
+
+KernelSource mark_source(std::uint32_t group) {
+  return {.name = "scatter_mark",
+          .buffers = {{"index", Element::i32, Access::read}, {"winner", Element::i32, Access::read_write}},
+          .scalars = {{"chunk", Element::u32},
+                      {"count", Element::u32},
+                      {"index_offset", Element::u32},
+                      {"out_rows", Element::u32}},
+          .shared = {},
+          .group = {group, 1, 1},
+          .defines = {},
+          .functions = {},
+          .body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint own = UMIN(chunk, count - begin);
+for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) {
+  uint m = begin + t;
+  uint chosen = AS_U32(LOAD_index(index_offset + m));
+  if (chosen < out_rows) { ATOMIC_MAX_I32(winner, chosen, AS_I32(m)); }
+}
+)",
+          .overrides = {}};
+}
+
+KernelSource scatter_source(std::uint32_t lanes, std::uint32_t group) {
+  std::vector<ScalarParameter> scalars = word_scalars();
+  scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+  return {.name = "scatter",
+          .buffers = {{"x", raw_element(lanes), Access::read},
+                      {"winner", Element::i32, Access::read},
+                      {"out", raw_element(lanes), Access::read_write}},
+          .scalars = std::move(scalars),
+          .shared = {},
+          .group = {group, 1, 1},
+          .defines = raw_defines(lanes),
+          .functions = {},
+          .body = word_body(lanes, copy_elements("x_offset + AS_U32(chosen) * x_stride + col",
+                                                 "int chosen = LOAD_winner(row);\nkeep = chosen < 0;\n", "!keep")),
+          .overrides = {}};
+}
+
+LaunchPlan plan_scatter(const OperationCall& call, const DeviceInfo& device) {
+  const View& x = call.views[0];
+  const View& index = call.views[1];
+  const View& out = call.views[2];
+  const std::uint32_t lanes = lanes_of(out.type);
+  const std::uint32_t group = group_items(device, 256);
+  const std::size_t winner = call.views.size();
+  const Spread cleared = spread(out.rows, group);
+  const Spread marked = spread(index.columns, group);
+  WordLaunch launch = word_launch(out, group);
+  launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
+  LaunchPlan plan;
+  plan.temporary_bytes = {out.rows * sizeof(std::int32_t)};
+  plan.launches.push_back({fmt::format("scatter clear {}", group),
+                           [=] { return clear_source(group); },
+                           {.groups = {cleared.groups, 1, 1}, .group = {group, 1, 1}},
+                           {winner},
+                           {cleared.chunk, index32(out.rows)}});
+  plan.launches.push_back({fmt::format("scatter mark {}", group),
+                           [=] { return mark_source(group); },
+                           {.groups = {marked.groups, 1, 1}, .group = {group, 1, 1}},
+                           {1, winner},
+                           {marked.chunk, index32(index.columns), index32(index.offset), index32(out.rows)}});
+  plan.launches.push_back({fmt::format("scatter {} {}", lanes, group),
+                           [=] { return scatter_source(lanes, group); },
+                           launch.shape,
+                           {0, winner, 2},
+                           std::move(launch.scalars)});
+  return plan;
+}
+
+void check_scatter(const OperationCall& call) {
+  const View& x = call.views[0];
+  if (x.rows > INT32_MAX) {
+    refuse(call, fmt::format("'x' has {} rows, scatter takes at most {}; split it into parts", x.rows, INT32_MAX));
+  }
+  expect_shape(call, 1, 1, x.rows, "a number for each row of 'x'");
+  expect_shape(call, 2, call.views[2].rows, x.columns, "rows as long as those of 'x'");
+}
+
+// Rows are read and written once; how much of x is read depends on the numbers.
+OperationCost cost(const OperationCall& call) {
+  const View& moved = call.views[call.operation->name == "gather" ? 2 : 0];
+  return {0, 2 * bytes_of({&moved, 1}) + bytes_of({&call.views[1], 1})};
+}
+
+}  // namespace
+
+void define_gather_scatter(std::vector<Operation>& operations) {
+  operations.push_back({.name = "gather",
+                        .summary = "Row m of out becomes row index[m] of x, or zero when x has no such row.",
+                        .operands = {{"x", Access::read, storage_types()},
+                                     {"index", Access::read, {DType::int32}},
+                                     {"out", Access::write, storage_types()}},
+                        .parameters = {},
+                        .types_agree = same_type<0, 2>,
+                        .check = check_gather,
+                        .when_empty = {},
+                        .plan = plan_gather,
+                        .cost = cost,
+                        .samples = {{{3, 5}, {1, 2}, {2, 5}}}});
+  operations.push_back({.name = "scatter",
+                        .summary = "Row index[m] of out becomes row m of x, the highest m of equals; numbers out of "
+                                   "range are skipped, other rows stay.",
+                        .operands = {{"x", Access::read, storage_types()},
+                                     {"index", Access::read, {DType::int32}},
+                                     {"out", Access::read_write, storage_types()}},
+                        .parameters = {},
+                        .types_agree = same_type<0, 2>,
+                        .check = check_scatter,
+                        .when_empty = {},
+                        .plan = plan_scatter,
+                        .cost = cost,
+                        .samples = {{{2, 5}, {1, 2}, {3, 5}}}});
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,125 @@
+// matmul: general products of matrices.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/tile.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+enum Parameter : std::uint8_t { transpose_a, transpose_b, alpha, beta };
+
+struct Sizes {
+  std::uint64_t m, n, k, k_of_b;
+};
+
+Sizes sizes(const OperationCall& call) {
+  const View& a = call.views[0];
+  const View& b = call.views[1];
+  const bool turn_a = call.numbers[transpose_a].integer != 0;
+  const bool turn_b = call.numbers[transpose_b].integer != 0;
+  return {turn_a ? a.columns : a.rows, turn_b ? b.rows : b.columns, turn_a ? a.rows : a.columns,
+          turn_b ? b.columns : b.rows};
+}
+
+void check(const OperationCall& call) {
+  const Sizes size = sizes(call);
+  if (size.k != size.k_of_b) {
+    refuse(call, fmt::format("the product adds up {} columns of 'a' and {} rows of 'b', they must be as many; see "
+                             "transpose_a and transpose_b",
+                             size.k, size.k_of_b));
+  }
+  expect_shape(call, 2, size.m, size.n, "rows of 'a' by columns of 'b'");
+  const bool scaled = call.numbers[alpha].real != 1 || call.numbers[beta].real != 0;
+  if (call.views[0].type == DType::int8 && scaled) {
+    refuse(call, fmt::format("alpha is {} and beta {}, products of int8 take only 1 and 0; scale the result",
+                             call.numbers[alpha].real, call.numbers[beta].real));
+  }
+}
+
+bool types_agree(std::span<const DType> types) {
+  return types[0] == types[1] && types[2] == (types[0] == DType::int8 ? DType::int32 : DType::float32);
+}
+
+TileSide side(const View& view, bool rows_are_depth) {
+  return {view.offset, rows_are_depth ? 1 : view.stride, rows_are_depth ? view.stride : 1};
+}
+
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
+  const View& a = call.views[0];
+  const Sizes size = sizes(call);
+  TileWork work;
+  work.name = "matmul";
+  work.element = element_of(a.type).value();
+  work.whole_numbers = a.type == DType::int8;
+  work.buffers = {{"c", work.whole_numbers ? Element::i32 : Element::f32, Access::read_write}};
+  work.store = "STORE_c(to, acc);";
+  if (!work.whole_numbers) {
+    work.scalars = {{"alpha", Element::f32}, {"beta", Element::f32}};
+    work.store = R"(
+      float value = alpha * acc;
+      if (beta != 0.0f) { value = value + beta * LOAD_c(to); }
+      STORE_c(to, value);
+)";
+  }
+  LaunchPlan plan;
+  plan.launches.push_back(tile_launch(work, {size.m, size.n, size.k}, side(a, call.numbers[transpose_a].integer != 0),
+                                      side(call.views[1], call.numbers[transpose_b].integer == 0), call.views[2],
+                                      device));
+  PlannedLaunch& launch = plan.launches.back();
+  launch.buffers.push_back(2);
+  if (!work.whole_numbers) {
+    launch.scalars.insert(launch.scalars.end(),
+                          {static_cast<float>(call.numbers[alpha].real), static_cast<float>(call.numbers[beta].real)});
+  }
+  return plan;
+}
+
+// Nothing is added up: c = beta * c, as the product of a column and a row of zeros.
+void when_empty(Stream& stream, const OperationCall& call) {
+  const View& c = call.views[2];
+  if (c.elements() == 0) return;
+  if (call.numbers[beta].real == 0) return run(stream, "fill", {c}, {0});
+  const DeviceMemory zeros(stream.context(), (c.rows + c.columns) * sizeof(float));
+  run(stream, "fill", {{zeros, DType::float32, 1, c.rows + c.columns}}, {0});
+  run(stream, "matmul",
+      {{zeros, DType::float32, c.rows, 1}, {zeros, DType::float32, 1, c.columns, c.rows, c.columns}, c},
+      {0, 0, 1.0, call.numbers[beta]});
+}
+
+OperationCost cost(const OperationCall& call) {
+  const Sizes size = sizes(call);
+  const double products = static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
+  const bool reads_c = call.numbers[beta].real != 0;
+  return {2 * products, bytes_of(call.views) + (reads_c ? bytes_of(call.views.subspan(2)) : 0)};
+}
+
+}  // namespace
+
+void define_matmul(std::vector<Operation>& operations) {
+  operations.push_back(
+      {.name = "matmul",
+       .summary =
+           "c becomes alpha * op(a) * op(b) + beta * c, op transposing where its number is 1; c is not read when "
+           "beta is 0. float16 and bfloat16 give float32, int8 gives int32 exactly and takes alpha 1, beta 0.",
+       .operands = {{"a", Access::read, number_types()},
+                    {"b", Access::read, number_types()},
+                    {"c", Access::read_write, {DType::float32, DType::int32}}},
+       .parameters = {{"transpose_a", true, 0, 1, 0},
+                      {"transpose_b", true, 0, 1, 0},
+                      {"alpha", false, -INFINITY, INFINITY, 1},
+                      {"beta", false, -INFINITY, INFINITY, 0}},
+       .types_agree = types_agree,
+       .check = check,
+       .when_empty = when_empty,
+       .plan = plan,
+       .cost = cost,
+       .samples = {{{3, 4}, {4, 5}, {3, 5}}}});
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,201 @@
+// prefix_sum: running sums along each row.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/bodies/definition.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// Sums of segments, each by one group.
+constexpr const char* totals_body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, pieces - begin);
+for (uint t = 0u; t < count; t++) {
+  uint piece = begin + t;
+  uint row = piece / segments;
+  uint first = (piece - row * segments) * segment;
+  uint length = UMIN(segment, columns - first);
+  uint base = x_offset + row * x_stride + first;
+  NUMBER sum = ZERO;
+  for (uint i = LOCAL_ID(0); i < length; i += GROUP_SIZE(0)) { sum = sum + LOAD_x(base + i); }
+  parts[LOCAL_ID(0)] = sum;
+  BARRIER();
+  for (uint reach = GROUP_SIZE(0) / 2u; reach > 0u; reach = reach / 2u) {
+    if (LOCAL_ID(0) < reach) { parts[LOCAL_ID(0)] = parts[LOCAL_ID(0)] + parts[LOCAL_ID(0) + reach]; }
+    BARRIER();
+  }
+  if (LOCAL_ID(0) == 0u) { STORE_totals(piece, parts[0]); }
+  BARRIER();
+}
+)";
+
+// Running sums of segments that begin with what came before them. Each work-item adds up four neighbours, the sums of
+// the items are added up by doubling, and the group goes on with what it has reached.
+constexpr const char* scan_body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, pieces - begin);
+for (uint t = 0u; t < count; t++) {
+  uint piece = begin + t;
+  uint row = piece / segments;
+  uint first = (piece - row * segments) * segment;
+  uint length = UMIN(segment, columns - first);
+  uint from = x_offset + row * x_stride + first;
+  uint to = out_offset + row * out_stride + first;
+  NUMBER reached = ZERO;
+  if (has_starts != 0u) { reached = LOAD_starts(piece); }
+  uint rounds = (length + 4u * GROUP_SIZE(0) - 1u) / (4u * GROUP_SIZE(0));
+  for (uint round = 0u; round < rounds; round++) {
+    uint at = (round * GROUP_SIZE(0) + LOCAL_ID(0)) * 4u;
+    NUMBER sums[4];
+    NUMBER sum = ZERO;
+    for (uint j = 0u; j < 4u; j++) {
+      if (exclusive != 0u) { sums[j] = sum; }
+      if (at + j < length) { sum = sum + LOAD_x(from + at + j); }
+      if (exclusive == 0u) { sums[j] = sum; }
+    }
+    parts[LOCAL_ID(0)] = sum;
+    BARRIER();
+    for (uint reach = 1u; reach < GROUP_SIZE(0); reach = reach * 2u) {
+      NUMBER other = ZERO;
+      if (LOCAL_ID(0) >= reach) { other = parts[LOCAL_ID(0) - reach]; }
+      BARRIER();
+      if (LOCAL_ID(0) >= reach) { parts[LOCAL_ID(0)] = other + parts[LOCAL_ID(0)]; }
+      BARRIER();
+    }
+    NUMBER before = reached;
+    if (LOCAL_ID(0) > 0u) { before = reached + parts[LOCAL_ID(0) - 1u]; }
+    for (uint j = 0u; j < 4u; j++) {
+      if (at + j < length) { STORE_out(to + at + j, before + sums[j]); }
+    }
+    reached = reached + parts[GROUP_SIZE(0) - 1u];
+    BARRIER();
+  }
+}
+)";
+
+// int32 is added up as uint, which wraps in every dialect.
+KernelSource source(bool totals, Element number, std::uint32_t group) {
+  KernelSource result;
+  result.name = totals ? "prefix_totals" : "prefix_sum";
+  result.buffers = {{"x", number, Access::read}};
+  if (totals) {
+    result.buffers.push_back({"totals", number, Access::write});
+  } else {
+    result.buffers.insert(result.buffers.end(), {{"starts", number, Access::read}, {"out", number, Access::write}});
+  }
+  for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "x_offset", "x_stride"}) {
+    result.scalars.push_back({scalar, Element::u32});
+  }
+  if (!totals) {
+    for (const char* scalar : {"out_offset", "out_stride", "has_starts", "exclusive"}) {
+      result.scalars.push_back({scalar, Element::u32});
+    }
+  }
+  result.shared = {{"parts", number, group}};
+  result.group = {group, 1, 1};
+  const bool real = number == Element::f32;
+  result.defines = {{"NUMBER", real ? "float" : "uint"}, {"ZERO", real ? "0.0f" : "0u"}};
+  result.body = totals ? totals_body : scan_body;
+  return result;
+}
+
+struct Place {
+  std::size_t buffer;
+  std::uint64_t offset, stride;
+};
+
+class Planner {
+ public:
+  Planner(const OperationCall& call, const DeviceInfo& device)
+      : number_(call.views[0].type == DType::float32 ? Element::f32 : Element::u32),
+        views_(call.views.size()),
+        group_(group_items(device, 256)) {}
+
+  void scan(const Place& x, const Place& out, std::uint64_t rows, std::uint64_t columns, bool exclusive) {
+    const std::uint64_t segment = segment_of(rows, columns);
+    const std::uint64_t segments = divide_up(columns, segment);
+    std::size_t starts = x.buffer;  // something to bind where nothing comes before
+    if (segments > 1) {
+      const std::size_t totals = temporary(rows * segments);
+      starts = temporary(rows * segments);
+      add(true, {x.buffer, totals}, common(x, rows, columns, segment));
+      scan({totals, 0, segments}, {starts, 0, segments}, rows, segments, true);
+    }
+    std::vector<LaunchArgument> scalars = common(x, rows, columns, segment);
+    scalars.insert(scalars.end(), {index32(out.offset), index32(out.stride), index32(segments > 1 ? 1 : 0),
+                                   index32(exclusive ? 1 : 0)});
+    add(false, {x.buffer, starts, out.buffer}, std::move(scalars));
+  }
+  LaunchPlan take() { return std::move(plan_); }
+
+ private:
+  static std::uint64_t segment_of(std::uint64_t rows, std::uint64_t columns) {
+    constexpr std::uint64_t wanted_pieces = 256;
+    constexpr std::uint64_t shortest = 16384;
+    return std::max(shortest, divide_up(columns, divide_up(wanted_pieces, rows)));
+  }
+  std::size_t temporary(std::uint64_t elements) {
+    plan_.temporary_bytes.push_back(elements * sizeof(float));
+    return views_ + plan_.temporary_bytes.size() - 1;
+  }
+  // The scalars both kernels begin with; remembers the groups they are cut into.
+  std::vector<LaunchArgument> common(const Place& x, std::uint64_t rows, std::uint64_t columns, std::uint64_t segment) {
+    const std::uint64_t segments = divide_up(columns, segment);
+    work_ = spread(rows * segments, 1);
+    return {work_.chunk,      index32(rows * segments), index32(segments), index32(segment),
+            index32(columns), index32(x.offset),        index32(x.stride)};
+  }
+  void add(bool totals, std::vector<std::size_t> buffers, std::vector<LaunchArgument> scalars) {
+    const Element number = number_;
+    const std::uint32_t group = group_;
+    plan_.launches.push_back({fmt::format("prefix {} {} {}", totals, name(number), group),
+                              [=] { return source(totals, number, group); },
+                              {.groups = {work_.groups, 1, 1}, .group = {group, 1, 1}},
+                              std::move(buffers),
+                              std::move(scalars)});
+  }
+
+  Element number_;
+  std::size_t views_;
+  std::uint32_t group_;
+  Spread work_{};
+  LaunchPlan plan_;
+};
+
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
+  const View& x = call.views[0];
+  const View& out = call.views[1];
+  Planner planner(call, device);
+  planner.scan({0, x.offset, x.stride}, {1, out.offset, out.stride}, x.rows, x.columns, call.numbers[0].integer != 0);
+  return planner.take();
+}
+
+}  // namespace
+
+void define_prefix_sum(std::vector<Operation>& operations) {
+  const std::vector<DType> types = {DType::float32, DType::int32};
+  operations.push_back({.name = "prefix_sum",
+                        .summary = "out becomes the running sums of each row of x, with the element itself or, when "
+                                   "exclusive is 1, without it; int32 wraps.",
+                        .operands = {{"x", Access::read, types}, {"out", Access::write, types}},
+                        .parameters = {{"exclusive", true, 0, 1, 0}},
+                        .types_agree = same_type<0, 1>,
+                        .check =
+                            [](const OperationCall& call) {
+                              expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
+                            },
+                        .when_empty = {},
+                        .plan = plan,
+                        .cost =
+                            [](const OperationCall& call) {
+                              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+                            },
+                        .samples = {{{3, 5}, {3, 5}}, {{1, 100000}, {1, 100000}}}});
+}
+
+}  // namespace vectis::inline v0_1

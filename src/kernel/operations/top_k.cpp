@@ -1,0 +1,254 @@
+// top_k: the best elements of each row, in order.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/bodies/definition.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+constexpr std::uint64_t k_max = 1024;
+
+// Elements become keys whose order as whole numbers is best first; both zeros are one key, NaN comes last, and what
+// stands for nothing comes after NaN by its place.
+constexpr const char* functions = R"(
+FUNCTION uint vt_key(float value, uint largest) {
+  uint bits = AS_U32(value);
+  if ((bits << 1) == 0u) { bits = 0u; }
+  bool negative = (bits & 0x80000000u) != 0u;
+  uint key = bits | 0x80000000u;
+  if (negative) { key = ~bits; }
+  if (largest != 0u) { key = ~key; }
+  if (IS_NAN(value)) { key = 0xffffffffu; }
+  return key;
+}
+FUNCTION bool vt_before(uint key, uint place, uint other_key, uint other_place) {
+  return key < other_key || (key == other_key && place < other_place);
+}
+)";
+
+// The best so far lie sorted in the lower half of `keys` and `places`. Elements better than the k-th come into the
+// upper half, are sorted the other way round, and one bitonic merge makes the new best. Rounds without any are skipped.
+constexpr const char* body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, pieces - begin);
+for (uint t = 0u; t < count; t++) {
+  uint piece = begin + t;
+  uint row = piece / segments;
+  uint first = (piece - row * segments) * segment;
+  uint length = UMIN(segment, columns - first);
+  for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
+    keys[i] = 0xffffffffu;
+    places[i] = 0xffffffffu;
+  }
+  BARRIER();
+  uint rounds = (length + ROOM - 1u) / ROOM;
+  for (uint round = 0u; round < rounds; round++) {
+    if (LOCAL_ID(0) == 0u) { found[0] = 0u; }
+    BARRIER();
+    for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
+      uint at = round * ROOM + i;
+      uint key = 0xffffffffu;
+      uint place = 0xffffffffu;
+      if (at < length) {
+        $LOAD
+        if (vt_before(key, place, keys[k - 1u], places[k - 1u])) {
+          ATOMIC_OR_U32(found, 0, 1u);
+        } else {
+          key = 0xffffffffu;
+          place = 0xffffffffu;
+        }
+      }
+      keys[ROOM + i] = key;
+      places[ROOM + i] = place;
+    }
+    BARRIER();
+    if (found[0] != 0u) {
+      for (uint size = 2u; size <= ROOM; size = size * 2u) {
+        for (uint reach = size / 2u; reach > 0u; reach = reach / 2u) {
+          for (uint i = LOCAL_ID(0); i < ROOM / 2u; i += GROUP_SIZE(0)) {
+            uint low = 2u * reach * (i / reach) + i % reach;
+            bool rising = (low & size) != 0u;
+            uint a = ROOM + low;
+            uint b = a + reach;
+            if (vt_before(keys[b], places[b], keys[a], places[a]) == rising) {
+              uint key = keys[a];
+              uint place = places[a];
+              keys[a] = keys[b];
+              places[a] = places[b];
+              keys[b] = key;
+              places[b] = place;
+            }
+          }
+          BARRIER();
+        }
+      }
+      for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
+        if (vt_before(keys[ROOM + i], places[ROOM + i], keys[i], places[i])) {
+          keys[i] = keys[ROOM + i];
+          places[i] = places[ROOM + i];
+        }
+      }
+      BARRIER();
+      for (uint reach = ROOM / 2u; reach > 0u; reach = reach / 2u) {
+        for (uint i = LOCAL_ID(0); i < ROOM / 2u; i += GROUP_SIZE(0)) {
+          uint a = 2u * reach * (i / reach) + i % reach;
+          uint b = a + reach;
+          if (vt_before(keys[b], places[b], keys[a], places[a])) {
+            uint key = keys[a];
+            uint place = places[a];
+            keys[a] = keys[b];
+            places[a] = places[b];
+            keys[b] = key;
+            places[b] = place;
+          }
+        }
+        BARRIER();
+      }
+    }
+    BARRIER();
+  }
+  for (uint i = LOCAL_ID(0); i < k; i += GROUP_SIZE(0)) {
+    $STORE
+  }
+  BARRIER();
+}
+)";
+
+constexpr const char* load_element = R"(
+        key = vt_key(LOAD_x(x_offset + row * x_stride + first + at), largest);
+        place = first + at;
+)";
+constexpr const char* load_kept = R"(
+        key = LOAD_kept_keys(row * columns + first + at);
+        place = LOAD_kept_places(row * columns + first + at);
+)";
+constexpr const char* store_result = R"(
+    STORE_values(values_offset + row * values_stride + i, LOAD_x(x_offset + row * x_stride + places[i]));
+    STORE_index(index_offset + row * index_stride + i, AS_I32(places[i]));
+)";
+constexpr const char* store_kept = R"(
+    STORE_kept_keys(piece * k + i, keys[i]);
+    STORE_kept_places(piece * k + i, places[i]);
+)";
+
+// Rows go straight to the result; long ones in two steps, the best of each segment being kept in between.
+enum class Step : std::uint8_t { whole, segments, kept };
+
+KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
+  KernelSource result;
+  result.name = step == Step::whole ? "top_k" : step == Step::segments ? "top_k_segments" : "top_k_kept";
+  result.buffers = {{"x", Element::f32, Access::read}};
+  if (step != Step::whole) {
+    const Access access = step == Step::segments ? Access::write : Access::read;
+    result.buffers.insert(result.buffers.end(),
+                          {{"kept_keys", Element::u32, access}, {"kept_places", Element::u32, access}});
+  }
+  if (step != Step::segments) {
+    result.buffers.insert(result.buffers.end(),
+                          {{"values", Element::f32, Access::write}, {"index", Element::i32, Access::write}});
+  }
+  for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "k", "largest", "x_offset",
+                             "x_stride", "values_offset", "values_stride", "index_offset", "index_stride"}) {
+    result.scalars.push_back({scalar, Element::u32});
+  }
+  result.shared = {{"keys", Element::u32, 2 * room}, {"places", Element::u32, 2 * room}, {"found", Element::u32, 1}};
+  result.group = {group, 1, 1};
+  result.defines = {{"ROOM", fmt::format("{}u", room)}};
+  result.functions = functions;
+  result.body = substitute(body, {{"$LOAD", step == Step::kept ? load_kept : load_element},
+                                  {"$STORE", step == Step::segments ? store_kept : store_result}});
+  return result;
+}
+
+struct Shape {
+  std::uint64_t rows, columns, segment;
+};
+
+PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Step step, const Shape& shape,
+                        std::vector<std::size_t> buffers) {
+  const View& x = call.views[0];
+  const View& values = call.views[1];
+  const View& index = call.views[2];
+  const std::uint32_t group = group_items(device, 256);
+  const std::uint32_t room = std::max({power_of_two(values.columns), group, 2U});
+  const std::uint64_t shared = (4 * std::uint64_t{room} + 1) * sizeof(std::uint32_t);
+  if (shared > device.limits.shared_bytes_max) {
+    throw Error(ErrorCode::unsupported, call.operation->name,
+                fmt::format("k is {}, which takes {} bytes shared by a group, and the device has {}; ask for fewer",
+                            values.columns, shared, device.limits.shared_bytes_max));
+  }
+  const std::uint64_t segments = divide_up(shape.columns, shape.segment);
+  const Spread work = spread(shape.rows * segments, 1);
+  return {
+      fmt::format("top_k {} {} {}", static_cast<int>(step), room, group),
+      [=] { return source(step, room, group); },
+      {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}},
+      std::move(buffers),
+      {work.chunk, index32(shape.rows * segments), index32(segments), index32(shape.segment), index32(shape.columns),
+       index32(values.columns), index32(call.numbers[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),
+       index32(values.offset), index32(values.stride), index32(index.offset), index32(index.stride)}};
+}
+
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
+  constexpr std::uint64_t wanted_pieces = 64;
+  constexpr std::uint64_t shortest = 8192;
+  const View& x = call.views[0];
+  const std::uint64_t k = call.views[1].columns;
+  const std::uint64_t segment = std::max(shortest, divide_up(x.columns, divide_up(wanted_pieces, x.rows)));
+  const std::size_t keys = call.views.size();
+  if (segment >= x.columns) {
+    return {{}, {launch_of(call, device, Step::whole, {x.rows, x.columns, x.columns}, {0, 1, 2})}};
+  }
+  const std::uint64_t kept = divide_up(x.columns, segment) * k;
+  const std::uint64_t bytes = x.rows * kept * sizeof(std::uint32_t);
+  return {{bytes, bytes},
+          {launch_of(call, device, Step::segments, {x.rows, x.columns, segment}, {0, keys, keys + 1}),
+           launch_of(call, device, Step::kept, {x.rows, kept, kept}, {0, keys, keys + 1, 1, 2})}};
+}
+
+void check(const OperationCall& call) {
+  const View& x = call.views[0];
+  const std::uint64_t k = call.views[1].columns;
+  expect_shape(call, 1, x.rows, k, "k best for each row of 'x'");
+  expect_shape(call, 2, x.rows, k, "as 'values' is");
+  if (x.rows > 0 && (k < 1 || k > std::min(x.columns, k_max))) {
+    refuse(call,
+           fmt::format("k is {}, the columns of 'values'; it must lie between 1 and {}, the columns of 'x' or {}; "
+                       "change it",
+                       k, std::min(x.columns, k_max), k_max));
+  }
+  if (x.columns > INT32_MAX) {
+    refuse(call,
+           fmt::format("'x' has {} columns, an int32 tells at most {}; split it into parts", x.columns, INT32_MAX));
+  }
+}
+
+}  // namespace
+
+void define_top_k(std::vector<Operation>& operations) {
+  operations.push_back(
+      {.name = "top_k",
+       .summary = "values and index become the k best elements of each row of x and their places, best "
+                  "first, the lower place of equals; NaN comes last. At most 1024.",
+       .operands = {{"x", Access::read, {DType::float32}},
+                    {"values", Access::write, {DType::float32}},
+                    {"index", Access::write, {DType::int32}}},
+       .parameters = {{"largest", true, 0, 1, 1}},
+       .types_agree = {},
+       .check = check,
+       .when_empty = {},
+       .plan = plan,
+       .cost =
+           [](const OperationCall& call) {
+             return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+           },
+       .samples = {{{3, 9}, {3, 4}, {3, 4}}, {{1, 100000}, {1, 10}, {1, 10}}, {{2, 5000}, {2, 600}, {2, 600}}}});
+}
+
+}  // namespace vectis::inline v0_1

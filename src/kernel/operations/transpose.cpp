@@ -1,0 +1,118 @@
+// transpose: 32-bit elements through a tile of shared memory, packed ones word by word.
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/words.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// A group carries one tile after another: read along the rows of x, written along the rows of out.
+constexpr const char* tile_body = R"(
+uint across = LOCAL_ID(0) % SIDE;
+uint down = LOCAL_ID(0) / SIDE;
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, tiles - begin);
+for (uint t = 0u; t < count; t++) {
+  uint tile_row = (begin + t) / row_tiles;
+  uint row = tile_row * SIDE;
+  uint col = (begin + t - tile_row * row_tiles) * SIDE;
+  if (row + down < x_rows && col + across < x_columns) {
+    tile[down * (SIDE + 1u) + across] = LOAD_x(x_offset + (row + down) * x_stride + col + across);
+  }
+  BARRIER();
+  if (col + down < x_columns && row + across < x_rows) {
+    STORE_out(out_offset + (col + down) * out_stride + row + across, tile[across * (SIDE + 1u) + down]);
+  }
+  BARRIER();
+}
+)";
+
+KernelSource tile_source(std::uint32_t side) {
+  return {.name = "transpose_tile",
+          .buffers = {{"x", Element::u32, Access::read}, {"out", Element::u32, Access::write}},
+          .scalars = {{"chunk", Element::u32},
+                      {"tiles", Element::u32},
+                      {"row_tiles", Element::u32},
+                      {"x_rows", Element::u32},
+                      {"x_columns", Element::u32},
+                      {"x_offset", Element::u32},
+                      {"x_stride", Element::u32},
+                      {"out_offset", Element::u32},
+                      {"out_stride", Element::u32}},
+          .shared = {{"tile", Element::u32, side * (side + 1)}},
+          .group = {side * side, 1, 1},
+          .defines = {{"SIDE", fmt::format("{}u", side)}},
+          .functions = {},
+          .body = tile_body,
+          .overrides = {}};
+}
+
+PlannedLaunch tile_launch(const View& x, const View& out, const DeviceInfo& device) {
+  const std::uint32_t items = group_items(device, 256);
+  const std::uint32_t side = items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : items >= 4 ? 2 : 1;
+  const std::uint64_t row_tiles = divide_up(x.columns, side);
+  const std::uint64_t tiles = divide_up(x.rows, side) * row_tiles;
+  const Spread work = spread(tiles, 1);
+  return {fmt::format("transpose tile {}", side),
+          [=] { return tile_source(side); },
+          {.groups = {work.groups, 1, 1}, .group = {side * side, 1, 1}},
+          {0, 1},
+          {work.chunk, index32(tiles), index32(row_tiles), index32(x.rows), index32(x.columns), index32(x.offset),
+           index32(x.stride), index32(out.offset), index32(out.stride)}};
+}
+
+KernelSource word_source(std::uint32_t lanes, std::uint32_t group) {
+  std::vector<ScalarParameter> scalars = word_scalars();
+  scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+  WordText text = copy_elements("x_offset + col * x_stride + row");
+  text.whole.clear();  // neighbours in a row of out are not neighbours in x
+  return {.name = "transpose",
+          .buffers = {{"x", raw_element(lanes), Access::read}, {"out", raw_element(lanes), Access::write}},
+          .scalars = std::move(scalars),
+          .shared = {},
+          .group = {group, 1, 1},
+          .defines = raw_defines(lanes),
+          .functions = {},
+          .body = word_body(lanes, text),
+          .overrides = {}};
+}
+
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
+  const View& x = call.views[0];
+  const View& out = call.views[1];
+  const std::uint32_t lanes = lanes_of(out.type);
+  if (lanes == 1) return {{}, {tile_launch(x, out, device)}};
+  const std::uint32_t group = group_items(device, 256);
+  WordLaunch launch = word_launch(out, group);
+  launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
+  return {{},
+          {{fmt::format("transpose {} {}", lanes, group),
+            [=] { return word_source(lanes, group); },
+            launch.shape,
+            {0, 1},
+            std::move(launch.scalars)}}};
+}
+
+}  // namespace
+
+void define_transpose(std::vector<Operation>& operations) {
+  operations.push_back({.name = "transpose",
+                        .summary = "out becomes x with rows and columns exchanged.",
+                        .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
+                        .parameters = {},
+                        .types_agree = same_type<0, 1>,
+                        .check =
+                            [](const OperationCall& call) {
+                              expect_shape(call, 1, call.views[0].columns, call.views[0].rows, "'x' transposed");
+                            },
+                        .when_empty = {},
+                        .plan = plan,
+                        .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
+                        .samples = {{{3, 5}, {5, 3}}}});
+}
+
+}  // namespace vectis::inline v0_1
