@@ -22,7 +22,7 @@ VECTIS_API std::uint64_t fingerprint(std::span<const std::byte> bytes,
 
 // What has one meaning in at most 8 bytes; long double has not.
 template <class T>
-concept Number = (std::integral<T> || std::floating_point<T>) && sizeof(T) <= 8;
+concept PlainNumber = (std::integral<T> || std::floating_point<T>) && sizeof(T) <= 8;
 
 // One thread at a time.
 class VECTIS_API ByteWriter {
@@ -35,7 +35,7 @@ class VECTIS_API ByteWriter {
   // Writes all of `bytes` or throws Io.
   virtual void write(std::span<const std::byte> bytes) = 0;
 
-  template <Number T>
+  template <PlainNumber T>
   void put(T value) {
     auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
     static_assert(std::endian::native == std::endian::little, "byte order of this platform is not handled");
@@ -57,7 +57,7 @@ class VECTIS_API ByteReader {
   virtual void read(std::span<std::byte> target) = 0;
 
   // A bool that is neither 0 nor 1 is CorruptData.
-  template <Number T>
+  template <PlainNumber T>
   T get() {
     if constexpr (std::same_as<T, bool>) {
       return get_flag();

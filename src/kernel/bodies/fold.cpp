@@ -54,7 +54,7 @@ for (uint done = 0u; done < count; done += together) {
 constexpr const char* store_value = R"(
     float result = values[mine] / divisor;
     if (root != 0u) { result = SQRT(result); }
-    STORE_out(to, result);
+    STORE_y(to, result);
 )";
 
 // The larger: NaN before everything, then the lower place.
@@ -102,7 +102,7 @@ std::string argmax_body(bool from_pairs) {
                                 {"$TAKE", take},
                                 {"$PUBLISH", "values[mine] = best;\nplaces[mine] = place;"},
                                 {"$MEET", meet},
-                                {"$STORE", "STORE_best(to, values[mine]);\nSTORE_out(to, AS_I32(places[mine]));"}});
+                                {"$STORE", "STORE_best(to, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
 }
 
 std::vector<ScalarParameter> scalars(bool argmax) {
@@ -127,7 +127,7 @@ KernelSource fold_source(Fold fold, Element element, bool from_pairs, std::uint3
   source.buffers = {{"x", element, Access::read}};
   if (from_pairs) source.buffers.push_back({"indices", Element::i32, Access::read});
   if (argmax) source.buffers.push_back({"best", Element::f32, Access::write});
-  source.buffers.push_back({"out", argmax ? Element::i32 : Element::f32, Access::write});
+  source.buffers.push_back({"y", argmax ? Element::i32 : Element::f32, Access::write});
   source.scalars = scalars(argmax);
   source.shared = {{"values", Element::f32, group}};
   if (argmax) source.shared.push_back({"places", Element::u32, group});

@@ -57,10 +57,10 @@ for (uint t = 0u; t < count; t++) {
       NUMBER b3 = b_part[k * PITCH + across + 3u * SIDE];
       for (uint i = 0u; i < 4u; i++) {
         NUMBER a0 = a_part[k * PITCH + down + i * SIDE];
-        sums[i * 4u] = vt_step(a0, b0, sums[i * 4u]);
-        sums[i * 4u + 1u] = vt_step(a0, b1, sums[i * 4u + 1u]);
-        sums[i * 4u + 2u] = vt_step(a0, b2, sums[i * 4u + 2u]);
-        sums[i * 4u + 3u] = vt_step(a0, b3, sums[i * 4u + 3u]);
+        sums[i * 4u] = tile_step(a0, b0, sums[i * 4u]);
+        sums[i * 4u + 1u] = tile_step(a0, b1, sums[i * 4u + 1u]);
+        sums[i * 4u + 2u] = tile_step(a0, b2, sums[i * 4u + 2u]);
+        sums[i * 4u + 3u] = tile_step(a0, b3, sums[i * 4u + 3u]);
       }
     }
     BARRIER();
@@ -95,11 +95,11 @@ std::uint32_t side_of(const DeviceInfo& device) {
 std::string step_function(const TileWork& work) {
   const bool product = work.step == TileStep::product;
   if (work.whole_numbers) {
-    return product ? "FUNCTION int vt_step(int a, int b, int sum) { return sum + a * b; }"
-                   : "FUNCTION int vt_step(int a, int b, int sum) { int d = a - b; return sum + d * d; }";
+    return product ? "FUNCTION int tile_step(int a, int b, int sum) { return sum + a * b; }"
+                   : "FUNCTION int tile_step(int a, int b, int sum) { int d = a - b; return sum + d * d; }";
   }
-  return product ? "FUNCTION float vt_step(float a, float b, float sum) { return FMA(a, b, sum); }"
-                 : "FUNCTION float vt_step(float a, float b, float sum) { float d = a - b; return FMA(d, d, sum); }";
+  return product ? "FUNCTION float tile_step(float a, float b, float sum) { return FMA(a, b, sum); }"
+                 : "FUNCTION float tile_step(float a, float b, float sum) { float d = a - b; return FMA(d, d, sum); }";
 }
 
 KernelSource tile_source(const TileWork& work, std::uint32_t side) {

@@ -24,27 +24,27 @@ constexpr const char* single_element = R"(
   uint word = 0u;
   bool keep = false;
   $ELEMENT
-  if (!keep) { STORE_WORD_out(row_begin + col, word); }
+  if (!keep) { STORE_WORD_y(row_begin + col, word); }
 }
 )";
 
 constexpr const char* several_elements = R"(
-  uint w = row_begin / LANES_out + (item - own_row * row_words);
-  bool mine = w <= (row_begin + out_columns - 1u) / LANES_out;
-  if (own_row + 1u < out_rows) { mine = mine && w < (row_begin + out_stride) / LANES_out; }
+  uint w = row_begin / LANES_y + (item - own_row * row_words);
+  bool mine = w <= (row_begin + out_columns - 1u) / LANES_y;
+  if (own_row + 1u < out_rows) { mine = mine && w < (row_begin + out_stride) / LANES_y; }
   if (mine) {
-    uint first = w * LANES_out;
-    bool inside = first >= row_begin && out_columns >= LANES_out;
-    if (inside) { inside = first - row_begin <= out_columns - LANES_out; }
+    uint first = w * LANES_y;
+    bool inside = first >= row_begin && out_columns >= LANES_y;
+    if (inside) { inside = first - row_begin <= out_columns - LANES_y; }
     if (inside) {
       uint row = own_row;
       uint word = 0u;
       bool keep = false;
       $WHOLE
-      if (!keep) { STORE_WORD_out(w, word); }
+      if (!keep) { STORE_WORD_y(w, word); }
     } else {
-      uint word = OLD_WORD_out(w);
-      for (uint lane = 0u; lane < LANES_out; lane++) {
+      uint word = OLD_WORD_y(w);
+      for (uint lane = 0u; lane < LANES_y; lane++) {
         uint e = first + lane;
         if (e >= out_offset) {
           uint row = (e - out_offset) / out_stride;
@@ -55,14 +55,14 @@ constexpr const char* several_elements = R"(
           }
         }
       }
-      STORE_WORD_out(w, word);
+      STORE_WORD_y(w, word);
     }
   }
 }
 )";
 
 constexpr const char* lane_after_lane = R"(
-      for (uint lane = 0u; lane < LANES_out; lane++) {
+      for (uint lane = 0u; lane < LANES_y; lane++) {
         uint col = first - row_begin + lane;
         $ELEMENT
       }

@@ -22,7 +22,7 @@ struct WordText {
   std::string whole = {};
 };
 
-// The body that writes the buffer `out`, and the scalars it takes first of all.
+// The body that writes the buffer `y`, and the scalars it takes first of all.
 std::string word_body(std::uint32_t lanes, const WordText& text);
 std::vector<ScalarParameter> word_scalars();
 

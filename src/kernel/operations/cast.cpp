@@ -13,7 +13,7 @@ using namespace detail;
 // Rounds a whole number to one that binary32 holds and that lies on the same side of every tie of bfloat16: what would
 // be rounded away is kept as one bit below. Rounding twice to nearest would take ties for what lies beside them.
 constexpr const char* sticky = R"(
-FUNCTION float vt_sticky(int value) {
+FUNCTION float sticky_float(int value) {
   bool negative = value < 0;
   uint magnitude = AS_U32(value);
   if (negative) { magnitude = 0u - magnitude; }
@@ -34,21 +34,21 @@ bool is_whole(Element element) { return element == Element::i32 || element == El
 std::string converted(Element from, Element to) {
   if (is_whole(from) == is_whole(to)) return "LOAD_x(from)";  // INSERT rounds and saturates
   if (is_whole(to)) return "I32_SATURATED(ROUND(LOAD_x(from)))";
-  return to == Element::f32 ? "F32(LOAD_x(from))" : "vt_sticky(LOAD_x(from))";
+  return to == Element::f32 ? "F32(LOAD_x(from))" : "sticky_float(LOAD_x(from))";
 }
 
 KernelSource source(Element from, Element to, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
   scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
-  const std::string element = "uint from = x_offset + row * x_stride + col;\n        word = INSERT_out(word, lane, " +
-                              converted(from, to) + ");";
+  const std::string element =
+      "uint from = x_offset + row * x_stride + col;\n        word = INSERT_y(word, lane, " + converted(from, to) + ");";
   return {.name = "cast",
-          .buffers = {{"x", from, Access::read}, {"out", to, Access::write}},
+          .buffers = {{"x", from, Access::read}, {"y", to, Access::write}},
           .scalars = std::move(scalars),
           .shared = {},
           .group = {group, 1, 1},
           .defines = {},
-          .functions = element.find("vt_sticky") == std::string::npos ? "" : sticky,
+          .functions = element.find("sticky_float") == std::string::npos ? "" : sticky,
           .body = word_body(lanes(to), {element}),
           .overrides = {}};
 }

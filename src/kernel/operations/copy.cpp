@@ -14,7 +14,7 @@ KernelSource source(std::uint32_t lanes, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
   scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
   return {.name = "copy",
-          .buffers = {{"x", raw_element(lanes), Access::read}, {"out", raw_element(lanes), Access::write}},
+          .buffers = {{"x", raw_element(lanes), Access::read}, {"y", raw_element(lanes), Access::write}},
           .scalars = std::move(scalars),
           .shared = {},
           .group = {group, 1, 1},

@@ -32,8 +32,8 @@ TileWork tile_work(Metric metric, const View& q) {
   work.whole_numbers = q.type == DType::int8 && q.columns <= exact_depth_max;
   work.step = metric == Metric::l2 ? TileStep::squared_difference : TileStep::product;
   work.name = metric == Metric::l2 ? "l2_distance" : metric == Metric::cosine ? "cosine_distance" : "inner_product";
-  work.buffers = {{"out", Element::f32, Access::write}};
-  work.store = "STORE_out(to, F32(acc));";
+  work.buffers = {{"y", Element::f32, Access::write}};
+  work.store = "STORE_y(to, F32(acc));";
   if (metric == Metric::cosine) {
     work.buffers.insert(work.buffers.end(),
                         {{"q_norms", Element::f32, Access::read}, {"x_norms", Element::f32, Access::read}});
@@ -41,7 +41,7 @@ TileWork tile_work(Metric metric, const View& q) {
       float norms = LOAD_q_norms(row) * LOAD_x_norms(col);
       float distance = 1.0f;
       if (norms != 0.0f) { distance = 1.0f - F32(acc) / norms; }
-      STORE_out(to, distance);
+      STORE_y(to, distance);
 )";
   }
   return work;

@@ -42,7 +42,7 @@ KernelSource source(std::uint32_t lanes, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
   scalars.push_back({"pattern", Element::u32});
   return {.name = "fill",
-          .buffers = {{"out", raw_element(lanes), Access::write}},
+          .buffers = {{"y", raw_element(lanes), Access::write}},
           .scalars = std::move(scalars),
           .shared = {},
           .group = {group, 1, 1},

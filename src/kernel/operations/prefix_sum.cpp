@@ -70,7 +70,7 @@ for (uint t = 0u; t < count; t++) {
     NUMBER before = reached;
     if (LOCAL_ID(0) > 0u) { before = reached + parts[LOCAL_ID(0) - 1u]; }
     for (uint j = 0u; j < 4u; j++) {
-      if (at + j < length) { STORE_out(to + at + j, before + sums[j]); }
+      if (at + j < length) { STORE_y(to + at + j, before + sums[j]); }
     }
     reached = reached + parts[GROUP_SIZE(0) - 1u];
     BARRIER();
@@ -86,7 +86,7 @@ KernelSource source(bool totals, Element number, std::uint32_t group) {
   if (totals) {
     result.buffers.push_back({"totals", number, Access::write});
   } else {
-    result.buffers.insert(result.buffers.end(), {{"starts", number, Access::read}, {"out", number, Access::write}});
+    result.buffers.insert(result.buffers.end(), {{"starts", number, Access::read}, {"y", number, Access::write}});
   }
   for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "x_offset", "x_stride"}) {
     result.scalars.push_back({scalar, Element::u32});

@@ -17,7 +17,7 @@ constexpr std::uint64_t k_max = 1024;
 // Elements become keys whose order as whole numbers is best first; both zeros are one key, NaN comes last, and what
 // stands for nothing comes after NaN by its place.
 constexpr const char* functions = R"(
-FUNCTION uint vt_key(float value, uint largest) {
+FUNCTION uint sort_key(float value, uint largest) {
   uint bits = AS_U32(value);
   if ((bits << 1) == 0u) { bits = 0u; }
   bool negative = (bits & 0x80000000u) != 0u;
@@ -27,7 +27,7 @@ FUNCTION uint vt_key(float value, uint largest) {
   if (IS_NAN(value)) { key = 0xffffffffu; }
   return key;
 }
-FUNCTION bool vt_before(uint key, uint place, uint other_key, uint other_place) {
+FUNCTION bool sorts_before(uint key, uint place, uint other_key, uint other_place) {
   return key < other_key || (key == other_key && place < other_place);
 }
 )";
@@ -57,7 +57,7 @@ for (uint t = 0u; t < count; t++) {
       uint place = 0xffffffffu;
       if (at < length) {
         $LOAD
-        if (vt_before(key, place, keys[k - 1u], places[k - 1u])) {
+        if (sorts_before(key, place, keys[k - 1u], places[k - 1u])) {
           ATOMIC_OR_U32(found, 0, 1u);
         } else {
           key = 0xffffffffu;
@@ -76,7 +76,7 @@ for (uint t = 0u; t < count; t++) {
             bool rising = (low & size) != 0u;
             uint a = ROOM + low;
             uint b = a + reach;
-            if (vt_before(keys[b], places[b], keys[a], places[a]) == rising) {
+            if (sorts_before(keys[b], places[b], keys[a], places[a]) == rising) {
               uint key = keys[a];
               uint place = places[a];
               keys[a] = keys[b];
@@ -89,7 +89,7 @@ for (uint t = 0u; t < count; t++) {
         }
       }
       for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
-        if (vt_before(keys[ROOM + i], places[ROOM + i], keys[i], places[i])) {
+        if (sorts_before(keys[ROOM + i], places[ROOM + i], keys[i], places[i])) {
           keys[i] = keys[ROOM + i];
           places[i] = places[ROOM + i];
         }
@@ -99,7 +99,7 @@ for (uint t = 0u; t < count; t++) {
         for (uint i = LOCAL_ID(0); i < ROOM / 2u; i += GROUP_SIZE(0)) {
           uint a = 2u * reach * (i / reach) + i % reach;
           uint b = a + reach;
-          if (vt_before(keys[b], places[b], keys[a], places[a])) {
+          if (sorts_before(keys[b], places[b], keys[a], places[a])) {
             uint key = keys[a];
             uint place = places[a];
             keys[a] = keys[b];
@@ -121,7 +121,7 @@ for (uint t = 0u; t < count; t++) {
 )";
 
 constexpr const char* load_element = R"(
-        key = vt_key(LOAD_x(x_offset + row * x_stride + first + at), largest);
+        key = sort_key(LOAD_x(x_offset + row * x_stride + first + at), largest);
         place = first + at;
 )";
 constexpr const char* load_kept = R"(

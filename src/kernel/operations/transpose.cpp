@@ -25,7 +25,7 @@ for (uint t = 0u; t < count; t++) {
   }
   BARRIER();
   if (col + down < x_columns && row + across < x_rows) {
-    STORE_out(out_offset + (col + down) * out_stride + row + across, tile[across * (SIDE + 1u) + down]);
+    STORE_y(out_offset + (col + down) * out_stride + row + across, tile[across * (SIDE + 1u) + down]);
   }
   BARRIER();
 }
@@ -33,7 +33,7 @@ for (uint t = 0u; t < count; t++) {
 
 KernelSource tile_source(std::uint32_t side) {
   return {.name = "transpose_tile",
-          .buffers = {{"x", Element::u32, Access::read}, {"out", Element::u32, Access::write}},
+          .buffers = {{"x", Element::u32, Access::read}, {"y", Element::u32, Access::write}},
           .scalars = {{"chunk", Element::u32},
                       {"tiles", Element::u32},
                       {"row_tiles", Element::u32},
@@ -71,7 +71,7 @@ KernelSource word_source(std::uint32_t lanes, std::uint32_t group) {
   WordText text = copy_elements("x_offset + col * x_stride + row");
   text.whole.clear();  // neighbours in a row of out are not neighbours in x
   return {.name = "transpose",
-          .buffers = {{"x", raw_element(lanes), Access::read}, {"out", raw_element(lanes), Access::write}},
+          .buffers = {{"x", raw_element(lanes), Access::read}, {"y", raw_element(lanes), Access::write}},
           .scalars = std::move(scalars),
           .shared = {},
           .group = {group, 1, 1},
