@@ -7,59 +7,15 @@
 #include <limits>
 
 #include "kernel/ir/random_program.hpp"
-#include "kernel/ir/scalar.hpp"
+#include "tests/support/ir_erring.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/base/dtype.hpp"
 
 namespace vectis::ir {
 namespace {
 
-// An f32 implementation that errs as much as it may, at random: each result is off by up to `share` of the stated ulps,
-// and what is subnormal is sometimes flushed.
-class Erring {
- public:
-  using Value = Loaded;
-  Erring(Random& random, double share) : random_(&random), share_(share) {}
-  Value real(double value) { return {flushed(static_cast<float>(value)), 0}; }
-  static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
-  static Value gathered(const Value& value, const Value&, Type) { return value; }
-
-  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) {
-    Value exact = Plain::apply(one, operand, operands);
-    const double ulps = usual_accuracy().ulps[static_cast<std::size_t>(one.op)];
-    if (one.type != Type::f32 || ulps == 0) return exact;
-    double value = exact.real;
-    if (ulps > 0.5 && std::isfinite(value) && value != 0) {
-      const double room = std::max(0.0, share_ * ulps - 0.5) * std::ldexp(1.0, std::ilogb(value) - 23);
-      value += room * (random_->unit() * 2 - 1);
-    }
-    exact.real = flushed(static_cast<float>(value));
-    return exact;
-  }
-
- private:
-  double flushed(float value) {
-    const bool subnormal = std::fabs(value) < std::numeric_limits<float>::min();
-    return subnormal && random_->below(2) == 0 ? 0.0 : static_cast<double>(value);
-  }
-  Random* random_;
-  double share_;
-};
-
-double stored(Element element, const Loaded& value) {
-  switch (element) {
-    case Element::f16:
-      return to_float(to_half(static_cast<float>(value.real)));
-    case Element::bf16:
-      return to_float(to_bfloat16(static_cast<float>(value.real)));
-    case Element::f32:
-      return static_cast<float>(value.real);
-    case Element::i8:
-      return std::clamp(static_cast<std::int32_t>(value.bits), -128, 127);
-    default:
-      return whole_to_real(value.bits, loaded_type(element));
-  }
-}
+using test::Erring;
+using test::stored;
 
 struct Counts {
   std::size_t all = 0;
@@ -81,7 +37,7 @@ Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& op
     const Bindings bindings = data.bindings();
     const auto expected = interpret_with_bounds(f, bindings, elements);
     const auto plain = interpret(f, bindings, elements);
-    Machine<Erring> erring(f, bindings, Erring(random, share));
+    Machine<Erring> erring(f, bindings, Erring(&random, share));
     for (std::size_t element = 0; element < elements; ++element) {
       const auto values = erring.run(element);
       for (std::size_t k = 0; k < f.outputs.size(); ++k) {

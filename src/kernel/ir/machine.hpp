@@ -34,7 +34,7 @@ class Machine {
   using Value = typename Domain::Value;
 
   // Checked bindings; both outlive the machine.
-  Machine(const Function& function, const Bindings& bindings, Domain domain = {})
+  Machine(const Function& function, const Bindings& bindings, Domain domain = Domain())
       : function_(function), bindings_(bindings), domain_(std::move(domain)), values_(function.instructions.size()) {}
 
   // The values of all outputs for one element, in order.

@@ -1,0 +1,74 @@
+// Implementations of the IR to test bounds and passes with.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernel/ir/bounds.hpp"
+#include "kernel/ir/machine.hpp"
+#include "kernel/ir/scalar.hpp"
+#include "vectis/base/dtype.hpp"
+#include "vectis/base/random.hpp"
+
+namespace vectis::test {
+
+using ir::Accuracy;
+using ir::Instruction;
+using ir::Loaded;
+using ir::loaded_type;
+using ir::Plain;
+using ir::Type;
+using ir::usual_accuracy;
+using ir::whole_to_real;
+
+// An f32 implementation that errs as much as it may, at random: each result is off by up to `share` of the stated ulps,
+// and what is subnormal is sometimes flushed. Without a generator it rounds correctly and flushes nothing.
+class Erring {
+ public:
+  using Value = Loaded;
+  explicit Erring(Random* random = nullptr, double share = 1) : random_(random), share_(share) {}
+  Value real(double value) { return {flushed(static_cast<float>(value)), 0}; }
+  static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
+  static Value gathered(const Value& value, const Value&, Type) { return value; }
+
+  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) {
+    Value exact = Plain::apply(one, operand, operands);
+    const double ulps = usual_accuracy().ulps[static_cast<std::size_t>(one.op)];
+    if (one.type != Type::f32 || ulps == 0) return exact;
+    double value = exact.real;
+    if (random_ != nullptr && ulps > 0.5 && std::isfinite(value) && value != 0) {
+      const double room = std::max(0.0, share_ * ulps - 0.5) * std::ldexp(1.0, std::ilogb(value) - 23);
+      value += room * (random_->unit() * 2 - 1);
+    }
+    exact.real = flushed(static_cast<float>(value));
+    return exact;
+  }
+
+ private:
+  double flushed(float value) {
+    const bool subnormal = std::fabs(value) < std::numeric_limits<float>::min();
+    return subnormal && random_ != nullptr && random_->below(2) == 0 ? 0.0 : static_cast<double>(value);
+  }
+  Random* random_;
+  double share_;
+};
+
+// What a buffer of this element then holds.
+inline double stored(Element element, const Loaded& value) {
+  switch (element) {
+    case Element::f16:
+      return to_float(to_half(static_cast<float>(value.real)));
+    case Element::bf16:
+      return to_float(to_bfloat16(static_cast<float>(value.real)));
+    case Element::f32:
+      return static_cast<float>(value.real);
+    case Element::i8:
+      return std::clamp(static_cast<std::int32_t>(value.bits), -128, 127);
+    default:
+      return whole_to_real(value.bits, loaded_type(element));
+  }
+}
+
+}  // namespace vectis::test
