@@ -34,18 +34,16 @@ VectisStatus no_memory(const char* what, std::uint64_t bytes, VectisMessage* mes
 }
 
 // A handle on the heap; the contract lets no exception out.
-template <class Handle>
-VectisStatus make(Handle** handle, const char* what, VectisMessage* message) {
-  auto* made = new (std::nothrow) Handle{};
+template <class Handle, class... Arguments>
+VectisStatus make(Handle** handle, const char* what, VectisMessage* message, Arguments... arguments) {
+  auto* made = new (std::nothrow) Handle{arguments...};
   if (made == nullptr) return no_memory(what, sizeof(Handle), message);
   *handle = made;
   return VECTIS_OK;
 }
 
 VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMessage* message) {
-  const VectisStatus status = make(state, "the backend", message);
-  if (status == VECTIS_OK) (*state)->threads = vectis::cpu::Threads(host);
-  return status;
+  return make(state, "the backend", message, host);
 }
 void close(VectisBackendState* state) { delete state; }
 
@@ -106,9 +104,7 @@ VectisStatus device_utilisation(VectisBackendState* /*state*/, std::uint32_t /*i
 
 VectisStatus context_create(VectisBackendState* state, std::uint32_t /*index*/, VectisContext** context,
                             VectisMessage* message) {
-  const VectisStatus status = make(context, "a context", message);
-  if (status == VECTIS_OK) (*context)->state = state;
-  return status;
+  return make(context, "a context", message, state);
 }
 void context_destroy(VectisContext* context) { delete context; }
 
@@ -116,12 +112,8 @@ VectisStatus memory_allocate(VectisContext* /*context*/, std::uint64_t bytes, Ve
                              VectisMessage* message) {
   auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment}, std::nothrow));
   if (data == nullptr) return no_memory("device memory", bytes, message);
-  const VectisStatus status = make(memory, "a memory handle", message);
-  if (status == VECTIS_OK) {
-    (*memory)->bytes = data;
-  } else {
-    ::operator delete(data, std::align_val_t{alignment});
-  }
+  const VectisStatus status = make(memory, "a memory handle", message, data, false);
+  if (status != VECTIS_OK) ::operator delete(data, std::align_val_t{alignment});
   return status;
 }
 void memory_free(VectisContext* /*context*/, VectisMemory* memory) {
@@ -130,9 +122,7 @@ void memory_free(VectisContext* /*context*/, VectisMemory* memory) {
 }
 VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t /*bytes*/, VectisMemory** slice,
                           VectisMessage* message) {
-  const VectisStatus status = make(slice, "a memory handle", message);
-  if (status == VECTIS_OK) **slice = {memory->bytes + offset, true};
-  return status;
+  return make(slice, "a memory handle", message, memory->bytes + offset, true);
 }
 VectisStatus memory_address(VectisMemory* memory, void** address, VectisMessage* /*message*/) {
   *address = memory->bytes;
@@ -140,9 +130,7 @@ VectisStatus memory_address(VectisMemory* memory, void** address, VectisMessage*
 }
 
 VectisStatus stream_create(VectisContext* context, VectisStream** stream, VectisMessage* message) {
-  const VectisStatus status = make(stream, "a stream", message);
-  if (status == VECTIS_OK) (*stream)->state = context->state;
-  return status;
+  return make(stream, "a stream", message, context->state);
 }
 void stream_destroy(VectisStream* stream) { delete stream; }
 VectisStatus stream_synchronize(VectisStream* /*stream*/, VectisMessage* /*message*/) { return VECTIS_OK; }
@@ -190,7 +178,8 @@ VectisStatus run_op(VectisStream* stream, const VectisOpCall* call, VectisMessag
   try {
     const vectis::cpu::Run run = vectis::cpu::find_operation(call->name);
     if (run == nullptr) return VECTIS_UNSUPPORTED;
-    return run({{call->views, call->view_count}, {call->numbers, call->number_count}, stream->state->threads, message});
+    VectisBackendState& state = *stream->state;
+    return run({{call->views, call->view_count}, {call->numbers, call->number_count}, state.threads, state.onednn});
   } catch (const std::bad_alloc&) {
     std::snprintf(message->text, message->capacity, "the system gave no memory for the workspace of %s", call->name);
     return VECTIS_ALLOCATION;

@@ -5,17 +5,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/onednn.hpp"
 #include "backends/cpu/threads.hpp"
 #include "vectis/device/backend.h"
 
 struct VectisBackendState {
-  vectis::cpu::Threads threads;
+  explicit VectisBackendState(const VectisHost* host) : threads(host), onednn(host) {}
+  const vectis::cpu::Threads threads;
+  vectis::cpu::OneDnn onednn;
 };
 struct VectisContext {
-  const VectisBackendState* state;
+  VectisBackendState* state;
 };
 struct VectisStream {
-  const VectisBackendState* state;
+  VectisBackendState* state;
 };
 struct VectisMemory {
   std::byte* bytes;

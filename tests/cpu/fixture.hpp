@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/launch.hpp"
@@ -134,8 +135,14 @@ inline VectisNumber number(double value) {
 // One instruction set after the other, by Highway's bits.
 class CpuTest : public testing::TestWithParam<std::int64_t> {
  protected:
-  CpuTest() { hwy::SetSupportedTargetsForTest(GetParam()), hwy::GetChosenTarget().Update(GetParam()); }
-  ~CpuTest() override { hwy::SetSupportedTargetsForTest(0), hwy::GetChosenTarget().DeInit(); }
+  explicit CpuTest(Settings::Values settings = {}) : runtime(with(std::move(settings))) {
+    hwy::SetSupportedTargetsForTest(GetParam());
+    hwy::GetChosenTarget().Update(GetParam());
+  }
+  ~CpuTest() override {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().DeInit();
+  }
 
   Sheet sheet(DType type, std::uint64_t rows, std::uint64_t columns, Layout layout = {}) {
     return {context, type, rows, columns, layout};
@@ -154,6 +161,12 @@ class CpuTest : public testing::TestWithParam<std::int64_t> {
     stream.synchronize();
     for (const Sheet* operand : sheets) EXPECT_TRUE(operand->guards_hold()) << name;
     return served;
+  }
+
+  static RuntimeOptions with(Settings::Values settings) {
+    RuntimeOptions options;
+    options.settings = std::move(settings);
+    return options;
   }
 
   Runtime runtime;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "backends/cpu/handles.hpp"
+#include "backends/cpu/onednn.hpp"
 #include "backends/cpu/threads.hpp"
 #include "vectis/device/backend.h"
 
@@ -21,7 +22,7 @@ struct Call {
   std::span<const VectisView> views;
   std::span<const VectisNumber> numbers;
   const Threads& threads;
-  VectisMessage* message;
+  OneDnn& onednn;
 
   [[nodiscard]] std::int64_t integer(std::size_t index, std::int64_t standard) const {
     return index < numbers.size() ? numbers[index].integer : standard;

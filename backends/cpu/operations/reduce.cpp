@@ -18,6 +18,7 @@
 
 #include "backends/cpu/convert.hpp"
 #include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/sums.hpp"
 
 #ifndef VECTIS_CPU_REDUCE_TYPES  // once, whatever the number of instruction sets
 #define VECTIS_CPU_REDUCE_TYPES
@@ -45,37 +46,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using Vector = hn::Vec<Floats>;
-
-template <bool squared>
-HWY_INLINE Vector Added(Vector sum, Vector value) {
-  if constexpr (squared) return hn::MulAdd(value, value, sum);
-  return hn::Add(sum, value);
-}
-
-// Four sums side by side, so that an addition need not wait for the one before.
-template <bool squared>
-double BlockSum(const float* values, std::size_t count) {
-  const Floats d;
-  const std::size_t lanes = hn::Lanes(d);
-  Vector a = hn::Zero(d);
-  Vector b = hn::Zero(d);
-  Vector e = hn::Zero(d);
-  Vector f = hn::Zero(d);
-  std::size_t i = 0;
-  for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    a = Added<squared>(a, hn::LoadU(d, values + i));
-    b = Added<squared>(b, hn::LoadU(d, values + i + lanes));
-    e = Added<squared>(e, hn::LoadU(d, values + i + 2 * lanes));
-    f = Added<squared>(f, hn::LoadU(d, values + i + 3 * lanes));
-  }
-  for (; i + lanes <= count; i += lanes) a = Added<squared>(a, hn::LoadU(d, values + i));
-  alignas(64) float sums[hn::MaxLanes(d)];
-  hn::Store(hn::Add(hn::Add(a, b), hn::Add(e, f)), d, sums);
-  double total = 0;
-  for (std::size_t lane = 0; lane < lanes; ++lane) total += sums[lane];
-  for (; i < count; ++i) total += squared ? static_cast<double>(values[i]) * values[i] : values[i];
-  return total;
-}
 
 template <bool largest>
 HWY_INLINE Vector Better(Vector a, Vector b) {
@@ -128,10 +98,10 @@ void TakeExtreme(const float* values, std::size_t count, std::uint64_t first, bo
 void TakeBlock(Reduction reduction, const float* values, std::size_t count, std::uint64_t first, Partial& partial) {
   switch (reduction) {
     case Reduction::sum:
-      partial.sum += BlockSum<false>(values, count);
+      partial.sum += sum_of(values, count);
       return;
     case Reduction::squares:
-      partial.sum += BlockSum<true>(values, count);
+      partial.sum += sum_of_squares(values, count);
       return;
     case Reduction::min:
       return TakeExtreme<false>(values, count, first, false, partial);

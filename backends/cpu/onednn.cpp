@@ -1,0 +1,227 @@
+#include "backends/cpu/onednn.hpp"
+
+#if VECTIS_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
+
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "vectis/base/cpu.hpp"
+
+static_assert(DNNL_VERSION_MAJOR == 2, "oneDNN 3 has other primitives; teach this file both before you build with it");
+#endif
+
+namespace vectis::cpu {
+
+#if VECTIS_ONEDNN
+
+// The functions we call, in one list. The two of OpenMP are found through oneDNN, so they are its own run-time's.
+#define VECTIS_ONEDNN_FUNCTIONS(X)         \
+  X(dnnl_sgemm)                            \
+  X(dnnl_engine_create)                    \
+  X(dnnl_engine_destroy)                   \
+  X(dnnl_stream_create)                    \
+  X(dnnl_stream_destroy)                   \
+  X(dnnl_stream_wait)                      \
+  X(dnnl_memory_desc_init_by_strides)      \
+  X(dnnl_memory_create)                    \
+  X(dnnl_memory_destroy)                   \
+  X(dnnl_matmul_desc_init)                 \
+  X(dnnl_primitive_attr_create)            \
+  X(dnnl_primitive_attr_destroy)           \
+  X(dnnl_primitive_attr_set_output_scales) \
+  X(dnnl_primitive_attr_set_post_ops)      \
+  X(dnnl_post_ops_create)                  \
+  X(dnnl_post_ops_destroy)                 \
+  X(dnnl_post_ops_append_sum)              \
+  X(dnnl_primitive_desc_create)            \
+  X(dnnl_primitive_desc_destroy)           \
+  X(dnnl_primitive_create)                 \
+  X(dnnl_primitive_destroy)                \
+  X(dnnl_primitive_execute)
+
+namespace {
+
+// A failed call as an exception: no memory, or the status, which means "not by me" to our caller.
+void check(dnnl_status_t status) {
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  if (status != dnnl_success) throw status;
+}
+
+// What one of oneDNN's create functions made, destroyed with its twin.
+template <class Handle>
+class Owned {
+ public:
+  explicit Owned(dnnl_status_t (*destroy)(Handle)) : destroy_(destroy) {}
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  ~Owned() {
+    if (handle_ != nullptr) destroy_(handle_);
+  }
+  Handle* put() { return &handle_; }
+  [[nodiscard]] Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+  dnnl_status_t (*destroy_)(Handle);
+};
+
+// One process has one OpenMP, however many Runtimes there are.
+std::mutex& one_at_a_time() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+constexpr std::uint64_t small_product = 96 * 96 * 96;  // done before other threads would have woken
+
+}  // namespace
+
+class OneDnn::Library {
+ public:
+  // Null, with the reason in the log, when it cannot or shall not be used.
+  static std::unique_ptr<Library> open(const VectisHost* host) {
+    const std::string name = "libdnnl.so." + std::to_string(DNNL_VERSION_MAJOR);
+    char text[512] = "";
+    VectisMessage message{sizeof(message), text, sizeof(text), VECTIS_REASON_NONE};
+    const char* setting = host->setting(host->state, "onednn");
+    const bool is_off = setting != nullptr && std::string_view(setting) == "off";
+    void* handle = is_off ? nullptr : host->library_open(host->state, name.c_str(), &message);
+    auto library = std::make_unique<Library>();
+    if (handle != nullptr && library->load(host, handle)) return library;
+    std::string reason = handle == nullptr ? text : "it lacks functions of version 2.6";
+    if (is_off) reason = "switched off by backends.cpu.onednn";
+    host->log(host->state, VECTIS_LOG_INFO, ("matrix products run without oneDNN: " + name + ": " + reason).c_str());
+    return nullptr;
+  }
+
+  bool multiply(const MatrixProduct& product, std::uint32_t threads) {
+    const std::lock_guard lock(one_at_a_time());
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(product.m * product.n * product.k <= small_product ? 1 : static_cast<int>(threads));
+    bool is_done = true;
+    try {
+      if (product.type == VECTIS_FLOAT32) {
+        multiply_floats(product);
+      } else {
+        run_primitive(product);
+      }
+    } catch (dnnl_status_t) {
+      is_done = false;
+    } catch (...) {
+      omp_set_num_threads(before);
+      throw;
+    }
+    omp_set_num_threads(before);
+    return is_done;
+  }
+
+ private:
+  bool load(const VectisHost* host, void* handle) {
+    const auto find = [&]<class Function>(Function*& function, const char* symbol) {
+      function = reinterpret_cast<Function*>(host->library_symbol(host->state, handle, symbol));
+      return function != nullptr;
+    };
+    bool has_all = find(omp_set_num_threads, "omp_set_num_threads") && find(omp_get_max_threads, "omp_get_max_threads");
+#define X(function) has_all = has_all && find(this->function, #function);
+    VECTIS_ONEDNN_FUNCTIONS(X)
+#undef X
+    return has_all;
+  }
+
+  void multiply_floats(const MatrixProduct& p) {
+    const auto number = [](std::uint64_t value) { return static_cast<dnnl_dim_t>(value); };
+    check(dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', number(p.m), number(p.n), number(p.k),
+                     p.alpha, static_cast<const float*>(p.a), number(p.a_stride), static_cast<const float*>(p.b),
+                     number(p.b_stride), p.beta, static_cast<float*>(p.c), number(p.c_stride)));
+  }
+
+  dnnl_memory_desc_t describe(std::uint64_t rows, std::uint64_t columns, std::uint64_t stride, bool is_transposed,
+                              dnnl_data_type_t type) {
+    const dnnl_dims_t dims = {static_cast<dnnl_dim_t>(rows), static_cast<dnnl_dim_t>(columns)};
+    const auto step = static_cast<dnnl_dim_t>(stride);
+    const dnnl_dims_t strides = {is_transposed ? 1 : step, is_transposed ? step : 1};
+    dnnl_memory_desc_t description;
+    check(dnnl_memory_desc_init_by_strides(&description, 2, dims, type, strides));
+    return description;
+  }
+
+  // alpha and beta as what is done to the product on its way out.
+  void set_scales(const MatrixProduct& p, dnnl_primitive_attr_t attributes) {
+    if (p.alpha != 1) check(dnnl_primitive_attr_set_output_scales(attributes, 1, 0, &p.alpha));
+    if (p.beta == 0) return;
+    Owned<dnnl_post_ops_t> operations(dnnl_post_ops_destroy);
+    check(dnnl_post_ops_create(operations.put()));
+    check(dnnl_post_ops_append_sum(operations.get(), p.beta));
+    check(dnnl_primitive_attr_set_post_ops(attributes, operations.get()));
+  }
+
+  // oneDNN keeps the code of primitives it made before, by shape.
+  void run_primitive(const MatrixProduct& p) {
+    const bool is_bytes = p.type == VECTIS_INT8;
+    const dnnl_data_type_t type = is_bytes ? dnnl_s8 : dnnl_bf16;
+    const dnnl_memory_desc_t a = describe(p.m, p.k, p.a_stride, p.transpose_a, type);
+    const dnnl_memory_desc_t b = describe(p.k, p.n, p.b_stride, p.transpose_b, type);
+    const dnnl_memory_desc_t c = describe(p.m, p.n, p.c_stride, false, is_bytes ? dnnl_s32 : dnnl_f32);
+    dnnl_matmul_desc_t description;
+    check(dnnl_matmul_desc_init(&description, &a, &b, nullptr, &c));
+
+    Owned<dnnl_engine_t> engine(dnnl_engine_destroy);
+    Owned<dnnl_stream_t> stream(dnnl_stream_destroy);
+    Owned<dnnl_primitive_attr_t> attributes(dnnl_primitive_attr_destroy);
+    Owned<dnnl_primitive_desc_t> plan(dnnl_primitive_desc_destroy);
+    Owned<dnnl_primitive_t> primitive(dnnl_primitive_destroy);
+    check(dnnl_engine_create(engine.put(), dnnl_cpu, 0));
+    check(dnnl_stream_create(stream.put(), engine.get(), dnnl_stream_default_flags));
+    check(dnnl_primitive_attr_create(attributes.put()));
+    set_scales(p, attributes.get());
+    check(dnnl_primitive_desc_create(plan.put(), &description, attributes.get(), engine.get(), nullptr));
+    check(dnnl_primitive_create(primitive.put(), plan.get()));
+
+    Owned<dnnl_memory_t> a_memory(dnnl_memory_destroy);
+    Owned<dnnl_memory_t> b_memory(dnnl_memory_destroy);
+    Owned<dnnl_memory_t> c_memory(dnnl_memory_destroy);
+    check(dnnl_memory_create(a_memory.put(), &a, engine.get(), const_cast<void*>(p.a)));
+    check(dnnl_memory_create(b_memory.put(), &b, engine.get(), const_cast<void*>(p.b)));
+    check(dnnl_memory_create(c_memory.put(), &c, engine.get(), p.c));
+    const dnnl_exec_arg_t arguments[] = {
+        {DNNL_ARG_SRC, a_memory.get()}, {DNNL_ARG_WEIGHTS, b_memory.get()}, {DNNL_ARG_DST, c_memory.get()}};
+    check(dnnl_primitive_execute(primitive.get(), stream.get(), 3, arguments));
+    check(dnnl_stream_wait(stream.get()));
+  }
+
+#define X(function) decltype(&::function) function = nullptr;
+  VECTIS_ONEDNN_FUNCTIONS(X)
+#undef X
+  void (*omp_set_num_threads)(int) = nullptr;
+  int (*omp_get_max_threads)() = nullptr;
+};
+
+bool OneDnn::serves(VectisType type) {
+  const CpuInfo& cpu = cpu_info();
+  const bool is_exact = type == VECTIS_FLOAT32 ||
+                        (type == VECTIS_BFLOAT16 && cpu.avx512) ||  // others have no fast bfloat16
+                        // without VNNI products of bytes are added in 16 bits, and saturate
+                        (type == VECTIS_INT8 && (cpu.avx512_vnni || cpu.amx_int8));
+  if (!is_exact) return false;
+  std::call_once(tried_, [&] { library_ = Library::open(host_); });
+  return library_ != nullptr;
+}
+
+bool OneDnn::multiply(const MatrixProduct& product, std::uint32_t threads) {
+  return library_->multiply(product, threads);
+}
+
+#else
+
+class OneDnn::Library {};
+
+bool OneDnn::serves(VectisType /*type*/) { return false; }
+bool OneDnn::multiply(const MatrixProduct& /*product*/, std::uint32_t /*threads*/) { return false; }
+
+#endif
+
+OneDnn::OneDnn(const VectisHost* host) : host_(host) {}
+OneDnn::~OneDnn() = default;
+
+}  // namespace vectis::cpu

@@ -1,0 +1,122 @@
+// matmul: by oneDNN where it is there and serves the types, else by our own tiles.
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "backends/cpu/convert.hpp"
+#include "backends/cpu/onednn.hpp"
+#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/tiles.hpp"
+
+namespace vectis::cpu {
+
+namespace {
+
+struct Scales {
+  float alpha;
+  float beta;
+};
+
+MatrixProduct describe(const Call& call, bool transpose_a, bool transpose_b, Scales scales) {
+  const VectisView& a = call.views[0];
+  const VectisView& b = call.views[1];
+  const VectisView& c = call.views[2];
+  return {c.rows,       c.columns,    transpose_a ? a.rows : a.columns,
+          a.type,       row_of(a, 0), a.stride,
+          transpose_a,  row_of(b, 0), b.stride,
+          transpose_b,  scales.alpha, scales.beta,
+          row_of(c, 0), c.stride};
+}
+
+// c = beta * c, for a product of no terms.
+void scale(const VectisView& c, float beta) {
+  for (std::uint64_t row = 0; row < c.rows; ++row) {
+    for (std::uint64_t column = 0; column < c.columns; ++column) {
+      if (c.type == VECTIS_INT32) {
+        row_as<std::int32_t>(c, row)[column] = 0;
+      } else {
+        float& value = row_as<float>(c, row)[column];
+        value = beta == 0 ? 0.0F : beta * value;
+      }
+    }
+  }
+}
+
+void multiply_tiles(const Call& call, bool transpose_a, bool transpose_b, Scales scales) {
+  const VectisView& c = call.views[2];
+  const auto finish = [&](std::uint64_t row, std::uint64_t column, std::uint64_t rows, std::uint64_t columns,
+                          const auto* values, std::size_t stride) {
+    for (std::uint64_t r = 0; r < rows; ++r) {
+      const auto* from = values + r * stride;
+      if (c.type == VECTIS_INT32) {
+        std::int32_t* to = row_as<std::int32_t>(c, row + r) + column;
+        for (std::uint64_t i = 0; i < columns; ++i)
+          to[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(from[i]));
+      } else {
+        float* to = row_as<float>(c, row + r) + column;
+        for (std::uint64_t i = 0; i < columns; ++i) {
+          const float product = scales.alpha * static_cast<float>(from[i]);
+          to[i] = scales.beta == 0 ? product : product + scales.beta * to[i];
+        }
+      }
+    }
+  };
+  for_pairs(call.threads, Pairing::dot, {call.views[0], transpose_a}, {call.views[1], !transpose_b}, finish);
+}
+
+// A float32 copy of a view, row after row without gaps.
+std::vector<float> widened(const Threads& threads, const VectisView& x) {
+  std::vector<float> wide(x.rows * x.columns);
+  threads.parallel_for(x.rows, piece_bytes / (4 * x.columns + 1) + 1, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t row = begin; row < end; ++row) {
+      read_floats(x.type, row_of(x, row), x.columns, wide.data() + row * x.columns);
+    }
+  });
+  return wide;
+}
+
+// The short floats as float32, where oneDNN does not serve them as they are: their products are the same.
+bool multiply_widened(const Call& call, MatrixProduct product) {
+  const std::vector<float> a = widened(call.threads, call.views[0]);
+  const std::vector<float> b = widened(call.threads, call.views[1]);
+  product.type = VECTIS_FLOAT32;
+  product.a = a.data();
+  product.a_stride = call.views[0].columns;
+  product.b = b.data();
+  product.b_stride = call.views[1].columns;
+  return call.onednn.multiply(product, call.threads.count());
+}
+
+bool multiply_by_onednn(const Call& call, const MatrixProduct& product) {
+  if (call.onednn.serves(product.type)) return call.onednn.multiply(product, call.threads.count());
+  return product.type != VECTIS_INT8 && call.onednn.serves(VECTIS_FLOAT32) && multiply_widened(call, product);
+}
+
+VectisStatus matmul(const Call& call) {
+  const VectisView& a = call.views[0];
+  const VectisView& c = call.views[2];
+  const bool is_bytes = a.type == VECTIS_INT8;
+  const bool has_types =
+      is_number(a.type) && a.type == call.views[1].type && c.type == (is_bytes ? VECTIS_INT32 : VECTIS_FLOAT32);
+  const bool transpose_a = call.integer(0, 0) != 0;
+  const bool transpose_b = call.integer(1, 0) != 0;
+  const Scales scales{static_cast<float>(call.real(2, 1)), static_cast<float>(call.real(3, 0))};
+  if (!has_types || (is_bytes && (scales.alpha != 1 || scales.beta != 0))) return VECTIS_UNSUPPORTED;
+  const MatrixProduct product = describe(call, transpose_a, transpose_b, scales);
+  if (product.m == 0 || product.n == 0) return VECTIS_OK;
+  if (product.k == 0) {
+    scale(c, scales.beta);
+  } else if (!multiply_by_onednn(call, product)) {
+    multiply_tiles(call, transpose_a, transpose_b, scales);
+  }
+  return VECTIS_OK;
+}
+
+constexpr std::array<NamedOperation, 1> operations{{{"matmul", matmul}}};
+
+}  // namespace
+
+std::span<const NamedOperation> matmul_operations() { return operations; }
+
+}  // namespace vectis::cpu
