@@ -48,6 +48,9 @@ class VECTIS_API KernelCache {
   // "map/...".
   [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,
                                        const std::function<KernelText()>& make);
+  // The same for a caller who makes the entry point in another way.
+  [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,
+                                       const std::function<EntryPoint()>& make);
   [[nodiscard]] CacheStatistics statistics() const;
   // Where entries are kept; empty when nothing is kept on disk.
   [[nodiscard]] const std::string& folder() const noexcept;

@@ -206,21 +206,24 @@ Program KernelCache::program(const DeviceContext& context, std::string_view dial
 }
 
 EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_view key,
-                                    const std::function<KernelText()>& make) {
+                                    const std::function<EntryPoint()>& make) {
   std::shared_ptr<Slot<EntryPoint>> slot;
   {
     const std::lock_guard lock(state_->mutex);
     slot = slot_of(state_->contexts[context.core().get()].entry_points, key);
   }
   bool found = false;
-  EntryPoint entry_point = slot->get(
-      [&] {
-        const KernelText kernel = make();
-        return EntryPoint(program(context, kernel.dialect, kernel.text, kernel.options), kernel.entry_point);
-      },
-      found);
+  EntryPoint entry_point = slot->get(make, found);
   if (found) ++state_->memory_hits;
   return entry_point;
+}
+
+EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_view key,
+                                    const std::function<KernelText()>& make) {
+  return entry_point(context, key, [&] {
+    const KernelText kernel = make();
+    return EntryPoint(program(context, kernel.dialect, kernel.text, kernel.options), kernel.entry_point);
+  });
 }
 
 CacheStatistics KernelCache::statistics() const {
