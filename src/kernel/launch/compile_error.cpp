@@ -31,17 +31,25 @@ std::optional<std::uint32_t> take_number(std::string_view& place) {
   return number;
 }
 
+// "file:3:7", "file:3" or "file(3)".
+std::optional<CompilerError> parse_place(std::string_view place, std::string_view message) {
+  const auto last = take_number(place);
+  if (!last) return std::nullopt;
+  const auto before = take_number(place);
+  return CompilerError{std::string(place), before ? *before : *last, before ? *last : 0, std::string(message)};
+}
+
 std::optional<CompilerError> parse_line(std::string_view line) {
-  for (const std::string_view mark : {": error: ", ": fatal error: "}) {
+  for (const std::string_view mark : {"error: ", "fatal error: "}) {  // the mark first
+    if (!line.starts_with(mark)) continue;
+    const std::string_view rest = line.substr(mark.size());
+    const std::size_t colon = rest.find(": ");
+    return colon == std::string_view::npos ? std::nullopt : parse_place(rest.substr(0, colon), rest.substr(colon + 2));
+  }
+  for (const std::string_view mark : {": error: ", ": fatal error: "}) {  // the place first
     const std::size_t at = line.find(mark);
     if (at == std::string_view::npos) continue;
-    std::string_view place = line.substr(0, at);
-    const auto last = take_number(place);
-    if (!last) continue;
-    const auto before = take_number(place);
-    CompilerError error{std::string(place), before ? *before : *last, before ? *last : 0,
-                        std::string(line.substr(at + mark.size()))};
-    return error;
+    if (auto error = parse_place(line.substr(0, at), line.substr(at + mark.size()))) return error;
   }
   return std::nullopt;
 }

@@ -19,8 +19,8 @@ struct CompilerError {
   bool operator==(const CompilerError&) const = default;
 };
 
-// The first error in a compiler's output: "file:3:7: error: text" (clang), "file:3: error: text" (glslc) or
-// "file(3): error: text" (NVRTC). With `file`, the first one there if there is one.
+// The first error in a compiler's output: "file:3:7: error: text" (clang), "error: file:3:7: text" (PoCL),
+// "file:3: error: text" (glslc) or "file(3): error: text" (NVRTC). With `file`, the first one there if there is one.
 std::optional<CompilerError> first_error(std::string_view output, std::string_view file = {});
 
 // CompileFailed in terms of the kernel: its lines, if the compiler names them, and the whole output as detail. `file`

@@ -16,13 +16,15 @@ TEST(CompileError, IsFoundInTheWordsOfEveryCompiler) {
   EXPECT_EQ(first_error("a/b.comp:7: error: no"), (CompilerError{"a/b.comp", 7, 0, "no"}));
   EXPECT_EQ(first_error("default_program(3): error: expected a \";\""),
             (CompilerError{"default_program", 3, 0, "expected a \";\""}));
+  EXPECT_EQ(first_error("error: /tmp/a b.cl:3:10: use of 'm': gone\nDevice x failed"),
+            (CompilerError{"/tmp/a b.cl", 3, 10, "use of 'm': gone"}));
   EXPECT_EQ(first_error("f:1:2: fatal error: gone"), (CompilerError{"f", 1, 2, "gone"}));
 }
 
 TEST(CompileError, WhatIsNoneIsPassedOver) {
   for (const char* const text :
-       {"", "\n\n", "1 error generated.", "x: error: y", "f:1:2: warning: w", "error: link", ":: error: x",
-        "(): error: z", "f:99999999999999999999: error: too large", "3: error: no file"}) {
+       {"", "\n\n", "1 error generated.", "x: error: y", "f:1:2: warning: w", "error: link", "error: link: failed",
+        ":: error: x", "(): error: z", "f:99999999999999999999: error: too large", "3: error: no file"}) {
     EXPECT_EQ(first_error(text), std::nullopt) << text;
   }
   EXPECT_EQ(first_error("f:1:2: warning: w\nf:3:4: error: e"), (CompilerError{"f", 3, 4, "e"}));

@@ -1,0 +1,214 @@
+#include "vectis/kernel/custom.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+#include "vectis/kernel/cache.hpp"
+#include "vectis/memory/pool.hpp"
+
+namespace vectis {
+namespace {
+
+// y = x * x + shift for the first `count`.
+KernelSource square() {
+  KernelSource source;
+  source.name = "square";
+  source.buffers = {{"x", Element::f32, Access::read}, {"y", Element::f32, Access::write}};
+  source.scalars = {{"count", Element::u32}, {"shift", Element::f32}};
+  source.body = "uint i = GLOBAL_ID(0);\nif (i < count) { STORE_y(i, LOAD_x(i) * LOAD_x(i) + shift); }\n";
+  return source;
+}
+
+constexpr const char* raw_square = R"(__kernel void square(__global const float* x, __global float* y, uint count) {
+  uint i = get_global_id(0);
+  if (i < count) y[i] = x[i] * x[i];
+}
+)";
+
+class CustomKernel : public testing::Test {
+ protected:
+  CustomKernel() : manager(runtime), context(*runtime.service<DeviceRegistry>().find("opencl")), stream(context) {}
+
+  DeviceMemory upload(const std::vector<float>& values) {
+    DeviceMemory memory(context, values.size() * sizeof(float));
+    stream.copy_to_device(memory, 0, std::as_bytes(std::span(values)));
+    stream.synchronize();
+    return memory;
+  }
+  std::vector<float> download(const DeviceMemory& memory) {
+    std::vector<float> values(memory.bytes() / sizeof(float));
+    stream.copy_to_host(std::as_writable_bytes(std::span(values)), memory, 0);
+    stream.synchronize();
+    return values;
+  }
+  static std::vector<float> ramp(std::size_t count) {
+    std::vector<float> values(count);
+    std::iota(values.begin(), values.end(), -3.0F);
+    return values;
+  }
+  // Whether the kernel squares `count` numbers and leaves the one behind them alone.
+  void expect_squares(const Kernel& kernel, std::size_t count, std::vector<KernelArgument> more = {}) {
+    const std::vector<float> values = ramp(count + 1);
+    const DeviceMemory x = upload(values);
+    const DeviceMemory y = upload(std::vector<float>(count + 1, 7.0F));
+    std::vector<KernelArgument> arguments{x, y, count};
+    if (kernel.portable == nullptr) arguments.back() = static_cast<std::uint32_t>(count);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    manager.launch(stream, kernel, {count}, arguments);
+    std::vector<float> expected(count + 1, 7.0F);
+    const float shift = more.empty() ? 0.0F : 1.0F;
+    for (std::size_t i = 0; i < count; ++i) expected[i] = values[i] * values[i] + shift;
+    EXPECT_EQ(download(y), expected) << count;
+  }
+
+  Runtime runtime;
+  KernelManager manager;
+  DeviceContext context;
+  Stream stream;
+};
+
+TEST_F(CustomKernel, APortableKernelRunsOnUserBuffers) {
+  const Kernel kernel = manager.make_kernel(square(), "opencl");
+  EXPECT_EQ(kernel.name, "square");
+  EXPECT_EQ(kernel.entry_point, "vt_square");
+  EXPECT_EQ(kernel.source, square().body);
+  EXPECT_FALSE(kernel.compiled_binary.empty());
+  EXPECT_EQ(kernel.backend, "opencl");
+  for (const std::size_t count : {0U, 1U, 63U, 64U, 65U, 1000U}) expect_squares(kernel, count, {1.0F});
+}
+
+TEST_F(CustomKernel, ARawKernelIsInTheBackendsOwnLanguage) {
+  const Kernel kernel = manager.make_kernel("square", raw_square, "opencl", {32, 1, 1});
+  for (const std::size_t count : {0U, 1U, 31U, 32U, 33U, 1000U}) expect_squares(kernel, count);
+}
+
+TEST_F(CustomKernel, ARawKernelTakesSharedMemory) {
+  const Kernel kernel = manager.make_kernel("turn", R"(
+__kernel void turn(__global float* x, __local float* tile) {
+  uint i = get_local_id(0);
+  tile[i] = x[i];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  x[i] = tile[get_local_size(0) - 1 - i];
+})",
+                                            "opencl", {8, 1, 1});
+  const DeviceMemory x = upload({0, 1, 2, 3, 4, 5, 6, 7});
+  manager.launch(stream, kernel, {8}, {x, KernelArgument::shared(8 * sizeof(float))});
+  EXPECT_THAT(download(x), testing::ElementsAre(7, 6, 5, 4, 3, 2, 1, 0));
+}
+
+TEST_F(CustomKernel, BuffersOfThePoolAreArguments) {
+  const int id = context.device().id();
+  ManagedBuffer buffer = memory_pool(runtime).get_managed_buffer(id, 100, Precision::fp32);
+  Stream own(buffer.memory().context());
+  KernelSource fill = square();
+  fill.name = "fill_up";
+  fill.buffers = {{"y", Element::f32, Access::write}};
+  fill.scalars = {{"count", Element::u32}, {"value", Element::i32}};
+  fill.body = "uint i = GLOBAL_ID(0); if (i < count) { STORE_y(i, F32(value)); }";
+  manager.launch(own, manager.make_kernel(fill, "opencl"), {100}, {buffer, 100, -5});
+  std::vector<float> values(100);
+  own.copy_to_host(std::as_writable_bytes(std::span(values)), buffer.memory(), 0);
+  own.synchronize();
+  EXPECT_THAT(values, testing::Each(-5.0F));
+}
+
+TEST_F(CustomKernel, ABinaryIsKeptAndLoadedAgain) {
+  const std::vector<std::byte> binary = manager.compile_kernel("square", raw_square, "opencl");
+  Kernel kernel;
+  kernel.name = kernel.entry_point = "square";
+  kernel.compiled_binary = binary;
+  expect_squares(kernel, 100);
+  EXPECT_FALSE(manager.compile_kernel(square(), "opencl").empty());
+}
+
+TEST_F(CustomKernel, ARefusedBinaryFallsBackToTheSource) {
+  Kernel kernel = manager.make_kernel("square", raw_square, "opencl");
+  kernel.compiled_binary.assign(100, std::byte{1});
+  expect_squares(kernel, 100);
+  kernel.source.clear();
+  EXPECT_ERROR((void)manager.load(context, kernel), ErrorCode::invalid_input, "clCreateProgramWithBinary");
+  kernel.compiled_binary.clear();
+  EXPECT_ERROR((void)manager.load(context, kernel), ErrorCode::invalid_input, "square", "neither");
+  kernel.source = raw_square;
+  kernel.entry_point = "cube";
+  EXPECT_ERROR((void)manager.load(context, kernel), ErrorCode::invalid_input, "cube");
+}
+
+TEST_F(CustomKernel, ABinaryOfAnotherBackendIsNotEvenTried) {
+  Kernel kernel = manager.make_kernel(square(), "opencl");
+  kernel.backend = "cuda";
+  kernel.compiled_binary.assign(100, std::byte{1});
+  expect_squares(kernel, 100, {1.0F});
+}
+
+TEST_F(CustomKernel, LaunchingAgainCompilesNothing) {
+  const Kernel kernel = manager.make_kernel(square(), "opencl");
+  expect_squares(kernel, 10, {1.0F});
+  const CacheStatistics before = kernel_cache(runtime).statistics();
+  expect_squares(kernel, 10, {1.0F});
+  expect_squares(kernel, 11, {1.0F});
+  const CacheStatistics after = kernel_cache(runtime).statistics();
+  EXPECT_EQ(after.compiled, before.compiled);
+  EXPECT_EQ(after.memory_hits, before.memory_hits + 2);
+}
+
+TEST_F(CustomKernel, ArgumentsAreComparedWithTheParameters) {
+  const Kernel kernel = manager.make_kernel(square(), "opencl");
+  const DeviceMemory x = upload(ramp(8));
+  const DeviceMemory odd(context, 30);
+  const auto launch = [&](std::vector<KernelArgument> arguments) { manager.launch(stream, kernel, {8}, arguments); };
+  launch({x, x, 8, 1.0F});
+  launch({x, x, std::size_t{8}, 1.0F});
+  const auto code = ErrorCode::invalid_input;
+  EXPECT_ERROR(launch({x, x, 8}), code, "'square'", "3 arguments", "takes 4: x, y, count, shift");
+  EXPECT_ERROR(launch({x, x, 8, 1.0F, 2}), code, "5 arguments");
+  EXPECT_ERROR(launch({x, 1, 8, 1.0F}), code, "buffer 'y'", "an integer", "device memory");
+  EXPECT_ERROR(launch({x, KernelArgument::shared(4), 8, 1.0F}), code, "buffer 'y'", "shared memory");
+  EXPECT_ERROR(launch({x, odd, 8, 1.0F}), code, "buffer 'y'", "30 bytes", "multiple of 4");
+  EXPECT_ERROR(launch({x, x, x, 1.0F}), code, "scalar 'count'", "memory", "an integer");
+  EXPECT_ERROR(launch({x, x, 8.0F, 1.0F}), code, "scalar 'count'", "a float");
+  EXPECT_ERROR(launch({x, x, true, 1.0F}), code, "scalar 'count'", "a bool");
+  EXPECT_ERROR(launch({x, x, -1, 1.0F}), code, "scalar 'count'", "-1", "4294967295");
+  EXPECT_ERROR(launch({x, x, 1ULL << 32U, 1.0F}), code, "scalar 'count'", "4294967296");
+  EXPECT_ERROR(launch({x, x, ~0ULL, 1.0F}), code, "scalar 'count'");
+  EXPECT_ERROR(launch({x, x, 8, 1.0}), code, "scalar 'shift'", "a double", "2.0f");
+  EXPECT_ERROR(launch({x, x, 8, 1}), code, "scalar 'shift'", "an integer");
+  EXPECT_ERROR(manager.launch(stream, kernel, {~0ULL}, {x, x, 8, 1.0F}), code, "work-items", "4294967295");
+  manager.launch(stream, kernel, {0}, {x, x, 8, 1.0F});
+  stream.synchronize();  // nothing of that stuck to the stream
+  Kernel wider = kernel;
+  wider.work_group_size = {128, 1, 1};
+  EXPECT_ERROR(manager.launch(stream, wider, {8}, {x, x, 8, 1.0F}), code, "64 x 1 x 1", "128 x 1 x 1");
+}
+
+TEST_F(CustomKernel, ErrorsAreInLinesOfTheUsersText) {
+  KernelSource broken = square();
+  broken.overrides[Dialect::opencl_c] = "uint i = GLOBAL_ID(0);\n\n    y[i] = nothing + 1.0f;\n";
+  const auto code = ErrorCode::compile_failed;
+  EXPECT_ERROR((void)manager.compile_kernel(broken, "opencl"), code, "kernel 'square', line 3, column 12:", "nothing");
+  const std::string raw = "// one\n__kernel void k(__global float* x) {\n  x[0] = missing;\n}\n";
+  EXPECT_ERROR((void)manager.compile_kernel("k", raw, "opencl"), code, "kernel 'k', line 3, column 10:", "missing");
+  try {
+    (void)manager.compile_kernel("k", raw, "opencl");
+  } catch (const Error& error) {
+    EXPECT_THAT(std::string(error.detail()), testing::HasSubstr(":3:10"));
+  }
+  KernelSource pointer = square();
+  pointer.body = "uint i = GLOBAL_ID(0);\nfloat* p;\n";
+  EXPECT_ERROR((void)manager.compile_kernel(pointer, "opencl"), ErrorCode::invalid_input, "square", "line 2");
+}
+
+TEST_F(CustomKernel, TheCpuSaysThatItCompilesNothing) {
+  EXPECT_ERROR((void)manager.compile_kernel(square(), "cpu"), ErrorCode::no_compiler, "'square'", "cpu:0", "map()");
+  EXPECT_ERROR((void)manager.compile_kernel("k", raw_square, "cpu"), ErrorCode::no_compiler, "'k'", "cpu:0", "map()");
+  EXPECT_ERROR((void)manager.compile_kernel("k", raw_square, "npu"), ErrorCode::unsupported_backend, "npu");
+}
+
+}  // namespace
+}  // namespace vectis
