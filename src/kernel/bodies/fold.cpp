@@ -102,7 +102,7 @@ std::string argmax_body(bool from_pairs) {
                                 {"$TAKE", take},
                                 {"$PUBLISH", "values[mine] = best;\nplaces[mine] = place;"},
                                 {"$MEET", meet},
-                                {"$STORE", "STORE_best(to, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
+                                {"$STORE", "STORE_largest(piece, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
 }
 
 std::vector<ScalarParameter> scalars(bool argmax) {
@@ -126,7 +126,7 @@ KernelSource fold_source(Fold fold, Element element, bool from_pairs, std::uint3
   source.name = fmt::format("fold_{}", fold_names[static_cast<std::size_t>(fold)]);
   source.buffers = {{"x", element, Access::read}};
   if (from_pairs) source.buffers.push_back({"indices", Element::i32, Access::read});
-  if (argmax) source.buffers.push_back({"best", Element::f32, Access::write});
+  if (argmax) source.buffers.push_back({"largest", Element::f32, Access::write});
   source.buffers.push_back({"y", argmax ? Element::i32 : Element::f32, Access::write});
   source.scalars = scalars(argmax);
   source.shared = {{"values", Element::f32, group}};
