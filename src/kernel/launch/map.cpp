@@ -1,0 +1,97 @@
+#include "vectis/kernel/map.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/cores.hpp"
+#include "kernel/launch/map_check.hpp"
+#include "kernel/launch/prepared.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/kernel/cache.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+constexpr std::uint32_t group_items = 256;
+constexpr std::uint32_t groups_max = 65535;  // in one dimension, on the most limited devices
+
+std::optional<Dialect> printed_dialect(const DeviceInfo& info) {
+  for (const std::string& name : info.dialects) {
+    if (const auto dialect = parse_dialect(name)) return dialect;
+  }
+  return std::nullopt;
+}
+
+void launch_kernel(Stream& stream, detail::PreparedFunction& prepared, const MapBuffers& buffers, std::uint64_t count,
+                   Dialect dialect) {
+  const DeviceContext context = stream.context();
+  const DeviceLimits& limits = context.core()->device->info.limits;
+  const std::uint32_t group = std::min({group_items, limits.group_items_max, limits.group_size_max[0]});
+  const EntryPoint kernel = kernel_cache(context).entry_point(context, prepared.kernel_key(), [&] {
+    return KernelText{std::string(name(dialect)), ir::print(prepared.lifted(), dialect, group),
+                      ir::entry_point(prepared.lifted()), ""};
+  });
+  std::vector<LaunchArgument> arguments;
+  for (const auto list : {buffers.inputs, buffers.tables, buffers.outputs})
+    arguments.insert(arguments.end(), list.begin(), list.end());
+  arguments.emplace_back(static_cast<std::uint32_t>(count));
+  for (std::size_t i = 0; i < buffers.tables.size(); ++i) {
+    arguments.emplace_back(
+        static_cast<std::uint32_t>(detail::table_elements(buffers.tables[i], prepared.lifted().tables[i])));
+  }
+  arguments.insert(arguments.end(), buffers.arguments.begin(), buffers.arguments.end());
+  arguments.insert(arguments.end(), prepared.constants().begin(), prepared.constants().end());
+  const std::uint64_t each = std::uint64_t{group} * ir::elements_per_item(prepared.lifted());
+  const std::uint64_t groups = (count + each - 1) / each;
+  const std::uint64_t rows = (groups + groups_max - 1) / groups_max;
+  const std::uint64_t columns = (groups + rows - 1) / rows;
+  stream.launch(kernel, {{static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(rows), 1}, {group, 1, 1}},
+                arguments);
+}
+
+// Empty when the host cannot reach some of the memory.
+std::optional<executor::HostBuffers> addresses(const ir::Function& function, const MapBuffers& buffers) {
+  executor::HostBuffers host;
+  host.arguments = buffers.arguments;
+  bool reached = true;
+  const auto address = [&](const DeviceMemory& memory) {
+    std::byte* const at = memory.address();
+    reached = reached && at != nullptr;
+    return at;
+  };
+  for (const DeviceMemory& memory : buffers.inputs) host.inputs.push_back(address(memory));
+  for (std::size_t i = 0; i < buffers.tables.size(); ++i)
+    host.tables.push_back({address(buffers.tables[i]), detail::table_elements(buffers.tables[i], function.tables[i])});
+  for (const DeviceMemory& memory : buffers.outputs) host.outputs.push_back(address(memory));
+  if (!reached) return std::nullopt;
+  return host;
+}
+
+}  // namespace
+
+void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count) {
+  const DeviceContext context = stream.context();
+  const detail::DeviceCore& device = *context.core()->device;
+  Runtime& runtime = device.backend->runtime;
+  const auto prepared = runtime.service<detail::PreparedFunctions>().get(function);
+  detail::check_map(stream, function, buffers, count);
+  if (count == 0) return;
+  if (const auto dialect = printed_dialect(device.info))
+    return launch_kernel(stream, *prepared, buffers, count, *dialect);
+  const auto host = addresses(function, buffers);
+  if (!host) {
+    throw Error(ErrorCode::no_compiler, "map",
+                fmt::format("{} compiles no dialect kernels are printed in, and the host cannot reach its memory; use "
+                            "another device",
+                            device.label()));
+  }
+  stream.synchronize();
+  prepared->compiled().run(runtime.executor(), *host, count);
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,114 @@
+#include "kernel/launch/map_check.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "device/cores.hpp"
+#include "device/launch.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_input, "map", message); }
+
+// The bytes a buffer's elements take of a whole memory.
+struct Extent {
+  std::string name;
+  const MemoryCore* whole;
+  std::uint64_t begin;
+  std::uint64_t end;
+  Element element;
+};
+
+Extent extent(std::string name, const DeviceMemory& memory, Element element, std::uint64_t bytes) {
+  const MemoryCore& core = *memory.core();
+  const MemoryCore* whole = core.whole ? core.whole.get() : &core;
+  return {std::move(name), whole, core.offset, core.offset + bytes, element};
+}
+
+std::uint64_t bytes_of(Element element, std::uint64_t count) {
+  return (count + lanes(element) - 1) / lanes(element) * 4;
+}
+
+void check_number(const ir::Function& function, std::string_view what, std::size_t given, std::size_t wanted) {
+  if (given == wanted) return;
+  refuse(fmt::format("'{}' has {} {}, {} were given; give each one", function.name, wanted, what, given));
+}
+
+Extent checked(const std::string& name, const DeviceMemory& memory, Element element, std::uint64_t count) {
+  const std::uint64_t bytes = bytes_of(element, count);
+  if (memory.bytes() < bytes) {
+    refuse(fmt::format("{} has {} bytes, {} elements of {} need {} (whole 32-bit words); give more memory", name,
+                       memory.bytes(), count, vectis::name(element), bytes));
+  }
+  return extent(name, memory, element, bytes);
+}
+
+Extent checked_table(const std::string& name, const DeviceMemory& memory, Element element) {
+  const std::uint64_t elements = table_elements(memory, element);
+  if (memory.bytes() % 4 != 0 || elements > UINT32_MAX) {
+    refuse(fmt::format("{} has {} bytes; a table is whole 32-bit words and at most {} elements", name, memory.bytes(),
+                       UINT32_MAX));
+  }
+  return extent(name, memory, element, memory.bytes());
+}
+
+void check_overlaps(const std::vector<Extent>& read, const std::vector<Extent>& tables,
+                    const std::vector<Extent>& written) {
+  const auto meets = [](const Extent& a, const Extent& b) {
+    return a.whole == b.whole && a.begin < b.end && b.begin < a.end;
+  };
+  const auto fail = [](const Extent& out, const Extent& other) {
+    refuse(
+        fmt::format("{} takes bytes {} to {} of a memory of which {} takes {} to {}; only a whole input of the same "
+                    "element type may be an output",
+                    out.name, out.begin, out.end, other.name, other.begin, other.end));
+  };
+  for (std::size_t o = 0; o < written.size(); ++o) {
+    const Extent& out = written[o];
+    for (const Extent& input : read) {
+      const bool same = out.begin == input.begin && out.end == input.end && out.element == input.element;
+      if (meets(out, input) && !same) fail(out, input);
+    }
+    for (const Extent& table : tables) {
+      if (meets(out, table)) fail(out, table);
+    }
+    for (std::size_t other = 0; other < o; ++other) {
+      if (meets(out, written[other])) fail(out, written[other]);
+    }
+  }
+}
+
+}  // namespace
+
+std::uint64_t table_elements(const DeviceMemory& memory, Element element) {
+  return memory.bytes() / 4 * lanes(element);
+}
+
+void check_map(const Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count) {
+  if (count > UINT32_MAX) refuse(fmt::format("{} elements were asked for, at most {}; map parts", count, UINT32_MAX));
+  check_number(function, "inputs", buffers.inputs.size(), function.inputs.size());
+  check_number(function, "tables", buffers.tables.size(), function.tables.size());
+  check_number(function, "outputs", buffers.outputs.size(), function.outputs.size());
+  check_number(function, "arguments", buffers.arguments.size(), function.arguments.size());
+  for (const auto list : {buffers.inputs, buffers.tables, buffers.outputs}) {
+    for (const DeviceMemory& memory : list)
+      check_same_context("map", *stream.context().core(), *memory.context().core());
+  }
+  std::vector<Extent> read;
+  std::vector<Extent> tables;
+  std::vector<Extent> written;
+  for (std::size_t i = 0; i < buffers.inputs.size(); ++i)
+    read.push_back(checked(fmt::format("input {}", i), buffers.inputs[i], function.inputs[i], count));
+  for (std::size_t i = 0; i < buffers.tables.size(); ++i)
+    tables.push_back(checked_table(fmt::format("table {}", i), buffers.tables[i], function.tables[i]));
+  for (std::size_t i = 0; i < buffers.outputs.size(); ++i)
+    written.push_back(checked(fmt::format("output {}", i), buffers.outputs[i], function.outputs[i].element, count));
+  check_overlaps(read, tables, written);
+}
+
+}  // namespace vectis::inline v0_1::detail
