@@ -1,0 +1,175 @@
+#include "tests/ir/runners.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "kernel/executor/compiled_function.hpp"
+#include "kernel/ir/print.hpp"
+#include "vectis/base/dtype.hpp"
+
+namespace vectis::test {
+
+namespace {
+
+std::size_t element_bytes(Element element) { return 4 / lanes(element); }
+
+class CpuRunner final : public Runner {
+ public:
+  std::vector<Outputs> run(const std::vector<Case>& cases) override {
+    std::vector<Outputs> all;
+    for (const Case& one : cases) {
+      Outputs outputs = empty_outputs(one);
+      executor::HostBuffers buffers;
+      for (const auto& input : one.data.inputs) buffers.inputs.push_back(input.data());
+      for (std::size_t i = 0; i < one.data.tables.size(); ++i)
+        buffers.tables.push_back(
+            {one.data.tables[i].data(), one.data.tables[i].size() / element_bytes(one.function.tables[i])});
+      for (auto& output : outputs) buffers.outputs.push_back(output.data());
+      buffers.arguments = one.data.arguments;
+      executor::CompiledFunction(one.function).run(*executor_, buffers, one.count);
+      all.push_back(std::move(outputs));
+    }
+    return all;
+  }
+
+ private:
+  std::shared_ptr<Executor> executor_ = make_thread_executor({.threads = 3});
+};
+
+class OpenClRunner final : public Runner {
+ public:
+  std::vector<Outputs> run(const std::vector<Case>& cases) override {
+    std::vector<ir::Function> functions;
+    for (const Case& one : cases) functions.push_back(one.function);
+    const Program program(context_, "opencl-c", ir::print_module(functions, Dialect::opencl_c, group));
+    std::vector<Outputs> all;
+    for (const Case& one : cases) all.push_back(launch(program, one));
+    return all;
+  }
+
+ private:
+  static constexpr std::uint32_t group = 64;
+
+  static Device find(Runtime& runtime) {
+    const auto device = runtime.service<DeviceRegistry>().find("opencl");
+    if (!device) throw std::out_of_range("no device opencl");
+    return *device;
+  }
+
+  DeviceMemory upload(const std::vector<std::byte>& bytes) {
+    const DeviceMemory memory(context_, std::max<std::size_t>(bytes.size(), 4));
+    stream_.copy_to_device(memory, 0, bytes);
+    return memory;
+  }
+
+  Outputs launch(const Program& program, const Case& one) {
+    Outputs outputs = empty_outputs(one);
+    std::vector<LaunchArgument> arguments;
+    std::vector<DeviceMemory> written;
+    for (const auto& bytes : one.data.inputs) arguments.emplace_back(upload(bytes));
+    for (const auto& bytes : one.data.tables) arguments.emplace_back(upload(bytes));
+    for (const auto& bytes : outputs) arguments.emplace_back(written.emplace_back(upload(bytes)));
+    arguments.emplace_back(static_cast<std::uint32_t>(one.count));
+    for (std::size_t i = 0; i < one.data.tables.size(); ++i)
+      arguments.emplace_back(
+          static_cast<std::uint32_t>(one.data.tables[i].size() / element_bytes(one.function.tables[i])));
+    for (const std::uint32_t bits : one.data.arguments) arguments.emplace_back(bits);
+    const std::size_t each = std::size_t{group} * ir::elements_per_item(one.function);
+    // Two rows, and one group more than there is work for.
+    const auto columns = static_cast<std::uint32_t>((one.count + each - 1) / each / 2 + 1);
+    stream_.launch(EntryPoint(program, ir::entry_point(one.function)), {{columns, 2, 1}, {group, 1, 1}}, arguments);
+    for (std::size_t o = 0; o < outputs.size(); ++o) stream_.copy_to_host(outputs[o], written[o], 0);
+    stream_.synchronize();
+    return outputs;
+  }
+
+  Runtime runtime_;
+  DeviceContext context_{find(runtime_)};
+  Stream stream_{context_};
+};
+
+double stored(Element element, const std::vector<std::byte>& bytes, std::size_t at) {
+  std::uint32_t raw = 0;
+  std::memcpy(&raw, bytes.data() + at * element_bytes(element), element_bytes(element));
+  switch (element) {
+    case Element::f32:
+      return static_cast<double>(std::bit_cast<float>(raw));
+    case Element::i32:
+      return std::bit_cast<std::int32_t>(raw);
+    case Element::u32:
+      return raw;
+    case Element::f16:
+      return static_cast<double>(to_float(Half{static_cast<std::uint16_t>(raw)}));
+    case Element::bf16:
+      return static_cast<double>(to_float(Bfloat16{static_cast<std::uint16_t>(raw)}));
+    case Element::i8:
+      break;
+  }
+  return static_cast<std::int8_t>(raw);
+}
+
+// The share of the bound that an f32's error takes.
+double share(const ir::Bounded& expected, double value) {
+  if (!expected.known || !std::isfinite(expected.value) || !std::isfinite(value)) return 0;
+  const double error = value - expected.value;
+  const double bound = error > 0 ? expected.high - expected.value : expected.value - expected.low;
+  return error == 0 ? 0 : std::fabs(error) / bound;
+}
+
+}  // namespace
+
+Outputs empty_outputs(const Case& one) {
+  Outputs outputs;
+  for (const ir::Output& output : one.function.outputs) {
+    const std::size_t words = (one.count + lanes(output.element) - 1) / lanes(output.element) + 1;
+    outputs.emplace_back(words * 4, untouched);
+  }
+  return outputs;
+}
+
+std::unique_ptr<Runner> make_cpu_runner() { return std::make_unique<CpuRunner>(); }
+std::unique_ptr<Runner> make_opencl_runner() { return std::make_unique<OpenClRunner>(); }
+
+std::vector<std::string> runner_names() {
+#if defined(VECTIS_HAS_OPENCL)
+  return {"cpu", "opencl"};
+#else
+  return {"cpu"};
+#endif
+}
+
+std::unique_ptr<Runner> make_runner(const std::string& name) {
+  return name == "cpu" ? make_cpu_runner() : make_opencl_runner();
+}
+
+void judge(const Case& one, const Outputs& outputs, Tally& tally) {
+  const auto expected = ir::interpret_with_bounds(one.function, one.data.bindings(), one.count);
+  ++tally.programs;
+  bool told = false;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const Element element = one.function.outputs[o].element;
+    for (std::size_t i = 0; i < one.count; ++i) {
+      const ir::Bounded& bound = expected[o][i];
+      const double value = stored(element, outputs[o], i);
+      ++tally.elements;
+      tally.exact += bound.known && ir::loaded_type(element) != ir::Type::f32 ? 1U : 0U;
+      tally.undecided += bound.known && bound.decided ? 0U : 1U;
+      if (element == Element::f32) tally.worst = std::max(tally.worst, share(bound, value));
+      if (ir::accepts(bound, element, value)) continue;
+      ++tally.refused;
+      if (told) continue;
+      told = true;
+      ADD_FAILURE() << fmt::format("output {} element {} of {} is {:.9g}, not {:.9g} in [{:.9g}, {:.9g}]\n{}", o, i,
+                                   one.count, value, bound.value, bound.low, bound.high, ir::to_text(one.function));
+    }
+    for (std::size_t byte = one.count * element_bytes(element); byte < outputs[o].size(); ++byte)
+      ASSERT_EQ(outputs[o][byte], untouched)
+          << "byte " << byte << " beyond output " << o << " of " << one.function.name;
+  }
+}
+
+}  // namespace vectis::test

@@ -1,0 +1,61 @@
+// Ways to run an IR function, and what comes out compared with the interpreter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/ir/bounds.hpp"
+#include "kernel/ir/random_program.hpp"
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+#include "vectis/kernel/ir.hpp"
+
+namespace vectis::test {
+
+// A function with the data to run it on.
+struct Case {
+  ir::Function function;
+  ir::ProgramData data;
+  std::size_t count = 0;
+};
+
+// The bytes of each output: whole words for the elements and one word more, filled with `untouched` before.
+using Outputs = std::vector<std::vector<std::byte>>;
+inline constexpr std::byte untouched{0xa5};
+Outputs empty_outputs(const Case& one);
+
+class Runner {
+ public:
+  Runner() = default;
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+  virtual ~Runner() = default;
+  // Cases have distinct names.
+  virtual std::vector<Outputs> run(const std::vector<Case>& cases) = 0;
+};
+
+// The CPU executor with three threads.
+std::unique_ptr<Runner> make_cpu_runner();
+// Kernels printed as OpenCL C, all cases in one program.
+std::unique_ptr<Runner> make_opencl_runner();
+// "cpu", and "opencl" where it was built.
+std::vector<std::string> runner_names();
+std::unique_ptr<Runner> make_runner(const std::string& name);
+
+struct Tally {
+  std::size_t programs = 0;
+  std::size_t elements = 0;  // of all outputs
+  std::size_t exact = 0;     // integers among them, which must be equal
+  std::size_t undecided = 0;
+  std::size_t refused = 0;
+  double worst = 0;  // the largest share of an error in its bound
+};
+
+// Adds what `outputs` are to the tally; the first element that is refused, or byte beyond the count that was touched,
+// is a failure of the running test with the function's text.
+void judge(const Case& one, const Outputs& outputs, Tally& tally);
+
+}  // namespace vectis::test
