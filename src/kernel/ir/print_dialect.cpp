@@ -103,7 +103,8 @@ Words make(Dialect dialect) {
               {"float", "int", "uint", "bool"},
               {"(float)", "(int)", "(uint)", "(bool)"},
               opencl_bits,
-              opencl_functions()};
+              opencl_functions(),
+              "static "};
     case Dialect::cuda:
     case Dialect::hip:
       return {dialect,   {"float", "int", "unsigned int", "bool"}, {"(float)", "(int)", "(unsigned int)", "(bool)"},

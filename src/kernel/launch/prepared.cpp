@@ -51,8 +51,8 @@ std::string function_key(const ir::Function& function) {
 
 PreparedFunction::PreparedFunction(const ir::Function& function) {
   ir::verify(function);
-  simplified_ = function;
-  lifted_ = {simplified_, {}};
+  simplified_ = ir::simplify(function);
+  lifted_ = ir::lift_constants(simplified_);
   const std::size_t scalars = 1 + lifted_.function.tables.size() + lifted_.function.arguments.size();
   if (scalars > scalars_max) lifted_ = {simplified_, {}};
   kernel_key_ = "map/" + function_key(lifted_.function);
