@@ -13,7 +13,7 @@
 
 #include "backends/cpu/dispatch.hpp"
 #include "backends/cpu/handles.hpp"
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/os.hpp"

@@ -11,7 +11,7 @@
 #include <array>
 
 #include "backends/cpu/convert.hpp"
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 #include "backends/cpu/sums.hpp"
 
 HWY_BEFORE_NAMESPACE();

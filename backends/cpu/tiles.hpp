@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 #include "backends/cpu/threads.hpp"
 
 namespace vectis::cpu {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 #include "backends/cpu/sums.hpp"
 #include "backends/cpu/tiles.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "backends/cpu/convert.hpp"
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 
 namespace vectis::cpu {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 
 namespace vectis::cpu {
 

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/convert.hpp"
 #include "backends/cpu/onednn.hpp"
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 #include "backends/cpu/tiles.hpp"
 
 namespace vectis::cpu {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 
 namespace vectis::cpu {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "backends/cpu/convert.hpp"
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 #include "backends/cpu/sums.hpp"
 
 #ifndef VECTIS_CPU_REDUCE_TYPES  // once, whatever the number of instruction sets

@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 
 namespace vectis::cpu {
 

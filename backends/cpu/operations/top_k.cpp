@@ -16,7 +16,7 @@
 #include <functional>
 #include <vector>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 
 #ifndef VECTIS_CPU_TOP_K_TYPES  // once, whatever the number of instruction sets
 #define VECTIS_CPU_TOP_K_TYPES

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "backends/cpu/operations/operation.hpp"
+#include "backends/cpu/operation.hpp"
 
 namespace vectis::cpu {
 

@@ -1,4 +1,4 @@
-// A named operation on the CPU. Every source in this folder is a part that offers one or a family of them:
+// A named operation on the CPU. Every source in operations/ is a part that offers one or a family of them:
 //
 //   std::span<const NamedOperation> <file name>_operations();
 //
