@@ -42,18 +42,18 @@ std::int32_t saturated(double value) {
   return static_cast<std::int32_t>(std::clamp(std::nearbyint(value), least, most));
 }
 
-// A block of equal elements, to be copied from.
+// Up to a block of equal elements, to be copied from.
 using Pattern = std::array<std::byte, 4 * block_elements>;
 
-void make_pattern(VectisType type, double value, Pattern& pattern) {
-  if (type == VECTIS_INT32) {  // from the double itself: float32 has no 2^24 + 1
-    const std::int32_t integer = saturated(value);
-    for (std::size_t i = 0; i < block_elements; ++i) std::memcpy(pattern.data() + 4 * i, &integer, sizeof(integer));
+void make_pattern(VectisType type, double value, std::size_t count, Pattern& pattern) {
+  const std::int32_t integer = saturated(value);  // of the double itself: float32 has no 2^24 + 1
+  if (type == VECTIS_INT32) {
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(pattern.data() + 4 * i, &integer, sizeof(integer));
     return;
   }
   std::array<float, block_elements> floats;
-  floats.fill(static_cast<float>(value));
-  write_floats(type, floats.data(), floats.size(), pattern.data());
+  std::fill_n(floats.begin(), count, static_cast<float>(type == VECTIS_INT8 ? integer : value));
+  write_floats(type, floats.data(), count, pattern.data());
 }
 
 VectisStatus fill(const Call& call) {
@@ -61,7 +61,8 @@ VectisStatus fill(const Call& call) {
   const std::size_t bytes = size_of(out.type);
   if (bytes == 0) return VECTIS_UNSUPPORTED;
   Pattern pattern;
-  make_pattern(out.type, call.real(0, 0), pattern);
+  const std::uint64_t most = std::min<std::uint64_t>(block_elements, out.rows * out.columns);
+  make_pattern(out.type, call.real(0, 0), static_cast<std::size_t>(most), pattern);
   for_stretches(call, bytes, block_elements, [&](std::uint64_t row, std::uint64_t column, std::uint64_t count) {
     std::memcpy(row_of(out, row) + column * bytes, pattern.data(), count * bytes);
   });
