@@ -38,7 +38,7 @@ void check_usable(std::string_view op, const ContextCore& context);
 
 // Calls a slot whose failure is an Error.
 template <class Slot, class... Arguments>
-void call(std::string_view op, ContextCore& context, Slot slot, Arguments... arguments) {
+[[gnu::always_inline]] inline void call(std::string_view op, ContextCore& context, Slot slot, Arguments... arguments) {
   check_usable(op, context);
   SlotMessage message;
   const VectisStatus status = slot(arguments..., message.get());
@@ -47,7 +47,8 @@ void call(std::string_view op, ContextCore& context, Slot slot, Arguments... arg
 
 // Calls a slot that may be missing or say VECTIS_UNSUPPORTED; false then, and nothing happened.
 template <class Slot, class... Arguments>
-[[nodiscard]] bool call_optional(std::string_view op, ContextCore& context, Slot slot, Arguments... arguments) {
+[[nodiscard, gnu::always_inline]] inline bool call_optional(std::string_view op, ContextCore& context, Slot slot,
+                                                            Arguments... arguments) {
   check_usable(op, context);
   if (slot == nullptr) return false;
   SlotMessage message;

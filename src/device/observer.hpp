@@ -49,14 +49,20 @@ class StreamObserver {
 };
 
 // The observer of the stream's Runtime, or null.
-[[nodiscard]] inline StreamObserver* observer_of(const StreamCore& stream) noexcept {
+[[nodiscard]] inline StreamObserver* observer_of([[maybe_unused]] const StreamCore& stream) noexcept {
+#if defined(VECTIS_WITHOUT_OBSERVER)  // only tests/profiler/overhead.py, which counts what the hook costs
+  return nullptr;
+#else
   return stream.context->device->backend->observer.load(std::memory_order_acquire);
+#endif
 }
 
-template <class Describe, class Call>
-[[gnu::noinline, gnu::cold]] bool do_observed(StreamObserver& observer, const StreamCore& stream,
-                                              const Describe& describe, const Call& call) {
-  void* token = observer.before(stream, describe());
+// Gives `work` to the stream by `call`, which says whether it did, while somebody looks. Who calls it asks observer_of
+// first, and does the call itself when nobody does: then nothing of this is set up.
+template <class Call>
+[[gnu::noinline, gnu::cold]] bool give_observed(StreamObserver& observer, const StreamCore& stream, const Work& work,
+                                                const Call& call) {
+  void* token = observer.before(stream, work);
   bool given = false;
   try {
     given = call();
@@ -66,16 +72,6 @@ template <class Describe, class Call>
   }
   observer.after(token, given ? WorkOutcome::given : WorkOutcome::declined);
   return given;
-}
-
-// Gives work to the stream by `call`, which says whether it did, and returns that. `describe` returns the Work and is
-// called only when somebody is looking.
-template <class Describe, class Call>
-bool observed(const StreamCore& stream, const Describe& describe, const Call& call) {
-  StreamObserver* observer = observer_of(stream);
-  if (observer == nullptr) [[likely]]
-    return call();
-  return do_observed(*observer, stream, describe, call);
 }
 
 // A named range for as long as it lives, when somebody is looking. One thread at a time.

@@ -38,16 +38,32 @@ detail::ContextCore& enter(std::string_view op, const detail::StreamCore& stream
   return *stream.context;
 }
 
-// Calls a required slot, seen by an observer if there is one.
+// Calls a required slot while somebody looks.
+template <class... Call>
+[[gnu::noinline, gnu::cold]] void give_seen(detail::StreamObserver& observer, std::string_view op,
+                                            const detail::StreamCore& stream, const detail::Work& work, Call... call) {
+  detail::give_observed(observer, stream, work, [&] {
+    detail::call(op, *stream.context, call...);
+    return true;
+  });
+}
+
+// Calls a required slot.
 template <class... Call>
 void give(std::string_view op, const detail::StreamCore& stream, detail::WorkKind kind, std::string_view name,
           std::uint64_t bytes, Call... call) {
-  detail::observed(
-      stream, [&] { return detail::Work{kind, name, bytes}; },
-      [&] {
-        detail::call(op, *stream.context, call...);
-        return true;
-      });
+  if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
+    return give_seen(*observer, op, stream, {kind, name, bytes}, call...);
+  }
+  detail::call(op, *stream.context, call...);
+}
+
+// Calls an optional slot while somebody looks.
+template <class... Call>
+[[gnu::noinline, gnu::cold]] bool offer_seen(detail::StreamObserver& observer, std::string_view op,
+                                             const detail::StreamCore& stream, const detail::Work& work, Call... call) {
+  return detail::give_observed(observer, stream, work,
+                               [&] { return detail::call_optional(op, *stream.context, call...); });
 }
 
 // Waiting is where failures of work under way come to light; they stick to the stream they happened on.
@@ -61,10 +77,34 @@ void wait_or_stick(detail::StickyError& sticky, const Wait& wait) {
   }
 }
 
-std::uint64_t bytes_of(std::span<const detail::OpView> views) {
+[[gnu::noinline, gnu::cold]] bool offer_operation_seen(detail::StreamObserver& observer, std::string_view op,
+                                                       const detail::StreamCore& stream, const VectisOpCall& call,
+                                                       std::span<const detail::OpView> views) {
   std::uint64_t bytes = 0;
   for (const detail::OpView& view : views) bytes += view.rows * view.columns * size_of(view.type);
-  return bytes;
+  return offer_seen(observer, op, stream, {detail::WorkKind::operation, op, bytes}, stream.context->slots().run_op,
+                    stream.handle, &call);
+}
+
+// Asks the backend to do a whole operation.
+bool offer_operation(std::string_view op, const detail::StreamCore& stream, const VectisOpCall& call,
+                     std::span<const detail::OpView> views) {
+  if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
+    return offer_operation_seen(*observer, op, stream, call, views);
+  }
+  return detail::call_optional(op, *stream.context, stream.context->slots().run_op, stream.handle, &call);
+}
+
+bool fill_natively(const detail::StreamCore& stream, const detail::MemoryCore& target, std::uint64_t offset,
+                   std::uint64_t bytes, std::uint8_t value) {
+  constexpr std::string_view op = "fill";
+  detail::ContextCore& context = *stream.context;
+  const auto slot = context.slots().fill;
+  if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
+    return offer_seen(*observer, op, stream, {detail::WorkKind::fill, op, bytes}, slot, stream.handle, target.handle,
+                      offset, bytes, value);
+  }
+  return detail::call_optional(op, context, slot, stream.handle, target.handle, offset, bytes, value);
 }
 
 }  // namespace
@@ -112,15 +152,10 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
 
 void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
   constexpr std::string_view op = "fill";
-  detail::ContextCore& context = enter(op, *core_, {target.core().get()});
+  enter(op, *core_, {target.core().get()});
   check_range(op, *target.core(), offset, bytes);
   if (bytes == 0) return;
-  const auto native = [&] {
-    return detail::call_optional(op, context, context.slots().fill, core_->handle, target.core()->handle, offset, bytes,
-                                 value);
-  };
-  const auto describe = [&] { return detail::Work{detail::WorkKind::fill, op, bytes}; };
-  if (detail::observed(*core_, describe, native)) return;
+  if (fill_natively(*core_, *target.core(), offset, bytes, value)) return;
   constexpr std::uint64_t block_bytes = 1 << 20;
   const std::vector<std::byte> block(std::min(bytes, block_bytes), std::byte{value});
   for (std::uint64_t done = 0; done < bytes; done += block.size()) {
@@ -160,19 +195,18 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::spa
 
 bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> views,
                     std::span<const VectisNumber> numbers) {
-  ContextCore& context = enter(name, *stream.core());
+  const std::string_view op = name;
+  ContextCore& context = enter(op, *stream.core());
   std::vector<VectisView> lowered;
   lowered.reserve(views.size());
   for (const OpView& view : views) {
     const MemoryCore& memory = *view.memory->core();
-    check_same_context(name, context, *memory.context);
+    check_same_context(op, context, *memory.context);
     lowered.push_back(
         {memory.handle, view.offset, view.rows, view.columns, view.stride, static_cast<VectisType>(view.type)});
   }
   const VectisOpCall call{sizeof(call), name, lowered.data(), lowered.size(), numbers.data(), numbers.size()};
-  const auto describe = [&] { return Work{WorkKind::operation, name, bytes_of(views)}; };
-  return observed(*stream.core(), describe,
-                  [&] { return call_optional(name, context, context.slots().run_op, stream.core()->handle, &call); });
+  return offer_operation(op, *stream.core(), call, views);
 }
 
 void detail::record_event(const StreamCore& stream, EventCore& event) {

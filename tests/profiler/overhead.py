@@ -1,0 +1,51 @@
+"""Counts, by callgrind, what the profiler's hook costs a call when nobody looks: one branch and few instructions.
+
+    overhead.py WITH_HOOK WITHOUT_HOOK BACKEND_FOLDER
+
+Both programs are launch_path.cpp; the second was compiled without the hook. Prints a line for each kind of work.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+KINDS = ["launch", "operation", "fill"]
+BRANCHES_MAX = 1
+INSTRUCTIONS_MAX = 16  # a load, a test and the branch, and the registers the compiler saves and moves for them
+
+
+def counts(program: str, kind: str, folder: str) -> tuple[float, float]:
+    """Instructions and conditional branches of one call."""
+    command = ["valgrind", "--tool=callgrind", "--branch-sim=yes", "--collect-atstart=no", "--toggle-collect=counted",
+               "--callgrind-out-file=/dev/null", program, kind, folder]
+    environment = {**os.environ, "OCL_ICD_VENDORS": "/nonexistent"}  # a driver takes seconds to load under valgrind
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}\n{done.stderr}")
+    collected = re.search(r"Collected : (\d+) (\d+)", done.stderr)
+    if collected is None:
+        sys.exit(f"callgrind counted nothing:\n{done.stderr}")
+    calls = int(done.stdout)
+    return int(collected[1]) / calls, int(collected[2]) / calls
+
+
+def main() -> None:
+    with_hook, without_hook, folder = sys.argv[1:]
+    failed = False
+    for kind in KINDS:
+        instructions, branches = counts(with_hook, kind, folder)
+        bare_instructions, bare_branches = counts(without_hook, kind, folder)
+        more = instructions - bare_instructions
+        more_branches = branches - bare_branches
+        print(f"{kind}: {instructions:.1f} instructions with the hook, {bare_instructions:.1f} without: {more:+.2f}, "
+              f"conditional branches {more_branches:+.2f}", flush=True)
+        failed |= more_branches > BRANCHES_MAX + 0.01 or more > INSTRUCTIONS_MAX + 0.01
+        if branches == 0 or instructions == bare_instructions:
+            sys.exit(f"{kind}: the hook cost nothing at all; the two programs are the same, or it was not called")
+    if failed:
+        sys.exit(f"the hook may cost a call {BRANCHES_MAX} branch and {INSTRUCTIONS_MAX} instructions when nobody looks")
+
+
+if __name__ == "__main__":
+    main()
