@@ -37,12 +37,13 @@ class Erring {
     Value exact = Plain::apply(one, operand, operands);
     const double ulps = usual_accuracy().ulps[static_cast<std::size_t>(one.op)];
     if (one.type != Type::f32 || ulps == 0) return exact;
-    double value = exact.real;
-    if (random_ != nullptr && ulps > 0.5 && std::isfinite(value) && value != 0) {
-      const double room = std::max(0.0, share_ * ulps - 0.5) * std::ldexp(1.0, std::ilogb(value) - 23);
-      value += room * (random_->unit() * 2 - 1);
+    float value = static_cast<float>(exact.real);
+    if (random_ != nullptr && ulps > 0.5 && std::isfinite(exact.real) && exact.real != 0) {
+      const double room = share_ * ulps * std::ldexp(1.0, std::ilogb(exact.real) - 23);
+      const float moved = static_cast<float>(exact.real + room * (random_->unit() * 2 - 1));
+      if (std::fabs(static_cast<double>(moved) - exact.real) <= room) value = moved;  // rounding may go too far
     }
-    exact.real = flushed(static_cast<float>(value));
+    exact.real = flushed(value);
     return exact;
   }
 

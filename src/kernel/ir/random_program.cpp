@@ -107,8 +107,12 @@ class Generator {
     comparison();
   }
   void make_outputs() {
-    // The last value, so that most of the program is needed, and some others.
-    b_.output(pool(Type::f32).back().value, Element::f32);
+    // The last values, so that most of the program is needed, and some others.
+    const auto& reals = pool(Type::f32);
+    Value sum = reals.back().value;
+    for (std::size_t i = 2; i <= std::min<std::size_t>(reals.size(), 6); ++i)
+      sum = b_.add(sum, reals[reals.size() - i].value);
+    b_.output(sum, Element::f32);
     for (std::uint64_t i = random_.below(3); i > 0; --i) {
       const Element element = any_element();
       b_.output(pick(loaded_type(element)).value, element);
@@ -216,7 +220,7 @@ class Generator {
       return keep(b_.binary(Op::pow, base.value, bounded(3).value), 90);
     }
     const Known y = number();
-    const Known x = chance(2) ? number() : positive(0.25);
+    const Known x = options_.differentiable || chance(2) ? positive(0.25) : number();
     keep(b_.binary(Op::atan2, y.value, x.value), 3.2);
   }
 
