@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/conformance/suite/types.hpp"
+
+namespace vectis::inline v0_1::conformance {
+
+namespace {
+
+struct Sums {
+  double differences = 0;  // squared
+  double dot = 0;
+  double products = 0;  // magnitudes
+  double left = 0;      // squared norms
+  double right = 0;
+  double terms = 0;
+};
+
+Sums sums_of(const Operand& q, std::uint64_t query, const Operand& x, std::uint64_t point) {
+  Sums sums;
+  for (std::uint64_t d = 0; d < q.columns(); ++d) {
+    const double a = q.value(query, d);
+    const double b = x.value(point, d);
+    sums.differences += (a - b) * (a - b);
+    sums.dot += a * b;
+    sums.products += std::fabs(a * b);
+    sums.left += a * a;
+    sums.right += b * b;
+  }
+  sums.terms = static_cast<double>(q.columns());
+  return sums;
+}
+
+using Measure = Expectation (*)(const Sums&);
+
+Expectation l2(const Sums& sums) { return Expectation::near(sums.differences, sums.differences, sums.terms * flushed); }
+
+Expectation inner(const Sums& sums) { return Expectation::near(sums.dot, sums.products, sums.terms * flushed); }
+
+Expectation cosine(const Sums& sums) {
+  if (sums.left == 0 || sums.right == 0) return Expectation::near(1, 0);
+  const double norms = std::sqrt(sums.left) * std::sqrt(sums.right);
+  return Expectation::near(1 - sums.dot / norms, 1 + sums.products / norms);
+}
+
+struct Kind {
+  const char* name;
+  Measure measure;
+  const char* error_of;
+  double limits[4];
+};
+
+constexpr Kind kinds[] = {
+    {"l2_distance", l2, "the distance", {6e-7, 6e-7, 6e-7, 1e-7}},
+    {"inner_product", inner, "the sum of magnitudes of the products", {6e-7, 6e-7, 6e-7, 1e-7}},
+    {"cosine_distance", cosine, "one and the cosine of the magnitudes", {3e-7, 3e-7, 3e-7, 2e-7}},
+};
+
+// Dimensions: queries, points, coordinates.
+Subject distance(const Kind& kind) {
+  Subject made;
+  made.operation = kind.name;
+  made.error_of = kind.error_of;
+  made.type_sets = reducing_types(2, DType::float32,
+                                  {{DType::float32, kind.limits[0]},
+                                   {DType::float16, kind.limits[1]},
+                                   {DType::bfloat16, kind.limits[2]},
+                                   {DType::int8, kind.limits[3]}});
+  made.shapes = [](const Dimensions& d, auto) { return std::vector<Shape>{{d[0], d[2]}, {d[1], d[2]}, {d[0], d[1]}}; };
+  made.small = {{0, 3, 4}, {3, 0, 4},  {1, 1, 1},    {1, 1, 3},    {1, 7, 5},     {7, 1, 5},   {2, 3, 4},
+                {5, 5, 7}, {8, 9, 16}, {17, 15, 31}, {33, 65, 64}, {65, 33, 129}, {1, 200, 96}};
+  made.medium = {21, 37, 131};
+  made.large = {{5, 1000, 128}, {3, 7, 4099}, {64, 64, 960}, {2, 3, 70001}};
+  made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities};
+  if (kind.measure != cosine) made.data.push_back(Data::zeros);
+  made.random_most = {100, 300, 1000};
+  made.repair = [](Dimensions& d) { d[2] = std::max<std::uint64_t>(d[2], 1); };
+  if (kind.measure == cosine) {
+    made.prepare = [](Problem& problem, Random&) {  // a query and a point of norm zero
+      for (Operand* operand : {&problem.operands[0], &problem.operands[1]}) {
+        if (operand->rows() < 3) continue;
+        for (std::uint64_t d = 0; d < operand->columns(); ++d) operand->set(1, d, 0);
+      }
+    };
+  }
+  made.outputs = {2};
+  made.reference = [measure = kind.measure](const Problem& before, std::size_t, std::uint64_t row,
+                                            std::span<Expectation> out) {
+    for (std::uint64_t point = 0; point < out.size(); ++point) {
+      out[point] = measure(sums_of(before.operands[0], row, before.operands[1], point));
+    }
+  };
+  return made;
+}
+
+}  // namespace
+
+void add_distances(Suite& suite) {
+  for (const Kind& kind : kinds) suite.subjects.push_back(distance(kind));
+}
+
+}  // namespace vectis::inline v0_1::conformance

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "kernel/conformance/suite/suite.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::conformance {
+
+namespace {
+
+constexpr std::uint64_t random_bytes_most = 1ULL << 25;  // of all operands of a random case together
+
+Layout layout(std::size_t number) { return static_cast<Layout>(number % layout_count); }
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t found = text.find(separator);
+    parts.push_back(text.substr(0, found));
+    if (found == std::string_view::npos) return parts;
+    text.remove_prefix(found + 1);
+  }
+}
+
+[[noreturn]] void no_case(const Subject& subject, std::string_view text) {
+  throw Error(ErrorCode::invalid_input, "conformance",
+              fmt::format("'{}' is no case of {}; take a name the suite printed, such as '{}'", text, subject.operation,
+                          name(cases_of(subject, subject.type_sets.front(), Reach::slice).front())));
+}
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Integers stay integers, so that the name of a case makes the same call again.
+std::string number_text(const Number& one) {
+  if (one.real == 0 && std::signbit(one.real)) return "-0.0";
+  if (static_cast<double>(one.integer) == one.real) return fmt::to_string(one.integer);
+  return fmt::to_string(one.real);
+}
+
+Number parse_number(const Subject& subject, std::string_view all, std::string_view text) {
+  if (const auto integer = number<std::int64_t>(text)) return *integer;
+  if (const auto real = number<double>(text)) return *real;
+  no_case(subject, all);
+}
+
+// Mostly small, sometimes large: the logarithm is what is even.
+std::uint64_t random_dimension(Random& random, std::uint64_t most) {
+  if (random.below(24) == 0) return 0;
+  const double drawn = std::exp2(random.unit() * std::log2(static_cast<double>(most)));
+  return std::min(most, static_cast<std::uint64_t>(drawn));
+}
+
+}  // namespace
+
+std::string name(const Case& one) {
+  std::string text =
+      fmt::format("{}:{}/{}/{}", one.types->label, fmt::join(one.dimensions, "x"), name(one.layout), name(one.data));
+  for (std::size_t i = 0; i < one.numbers.size(); ++i) {
+    text += (i == 0 ? "/" : ",") + number_text(one.numbers[i]);
+  }
+  return text;
+}
+
+Case parse_case(const Subject& subject, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto types = std::ranges::find(subject.type_sets, text.substr(0, colon), &TypeSet::label);
+  if (colon == std::string_view::npos || types == subject.type_sets.end()) no_case(subject, text);
+  const auto parts = split(text.substr(colon + 1), '/');
+  if (parts.size() < 3 || parts.size() > 4) no_case(subject, text);
+  Case made;
+  made.types = &*types;
+  for (const std::string_view part : split(parts[0], 'x')) {
+    const auto dimension = number<std::uint64_t>(part);
+    if (!dimension) no_case(subject, text);
+    made.dimensions.push_back(*dimension);
+  }
+  const auto where = parse_layout(parts[1]);
+  const auto what = parse_data(parts[2]);
+  if (made.dimensions.size() != subject.medium.size() || !where || !what) no_case(subject, text);
+  made.layout = *where;
+  made.data = *what;
+  if (parts.size() == 4) {
+    for (const std::string_view part : split(parts[3], ',')) made.numbers.push_back(parse_number(subject, text, part));
+  }
+  return made;
+}
+
+std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Reach reach) {
+  std::vector<Case> cases;
+  std::set<std::string> names;
+  const auto add = [&](const Dimensions& dimensions, Layout where, Data what, const std::vector<Number>& numbers) {
+    Case made{&types, dimensions, where, what, numbers};
+    if (names.insert(name(made)).second) cases.push_back(std::move(made));
+  };
+  const Data plain = subject.data.front();
+  const std::size_t layouts = reach == Reach::slice ? 1 : layout_count;
+  for (std::size_t i = 0; i < subject.small.size(); ++i) {
+    for (std::size_t k = 0; k < layouts; ++k) {
+      add(subject.small[i], layout(i + k), plain, subject.numbers[(i + k) % subject.numbers.size()]);
+    }
+  }
+  for (std::size_t i = 0; i < subject.data.size(); ++i) {
+    for (std::size_t k = 0; k < 2 * layouts; ++k) {
+      add(subject.medium, layout(i + 3 * k), subject.data[i], subject.numbers[(i + k) % subject.numbers.size()]);
+    }
+  }
+  for (std::size_t i = 0; i < subject.numbers.size(); ++i) {
+    for (std::size_t k = 0; k < layouts; ++k) add(subject.medium, layout(3 + i + k), plain, subject.numbers[i]);
+  }
+  for (std::size_t i = 0; i < subject.large.size(); ++i) {
+    add(subject.large[i], layout(3 * i), plain, subject.numbers.front());
+    if (subject.data.size() > 1 && reach != Reach::slice) {
+      add(subject.large[i], layout(3 * i + 1), subject.data[1 + i % (subject.data.size() - 1)], subject.numbers.back());
+    }
+  }
+  if (reach == Reach::full) {
+    for (Dimensions dimensions : subject.huge) {
+      dimensions.front() *= 4 / size_of(types.types.front());
+      add(dimensions, Layout::tight, plain, subject.numbers.front());
+    }
+  }
+  return cases;
+}
+
+Case random_case(const Subject& subject, Random& random) {
+  for (;;) {
+    Case made;
+    made.types = &subject.type_sets[random.below(subject.type_sets.size())];
+    for (const std::uint64_t most : subject.random_most) made.dimensions.push_back(random_dimension(random, most));
+    if (subject.repair) subject.repair(made.dimensions);
+    made.layout = layout(random.below(layout_count));
+    made.data = subject.data[random.below(subject.data.size())];
+    made.numbers =
+        subject.random_numbers ? subject.random_numbers(random) : subject.numbers[random.below(subject.numbers.size())];
+    if (bytes_of(subject, made) <= random_bytes_most) return made;
+  }
+}
+
+std::uint64_t bytes_of(const Subject& subject, const Case& one) {
+  std::uint64_t bytes = 0;
+  const std::vector<Shape> shapes = subject.shapes(one.dimensions, one.numbers);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    bytes += shapes[i].rows * shapes[i].columns * size_of(one.types->types[i]);
+  }
+  return bytes;
+}
+
+std::uint64_t case_seed(std::uint64_t seed, std::string_view operation, std::string_view case_name) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL ^ seed;  // FNV-1a
+  for (const std::string_view part : {operation, std::string_view("/"), case_name}) {
+    for (const char letter : part) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3ULL;
+  }
+  return hash;
+}
+
+Problem make_problem(const Subject& subject, const Case& one, std::uint64_t seed) {
+  Random random(case_seed(seed, subject.operation, name(one)));
+  Problem problem;
+  problem.numbers = one.numbers;
+  const std::vector<Shape> shapes = subject.shapes(one.dimensions, one.numbers);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    Operand& operand = problem.operands.emplace_back(one.types->types[i], shapes[i], one.layout, random);
+    const bool written = std::ranges::find(subject.outputs, i) != subject.outputs.end();
+    if (!written) operand.fill(one.data, random);  // an output begins as random bytes
+  }
+  if (subject.prepare) subject.prepare(problem, random);
+  return problem;
+}
+
+}  // namespace vectis::inline v0_1::conformance

@@ -1,0 +1,218 @@
+// A second implementation of every operation, as plainly as its definition reads and in float: for the tests of the
+// suite itself.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernel/conformance/suite/suite.hpp"
+
+namespace vectis::conformance::test {
+
+inline float load(const Operand& operand, std::uint64_t row, std::uint64_t column) {
+  const std::uint32_t bits = operand.bits(row, column);
+  switch (operand.type()) {
+    case DType::float16:
+      return to_float(Half{static_cast<std::uint16_t>(bits)});
+    case DType::bfloat16:
+      return to_float(Bfloat16{static_cast<std::uint16_t>(bits)});
+    case DType::int8:
+      return static_cast<float>(static_cast<std::int8_t>(bits));
+    default:
+      return std::bit_cast<float>(bits);
+  }
+}
+
+inline std::int32_t to_integer(double value, std::int64_t least, std::int64_t most) {
+  if (value != value) return 0;
+  if (value <= static_cast<double>(least)) return static_cast<std::int32_t>(least);
+  if (value >= static_cast<double>(most)) return static_cast<std::int32_t>(most);
+  return static_cast<std::int32_t>(std::lrint(value));
+}
+
+inline void store(Operand& operand, std::uint64_t row, std::uint64_t column, double value) {
+  switch (operand.type()) {
+    case DType::float16:
+      return operand.set_bits(row, column, to_half(static_cast<float>(value)).bits);
+    case DType::bfloat16:
+      return operand.set_bits(row, column, to_bfloat16(static_cast<float>(value)).bits);
+    case DType::int8:
+      return operand.set_bits(row, column, static_cast<std::uint8_t>(to_integer(value, -128, 127)));
+    case DType::int32:
+      return operand.set_bits(row, column, static_cast<std::uint32_t>(to_integer(value, INT32_MIN, INT32_MAX)));
+    default:
+      return operand.set_bits(row, column, std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+  }
+}
+
+using Operands = std::vector<Operand>;
+using Numbers = std::vector<Number>;
+
+inline void reduce(const std::string& kind, const std::vector<float>& x, Operand& out, std::uint64_t row) {
+  if (kind == "argmax") {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < x.size(); ++i) {
+      if (std::isnan(x[best])) break;
+      if (std::isnan(x[i]) || x[i] > x[best]) best = i;
+    }
+    return out.set_bits(row, 0, static_cast<std::uint32_t>(best));
+  }
+  double sum = 0;
+  double squares = 0;
+  float most = -INFINITY;
+  float least = INFINITY;
+  for (const float value : x) {
+    sum += value;
+    squares += static_cast<double>(value) * value;
+    most = std::isnan(value) || std::isnan(most) ? NAN : std::max(most, value);
+    least = std::isnan(value) || std::isnan(least) ? NAN : std::min(least, value);
+  }
+  if (kind == "sum") store(out, row, 0, sum);
+  if (kind == "mean") store(out, row, 0, sum / static_cast<double>(x.size()));
+  if (kind == "norm") store(out, row, 0, std::sqrt(squares));
+  if (kind == "max") store(out, row, 0, most);
+  if (kind == "min") store(out, row, 0, least);
+}
+
+inline void reduction(const std::string& kind, bool by_row, Operands& v) {
+  std::vector<float> all;
+  for (std::uint64_t r = 0; r < v[0].rows(); ++r) {
+    for (std::uint64_t c = 0; c < v[0].columns(); ++c) all.push_back(load(v[0], r, c));
+    if (!by_row) continue;
+    reduce(kind, all, v[1], r);
+    all.clear();
+  }
+  if (!by_row) reduce(kind, all, v[1], 0);
+}
+
+inline void matmul(Operands& v, const Numbers& n) {
+  const bool ta = !n.empty() && n[0].integer != 0;
+  const bool tb = n.size() > 1 && n[1].integer != 0;
+  const double alpha = n.size() > 2 ? n[2].real : 1;
+  const double beta = n.size() > 3 ? n[3].real : 0;
+  const std::uint64_t depth = ta ? v[0].rows() : v[0].columns();
+  for (std::uint64_t i = 0; i < v[2].rows(); ++i) {
+    for (std::uint64_t j = 0; j < v[2].columns(); ++j) {
+      double sum = 0;
+      for (std::uint64_t k = 0; k < depth; ++k) {
+        sum +=
+            static_cast<double>(ta ? load(v[0], k, i) : load(v[0], i, k)) * (tb ? load(v[1], j, k) : load(v[1], k, j));
+      }
+      const double scaled = depth == 0 ? 0 : alpha * sum;
+      store(v[2], i, j, beta == 0 ? scaled : scaled + beta * load(v[2], i, j));
+    }
+  }
+}
+
+inline void distance(const std::string& kind, Operands& v) {
+  for (std::uint64_t i = 0; i < v[2].rows(); ++i) {
+    for (std::uint64_t j = 0; j < v[2].columns(); ++j) {
+      double l2 = 0;
+      double dot = 0;
+      double qq = 0;
+      double xx = 0;
+      for (std::uint64_t d = 0; d < v[0].columns(); ++d) {
+        const double a = load(v[0], i, d);
+        const double b = load(v[1], j, d);
+        l2 += (a - b) * (a - b);
+        dot += a * b;
+        qq += a * a;
+        xx += b * b;
+      }
+      if (kind == "l2_distance") store(v[2], i, j, l2);
+      if (kind == "inner_product") store(v[2], i, j, dot);
+      if (kind == "cosine_distance")
+        store(v[2], i, j, qq == 0 || xx == 0 ? 1 : 1 - dot / std::sqrt(qq) / std::sqrt(xx));
+    }
+  }
+}
+
+inline void top_k(Operands& v, bool largest) {
+  for (std::uint64_t r = 0; r < v[0].rows(); ++r) {
+    std::vector<bool> taken(v[0].columns());
+    for (std::uint64_t k = 0; k < v[1].columns(); ++k) {
+      std::uint64_t best = v[0].columns();
+      for (std::uint64_t c = 0; c < v[0].columns(); ++c) {
+        if (taken[c]) continue;
+        const float x = load(v[0], r, c);
+        const float held = best == v[0].columns() ? 0 : load(v[0], r, best);
+        const bool first = best == v[0].columns();
+        if (first || (std::isnan(held) && !std::isnan(x)) || (largest ? x > held : x < held)) best = c;
+      }
+      taken[best] = true;
+      v[1].set_bits(r, k, v[0].bits(r, best));
+      v[2].set_bits(r, k, static_cast<std::uint32_t>(best));
+    }
+  }
+}
+
+inline void move_rows(bool gather, Operands& v) {
+  for (std::uint64_t m = 0; m < v[1].columns(); ++m) {
+    const auto named = static_cast<std::int32_t>(v[1].bits(0, m));
+    const std::uint64_t rows = gather ? v[0].rows() : v[2].rows();
+    const bool there = named >= 0 && static_cast<std::uint64_t>(named) < rows;
+    for (std::uint64_t c = 0; c < v[0].columns(); ++c) {
+      const auto row = static_cast<std::uint64_t>(there ? named : 0);
+      if (gather) v[2].set_bits(m, c, there ? v[0].bits(row, c) : 0);
+      if (!gather && there) v[2].set_bits(row, c, v[0].bits(m, c));
+    }
+  }
+}
+
+inline void prefix_sum(Operands& v, bool exclusive) {
+  for (std::uint64_t r = 0; r < v[0].rows(); ++r) {
+    double sum = 0;
+    std::uint32_t wrapped = 0;
+    for (std::uint64_t c = 0; c < v[0].columns(); ++c) {
+      const bool whole = v[0].type() == DType::int32;
+      const auto put = [&] { whole ? v[1].set_bits(r, c, wrapped) : store(v[1], r, c, sum); };
+      if (exclusive) put();
+      sum += whole ? 0 : load(v[0], r, c);
+      wrapped += v[0].bits(r, c);
+      if (!exclusive) put();
+    }
+  }
+}
+
+// The operands after the call.
+inline Operands naive(const std::string& operation, const Problem& problem) {
+  Operands v = problem.operands;
+  const Numbers& n = problem.numbers;
+  const bool first = !n.empty() && n[0].integer != 0;
+  if (operation.ends_with("distance") || operation == "inner_product") {
+    distance(operation, v);
+  } else if (operation == "matmul") {
+    matmul(v, n);
+  } else if (operation == "top_k") {
+    top_k(v, n.empty() || first);
+  } else if (operation == "gather" || operation == "scatter") {
+    move_rows(operation == "gather", v);
+  } else if (operation == "prefix_sum") {
+    prefix_sum(v, first);
+  } else if (v.size() == 2 && operation != "copy" && operation != "transpose" && operation != "cast") {
+    const bool by_row = operation.ends_with("_rows");
+    reduction(by_row ? operation.substr(0, operation.size() - 5) : operation, by_row, v);
+  } else {
+    Operand& out = v.back();
+    for (std::uint64_t r = 0; r < out.rows(); ++r) {
+      for (std::uint64_t c = 0; c < out.columns(); ++c) {
+        if (operation == "fill") store(out, r, c, n[0].real);
+        if (operation == "copy") out.set_bits(r, c, v[0].bits(r, c));
+        if (operation == "transpose") out.set_bits(r, c, v[0].bits(c, r));
+        if (operation == "cast") {
+          const bool whole = v[0].type() == DType::int32;
+          store(out, r, c, whole ? static_cast<std::int32_t>(v[0].bits(r, c)) : double{load(v[0], r, c)});
+        }
+      }
+    }
+  }
+  return v;
+}
+
+}  // namespace vectis::conformance::test

@@ -1,0 +1,150 @@
+// What the suite knows of an operation: types and error limits, shapes, data, and the reference that judges it.
+// src/kernel/conformance/<name>.cpp describes one operation or a family; a new file there is found by itself.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/conformance/suite/operand.hpp"
+#include "vectis/base/dtype.hpp"
+#include "vectis/base/random.hpp"
+#include "vectis/base/runtime.hpp"
+#include "vectis/device/context.hpp"
+#include "vectis/kernel/conformance.hpp"
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::inline v0_1::conformance {
+
+// One call: the operands as they are before it, and its numbers.
+struct Problem {
+  std::vector<Operand> operands;
+  std::vector<Number> numbers;
+};
+
+// What an element of an output must be: given bits, or a number within an error that is measured against `scale`, the
+// size of what was added up to make it. NaN wants any NaN, an infinity itself, and a scale of zero the number itself.
+class Expectation {
+ public:
+  Expectation() = default;
+  static Expectation exactly(std::uint32_t bits) {
+    Expectation made;
+    made.bitwise_ = true;
+    made.bits_ = bits;
+    return made;
+  }
+  // `floor` is an error that does not count: a device may flush denormals, so each term may be wrong by 2^-126.
+  static Expectation near(double value, double scale, double floor = 0) {
+    Expectation made;
+    made.value_ = value;
+    made.scale_ = scale;
+    made.floor_ = floor;
+    return made;
+  }
+  // The error of an element with these bits; infinite when it is simply wrong.
+  [[nodiscard]] double error(DType type, std::uint32_t bits) const;
+  // For messages: "0.5", "bits 0x3c00".
+  [[nodiscard]] std::string text(DType type) const;
+
+ private:
+  bool bitwise_ = false;
+  std::uint32_t bits_ = 0;
+  double value_ = 0;
+  double scale_ = 0;
+  double floor_ = 0;
+};
+
+inline constexpr double flushed = 0x1p-126;  // what a flushed denormal may lose
+
+using Dimensions = std::vector<std::uint64_t>;
+
+// Operand types that go together, with the largest error they may show. 0: exact.
+struct TypeSet {
+  std::string label;  // "float16", "float32->int8"
+  std::vector<DType> types;
+  double limit = 0;
+};
+
+struct Subject {
+  std::string operation;
+  std::string error_of;  // what an error is relative to: "the sum of magnitudes"; empty when every type is exact
+  std::vector<TypeSet> type_sets;
+  // From the dimensions of a case to the shapes of its operands.
+  std::function<std::vector<Shape>(const Dimensions&, std::span<const Number>)> shapes;
+  std::vector<Dimensions> small;  // each in every layout
+  Dimensions medium;              // with every kind of data and all numbers
+  std::vector<Dimensions> large;  // each once
+  // Over 2^31 bytes of a type of four; the first dimension grows for smaller types. With --full only.
+  std::vector<Dimensions> huge;
+  std::vector<std::vector<Number>> numbers = {{}};  // the first for most cases
+  std::vector<Data> data = {Data::uniform};         // the first for most cases
+  Dimensions random_most;                           // of random cases, by dimension
+  std::function<void(Dimensions&)> repair;          // makes random dimensions fit together; may be empty
+  // Draws numbers of a random case; empty: one of `numbers`.
+  std::function<std::vector<Number>(Random&)> random_numbers;
+  // Changes operands after the general filling (indices into range); may be empty.
+  std::function<void(Problem&, Random&)> prepare;
+  // Which operands it writes, by their place.
+  std::vector<std::size_t> outputs;
+  // What row `row` of output `output` (a place in `operands`) must be afterwards.
+  std::function<void(const Problem&, std::size_t output, std::uint64_t row, std::span<Expectation>)> reference;
+  // Counts that the shapes of other operands do not settle: (operand, 'r' or 'c').
+  std::vector<std::pair<std::size_t, char>> free_counts;
+};
+
+// One call to make. Its name is enough to make it again: "float16:37x65/strided/special/1,0".
+struct Case {
+  const TypeSet* types = nullptr;
+  Dimensions dimensions;
+  Layout layout = Layout::tight;
+  Data data = Data::uniform;
+  std::vector<Number> numbers;
+};
+std::string name(const Case& one);
+// The inverse; InvalidInput when the subject has no such types or the text is no name of a case.
+Case parse_case(const Subject& subject, std::string_view text);
+
+std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Reach reach);
+Case random_case(const Subject& subject, Random& random);
+// Of all operands together, without what lies around them.
+std::uint64_t bytes_of(const Subject& subject, const Case& one);
+// The same problem for the same seed, operation and case, whatever else runs.
+Problem make_problem(const Subject& subject, const Case& one, std::uint64_t seed);
+std::uint64_t case_seed(std::uint64_t seed, std::string_view operation, std::string_view case_name);
+
+struct Verdict {
+  double worst = 0;     // largest error
+  std::string failure;  // empty: everything as it must be
+};
+// Compares the operands after the call with the reference: outputs within the limit, everything else untouched. At most
+// `rows_checked` rows of an output, the first and last among them, the others drawn.
+Verdict judge(Executor& executor, const Subject& subject, const Case& one, const Problem& before,
+              std::span<const Operand> after, std::uint64_t rows_checked = std::numeric_limits<std::uint64_t>::max());
+
+// Behaviour that is not one operation's: streams, memory, errors, threads. Throws or returns failures.
+struct BehaviourReport {
+  std::uint64_t cases = 0;
+  double worst = 0;  // largest error, where there is one to measure
+  std::vector<std::string> failures;
+};
+struct Behaviour {
+  std::string name;     // "streams"
+  std::string summary;  // one sentence
+  double limit = 0;     // of the error
+  std::function<BehaviourReport(Runtime&, const Device&, std::uint64_t seed, Reach)> run;
+};
+
+struct Suite {
+  std::vector<Subject> subjects;
+  std::vector<Behaviour> behaviours;
+};
+// Everything in the folder, by name. Several subjects may share an operation, with different types.
+const Suite& whole_suite();
+
+}  // namespace vectis::inline v0_1::conformance

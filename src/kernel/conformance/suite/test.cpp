@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernel/conformance/suite/desk.hpp"
+#include "kernel/conformance/suite/selection.hpp"
+#include "vectis/base/clock.hpp"
+
+namespace vectis::inline v0_1::conformance {
+
+namespace {
+
+constexpr std::uint64_t failures_kept = 5;   // of one line
+constexpr std::uint64_t failures_most = 20;  // of one line, before the rest of it is left out
+constexpr double nanoseconds = 1e-9;
+
+class Tester {
+ public:
+  Tester(Runtime& runtime, const Device& device, const Options& options)
+      : runtime_(runtime), options_(options), device_(device), desk_(device) {
+    report_.device = device.label();
+    report_.seed = options.seed;
+  }
+
+  // False when no further case of this line is worth running.
+  bool run(Line& line, const Subject& subject, const Case& one) {
+    if (bytes_needed(subject, one) > runtime_.os().memory_free_bytes()) {
+      ++line.skipped;
+      return true;
+    }
+    ++line.cases;
+    try {
+      const Verdict verdict = run_case(runtime_, desk_, subject, one, options_.seed);
+      if (std::isfinite(verdict.worst) && verdict.worst > line.worst) {
+        line.worst = verdict.worst;
+        line.worst_case = name(one);
+      }
+      if (!verdict.failure.empty()) fail(line, name(one), verdict.failure);
+    } catch (const Error& error) {
+      line.refused = line.refused || is_refusal(error);
+      fail(line, name(one), fmt::format("{}: {}", describe(error.code()).name, error.what()));
+      desk_.renew();
+    }
+    return !line.refused && line.failures < failures_most;
+  }
+
+  void run(Line& line, const Behaviour& behaviour) {
+    try {
+      const BehaviourReport found = behaviour.run(runtime_, device_, options_.seed, options_.reach);
+      line.cases = found.cases;
+      line.worst = found.worst;
+      for (const std::string& what : found.failures) fail(line, "", what);
+    } catch (const Error& error) {
+      line.refused = is_refusal(error);
+      fail(line, "", fmt::format("{}: {}", describe(error.code()).name, error.what()));
+    }
+  }
+
+  Report& report() { return report_; }
+
+ private:
+  void fail(Line& line, const std::string& case_name, const std::string& what) {
+    if (line.failures++ < failures_kept) report_.failures.push_back({line.operation, case_name, what});
+  }
+
+  Runtime& runtime_;
+  const Options& options_;
+  Device device_;
+  Desk desk_;
+  Report report_;
+};
+
+Line line_of(const Subject& subject, const TypeSet& types) {
+  Line line;
+  line.operation = subject.operation;
+  line.types = types.label;
+  line.limit = types.limit;
+  line.error_of = types.limit == 0 ? "" : subject.error_of;
+  return line;
+}
+
+// The cases of one line: all, or the one that was asked for.
+std::vector<Case> wanted_cases(const Subject& subject, const TypeSet& types, const Options& options) {
+  if (options.case_name.empty()) return cases_of(subject, types, options.reach);
+  if (!options.case_name.starts_with(types.label + ":")) return {};
+  return {parse_case(subject, options.case_name)};
+}
+
+}  // namespace
+
+bool Report::passed() const noexcept {
+  return cases() != 0 && std::ranges::all_of(lines, [](const Line& line) { return line.passed(); });
+}
+
+std::uint64_t Report::cases() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Line& line : lines) sum += line.cases;
+  return sum;
+}
+
+std::uint64_t Report::failed() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Line& line : lines) sum += line.failures;
+  return sum;
+}
+
+Report test(Runtime& runtime, const Device& device, const Options& options) {
+  const Selection selection = select(options);
+  Tester tester(runtime, device, options);
+  std::size_t all = options.case_name.empty() ? selection.behaviours.size() : 0;
+  for (const Subject* subject : selection.subjects) all += subject->type_sets.size();
+  std::size_t done = 0;
+  const auto announce = [&](const std::string& what) {
+    if (options.progress) options.progress(what, done, all);
+    ++done;
+  };
+  for (const Subject* subject : selection.subjects) {
+    for (const TypeSet& types : subject->type_sets) {
+      announce(subject->operation + " " + types.label);
+      Line line = line_of(*subject, types);
+      for (const Case& one : wanted_cases(*subject, types, options)) {
+        if (!tester.run(line, *subject, one)) break;
+      }
+      if (options.case_name.empty() || line.cases != 0) tester.report().lines.push_back(std::move(line));
+    }
+  }
+  if (!options.case_name.empty()) return std::move(tester.report());
+  for (const Behaviour* behaviour : selection.behaviours) {
+    announce(behaviour->name);
+    Line line;
+    line.operation = behaviour->name;
+    line.limit = behaviour->limit;
+    tester.run(line, *behaviour);
+    tester.report().lines.push_back(std::move(line));
+  }
+  return std::move(tester.report());
+}
+
+Report fuzz(Runtime& runtime, const Device& device, const Options& options) {
+  const Selection selection = select(options);
+  Tester tester(runtime, device, options);
+  std::vector<Line>& lines = tester.report().lines;
+  for (const Subject* subject : selection.subjects) {
+    for (const TypeSet& types : subject->type_sets) lines.push_back(line_of(*subject, types));
+  }
+  if (lines.empty()) return std::move(tester.report());
+  Random random(options.seed);
+  const std::uint64_t begin = monotonic_nanoseconds();
+  std::uint64_t told = 0;
+  for (;;) {
+    const double passed = static_cast<double>(monotonic_nanoseconds() - begin) * nanoseconds;
+    if (passed >= options.seconds) return std::move(tester.report());
+    if (options.progress && static_cast<std::uint64_t>(passed) >= told) {
+      options.progress(fmt::format("{} random cases", tester.report().cases()), told,
+                       static_cast<std::size_t>(options.seconds));
+      ++told;
+    }
+    const Subject& subject = *selection.subjects[random.below(selection.subjects.size())];
+    const Case one = random_case(subject, random);
+    const auto line = std::ranges::find_if(
+        lines, [&](const Line& l) { return l.operation == subject.operation && l.types == one.types->label; });
+    if (!line->refused && line->failures < failures_most) tester.run(*line, subject, one);
+  }
+}
+
+}  // namespace vectis::inline v0_1::conformance
