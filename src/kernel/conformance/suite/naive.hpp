@@ -13,7 +13,7 @@
 
 #include "kernel/conformance/suite/suite.hpp"
 
-namespace vectis::conformance::test {
+namespace vectis::conformance::second {
 
 inline float load(const Operand& operand, std::uint64_t row, std::uint64_t column) {
   const std::uint32_t bits = operand.bits(row, column);
@@ -36,12 +36,21 @@ inline std::int32_t to_integer(double value, std::int64_t least, std::int64_t mo
   return static_cast<std::int32_t>(std::lrint(value));
 }
 
+// To nearest even at once: an integer of 31 bits must not be rounded to float first, so what float lacks is kept as an
+// odd last bit.
+inline Bfloat16 to_bfloat16_once(double value) {
+  auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  if (std::fabs(std::bit_cast<float>(bits)) > std::fabs(value)) --bits;
+  if (std::bit_cast<float>(bits) != value && std::isfinite(value)) bits |= 1U;
+  return to_bfloat16(std::bit_cast<float>(bits));
+}
+
 inline void store(Operand& operand, std::uint64_t row, std::uint64_t column, double value) {
   switch (operand.type()) {
     case DType::float16:
       return operand.set_bits(row, column, to_half(static_cast<float>(value)).bits);
     case DType::bfloat16:
-      return operand.set_bits(row, column, to_bfloat16(static_cast<float>(value)).bits);
+      return operand.set_bits(row, column, to_bfloat16_once(value).bits);
     case DType::int8:
       return operand.set_bits(row, column, static_cast<std::uint8_t>(to_integer(value, -128, 127)));
     case DType::int32:
@@ -215,4 +224,4 @@ inline Operands naive(const std::string& operation, const Problem& problem) {
   return v;
 }
 
-}  // namespace vectis::conformance::test
+}  // namespace vectis::conformance::second
