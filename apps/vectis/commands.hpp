@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "vectis/base/runtime.hpp"
 
@@ -26,5 +28,20 @@ struct MemoryArguments {
   std::size_t count = 0;  // of refreshes; 0: for ever
 };
 int memory(Runtime& runtime, std::ostream& out, const MemoryArguments& arguments);
+
+struct ConformanceArguments {
+  std::vector<std::string> backends;  // names, labels or ids; empty: every device there is (support alone)
+  std::string mode = "test";          // test, perf, support, fuzz
+  std::string operations = ".*";
+  std::string case_name;
+  std::string csv;  // a file; empty: none
+  std::uint64_t seed = 1;
+  double seconds = 60;
+  bool slice = false;
+  bool full = false;
+  bool list = false;
+};
+// Progress goes to `progress`, what was found to `out`.
+int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, const ConformanceArguments& arguments);
 
 }  // namespace vectis::app

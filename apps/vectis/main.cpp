@@ -40,6 +40,25 @@ void add_replay(CLI::App& app, vectis::app::ReplayArguments& arguments, bool& js
       [&] { run = [&](Runtime& runtime) { return vectis::app::bench_replay(runtime, std::cout, arguments, json); }; });
 }
 
+void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments, Run& run) {
+  auto* conformance = app.add_subcommand("conformance", "Prove that a device computes what the operations promise");
+  conformance->add_option("--backend", arguments.backends, "A backend, a label such as opencl:1, or a device's number")
+      ->expected(1);
+  conformance->add_option("--mode", arguments.mode, "test, perf, support (writes Markdown) or fuzz")
+      ->check(CLI::IsMember({"test", "perf", "support", "fuzz"}));
+  conformance->add_option("--op", arguments.operations, "Only what this regular expression matches as a whole");
+  conformance->add_option("--case", arguments.case_name, "Only the case of this name");
+  conformance->add_option("--csv", arguments.csv, "Also write the results to this file");
+  conformance->add_option("--seed", arguments.seed, "Of everything random");
+  conformance->add_option("--seconds", arguments.seconds, "How long fuzz goes on")->check(CLI::PositiveNumber);
+  conformance->add_flag("--list", arguments.list, "Name what would run, and end");
+  auto* slice = conformance->add_flag("--slice", arguments.slice, "Fewer cases of everything");
+  conformance->add_flag("--full", arguments.full, "Also views over 2^31 bytes, where memory allows")->excludes(slice);
+  conformance->callback([&] {
+    run = [&](Runtime& runtime) { return vectis::app::conformance(runtime, std::cout, std::cerr, arguments); };
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,6 +81,8 @@ int main(int argc, char** argv) {
   doctor->callback([&] { run = [&](Runtime& runtime) { return vectis::app::doctor(runtime, std::cout, json); }; });
   vectis::app::ReplayArguments replay_arguments;
   add_replay(app, replay_arguments, json, run);
+  vectis::app::ConformanceArguments conformance_arguments;
+  add_conformance(app, conformance_arguments, run);
   auto* memory = app.add_subcommand("memory", "Show the memory of every device, or a snapshot that a program left");
   vectis::app::MemoryArguments memory_arguments;
   auto* snapshot = memory->add_option("PATH", memory_arguments.path, "A snapshot, or the folder of memory.live");

@@ -99,6 +99,7 @@ VECTIS_API SpeedReport measure(Runtime& runtime, const Device& device, const Opt
 // The names `operations` selects among: operations, then behaviour.
 VECTIS_API std::vector<std::string> names(const Options& options = {});
 
+// With a heading in the first line; several reports make one file of several headings.
 VECTIS_API void write_csv(std::ostream& out, const Report& report);
 VECTIS_API void write_csv(std::ostream& out, const SpeedReport& report);
 

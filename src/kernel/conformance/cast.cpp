@@ -77,6 +77,7 @@ void add_cast(Suite& suite) {
   cast.shapes = [](const Dimensions& d, auto) { return std::vector<Shape>{{d[0], d[1]}, {d[0], d[1]}}; };
   cast.small = {{0, 5}, {5, 0}, {1, 1}, {1, 2}, {2, 1}, {3, 3}, {1, 65}, {5, 7}, {17, 31}};
   cast.medium = {37, 131};
+  cast.timed = {4096, 4096};
   cast.large = {{chosen_rows, chosen_columns}};
   cast.huge = {{32769, 16385}};
   cast.data = {Data::bits, Data::uniform, Data::wide, Data::special, Data::denormals, Data::zeros};

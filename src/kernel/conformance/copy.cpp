@@ -11,6 +11,7 @@ Subject moving(const char* operation) {
   made.small = {{0, 5},  {5, 0}, {1, 1},   {1, 2},   {2, 1},   {3, 3},   {1, 65},
                 {65, 1}, {5, 7}, {16, 16}, {17, 31}, {32, 33}, {63, 65}, {129, 15}};
   made.medium = {37, 131};
+  made.timed = {4096, 4096};
   made.large = {{1000, 257}, {3, 100003}, {100003, 3}};
   made.huge = {{32769, 16385}};
   made.data = {Data::bits};

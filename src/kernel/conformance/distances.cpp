@@ -70,6 +70,7 @@ Subject distance(const Kind& kind) {
   made.small = {{0, 3, 4}, {3, 0, 4},  {1, 1, 1},    {1, 1, 3},    {1, 7, 5},     {7, 1, 5},   {2, 3, 4},
                 {5, 5, 7}, {8, 9, 16}, {17, 15, 31}, {33, 65, 64}, {65, 33, 129}, {1, 200, 96}};
   made.medium = {21, 37, 131};
+  made.timed = {256, 16384, 128};
   made.large = {{5, 1000, 128}, {3, 7, 4099}, {64, 64, 960}, {2, 3, 70001}};
   made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities};
   if (kind.measure != cosine) made.data.push_back(Data::zeros);

@@ -19,6 +19,7 @@ void add_fill(Suite& suite) {
   fill.shapes = [](const Dimensions& d, auto) { return std::vector<Shape>{{d[0], d[1]}}; };
   fill.small = {{0, 5}, {5, 0}, {1, 1}, {1, 2}, {1, 3}, {3, 1}, {2, 5}, {7, 3}, {1, 64}, {5, 129}, {33, 31}};
   fill.medium = {19, 67};
+  fill.timed = {4096, 4096};
   fill.large = {{1000, 257}, {1, 1000003}};
   fill.huge = {{32769, 16385}};
   // Ties of integers, overflow of each type, what float16 rounds up to infinity and just does not, a denormal.

@@ -16,6 +16,7 @@ Subject indexed(const char* operation) {
   made.small = {{5, 0, 3}, {5, 3, 0},  {1, 1, 1},  {1, 3, 5},   {5, 1, 3},   {3, 2, 1},
                 {7, 5, 9}, {4, 65, 3}, {9, 33, 4}, {65, 7, 31}, {31, 3, 65}, {2, 1, 257}};
   made.medium = {41, 37, 53};
+  made.timed = {65536, 256, 65536};
   made.large = {{1000, 65, 700}, {3, 4099, 5}, {5000, 3, 9001}};
   made.data = {Data::bits};
   made.random_most = {700, 300, 700};

@@ -132,6 +132,7 @@ Subject reduction(const Kind& kind, bool by_row) {
   if (by_row) made.small.push_back({0, 5});
   if (kind.of_nothing) made.small.push_back({3, 0});
   made.medium = {37, 131};
+  made.timed = {4096, 4096};
   made.large = {{3, 100003}, {1, 400001}, {5000, 17}, {1, 3000001}};
   made.huge = {{32769, 16385}};
   made.data = kind.compares ? std::vector{Data::uniform, Data::ties,      Data::ordered, Data::special,

@@ -20,6 +20,7 @@ std::vector<View> views_of(std::span<const Operand> operands, std::span<const De
 class Desk {
  public:
   explicit Desk(const Device& device) : device_(device) { renew(); }
+  explicit Desk(const DeviceContext& context) : device_(context.device()), context_(context) { renew(); }
 
   [[nodiscard]] const DeviceContext& context() const { return *context_; }
   [[nodiscard]] Stream& stream() { return *stream_; }

@@ -82,6 +82,7 @@ struct Subject {
   std::vector<Dimensions> large;  // each once
   // Over 2^31 bytes of a type of four; the first dimension grows for smaller types. With --full only.
   std::vector<Dimensions> huge;
+  Dimensions timed;                                 // what `perf` measures
   std::vector<std::vector<Number>> numbers = {{}};  // the first for most cases
   std::vector<Data> data = {Data::uniform};         // the first for most cases
   Dimensions random_most;                           // of random cases, by dimension

@@ -136,7 +136,7 @@ TEST_P(ConformanceReference, TheNameOfACaseMakesItAgain) {
     const Case one = random_case(subject(), random);
     const Case again = parse_case(subject(), name(one));
     ASSERT_EQ(name(again), name(one));
-    if (i > 5) continue;
+    if (i > 1) continue;
     const Problem problem = make_problem(subject(), one, 7);
     const Problem repeated = make_problem(subject(), again, 7);
     for (std::size_t k = 0; k < problem.operands.size(); ++k) {
