@@ -57,7 +57,7 @@ struct Failure {
   std::string what;
 };
 
-struct Report {
+struct VECTIS_API Report {
   std::string device;  // "opencl:0"
   std::uint64_t seed = 0;
   std::vector<Line> lines;
