@@ -186,8 +186,8 @@ RuntimeOptions with_os(FakeOs& os) {
 TEST(RuntimeTest, TheCacheFolderIsTheSettingElseTheUsersOwn) {
   FakeOs os;
   EXPECT_EQ(cache_folder(Runtime(with_os(os))), "");
-  os.variables["HOME"] = "/home/me";
-  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "/home/me/.cache/vectis");
+  os.variables["HOME"] = "/users/me";
+  EXPECT_EQ(cache_folder(Runtime(with_os(os))), "/users/me/.cache/vectis");
   os.variables["XDG_CACHE_HOME"] = "/fast";
   EXPECT_EQ(cache_folder(Runtime(with_os(os))), "/fast/vectis");
   os.variables["VECTIS_CACHE_PATH"] = "/mine";

@@ -1,0 +1,67 @@
+// A kernel of your own: written once, compiled for a device, launched on your buffers, kept for the next time.
+
+#include <algorithm>
+#include <iostream>
+#include <vectis/base.hpp>
+#include <vectis/device.hpp>
+#include <vectis/kernel/custom.hpp>
+#include <vectis/memory.hpp>
+#include <vector>
+
+namespace {
+
+// y = x * x + shift. The words LOAD_x, STORE_y and GLOBAL_ID are the same for every device.
+vectis::KernelSource square_and_shift() {
+  vectis::KernelSource source;
+  source.name = "square_and_shift";
+  source.buffers = {{"x", vectis::Element::f32, vectis::Access::read},
+                    {"y", vectis::Element::f32, vectis::Access::write}};
+  source.scalars = {{"count", vectis::Element::u32}, {"shift", vectis::Element::f32}};
+  source.body = R"(
+    uint i = GLOBAL_ID(0);
+    if (i < count) {
+      float value = LOAD_x(i);
+      STORE_y(i, value * value + shift);
+    }
+  )";
+  return source;
+}
+
+}  // namespace
+
+int main() try {
+  vectis::Runtime runtime;
+  const auto& devices = runtime.service<vectis::DeviceRegistry>().devices();
+  const auto device = std::find_if(devices.begin(), devices.end(),
+                                   [](const vectis::Device& candidate) { return !candidate.info().dialects.empty(); });
+  if (device == devices.end()) {
+    std::cout << "No device here compiles kernels at run time; `vectis doctor` says what to install.\n";
+    return 0;
+  }
+
+  vectis::KernelManager manager(runtime);
+  const vectis::Kernel kernel = manager.make_kernel(square_and_shift(), device->label());
+  std::cout << kernel.name << " on " << device->label() << ": " << kernel.compiled_binary.size() << " bytes to keep\n";
+
+  constexpr std::uint32_t count = 1000;
+  vectis::MemoryPool& pool = vectis::memory_pool(runtime);
+  const vectis::ManagedBuffer x = pool.get_managed_buffer(device->id(), count, vectis::Precision::fp32);
+  const vectis::ManagedBuffer y = pool.get_managed_buffer(device->id(), count, vectis::Precision::fp32);
+  std::vector<float> values(count, 3.0F);
+  vectis::Stream stream(x.memory().context());
+  stream.copy_to_device(x.memory(), 0, std::as_bytes(std::span(values)));
+  manager.launch(stream, kernel, {count}, {x, y, count, 1.0F});
+  stream.copy_to_host(std::as_writable_bytes(std::span(values)), y.memory(), 0);
+  stream.synchronize();
+  std::cout << "3 * 3 + 1 = " << values.back() << "\n";
+
+  try {
+    manager.launch(stream, kernel, {count}, {x, y, count, 1.0});  // a double where a float belongs
+  } catch (const vectis::Error& error) {
+    std::cout << error.what() << "\n";
+  }
+  return values.back() == 10.0F ? 0 : 1;
+} catch (const vectis::Error& error) {
+  std::cerr << error.what() << "\n" << error.detail() << "\n";
+  return 1;
+}
