@@ -34,10 +34,12 @@ constexpr std::array catalogue{
     SettingEntry{"cache_path", "VECTIS_CACHE_PATH", "",
                  "Folder for compiled kernels and tuned work-group sizes; `off`: nothing is kept on disk. Empty: the "
                  "user's own, `$XDG_CACHE_HOME/vectis` or `~/.cache/vectis`."},
-    SettingEntry{
-        "debug", "VECTIS_DEBUG", "false",
-        "Whether the source of every kernel and its compiler's output go to the log; lowers the log's level to "
-        "debug."},
+    SettingEntry{"autotune", "VECTIS_AUTOTUNE", "known",
+                 "Work-group sizes of kernels over a million work-items: `on` measures them at first use and keeps the "
+                 "fastest, `known` uses those measured before, `off` uses neither."},
+    SettingEntry{"debug", "VECTIS_DEBUG", "false",
+                 "Whether the source of every kernel and its compiler's output go to the log, whose level it lowers to "
+                 "debug."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
                  "The configuration file; not to be set in a file. Empty: the user's own, "
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`."},
