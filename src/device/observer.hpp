@@ -74,25 +74,18 @@ template <class Call>
   return given;
 }
 
-// A named range for as long as it lives, when somebody is looking. One thread at a time.
+// A named range for as long as it lives.
 class ObservedRange {
  public:
-  // `describe` returns the NamedRange and is called only when somebody is looking.
-  template <class Describe>
-  ObservedRange(const StreamCore& stream, const Describe& describe) : observer_(observer_of(stream)) {
-    if (observer_ != nullptr) [[unlikely]]
-      token_ = observer_->open(describe());
-  }
+  ObservedRange(StreamObserver& observer, const NamedRange& range)
+      : observer_(observer), token_(observer.open(range)) {}
   ObservedRange(const ObservedRange&) = delete;
   ObservedRange& operator=(const ObservedRange&) = delete;
-  ~ObservedRange() {
-    if (observer_ != nullptr) [[unlikely]]
-      observer_->close(token_);
-  }
+  ~ObservedRange() { observer_.close(token_); }
 
  private:
-  StreamObserver* observer_;
-  void* token_ = nullptr;
+  StreamObserver& observer_;
+  void* token_;
 };
 
 }  // namespace vectis::inline v0_1::detail

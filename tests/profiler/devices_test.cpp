@@ -6,6 +6,9 @@
 #include "device/observer.hpp"
 #include "tests/profiler/fixture.hpp"
 #include "tests/support/expect_error.hpp"
+#include "vectis/kernel/ir.hpp"
+#include "vectis/kernel/map.hpp"
+#include "vectis/kernel/operation.hpp"
 #include "vectis/memory.hpp"
 
 namespace vectis {
@@ -283,38 +286,76 @@ TEST_F(ProfiledWork, DeclinedOperationsAreNotCounted) {
   EXPECT_TRUE(profiler.rows().empty());
 }
 
-TEST_F(ProfiledWork, RangesOfTheLibraryCarryTheirCost) {
-  DeviceContext context(device("cpu"));
-  Stream stream(context);
-  const DeviceMemory memory(context, 64);
-  int described = 0;
-  const auto describe = [&] {
-    ++described;
-    return detail::NamedRange{"sum_rows", 1000, 5e6, context.device().id()};
-  };
-  {
-    const detail::ObservedRange range(*stream.core(), describe);
+// The arguments of the one host slice of that name and category.
+nlohmann::json arguments_of(const nlohmann::json& trace, const std::string& name, const std::string& category) {
+  nlohmann::json found;
+  for (const auto& slice : test::events(trace, "X")) {
+    if (slice.at("pid") == 1 && slice.at("name") == name && slice.at("cat") == category) found = slice.at("args");
   }
-  EXPECT_EQ(described, 0);
+  return found;
+}
+
+class ProfiledKernels : public test::DevicesTest, public testing::WithParamInterface<std::string> {
+ protected:
+  DeviceContext context{device(GetParam())};
+  Stream stream{context};
+};
+
+TEST_P(ProfiledKernels, NamedOperationsAreRangesWithTheirCost) {
+  const DeviceMemory x(context, 64 * 64 * 4);
+  const DeviceMemory out(context, 64 * 4);
+  stream.fill(x, 0, x.bytes(), 0);
+  const auto sum_rows = [&] { run(stream, "sum_rows", {{x, DType::float32, 64, 64}, {out, DType::float32, 64, 1}}); };
+  sum_rows();  // compiled now, if it must be
   Profiler profiler(runtime());
-  {
-    const detail::ObservedRange range(*stream.core(), describe);
-    stream.fill(memory, 0, 64, 1);
-  }
-  EXPECT_EQ(described, 1);
-  const auto row = test::row(profiler.rows(), "sum_rows");
-  ASSERT_TRUE(row);
-  EXPECT_EQ(row->bytes, 1000U);
+  sum_rows();
+  const auto rows = profiler.rows();
   const auto trace = test::trace_of(profiler);
   test::expect_sound(trace);
-  bool found = false;
-  for (const auto& slice : test::events(trace, "X")) {
-    if (slice.at("name") != "sum_rows") continue;
-    found = true;
-    EXPECT_EQ(slice.at("args").at("operations"), 5000000);
-  }
-  EXPECT_TRUE(found);
+  const auto range = arguments_of(trace, "sum_rows", "range");
+  ASSERT_FALSE(range.is_null());
+  EXPECT_GE(range.at("bytes"), 64 * 64 * 4);
+  EXPECT_GE(range.at("operations"), 64 * 63);
+  EXPECT_EQ(range.at("device"), context.device().label());
+  const auto work = std::ranges::find(rows, ProfileClock::device, &ProfileRow::clock);
+  ASSERT_NE(work, rows.end());  // natively under its own name, else by a kernel
+  EXPECT_THAT(work->name, testing::HasSubstr("sum"));
 }
+
+TEST_P(ProfiledKernels, MapsAreRangesWithTheirCost) {
+  ir::Builder builder("scaled");
+  const ir::Value value = builder.input(Element::f32);
+  builder.output(builder.mul(value, builder.constant(3.0F)), Element::f32);
+  const ir::Function function = builder.finish();
+  const std::array input = {DeviceMemory(context, 4000)};
+  const std::array output = {DeviceMemory(context, 4000)};
+  stream.fill(input[0], 0, 4000, 0);
+  const auto scale = [&] { map(stream, function, {input, {}, output, {}}, 1000); };
+  scale();
+  Profiler profiler(runtime());
+  scale();
+  const auto rows = profiler.rows();
+  const auto trace = test::trace_of(profiler);
+  test::expect_sound(trace);
+  const auto range = arguments_of(trace, "scaled", "range");
+  ASSERT_FALSE(range.is_null());
+  EXPECT_EQ(range.at("bytes"), 8000);
+  EXPECT_EQ(range.at("operations"), 1000);
+  const auto work = std::ranges::find(rows, ProfileClock::device, &ProfileRow::clock);
+  ASSERT_NE(work, rows.end());
+  EXPECT_THAT(work->name, testing::HasSubstr("scaled"));
+  EXPECT_EQ(work->calls, 1U);
+}
+
+std::vector<std::string> kernel_devices() {
+#if defined(VECTIS_HAS_OPENCL)
+  return {"cpu", "opencl"};
+#else
+  return {"cpu"};
+#endif
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ProfiledKernels, testing::ValuesIn(kernel_devices()), test::case_name);
 
 #if defined(VECTIS_HAS_OPENCL)
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/cores.hpp"
+#include "device/observer.hpp"
 #include "kernel/launch/map_check.hpp"
 #include "kernel/launch/prepared.hpp"
 #include "vectis/base/error.hpp"
@@ -54,6 +55,12 @@ void launch_kernel(Stream& stream, detail::PreparedFunction& prepared, const Map
                 arguments);
 }
 
+// Read and written at least once.
+std::uint64_t bytes_of(const ir::Function& function, std::uint64_t count) {
+  const ir::Cost cost = ir::cost(function);
+  return static_cast<std::uint64_t>((cost.bytes_read + cost.bytes_written) * static_cast<double>(count));
+}
+
 // Empty when the host cannot reach some of the memory.
 std::optional<executor::HostBuffers> addresses(const ir::Function& function, const MapBuffers& buffers) {
   executor::HostBuffers host;
@@ -72,17 +79,18 @@ std::optional<executor::HostBuffers> addresses(const ir::Function& function, con
   return host;
 }
 
-}  // namespace
+// On the host's threads, behind what the stream was given before.
+void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const executor::HostBuffers& host,
+                 std::uint64_t count) {
+  stream.synchronize();
+  prepared.compiled().run(stream.core()->context->device->backend->runtime.executor(), host, count);
+}
 
-void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count) {
-  const DeviceContext context = stream.context();
-  const detail::DeviceCore& device = *context.core()->device;
-  Runtime& runtime = device.backend->runtime;
-  const auto prepared = runtime.service<detail::PreparedFunctions>().get(function);
-  detail::check_map(stream, function, buffers, count);
-  if (count == 0) return;
+void map_checked(Stream& stream, const ir::Function& function, detail::PreparedFunction& prepared,
+                 const MapBuffers& buffers, std::uint64_t count) {
+  const detail::DeviceCore& device = *stream.core()->context->device;
   if (const auto dialect = printed_dialect(device.info))
-    return launch_kernel(stream, *prepared, buffers, count, *dialect);
+    return launch_kernel(stream, prepared, buffers, count, *dialect);
   const auto host = addresses(function, buffers);
   if (!host) {
     throw Error(ErrorCode::no_compiler, "map",
@@ -90,8 +98,37 @@ void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers
                             "another device",
                             device.label()));
   }
-  stream.synchronize();
-  prepared->compiled().run(runtime.executor(), *host, count);
+  if (auto* observer = detail::observer_of(*stream.core())) [[unlikely]] {
+    const detail::Work work{detail::WorkKind::launch, function.name, bytes_of(function, count)};
+    detail::give_observed(*observer, *stream.core(), work, [&] {
+      run_on_host(stream, prepared, *host, count);
+      return true;
+    });
+    return;
+  }
+  run_on_host(stream, prepared, *host, count);
+}
+
+// While a profiler looks.
+[[gnu::noinline, gnu::cold]] void map_seen(detail::StreamObserver& observer, Stream& stream,
+                                           const ir::Function& function, detail::PreparedFunction& prepared,
+                                           const MapBuffers& buffers, std::uint64_t count) {
+  const double operations = ir::cost(function).operations * static_cast<double>(count);
+  const detail::ObservedRange range(
+      observer, {function.name, bytes_of(function, count), operations, stream.core()->context->device->id});
+  map_checked(stream, function, prepared, buffers, count);
+}
+
+}  // namespace
+
+void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count) {
+  Runtime& runtime = stream.core()->context->device->backend->runtime;
+  const auto prepared = runtime.service<detail::PreparedFunctions>().get(function);
+  detail::check_map(stream, function, buffers, count);
+  if (count == 0) return;
+  if (auto* observer = detail::observer_of(*stream.core())) [[unlikely]]
+    return map_seen(*observer, stream, function, *prepared, buffers, count);
+  map_checked(stream, function, *prepared, buffers, count);
 }
 
 }  // namespace vectis::inline v0_1

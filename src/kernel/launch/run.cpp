@@ -4,6 +4,7 @@
 #include <array>
 
 #include "device/launch.hpp"
+#include "device/observer.hpp"
 #include "kernel/launch/check.hpp"
 #include "kernel/launch/portable.hpp"
 #include "vectis/base/error.hpp"
@@ -33,6 +34,19 @@ bool run_native(Stream& stream, const OperationCall& call) {
                         {numbers.data(), call.numbers.size()});
 }
 
+void run_checked(Stream& stream, const OperationCall& call) {
+  if (!run_native(stream, call)) detail::run_portable(stream, call);
+}
+
+// While a profiler looks.
+[[gnu::noinline, gnu::cold]] void run_seen(detail::StreamObserver& observer, Stream& stream,
+                                           const OperationCall& call) {
+  const OperationCost cost = call.operation->cost(call);
+  const detail::ObservedRange range(observer, {call.operation->name, static_cast<std::uint64_t>(cost.bytes),
+                                               cost.operations, stream.core()->context->device->id});
+  run_checked(stream, call);
+}
+
 }  // namespace
 
 void run(Stream& stream, std::string_view operation, std::span<const View> views, std::span<const Number> numbers) {
@@ -44,7 +58,9 @@ void run(Stream& stream, std::string_view operation, std::span<const View> views
     if (named_operation.when_empty) named_operation.when_empty(stream, call);
     return;
   }
-  if (!run_native(stream, call)) detail::run_portable(stream, call);
+  if (auto* observer = detail::observer_of(*stream.core())) [[unlikely]]
+    return run_seen(*observer, stream, call);
+  run_checked(stream, call);
 }
 
 void run(Stream& stream, std::string_view operation, std::initializer_list<View> views,
