@@ -12,6 +12,7 @@
 
 #include "backends/cpu/convert.hpp"
 #include "backends/cpu/tiles.hpp"
+#include "backends/cpu/transposed.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace vectis::cpu {
@@ -98,48 +99,6 @@ void AddTile(const float* HWY_RESTRICT tile, std::size_t count, double* HWY_REST
   for (; i < count; ++i) totals[i] += tile[i];
 }
 
-#if HWY_TARGET == HWY_SCALAR
-constexpr std::size_t kBlock = 1;
-HWY_INLINE void TransposeBlock(const float* from, std::size_t /*from_stride*/, float* to, std::size_t /*to_stride*/) {
-  *to = *from;
-}
-#else
-constexpr std::size_t kBlock = 4;
-HWY_INLINE void TransposeBlock(const float* from, std::size_t from_stride, float* to, std::size_t to_stride) {
-  const hn::FixedTag<float, 4> d;
-  const hn::FixedTag<double, 2> pairs;
-  const auto row0 = hn::LoadU(d, from);
-  const auto row1 = hn::LoadU(d, from + from_stride);
-  const auto row2 = hn::LoadU(d, from + 2 * from_stride);
-  const auto row3 = hn::LoadU(d, from + 3 * from_stride);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, row0, row1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, row2, row3));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, row0, row1));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, row2, row3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, to + to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, to + 2 * to_stride);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, to + 3 * to_stride);
-}
-#endif
-
-// to[k * to_stride + r] = from[r * from_stride + k].
-void Transpose(const float* from, std::size_t rows, std::size_t depth, std::size_t from_stride, float* to,
-               std::size_t to_stride) {
-  const std::size_t whole_rows = rows / kBlock * kBlock;
-  const std::size_t whole_depth = depth / kBlock * kBlock;
-  for (std::size_t k = 0; k < whole_depth; k += kBlock) {
-    for (std::size_t r = 0; r < whole_rows; r += kBlock) {
-      TransposeBlock(from + r * from_stride + k, from_stride, to + k * to_stride + r, to_stride);
-    }
-  }
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t k = r < whole_rows ? whole_depth : 0; k < depth; ++k) {
-      to[k * to_stride + r] = from[r * from_stride + k];
-    }
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace vectis::cpu
 HWY_AFTER_NAMESPACE();
@@ -150,7 +109,6 @@ namespace vectis::cpu {
 HWY_EXPORT(ComputeTile);
 HWY_EXPORT(Shape);
 HWY_EXPORT(AddTile);
-HWY_EXPORT(Transpose);
 
 TileShape tile_shape() { return HWY_DYNAMIC_DISPATCH(Shape)(); }
 
@@ -184,7 +142,7 @@ void pack_panel(const TileOperand& operand, std::uint64_t row, std::size_t width
     from = scratch;
     stride = depth;
   }
-  HWY_DYNAMIC_DISPATCH(Transpose)(from, rows, depth, stride, panel, width);
+  transpose_elements(sizeof(float), from, rows, depth, stride, panel, width);
 }
 
 }  // namespace vectis::cpu

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -48,12 +49,17 @@ struct Selection {
 
   [[nodiscard]] bool is_full() const { return count >= k; }
 
-  // Leaves the best k, the worst of them last.
-  void shrink() {
-    if (count < k) return;
+  void add(const float* row, std::uint64_t index) {
+    keys[count++] = ranked_key(row[index], static_cast<std::uint32_t>(index), largest);
+  }
+
+  // Leaves the best k and returns the worst of them; 0 while there are fewer.
+  RankedKey shrink() {
+    if (count < k) return 0;
     const auto kth = keys.begin() + static_cast<std::ptrdiff_t>(k - 1);
     std::nth_element(keys.begin(), kth, keys.begin() + static_cast<std::ptrdiff_t>(count), std::greater<>());
     count = k;
+    return *kth;
   }
 };
 
@@ -68,44 +74,35 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 
-// Whether any of the lanes beats the worst kept. Later elements lose ties, so an equal value does not.
-HWY_INLINE bool AnyBeats(hn::Vec<Floats> values, hn::Vec<Floats> worst, bool worst_is_nan, bool largest) {
+// Bits of the lanes that beat the worst kept. Later elements lose ties, so an equal value does not.
+HWY_INLINE std::uint64_t BitsThatBeat(hn::Vec<Floats> values, hn::Vec<Floats> worst, bool worst_is_nan, bool largest) {
   const Floats d;
-  if (worst_is_nan) return !hn::AllTrue(d, hn::IsNaN(values));
-  return !hn::AllFalse(d, largest ? hn::Gt(values, worst) : hn::Lt(values, worst));
+  const auto beats = worst_is_nan ? hn::Not(hn::IsNaN(values))
+                     : largest    ? hn::Gt(values, worst)
+                                  : hn::Lt(values, worst);
+  std::uint8_t bytes[8] = {};
+  hn::StoreMaskBits(d, beats, bytes);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, bytes, sizeof(bits));
+  return bits;
 }
 
-// Elements [begin, end) of a row, after all before it.
+// Elements [begin, end) of a row, after all before it. Until k are there everything is taken.
 void Select(const float* row, std::uint64_t begin, std::uint64_t end, Selection& selection) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
-  RankedKey worst = 0;
-  bool has_worst = false;
-  float worst_value = 0;
-  const auto add = [&](std::uint64_t i) {
-    const RankedKey key = ranked_key(row[i], static_cast<std::uint32_t>(i), selection.largest);
-    if (!has_worst || key > worst) selection.keys[selection.count++] = key;
-  };
-  const auto renew = [&] {  // with room for a vector's worth behind
-    selection.shrink();
-    has_worst = selection.is_full();
-    if (!has_worst) return;
-    worst = selection.keys[selection.k - 1];
-    worst_value = row[index_of(worst)];
-  };
-  renew();
-  for (std::uint64_t i = begin; i < end;) {
-    const std::uint64_t stop = std::min<std::uint64_t>(i + lanes, end);
-    const bool skips = has_worst && stop == i + lanes &&
-                       !AnyBeats(hn::LoadU(d, row + i), hn::Set(d, worst_value), is_nan_key(worst), selection.largest);
-    if (skips) {
-      i = stop;
-      continue;
-    }
-    for (; i < stop; ++i) add(i);
-    const std::size_t room = has_worst ? selection.k + std::max<std::size_t>(selection.k, 64) : selection.k;
-    if (selection.count >= room) renew();
+  const std::size_t room = selection.k + std::max(selection.k, lanes);  // renewing then pays; a vector fits behind
+  std::uint64_t i = begin;
+  for (; i < end && !selection.is_full(); ++i) selection.add(row, i);
+  RankedKey worst = selection.shrink();
+  for (; i + lanes <= end; i += lanes) {
+    const auto least = hn::Set(d, row[index_of(worst)]);
+    std::uint64_t bits = BitsThatBeat(hn::LoadU(d, row + i), least, is_nan_key(worst), selection.largest);
+    if (bits == 0) continue;
+    for (; bits != 0; bits &= bits - 1) selection.add(row, i + static_cast<std::uint64_t>(std::countr_zero(bits)));
+    if (selection.count >= room) worst = selection.shrink();
   }
+  for (; i < end; ++i) selection.add(row, i);
   selection.shrink();
 }
 
