@@ -9,6 +9,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/kernel/cache.hpp"
+#include "vectis/kernel/tuner.hpp"
 
 namespace vectis::test {
 namespace {
@@ -72,6 +73,31 @@ TEST_P(Map, ServesEverySizeAndNoByteMore) {
     for (std::size_t i = 0; i < result.size(); ++i)
       ASSERT_EQ(result[i], i < count ? x[i] * 3 + 7 : -9) << i << " of " << count;
   }
+}
+
+// With tuning on, the first large call measures; results are the same, and calls that change their input run once.
+TEST_P(Map, TunedGroupsComputeTheSame) {
+  RuntimeOptions options;
+  options.settings["autotune"] = "on";
+  Runtime runtime(options);
+  const Device tuned_device = *runtime.service<DeviceRegistry>().find(GetParam());
+  const DeviceContext context(tuned_device);
+  Stream stream(context);
+  const std::size_t count = tuned_items_min + 5;
+  std::vector<std::int32_t> x(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<std::int32_t>(i % 1000);
+  const std::vector<DeviceMemory> in{DeviceMemory(context, count * 4)};
+  const std::vector<DeviceMemory> out{DeviceMemory(context, count * 4)};
+  const std::vector<std::uint32_t> three{std::bit_cast<std::uint32_t>(3.0F)};
+  stream.copy_to_device(in[0], 0, std::as_bytes(std::span(x)));
+  std::vector<std::int32_t> result(count);
+  for (const auto& target : {out, out, in}) {
+    map(stream, scaled_add(7), {in, {}, target, three}, count);
+    stream.copy_to_host(std::as_writable_bytes(std::span(result)), target[0], 0);
+    stream.synchronize();
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(result[i], x[i] * 3 + 7) << i;
+  }
+  EXPECT_EQ(tuner(runtime).statistics().measured, tuned_device.info().dialects.empty() ? 0U : 1U);
 }
 
 TEST_P(Map, LeavesPackedElementsBeyondTheCountAlone) {

@@ -13,6 +13,7 @@
 #include "kernel/launch/prepared.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/kernel/cache.hpp"
+#include "vectis/kernel/tuner.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -28,15 +29,8 @@ std::optional<Dialect> printed_dialect(const DeviceInfo& info) {
   return std::nullopt;
 }
 
-void launch_kernel(Stream& stream, detail::PreparedFunction& prepared, const MapBuffers& buffers, std::uint64_t count,
-                   Dialect dialect) {
-  const DeviceContext context = stream.context();
-  const DeviceLimits& limits = context.core()->device->info.limits;
-  const std::uint32_t group = std::min({group_items, limits.group_items_max, limits.group_size_max[0]});
-  const EntryPoint kernel = kernel_cache(context).entry_point(context, prepared.kernel_key(), [&] {
-    return KernelText{std::string(name(dialect)), ir::print(prepared.lifted(), dialect, group),
-                      ir::entry_point(prepared.lifted()), ""};
-  });
+std::vector<LaunchArgument> kernel_arguments(const detail::PreparedFunction& prepared, const MapBuffers& buffers,
+                                             std::uint64_t count) {
   std::vector<LaunchArgument> arguments;
   for (const auto list : {buffers.inputs, buffers.tables, buffers.outputs})
     arguments.insert(arguments.end(), list.begin(), list.end());
@@ -47,12 +41,43 @@ void launch_kernel(Stream& stream, detail::PreparedFunction& prepared, const Map
   }
   arguments.insert(arguments.end(), buffers.arguments.begin(), buffers.arguments.end());
   arguments.insert(arguments.end(), prepared.constants().begin(), prepared.constants().end());
-  const std::uint64_t each = std::uint64_t{group} * ir::elements_per_item(prepared.lifted());
-  const std::uint64_t groups = (count + each - 1) / each;
-  const std::uint64_t rows = (groups + groups_max - 1) / groups_max;
-  const std::uint64_t columns = (groups + rows - 1) / rows;
-  stream.launch(kernel, {{static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(rows), 1}, {group, 1, 1}},
-                arguments);
+  return arguments;
+}
+
+// Whether an output is an input: running twice is then not as good as once.
+bool changes_inputs(const MapBuffers& buffers) {
+  const auto whole = [](const DeviceMemory& memory) {
+    return memory.core()->whole ? memory.core()->whole.get() : memory.core().get();
+  };
+  return std::ranges::any_of(buffers.outputs, [&](const DeviceMemory& output) {
+    return std::ranges::any_of(buffers.inputs, [&](auto& input) { return whole(input) == whole(output); });
+  });
+}
+
+void launch_kernel(Stream& stream, detail::PreparedFunction& prepared, const MapBuffers& buffers, std::uint64_t count,
+                   Dialect dialect) {
+  const DeviceContext context = stream.context();
+  const DeviceLimits& limits = context.core()->device->info.limits;
+  const std::uint32_t standard = std::min({group_items, limits.group_items_max, limits.group_size_max[0]});
+  const std::vector<LaunchArgument> arguments = kernel_arguments(prepared, buffers, count);
+  const std::uint32_t per_item = ir::elements_per_item(prepared.lifted());
+  const auto launch = [&](std::uint32_t group) {
+    const std::string& key = prepared.kernel_key();
+    const auto text = [&] {
+      return KernelText{std::string(name(dialect)), ir::print(prepared.lifted(), dialect, group),
+                        ir::entry_point(prepared.lifted()), ""};
+    };
+    const EntryPoint kernel =
+        kernel_cache(context).entry_point(context, group == standard ? key : fmt::format("{}/{}", key, group), text);
+    const std::uint64_t each = std::uint64_t{group} * per_item;
+    const std::uint64_t groups = (count + each - 1) / each;
+    const std::uint64_t rows = (groups + groups_max - 1) / groups_max;
+    const std::uint64_t columns = (groups + rows - 1) / rows;
+    stream.launch(kernel, {{static_cast<std::uint32_t>(columns), static_cast<std::uint32_t>(rows), 1}, {group, 1, 1}},
+                  arguments);
+  };
+  const std::uint64_t items = changes_inputs(buffers) ? 0 : count / per_item;
+  launch(tuned_group(stream, prepared.kernel_key(), items, standard, launch));
 }
 
 // Read and written at least once.
