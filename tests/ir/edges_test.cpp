@@ -1,6 +1,7 @@
 // Every operation alone over the values where implementations differ: zeros, infinities, NaN, subnormals, extremes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
 
 #include <array>
 #include <bit>
@@ -245,6 +246,25 @@ class Edges : public testing::TestWithParam<std::string> {
     EXPECT_LT(tally.undecided, tally.elements / 4);
   }
 };
+
+// The executor compiled for less than this processor has; SetSupportedTargetsForTest(0) brings all back.
+TEST(CpuEdges, AreRightOnEveryInstructionSet) {
+  const auto runner = make_cpu_runner();
+  std::size_t sets = 0;
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    Tally tally;
+    for (const auto& cases : {all_operations(), all_conversions(), all_gathers(), all_packed()}) {
+      const std::vector<Outputs> outputs = runner->run(cases);
+      for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], tally);
+    }
+    EXPECT_EQ(tally.refused, 0U);
+    ++sets;
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  EXPECT_GT(sets, 0U);
+}
 
 TEST_P(Edges, OfOperations) { check(all_operations()); }
 TEST_P(Edges, OfConversionsAndDecisions) { check(all_conversions()); }

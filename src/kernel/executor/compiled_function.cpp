@@ -1,5 +1,7 @@
 #include "kernel/executor/compiled_function.hpp"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -14,6 +16,8 @@ namespace {
 constexpr std::size_t alignment = lanes_max * sizeof(std::uint32_t);
 // Fewer elements are not worth waking a thread.
 constexpr std::size_t grain_elements = 16384;
+// An output of this size leaves the caches before anybody reads it, so it need not be read into them to be written.
+constexpr std::uint64_t stream_bytes = 32 << 20;
 
 struct Freed {
   void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{alignment}); }
@@ -23,7 +27,11 @@ struct Freed {
 class Frame {
  public:
   Frame(const CompiledFunction& function, const HostBuffers& buffers, std::uint64_t count)
-      : function_(function), plan_(function.plan()), buffers_(buffers), count_(count) {
+      : function_(function),
+        plan_(function.plan()),
+        buffers_(buffers),
+        count_(count),
+        streams_(count * sizeof(std::uint32_t) >= stream_bytes) {
     // A short call needs no whole block.
     const std::uint64_t padded = (std::min<std::uint64_t>(count, plan_.block) + lanes_max - 1) / lanes_max * lanes_max;
     slot_bytes_ = padded * sizeof(std::uint32_t);
@@ -34,11 +42,23 @@ class Frame {
     ends_ = slots_ + plan_.slots * slot_bytes_;
     for (const Scalar& scalar : plan_.scalars)
       fill(uniform(scalar.uniform), scalar.is_argument ? buffers.arguments[scalar.value] : scalar.value);
-    for (const Step& step : plan_.once) step.kernel(resolve(step, nullptr), lanes_max);
-    for (const Step& step : plan_.steps) calls_.push_back(resolve(step, &moving_));
+    for (const Step& step : plan_.once) {
+      std::vector<Link> none;
+      step.kernel(resolve(step, none), lanes_max);
+    }
+    for (const std::byte* output : buffers.outputs)
+      streams_ = streams_ && std::ranges::find(buffers.inputs, output) == buffers.inputs.end();
+    links_.resize(plan_.steps.size());
+    for (const Step& step : plan_.steps) calls_.push_back(resolve(step, links_[calls_.size()]));
   }
 
   void run(std::uint64_t first_block, std::uint64_t last_block) {
+    run_blocks(first_block, last_block);
+    if (streams_) hwy::FlushStream();
+  }
+
+ private:
+  void run_blocks(std::uint64_t first_block, std::uint64_t last_block) {
     for (std::uint64_t block = first_block; block < last_block; ++block) {
       const std::uint64_t first = block * plan_.block;
       const std::size_t count = std::min<std::uint64_t>(plan_.block, count_ - first);
@@ -51,13 +71,14 @@ class Frame {
     }
   }
 
- private:
   // An operand in the caller's memory: it moves from block to block.
   struct Moving {
     std::size_t step;
-    std::size_t operand;  // 3: the result
+    std::size_t operand;
     Place place;
   };
+
+  static constexpr std::size_t result = SIZE_MAX;  // as an operand
 
   std::uint32_t* uniform(std::uint32_t number) const {
     return reinterpret_cast<std::uint32_t*>(memory_.get() + number * alignment);
@@ -71,19 +92,29 @@ class Frame {
     return nullptr;
   }
 
-  Call resolve(const Step& step, std::vector<Moving>* moving) const {
+  void note(std::size_t operand, Place place) {
+    if (place.kind == Place::Kind::input || place.kind == Place::Kind::output)
+      moving_.push_back({calls_.size(), operand, place});
+  }
+
+  Call resolve(const Step& step, std::vector<Link>& links) {
     Call call;
-    const auto note = [&](std::size_t operand, Place place) {
-      if (moving != nullptr && (place.kind == Place::Kind::input || place.kind == Place::Kind::output))
-        moving->push_back({calls_.size(), operand, place});
-    };
+    for (const LinkKind& kind : step.links) links.push_back({kind.op, kind.form});
     for (std::size_t i = 0; i < step.in.size(); ++i) {
-      call.in[i] = address(step.in[i]);
-      call.stride[i] = step.in[i].kind == Place::Kind::uniform ? 0 : 1;
+      const std::byte* const at = address(step.in[i]);
+      const std::size_t stride = step.in[i].kind == Place::Kind::uniform ? 0 : 1;
+      if (i > 0 && !links.empty()) {
+        links[i - 1].operand = reinterpret_cast<const float*>(at);
+        links[i - 1].stride = stride;
+      } else {
+        call.in[i] = at;
+        call.stride[i] = stride;
+      }
       note(i, step.in[i]);
     }
+    call.links = links;
     call.out = address(step.out);
-    note(3, step.out);
+    note(result, step.out);
     if (step.op == ir::Op::gather) {
       call.table = buffers_.tables[step.table].data;
       call.number = buffers_.tables[step.table].count;
@@ -96,8 +127,11 @@ class Frame {
     for (const Moving& one : moving_) {
       Call& call = calls_[one.step];
       std::byte* const at = address_of(one.place);
-      if (one.operand == 3) {
+      if (one.operand == result) {
         call.out = at;
+        call.streams = streams_ && plan_.steps[one.step].last;
+      } else if (one.operand > 0 && !call.links.empty()) {
+        links_[one.step][one.operand - 1].operand = reinterpret_cast<const float*>(at);
       } else {
         call.in[one.operand] = at;
       }
@@ -159,11 +193,13 @@ class Frame {
   const Plan& plan_;
   const HostBuffers& buffers_;
   std::uint64_t count_;
+  bool streams_;
   std::size_t slot_bytes_ = 0;
   std::unique_ptr<std::byte, Freed> memory_;
   std::byte* slots_ = nullptr;
   std::byte* ends_ = nullptr;  // inputs and outputs of the last block
   std::vector<Call> calls_;
+  std::vector<std::vector<Link>> links_;  // of each step
   std::vector<Moving> moving_;
 };
 

@@ -67,6 +67,51 @@ INSTANTIATE_TEST_SUITE_P(Sizes, CompiledFunctionConcurrent,
                          testing::Values(0, 1, 3, 63, 64, 65, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049,
                                          70001));
 
+// Large enough for stores past the caches, with an end that fills no vector.
+TEST(CompiledFunction, ComputesMoreThanTheCachesHold) {
+  const std::size_t count = (std::size_t{1} << 23U) + 77;
+  const CompiledFunction function(chain());
+  const auto executor = make_thread_executor({.threads = 2});
+  std::vector<float> x(count);
+  for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(i % 977) - 400.0F;
+  const std::uint32_t a = std::bit_cast<std::uint32_t>(0.5F);
+  std::vector<float> out(count + 1, 42.0F);
+  // Whatever the allocator gave, one start is aligned to a vector and one is not.
+  for (const std::size_t offset : {0U, 1U}) {
+    function.run(*executor, {{bytes(x), bytes(x)}, {}, {bytes(out) + offset * 4}, {&a, 1}}, count);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      wrong += out[i + offset] == std::max(x[i] * 1.5F, 0.0F) * x[i] - 1.0F ? 0U : 1U;
+    EXPECT_EQ(wrong, 0U) << offset;
+  }
+}
+
+// Every way a value can go on: before and behind an operand, twice, alone.
+TEST(CompiledFunction, LinksSimpleOperationsToChains) {
+  Builder b("links");
+  const Value x = b.input(Element::f32);
+  const Value y = b.input(Element::f32);
+  Value v = b.sub(y, b.mul(x, b.constant(3.0F)));
+  v = b.div(b.constant(8.0F), b.unary(Op::neg, b.mul(v, v)));
+  v = b.unary(Op::sqrt, b.unary(Op::abs, b.binary(Op::min, y, b.binary(Op::max, v, x))));
+  b.output(v, Element::f32);
+  const CompiledFunction function(b.finish());
+  EXPECT_EQ(function.plan().steps.size(), 1U);
+  EXPECT_EQ(function.plan().slots, 0U);
+  SimulatedExecutor executor(1);
+  Random random(test::seed());
+  const std::vector<float> xs = random_floats(random, 1000);
+  const std::vector<float> ys = random_floats(random, 1000);
+  std::vector<float> out(1000);
+  function.run(executor, {{bytes(xs), bytes(ys)}, {}, {bytes(out)}, {}}, 1000);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const float tripled = xs[i] * 3.0F;
+    const float difference = ys[i] - tripled;
+    const float quotient = 8.0F / -(difference * difference);
+    ASSERT_EQ(out[i], std::sqrt(std::fabs(std::min(ys[i], std::max(quotient, xs[i]))))) << i;
+  }
+}
+
 TEST(CompiledFunction, SwapsInPlace) {
   Builder b("swap");
   const Value x = b.input(Element::i32);

@@ -27,9 +27,8 @@ class Drafter {
       values.push_back(holder);
     }
     for (std::uint32_t o = 0; o < values.size(); ++o) {
-      DraftStep step{.kernel = store_kernel(function_.outputs[o].element), .out = add({Place::Kind::output, o})};
-      step.in[0] = values[o];
-      draft_.steps.push_back(step);
+      const Holder out = add({Place::Kind::output, o});
+      push({.kernel = store_kernel(function_.outputs[o].element), .out = out, .in = {values[o]}});
     }
     return std::move(draft_);
   }
@@ -45,11 +44,10 @@ class Drafter {
   [[nodiscard]] bool uniform(Holder holder) const { return draft_.places[holder].kind == Place::Kind::uniform; }
 
   Holder copy(Holder from, Holder to) {
-    DraftStep step{.kernel = store_kernel(Element::u32), .out = to};
-    step.in[0] = from;
-    draft_.steps.push_back(step);
+    push({.kernel = store_kernel(Element::u32), .out = to, .in = {from}});
     return to;
   }
+  void push(DraftStep step) { draft_.steps.push_back(std::move(step)); }
 
   void block(const ir::Block& block, bool outermost) {
     for (const Id id : block) {
@@ -99,10 +97,9 @@ class Drafter {
     const Holder source = add({Place::Kind::input, number});
     const Element element = function_.inputs[number];
     if (lanes(element) == 1) return source;
-    DraftStep step{.kernel = load_kernel(element), .out = add({})};
-    step.in[0] = source;
-    draft_.steps.push_back(step);
-    return step.out;
+    const Holder out = add({});
+    push({.kernel = load_kernel(element), .out = out, .in = {source}});
+    return out;
   }
 
   Holder computed(const Instruction& one, bool outermost) {
@@ -110,13 +107,14 @@ class Drafter {
     bool once = outermost && one.op != Op::index && one.op != Op::gather;
     const std::size_t operands = ir::operand_count(one.op);
     for (std::size_t i = 0; i < operands; ++i) {
-      step.in[i] = holders_[one.operands[i]];
-      once = once && uniform(step.in[i]);
+      step.in.push_back(holders_[one.operands[i]]);
+      once = once && uniform(step.in.back());
     }
     const Type from = operands == 0 ? one.type : at(one.operands[0]).type;
     step.kernel =
         one.op == Op::gather ? gather_kernel(function_.tables[one.immediate]) : find_kernel(one.op, from, one.type);
     step.table = one.immediate;
+    step.linkable = from == Type::f32 && !once && can_be_linked(one.op);
     step.out = once ? add_uniform() : add({});
     (once ? draft_.once : draft_.steps).push_back(step);
     return step.out;
@@ -130,9 +128,7 @@ class Drafter {
     iterations_.resize(function_.loops.size(), no_holder);
     iterations_[number] = add_uniform();
     const std::size_t begin = draft_.steps.size();
-    DraftStep head{.out = iterations_[number], .op = Op::loop};
-    head.in[0] = holders_[loop.trips];
-    draft_.steps.push_back(head);
+    push({.out = iterations_[number], .in = {holders_[loop.trips]}, .op = Op::loop});
     block(loop.body, false);
     // Carried values change together: one that is the next of another is kept apart first.
     std::vector<Holder> next;

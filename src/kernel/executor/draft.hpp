@@ -13,12 +13,14 @@ using Holder = std::uint32_t;
 inline constexpr Holder no_holder = UINT32_MAX;
 
 struct DraftStep {
-  Kernel kernel = nullptr;  // null: a loop up to `end`
-  Holder out = no_holder;   // an iteration's number for a loop
-  std::array<Holder, 3> in{no_holder, no_holder, no_holder};
+  Kernel kernel = nullptr;      // null: a loop up to `end`
+  Holder out = no_holder;       // an iteration's number for a loop
+  std::vector<Holder> in = {};  // up to three; of a chain the first value and one of each link, or no_holder
   ir::Op op = ir::Op::constant;
   std::uint32_t table = 0;
   std::size_t end = 0;
+  bool linkable = false;
+  std::vector<LinkKind> links = {};
 };
 
 struct Draft {
@@ -30,5 +32,8 @@ struct Draft {
 };
 
 Draft make_draft(const ir::Function& function);
+
+// Makes chains of linkable steps that follow one another, where nothing else wants the value between them.
+void link_chains(Draft& draft);
 
 }  // namespace vectis::inline v0_1::executor

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "vectis/kernel/ir.hpp"
 
@@ -12,6 +13,15 @@ namespace vectis::inline v0_1::executor {
 
 // No vector is longer, and every block is a multiple of it.
 inline constexpr std::size_t lanes_max = 64;
+
+// A link of a chain: the value so far, `a`, becomes a op b, b op a, a op a or op a.
+struct Link {
+  enum class Form : std::uint8_t { operand_last, operand_first, twice, alone };
+  ir::Op op = ir::Op::add;
+  Form form = Form::operand_last;
+  const float* operand = nullptr;  // b
+  std::size_t stride = 0;
+};
 
 // One use of an instruction. Values of type bool are all ones or zero. An operand whose stride is 0 is one vector of
 // `lanes_max` equal elements for the whole block; otherwise it is 1. `out` may be an operand's own memory.
@@ -21,6 +31,8 @@ struct Call {
   void* out = nullptr;
   const void* table = nullptr;  // gather
   std::uint64_t number = 0;     // gather: elements of the table; index: the number of the first element
+  std::span<const Link> links;  // chain
+  bool streams = false;         // chain: stores go past the caches where `out` is aligned to a vector
 };
 
 // `count` is a multiple of the vector's lanes.
@@ -33,9 +45,10 @@ Kernel gather_kernel(Element element);
 // Between packed elements in memory and 32-bit elements; f32, i32 and u32 are copied.
 Kernel load_kernel(Element element);
 Kernel store_kernel(Element element);
-// Copies past the caches: for outputs that will not be read before they are out of them anyway. `out` is aligned to
-// lanes_max * 4 bytes.
-Kernel stream_kernel();
+// Several simple operations of f32 in a row, each of the one before: the values between them stay in registers, which
+// saves a load and a store each.
+Kernel chain_kernel();
+bool can_be_linked(ir::Op op) noexcept;
 
 // Of the single files; null when the operation is another's.
 Kernel find_arithmetic(ir::Op op, ir::Type type);

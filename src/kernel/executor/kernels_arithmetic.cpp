@@ -5,21 +5,11 @@
 //
 #include <hwy/highway.h>
 
-#include "kernel/executor/loops-inl.hpp"
+#include "kernel/executor/float_ops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
 
-VECTIS_BINARY(AddOp, hn::Add(a, b))
-VECTIS_BINARY(SubOp, hn::Sub(a, b))
-VECTIS_BINARY(MulOp, hn::Mul(a, b))
-VECTIS_BINARY(DivOp, hn::Div(a, b))
-// The other operand when one is NaN; the first of equal ones.
-VECTIS_BINARY(MinOp, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), b, a))
-VECTIS_BINARY(MaxOp, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(a)), b, a))
-VECTIS_UNARY(NegOp, hn::Xor(a, hn::SignBit(d)))
-VECTIS_UNARY(AbsOp, hn::Abs(a))
-VECTIS_UNARY(SqrtOp, hn::Sqrt(a))
 VECTIS_UNARY(RsqrtOp, hn::Div(hn::Set(d, 1.0F), hn::Sqrt(a)))
 VECTIS_UNARY(FloorOp, hn::Floor(a))
 VECTIS_UNARY(CeilOp, hn::Ceil(a))

@@ -200,16 +200,6 @@ Kernel FindStore(Element element) {
   }
 }
 
-void StreamOut(const Call& call, std::size_t count) {
-  const Words d;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto* a = static_cast<const std::uint32_t*>(call.in[0]);
-  auto* out = static_cast<std::uint32_t*>(call.out);
-  for (std::size_t i = 0; i < count; i += lanes, a += lanes * call.stride[0]) hn::Stream(hn::LoadU(d, a), d, out + i);
-}
-
-Kernel FindStream() { return &StreamOut; }
-
 // --- Tables ---------------------------------------------------------------------------------------------------------
 
 // `number` elements, at least one; what is beyond is the last. Indices of a vector are signed, so larger tables are
@@ -272,7 +262,6 @@ namespace vectis::inline v0_1::executor {
 HWY_EXPORT(FindConversion);
 HWY_EXPORT(FindLoad);
 HWY_EXPORT(FindStore);
-HWY_EXPORT(FindStream);
 HWY_EXPORT(FindGather);
 
 Kernel find_conversion(ir::Op op, ir::Type from, ir::Type to) {
@@ -280,7 +269,6 @@ Kernel find_conversion(ir::Op op, ir::Type from, ir::Type to) {
 }
 Kernel load_kernel(Element element) { return HWY_DYNAMIC_DISPATCH(FindLoad)(element); }
 Kernel store_kernel(Element element) { return HWY_DYNAMIC_DISPATCH(FindStore)(element); }
-Kernel stream_kernel() { return HWY_DYNAMIC_DISPATCH(FindStream)(); }
 Kernel gather_kernel(Element element) { return HWY_DYNAMIC_DISPATCH(FindGather)(element); }
 
 }  // namespace vectis::inline v0_1::executor

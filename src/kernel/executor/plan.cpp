@@ -25,6 +25,7 @@ class Placer {
     plan.scalars = draft_.scalars;
     for (const DraftStep& step : draft_.once) plan.once.push_back(placed(step));
     for (const DraftStep& step : draft_.steps) plan.steps.push_back(placed(step));
+    for (Step& step : plan.steps) step.last = !is_read(plan, step.out);
     plan.slots = slots_;
     plan.uniforms = draft_.uniforms;
     return plan;
@@ -77,7 +78,7 @@ class Placer {
       if (life.first < after_inputs || inside_loop(life.first)) continue;
       draft_.places[value] = draft_.places[store.out];
       store.out = no_holder;
-      store.in[0] = no_holder;
+      store.in.clear();
     }
     compact();
   }
@@ -113,10 +114,14 @@ class Placer {
     }
   }
 
+  static bool is_read(const Plan& plan, Place place) {
+    return std::ranges::any_of(plan.steps, [&](const Step& step) { return std::ranges::count(step.in, place) > 0; });
+  }
   [[nodiscard]] Place place(Holder holder) const { return holder == no_holder ? Place{} : draft_.places[holder]; }
   [[nodiscard]] Step placed(const DraftStep& step) const {
-    return {step.kernel, place(step.out), {place(step.in[0]), place(step.in[1]), place(step.in[2])},
-            step.op,     step.table,      step.end};
+    Step result{step.kernel, place(step.out), {}, step.op, step.table, step.end, step.links, false};
+    for (const Holder holder : step.in) result.in.push_back(place(holder));
+    return result;
   }
 
   Draft draft_;
@@ -127,7 +132,9 @@ class Placer {
 }  // namespace
 
 Plan make_plan(const ir::Function& function) {
-  Plan plan = Placer(make_draft(function)).run();
+  Draft draft = make_draft(function);
+  link_chains(draft);
+  Plan plan = Placer(std::move(draft)).run();
   const std::size_t streams = plan.slots + function.inputs.size() + function.outputs.size();
   plan.block = block_max;
   while (plan.block > block_min && plan.block * 4 * streams > block_bytes) plan.block /= 2;

@@ -1,7 +1,6 @@
 // A function as a list of vector instructions over a block of elements.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,13 +25,20 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
+struct LinkKind {
+  ir::Op op = ir::Op::add;
+  Link::Form form = Link::Form::operand_last;
+};
+
 struct Step {
   Kernel kernel = nullptr;  // null: a loop, whose body are the steps up to `end`
   Place out;
-  std::array<Place, 3> in;
-  ir::Op op = ir::Op::constant;  // index and gather need more than operands
-  std::uint32_t table = 0;       // gather
-  std::size_t end = 0;           // loop
+  std::vector<Place> in;
+  ir::Op op = ir::Op::constant;      // index and gather need more than operands
+  std::uint32_t table = 0;           // gather
+  std::size_t end = 0;               // loop
+  std::vector<LinkKind> links = {};  // chain: the operand of link k is in[k + 1]
+  bool last = false;                 // nothing reads the result again
 };
 
 // Constants and arguments in uniforms.

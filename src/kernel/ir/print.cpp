@@ -182,7 +182,10 @@ std::string prologue(Dialect dialect) {
     case Dialect::opencl_c:
       return fmt::format("#pragma OPENCL FP_CONTRACT OFF\n{}", choose);
     case Dialect::hip:
-      return fmt::format("#pragma clang fp contract(off)\n{}", choose);
+      // hipRTC includes its own header, hipcc has to be told.
+      return fmt::format(
+          "#if !defined(__HIPCC_RTC__)\n#include <hip/hip_runtime.h>\n#endif\n#pragma clang fp contract(off)\n{}",
+          choose);
     case Dialect::cuda:
       return std::string(choose);
     case Dialect::wgsl:
