@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <regex>
+
+#include "kernel/ir/random_program.hpp"
+#include "kernels/commands.hpp"
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+#include "vectis/kernel/map.hpp"
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::kernels {
+
+namespace {
+
+// Calls `visit` with every combination of types that the operation takes.
+void each_types(const Operation& operation, std::vector<DType> types,
+                const std::function<void(const std::vector<DType>&)>& visit) {
+  if (types.size() == operation.operands.size()) {
+    if (!operation.types_agree || operation.types_agree(types)) visit(types);
+    return;
+  }
+  for (const DType type : operation.operands[types.size()].types) {
+    types.push_back(type);
+    each_types(operation, types, visit);
+    types.pop_back();
+  }
+}
+
+class Launcher {
+ public:
+  Launcher(DeviceContext context, const Choice& choice)
+      : context_(std::move(context)), stream_(context_), random_(choice.seed) {}
+
+  void sample(const Operation& operation, const std::vector<DType>& types,
+              const std::vector<std::array<std::uint64_t, 2>>& shapes) {
+    std::vector<View> views;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const std::uint64_t bytes = shapes[i][0] * shapes[i][1] * size_of(types[i]);
+      views.emplace_back(memory_with(std::vector<std::byte>(round_up(bytes), std::byte{1})), types[i], shapes[i][0],
+                         shapes[i][1]);
+    }
+    begin(fmt::format("{} of {}", operation.name, fmt::join(names_of(types), ", ")));
+    run(stream_, operation.name, views);
+    stream_.synchronize();
+  }
+
+  void program(std::size_t number) {
+    constexpr std::uint64_t count = 301;  // the last group and the last words are not full
+    ir::Function function = ir::random_program(random_);
+    function.name = fmt::format("random_{}", number);
+    const ir::ProgramData data = ir::random_data(function, count, random_);
+    std::vector<DeviceMemory> inputs;
+    std::vector<DeviceMemory> tables;
+    std::vector<DeviceMemory> outputs;
+    for (const auto& bytes : data.inputs) inputs.push_back(memory_with(bytes));
+    for (const auto& bytes : data.tables) tables.push_back(memory_with(bytes));
+    for (const ir::Output& output : function.outputs) {
+      outputs.push_back(memory_with(std::vector<std::byte>(round_up(count * 4 / lanes(output.element)))));
+    }
+    begin(function.name);
+    map(stream_, function, {inputs, tables, outputs, data.arguments}, count);
+    stream_.synchronize();
+  }
+
+ private:
+  static std::uint64_t round_up(std::uint64_t bytes) { return (std::max<std::uint64_t>(bytes, 1) + 3) / 4 * 4; }
+
+  static std::vector<std::string_view> names_of(const std::vector<DType>& types) {
+    std::vector<std::string_view> names;
+    for (const DType type : types) names.push_back(name(type));
+    return names;
+  }
+
+  DeviceMemory memory_with(const std::vector<std::byte>& bytes) {
+    DeviceMemory memory(context_, std::max<std::size_t>(bytes.size(), 4));
+    if (!bytes.empty()) stream_.copy_to_device(memory, 0, bytes);
+    stream_.synchronize();
+    return memory;
+  }
+
+  // Told before the launch, so that whatever an emulator says next belongs to it.
+  static void begin(const std::string& what) { std::cout << "launch " << what << std::endl; }
+
+  DeviceContext context_;
+  Stream stream_;
+  Random random_;
+};
+
+}  // namespace
+
+int launch_all(const std::string& device, const Choice& choice) {
+  Runtime runtime;
+  Launcher launcher(DeviceContext(runtime.service<DeviceRegistry>().find(device).value()), choice);
+  const std::regex wanted(choice.operations);
+  int failures = 0;
+  const auto attempt = [&](auto&& launch) {
+    try {
+      launch();
+    } catch (const std::exception& error) {
+      ++failures;
+      std::cout << "failed " << error.what() << std::endl;
+    }
+  };
+  for (const Operation& operation : operations()) {
+    if (!std::regex_match(operation.name, wanted)) continue;
+    each_types(operation, {}, [&](const std::vector<DType>& types) {
+      for (const auto& shapes : operation.samples) attempt([&] { launcher.sample(operation, types, shapes); });
+    });
+  }
+  for (std::size_t i = 0; i < choice.programs; ++i) attempt([&] { launcher.program(i); });
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace vectis::kernels

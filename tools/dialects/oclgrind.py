@@ -1,0 +1,47 @@
+"""Every OpenCL kernel once under Oclgrind, with checks of races and bounds, one launch at a time.
+
+Oclgrind ends with 0 whatever it finds, so its log decides.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tools.dialects.kernels import Outcome
+
+DRIVER = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
+# How a finding begins; the lines below it say where.
+_FINDING = re.compile(r"^(Invalid|Uninitialized|.*[Dd]ata race|Index .* out of|.*divergence|Memory leak|Oclgrind|Error)",
+                      re.MULTILINE)
+
+
+def environment(folder: Path, log: Path) -> dict[str, str]:
+    """What makes the OpenCL loader use Oclgrind alone."""
+    driver = folder / "oclgrind.icd"
+    driver.write_text(DRIVER + "\n")
+    return {"OCL_ICD_VENDORS": str(driver), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1",
+            "OCLGRIND_MAX_ERRORS": "20", "OCLGRIND_LOG": str(log)}
+
+
+def findings(log: str) -> list[str]:
+    """The paragraphs of the log that tell of something."""
+    return [part.strip() for part in re.split(r"\n\s*\n", log) if _FINDING.search(part.strip())]
+
+
+def run(program: Path, folder: Path, options: list[str]) -> Outcome:
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "oclgrind.log"
+    log.write_text("")
+    done = subprocess.run([program, "launch", *options], capture_output=True, text=True, errors="replace",
+                          env={**os.environ, **environment(folder, log)}, check=False)
+    launches = [line[len("launch "):] for line in done.stdout.splitlines() if line.startswith("launch ")]
+    outcome = Outcome("Oclgrind", "launches", len(launches))
+    for line in done.stdout.splitlines():
+        if line.startswith("failed "):
+            outcome.failed("launch", line)
+    if done.returncode != 0 and not outcome.failures:
+        outcome.failed(launches[-1] if launches else "launch", f"ended with {done.returncode}: {done.stderr[-2000:]}")
+    for finding in findings(log.read_text(errors="replace")):
+        outcome.failed("finding", finding)
+    return outcome
