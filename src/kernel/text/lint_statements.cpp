@@ -15,6 +15,11 @@ Names::Names(const KernelSource& source) : source_(source), scopes_(1) {
   for (const SharedArray& array : source.shared) declare(array.name, loaded(array.element));
 }
 
+bool Names::is_array(std::string_view name) const {
+  return std::ranges::find(source_.buffers, name, &BufferParameter::name) != source_.buffers.end() ||
+         std::ranges::find(source_.shared, name, &SharedArray::name) != source_.shared.end();
+}
+
 ValueType Names::type_of(std::string_view name) const {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
     const auto found = scope->find(std::string(name));
@@ -115,6 +120,9 @@ class Statements {
       if (expressions_.peek().is("(")) {
         report_(variable, "nested-function", "functions stand in KernelSource::functions");
         return;
+      }
+      if (names_.is_array(variable.text)) {
+        report_(variable, "hides", fmt::format("{} is a buffer or shared array: choose another name", variable.text));
       }
       while (expressions_.accept("[")) {
         if (expressions_.peek().is("]")) report_(expressions_.peek(), "array-size", "arrays have a constant size");

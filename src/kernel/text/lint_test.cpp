@@ -134,6 +134,8 @@ const std::vector<Planted> violations = {
     {"ok = ok & ok;", "bool-arithmetic", 9},
     {"k = 7 % v;", "float-bits", 7},
     {"v = MAX(v);", "arguments", 5},
+    {"float part = 1.0f;", "hides", 7},
+    {"uint x = 1u;", "hides", 6},
     {"float q(float r) { return r; }", "nested-function", 7},
 };
 

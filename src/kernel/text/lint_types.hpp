@@ -26,6 +26,8 @@ class Names {
     if (scopes_.size() > 1) scopes_.pop_back();
   }
   void declare(std::string_view name, ValueType type) { scopes_.back()[std::string(name)] = type; }
+  // Whether the kernel has a buffer or shared array of this name.
+  [[nodiscard]] bool is_array(std::string_view name) const;
   [[nodiscard]] ValueType type_of(std::string_view name) const;
 
   void define(std::string_view name, Signature signature) { functions_[std::string(name)] = std::move(signature); }
