@@ -57,7 +57,8 @@ void print_all(const std::filesystem::path& folder, const Choice& choice) {
     std::string kernel = source.name;
     for (int number = 2; !taken.insert(kernel).second; ++number) kernel = fmt::format("{}_{}", source.name, number);
     for (const Dialect dialect : dialects) {
-      if (dialect != Dialect::wgsl) writer.add(kernel, "built-in", dialect, entry_point(source), print(source, dialect));
+      if (dialect != Dialect::wgsl)
+        writer.add(kernel, "built-in", dialect, entry_point(source), print(source, dialect));
     }
   }
   Random random(choice.seed);

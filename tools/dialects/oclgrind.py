@@ -9,12 +9,9 @@ import subprocess
 from pathlib import Path
 
 from tools.dialects.kernels import Outcome
+from tools.dialects.programs import plugins_of
 
 DRIVER = "/usr/lib/oclgrind/liboclgrind-rt-icd.so"
-# How a finding begins; the lines below it say where.
-_FINDING = re.compile(r"^(Invalid|Uninitialized|.*[Dd]ata race|Index .* out of|.*divergence|Memory leak|Oclgrind|Error)",
-                      re.MULTILINE)
-
 
 def environment(folder: Path, log: Path) -> dict[str, str]:
     """What makes the OpenCL loader use Oclgrind alone."""
@@ -25,16 +22,17 @@ def environment(folder: Path, log: Path) -> dict[str, str]:
 
 
 def findings(log: str) -> list[str]:
-    """The paragraphs of the log that tell of something."""
-    return [part.strip() for part in re.split(r"\n\s*\n", log) if _FINDING.search(part.strip())]
+    """What the log tells. It is empty when all is well; a finding begins at the margin and is explained below it."""
+    return [part.strip() for part in re.split(r"\n(?=\S)", "\n" + log) if part.strip()]
 
 
 def run(program: Path, folder: Path, options: list[str]) -> Outcome:
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "oclgrind.log"
     log.write_text("")
-    done = subprocess.run([program, "launch", *options], capture_output=True, text=True, errors="replace",
-                          env={**os.environ, **environment(folder, log)}, check=False)
+    env = {**os.environ, **plugins_of(program), **environment(folder, log)}
+    done = subprocess.run([program, "launch", *options], capture_output=True, text=True, errors="replace", env=env,
+                          check=False)
     launches = [line[len("launch "):] for line in done.stdout.splitlines() if line.startswith("launch ")]
     outcome = Outcome("Oclgrind", "launches", len(launches))
     for line in done.stdout.splitlines():

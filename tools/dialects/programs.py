@@ -11,6 +11,11 @@ AMD_ARCHITECTURES = ("gfx90a", "gfx1030")
 POCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd"}
 
 
+def plugins_of(program: Path) -> dict[str, str]:
+    """Where a program of a build folder finds its plug-ins."""
+    return {"VECTIS_BACKEND_PATH": str(program.resolve().parents[1] / "lib" / "vectis" / "backends")}
+
+
 def _run(command: list[object], env: dict[str, str] | None = None) -> tuple[int, str]:
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace",
                           env={**os.environ, **(env or {})}, check=False)
@@ -72,18 +77,22 @@ def pocl(manifest: Manifest, program: Path) -> Outcome:
     outcome = Outcome("PoCL", "opencl-c", len(texts))
     cache = manifest.folder / "pocl-cache"
     cache.mkdir(exist_ok=True)
-    code, said = _run([program, "build", manifest.folder], {**POCL, "POCL_CACHE_DIR": str(cache)})
-    if code != 0:
-        known = {text.kernel for text in texts}
-        current: list[str] = []
-        for line in said.splitlines() + [""]:
-            kernel = line.partition("\t")[0]
-            if kernel in known or not line:
-                if current:
-                    outcome.failed(current[0].partition("\t")[0], "\n".join(current))
-                current = []
-            if line:
-                current.append(line)
-        if not outcome.failures:
-            outcome.failed("vectis-kernels", said)
+    env = {**POCL, **plugins_of(program), "POCL_CACHE_DIR": str(cache)}
+    code, said = _run([program, "build", manifest.folder], env)
+    for kernel, message in build_failures(said, {text.kernel for text in texts}):
+        outcome.failed(kernel, message)
+    if code != 0 and not outcome.failures:
+        outcome.failed("vectis-kernels", said)
     return outcome
+
+
+def build_failures(said: str, kernels: set[str]) -> list[tuple[str, str]]:
+    """Kernels and messages out of what `vectis-kernels build` prints: a kernel, a tab, and lines about it."""
+    failures: list[tuple[str, list[str]]] = []
+    for line in said.splitlines():
+        kernel, tab, rest = line.partition("\t")
+        if tab and kernel in kernels:
+            failures.append((kernel, [rest]))
+        elif failures:
+            failures[-1][1].append(line)
+    return [(kernel, "\n".join(lines)) for kernel, lines in failures]
