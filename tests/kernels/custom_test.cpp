@@ -204,6 +204,19 @@ TEST_F(CustomKernel, ErrorsAreInLinesOfTheUsersText) {
   EXPECT_ERROR((void)manager.compile_kernel(pointer, "opencl"), ErrorCode::invalid_input, "square", "line 2");
 }
 
+TEST(CustomKernelDebug, ShowsSourceAndWarnings) {
+  std::string log;
+  RuntimeOptions options;
+  options.settings["debug"] = "true";
+  options.log = [&](const LogRecord& record) { log.append(record.message).append("\n"); };
+  Runtime runtime(options);
+  KernelManager manager(runtime);
+  (void)manager.compile_kernel("k", "#warning take care\n__kernel void k() {}\n", "opencl");
+  EXPECT_THAT(log, testing::HasSubstr("opencl-c for opencl:0"));
+  EXPECT_THAT(log, testing::HasSubstr("__kernel void k() {}"));
+  EXPECT_THAT(log, testing::ContainsRegex("compiler output:\n.*take care"));
+}
+
 TEST_F(CustomKernel, TheCpuSaysThatItCompilesNothing) {
   EXPECT_ERROR((void)manager.compile_kernel(square(), "cpu"), ErrorCode::no_compiler, "'square'", "cpu:0", "map()");
   EXPECT_ERROR((void)manager.compile_kernel("k", raw_square, "cpu"), ErrorCode::no_compiler, "'k'", "cpu:0", "map()");
