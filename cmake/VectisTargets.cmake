@@ -121,9 +121,11 @@ endfunction()
 
 # vectis_parts(target folder): writes `<folder>_parts.inc` with a line VECTIS_PART(<file>) for every source in the folder
 # that stands for a part, so that a new file there needs no list. `registry.cpp` reads it; tests and *.hpp are no parts.
+# Parts call the same things by the same names (plan, check, cost), so each stays a translation unit of its own.
 function(vectis_parts target folder)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "(_test|/registry)\\.cpp$")
+  set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(lines "")
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM part)

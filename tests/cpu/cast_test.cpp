@@ -7,10 +7,9 @@
 namespace vectis {
 namespace {
 
+using test::infinity;
 using test::number;
 using test::Sheet;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The nearest value with `bits` bits of mantissa, exponents from `least`, and a largest value; ties to even.
 double rounded(double value, int bits, int least, double largest) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "vectis/device.hpp"
 
 namespace vectis::test {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // Where a view's elements lie: `before` elements in front of the first, `gap` after each row.
 struct Layout {

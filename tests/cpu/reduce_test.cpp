@@ -6,9 +6,8 @@
 namespace vectis {
 namespace {
 
+using test::infinity;
 using test::Sheet;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Expected {
   double sum = 0;

@@ -8,10 +8,9 @@
 namespace vectis {
 namespace {
 
+using test::infinity;
 using test::number;
 using test::Sheet;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 class CpuTopK : public test::CpuTest {
  protected:

@@ -11,7 +11,7 @@ namespace vectis::inline v0_1::conformance {
 namespace {
 
 constexpr std::array<std::string_view, layout_count> layout_names = {"tight", "offset", "strided", "unaligned"};
-constexpr std::uint64_t word = 4;
+constexpr std::uint64_t word_bytes = 4;
 
 template <class Enum, std::size_t count>
 std::optional<Enum> parse(const std::array<std::string_view, count>& names, std::string_view text) {
@@ -34,7 +34,7 @@ Operand::Operand(DType type, Shape shape, Layout layout, Random& random)
   if (layout != Layout::tight) tail = 1 + random.below(40);
   const std::uint64_t last = shape.rows == 0 ? offset_ : offset_ + (shape.rows - 1) * stride_ + shape.columns;
   const std::uint64_t needed = (last + tail) * size_;
-  bytes_.resize(std::max(word, (needed + word - 1) / word * word));
+  bytes_.resize(std::max(word_bytes, (needed + word_bytes - 1) / word_bytes * word_bytes));
   std::uint64_t drawn = 0;
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
     if (i % sizeof(drawn) == 0) drawn = random.next();
