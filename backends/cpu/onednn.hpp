@@ -47,7 +47,7 @@ class OneDnn {
  private:
   class Library;
 
-  const VectisHost* host_;
+  [[maybe_unused]] const VectisHost* host_;  // a build without oneDNN has no use for it
   std::once_flag tried_;
   std::unique_ptr<Library> library_;  // null: not there
 };
