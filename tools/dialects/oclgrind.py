@@ -31,11 +31,14 @@ def run(program: Path, folder: Path, options: list[str]) -> Outcome:
     log = folder / "oclgrind.log"
     log.write_text("")
     env = {**os.environ, **plugins_of(program), **environment(folder, log)}
-    done = subprocess.run([program, "launch", *options], capture_output=True, text=True, errors="replace", env=env,
-                          check=False)
-    launches = [line[len("launch "):] for line in done.stdout.splitlines() if line.startswith("launch ")]
+    spoken = folder / "launches.log"  # written as it goes, so that a long run can be watched
+    with spoken.open("w") as out:
+        done = subprocess.run([program, "launch", *options], stdout=out, stderr=subprocess.PIPE, text=True, env=env,
+                              errors="replace", check=False)
+    lines = spoken.read_text(errors="replace").splitlines()
+    launches = [line.removeprefix("launch ") for line in lines if line.startswith("launch ")]
     outcome = Outcome("Oclgrind", "launches", len(launches))
-    for line in done.stdout.splitlines():
+    for line in lines:
         if line.startswith("failed "):
             outcome.failed("launch", line)
     if done.returncode != 0 and not outcome.failures:

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "kernel/ir/random_program.hpp"
-#include "kernels/commands.hpp"
+#include "tests/dialects/commands.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/ir.hpp"

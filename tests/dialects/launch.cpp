@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "kernel/ir/random_program.hpp"
-#include "kernels/commands.hpp"
+#include "tests/dialects/commands.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/map.hpp"
@@ -39,8 +39,7 @@ class Launcher {
     std::vector<View> views;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const std::uint64_t bytes = shapes[i][0] * shapes[i][1] * size_of(types[i]);
-      views.emplace_back(memory_with(std::vector<std::byte>(round_up(bytes), std::byte{1})), types[i], shapes[i][0],
-                         shapes[i][1]);
+      views.emplace_back(memory_with(some_bytes(types[i], round_up(bytes))), types[i], shapes[i][0], shapes[i][1]);
     }
     begin(fmt::format("{} of {}", operation.name, fmt::join(names_of(types), ", ")));
     run(stream_, operation.name, views);
@@ -66,6 +65,19 @@ class Launcher {
   }
 
  private:
+  // Finite numbers; whole ones small enough to be indices, some of them equal, some beyond the end.
+  std::vector<std::byte> some_bytes(DType type, std::uint64_t count) {
+    std::vector<std::byte> bytes(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (type != DType::int32) {
+        bytes[i] = static_cast<std::byte>(random_.below(64));
+      } else if (i % 4 == 0) {
+        bytes[i] = static_cast<std::byte>(random_.below(4));
+      }
+    }
+    return bytes;
+  }
+
   static std::uint64_t round_up(std::uint64_t bytes) { return (std::max<std::uint64_t>(bytes, 1) + 3) / 4 * 4; }
 
   static std::vector<std::string_view> names_of(const std::vector<DType>& types) {

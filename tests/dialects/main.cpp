@@ -1,7 +1,7 @@
 // vectis-kernels: every kernel there is, for the tools that prove them (python3 -m tools.dialects). Not installed.
 #include <CLI/CLI.hpp>
 
-#include "kernels/commands.hpp"
+#include "tests/dialects/commands.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app("Every built-in kernel and random programs, printed, compiled or launched");

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "kernels/commands.hpp"
+#include "tests/dialects/commands.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/source.hpp"
