@@ -1,10 +1,12 @@
-// The loops all vector instructions share. Included once for each instruction set, after hwy/highway.h.
+// The loops all vector instructions share. Included once for each instruction set.
 #if defined(VECTIS_KERNEL_EXECUTOR_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef VECTIS_KERNEL_EXECUTOR_LOOPS_INL
 #undef VECTIS_KERNEL_EXECUTOR_LOOPS_INL
 #else
 #define VECTIS_KERNEL_EXECUTOR_LOOPS_INL
 #endif
+
+#include <hwy/highway.h>
 
 #include <cstddef>
 #include <cstdint>
