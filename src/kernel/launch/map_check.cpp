@@ -16,7 +16,7 @@ namespace {
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_input, "map", message); }
 
 // The bytes a buffer's elements take of a whole memory.
-struct Extent {
+struct BufferExtent {
   std::string name;
   const MemoryCore* whole;
   std::uint64_t begin;
@@ -24,7 +24,7 @@ struct Extent {
   Element element;
 };
 
-Extent extent(std::string name, const DeviceMemory& memory, Element element, std::uint64_t bytes) {
+BufferExtent extent(std::string name, const DeviceMemory& memory, Element element, std::uint64_t bytes) {
   const MemoryCore& core = *memory.core();
   const MemoryCore* whole = core.whole ? core.whole.get() : &core;
   return {std::move(name), whole, core.offset, core.offset + bytes, element};
@@ -39,7 +39,7 @@ void check_number(const ir::Function& function, std::string_view what, std::size
   refuse(fmt::format("'{}' has {} {}, {} were given; give each one", function.name, wanted, what, given));
 }
 
-Extent checked(const std::string& name, const DeviceMemory& memory, Element element, std::uint64_t count) {
+BufferExtent checked(const std::string& name, const DeviceMemory& memory, Element element, std::uint64_t count) {
   const std::uint64_t bytes = bytes_of(element, count);
   if (memory.bytes() < bytes) {
     refuse(fmt::format("{} has {} bytes, {} elements of {} need {} (whole 32-bit words); give more memory", name,
@@ -48,7 +48,7 @@ Extent checked(const std::string& name, const DeviceMemory& memory, Element elem
   return extent(name, memory, element, bytes);
 }
 
-Extent checked_table(const std::string& name, const DeviceMemory& memory, Element element) {
+BufferExtent checked_table(const std::string& name, const DeviceMemory& memory, Element element) {
   const std::uint64_t elements = table_elements(memory, element);
   if (memory.bytes() % 4 != 0 || elements > UINT32_MAX) {
     refuse(fmt::format("{} has {} bytes; a table is whole 32-bit words and at most {} elements", name, memory.bytes(),
@@ -57,24 +57,24 @@ Extent checked_table(const std::string& name, const DeviceMemory& memory, Elemen
   return extent(name, memory, element, memory.bytes());
 }
 
-void check_overlaps(const std::vector<Extent>& read, const std::vector<Extent>& tables,
-                    const std::vector<Extent>& written) {
-  const auto meets = [](const Extent& a, const Extent& b) {
+void check_overlaps(const std::vector<BufferExtent>& read, const std::vector<BufferExtent>& tables,
+                    const std::vector<BufferExtent>& written) {
+  const auto meets = [](const BufferExtent& a, const BufferExtent& b) {
     return a.whole == b.whole && a.begin < b.end && b.begin < a.end;
   };
-  const auto fail = [](const Extent& out, const Extent& other) {
+  const auto fail = [](const BufferExtent& out, const BufferExtent& other) {
     refuse(
         fmt::format("{} takes bytes {} to {} of a memory of which {} takes {} to {}; only a whole input of the same "
                     "element type may be an output",
                     out.name, out.begin, out.end, other.name, other.begin, other.end));
   };
   for (std::size_t o = 0; o < written.size(); ++o) {
-    const Extent& out = written[o];
-    for (const Extent& input : read) {
+    const BufferExtent& out = written[o];
+    for (const BufferExtent& input : read) {
       const bool same = out.begin == input.begin && out.end == input.end && out.element == input.element;
       if (meets(out, input) && !same) fail(out, input);
     }
-    for (const Extent& table : tables) {
+    for (const BufferExtent& table : tables) {
       if (meets(out, table)) fail(out, table);
     }
     for (std::size_t other = 0; other < o; ++other) {
@@ -99,9 +99,9 @@ void check_map(const Stream& stream, const ir::Function& function, const MapBuff
     for (const DeviceMemory& memory : list)
       check_same_context("map", *stream.context().core(), *memory.context().core());
   }
-  std::vector<Extent> read;
-  std::vector<Extent> tables;
-  std::vector<Extent> written;
+  std::vector<BufferExtent> read;
+  std::vector<BufferExtent> tables;
+  std::vector<BufferExtent> written;
   for (std::size_t i = 0; i < buffers.inputs.size(); ++i)
     read.push_back(checked(fmt::format("input {}", i), buffers.inputs[i], function.inputs[i], count));
   for (std::size_t i = 0; i < buffers.tables.size(); ++i)
