@@ -180,6 +180,7 @@ std::vector<Value> Builder::end_loop(const LoopHandle& loop, std::span<const Val
   state.open_loops.pop_back();
   state.numbering.leave();
   std::vector<Value> results;
+  results.reserve(next.size());
   const Id named = state.loop_instructions[loop.number];
   for (std::uint32_t i = 0; i < next.size(); ++i)
     results.push_back(state.append({Op::result, next[i].type, {named}, i}));
@@ -196,7 +197,8 @@ class Decider {
 
   Value branch(int where, std::size_t depth) {
     if (where < 0) {
-      const auto leaf = static_cast<std::size_t>(~where);
+      const int number = ~where;
+      const auto leaf = static_cast<std::size_t>(number);
       if (leaf >= leaves_.size())
         refuse(fmt::format("leaf {} of a decision is not there; there are {}", leaf, leaves_.size()));
       return leaves_[leaf];

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -28,14 +29,14 @@ struct Tracing : Plain {
         note(a < b ? 1 : 0);
         break;
       case Op::rem:
-        note(static_cast<std::uint64_t>(static_cast<std::int64_t>(a / b)));
+        note(operand == Type::f32 ? std::bit_cast<std::uint64_t>(std::trunc(a / b)) : result.bits);
         break;
       case Op::floor:
       case Op::ceil:
       case Op::round:
       case Op::trunc:
       case Op::sign:
-        note(static_cast<std::uint64_t>(static_cast<std::int64_t>(result.real)));
+        note(std::bit_cast<std::uint64_t>(result.real));
         break;
       default:
         if (one.type != Type::f32) note(result.bits);

@@ -42,6 +42,7 @@ class Machine {
     element_ = element;
     run(function_.body);
     std::vector<Value> outputs;
+    outputs.reserve(function_.outputs.size());
     for (const Output& output : function_.outputs) outputs.push_back(values_[output.value]);
     return outputs;
   }
@@ -126,6 +127,7 @@ class Machine {
   }
   std::vector<Value> these(const std::vector<Id>& ids) const {
     std::vector<Value> all;
+    all.reserve(ids.size());
     for (const Id id : ids) all.push_back(values_[id]);
     return all;
   }

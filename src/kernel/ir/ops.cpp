@@ -110,9 +110,9 @@ bool takes(Takes kind, Type type) noexcept {
   }
 }
 
-template <class Enum, std::size_t count>
+template <class Enum, std::size_t Count>
 std::optional<Enum> find_name(std::string_view (*name_of)(Enum), std::string_view text) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < Count; ++i) {
     if (name_of(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
   }
   return std::nullopt;

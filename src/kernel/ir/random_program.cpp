@@ -33,9 +33,9 @@ class Generator {
  private:
   // --- choosing
   bool chance(unsigned one_in) { return random_.below(one_in) == 0; }
-  template <std::size_t count>
-  Op one_of(const std::array<Op, count>& ops) {
-    return ops[random_.below(count)];
+  template <std::size_t Count>
+  Op one_of(const std::array<Op, Count>& ops) {
+    return ops[random_.below(Count)];
   }
   std::vector<Known>& pool(Type type) { return pools_[static_cast<std::size_t>(type)]; }
   // Later values more often, so that programs grow deep.

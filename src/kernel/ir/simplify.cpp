@@ -60,6 +60,7 @@ class Simplifier {
     for (std::size_t i = 0; i < slots.size(); ++i) parts.values[slots[i]] = handle.carried[i];
     block(loop.body);
     std::vector<Value> next;
+    next.reserve(slots.size());
     for (const std::size_t slot : slots) next.push_back(map_[loop.next[slot]]);
     const auto results = emitter_.builder().end_loop(handle, next);
     for (std::size_t i = 0; i < slots.size(); ++i) parts_[named].values[slots[i]] = results[i];

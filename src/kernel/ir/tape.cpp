@@ -87,6 +87,7 @@ class Unroller {
   }
   [[nodiscard]] std::vector<std::size_t> steps_of(const std::vector<Id>& ids) const {
     std::vector<std::size_t> steps;
+    steps.reserve(ids.size());
     for (const Id id : ids) steps.push_back(step_of_[id]);
     return steps;
   }
