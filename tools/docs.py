@@ -20,6 +20,7 @@ class Page:
 PAGES = (
     Page("docs/errors.md", (PROGRAM, "errors")),
     Page("docs/configuration.md", (PROGRAM, "configuration")),
+    Page("docs/operations.md", (PROGRAM, "operations")),
 )
 
 

@@ -2,12 +2,16 @@
 
 #include <fmt/ostream.h>
 
+#include <array>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "vectis/base.hpp"
+#include "vectis/kernel/operation.hpp"
 
 namespace {
 
@@ -45,17 +49,69 @@ void configuration(std::ostream& out) {
       out,
       "\nA backend's own settings are `backends.<backend>.<key>`, or `VECTIS_BACKENDS_<BACKEND>_<KEY>` in the "
       "environment:\n"
-      "`backends.opencl.sub_devices` cuts every OpenCL device that can be cut into that many further devices.\n");
+      "`backends.opencl.sub_devices` cuts every OpenCL device that can be cut into that many further devices;\n"
+      "`backends.opencl.clblast` says where CLBlast, if installed, multiplies matrices: `on` for every device, `off`,\n"
+      "else on GPUs.\n");
+}
+
+std::string types(const std::vector<vectis::DType>& allowed) {
+  std::string text;
+  for (const vectis::DType type : allowed) text += fmt::format("{}{}", text.empty() ? "" : ", ", name(type));
+  return text;
+}
+
+std::string operands(const vectis::Operation& operation) {
+  constexpr std::array<std::string_view, 3> accesses = {"", " (written)", " (read and written)"};
+  std::string text;
+  for (const vectis::OperandRule& rule : operation.operands) {
+    text += fmt::format("{}`{}`{}: {}", text.empty() ? "" : "<br>", rule.name,
+                        accesses[static_cast<std::size_t>(rule.access)], types(rule.types));
+  }
+  return text;
+}
+
+std::string parameters(const vectis::Operation& operation) {
+  std::string text;
+  for (const vectis::ParameterRule& rule : operation.parameters) {
+    const std::string range = rule.integer ? fmt::format("{} to {}", rule.least, rule.most) : "real";
+    text += fmt::format("{}`{}`: {}, else {}", text.empty() ? "" : "<br>", rule.name, range, rule.standard);
+  }
+  return text;
+}
+
+void operations(std::ostream& out) {
+  fmt::print(out, "# Operations\n\n{}", generated);
+  fmt::print(
+      out,
+      "`run(stream, \"sum_rows\", {{x, out}})` enqueues one of these on any device: views in the order below, "
+      "then numbers.\n"
+      "A view is a rectangle of elements in device memory with rows, columns, an offset and a stride, all counted "
+      "in elements;\n"
+      "it may begin anywhere. What is written must not overlap another view. Arithmetic is binary32 unless stated; "
+      "products of\n"
+      "int8 are added up exactly. An empty view is checked and then does nothing, except that sums and norms of "
+      "no elements are 0\n"
+      "and a product that adds up nothing leaves beta * c. A device does an operation itself or runs the portable "
+      "kernel, which\n"
+      "reaches 2^32 - 1 elements of a memory. Words shared by 8- and 16-bit elements are written as a whole: "
+      "elements beside a view\n"
+      "keep their value, but must not be written at the same time. [conformance](conformance.md) says how exact "
+      "each is.\n\n");
+  fmt::print(out, "| name | operands | numbers | meaning |\n|---|---|---|---|\n");
+  for (const vectis::Operation& operation : vectis::operations()) {
+    fmt::print(out, "| `{}` | {} | {} | {} |\n", operation.name, operands(operation), parameters(operation),
+               operation.summary);
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::map<std::string, std::function<void(std::ostream&)>> pages = {{"errors", errors},
-                                                                           {"configuration", configuration}};
+  const std::map<std::string, std::function<void(std::ostream&)>> pages = {
+      {"errors", errors}, {"configuration", configuration}, {"operations", operations}};
   const auto page = argc == 2 ? pages.find(argv[1]) : pages.end();
   if (page == pages.end()) {
-    std::cerr << "usage: vectis-docs errors|configuration\n";
+    std::cerr << "usage: vectis-docs errors|configuration|operations\n";
     return 2;
   }
   page->second(std::cout);

@@ -45,6 +45,7 @@ constexpr VectisBackend make_table() {
   table.kernel_destroy = opencl::kernel_destroy;
   table.launch = opencl::launch;
   table.program_binary = opencl::program_binary;
+  table.run_op = opencl::run_op;
   return table;
 }
 

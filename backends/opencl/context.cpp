@@ -22,6 +22,9 @@ VectisStatus buffer_status(cl_int code) {
   return code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE ? VECTIS_ALLOCATION : status_of(code);
 }
 
+// Kernels reach packed elements through the 32-bit words they lie in: the last word is there as a whole.
+std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+
 }  // namespace
 
 VectisStatus context_create(VectisBackendState* state, std::uint32_t index, VectisContext** context,
@@ -34,7 +37,7 @@ VectisStatus context_create(VectisBackendState* state, std::uint32_t index, Vect
     cl_int code = CL_SUCCESS;
     Owned made(api.CreateContext(properties.data(), 1, &device.id, nullptr, nullptr, &code), api.ReleaseContext);
     if (code != CL_SUCCESS) throw failed_call("clCreateContext", code, context_status(code));
-    *context = std::make_unique<VectisContext>(api, device.id, std::move(made)).release();
+    *context = std::make_unique<VectisContext>(api, state->clblast, device.id, std::move(made)).release();
     return VECTIS_OK;
   });
 }
@@ -46,7 +49,7 @@ VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, Vectis
   return guarded(message, [&] {
     const Api& api = context->api;
     cl_int code = CL_SUCCESS;
-    Owned made(api.CreateBuffer(context->context.get(), CL_MEM_READ_WRITE, bytes, nullptr, &code),
+    Owned made(api.CreateBuffer(context->context.get(), CL_MEM_READ_WRITE, whole_words(bytes), nullptr, &code),
                api.ReleaseMemObject);
     if (code != CL_SUCCESS) {
       const std::string call = "clCreateBuffer of " + std::to_string(bytes) + " bytes";
@@ -61,7 +64,7 @@ VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint6
                           VectisMessage* message) noexcept {
   return guarded(message, [&] {
     const Api& api = memory->api;
-    const cl_buffer_region region{offset, bytes};
+    const cl_buffer_region region{offset, whole_words(bytes)};
     cl_int code = CL_SUCCESS;
     Owned made(
         api.CreateSubBuffer(memory->buffer.get(), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api.hpp"
+#include "clblast.hpp"
 #include "host.hpp"
 #include "owned.hpp"
 #include "progress.hpp"
@@ -35,11 +36,13 @@ struct Marker {
 struct VectisBackendState {
   vectis::opencl::Host host;
   vectis::opencl::Api api;
+  vectis::opencl::Clblast clblast;
   std::vector<vectis::opencl::ListedDevice> devices;
 };
 
 struct VectisContext {
   const vectis::opencl::Api& api;
+  vectis::opencl::Clblast& clblast;
   cl_device_id device;
   vectis::opencl::Owned<cl_context> context;
 };
@@ -51,6 +54,8 @@ struct VectisMemory {
 
 struct VectisStream {
   const vectis::opencl::Api& api;
+  vectis::opencl::Clblast& clblast;
+  cl_device_id device;
   vectis::opencl::Owned<cl_command_queue> queue;
   std::shared_ptr<vectis::opencl::Progress> progress;  // shared with the events recorded on it
 };

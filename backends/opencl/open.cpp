@@ -12,7 +12,8 @@ VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMess
   return guarded(message, [&] {
     try {
       const Host services(*host);
-      auto opened = std::make_unique<VectisBackendState>(VectisBackendState{services, load_api(services), {}});
+      auto opened = std::unique_ptr<VectisBackendState>(
+          new VectisBackendState{services, load_api(services), Clblast(services), {}});
       find_devices(*opened);
       add_sub_devices(*opened);
       *state = opened.release();

@@ -52,6 +52,9 @@ VectisStatus event_query(VectisEvent* event, VectisMessage* message) noexcept;
 VectisStatus event_synchronize(VectisEvent* event, VectisMessage* message) noexcept;
 VectisStatus event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds, VectisMessage* message) noexcept;
 
+// operations.cpp
+VectisStatus run_op(VectisStream* stream, const VectisOpCall* call, VectisMessage* message) noexcept;
+
 // program.cpp
 VectisStatus program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
                             const char* options, VectisProgram** program, VectisMessage* message) noexcept;

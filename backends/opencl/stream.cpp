@@ -9,30 +9,11 @@
 #include "objects.hpp"
 #include "slots.hpp"
 #include "status.hpp"
+#include "submit.hpp"
 
 namespace vectis::opencl {
 
 namespace {
-
-// Makes the driver begin with `command`. When it refuses, waits for the command, which may use the caller's memory,
-// before the failure goes up.
-void start(const VectisStream& stream, cl_event command) {
-  const cl_int code = stream.api.Flush(stream.queue.get());
-  if (code == CL_SUCCESS) return;
-  stream.api.WaitForEvents(1, &command);
-  throw failed_call("clFlush", code);
-}
-
-// Enqueues a command through `enqueue(cl_event*)`, starts it and keeps its event.
-template <class Enqueue>
-void submit(VectisStream& stream, const char* call, Enqueue&& enqueue) {
-  stream.progress->make_room();
-  cl_event event = nullptr;
-  check(enqueue(&event), call);
-  Owned<cl_event> command(event, stream.api.ReleaseEvent);
-  start(stream, command.get());
-  stream.progress->add(std::move(command), call);
-}
 
 void set_argument(const VectisKernel& kernel, cl_uint index, const VectisArgument& argument) {
   const auto set = [&](std::size_t bytes, const void* value) {
@@ -67,7 +48,9 @@ VectisStatus stream_create(VectisContext* context, VectisStream** stream, Vectis
     Owned queue(api.CreateCommandQueue(context->context.get(), context->device, CL_QUEUE_PROFILING_ENABLE, &code),
                 api.ReleaseCommandQueue);
     check(code, "clCreateCommandQueue");
-    *stream = std::make_unique<VectisStream>(api, std::move(queue), std::make_shared<Progress>(api)).release();
+    *stream = std::make_unique<VectisStream>(api, context->clblast, context->device, std::move(queue),
+                                             std::make_shared<Progress>(api))
+                  .release();
     return VECTIS_OK;
   });
 }

@@ -1,5 +1,6 @@
 #include "exercises.hpp"
 
+#include <array>
 #include <cstddef>
 
 namespace vectis::test {
@@ -80,6 +81,15 @@ Answer read_binary(Rig& rig) {
   if (sized.status != VECTIS_OK) return sized;
   std::string binary(bytes, '\0');
   return ask(plugin().program_binary, rig.program, binary.data(), &bytes);
+}
+
+// A product the portable kernel has to do: CLBlast is for GPUs.
+Answer run_matmul(Rig& rig) {
+  const VectisView view{rig.memory, 0, 1, 1, 1, VECTIS_FLOAT32};
+  const std::array<VectisView, 3> views = {view, view, view};
+  const std::array<VectisNumber, 4> numbers = {{{0, 0}, {0, 0}, {1, 1}, {0, 0}}};
+  const VectisOpCall call{sizeof call, "matmul", views.data(), views.size(), numbers.data(), numbers.size()};
+  return ask(plugin().run_op, rig.stream, &call);
 }
 
 Answer memory_free(Rig& rig) {
@@ -191,6 +201,12 @@ std::vector<Exercise> program_exercises() {
       {"launch", "", need_launch,
        [](Rig& rig) { return launch_mirror(rig.stream, rig.kernel, rig.memory, rig.other_memory, 2.0F, 100, 10); },
        VECTIS_OK, true},
+      {"run_op", "",
+       [](Rig& rig) {
+         rig.need_memory();
+         rig.need_streams();
+       },
+       run_matmul, VECTIS_UNSUPPORTED},
   };
 }
 
@@ -214,7 +230,7 @@ std::vector<Slot> all_slots() {
           VECTIS_TEST_SLOT(event_record), VECTIS_TEST_SLOT(event_query), VECTIS_TEST_SLOT(event_synchronize),
           VECTIS_TEST_SLOT(stream_wait_event), VECTIS_TEST_SLOT(event_timestamp), VECTIS_TEST_SLOT(program_create),
           VECTIS_TEST_SLOT(program_destroy), VECTIS_TEST_SLOT(kernel_create), VECTIS_TEST_SLOT(kernel_destroy),
-          VECTIS_TEST_SLOT(launch), VECTIS_TEST_SLOT(program_binary)};
+          VECTIS_TEST_SLOT(launch), VECTIS_TEST_SLOT(program_binary), VECTIS_TEST_SLOT(run_op)};
   // clang-format on
 }
 #undef VECTIS_TEST_SLOT

@@ -251,6 +251,35 @@ TEST_F(PortableTest, MatmulMultipliesAllWays) {
   }
 }
 
+// Large enough for CLBlast's way through temporary matrices, and with c that must not be read.
+TEST_F(PortableTest, MatmulIsTheSameWithAndWithoutClblast) {
+  constexpr std::uint64_t side = 300;
+  HostMatrix a(DType::float32, {side, side, 3, 2});
+  HostMatrix b(DType::float32, {side, side, 1, 1});
+  a.randomize(random_);
+  b.randomize(random_);
+  std::vector<std::vector<std::byte>> results;
+  for (const std::string setting : {"on", "off"}) {
+    RuntimeOptions options;
+    options.settings["backends.opencl.clblast"] = setting;
+    Runtime runtime(std::move(options));
+    const DeviceContext context(runtime.service<DeviceRegistry>().find("opencl").value());
+    Stream stream(context);
+    HostMatrix c(DType::float32, {side, side, 5, 7});
+    c.fill([](auto, auto) { return NAN; });
+    std::vector<View> views;
+    for (const HostMatrix* matrix : {&a, &b, &c}) {
+      views.push_back(matrix->view(DeviceMemory(context, matrix->bytes().size())));
+      stream.copy_to_device(views.back().memory, 0, matrix->bytes());
+    }
+    run(stream, "matmul", views, std::vector<Number>{1, 0, 0.5, 0.0});
+    stream.copy_to_host(c.bytes(), views[2].memory, 0);
+    stream.synchronize();
+    results.push_back(c.bytes());
+  }
+  EXPECT_EQ(results[0], results[1]);  // sums of these numbers are exact in any order
+}
+
 TEST_F(PortableTest, DistancesOfEveryPair) {
   for (const DType type : numbers) {
     for (const auto& [q_rows, x_rows, depth] :

@@ -258,7 +258,7 @@ typedef struct VectisBackend {
   /* REQUIRED. */
   void (*context_destroy)(VectisContext* context);
 
-  /* REQUIRED. At least 1 byte, at most allocation_bytes_max; contents undefined. */
+  /* REQUIRED. 1 to allocation_bytes_max bytes, undefined. Kernels reach whole 32-bit words: add what the last lacks. */
   VectisStatus (*memory_allocate)(VectisContext* context, uint64_t bytes, VectisMemory** memory,
                                   VectisMessage* message);
   /* REQUIRED. Work already enqueued still finds the memory: wait for it or defer. */

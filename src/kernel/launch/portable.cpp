@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "device/call.hpp"
 #include "kernel/launch/check.hpp"
 #include "memory/device_pool.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/kernel/cache.hpp"
 #include "vectis/memory/pool.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -53,40 +52,21 @@ class Temporaries {
   std::vector<DeviceMemory> memories_;
 };
 
+EntryPoint compiled(const DeviceContext& context, Dialect dialect, const PlannedLaunch& launch) {
+  return kernel_cache(context).entry_point(context, "operation/" + launch.key, [&] {
+    const KernelSource source = launch.source();
+    return KernelText{std::string(name(dialect)), print(source, dialect), entry_point(source),
+                      std::string(compiler_options(dialect))};
+  });
+}
+
 }  // namespace
-
-KernelTable::Entry& KernelTable::entry_of(const ContextCore* context) {
-  auto found = std::ranges::find(entries_, context, &Entry::context);
-  if (found == entries_.end()) {
-    if (entries_.size() == contexts_max) entries_.erase(std::ranges::min_element(entries_, {}, &Entry::last_use));
-    entries_.push_back({context, 0, {}});
-    found = entries_.end() - 1;
-  }
-  found->last_use = ++uses_;
-  return *found;
-}
-
-EntryPoint KernelTable::find(const DeviceContext& context, const PlannedLaunch& launch, std::string_view op) {
-  {
-    const std::lock_guard lock(mutex_);
-    const Entry& entry = entry_of(context.core().get());
-    const auto found = entry.kernels.find(launch.key);
-    if (found != entry.kernels.end()) return found->second;
-  }
-  const Dialect dialect = dialect_of(*context.core(), op);
-  const KernelSource source = launch.source();
-  const Program program(context, name(dialect), print(source, dialect));
-  const EntryPoint kernel(program, entry_point(source));
-  const std::lock_guard lock(mutex_);
-  return entry_of(context.core().get()).kernels.try_emplace(launch.key, kernel).first->second;
-}
 
 void run_portable(Stream& stream, const OperationCall& call) {
   const DeviceContext context = stream.context();
-  dialect_of(*context.core(), call.operation->name);
+  const Dialect dialect = dialect_of(*context.core(), call.operation->name);
   check_portable(call);
   const LaunchPlan plan = call.operation->plan(call, context.core()->device->info);
-  KernelTable& kernels = context.core()->device->backend->runtime.service<KernelTable>();
   const Temporaries temporaries(stream, plan.temporary_bytes);
   std::vector<LaunchArgument> arguments;
   for (const PlannedLaunch& launch : plan.launches) {
@@ -97,7 +77,7 @@ void run_portable(Stream& stream, const OperationCall& call) {
       arguments.emplace_back(is_view ? call.views[place].memory : temporaries[place - call.views.size()]);
     }
     arguments.insert(arguments.end(), launch.scalars.begin(), launch.scalars.end());
-    stream.launch(kernels.find(context, launch, call.operation->name), launch.shape, arguments);
+    stream.launch(compiled(context, dialect, launch), launch.shape, arguments);
   }
 }
 

@@ -13,6 +13,7 @@ using namespace detail;
 struct Reduction {
   const char* name;
   const char* meaning;
+  const char* remark;
   Fold fold;
   bool of_nothing;  // whether it has a value for no elements, which is zero
   bool mean = false;
@@ -20,12 +21,13 @@ struct Reduction {
 };
 
 constexpr std::array<Reduction, 6> reductions = {{
-    {"sum", "the sum", Fold::sum, true},
-    {"mean", "the mean", Fold::sum, false, true},
-    {"max", "the largest element, NaN if any is NaN", Fold::max, false},
-    {"min", "the smallest element, NaN if any is NaN", Fold::min, false},
-    {"norm", "the root of the sum of squares", Fold::squares, true, false, true},
-    {"argmax", "the place of the largest element, the first of equals; NaN counts as the largest", Fold::argmax, false},
+    {"sum", "the sum", "", Fold::sum, true},
+    {"mean", "the mean", "", Fold::sum, false, true},
+    {"max", "the largest element", "; NaN if any is NaN", Fold::max, false},
+    {"min", "the smallest element", "; NaN if any is NaN", Fold::min, false},
+    {"norm", "the root of the sum of squares", "", Fold::squares, true, false, true},
+    {"argmax", "the place of the largest element", "; of equals the first, and NaN counts as the largest", Fold::argmax,
+     false},
 }};
 
 void check(const OperationCall& call, const Reduction& reduction, bool whole) {
@@ -66,7 +68,8 @@ Operation define(const Reduction& reduction, bool whole) {
   const double steps = reduction.fold == Fold::squares ? 2 : 1;
   Operation operation;
   operation.name = fmt::format("{}{}", reduction.name, whole ? "" : "_rows");
-  operation.summary = fmt::format("out becomes {} of {}.", reduction.meaning, whole ? "x" : "each row of x");
+  operation.summary =
+      fmt::format("out becomes {} of {}{}.", reduction.meaning, whole ? "x" : "each row of x", reduction.remark);
   operation.operands = {{"x", Access::read, number_types()}, {"out", Access::write, result}};
   operation.check = [&reduction, whole](const OperationCall& call) { check(call, reduction, whole); };
   operation.when_empty = [](Stream& stream, const OperationCall& call) {
