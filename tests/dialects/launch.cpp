@@ -51,14 +51,12 @@ class Launcher {
     ir::Function function = ir::random_program(random_);
     function.name = fmt::format("random_{}", number);
     const ir::ProgramData data = ir::random_data(function, count, random_);
-    std::vector<DeviceMemory> inputs;
-    std::vector<DeviceMemory> tables;
-    std::vector<DeviceMemory> outputs;
-    for (const auto& bytes : data.inputs) inputs.push_back(memory_with(bytes));
-    for (const auto& bytes : data.tables) tables.push_back(memory_with(bytes));
-    for (const ir::Output& output : function.outputs) {
-      outputs.push_back(memory_with(std::vector<std::byte>(round_up(count * 4 / lanes(output.element)))));
-    }
+    std::vector<std::vector<std::byte>> blank;
+    blank.reserve(function.outputs.size());
+    for (const ir::Output& output : function.outputs) blank.emplace_back(round_up(count * 4 / lanes(output.element)));
+    const std::vector<DeviceMemory> inputs = memories_with(data.inputs);
+    const std::vector<DeviceMemory> tables = memories_with(data.tables);
+    const std::vector<DeviceMemory> outputs = memories_with(blank);
     begin(function.name);
     map(stream_, function, {inputs, tables, outputs, data.arguments}, count);
     stream_.synchronize();
@@ -82,6 +80,7 @@ class Launcher {
 
   static std::vector<std::string_view> names_of(const std::vector<DType>& types) {
     std::vector<std::string_view> names;
+    names.reserve(types.size());
     for (const DType type : types) names.push_back(name(type));
     return names;
   }
@@ -91,6 +90,13 @@ class Launcher {
     if (!bytes.empty()) stream_.copy_to_device(memory, 0, bytes);
     stream_.synchronize();
     return memory;
+  }
+
+  std::vector<DeviceMemory> memories_with(const std::vector<std::vector<std::byte>>& contents) {
+    std::vector<DeviceMemory> memories;
+    memories.reserve(contents.size());
+    for (const auto& bytes : contents) memories.push_back(memory_with(bytes));
+    return memories;
   }
 
   // Told before the launch, so that whatever an emulator says next belongs to it.

@@ -81,10 +81,11 @@ class Lexer {
   // To the end of the line, with the lines a backslash joins to it.
   [[nodiscard]] std::size_t directive_length() const noexcept {
     std::size_t end = 0;
-    do {
+    for (;;) {
       end = std::min(rest().find('\n', end), rest().size());
-    } while (end > 0 && end < rest().size() && rest()[end - 1] == '\\' && ++end > 0);
-    return end;
+      if (end == rest().size() || rest()[end - 1] != '\\') return end;
+      ++end;
+    }
   }
 
   // A preprocessing number: digits, letters, dots, and signs after an exponent.

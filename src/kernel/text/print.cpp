@@ -78,6 +78,7 @@ std::string body(const KernelSource& source, Dialect dialect) {
 std::string c_kernel(const KernelSource& source, Dialect dialect, std::string_view head) {
   std::string text = definitions(source, dialect);
   std::vector<std::string> parameters;
+  parameters.reserve(source.buffers.size() + source.scalars.size());
   for (const BufferParameter& buffer : source.buffers) {
     parameters.push_back(fmt::format("VTI_GLOBAL {}{}* {}", buffer.access == Access::read ? "const " : "",
                                      storage_type(buffer.element), buffer.name));
