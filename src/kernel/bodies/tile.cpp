@@ -9,7 +9,8 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 // A group of SIDE * SIDE work-items makes a tile of (4 * SIDE)² results, sixteen each. Both matrices' parts lie in
-// shared memory with the depth outermost; they are read from memory along whichever of their two steps is 1.
+// shared memory with the depth outermost; they are read from memory along whichever of their two steps is 1. Each part
+// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`.
 constexpr const char* tile_body = R"(
 uint across = LOCAL_ID(0) % SIDE;
 uint down = LOCAL_ID(0) / SIDE;
@@ -20,7 +21,11 @@ for (uint t = 0u; t < count; t++) {
   uint row0 = tile_row * TILE;
   uint col0 = (begin + t - tile_row * row_tiles) * TILE;
   NUMBER sums[16];
-  for (uint i = 0u; i < 16u; i++) { sums[i] = ZERO; }
+  NUMBER rests[16];
+  for (uint i = 0u; i < 16u; i++) {
+    sums[i] = ZERO;
+    rests[i] = ZERO;
+  }
   for (uint s = 0u; s < steps; s++) {
     uint depth0 = s * DEPTH;
     for (uint i = LOCAL_ID(0); i < TILE * DEPTH; i += GROUP_SIZE(0)) {
@@ -50,6 +55,8 @@ for (uint t = 0u; t < count; t++) {
       b_part[k * PITCH + r] = value;
     }
     BARRIER();
+    NUMBER parts[16];
+    for (uint i = 0u; i < 16u; i++) { parts[i] = ZERO; }
     for (uint k = 0u; k < DEPTH; k++) {
       NUMBER b0 = b_part[k * PITCH + across];
       NUMBER b1 = b_part[k * PITCH + across + SIDE];
@@ -57,12 +64,13 @@ for (uint t = 0u; t < count; t++) {
       NUMBER b3 = b_part[k * PITCH + across + 3u * SIDE];
       for (uint i = 0u; i < 4u; i++) {
         NUMBER a0 = a_part[k * PITCH + down + i * SIDE];
-        sums[i * 4u] = tile_step(a0, b0, sums[i * 4u]);
-        sums[i * 4u + 1u] = tile_step(a0, b1, sums[i * 4u + 1u]);
-        sums[i * 4u + 2u] = tile_step(a0, b2, sums[i * 4u + 2u]);
-        sums[i * 4u + 3u] = tile_step(a0, b3, sums[i * 4u + 3u]);
+        parts[i * 4u] = tile_step(a0, b0, parts[i * 4u]);
+        parts[i * 4u + 1u] = tile_step(a0, b1, parts[i * 4u + 1u]);
+        parts[i * 4u + 2u] = tile_step(a0, b2, parts[i * 4u + 2u]);
+        parts[i * 4u + 3u] = tile_step(a0, b3, parts[i * 4u + 3u]);
       }
     }
+    for (uint i = 0u; i < 16u; i++) { $ADD }
     BARRIER();
   }
   for (uint i = 0u; i < 16u; i++) {
@@ -70,12 +78,44 @@ for (uint t = 0u; t < count; t++) {
     uint col = col0 + across + (i % 4u) * SIDE;
     if (row < rows && col < columns) {
       uint to = out_offset + row * out_stride + col;
-      NUMBER acc = sums[i];
+      $RESULT
       $STORE
     }
   }
 }
 )";
+
+// How parts become a sum, and the sum the value `acc`.
+struct Adding {
+  const char* add;
+  const char* result;
+};
+
+// Kahan's way: the error of each addition goes into the next, so that long sums are as exact as short ones. An infinite
+// sum has none.
+constexpr Adding floats = {R"(
+      float part = parts[i] - rests[i];
+      float sum = sums[i] + part;
+      float rest = (sum - sums[i]) - part;
+      if (IS_NAN(rest)) { rest = 0.0f; }
+      sums[i] = sum;
+      rests[i] = rest;
+)",
+                           "float acc = sums[i];"};
+// int32 that wraps.
+constexpr Adding wrapping = {"sums[i] = sums[i] + parts[i];", "int acc = sums[i];"};
+// The sum has 20 bits, what is above them is counted beside it; a part has less than 20.
+constexpr Adding wide = {R"(
+      int sum = sums[i] + parts[i];
+      rests[i] = rests[i] + (sum >> 20);
+      sums[i] = sum & 0xfffff;
+)",
+                         "float acc = F32(rests[i]) * 1048576.0f + F32(sums[i]);"};
+
+const Adding& adding(TileNumbers numbers) {
+  if (numbers == TileNumbers::floats) return floats;
+  return numbers == TileNumbers::wrapping ? wrapping : wide;
+}
 
 constexpr std::uint32_t depth_of_tile = 16;
 constexpr std::uint32_t results_of_item = 4;  // in each direction
@@ -94,7 +134,7 @@ std::uint32_t side_of(const DeviceInfo& device) {
 
 std::string step_function(const TileWork& work) {
   const bool product = work.step == TileStep::product;
-  if (work.whole_numbers) {
+  if (work.numbers != TileNumbers::floats) {
     return product ? "FUNCTION int tile_step(int a, int b, int sum) { return sum + a * b; }"
                    : "FUNCTION int tile_step(int a, int b, int sum) { int d = a - b; return sum + d * d; }";
   }
@@ -104,7 +144,8 @@ std::string step_function(const TileWork& work) {
 
 KernelSource tile_source(const TileWork& work, std::uint32_t side) {
   const std::uint32_t tile = side * results_of_item;
-  const Element number = work.whole_numbers ? Element::i32 : Element::f32;
+  const bool whole = work.numbers != TileNumbers::floats;
+  const Element number = whole ? Element::i32 : Element::f32;
   KernelSource source;
   source.name = work.name;
   source.buffers = {{"a", work.element, Access::read}, {"b", work.element, Access::read}};
@@ -116,15 +157,14 @@ KernelSource tile_source(const TileWork& work, std::uint32_t side) {
   source.scalars.insert(source.scalars.end(), work.scalars.begin(), work.scalars.end());
   source.shared = {{"a_part", number, depth_of_tile * (tile + 1)}, {"b_part", number, depth_of_tile * (tile + 1)}};
   source.group = {side * side, 1, 1};
-  source.defines = {{"SIDE", fmt::format("{}u", side)},
-                    {"TILE", fmt::format("{}u", tile)},
-                    {"PITCH", fmt::format("{}u", tile + 1)},
-                    {"DEPTH", fmt::format("{}u", depth_of_tile)},
-                    {"NUMBER", work.whole_numbers ? "int" : "float"},
-                    {"ZERO", work.whole_numbers ? "0" : "0.0f"},
-                    {"CONVERT(x)", work.whole_numbers ? "(x)" : "F32(x)"}};
+  source.defines = {{"SIDE", fmt::format("{}u", side)},      {"TILE", fmt::format("{}u", tile)},
+                    {"PITCH", fmt::format("{}u", tile + 1)}, {"DEPTH", fmt::format("{}u", depth_of_tile)},
+                    {"NUMBER", whole ? "int" : "float"},     {"ZERO", whole ? "0" : "0.0f"},
+                    {"CONVERT(x)", whole ? "(x)" : "F32(x)"}};
   source.functions = step_function(work);
-  source.body = substitute(tile_body, {{"$STORE", work.store}});
+  source.body = substitute(
+      tile_body,
+      {{"$ADD", adding(work.numbers).add}, {"$RESULT", adding(work.numbers).result}, {"$STORE", work.store}});
   return source;
 }
 
@@ -138,7 +178,7 @@ PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const Tile
   const std::uint64_t tiles = divide_up(size.rows, tile) * row_tiles;
   const Spread spread_tiles = spread(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("{} {} {} {}", work.name, name(work.element), work.whole_numbers, side);
+  launch.key = fmt::format("{} {} {} {}", work.name, name(work.element), static_cast<int>(work.numbers), side);
   launch.source = [work, side] { return tile_source(work, side); };
   launch.shape = {.groups = {spread_tiles.groups, 1, 1}, .group = {side * side, 1, 1}};
   launch.buffers = {0, 1};

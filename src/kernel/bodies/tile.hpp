@@ -12,6 +12,9 @@ namespace vectis::inline v0_1::detail {
 // What is added up for a pair of elements.
 enum class TileStep : std::uint8_t { product, squared_difference };
 
+// How they are added up: as binary32; as int32 that wraps; or as whole numbers of 51 bits, rounded to binary32 once.
+enum class TileNumbers : std::uint8_t { floats, wrapping, wide };
+
 // A matrix read by steps: element (i, k) is at offset + i * step + k * depth_step.
 struct TileSide {
   std::uint64_t offset = 0;
@@ -22,11 +25,11 @@ struct TileSide {
 struct TileWork {
   std::string name;  // of the kernel
   TileStep step = TileStep::product;
-  Element element = Element::f32;        // of a and b
-  bool whole_numbers = false;            // adds up int32 instead of binary32
+  Element element = Element::f32;  // of a and b
+  TileNumbers numbers = TileNumbers::floats;
   std::vector<BufferParameter> buffers;  // after a and b
   std::vector<ScalarParameter> scalars;  // after the tile's own
-  std::string store;                     // statements that store `acc` of `row` and `col` at index `to`
+  std::string store;  // statements that store `acc` (int when wrapping, else float) of `row` and `col` at index `to`
 };
 
 struct TileSize {

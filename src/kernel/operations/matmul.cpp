@@ -56,10 +56,11 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   TileWork work;
   work.name = "matmul";
   work.element = element_of(a.type).value();
-  work.whole_numbers = a.type == DType::int8;
-  work.buffers = {{"c", work.whole_numbers ? Element::i32 : Element::f32, Access::read_write}};
+  const bool whole = a.type == DType::int8;
+  work.numbers = whole ? TileNumbers::wrapping : TileNumbers::floats;
+  work.buffers = {{"c", whole ? Element::i32 : Element::f32, Access::read_write}};
   work.store = "STORE_c(to, acc);";
-  if (!work.whole_numbers) {
+  if (!whole) {
     work.scalars = {{"alpha", Element::f32}, {"beta", Element::f32}};
     work.store = R"(
       float value = alpha * acc;
@@ -73,7 +74,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
                                       device));
   PlannedLaunch& launch = plan.launches.back();
   launch.buffers.push_back(2);
-  if (!work.whole_numbers) {
+  if (!whole) {
     launch.scalars.insert(launch.scalars.end(),
                           {static_cast<float>(call.numbers[alpha].real), static_cast<float>(call.numbers[beta].real)});
   }
