@@ -1,0 +1,175 @@
+// Generated kernels: fixed chains of element-wise operations and random programs, against the interpreter in double
+// precision with the bounds that accurate single precision keeps.
+#include "vectis/kernel/map.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/conformance/suite/desk.hpp"
+#include "kernel/conformance/suite/values.hpp"
+#include "kernel/ir/bounds.hpp"
+#include "kernel/ir/random_program.hpp"
+
+namespace vectis::inline v0_1::conformance {
+
+namespace {
+
+constexpr std::size_t margin = 64;  // bytes behind each output that must stay
+constexpr std::size_t word = 4;
+
+ir::Function six_steps() {
+  ir::Builder b("conformance_six_steps");
+  const ir::Value x = b.input(Element::f32);
+  const ir::Value y = b.input(Element::f32);
+  const ir::Value a = b.argument(ir::Type::f32);
+  ir::Value v = b.add(b.mul(a, x), y);
+  v = b.binary(ir::Op::max, v, b.constant(0.0F));
+  v = b.sub(b.mul(v, y), x);
+  b.output(b.unary(ir::Op::tanh, v), Element::f32);
+  return b.finish();
+}
+
+ir::Function halves() {
+  ir::Builder b("conformance_halves");
+  const ir::Value x = b.input(Element::f16);
+  const ir::Value y = b.input(Element::bf16);
+  const ir::Value sum = b.add(b.mul(x, y), b.constant(0.3F));
+  b.output(sum, Element::f16);
+  b.output(b.select(b.binary(ir::Op::lt, x, y), x, y), Element::bf16);
+  return b.finish();
+}
+
+ir::Function small_integers() {
+  ir::Builder b("conformance_small_integers");
+  const ir::Value x = b.input(Element::i8);
+  const ir::Value y = b.input(Element::i8);
+  b.output(b.sub(b.mul(x, y), x), Element::i8);  // saturates
+  b.output(b.binary(ir::Op::bit_xor, x, b.binary(ir::Op::shl, y, b.constant(3))), Element::i32);
+  return b.finish();
+}
+
+// Newton's square root: a loop with two carried values.
+ir::Function loop() {
+  ir::Builder b("conformance_loop");
+  const ir::Value x = b.unary(ir::Op::abs, b.input(Element::f32));
+  const ir::Value start = b.add(x, b.constant(1.0F));
+  const auto loop = b.begin_loop(b.constant(std::uint32_t{6}), std::array{start});
+  const ir::Value next = b.mul(b.constant(0.5F), b.add(loop.carried[0], b.div(x, loop.carried[0])));
+  const auto result = b.end_loop(loop, std::array{next});
+  b.output(result[0], Element::f32);
+  return b.finish();
+}
+
+double stored_value(Element element, std::span<const std::byte> bytes, std::size_t place) {
+  const std::size_t size = word / lanes(element);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, bytes.data() + place * size, size);
+  return element == Element::u32 ? static_cast<double>(bits) : value_of(dtype_of(element), bits);
+}
+
+std::size_t bytes_of_elements(Element element, std::size_t count) {
+  const std::size_t per_word = lanes(element);
+  return std::max<std::size_t>(1, (count + per_word - 1) / per_word) * word;
+}
+
+class MapCases {
+ public:
+  MapCases(const Device& device, std::uint64_t seed) : desk_(device), random_(seed) {}
+
+  void run(const ir::Function& function, std::size_t count) {
+    ++report.cases;
+    const ir::ProgramData data = ir::random_data(function, std::max<std::size_t>(count, 1), random_);
+    try {
+      const auto outputs = computed(function, data, count);
+      const std::string failure = judged(function, data, count, outputs);
+      if (!failure.empty()) fail(function, count, failure);
+    } catch (const Error& error) {
+      fail(function, count, error.what());
+      desk_.renew();
+    }
+  }
+
+  BehaviourReport report;
+
+ private:
+  using Bytes = std::vector<std::byte>;
+
+  void fail(const ir::Function& function, std::size_t count, const std::string& what) {
+    report.failures.push_back(fmt::format("{} elements: {}\n{}", count, what, ir::to_text(function)));
+  }
+
+  std::vector<DeviceMemory> upload(const std::vector<Bytes>& all) {
+    std::vector<DeviceMemory> memories;
+    for (const Bytes& bytes : all) {
+      memories.emplace_back(desk_.context(), std::max<std::size_t>(bytes.size(), word));
+      desk_.stream().copy_to_device(memories.back(), 0, bytes);
+    }
+    return memories;
+  }
+
+  std::vector<Bytes> computed(const ir::Function& function, const ir::ProgramData& data, std::size_t count) {
+    std::vector<Bytes> results;
+    for (const ir::Output& output : function.outputs) {
+      results.emplace_back(bytes_of_elements(output.element, count) + margin, canary);
+    }
+    const std::vector<DeviceMemory> inputs = upload(data.inputs);
+    const std::vector<DeviceMemory> tables = upload(data.tables);
+    const std::vector<DeviceMemory> outputs = upload(results);
+    map(desk_.stream(), function, {inputs, tables, outputs, data.arguments}, count);
+    for (std::size_t i = 0; i < results.size(); ++i) desk_.stream().copy_to_host(results[i], outputs[i], 0);
+    desk_.stream().synchronize();
+    return results;
+  }
+
+  static std::string judged(const ir::Function& function, const ir::ProgramData& data, std::size_t count,
+                            const std::vector<Bytes>& outputs) {
+    const auto expected = ir::interpret_with_bounds(function, data.bindings(), count);
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const Element element = function.outputs[k].element;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double found = stored_value(element, outputs[k], i);
+        if (ir::accepts(expected[k][i], element, found)) continue;
+        return fmt::format("output {} of element {} is {}, not in [{}, {}] around {}", k, i, found, expected[k][i].low,
+                           expected[k][i].high, expected[k][i].value);
+      }
+      const auto behind = std::span(outputs[k]).subspan(count == 0 ? 0 : outputs[k].size() - margin);
+      if (std::ranges::any_of(behind, [](std::byte byte) { return byte != canary; })) {
+        return fmt::format("bytes behind output {} were changed", k);
+      }
+    }
+    return {};
+  }
+
+  static constexpr std::byte canary{0xA5};
+  Desk desk_;
+  Random random_;
+};
+
+std::size_t programs_of(Reach reach) {
+  if (reach == Reach::slice) return 12;
+  return reach == Reach::standard ? 40 : 400;
+}
+
+BehaviourReport run_map(Runtime&, const Device& device, std::uint64_t seed, Reach reach) {
+  MapCases cases(device, seed);
+  for (const ir::Function& function : {six_steps(), halves(), small_integers(), loop()}) {
+    for (const std::size_t count : {0U, 1U, 2U, 3U, 5U, 255U, 256U, 1027U, 70'001U}) cases.run(function, count);
+  }
+  Random random(seed);
+  for (std::size_t i = 0; i < programs_of(reach); ++i) {
+    const ir::Function function = ir::random_program(random, {.special = i % 4 == 3});
+    cases.run(function, 1 + random.below(2000));
+  }
+  return std::move(cases.report);
+}
+
+}  // namespace
+
+void add_map(Suite& suite) {
+  suite.behaviours.push_back(
+      {"map", "generated kernels keep the bounds of accurate single precision around the interpreter", 0, run_map});
+}
+
+}  // namespace vectis::inline v0_1::conformance
