@@ -57,8 +57,9 @@ VectisStatus cosine_distance(const Call& call) {
                 const auto* from = values + r * stride;
                 const double norm = left[row + r];
                 for (std::uint64_t c = 0; c < columns; ++c) {
-                  const double both = norm * right[column + c];
-                  to[c] = both == 0 ? 1.0F : static_cast<float>(1.0 - static_cast<double>(from[c]) / both);
+                  const double other = right[column + c];
+                  const bool zero = norm == 0 || other == 0;  // each by itself: zero times infinity is NaN
+                  to[c] = zero ? 1.0F : static_cast<float>(1.0 - static_cast<double>(from[c]) / (norm * other));
                 }
               }
             });
