@@ -71,7 +71,7 @@ Subject distance(const Kind& kind) {
                 {5, 5, 7}, {8, 9, 16}, {17, 15, 31}, {33, 65, 64}, {65, 33, 129}, {1, 200, 96}};
   made.medium = {21, 37, 131};
   made.timed = {256, 16384, 128};
-  made.large = {{5, 1000, 128}, {3, 7, 4099}, {64, 64, 960}, {2, 3, 70001}};
+  made.large = {{3, 7, 4099}, {5, 1000, 128}, {64, 64, 960}, {2, 3, 70001}};
   made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities};
   if (kind.measure != cosine) made.data.push_back(Data::zeros);
   made.random_most = {100, 300, 1000};

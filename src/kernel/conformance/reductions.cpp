@@ -133,7 +133,7 @@ Subject reduction(const Kind& kind, bool by_row) {
   if (kind.of_nothing) made.small.push_back({3, 0});
   made.medium = {37, 131};
   made.timed = {4096, 4096};
-  made.large = {{3, 100003}, {1, 400001}, {5000, 17}, {1, 3000001}};
+  made.large = {{2, 200003}, {5000, 17}, {3, 100003}, {1, 1000003}};
   made.huge = {{32769, 16385}};
   made.data = kind.compares ? std::vector{Data::uniform, Data::ties,      Data::ordered, Data::special,
                                           Data::zeros,   Data::denormals, Data::wide}

@@ -118,11 +118,12 @@ std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Reach r
   for (std::size_t i = 0; i < subject.numbers.size(); ++i) {
     for (std::size_t k = 0; k < layouts; ++k) add(subject.medium, layout(3 + i + k), plain, subject.numbers[i]);
   }
-  for (std::size_t i = 0; i < subject.large.size(); ++i) {
+  const std::size_t larges =
+      reach == Reach::slice ? std::min<std::size_t>(2, subject.large.size()) : subject.large.size();
+  for (std::size_t i = 0; i < larges; ++i) {
     add(subject.large[i], layout(3 * i), plain, subject.numbers.front());
-    if (subject.data.size() > 1 && reach != Reach::slice) {
-      add(subject.large[i], layout(3 * i + 1), subject.data[1 + i % (subject.data.size() - 1)], subject.numbers.back());
-    }
+    if (subject.data.size() == 1 || (reach == Reach::slice && i > 0)) continue;
+    add(subject.large[i], layout(3 * i + 1), subject.data[1 + i % (subject.data.size() - 1)], subject.numbers.back());
   }
   if (reach == Reach::full) {
     for (Dimensions dimensions : subject.huge) {

@@ -1,0 +1,163 @@
+// The suite on every device: the real ones pass, and the one that computes nothing does not.
+#include "vectis/kernel/conformance.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+
+namespace vectis {
+namespace {
+
+using conformance::Line;
+using conformance::Options;
+using conformance::Reach;
+using conformance::Report;
+
+class Conformance : public testing::Test {
+ protected:
+  Runtime& runtime() { return runtime_; }
+  Device device(const std::string& name) {
+    const auto found = runtime_.service<DeviceRegistry>().find(name);
+    if (!found) throw std::out_of_range("no device " + name);
+    return *found;
+  }
+  Report test(const std::string& name, const std::string& operations = ".*") {
+    Options options;
+    options.operations = operations;
+    options.seed = test::seed();
+    options.reach = Reach::slice;
+    return conformance::test(runtime_, device(name), options);
+  }
+
+ private:
+  Runtime runtime_;
+};
+
+// Cases by operation, for the log of a run; and every failure.
+void print(const Report& report) {
+  std::map<std::string, std::uint64_t> cases;
+  for (const Line& line : report.lines) cases[line.operation] += line.cases;
+  for (const auto& [operation, count] : cases) std::cout << operation << ' ' << count << ", ";
+  std::cout << "\n" << report.device << ": " << report.cases() << " cases, " << report.failed() << " failures\n";
+  for (const conformance::Failure& failure : report.failures) {
+    ADD_FAILURE() << report.device << ' ' << failure.operation << ' ' << failure.case_name << ": " << failure.what;
+  }
+}
+
+// What the page docs/support.md says in the column of a backend, by "operation types".
+std::map<std::string, std::string> support_page(const std::string& backend) {
+  std::ifstream file(VECTIS_SUPPORT_PAGE);
+  std::map<std::string, std::string> words;
+  std::size_t column = 0;
+  for (std::string line; std::getline(file, line);) {
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string cell; std::getline(parts, cell, '|');) {
+      const std::size_t begin = cell.find_first_not_of(' ');
+      cells.push_back(begin == std::string::npos ? "" : cell.substr(begin, cell.find_last_not_of(' ') - begin + 1));
+    }
+    if (cells.size() < 5) continue;
+    if (cells[1] == "operation") {
+      column = static_cast<std::size_t>(std::ranges::find(cells, backend) - cells.begin());
+    } else if (column < cells.size()) {
+      words[cells[1] + " " + cells[2]] = cells[column];
+    }
+  }
+  return words;
+}
+
+void expect_page(const Report& report, const std::string& backend, const std::string& word) {
+  const auto words = support_page(backend);
+  for (const Line& line : report.lines) {
+    const auto found = words.find(line.operation + " " + line.types);
+    ASSERT_NE(found, words.end()) << line.operation << ' ' << line.types << " is not in docs/support.md: run\n"
+                                  << "vectis conformance --mode support --backend cpu --backend opencl";
+    EXPECT_EQ(found->second, word) << line.operation << ' ' << line.types;
+  }
+}
+
+TEST_F(Conformance, TheCpuPasses) {
+  const Report report = test("cpu");
+  print(report);
+  EXPECT_TRUE(report.passed());
+  expect_page(report, "cpu", "runs");
+}
+
+#if defined(VECTIS_HAS_OPENCL)
+TEST_F(Conformance, OpenClPasses) {
+  const Report report = test("opencl");
+  print(report);
+  EXPECT_TRUE(report.passed());
+  expect_page(report, "opencl", "runs on a software driver");
+}
+#endif
+
+TEST_F(Conformance, ADeviceThatComputesNothingFailsEverywhere) {
+  const Report report = test("null", "(?!map|threads|memory|errors|streams).*");
+  EXPECT_FALSE(report.passed());
+  for (const Line& line : report.lines) EXPECT_GT(line.failures, 0U) << line.operation << ' ' << line.types;
+}
+
+TEST_F(Conformance, AFailureOfTheDeviceIsTypedAndTheSuiteGoesOn) {
+  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
+  registry.configure("failing", "fail", "copy_to_device 3 driver_failure");
+  const Report report = test("failing", "copy");
+  registry.configure("failing", "reset", "");
+  ASSERT_EQ(report.failures.size(), 1U);
+  EXPECT_THAT(report.failures[0].what, testing::HasSubstr("DriverFailure: [copy_to_device]"));
+  EXPECT_GT(report.cases(), 50U);
+  EXPECT_TRUE(test("failing", "copy").passed());
+}
+
+TEST_F(Conformance, OneCaseCanBeRepeated) {
+  Options options;
+  options.operations = "sum_rows";
+  options.case_name = "float16:37x131/strided/wide";
+  const Report once = conformance::test(runtime(), device("cpu"), options);
+  ASSERT_EQ(once.lines.size(), 1U);
+  EXPECT_EQ(once.cases(), 1U);
+  EXPECT_TRUE(once.passed());
+  const Report again = conformance::test(runtime(), device("cpu"), options);
+  EXPECT_EQ(again.lines[0].worst, once.lines[0].worst);
+  options.case_name = "float16:37x131/strided/nonsense";
+  EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
+               "is no case of sum_rows");
+}
+
+TEST_F(Conformance, RandomCasesPass) {
+  Options options;
+  options.seed = test::seed();
+  options.seconds = 3;
+  const Report report = conformance::fuzz(runtime(), device("cpu"), options);
+  print(report);
+  EXPECT_TRUE(report.passed());
+}
+
+TEST_F(Conformance, SpeedsComeWithErrors) {
+  Options options;
+  options.operations = "sum_rows|copy";
+  const conformance::SpeedReport report = conformance::measure(runtime(), device("cpu"), options);
+  EXPECT_GT(report.peak_gigaflops, 0);
+  EXPECT_GT(report.peak_gigabytes, 0);
+  for (const conformance::Speed& speed : report.speeds) {
+    EXPECT_EQ(speed.failure, "") << speed.operation;
+    EXPECT_GT(speed.seconds, 0);
+    EXPECT_GT(speed.of_roofline, 0);
+    EXPECT_LE(speed.error, speed.limit);
+  }
+  std::ostringstream csv;
+  write_csv(csv, report);
+  EXPECT_THAT(csv.str(), testing::HasSubstr("cpu:0,sum_rows,float16,float16:4096x4096/tight/uniform,"));
+}
+
+}  // namespace
+}  // namespace vectis
