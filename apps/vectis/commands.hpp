@@ -39,6 +39,7 @@ struct ConformanceArguments {
   double seconds = 60;
   bool slice = false;
   bool full = false;
+  bool fail_fast = false;
   bool list = false;
 };
 // Progress goes to `progress`, what was found to `out`.

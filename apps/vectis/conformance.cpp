@@ -49,6 +49,7 @@ suite::Options options_of(const ConformanceArguments& arguments, std::ostream& p
   options.case_name = arguments.case_name;
   options.seed = arguments.seed;
   options.seconds = arguments.seconds;
+  options.stop_at_failure = arguments.fail_fast;
   if (arguments.slice) options.reach = suite::Reach::slice;
   if (arguments.full) options.reach = suite::Reach::full;
   options.progress = [&progress, told = monotonic_nanoseconds()](const std::string& what, std::size_t done,

@@ -51,6 +51,7 @@ void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments
   conformance->add_option("--csv", arguments.csv, "Also write the results to this file");
   conformance->add_option("--seed", arguments.seed, "Of everything random");
   conformance->add_option("--seconds", arguments.seconds, "How long fuzz goes on")->check(CLI::PositiveNumber);
+  conformance->add_flag("--fail-fast", arguments.fail_fast, "End a test with the first operation that fails");
   conformance->add_flag("--list", arguments.list, "Name what would run, and end");
   auto* slice = conformance->add_flag("--slice", arguments.slice, "Fewer cases of everything");
   conformance->add_flag("--full", arguments.full, "Also views over 2^31 bytes, where memory allows")->excludes(slice);

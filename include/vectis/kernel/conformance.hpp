@@ -29,6 +29,7 @@ struct Options {
   std::uint64_t seed = 1;
   Reach reach = Reach::standard;
   double seconds = 60;  // of fuzz
+  bool stop_at_failure = false;
   // Called before each group of cases (an operation with its types), from the calling thread; may be empty.
   std::function<void(const std::string& what, std::size_t done, std::size_t all)> progress;
 };

@@ -21,8 +21,10 @@ float around_boundary(DType target, std::uint64_t number) {
     low = value_of(target, pattern);
     high = value_of(target, pattern + 1);
   } else {
-    low = static_cast<double>(pattern) - 32768;
+    low = static_cast<double>(pattern % 32768) - 16384;  // halves of small numbers, and the ends of 31 bits
     high = low + 1;
+    if (pattern >= 32768) low = (pattern % 2 == 0 ? 1 : -1) * (0x1p31 + 128 * (low / 64));
+    if (pattern >= 32768) high = low;
   }
   const auto middle = static_cast<float>((low + high) / 2);
   switch (number % around) {

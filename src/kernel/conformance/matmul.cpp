@@ -36,7 +36,7 @@ Subject product() {
 
 Subject floats() {
   Subject made = product();
-  made.error_of = "the sum of magnitudes of the products";
+  made.error_of = "the sum of magnitudes of the products, times the root of their number";
   made.type_sets =
       reducing_types(2, DType::float32, {{DType::float32, 3e-7}, {DType::float16, 3e-7}, {DType::bfloat16, 3e-7}});
   made.numbers = {{0, 0, 1, 0},      {1, 0, 1, 0},    {0, 1, 1, 0},       {1, 1, 1, 0},  {},
@@ -65,8 +65,9 @@ Subject floats() {
       }
       const double before_it = beta == 0 ? 0 : beta * before.operands[2].value(row, column);
       const double value = depth == 0 ? before_it : alpha * sum + before_it;
-      out[column] = Expectation::near(value, std::fabs(alpha) * magnitude + std::fabs(before_it),
-                                      (static_cast<double>(depth) + 2) * flushed * std::max(1.0, std::fabs(alpha)));
+      const auto terms = static_cast<double>(depth + 1);
+      out[column] = Expectation::near(value, std::sqrt(terms) * (std::fabs(alpha) * magnitude + std::fabs(before_it)),
+                                      (terms + 1) * flushed * std::max(1.0, std::fabs(alpha)));
     }
   };
   return made;

@@ -76,6 +76,15 @@ double extreme(DType type, Random& random) {
   return random.below(2) == 0 ? most : -most;
 }
 
+// A NaN of either sign: quiet, or with nothing but the lowest bit, or with every bit of its fraction.
+std::uint32_t nan_bits(DType type, Random& random) {
+  const std::uint32_t fraction = (1U << fraction_bits(type)) - 1;
+  const std::uint32_t sign = 1U << (type == DType::float32 ? 31 : 15);
+  const std::uint32_t infinity_bits = (sign - 1) & ~fraction;
+  const std::array<std::uint32_t, 3> payloads = {(fraction + 1) / 2, 1, fraction};
+  return infinity_bits | payloads[random.below(payloads.size())] | (random.below(2) == 0 ? sign : 0);
+}
+
 double drawn(DType type, Data data, Random& random) {
   const bool strewn = random.below(special_rarity) == 0;
   switch (data) {
@@ -118,8 +127,13 @@ void Operand::fill(Data data, Random& random) {
     for (std::uint64_t column = 0; column < columns(); ++column) {
       if (data == Data::bits) {
         set_bits(row, column, static_cast<std::uint32_t>(random.next()));
+        continue;
+      }
+      const double value = drawn(type_, data, random);
+      if (std::isnan(value)) {
+        set_bits(row, column, nan_bits(type_, random));
       } else {
-        set(row, column, drawn(type_, data, random));
+        set(row, column, value);
       }
     }
   }

@@ -42,7 +42,7 @@ class Tester {
       fail(line, name(one), fmt::format("{}: {}", describe(error.code()).name, error.what()));
       desk_.renew();
     }
-    return !line.refused && line.failures < failures_most;
+    return !line.refused && line.failures < (options_.stop_at_failure ? 1 : failures_most);
   }
 
   void run(Line& line, const Behaviour& behaviour) {
@@ -122,7 +122,9 @@ Report test(Runtime& runtime, const Device& device, const Options& options) {
       for (const Case& one : wanted_cases(*subject, types, options)) {
         if (!tester.run(line, *subject, one)) break;
       }
+      const bool stop = options.stop_at_failure && line.failures != 0;
       if (options.case_name.empty() || line.cases != 0) tester.report().lines.push_back(std::move(line));
+      if (stop) return std::move(tester.report());
     }
   }
   if (!options.case_name.empty()) return std::move(tester.report());
