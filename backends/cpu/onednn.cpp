@@ -19,6 +19,7 @@ namespace vectis::cpu {
 // The functions we call, in one list. The two of OpenMP are found through oneDNN, so they are its own run-time's.
 #define VECTIS_ONEDNN_FUNCTIONS(X)         \
   X(dnnl_sgemm)                            \
+  X(dnnl_gemm_s8s8s32)                     \
   X(dnnl_engine_create)                    \
   X(dnnl_engine_destroy)                   \
   X(dnnl_stream_create)                    \
@@ -74,6 +75,8 @@ std::mutex& one_at_a_time() {
 }
 
 constexpr std::uint64_t small_product = 96 * 96 * 96;  // done before other threads would have woken
+// The primitive takes sums of bytes' products through float on their way out: exact up to 2^24.
+constexpr std::uint64_t exact_depth = 1024;
 
 }  // namespace
 
@@ -103,6 +106,8 @@ class OneDnn::Library {
     try {
       if (product.type == VECTIS_FLOAT32) {
         multiply_floats(product);
+      } else if (product.type == VECTIS_INT8 && product.k > exact_depth) {
+        multiply_bytes(product);
       } else {
         run_primitive(product);
       }
@@ -134,6 +139,15 @@ class OneDnn::Library {
     check(dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', number(p.m), number(p.n), number(p.k),
                      p.alpha, static_cast<const float*>(p.a), number(p.a_stride), static_cast<const float*>(p.b),
                      number(p.b_stride), p.beta, static_cast<float*>(p.c), number(p.c_stride)));
+  }
+
+  void multiply_bytes(const MatrixProduct& p) {
+    const auto number = [](std::uint64_t value) { return static_cast<dnnl_dim_t>(value); };
+    const std::int32_t none = 0;
+    check(dnnl_gemm_s8s8s32(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', 'F', number(p.m), number(p.n),
+                            number(p.k), 1.0F, static_cast<const std::int8_t*>(p.a), number(p.a_stride), 0,
+                            static_cast<const std::int8_t*>(p.b), number(p.b_stride), 0, 0.0F,
+                            static_cast<std::int32_t*>(p.c), number(p.c_stride), &none));
   }
 
   dnnl_memory_desc_t describe(std::uint64_t rows, std::uint64_t columns, std::uint64_t stride, bool is_transposed,

@@ -82,7 +82,7 @@ void add_cast(Suite& suite) {
   cast.timed = {4096, 4096};
   cast.large = {{chosen_rows, chosen_columns}};
   cast.huge = {{32769, 16385}};
-  cast.data = {Data::bits, Data::uniform, Data::wide, Data::special, Data::denormals, Data::zeros};
+  cast.data = {Data::bits, Data::uniform, Data::wide, Data::ordered, Data::denormals, Data::zeros};
   cast.random_most = {1500, 1500};
   cast.prepare = choose;
   cast.outputs = {1};

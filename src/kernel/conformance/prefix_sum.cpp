@@ -26,7 +26,7 @@ Subject scan(DType type, double limit) {
 }
 
 Subject floats() {
-  Subject made = scan(DType::float32, 3e-7);
+  Subject made = scan(DType::float32, 9e-7);
   made.error_of = "the sum of magnitudes so far";
   made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities, Data::zeros};
   made.reference = [](const Problem& before, std::size_t, std::uint64_t row, std::span<Expectation> out) {

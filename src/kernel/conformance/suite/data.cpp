@@ -53,17 +53,15 @@ double denormal(DType type, Random& random) {
 
 double special(DType type, Random& random) {
   if (!is_float(type)) return random.below(2) == 0 ? -128 : 127;
-  switch (random.below(5)) {
+  switch (random.below(4)) {
     case 0:
       return std::numeric_limits<double>::quiet_NaN();
     case 1:
       return infinity(random);
     case 2:
       return 0.0;
-    case 3:
-      return -0.0;
     default:
-      return denormal(type, random);
+      return -0.0;
   }
 }
 
@@ -107,7 +105,8 @@ double drawn(DType type, Data data, Random& random) {
       return denormal(type, random);
     case Data::ordered:
       if (!strewn) return uniform(type, random);
-      return random.below(3) == 0 ? extreme(type, random) : special(type, random);
+      if (random.below(3) == 0) return extreme(type, random);
+      return random.below(4) == 0 ? denormal(type, random) : special(type, random);
   }
   return 0;
 }

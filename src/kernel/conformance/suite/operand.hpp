@@ -30,13 +30,13 @@ enum class Data : std::uint8_t {
   uniform,     // floats in [-1, 1), integers of their whole range (int32: 20 bits)
   positive,    // floats in [0.5, 1), int8 from 64 to 127: rounding errors add up
   wide,        // floats of many magnitudes, small enough that squares and sums of them stay finite
-  special,     // uniform with NaN, infinities, both zeros and denormals strewn in
+  special,     // uniform with NaN, infinities and both zeros strewn in; no denormal, which times infinity may be NaN
   infinities,  // uniform with one infinity in most rows
   zeros,       // nothing but zeros of both signs
   ties,        // few different values, so that equal ones meet
   denormals,   // nothing but the smallest numbers of the type
   bits,        // every pattern of bits
-  ordered,     // as `special`, with the largest finite numbers too: for operations that only compare
+  ordered,     // as `special`, with denormals and the largest numbers too: for operations that only compare
 };
 inline constexpr std::size_t data_count = 10;
 std::string_view name(Data data) noexcept;
