@@ -1,0 +1,126 @@
+"""`./dev soak kernels`: what the kernel layer promises, at full count, into docs/evidence/kernels.json."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools import mutants, suite
+from tools.evidence import Figure, output_of, run_soak
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE = ROOT / "build" / "release"
+BIN = RELEASE / "bin"
+KEPT = ROOT / "build" / "soak"
+PROGRAMS = 5000
+POCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_MAX_PTHREAD_COUNT": "4",
+        "POCL_CACHE_DIR": str(RELEASE / "pocl-cache")}
+
+
+def seed() -> str:
+    return os.environ.get("VECTIS_TEST_SEED", "1")
+
+
+def csv_of(backend: str) -> Path:
+    return KEPT / f"conformance-{backend}.csv"
+
+
+def conformance(backend: str) -> list[Figure]:
+    suite.build("release")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    words = [BIN / "vectis", "conformance", "--backend", backend, "--full", "--seed", seed(), "--csv", csv_of(backend)]
+    subprocess.run([str(word) for word in words], env={**os.environ, **POCL}, check=False)
+    rows = list(csv.DictReader(csv_of(backend).open()))
+    cases: dict[str, int] = {}
+    for row in rows:
+        cases[row["operation"]] = cases.get(row["operation"], 0) + int(row["cases"])
+    figures = [Figure.measured(f"conformance on {backend}, failures of {sum(cases.values())} cases",
+                               sum(int(row["failures"]) for row in rows), "failures", "== 0"),
+               Figure.measured(f"conformance on {backend}, operations with types refused",
+                               sum(int(row["refused"]) for row in rows), "lines", "== 0")]
+    return figures + [Figure.measured(f"conformance on {backend}, {name}", count, "cases", ">= 1")
+                      for name, count in sorted(cases.items())]
+
+
+def limits() -> list[Figure]:
+    """Limits against the errors measured on both backends: each is one number for all devices."""
+    worst: dict[tuple[str, str], float] = {}
+    stated: dict[tuple[str, str], float] = {}
+    for backend in ("cpu", "opencl"):
+        for row in csv.DictReader(csv_of(backend).open()):
+            key = (row["operation"], row["types"])
+            worst[key] = max(worst.get(key, 0.0), float(row["worst_error"]))
+            stated[key] = float(row["limit"])
+    ratios = {key: stated[key] / worst[key] if worst[key] else float("inf") for key in stated if stated[key] > 0}
+    loosest = max(ratios, key=ratios.get)
+    exact = sum(1 for limit in stated.values() if limit == 0)
+    return [Figure.measured(f"loosest limit over its measured error, {' '.join(loosest)}", round(ratios[loosest], 2),
+                            "times", "<= 4"),
+            Figure.measured("operations and types that must be exact, and are", exact, "lines", ">= 1")]
+
+
+def planted() -> list[Figure]:
+    suite.build("release")
+    verdicts = mutants.text_mutants(RELEASE, 0, int(seed())) + mutants.source_mutants(0, int(seed()))
+    return [Figure.measured("mutants planted", len(verdicts), "mutants", ">= 40"),
+            Figure.measured("mutants not caught", sum(not verdict.caught for verdict in verdicts), "mutants", "== 0")]
+
+
+def dialects() -> list[Figure]:
+    suite.build("release")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    target = KEPT / "dialects.json"
+    subprocess.run([sys.executable, "-m", "tools.dialects", "--programs", "200", "--seed", seed(), "--json", str(target)],
+                   cwd=ROOT, check=False)
+    return [Figure.measured(f"{row['compiler']} {row['target']}: failures of {row['texts']} texts", len(row["failures"]),
+                            "failures", "== 0") for row in json.loads(target.read_text())]
+
+
+def programs() -> list[Figure]:
+    suite.build("release")
+    text = output_of(BIN / "ir_test", "--gtest_filter=*RandomPrograms*", root=ROOT,
+                     env={"VECTIS_IR_PROGRAMS": str(PROGRAMS)})
+    figures = []
+    for line in re.findall(r"^ir-programs (\{.*\})$", text, re.MULTILINE):
+        row = json.loads(line)
+        figures += [Figure.measured(f"random programs on {row['device']}", row["programs"], "programs", f">= {PROGRAMS}"),
+                    Figure.measured(f"results on {row['device']} outside the bounds, of {row['elements']}", row["refused"],
+                                    "results", "== 0"),
+                    Figure.measured(f"worst error on {row['device']}", row["worst_error_over_bound"], "of its bound",
+                                    "<= 1")]
+    derivatives = output_of(BIN / "kernel_test", "--gtest_filter=IrDerivative.*", root=ROOT)
+    failed = len(re.findall(r"\[  FAILED  \] \S+ \(", derivatives))
+    return figures + [Figure.measured("suites of derivatives that differ from finite differences", failed, "suites",
+                                      "== 0")]
+
+
+def elementwise() -> list[Figure]:
+    report = json_of(output_of(ROOT / "bench" / "elementwise", root=ROOT))
+    return [Figure.measured("six operations over 10 M floats", round(report["of_hand_written"], 3),
+                            "of fused SIMD by hand", ">= 0.8"),
+            Figure.measured("six operations over 10 M floats", round(report["times_numpy"], 2), "times NumPy", ">= 3")]
+
+
+def products() -> list[Figure]:
+    report = json_of(output_of(ROOT / "bench" / "gemm", root=ROOT))
+    figures = [Figure.measured(f"matrix product of {row['size']}", round(row["ratio"], 3), "of oneDNN bare", ">= 0.97")
+               for row in report["products"]]
+    call = report["nanoseconds of a call"] / 1000
+    return figures + [Figure.measured("an operation on one element, CPU", round(call, 3), "µs", "<= 2")]
+
+
+def json_of(text: str) -> dict:
+    """The report a program printed among other lines."""
+    return json.loads(text[text.index("{"):text.rindex("}") + 1])
+
+
+MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"), "conformance on opencl": lambda: conformance("opencl"),
+                "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
+                "elementwise": elementwise, "products": products}
+
+
+if __name__ == "__main__":
+    sys.exit(run_soak("kernels", ROOT, MEASUREMENTS))
