@@ -13,7 +13,7 @@ namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-constexpr std::uint64_t random_bytes_most = 1ULL << 25;  // of all operands of a random case together
+constexpr std::uint64_t random_bytes_most = 1ULL << 20;  // of all operands of a random case together
 
 Layout layout(std::size_t number) { return static_cast<Layout>(number % layout_count); }
 

@@ -20,6 +20,18 @@ std::optional<Enum> parse(const std::array<std::string_view, count>& names, std:
   return static_cast<Enum>(found - names.begin());
 }
 
+// What every pattern of a 16-bit type means, looked up because references ask for little else.
+const std::vector<double>& short_values(DType type) {
+  const auto table = [](DType of) {
+    std::vector<double> values(1U << 16);
+    for (std::uint32_t bits = 0; bits < values.size(); ++bits) values[bits] = value_of(of, bits);
+    return values;
+  };
+  static const std::vector<double> halves = table(DType::float16);
+  static const std::vector<double> brains = table(DType::bfloat16);
+  return type == DType::float16 ? halves : brains;
+}
+
 }  // namespace
 
 std::string_view name(Layout layout) noexcept { return layout_names[static_cast<std::size_t>(layout)]; }
@@ -54,8 +66,9 @@ std::uint32_t Operand::bits(std::uint64_t row, std::uint64_t column) const noexc
 
 double Operand::value(std::uint64_t row, std::uint64_t column) const noexcept {
   const std::uint32_t found = bits(row, column);
+  if (type_ == DType::float16 || type_ == DType::bfloat16) return short_values(type_)[found];
   if (type_ != DType::float32) return value_of(type_, found);
-  float number = 0;  // the one format the host reads by itself, and the most frequent
+  float number = 0;  // the one float format the host reads by itself
   std::memcpy(&number, &found, sizeof(number));
   return number;
 }
@@ -65,8 +78,10 @@ void Operand::set_bits(std::uint64_t row, std::uint64_t column, std::uint32_t bi
 }
 
 void Operand::set(std::uint64_t row, std::uint64_t column, double value) noexcept {
-  if (type_ != DType::float32) return set_bits(row, column, bits_of(type_, value));
   const auto number = static_cast<float>(value);
+  if (type_ == DType::float16) return set_bits(row, column, to_half(number).bits);
+  if (type_ == DType::bfloat16) return set_bits(row, column, to_bfloat16(number).bits);
+  if (type_ != DType::float32) return set_bits(row, column, bits_of(type_, value));
   std::memcpy(bytes_.data() + byte_of(row, column), &number, sizeof(number));
 }
 

@@ -61,7 +61,7 @@ class Operand {
   [[nodiscard]] std::uint32_t bits(std::uint64_t row, std::uint64_t column) const noexcept;
   [[nodiscard]] double value(std::uint64_t row, std::uint64_t column) const noexcept;
   void set_bits(std::uint64_t row, std::uint64_t column, std::uint32_t bits) noexcept;
-  // Rounded to the type.
+  // Rounded to the type, by the library's own conversions: what an input is needs no judge.
   void set(std::uint64_t row, std::uint64_t column, double value) noexcept;
 
   // The first byte outside of the view that differs from `before`, which has the same layout. Empty: none does.
