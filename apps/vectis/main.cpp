@@ -42,8 +42,10 @@ void add_replay(CLI::App& app, vectis::app::ReplayArguments& arguments, bool& js
 
 void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments, Run& run) {
   auto* conformance = app.add_subcommand("conformance", "Prove that a device computes what the operations promise");
-  conformance->add_option("--backend", arguments.backends, "A backend, a label such as opencl:1, or a device's number")
-      ->expected(1);
+  conformance
+      ->add_option("--backend", arguments.backends,
+                   "A backend, a label such as opencl:1, or a device's number; several")
+      ->allow_extra_args(false);
   conformance->add_option("--mode", arguments.mode, "test, perf, support (writes Markdown) or fuzz")
       ->check(CLI::IsMember({"test", "perf", "support", "fuzz"}));
   conformance->add_option("--op", arguments.operations, "Only what this regular expression matches as a whole");
