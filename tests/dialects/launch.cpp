@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <regex>
+#include <set>
 
 #include "kernel/ir/random_program.hpp"
 #include "tests/dialects/commands.hpp"
@@ -34,6 +35,7 @@ class Launcher {
   Launcher(DeviceContext context, const Choice& choice)
       : context_(std::move(context)), stream_(context_), random_(choice.seed) {}
 
+  // Nothing is run when every kernel it would launch was launched before.
   void sample(const Operation& operation, const std::vector<DType>& types,
               const std::vector<std::array<std::uint64_t, 2>>& shapes) {
     std::vector<View> views;
@@ -41,6 +43,7 @@ class Launcher {
       const std::uint64_t bytes = shapes[i][0] * shapes[i][1] * size_of(types[i]);
       views.emplace_back(memory_with(some_bytes(types[i], round_up(bytes))), types[i], shapes[i][0], shapes[i][1]);
     }
+    if (!has_new_kernel(operation, views)) return;
     begin(fmt::format("{} of {}", operation.name, fmt::join(names_of(types), ", ")));
     run(stream_, operation.name, views);
     stream_.synchronize();
@@ -63,6 +66,17 @@ class Launcher {
   }
 
  private:
+  bool has_new_kernel(const Operation& operation, const std::vector<View>& views) {
+    std::vector<Number> numbers;
+    for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
+    bool found = false;
+    for (const PlannedLaunch& launch :
+         operation.plan({&operation, views, numbers}, context_.device().info()).launches) {
+      found = launched_.insert(launch.key).second || found;
+    }
+    return found;
+  }
+
   // Finite numbers; whole ones small enough to be indices, some of them equal, some beyond the end.
   std::vector<std::byte> some_bytes(DType type, std::uint64_t count) {
     std::vector<std::byte> bytes(count);
@@ -105,6 +119,7 @@ class Launcher {
   DeviceContext context_;
   Stream stream_;
   Random random_;
+  std::set<std::string> launched_;  // keys of kernels
 };
 
 }  // namespace

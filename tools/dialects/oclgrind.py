@@ -17,8 +17,10 @@ def environment(folder: Path, log: Path) -> dict[str, str]:
     """What makes the OpenCL loader use Oclgrind alone."""
     driver = folder / "oclgrind.icd"
     driver.write_text(DRIVER + "\n")
-    return {"OCL_ICD_VENDORS": str(driver), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_UNINITIALIZED": "1",
-            "OCLGRIND_MAX_ERRORS": "20", "OCLGRIND_LOG": str(log)}
+    # No check of uninitialised values: Oclgrind 21.10 keeps the old size for a buffer that takes a released one's place,
+    # and takes what lies beyond it for uninitialised.
+    return {"OCL_ICD_VENDORS": str(driver), "OCLGRIND_DATA_RACES": "1", "OCLGRIND_MAX_ERRORS": "20",
+            "OCLGRIND_LOG": str(log)}
 
 
 def findings(log: str) -> list[str]:

@@ -84,7 +84,8 @@ Functions shader_functions(bool wgsl) {
                     {Op::round, wgsl ? "round" : "roundEven"},
                     {Op::trunc, "trunc"},
                     {Op::popcount, wgsl ? "countOneBits" : "bitCount"},
-                    {Op::leading_zeros, wgsl ? "countLeadingZeros" : "31 - findMSB"}});
+                    // unsigned, because naga takes findMSB for unsigned
+                    {Op::leading_zeros, wgsl ? "countLeadingZeros" : "31u - findMSB"}});
 }
 
 constexpr Bits opencl_bits = {{{"", "as_int", "as_uint"}, {"as_float", "", "as_uint"}, {"as_float", "as_int", ""}}};
