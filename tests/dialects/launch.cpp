@@ -35,6 +35,8 @@ class Launcher {
   Launcher(DeviceContext context, const Choice& choice)
       : context_(std::move(context)), stream_(context_), random_(choice.seed) {}
 
+  [[nodiscard]] std::size_t kernels() const noexcept { return launched_.size(); }
+
   // Nothing is run when every kernel it would launch was launched before.
   void sample(const Operation& operation, const std::vector<DType>& types,
               const std::vector<std::array<std::uint64_t, 2>>& shapes) {
@@ -144,6 +146,7 @@ int launch_all(const std::string& device, const Choice& choice) {
     });
   }
   for (std::size_t i = 0; i < choice.programs; ++i) attempt([&] { launcher.program(i); });
+  std::cout << "built-in kernels launched: " << launcher.kernels() << std::endl;
   return failures == 0 ? 0 : 1;
 }
 

@@ -39,7 +39,8 @@ def run(program: Path, folder: Path, options: list[str]) -> Outcome:
                               errors="replace", check=False)
     lines = spoken.read_text(errors="replace").splitlines()
     launches = [line.removeprefix("launch ") for line in lines if line.startswith("launch ")]
-    outcome = Outcome("Oclgrind", "launches", len(launches))
+    kernels = next((line.split()[-1] for line in lines if line.startswith("built-in kernels")), "some")
+    outcome = Outcome("Oclgrind", f"{kernels} kernels", len(launches))
     for line in lines:
         if line.startswith("failed "):
             outcome.failed("launch", line)
