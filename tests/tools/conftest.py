@@ -26,6 +26,7 @@ CLEAN = {
     "tests/devices.cpp": '#include <sys/stat.h>\n\n#include "vectis/device/device.hpp"\n',
     "docs/errors.md": "errors\n",
     "docs/configuration.md": "configuration\n",
+    "docs/operations.md": "operations\n",
     "docs/dependencies.md": "- TBB (libtbb-dev): threads\n- pytest: tests\n",
     "tools/packages.txt": "# Packages.\nlibtbb-dev  # threads\n",
     "tools/requirements.txt": "pytest==8.4.2\n",

@@ -51,6 +51,8 @@ for (uint done = 0u; done < count; done += together) {
 }
 )";
 
+constexpr std::uint64_t adds_of_item = 1024;
+
 constexpr const char* store_value = R"(
     float result = values[mine] / divisor;
     if (root != 0u) { result = SQRT(result); }
@@ -70,11 +72,13 @@ constexpr const char* take_larger = R"(
       if (better) { best = v; place = here; }
 )";
 
-std::string value_body(Fold fold) {
-  std::string_view start = "float acc = 0.0f;";
-  std::string_view take = "acc = acc + v;";
+// Sums of int8 are whole numbers until work-items meet: at most adds_of_item terms of 2^14 each.
+std::string value_body(Fold fold, bool whole) {
+  const bool sums = fold == Fold::sum || fold == Fold::squares;
+  std::string_view start = whole && sums ? "int acc = 0;" : "float acc = 0.0f;";
+  std::string_view take = whole ? "acc = acc + LOAD_x(at);" : "acc = acc + v;";
   std::string_view meet = "values[mine] = values[mine] + values[other];";
-  if (fold == Fold::squares) take = "acc = FMA(v, v, acc);";
+  if (fold == Fold::squares) take = whole ? "int n = LOAD_x(at);\nacc = acc + n * n;" : "acc = FMA(v, v, acc);";
   if (fold == Fold::max) {
     start = "float acc = -F32_INFINITY;";
     take = "if (v > acc || IS_NAN(v)) { acc = v; }";
@@ -87,7 +91,7 @@ std::string value_body(Fold fold) {
   }
   return substitute(fold_body, {{"$START", start},
                                 {"$TAKE", take},
-                                {"$PUBLISH", "values[mine] = acc;"},
+                                {"$PUBLISH", "values[mine] = F32(acc);"},
                                 {"$MEET", meet},
                                 {"$STORE", store_value}});
 }
@@ -132,17 +136,17 @@ KernelSource fold_source(Fold fold, Element element, bool from_pairs, std::uint3
   source.shared = {{"values", Element::f32, group}};
   if (argmax) source.shared.push_back({"places", Element::u32, group});
   source.group = {group, 1, 1};
-  source.body = argmax ? argmax_body(from_pairs) : value_body(fold);
+  source.body = argmax ? argmax_body(from_pairs) : value_body(fold, element == Element::i8);
   return source;
 }
 
-// Segments long enough to be worth a launch and short enough that one work-item adds at most a thousand numbers.
-std::uint64_t segment_of(const FoldInput& x) {
+// Segments long enough to be worth a launch and short enough that no work-item of a group of `group` adds up more.
+std::uint64_t segment_of(const FoldInput& x, std::uint64_t group) {
   constexpr std::uint64_t wanted_pieces = 1024;
   constexpr std::uint64_t shortest = 8192;
-  constexpr std::uint64_t longest = 262144;
+  const std::uint64_t longest = adds_of_item * group;
   const std::uint64_t parts = divide_up(wanted_pieces, x.rows);
-  return std::clamp(divide_up(x.columns, parts), shortest, longest);
+  return std::clamp(divide_up(x.columns, parts), std::min(shortest, longest), longest);
 }
 
 }  // namespace
@@ -199,7 +203,7 @@ FoldInput FoldPlanner::partial(Fold fold, const FoldInput& x, std::uint64_t segm
 }
 
 void FoldPlanner::rows(Fold fold, const FoldInput& x, const FoldOutput& out) {
-  const std::uint64_t segment = segment_of(x);
+  const std::uint64_t segment = segment_of(x, group_items(device_, 256));
   if (segment >= x.columns) {
     segments(fold, x, out, std::max<std::uint64_t>(x.columns, 1));
     return;
@@ -212,7 +216,7 @@ void FoldPlanner::whole(Fold fold, const FoldInput& x, const FoldOutput& out) {
   FoldInput line = x;
   if (x.rows > 1 && x.stride != x.columns) {
     line.row_places = x.columns;
-    const std::uint64_t segment = segment_of(x);
+    const std::uint64_t segment = segment_of(x, group_items(device_, 256));
     line = partial(fold, line, segment, 1, x.rows * divide_up(x.columns, segment));
     fold = fold == Fold::squares ? Fold::sum : fold;
   } else {
