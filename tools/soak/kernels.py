@@ -112,6 +112,18 @@ def products() -> list[Figure]:
     return figures + [Figure.measured("an operation on one element, CPU", round(call, 3), "µs", "<= 2")]
 
 
+def launches() -> list[Figure]:
+    ratio = json_of(output_of(ROOT / "bench" / "launch", root=ROOT))["ratio"]
+    return [Figure.measured("an operation on one work-group, PoCL", round(ratio, 3), "of bare OpenCL's time", "<= 1.3")]
+
+
+def profiler() -> list[Figure]:
+    suite.build("release")
+    text = output_of("ctest", "--test-dir", RELEASE, "-R", "profiler.overhead", "-V", root=ROOT)
+    branches = max(float(number) for number in re.findall(r"conditional branches \+([\d.]+)", text))
+    return [Figure.measured("branches an idle profiler adds to a call", branches, "branches", "<= 1")]
+
+
 def json_of(text: str) -> dict:
     """The report a program printed among other lines."""
     return json.loads(text[text.index("{"):text.rindex("}") + 1])
@@ -119,7 +131,7 @@ def json_of(text: str) -> dict:
 
 MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"), "conformance on opencl": lambda: conformance("opencl"),
                 "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
-                "elementwise": elementwise, "products": products}
+                "elementwise": elementwise, "products": products, "launches": launches, "profiler": profiler}
 
 
 if __name__ == "__main__":
