@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools import mutants, suite
+from tools import add_operation, mutants, suite
 from tools.evidence import Figure, output_of, run_soak
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +124,14 @@ def profiler() -> list[Figure]:
     return [Figure.measured("branches an idle profiler adds to a call", branches, "branches", "<= 1")]
 
 
+def new_operation() -> list[Figure]:
+    """A dummy operation added to a copy of the tree passes conformance on both backends."""
+    text = output_of(sys.executable, "-m", "tools.add_operation", root=ROOT)
+    passed = len(re.findall(r"^add_operation: .* 0 failures", text, re.MULTILINE))
+    return [Figure.measured("files a new operation touches", len(add_operation.PLACES), "files", "<= 3"),
+            Figure.measured("backends on which a new operation passes conformance", passed, "backends", "== 2")]
+
+
 def json_of(text: str) -> dict:
     """The report a program printed among other lines."""
     return json.loads(text[text.index("{"):text.rindex("}") + 1])
@@ -131,7 +139,8 @@ def json_of(text: str) -> dict:
 
 MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"), "conformance on opencl": lambda: conformance("opencl"),
                 "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
-                "elementwise": elementwise, "products": products, "launches": launches, "profiler": profiler}
+                "elementwise": elementwise, "products": products, "launches": launches, "profiler": profiler,
+                "new operation": new_operation}
 
 
 if __name__ == "__main__":
