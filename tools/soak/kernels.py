@@ -45,6 +45,14 @@ def conformance(backend: str) -> list[Figure]:
                       for name, count in sorted(cases.items())]
 
 
+def clblast() -> list[Figure]:
+    suite.build("release")
+    text = output_of(BIN / "vectis", "conformance", "--backend", "opencl", "--op", "matmul", "--seed", seed(), root=ROOT,
+                     env={**POCL, "VECTIS_BACKENDS_OPENCL_CLBLAST": "on"})
+    cases, failures = (int(number) for number in re.search(r"(\d+) cases, (\d+) failures", text).groups())
+    return [Figure.measured(f"products by CLBlast, failures of {cases} cases", failures, "failures", "== 0")]
+
+
 def limits() -> list[Figure]:
     """Limits against the errors measured on both backends: each is one number for all devices."""
     worst: dict[tuple[str, str], float] = {}
@@ -138,7 +146,7 @@ def json_of(text: str) -> dict:
 
 
 MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"), "conformance on opencl": lambda: conformance("opencl"),
-                "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
+                "products by CLBlast": clblast, "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
                 "elementwise": elementwise, "products": products, "launches": launches, "profiler": profiler,
                 "new operation": new_operation}
 

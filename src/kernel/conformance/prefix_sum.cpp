@@ -17,7 +17,7 @@ Subject scan(DType type, double limit) {
                 {3, 64}, {2, 65}, {4, 255}, {2, 256}, {3, 257}, {2, 1025}, {65, 31}};
   made.medium = {13, 611};
   made.timed = {4096, 4096};
-  made.large = {{3, 100003}, {1, 1000003}, {3000, 17}};
+  made.large = {{3, 100003}, {3000, 17}, {1, 1000003}, {70001, 3}};
   made.huge = {{32769, 16385}};
   made.numbers = {{0}, {1}, {}};
   made.random_most = {500, 20000};

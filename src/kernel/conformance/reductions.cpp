@@ -140,7 +140,7 @@ Subject reduction(const Kind& kind, bool by_row) {
   made.medium = {37, 131};
   made.timed = {4096, 4096};
   made.large = {{2, 200003}, {5000, 17}, {3, 100003}, {1, 1000003}};
-  made.huge = {{32769, 16385}};
+  made.huge = {{32769, 16385}, {70001, 601}};
   made.data = kind.compares ? std::vector{Data::uniform, Data::ties,      Data::ordered, Data::special,
                                           Data::zeros,   Data::denormals, Data::wide}
                             : std::vector{Data::uniform,    Data::positive, Data::wide,     Data::special,

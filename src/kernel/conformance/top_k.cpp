@@ -37,7 +37,7 @@ void add_top_k(Suite& suite) {
                {3, 65, 64}, {4, 255, 10}, {3, 256, 100}, {2, 257, 257}, {9, 100, 7}, {1, 1024, 1024}, {2, 1025, 1000}};
   top.medium = {13, 611, 37};
   top.timed = {64, 65536, 100};
-  top.large = {{3, 100003, 100}, {2, 50021, 1024}, {300, 1000, 10}};
+  top.large = {{3, 100003, 100}, {2, 50021, 1024}, {300, 1000, 10}, {70001, 3, 2}};
   top.numbers = {{1}, {0}, {}};
   top.data = {Data::uniform, Data::ties, Data::ordered, Data::special, Data::zeros, Data::denormals, Data::bits};
   top.random_most = {60, 5000, most_kept};
