@@ -47,8 +47,8 @@ def conformance(backend: str) -> list[Figure]:
 
 def clblast() -> list[Figure]:
     suite.build("release")
-    text = output_of(BIN / "vectis", "conformance", "--backend", "opencl", "--op", "matmul", "--seed", seed(), root=ROOT,
-                     env={**POCL, "VECTIS_BACKENDS_OPENCL_CLBLAST": "on"})
+    text = output_of(BIN / "vectis", "conformance", "--backend", "opencl", "--op", "matmul", "--seed", seed(),
+                     root=ROOT, env={**POCL, "VECTIS_BACKENDS_OPENCL_CLBLAST": "on"})
     cases, failures = (int(number) for number in re.search(r"(\d+) cases, (\d+) failures", text).groups())
     return [Figure.measured(f"products by CLBlast, failures of {cases} cases", failures, "failures", "== 0")]
 
@@ -81,10 +81,10 @@ def dialects() -> list[Figure]:
     suite.build("release")
     KEPT.mkdir(parents=True, exist_ok=True)
     target = KEPT / "dialects.json"
-    subprocess.run([sys.executable, "-m", "tools.dialects", "--programs", "200", "--seed", seed(), "--json", str(target)],
-                   cwd=ROOT, check=False)
-    return [Figure.measured(f"{row['compiler']} {row['target']}: failures of {row['texts']} texts", len(row["failures"]),
-                            "failures", "== 0") for row in json.loads(target.read_text())]
+    subprocess.run([sys.executable, "-m", "tools.dialects", "--programs", "200", "--seed", seed(), "--json",
+                    str(target)], cwd=ROOT, check=False)
+    return [Figure.measured(f"{row['compiler']} {row['target']}: failures of {row['texts']} texts",
+                            len(row["failures"]), "failures", "== 0") for row in json.loads(target.read_text())]
 
 
 def programs() -> list[Figure]:
@@ -94,9 +94,10 @@ def programs() -> list[Figure]:
     figures = []
     for line in re.findall(r"^ir-programs (\{.*\})$", text, re.MULTILINE):
         row = json.loads(line)
-        figures += [Figure.measured(f"random programs on {row['device']}", row["programs"], "programs", f">= {PROGRAMS}"),
-                    Figure.measured(f"results on {row['device']} outside the bounds, of {row['elements']}", row["refused"],
-                                    "results", "== 0"),
+        figures += [Figure.measured(f"random programs on {row['device']}", row["programs"], "programs",
+                                    f">= {PROGRAMS}"),
+                    Figure.measured(f"results on {row['device']} outside the bounds, of {row['elements']}",
+                                    row["refused"], "results", "== 0"),
                     Figure.measured(f"worst error on {row['device']}", row["worst_error_over_bound"], "of its bound",
                                     "<= 1")]
     derivatives = output_of(BIN / "kernel_test", "--gtest_filter=IrDerivative.*", root=ROOT)
@@ -145,8 +146,9 @@ def json_of(text: str) -> dict:
     return json.loads(text[text.index("{"):text.rindex("}") + 1])
 
 
-MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"), "conformance on opencl": lambda: conformance("opencl"),
-                "products by CLBlast": clblast, "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
+MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"),
+                "conformance on opencl": lambda: conformance("opencl"), "products by CLBlast": clblast,
+                "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
                 "elementwise": elementwise, "products": products, "launches": launches, "profiler": profiler,
                 "new operation": new_operation}
 
