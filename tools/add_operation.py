@@ -14,9 +14,9 @@ from pathlib import Path
 FOLDER = Path("build/add-operation")
 # Where each file of tests/add_operation goes: all that a new operation touches.
 PLACES = {
-    "operation.cpp": "src/kernel/operations/halve.cpp",
-    "cpu.cpp": "backends/cpu/operations/halve.cpp",
-    "conformance.cpp": "src/kernel/conformance/halve.cpp",
+    "operation.cpp.in": "src/kernel/operations/halve.cpp",
+    "cpu.cpp.in": "backends/cpu/operations/halve.cpp",
+    "conformance.cpp.in": "src/kernel/conformance/halve.cpp",
 }
 OBJECTS = (
     "src/kernel/CMakeFiles/vectis_kernel.dir/operations/{}.cpp.o",

@@ -128,6 +128,7 @@ class OperationsTest : public DevicesTest {
   void run_on(const std::string& operation, const std::vector<HostMatrix*>& matrices,
               const std::vector<Number>& numbers = {}) {
     std::vector<View> views;
+    views.reserve(matrices.size());
     for (const HostMatrix* matrix : matrices) views.push_back(matrix->view(upload(*matrix)));
     Stream stream(context());
     run(stream, operation, views, numbers);
@@ -135,7 +136,7 @@ class OperationsTest : public DevicesTest {
     stream.synchronize();
   }
 
-  Random random_{seed()};
+  Random random{seed()};
 
  private:
   std::optional<DeviceContext> context_;

@@ -26,7 +26,7 @@ class PortableTest : public OperationsTest {
       for (const Layout& layout : layouts) {
         SCOPED_TRACE(describe(type, layout));
         HostMatrix x(type, layout);
-        visit(x.randomize(random_), layout);
+        visit(x.randomize(random), layout);
         if (HasFatalFailure()) return;
       }
     }
@@ -165,7 +165,7 @@ TEST_F(PortableTest, ReductionsOfRowsAndOfEverything) {
 TEST_F(PortableTest, LongRowsAreReducedInSteps) {
   for (const Layout& layout : {Layout{1, 3000001, 0, 0}, Layout{3, 700001, 1, 5}}) {
     HostMatrix x(DType::float32, layout);
-    x.randomize(random_);
+    x.randomize(random);
     x.set(layout.rows - 1, layout.columns - 3, 99);
     for (const std::string name : {"sum", "norm", "max", "argmax"}) {
       const DType type = name == "argmax" ? DType::int32 : DType::float32;
@@ -191,7 +191,7 @@ TEST_F(PortableTest, TransposeExchangesRowsAndColumns) {
 TEST_F(PortableTest, GatherTakesRowsAndZeroesWhatIsNotThere) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     HostMatrix index(DType::int32, {1, 13, 2, 0});
-    index.fill([&](auto, auto) { return static_cast<double>(random_.next() % (layout.rows + 4)) - 2; });
+    index.fill([&](auto, auto) { return static_cast<double>(random.next() % (layout.rows + 4)) - 2; });
     HostMatrix out(x.type(), {13, layout.columns, 3, 1});
     HostMatrix expected = out;
     expected.fill([&](auto r, auto c) {
@@ -206,7 +206,7 @@ TEST_F(PortableTest, GatherTakesRowsAndZeroesWhatIsNotThere) {
 TEST_F(PortableTest, ScatterPutsRowsAndTheHighestWins) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     HostMatrix index(DType::int32, {1, layout.rows, 1, 0});
-    index.fill([&](auto, auto) { return static_cast<double>(random_.next() % 11) - 2; });
+    index.fill([&](auto, auto) { return static_cast<double>(random.next() % 11) - 2; });
     HostMatrix out(x.type(), {7, layout.columns, 3, 1});
     HostMatrix expected = out;
     for (std::uint64_t m = 0; m < layout.rows; ++m) {
@@ -229,13 +229,13 @@ TEST_F(PortableTest, MatmulMultipliesAllWays) {
         const bool turn_b = (turn & 2) != 0;
         HostMatrix a(type, turn_a ? Layout{k, m, 3, 2} : Layout{m, k, 0, 0});
         HostMatrix b(type, turn_b ? Layout{n, k, 1, 1} : Layout{k, n, 0, 3});
-        a.randomize(random_);
-        b.randomize(random_);
+        a.randomize(random);
+        b.randomize(random);
         const bool whole = type == DType::int8;
         const double alpha = whole || turn == 0 ? 1 : 0.5;
         const double beta = whole || turn == 0 ? 0 : -2;
         HostMatrix c(whole ? DType::int32 : DType::float32, {m, n, 2, 1});
-        if (beta != 0) c.randomize(random_);
+        if (beta != 0) c.randomize(random);
         HostMatrix expected = c;
         expected.fill([&](auto r, auto col) {
           double sum = 0;
@@ -256,8 +256,8 @@ TEST_F(PortableTest, MatmulIsTheSameWithAndWithoutClblast) {
   constexpr std::uint64_t side = 300;
   HostMatrix a(DType::float32, {side, side, 3, 2});
   HostMatrix b(DType::float32, {side, side, 1, 1});
-  a.randomize(random_);
-  b.randomize(random_);
+  a.randomize(random);
+  b.randomize(random);
   std::vector<std::vector<std::byte>> results;
   for (const std::string setting : {"on", "off"}) {
     RuntimeOptions options;
@@ -286,8 +286,8 @@ TEST_F(PortableTest, DistancesOfEveryPair) {
          std::vector<std::array<std::uint64_t, 3>>{{1, 1, 1}, {3, 70, 17}, {66, 5, 128}}) {
       HostMatrix q(type, {q_rows, depth, 1, 3});
       HostMatrix x(type, {x_rows, depth, 2, 0});
-      q.randomize(random_);
-      x.randomize(random_);
+      q.randomize(random);
+      x.randomize(random);
       if (x_rows > 2) x.fill([&](auto r, auto c) { return r == 2 ? 0 : x.get(r, c); });
       for (const std::string name : {"l2_distance", "inner_product", "cosine_distance"}) {
         SCOPED_TRACE(name + " " + std::string(vectis::name(type)) + " " + std::to_string(depth));
@@ -343,7 +343,7 @@ TEST_F(PortableTest, TopKSortsBestFirst) {
     for (const bool largest : {true, false}) {
       SCOPED_TRACE(std::to_string(columns) + " " + std::to_string(k));
       HostMatrix x(DType::float32, {rows, columns, 3, 2});
-      x.randomize(random_);  // with many equals
+      x.randomize(random);  // with many equals
       if (columns > 8) {
         x.set(0, 1, NAN);
         x.set(0, 2, -0.0);
@@ -366,7 +366,7 @@ TEST_F(PortableTest, PrefixSumsRunAlongRows) {
       for (const bool exclusive : {false, true}) {
         SCOPED_TRACE(describe(type, layout));
         HostMatrix x(type, layout);
-        x.randomize(random_);
+        x.randomize(random);
         HostMatrix out(type, {layout.rows, layout.columns, 2, 3});
         HostMatrix expected = out;
         for (std::uint64_t r = 0; r < layout.rows; ++r) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,11 +18,14 @@ std::vector<DType> float_types();    // float32, float16, bfloat16
 std::vector<DType> number_types();   // and int8
 std::vector<DType> storage_types();  // and int32
 
-// For Operation::types_agree: operands `first` and `second` have one type.
-template <std::size_t first, std::size_t second>
+// For Operation::types_agree: operands First and Second have one type.
+template <std::size_t First, std::size_t Second>
 bool same_type(std::span<const DType> types) {
-  return types[first] == types[second];
+  return types[First] == types[Second];
 }
+
+// The ends of a real parameter that may be anything.
+inline constexpr double anything = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(const OperationCall& call, const std::string& message);
 // InvalidInput unless the operand has this many rows and columns; `why` says where they come from.

@@ -32,11 +32,13 @@ std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
   std::set<std::string> seen;
   for (const Operation& operation : operations()) {
     std::vector<Number> numbers;
+    numbers.reserve(operation.parameters.size());
     for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
     std::vector<DType> types;
     each_types(operation, types, [&](const std::vector<DType>& chosen) {
       for (const auto& shapes : operation.samples) {
         std::vector<View> views;
+        views.reserve(shapes.size());
         for (std::size_t i = 0; i < shapes.size(); ++i)
           views.emplace_back(nowhere, chosen[i], shapes[i][0], shapes[i][1]);
         for (const PlannedLaunch& launch : operation.plan({&operation, views, numbers}, device).launches) {

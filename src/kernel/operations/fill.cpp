@@ -72,7 +72,7 @@ void define_fill(std::vector<Operation>& operations) {
   operations.push_back({.name = "fill",
                         .summary = "Every element of out becomes value, rounded to the nearest and saturated.",
                         .operands = {{"out", Access::write, storage_types()}},
-                        .parameters = {{"value", false, -INFINITY, INFINITY, 0}},
+                        .parameters = {{"value", false, -anything, anything, 0}},
                         .types_agree = {},
                         .check = {},
                         .when_empty = {},
