@@ -1,6 +1,8 @@
 // The portable kernels on PoCL against loops on the host.
 #if defined(VECTIS_HAS_OPENCL)
 
+#include <limits>
+
 #include "tests/operations/fixture.hpp"
 
 namespace vectis::test {
@@ -111,7 +113,8 @@ TEST_F(PortableTest, CastConnectsEveryPairOfTypes) {
 }
 
 double reduced(const std::string& name, const std::vector<double>& values) {
-  double result = name == "max" ? -INFINITY : name == "min" ? INFINITY : 0;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double result = name == "max" ? -infinity : name == "min" ? infinity : 0;
   std::size_t best = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double v = values[i];
@@ -130,6 +133,7 @@ void check_reduction(const std::string& name, const HostMatrix& x, const HostMat
   std::vector<double> all;
   for (std::uint64_t r = 0; r < x.rows(); ++r) {
     std::vector<double> row;
+    row.reserve(x.columns());
     for (std::uint64_t c = 0; c < x.columns(); ++c) row.push_back(x.get(r, c));
     const double expected = reduced(name, row);
     if (std::isnan(expected)) {
@@ -347,8 +351,8 @@ TEST_F(PortableTest, TopKSortsBestFirst) {
       if (columns > 8) {
         x.set(0, 1, NAN);
         x.set(0, 2, -0.0);
-        x.set(0, 3, INFINITY);
-        x.set(rows - 1, 4, -INFINITY);
+        x.set(0, 3, std::numeric_limits<double>::infinity());
+        x.set(rows - 1, 4, -std::numeric_limits<double>::infinity());
       }
       HostMatrix values(DType::float32, {rows, k, 1, 1});
       HostMatrix index(DType::int32, {rows, k, 2, 0});
