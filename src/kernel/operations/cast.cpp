@@ -40,8 +40,8 @@ std::string converted(Element from, Element to) {
 KernelSource source(Element from, Element to, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
   scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
-  const std::string element =
-      "uint from = x_offset + row * x_stride + col;\n        word = INSERT_y(word, lane, " + converted(from, to) + ");";
+  const std::string element = fmt::format(
+      "uint from = x_offset + row * x_stride + col;\n        word = INSERT_y(word, lane, {});", converted(from, to));
   return {.name = "cast",
           .buffers = {{"x", from, Access::read}, {"y", to, Access::write}},
           .scalars = std::move(scalars),
