@@ -102,7 +102,8 @@ class Frame {
     for (const LinkKind& kind : step.links) links.push_back({kind.op, kind.form});
     for (std::size_t i = 0; i < step.in.size(); ++i) {
       const std::byte* const at = address(step.in[i]);
-      const std::size_t stride = step.in[i].kind == Place::Kind::uniform ? 0 : 1;
+      const Place::Kind kind = step.in[i].kind;
+      const std::size_t stride = kind == Place::Kind::uniform || kind == Place::Kind::none ? 0 : 1;
       if (i > 0 && !links.empty()) {
         links[i - 1].operand = reinterpret_cast<const float*>(at);
         links[i - 1].stride = stride;
