@@ -93,9 +93,9 @@ function(vectis_test name)
     add_dependencies(concurrent_tests ${name}_test)
   endif()
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "-*Concurrent.*" TEST_LIST ${name}_plain_tests
-                       DISCOVERY_MODE PRE_TEST PROPERTIES LABELS plain TIMEOUT 300)
+                       DISCOVERY_MODE PRE_TEST PROPERTIES LABELS plain TIMEOUT 1200)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*Concurrent.*" TEST_LIST ${name}_concurrent_tests
-                       DISCOVERY_MODE PRE_TEST PROPERTIES LABELS concurrent TIMEOUT 300)
+                       DISCOVERY_MODE PRE_TEST PROPERTIES LABELS concurrent TIMEOUT 1200)
 endfunction()
 
 # Sets `result` to the files with suites for ThreadSanitizer and to the helpers of the cases, or to nothing when there is
