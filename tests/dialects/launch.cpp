@@ -6,6 +6,7 @@
 #include <set>
 
 #include "kernel/ir/random_program.hpp"
+#include "kernel/launch/type_sets.hpp"
 #include "tests/dialects/commands.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
@@ -15,20 +16,6 @@
 namespace vectis::kernels {
 
 namespace {
-
-// Calls `visit` with every combination of types that the operation takes.
-void each_types(const Operation& operation, std::vector<DType> types,
-                const std::function<void(const std::vector<DType>&)>& visit) {
-  if (types.size() == operation.operands.size()) {
-    if (!operation.types_agree || operation.types_agree(types)) visit(types);
-    return;
-  }
-  for (const DType type : operation.operands[types.size()].types) {
-    types.push_back(type);
-    each_types(operation, types, visit);
-    types.pop_back();
-  }
-}
 
 class Launcher {
  public:
@@ -141,7 +128,7 @@ int launch_all(const std::string& device, const Choice& choice) {
   };
   for (const Operation& operation : operations()) {
     if (!std::regex_match(operation.name, wanted)) continue;
-    each_types(operation, {}, [&](const std::vector<DType>& types) {
+    detail::each_types(operation, [&](const std::vector<DType>& types) {
       for (const auto& shapes : operation.samples) attempt([&] { launcher.sample(operation, types, shapes); });
     });
   }

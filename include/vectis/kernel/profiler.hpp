@@ -3,7 +3,7 @@
 //   Profiler profiler(runtime);                        // looks from here to the end of its life
 //   {
 //     ProfileRange range(profiler, "matrix_multiply");
-//     run(stream, "gemm", ...);                        // seen by itself, as every launch, copy and fill
+//     run(stream, "matmul", ...);                      // seen by itself, as every launch, copy and fill
 //   }
 //   profiler.print_summary(std::cout);
 //   profiler.write_trace(file);                        // opens in ui.perfetto.dev

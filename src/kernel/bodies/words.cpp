@@ -120,4 +120,23 @@ WordText copy_elements(const std::string& from, const std::string& before, const
       })tail"};
 }
 
+PlannedLaunch moving_launch(const std::string& name, const View& x, const View& out, WordText (*text)(),
+                            const DeviceInfo& device) {
+  const std::uint32_t lanes = lanes_of(out.type);
+  const std::uint32_t group = group_items(device, 256);
+  WordLaunch launch = word_launch(out, group);
+  launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
+  const auto source = [=] {
+    std::vector<ScalarParameter> scalars = word_scalars();
+    scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+    return KernelSource{.name = name,
+                        .buffers = {{"x", raw_element(lanes), Access::read}, {"y", raw_element(lanes), Access::write}},
+                        .scalars = std::move(scalars),
+                        .group = {group, 1, 1},
+                        .defines = raw_defines(lanes),
+                        .body = word_body(lanes, text())};
+  };
+  return {fmt::format("{} {} {}", name, lanes, group), source, launch.shape, {0, 1}, std::move(launch.scalars)};
+}
+
 }  // namespace vectis::inline v0_1::detail

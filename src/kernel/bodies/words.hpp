@@ -47,4 +47,9 @@ extern const char* const put_bits;
 // `before`; where `condition` is false the element is zero.
 WordText copy_elements(const std::string& from, const std::string& before = {}, const std::string& condition = "true");
 
+// One launch of the kernel `name` that writes view 1, `out`, from view 0, `x`. `text` may use x_offset and x_stride,
+// and is asked only when the kernel was never compiled.
+PlannedLaunch moving_launch(const std::string& name, const View& x, const View& out, WordText (*text)(),
+                            const DeviceInfo& device);
+
 }  // namespace vectis::inline v0_1::detail

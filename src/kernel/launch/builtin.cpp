@@ -1,27 +1,10 @@
 #include <set>
 
+#include "kernel/launch/type_sets.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace vectis::inline v0_1 {
-
-namespace {
-
-// Calls `visit` with every combination of types that the operation takes.
-void each_types(const Operation& operation, std::vector<DType>& types,
-                const std::function<void(const std::vector<DType>&)>& visit) {
-  if (types.size() == operation.operands.size()) {
-    if (!operation.types_agree || operation.types_agree(types)) visit(types);
-    return;
-  }
-  for (const DType type : operation.operands[types.size()].types) {
-    types.push_back(type);
-    each_types(operation, types, visit);
-    types.pop_back();
-  }
-}
-
-}  // namespace
 
 std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
   Runtime runtime;
@@ -34,8 +17,7 @@ std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
     std::vector<Number> numbers;
     numbers.reserve(operation.parameters.size());
     for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
-    std::vector<DType> types;
-    each_types(operation, types, [&](const std::vector<DType>& chosen) {
+    detail::each_types(operation, [&](const std::vector<DType>& chosen) {
       for (const auto& shapes : operation.samples) {
         std::vector<View> views;
         views.reserve(shapes.size());

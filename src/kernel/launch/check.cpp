@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "device/launch.hpp"
+#include "kernel/launch/extent.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -66,18 +67,9 @@ void check_place(const Operation& operation, const OperandRule& rule, const View
   }
 }
 
-// The bytes a view spans, counted from the start of the memory it is part of.
-struct Extent {
-  const MemoryCore* whole;
-  std::uint64_t begin;
-  std::uint64_t end;
-};
-
-Extent extent(const View& view) {
-  const MemoryCore& memory = *view.memory.core();
-  const std::uint64_t base = memory.whole ? memory.offset : 0;
-  return {memory.whole ? memory.whole.get() : &memory, base + view.offset * size_of(view.type),
-          base + view.end() * size_of(view.type)};
+// The bytes a view spans.
+Extent spanned(const View& view) {
+  return extent(view.memory, view.offset * size_of(view.type), view.end() * size_of(view.type));
 }
 
 // Two columns' ranges of one matrix: rows interleave, elements do not meet.
@@ -90,10 +82,9 @@ bool beside_each_other(const View& a, const Extent& at_a, const View& b, const E
 
 bool overlap(const View& a, const View& b) {
   if (a.elements() == 0 || b.elements() == 0) return false;
-  const Extent at_a = extent(a);
-  const Extent at_b = extent(b);
-  if (at_a.whole != at_b.whole || at_a.end <= at_b.begin || at_b.end <= at_a.begin) return false;
-  return !beside_each_other(a, at_a, b, at_b);
+  const Extent at_a = spanned(a);
+  const Extent at_b = spanned(b);
+  return meet(at_a, at_b) && !beside_each_other(a, at_a, b, at_b);
 }
 
 void check_overlaps(const OperationCall& call) {
@@ -104,8 +95,8 @@ void check_overlaps(const OperationCall& call) {
       if (other == written || !overlap(call.views[written], call.views[other])) continue;
       refuse(*call.operation, fmt::format("'{}' is written and overlaps '{}' at bytes {} to {} of one memory; write "
                                           "elsewhere",
-                                          rules[written].name, rules[other].name, extent(call.views[written]).begin,
-                                          extent(call.views[written]).end));
+                                          rules[written].name, rules[other].name, spanned(call.views[written]).begin,
+                                          spanned(call.views[written]).end));
     }
   }
 }

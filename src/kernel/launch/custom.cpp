@@ -9,6 +9,7 @@
 
 #include "kernel/launch/arguments.hpp"
 #include "kernel/launch/compile_error.hpp"
+#include "kernel/launch/dialect.hpp"
 #include "vectis/base/bytes.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/selection.hpp"
@@ -36,12 +37,10 @@ struct Printed {
 
 // The portable kernel in the first dialect of the device that it can be printed in.
 Printed print_for(const Device& device, const KernelSource& source) {
-  for (const std::string& name : device.info().dialects) {
-    const auto dialect = parse_dialect(name);
-    if (!dialect || *dialect == Dialect::wgsl) continue;
-    return {name, print(source, *dialect), std::string(compiler_options(*dialect)), body_file(source)};
-  }
-  refuse(device, source.name, "has no run-time compiler for a language that kernels are printed in");
+  const auto dialect = detail::printed_dialect(device.info(), detail::KernelOrigin::written);
+  if (!dialect) refuse(device, source.name, "has no run-time compiler for a language that kernels are printed in");
+  return {std::string(name(*dialect)), print(source, *dialect), std::string(compiler_options(*dialect)),
+          body_file(source)};
 }
 
 // Raw text is in the device's first language.

@@ -9,6 +9,7 @@
 
 #include "device/cores.hpp"
 #include "device/observer.hpp"
+#include "kernel/launch/dialect.hpp"
 #include "kernel/launch/map_check.hpp"
 #include "kernel/launch/prepared.hpp"
 #include "vectis/base/error.hpp"
@@ -21,13 +22,6 @@ namespace {
 
 constexpr std::uint32_t group_items = 256;
 constexpr std::uint32_t groups_max = 65535;  // in one dimension, on the most limited devices
-
-std::optional<Dialect> printed_dialect(const DeviceInfo& info) {
-  for (const std::string& name : info.dialects) {
-    if (const auto dialect = parse_dialect(name)) return dialect;
-  }
-  return std::nullopt;
-}
 
 std::vector<LaunchArgument> kernel_arguments(const detail::PreparedFunction& prepared, const MapBuffers& buffers,
                                              std::uint64_t count) {
@@ -114,7 +108,7 @@ void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const execu
 void map_checked(Stream& stream, const ir::Function& function, detail::PreparedFunction& prepared,
                  const MapBuffers& buffers, std::uint64_t count) {
   const detail::DeviceCore& device = *stream.core()->context->device;
-  if (const auto dialect = printed_dialect(device.info))
+  if (const auto dialect = detail::printed_dialect(device.info, detail::KernelOrigin::generated))
     return launch_kernel(stream, prepared, buffers, count, *dialect);
   const auto host = addresses(function, buffers);
   if (!host) {

@@ -7,6 +7,7 @@
 
 #include "device/cores.hpp"
 #include "device/launch.hpp"
+#include "kernel/launch/extent.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -15,20 +16,12 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_input, "map", message); }
 
-// The bytes a buffer's elements take of a whole memory.
+// A buffer's place, and what errors call it.
 struct BufferExtent {
   std::string name;
-  const MemoryCore* whole;
-  std::uint64_t begin;
-  std::uint64_t end;
+  Extent at;
   Element element;
 };
-
-BufferExtent extent(std::string name, const DeviceMemory& memory, Element element, std::uint64_t bytes) {
-  const MemoryCore& core = *memory.core();
-  const MemoryCore* whole = core.whole ? core.whole.get() : &core;
-  return {std::move(name), whole, core.offset, core.offset + bytes, element};
-}
 
 std::uint64_t bytes_of(Element element, std::uint64_t count) {
   return (count + lanes(element) - 1) / lanes(element) * 4;
@@ -45,7 +38,7 @@ BufferExtent checked(const std::string& name, const DeviceMemory& memory, Elemen
     refuse(fmt::format("{} has {} bytes, {} elements of {} need {} (whole 32-bit words); give more memory", name,
                        memory.bytes(), count, vectis::name(element), bytes));
   }
-  return extent(name, memory, element, bytes);
+  return {name, extent(memory, 0, bytes), element};
 }
 
 BufferExtent checked_table(const std::string& name, const DeviceMemory& memory, Element element) {
@@ -54,24 +47,22 @@ BufferExtent checked_table(const std::string& name, const DeviceMemory& memory, 
     refuse(fmt::format("{} has {} bytes; a table is whole 32-bit words and at most {} elements", name, memory.bytes(),
                        UINT32_MAX));
   }
-  return extent(name, memory, element, memory.bytes());
+  return {name, extent(memory, 0, memory.bytes()), element};
 }
 
 void check_overlaps(const std::vector<BufferExtent>& read, const std::vector<BufferExtent>& tables,
                     const std::vector<BufferExtent>& written) {
-  const auto meets = [](const BufferExtent& a, const BufferExtent& b) {
-    return a.whole == b.whole && a.begin < b.end && b.begin < a.end;
-  };
+  const auto meets = [](const BufferExtent& a, const BufferExtent& b) { return meet(a.at, b.at); };
   const auto fail = [](const BufferExtent& out, const BufferExtent& other) {
     refuse(
         fmt::format("{} takes bytes {} to {} of a memory of which {} takes {} to {}; only a whole input of the same "
                     "element type may be an output",
-                    out.name, out.begin, out.end, other.name, other.begin, other.end));
+                    out.name, out.at.begin, out.at.end, other.name, other.at.begin, other.at.end));
   };
   for (std::size_t o = 0; o < written.size(); ++o) {
     const BufferExtent& out = written[o];
     for (const BufferExtent& input : read) {
-      const bool same = out.begin == input.begin && out.end == input.end && out.element == input.element;
+      const bool same = out.at.begin == input.at.begin && out.at.end == input.at.end && out.element == input.element;
       if (meets(out, input) && !same) fail(out, input);
     }
     for (const BufferExtent& table : tables) {

@@ -4,6 +4,7 @@
 
 #include "device/call.hpp"
 #include "kernel/launch/check.hpp"
+#include "kernel/launch/dialect.hpp"
 #include "memory/device_pool.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/kernel/cache.hpp"
@@ -15,10 +16,7 @@ namespace {
 
 // The language hand-written kernels are printed in for a device.
 Dialect dialect_of(const ContextCore& context, std::string_view op) {
-  for (const std::string& word : context.device->info.dialects) {
-    const auto dialect = parse_dialect(word);
-    if (dialect && *dialect != Dialect::wgsl) return *dialect;
-  }
+  if (const auto dialect = printed_dialect(context.device->info, KernelOrigin::written)) return *dialect;
   throw Error(ErrorCode::no_compiler, op,
               fmt::format("{} does not do this operation itself and compiles no language kernels are printed in; use "
                           "another device",

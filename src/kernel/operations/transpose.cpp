@@ -65,36 +65,17 @@ PlannedLaunch tile_launch(const View& x, const View& out, const DeviceInfo& devi
            index32(x.stride), index32(out.offset), index32(out.stride)}};
 }
 
-KernelSource word_source(std::uint32_t lanes, std::uint32_t group) {
-  std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+WordText word_text() {
   WordText text = copy_elements("x_offset + col * x_stride + row");
   text.whole.clear();  // neighbours in a row of out are not neighbours in x
-  return {.name = "transpose",
-          .buffers = {{"x", raw_element(lanes), Access::read}, {"y", raw_element(lanes), Access::write}},
-          .scalars = std::move(scalars),
-          .shared = {},
-          .group = {group, 1, 1},
-          .defines = raw_defines(lanes),
-          .functions = {},
-          .body = word_body(lanes, text),
-          .overrides = {}};
+  return text;
 }
 
 LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& out = call.views[1];
-  const std::uint32_t lanes = lanes_of(out.type);
-  if (lanes == 1) return {{}, {tile_launch(x, out, device)}};
-  const std::uint32_t group = group_items(device, 256);
-  WordLaunch launch = word_launch(out, group);
-  launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
-  return {{},
-          {{fmt::format("transpose {} {}", lanes, group),
-            [=] { return word_source(lanes, group); },
-            launch.shape,
-            {0, 1},
-            std::move(launch.scalars)}}};
+  if (lanes_of(out.type) == 1) return {{}, {tile_launch(x, out, device)}};
+  return {{}, {moving_launch("transpose", x, out, word_text, device)}};
 }
 
 }  // namespace
