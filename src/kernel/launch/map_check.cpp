@@ -93,6 +93,9 @@ void check_map(const Stream& stream, const ir::Function& function, const MapBuff
   std::vector<BufferExtent> read;
   std::vector<BufferExtent> tables;
   std::vector<BufferExtent> written;
+  read.reserve(buffers.inputs.size());
+  tables.reserve(buffers.tables.size());
+  written.reserve(buffers.outputs.size());
   for (std::size_t i = 0; i < buffers.inputs.size(); ++i)
     read.push_back(checked(fmt::format("input {}", i), buffers.inputs[i], function.inputs[i], count));
   for (std::size_t i = 0; i < buffers.tables.size(); ++i)
