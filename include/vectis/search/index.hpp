@@ -1,0 +1,150 @@
+// Vector indexes: what every one of them can do.
+//
+//   auto index = make_index("brute", 128, Distance::euclidean);
+//   index->add(vectors);                                  // ids 0, 1, 2, ...
+//   SearchResult found = index->search(queries, 10);
+//   for (const Hit& hit : found[0]) use(hit.id, hit.distance);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vectis/base/bytes.hpp"
+#include "vectis/base/context.hpp"
+#include "vectis/base/export.hpp"
+#include "vectis/base/precision.hpp"
+#include "vectis/base/runtime.hpp"
+#include "vectis/search/distance.hpp"
+
+namespace vectis::inline v0_1 {
+
+struct Hit {
+  std::uint64_t id = 0;
+  double distance = 0;
+  bool operator==(const Hit&) const = default;
+};
+
+// Which ids may be found: bit i of the words, lowest first, stands for id `first_id + i`; ids beyond are not allowed.
+// A view: the words must outlive the search.
+struct IdFilter {
+  std::span<const std::uint64_t> words;
+  std::uint64_t first_id = 0;
+
+  [[nodiscard]] bool allows(std::uint64_t id) const noexcept {
+    const std::uint64_t bit = id - first_id;
+    return id >= first_id && bit / 64 < words.size() && ((words[bit / 64] >> (bit % 64)) & 1U) != 0;
+  }
+};
+
+struct SearchOptions {
+  std::optional<IdFilter> filter = std::nullopt;
+  std::optional<double> radius = std::nullopt;  // only hits at most this far away
+  Context context = {};                         // deadline, cancel; looked at between pieces of work
+};
+
+// How an answer came about.
+struct SearchExplanation {
+  std::string device;                     // "cpu", "opencl:0"; several joined by ", "
+  std::string way;                        // the instructions or kernel that computed: "amx-int8", "avx512", ...
+  std::string reason;                     // why this device and way
+  Precision precision = Precision::fp32;  // what was scanned
+  std::uint64_t rows_scanned = 0;         // of all queries together
+  std::uint64_t survivors = 0;            // rows whose lower bound did not rule them out, computed in double precision
+  double seconds = 0;
+
+  [[nodiscard]] std::string text() const;  // a few lines for people
+};
+
+// Hits of each query, nearest first; equal distances by lower id.
+class VECTIS_API SearchResult {
+ public:
+  SearchResult() = default;
+  SearchResult(std::vector<std::size_t> ends, std::vector<Hit> hits, SearchExplanation explanation);
+
+  [[nodiscard]] std::size_t queries() const noexcept { return ends_.size(); }
+  [[nodiscard]] std::span<const Hit> operator[](std::size_t query) const;
+  [[nodiscard]] const SearchExplanation& explanation() const noexcept { return explanation_; }
+
+ private:
+  std::vector<std::size_t> ends_;  // of each query's hits
+  std::vector<Hit> hits_;
+  SearchExplanation explanation_;
+};
+
+struct IndexStatistics {
+  std::uint64_t vectors = 0;  // that can be found
+  std::uint64_t removed = 0;  // rows not yet reclaimed
+  std::uint64_t segments = 0;
+  std::uint64_t bytes = 0;                     // of everything that grows with the vectors
+  double bytes_per_vector = 0;                 // bytes / vectors; 0 when there are none
+  std::uint64_t scanned_bytes_per_vector = 0;  // what a search reads of each vector
+  std::uint64_t searches = 0;
+  std::uint64_t queries = 0;
+  std::uint64_t survivors = 0;  // of all queries so far
+};
+
+// Thread-safe: any number of searches run beside one change; changes wait for each other. A search sees the index as it
+// was when the search began.
+//
+// Vectors and queries are rows of dim() floats, one after the other. Every number must be finite: NaN and infinity are
+// InvalidInput naming row and coordinate, and nothing is added. Sizes that are no multiple of dim() are InvalidInput.
+class VECTIS_API Index {
+ public:
+  Index() = default;
+  Index(const Index&) = delete;
+  Index& operator=(const Index&) = delete;
+  virtual ~Index() = default;
+
+  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;  // "brute"
+  [[nodiscard]] virtual std::size_t dim() const noexcept = 0;
+  [[nodiscard]] virtual Distance distance() const noexcept = 0;
+  [[nodiscard]] virtual std::size_t size() const = 0;
+
+  // Ids are given in order from one more than the largest ever used; returns the first. InvalidInput when they would
+  // pass 2^64 - 1.
+  virtual std::uint64_t add(std::span<const float> vectors) = 0;
+  // InvalidInput when an id is there already or twice among `ids`; then nothing is added.
+  virtual void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) = 0;
+  // Returns how many of them were there.
+  virtual std::size_t remove(std::span<const std::uint64_t> ids) = 0;
+  // InvalidInput when the id is not there.
+  virtual void update(std::uint64_t id, std::span<const float> vector) = 0;
+  // Empty when the id is not there. The vector as it was added, or after compact() as it is stored.
+  [[nodiscard]] virtual std::optional<std::vector<float>> get(std::uint64_t id) const = 0;
+
+  // The k nearest of each query, or all when there are fewer. k = 0 and no queries give empty answers.
+  [[nodiscard]] virtual SearchResult search(std::span<const float> queries, std::size_t k,
+                                            const SearchOptions& options = {}) const = 0;
+
+  // What searches scan. Answers stay the same as long as originals are kept; bytes and speed change. Manhattan,
+  // Chebyshev and Hamming scan fp32 only: Unsupported for others.
+  virtual void set_precision(Precision precision) = 0;
+  [[nodiscard]] virtual Precision precision() const = 0;
+  // Drops the originals: what is stored at this precision is the truth from now on. Reclaims removed rows as well.
+  virtual void compact() = 0;
+
+  [[nodiscard]] virtual IndexStatistics statistics() const = 0;
+  // What the index is made of and how a search of `queries` would be done, for people.
+  [[nodiscard]] virtual std::string explain(std::size_t queries = 1, std::size_t k = 10) const = 0;
+
+  // docs/formats/exact-index.md. A save sees the index as it was when the save began.
+  virtual void save(ByteWriter& writer) const = 0;
+};
+
+// `kind` is "brute" (this processor), "gpu" (the devices) or "auto" (whatever is predicted to be fastest). An unknown
+// kind is UnsupportedBackend naming those that exist; "gpu" without a usable GPU is BackendCreation with the doctor's
+// reason, or UnsupportedBackend when there is none. `dim` is from 1 to 65,536.
+VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim,
+                                             Distance distance = Distance::euclidean,
+                                             Runtime& runtime = Runtime::get_default());
+
+// Reads what save wrote. CorruptData when it is damaged, Unsupported when it needs a feature this version has not.
+VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime = Runtime::get_default());
+
+}  // namespace vectis::inline v0_1
