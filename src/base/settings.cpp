@@ -37,6 +37,15 @@ constexpr std::array catalogue{
     SettingEntry{"autotune", "VECTIS_AUTOTUNE", "known",
                  "Work-group sizes of kernels over a million work-items: `on` measures them at first use and keeps the "
                  "fastest, `known` uses those measured before, `off` uses neither."},
+    SettingEntry{"plan.gpu_bytes_min", "VECTIS_PLAN_GPU_BYTES_MIN", "0",
+                 "Work that touches fewer bytes stays on the CPU whatever is predicted; 0: prediction alone decides. A "
+                 "common rule of thumb is 1000000."},
+    SettingEntry{"plan.gpu_free_factor", "VECTIS_PLAN_GPU_FREE_FACTOR", "0",
+                 "A device is passed over unless so many times the bytes to be copied to it are free there; 0: "
+                 "prediction alone decides. A common rule of thumb is 2."},
+    SettingEntry{"plan.explore_percent", "VECTIS_PLAN_EXPLORE_PERCENT", "2",
+                 "Share of the recorded time that may be spent on trying candidates of which little is known; 0: none "
+                 "is tried."},
     SettingEntry{"debug", "VECTIS_DEBUG", "false",
                  "Whether the source of every kernel and its compiler's output go to the log, whose level it lowers to "
                  "debug."},

@@ -137,6 +137,19 @@ DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
   return {device, automatic_reason(device, full)};
 }
 
+std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request) {
+  runtime.check_fork(choosing);
+  const auto& registry = runtime.service<DeviceRegistry>();
+  const Request full = complete(runtime.settings(), request);
+  if (full.device.value == "auto") return automatic_candidates(registry, full);
+  std::vector<Device> result = {checked_forced(runtime, registry, full)};
+  if (full.device.value != "gpu") return result;
+  for (const Device& device : registry.devices()) {
+    if (counts_as_gpu(device, full) && device != result.front()) result.push_back(device);
+  }
+  return result;
+}
+
 DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
   runtime.check_fork(choosing);
   const auto& registry = runtime.service<DeviceRegistry>();

@@ -73,6 +73,24 @@ TEST_F(SelectionTest, SoftwareIsUsedOnlyWhenAskedFor) {
   EXPECT_EQ(detect_best_backend(runtime()), "cpu");
 }
 
+TEST_F(SelectionTest, AllowedDevicesBeginWithTheChosenOne) {
+  ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL")};
+  ScriptedBackend<1>::install(os, "cuda").devices = {gpu("a"), gpu("b")};
+  const auto labels = [&](const DeviceRequest& request) {
+    std::vector<std::string> result;
+    for (const Device& device : allowed_devices(runtime(), request)) result.push_back(device.label());
+    EXPECT_EQ(result.front(), chosen(request));
+    return result;
+  };
+  EXPECT_THAT(labels({}), ElementsAre("cuda:0", "cuda:1", "cpu:0"));
+  EXPECT_THAT(labels({.allow_software = true}), ElementsAre("cuda:0", "cuda:1", "opencl:0", "cpu:0"));
+  EXPECT_THAT(labels({.gpu_enabled = false}), ElementsAre("cpu:0"));
+  EXPECT_THAT(labels({.device = "gpu"}), ElementsAre("cuda:0", "cuda:1"));
+  EXPECT_THAT(labels({.device = "gpu", .allow_software = true}), ElementsAre("cuda:0", "cuda:1", "opencl:0"));
+  EXPECT_THAT(labels({.device = "cuda:1"}), ElementsAre("cuda:1"));
+  EXPECT_ERROR((void)allowed_devices(runtime(), {.device = "abacus"}), ErrorCode::unsupported_backend, "abacus");
+}
+
 TEST_F(SelectionTest, ARealGpuIsPreferredToAnAllowedSoftwareDriver) {
   ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL"), gpu("Arc")};
   EXPECT_EQ(chosen({.allow_software = true}), "opencl:1");

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "vectis/base/export.hpp"
 #include "vectis/base/runtime.hpp"
@@ -30,6 +31,10 @@ struct DeviceChoice {
 // is always allowed. A forced device that is not there is UnsupportedBackend (no such backend), BackendCreation (there,
 // but unusable: the doctor's reason) or InvalidInput (no such number).
 VECTIS_API DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request = {});
+
+// Every device a request allows, the one choose_device returns first: under "auto" all allowed ones in the automatic
+// order, under "gpu" all that count as one, else the one that was forced. Fails as choose_device does.
+VECTIS_API std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request = {});
 
 // Chooses and creates a context. Under "auto" a device whose context cannot be created is passed over with a warning
 // that carries the reason; a forced device that fails is an Error.

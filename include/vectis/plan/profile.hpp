@@ -1,0 +1,55 @@
+// How fast a device is, measured once and kept per machine and driver.
+#pragma once
+
+#include <string>
+
+#include "vectis/base/export.hpp"
+#include "vectis/base/precision.hpp"
+#include "vectis/device/device.hpp"
+
+namespace vectis::inline v0_1 {
+
+// One number for each precision: operations, or operations per second.
+struct VECTIS_API ByPrecision {
+  double fp32 = 0;
+  double fp16 = 0;
+  double bf16 = 0;
+  double int8 = 0;
+
+  [[nodiscard]] double& at(Precision precision) noexcept;
+  [[nodiscard]] double at(Precision precision) const noexcept;
+  bool operator==(const ByPrecision&) const = default;
+};
+
+// A copy of n bytes takes call_seconds + n / bytes_per_second.
+struct CopySpeed {
+  double call_seconds = 0;
+  double bytes_per_second = 0;
+  bool operator==(const CopySpeed&) const = default;
+};
+
+// What calibration found. Rates that are zero are not known: the device does not do it, or there was no time.
+struct DeviceProfile {
+  std::string device;          // its label, "opencl:0", or the name of a modelled one; whose history it is
+  double launch_seconds = 0;   // of the smallest kernel, waited for
+  double compile_seconds = 0;  // of a kernel that is in no cache; zero where nothing had to be compiled
+  CopySpeed to_device;
+  CopySpeed to_host;
+  double memory_bytes_per_second = 0;  // its own memory, reading and writing
+  ByPrecision operations_per_second;   // in products of matrices, a multiply-add counting as two
+  double resolution_seconds = 0;       // of the clock that measured
+  double calibration_seconds = 0;      // how long all this took
+  bool complete = false;               // false: half a second did not suffice, and the next process measures again
+  bool operator==(const DeviceProfile&) const = default;
+};
+
+// The profile of a device: from this process, from the cache folder, else measured now, which takes less than half a
+// second unless the driver needs longer to compile the first kernel. Threads that ask together measure once. The
+// reference stays valid as long as the device's Runtime. Throws what using the device throws; a failure is remembered.
+// Thread-safe.
+VECTIS_API const DeviceProfile& profile(const Device& device);
+
+// Measures afresh, keeping nothing.
+VECTIS_API DeviceProfile calibrate(const Device& device);
+
+}  // namespace vectis::inline v0_1

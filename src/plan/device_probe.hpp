@@ -1,0 +1,43 @@
+// Measuring a real device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "plan/calibration.hpp"
+#include "vectis/device/context.hpp"
+#include "vectis/device/stream.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+// Has a context, a stream and memory of its own, gone with it. One thread at a time.
+class DeviceProbe final : public Probe {
+ public:
+  explicit DeviceProbe(const Device& device);
+
+  double launch() override;
+  double copy_to_device(std::uint64_t bytes) override;
+  double copy_to_host(std::uint64_t bytes) override;
+  double copy_on_device(std::uint64_t bytes) override;
+  std::optional<double> multiply(Precision precision, std::uint64_t side) override;
+  [[nodiscard]] std::uint64_t bytes_max() const override;
+  [[nodiscard]] double resolution() const override;
+  [[nodiscard]] double elapsed() const override;
+
+ private:
+  // At least so many bytes; `which` tells two apart.
+  const DeviceMemory& memory(std::size_t which, std::uint64_t bytes);
+  std::vector<std::byte>& host(std::uint64_t bytes);
+  double timed(const std::function<void()>& work);
+
+  std::uint64_t begin_;
+  DeviceContext context_;
+  Stream stream_;
+  std::map<std::size_t, DeviceMemory> memories_;
+  std::vector<std::byte> host_;
+};
+
+}  // namespace vectis::inline v0_1::detail

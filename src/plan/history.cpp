@@ -1,0 +1,164 @@
+#include "plan/history.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "plan/cholesky.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+// All of logarithms, so 0.1 is a tenth.
+constexpr double noise = 0.06;           // of one measurement
+constexpr double first_noise = 1;        // of the only one: first runs warm up, and are often slow
+constexpr double common_deviation = 2;   // of the factor of everything
+constexpr double part_deviation = 0.8;   // of each part's own
+constexpr double rest_deviation = 0.35;  // of what the factors leave
+constexpr double rest_octaves = 2.5;     // over which that changes
+constexpr double outlier = 0.5;          // a record this far from the others counts half
+constexpr double same_place = 0.2;       // octaves
+constexpr double known_well = 0.05;      // a prediction this good learns nothing from one more record
+constexpr int fit_steps = 12;
+constexpr double step_max = 1;
+
+double kernel(const Place& left, const Place& right) noexcept {
+  const double ratio = distance(left, right) / rest_octaves;
+  return rest_deviation * rest_deviation * std::exp(-0.5 * ratio * ratio);
+}
+
+double squares(std::span<const double> values) noexcept {
+  return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
+}
+
+// Of two in the middle the smaller: what disturbs a measurement makes it longer.
+double lower_median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Parts History::scaled(const Parts& parts, const Factors& factors) noexcept {
+  Parts result;
+  for (std::size_t i = 0; i < Parts::count; ++i) {
+    result.seconds[i] = parts.seconds[i] * std::exp(factors[0] + factors[i + 1]);
+  }
+  return result;
+}
+
+// How much the logarithm of the total follows each factor's.
+History::Factors History::shares(const Parts& parts) noexcept {
+  const double total = parts.total();
+  Factors result{1};
+  for (std::size_t i = 0; i < Parts::count; ++i) result[i + 1] = parts.seconds[i] / total;
+  const bool memory_bound = parts.seconds[Parts::memory] > parts.seconds[Parts::arithmetic];
+  result[1 + (memory_bound ? Parts::arithmetic : Parts::memory)] = 0;
+  return result;
+}
+
+double History::noise_of(const Record& record) const noexcept {
+  const double plain = kept_.size() == 1 ? first_noise : noise;
+  return plain * plain / record.trust;
+}
+
+double History::residual(const Record& record) const noexcept {
+  return record.log_seconds - std::log(scaled(record.parts, factors_).total());
+}
+
+void History::add(const Parts& parts, const Place& place, double seconds) {
+  ++records_;
+  const double log_seconds = std::log(seconds);
+  const auto is_here = [&](const Record& record) { return distance(record.place, place) < same_place; };
+  const auto here = static_cast<std::size_t>(std::ranges::count_if(kept_, is_here));
+  if (here >= kept_at_place_max) {
+    const double expected = std::log(parts.total() * correct(parts, place).factor);
+    if (std::abs(log_seconds - expected) < known_well) return;
+    kept_.erase(std::ranges::find_if(kept_, is_here));
+  } else if (kept_.size() >= kept_max) {
+    kept_.erase(kept_.begin());
+  }
+  kept_.push_back({parts, place, log_seconds, 1});
+  fitted_ = false;
+}
+
+History::Correction History::correct(const Parts& parts, const Place& place) {
+  if (!fitted_) fit();
+  const Parts now = scaled(parts, factors_);
+  Factors share = shares(now);
+  solve_lower(precision_, share);
+  std::vector<double> near(kept_.size());
+  for (std::size_t i = 0; i < kept_.size(); ++i) near[i] = kernel(place, kept_[i].place);
+  const double rest = std::inner_product(near.begin(), near.end(), weights_.begin(), 0.0);
+  solve_lower(covariance_, near);
+  const double variance = squares(share) + std::max(0.0, rest_deviation * rest_deviation - squares(near));
+  return {now.total() / parts.total() * std::exp(rest), std::sqrt(variance)};
+}
+
+std::optional<double> History::measured(const Place& place) const {
+  std::vector<double> here;
+  for (const Record& record : kept_) {
+    if (distance(record.place, place) < same_place) here.push_back(record.log_seconds);
+  }
+  if (here.empty()) return std::nullopt;
+  return std::exp(lower_median(std::move(here)));
+}
+
+void History::fit() {
+  fit_factors();
+  fit_rest();
+  fitted_ = true;
+}
+
+// Begins where half of the records are, and trusts the more the nearer they lie.
+void History::fit_factors() {
+  factors_ = {};
+  if (!kept_.empty()) {
+    std::vector<double> residuals;
+    for (const Record& record : kept_) residuals.push_back(residual(record));
+    factors_[0] = lower_median(std::move(residuals));
+  }
+  for (int step = 0; step < fit_steps; ++step) step_factors();
+}
+
+// One step of Gauss and Newton; leaves the Cholesky factor of the precision matrix.
+void History::step_factors() {
+  precision_.assign(factor_count * factor_count, 0);
+  Factors gradient{};
+  for (std::size_t i = 0; i < factor_count; ++i) {
+    const double deviation = i == 0 ? common_deviation : part_deviation;
+    precision_[i * factor_count + i] = 1 / (deviation * deviation);
+    gradient[i] = -factors_[i] / (deviation * deviation);
+  }
+  for (Record& record : kept_) {
+    const double off = residual(record);
+    record.trust = 1 / (1 + off * off / (outlier * outlier));
+    const Factors share = shares(scaled(record.parts, factors_));
+    // What the second step will explain is noise to this one.
+    const double weight = 1 / (noise_of(record) + rest_deviation * rest_deviation / 4);
+    for (std::size_t i = 0; i < factor_count; ++i) {
+      gradient[i] += weight * share[i] * off;
+      for (std::size_t j = 0; j <= i; ++j) precision_[i * factor_count + j] += weight * share[i] * share[j];
+    }
+  }
+  cholesky(precision_);
+  solve(precision_, gradient);
+  for (std::size_t i = 0; i < factor_count; ++i) factors_[i] += std::clamp(gradient[i], -step_max, step_max);
+}
+
+void History::fit_rest() {
+  const std::size_t n = kept_.size();
+  covariance_.assign(n * n, 0);
+  weights_.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    weights_[i] = residual(kept_[i]);
+    for (std::size_t j = 0; j <= i; ++j) covariance_[i * n + j] = kernel(kept_[i].place, kept_[j].place);
+    covariance_[i * n + i] += noise_of(kept_[i]);
+  }
+  cholesky(covariance_);
+  solve(covariance_, weights_);
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,192 @@
+#include "vectis/plan/planner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "plan/history.hpp"
+#include "plan/parts.hpp"
+#include "plan/reason.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using detail::History;
+using detail::Parts;
+
+constexpr std::size_t histories_max = 1024;
+constexpr double near_ratio = 1.5;              // of the winner's time: what may be tried to learn more
+constexpr double known_deviation = 0.1;         // a candidate known that well needs no trying
+constexpr std::uint64_t confirmed_records = 2;  // fewer say little, however far from the winner
+
+std::string key_of(const Candidate& candidate) { return candidate.device_label() + '\n' + candidate.work.name; }
+
+const DeviceProfile& profile_of(const Candidate& candidate) {
+  return candidate.device ? profile(*candidate.device) : *candidate.modelled;
+}
+
+bool is_cpu(const Candidate& candidate) { return candidate.device && candidate.device->backend() == "cpu"; }
+
+}  // namespace
+
+struct Planner::State {
+  explicit State(const Settings& settings)
+      : gpu_bytes_min(settings.number("plan.gpu_bytes_min")),
+        gpu_free_factor(settings.number("plan.gpu_free_factor")),
+        explore_share(static_cast<double>(settings.number("plan.explore_percent")) / 100) {}
+
+  struct Entry {
+    History history;
+    std::uint64_t used = 0;
+  };
+
+  std::uint64_t gpu_bytes_min;
+  std::uint64_t gpu_free_factor;
+  double explore_share;
+
+  std::mutex mutex;
+  std::map<std::string, Entry, std::less<>> histories;  // guarded by mutex, as is all below
+  std::uint64_t uses = 0;
+  double recorded_seconds = 0;
+  double explored_seconds = 0;
+
+  // The history of a candidate, or null when there is none.
+  History* find(const Candidate& candidate) {
+    const auto found = histories.find(key_of(candidate));
+    if (found == histories.end()) return nullptr;
+    found->second.used = ++uses;
+    return &found->second.history;
+  }
+
+  History& find_or_make(const Candidate& candidate) {
+    if (History* const found = find(candidate)) return *found;
+    if (histories.size() >= histories_max) {
+      const auto by_use = [](const auto& left, const auto& right) { return left.second.used < right.second.used; };
+      histories.erase(std::min_element(histories.begin(), histories.end(), by_use));
+    }
+    Entry& made = histories[key_of(candidate)];
+    made.used = ++uses;
+    return made.history;
+  }
+
+  Assessment assess(const Candidate& candidate, const DeviceProfile& profile) {
+    const Parts parts = detail::parts_of(profile, candidate.work);
+    const detail::Place place = detail::place_of(candidate.work);
+    Assessment result;
+    result.label = candidate.label;
+    result.predicted = {
+        parts.seconds[Parts::launch], parts.seconds[Parts::compile], parts.seconds[Parts::copy], parts.compute(), 1, 0};
+    const std::lock_guard lock(mutex);
+    History* const history = find(candidate);
+    History none;
+    const History::Correction correction = (history != nullptr ? *history : none).correct(parts, place);
+    result.predicted.correction = correction.factor;
+    result.predicted.deviation = correction.deviation;
+    if (history == nullptr) return result;
+    result.measured = history->measured(place);
+    result.records = history->records();
+    return result;
+  }
+
+  // Why the settings forbid a candidate; empty when they do not.
+  [[nodiscard]] std::string forbidden(const Candidate& candidate) const {
+    if (is_cpu(candidate)) return {};
+    const Work& work = candidate.work;
+    if (work.bytes < static_cast<double>(gpu_bytes_min)) {
+      return fmt::format("it touches {:.0f} bytes, fewer than plan.gpu_bytes_min ({})", work.bytes, gpu_bytes_min);
+    }
+    if (gpu_free_factor == 0 || !candidate.device) return {};
+    const auto memory = candidate.device->memory();
+    const double needed = work.copy_in_bytes * static_cast<double>(gpu_free_factor);
+    if (!memory || static_cast<double>(memory->free_bytes) >= needed) return {};
+    return fmt::format("{} bytes are free on it, fewer than the {:.0f} that plan.gpu_free_factor ({}) asks for",
+                       memory->free_bytes, needed, gpu_free_factor);
+  }
+
+  // Excludes what the settings forbid, unless nothing would be left.
+  void apply_rules(std::span<const Candidate> candidates, Choice& choice, std::vector<std::size_t>& open) const {
+    std::vector<std::size_t> kept;
+    for (const std::size_t i : open) {
+      choice.candidates[i].excluded = forbidden(candidates[i]);
+      if (choice.candidates[i].excluded.empty()) kept.push_back(i);
+    }
+    if (kept.empty()) {
+      for (const std::size_t i : open) choice.candidates[i].excluded.clear();
+    } else {
+      open = std::move(kept);
+    }
+  }
+
+  // A candidate worth trying instead of the winner, or the winner: near it or hardly known, perhaps faster, and within
+  // the share of time that may be spent so.
+  std::size_t explore(const Choice& choice, std::span<const std::size_t> open) {
+    const double best = choice.candidates[choice.index].predicted.seconds();
+    const std::lock_guard lock(mutex);
+    for (const std::size_t i : open) {
+      const Assessment& one = choice.candidates[i];
+      if (i == choice.index || one.predicted.deviation < known_deviation) continue;
+      const double seconds = one.predicted.seconds();
+      if (seconds > near_ratio * best && one.records >= confirmed_records) continue;
+      if (seconds * std::exp(-one.predicted.deviation) >= best) continue;
+      if (explored_seconds + (seconds - best) >= explore_share * recorded_seconds) continue;
+      explored_seconds += seconds - best;
+      return i;
+    }
+    return choice.index;
+  }
+};
+
+Planner::Planner(Runtime& runtime) : state_(std::make_unique<State>(runtime.settings())) {}
+Planner::~Planner() = default;
+
+Assessment Planner::assess(const Candidate& candidate) {
+  detail::check_work(candidate.work);
+  return state_->assess(candidate, profile_of(candidate));
+}
+
+Choice Planner::choose(std::span<const Candidate> candidates) {
+  if (candidates.empty()) {
+    throw Error(ErrorCode::invalid_input, "plan", "there are 0 candidates to choose from; give at least 1");
+  }
+  for (const Candidate& candidate : candidates) detail::check_work(candidate.work);
+  Choice choice;
+  std::vector<std::size_t> open;
+  std::optional<Error> failure;
+  for (const Candidate& candidate : candidates) {
+    try {
+      choice.candidates.push_back(state_->assess(candidate, profile_of(candidate)));
+      open.push_back(choice.candidates.size() - 1);
+    } catch (const Error& error) {
+      choice.candidates.push_back({candidate.label, {}, {}, 0, error.what()});
+      failure = error;
+    }
+  }
+  if (open.empty()) throw Error(*failure);
+  state_->apply_rules(candidates, choice, open);
+  const auto seconds = [&](std::size_t i) { return choice.candidates[i].predicted.seconds(); };
+  choice.index = *std::ranges::min_element(open, {}, seconds);
+  const std::size_t tried = state_->explore(choice, open);
+  choice.explored = tried != choice.index;
+  choice.index = tried;
+  choice.reason = detail::reason_of(choice);
+  return choice;
+}
+
+void Planner::record(const Candidate& candidate, double seconds) {
+  if (!std::isfinite(seconds) || seconds <= 0) return;
+  detail::check_work(candidate.work);
+  const Parts parts = detail::parts_of(profile_of(candidate), candidate.work);
+  const std::lock_guard lock(state_->mutex);
+  state_->recorded_seconds += seconds;
+  state_->find_or_make(candidate).add(parts, detail::place_of(candidate.work), seconds);
+}
+
+Planner& planner(Runtime& runtime) { return runtime.service<Planner>(); }
+
+}  // namespace vectis::inline v0_1
