@@ -54,7 +54,7 @@ struct SegmentView {
   std::shared_ptr<const std::uint64_t[]> removed;  // a bit for each row, lowest first; null: none is
 
   [[nodiscard]] bool is_removed(std::size_t row) const noexcept {
-    return removed != nullptr && ((removed[row / 64] >> (row % 64)) & 1U) != 0;
+    return removed != nullptr && ((removed.get()[row / 64] >> (row % 64)) & 1U) != 0;
   }
   // Writes the row's dim numbers: the original, or what its code stands for.
   void read_row(std::size_t row, float* target) const noexcept;
@@ -80,6 +80,9 @@ class Segment {
   [[nodiscard]] std::size_t capacity() const noexcept;
   // Of all memory it holds, as if it were full.
   [[nodiscard]] std::size_t bytes() const noexcept;
+
+  // The codes are the truth from then on, and nothing can be appended.
+  void drop_originals();
 
  private:
   struct Storage;

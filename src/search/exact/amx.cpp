@@ -1,0 +1,202 @@
+// Many queries with AMX: tiles of 16 rows by 16 queries, their keys tested in registers.
+//
+// Rows are the left operand as they lie in memory; queries are the right one, interleaved by fours of bytes (pairs of
+// bfloat16) once for each segment. Two tiles of rows by two of queries are multiplied together, so that each load feeds
+// two products; the rows of a panel stay in the first cache while all queries pass.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "search/exact/offer.hpp"
+#include "search/exact/plain.hpp"
+#include "vectis/base/pages.hpp"
+
+#define VECTIS_AMX [[gnu::target("amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl")]]
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr std::size_t tile_bytes = 1024;
+constexpr std::size_t panel_bytes = std::size_t{16} << 10U;
+
+struct alignas(64) TileConfiguration {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t column_bytes[16] = {};
+  std::uint8_t rows[16] = {};
+};
+
+// Eight tiles of 16 rows by 64 bytes, while it lives.
+class Tiles {
+ public:
+  VECTIS_AMX Tiles() {
+    TileConfiguration configuration;
+    std::fill_n(configuration.column_bytes, 8, std::uint16_t{64});
+    std::fill_n(configuration.rows, 8, std::uint8_t{16});
+    _tile_loadconfig(&configuration);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // compilers do not see what tile loads read
+  }
+  VECTIS_AMX ~Tiles() { _tile_release(); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+};
+
+// Tile (block, chunk) at (block * chunks + chunk) * 1024: word i of the 16 queries of the block, for i = 0 to 15.
+Pages interleaved(const PreparedQueries& queries, std::size_t chunks) {
+  Pages packed(queries.padded * chunks * chunk_bytes);
+  auto* to = packed.as<std::uint32_t>();
+  for (std::size_t block = 0; block < queries.padded; block += 16) {
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      for (std::size_t word = 0; word < 16; ++word) {
+        for (std::size_t query = block; query < block + 16; ++query) {
+          std::memcpy(to++, queries.codes.data() + query * queries.row_bytes + chunk * chunk_bytes + word * 4, 4);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+struct Int8Tiles {
+  VECTIS_AMX static __m512 numbers(const std::byte* sums) { return _mm512_cvtepi32_ps(_mm512_load_si512(sums)); }
+};
+struct Bfloat16Tiles {
+  VECTIS_AMX static __m512 numbers(const std::byte* sums) {
+    return _mm512_load_ps(reinterpret_cast<const float*>(sums));
+  }
+};
+
+// Products of two tiles of rows (the second `rows_apart` bytes on) with two of queries, into four blocks of 16 x 16.
+template <class Kind>
+VECTIS_AMX inline void multiply(const std::byte* rows, std::size_t rows_apart, const std::byte* queries,
+                                std::size_t queries_apart, std::size_t chunks, std::byte* sums) {
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::byte* const row = rows + chunk * tile_bytes;
+    const std::byte* const query = queries + chunk * tile_bytes;
+    _tile_loadd(4, row, 64);
+    _tile_loadd(6, query, 64);
+    _tile_loadd(7, query + queries_apart, 64);
+    _tile_loadd(5, row + rows_apart, 64);
+    if constexpr (std::is_same_v<Kind, Int8Tiles>) {
+      _tile_dpbssd(0, 4, 6);
+      _tile_dpbssd(1, 4, 7);
+      _tile_dpbssd(2, 5, 6);
+      _tile_dpbssd(3, 5, 7);
+    } else {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, sums, 64);
+  _tile_stored(1, sums + tile_bytes, 64);
+  _tile_stored(2, sums + 2 * tile_bytes, 64);
+  _tile_stored(3, sums + 3 * tile_bytes, 64);
+}
+
+// Queries of a block that a row of the tile may still interest, taken one by one.
+template <class Kind>
+VECTIS_AMX void offer_tile(const ScanPiece& piece, std::size_t group, const PreparedQueries& queries, std::size_t block,
+                           const std::byte* sums, std::uint32_t interested, Survivors& survivors) {
+  const CodeRun& run = *piece.run;
+  alignas(64) float keys[group_rows][16];
+  const __m512 gamma = _mm512_loadu_ps(queries.gamma.data() + block);
+  for (std::size_t row = 0; row < group_rows; ++row) {
+    const std::size_t place = group * group_rows + row;
+    const __m512 scaled = _mm512_mul_ps(Kind::numbers(sums + row * 64), _mm512_set1_ps(run.step[place]));
+    _mm512_store_ps(keys[row], _mm512_fmadd_ps(scaled, gamma, _mm512_set1_ps(run.offset[place])));
+  }
+  for (; interested != 0; interested &= interested - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(interested));
+    const float limit = group_limit(run, group, queries, block + lane);
+    float estimates[group_rows];
+    std::uint32_t mask = 0;
+    for (std::size_t row = 0; row < group_rows; ++row) {
+      estimates[row] = keys[row][lane];
+      mask |= static_cast<std::uint32_t>(estimates[row] <= limit) << row;
+    }
+    if (mask != 0) offer_group(piece, group, queries, block + lane, estimates, mask, survivors);
+  }
+}
+
+// The least key of each query over the 16 rows is enough to tell that none of them is in.
+template <class Kind>
+VECTIS_AMX inline void test_tile(const ScanPiece& piece, std::size_t group, const PreparedQueries& queries,
+                                 std::size_t block, const std::byte* sums, Survivors& survivors) {
+  const CodeRun& run = *piece.run;
+  const float* const step = run.step + group * group_rows;
+  const float* const offset = run.offset + group * group_rows;
+  const __m512 gamma = _mm512_loadu_ps(queries.gamma.data() + block);
+  __m512 least = _mm512_set1_ps(std::numeric_limits<float>::infinity());
+#pragma GCC unroll 16
+  for (std::size_t row = 0; row < group_rows; ++row) {
+    const __m512 scaled = _mm512_mul_ps(Kind::numbers(sums + row * 64), _mm512_set1_ps(step[row]));
+    least = _mm512_min_ps(least, _mm512_fmadd_ps(scaled, gamma, _mm512_set1_ps(offset[row])));
+  }
+  const __m512 residual = _mm512_set1_ps(run.group_residual[group]);
+  const __m512 norm = _mm512_set1_ps(run.group_norm[group]);
+  const __m512 margin = _mm512_fmadd_ps(_mm512_loadu_ps(queries.a.data() + block), residual,
+                                        _mm512_mul_ps(_mm512_loadu_ps(queries.b.data() + block), norm));
+  const __m512 limit =
+      _mm512_fmadd_ps(margin, _mm512_set1_ps(1.0F + 0x1p-17F), _mm512_loadu_ps(queries.limit.data() + block));
+  const __mmask16 in = _mm512_cmp_ps_mask(least, limit, _CMP_LE_OQ);
+  if (in != 0) [[unlikely]]
+    offer_tile<Kind>(piece, group, queries, block, sums, in, survivors);
+}
+
+template <class Kind>
+VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
+  const CodeRun& run = *piece.run;
+  const std::size_t chunks = piece.frame().chunks;
+  const std::size_t group_bytes = chunks * tile_bytes;
+  const std::size_t panel = std::max<std::size_t>(panel_bytes / group_bytes / 2 * 2, 2);
+  const Pages packed = interleaved(queries, chunks);
+  const Tiles tiles;
+  alignas(64) std::byte sums[4 * tile_bytes];
+  for (std::size_t first = piece.first_group; first < piece.last_group; first += panel) {
+    const std::size_t last = std::min(first + panel, piece.last_group);
+    for (std::size_t block = 0; block < queries.padded; block += 32) {
+      const bool two_blocks = block + 16 < queries.padded;
+      const std::byte* const query = packed.data() + block / 16 * group_bytes;
+      for (std::size_t group = first; group < last; group += 2) {
+        const bool two_groups = group + 1 < last;
+        // A missing second tile is the first once more; its sums are not looked at.
+        multiply<Kind>(run.codes + group * group_bytes, two_groups ? group_bytes : 0, query,
+                       two_blocks ? group_bytes : 0, chunks, sums);
+        test_tile<Kind>(piece, group, queries, block, sums, survivors);
+        if (two_blocks) test_tile<Kind>(piece, group, queries, block + 16, sums + tile_bytes, survivors);
+        if (!two_groups) continue;
+        test_tile<Kind>(piece, group + 1, queries, block, sums + 2 * tile_bytes, survivors);
+        if (two_blocks) test_tile<Kind>(piece, group + 1, queries, block + 16, sums + 3 * tile_bytes, survivors);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+VECTIS_AMX void scan_amx_int8(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
+  scan_tiles<Int8Tiles>(piece, queries, survivors);
+}
+
+VECTIS_AMX void scan_amx_bf16(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
+  scan_tiles<Bfloat16Tiles>(piece, queries, survivors);
+}
+
+}  // namespace vectis::inline v0_1::exact
+
+#endif

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "search/exact/candidates.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+// One sum must be added in order, so its additions wait for each other; sums of several rows do not.
+constexpr std::size_t rows_together = 8;
+using Rows = std::array<const float*, rows_together>;
+using Sums = std::array<double, rows_together>;
+
+Sums squared_differences(const float* query, const Rows& rows, std::size_t dim) noexcept {
+  Sums sums{};
+  for (std::size_t i = 0; i < dim; ++i) {
+    for (std::size_t row = 0; row < rows_together; ++row) {
+      const double difference = double{query[i]} - double{rows[row][i]};
+      sums[row] += difference * difference;
+    }
+  }
+  return sums;
+}
+
+Sums products(const float* query, const Rows& rows, std::size_t dim) noexcept {
+  Sums sums{};
+  for (std::size_t i = 0; i < dim; ++i) {
+    for (std::size_t row = 0; row < rows_together; ++row) sums[row] += double{query[i]} * double{rows[row][i]};
+  }
+  return sums;
+}
+
+void distances_of_rows(const SearchTask& task, const float* query, const Rows& rows, std::size_t count,
+                       double* distances) {
+  Sums sums{};
+  if (task.distance == Distance::euclidean) {
+    sums = squared_differences(query, rows, task.dim);
+    for (double& sum : sums) sum = std::sqrt(sum);
+  } else if (task.distance == Distance::inner_product) {
+    sums = products(query, rows, task.dim);
+    for (double& sum : sums) sum = -sum;
+  } else {
+    for (std::size_t row = 0; row < count; ++row) {
+      sums[row] = exact_distance(task.distance, {query, task.dim}, {rows[row], task.dim});
+    }
+  }
+  std::copy_n(sums.begin(), count, distances);
+}
+
+}  // namespace
+
+void exact_distances(const SearchTask& task, std::size_t query, std::span<const Candidate> candidates,
+                     double* distances) {
+  std::vector<float> decoded;
+  for (std::size_t first = 0; first < candidates.size(); first += rows_together) {
+    const std::size_t count = std::min(rows_together, candidates.size() - first);
+    Rows rows;
+    for (std::size_t i = 0; i < rows_together; ++i) {
+      const Candidate& candidate = candidates[first + std::min(i, count - 1)];
+      const SegmentView& segment = task.segments[candidate.segment];
+      rows[i] = segment.originals + candidate.row * task.dim;
+      if (segment.originals != nullptr) continue;
+      decoded.resize(rows_together * task.dim);
+      segment.read_row(candidate.row, decoded.data() + i * task.dim);
+      rows[i] = decoded.data() + i * task.dim;
+    }
+    distances_of_rows(task, task.query(query), rows, count, distances + first);
+  }
+}
+
+}  // namespace vectis::inline v0_1::exact

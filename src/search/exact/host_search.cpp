@@ -1,0 +1,118 @@
+#include "search/exact/host_search.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "search/exact/candidates.hpp"
+#include "search/exact/scan.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr std::size_t scan_grain = 128;       // groups: 2,048 rows
+constexpr std::size_t between_checks = 2048;  // groups, after which limits of others and the deadline are looked at
+constexpr std::size_t resolve_grain = 16;     // queries
+
+std::size_t groups_of(const SegmentView& segment) noexcept { return (segment.rows + group_rows - 1) / group_rows; }
+
+// Scans groups [first, last) of a segment, run by run.
+void scan_groups(const Way& way, const SegmentView& segment, std::size_t first, std::size_t last,
+                 const PreparedQueries& queries, Survivors& survivors) {
+  if (segment.frame->precision == Precision::fp32) {
+    way.scan({&segment, &segment.runs[0], first, last}, queries, survivors);
+    return;
+  }
+  for (const CodeRun& run : segment.runs) {
+    if (run.rows == 0) continue;
+    const std::size_t run_first = run.first_row / group_rows;
+    const std::size_t run_last = run_first + (run.rows + group_rows - 1) / group_rows;
+    const std::size_t from = std::max(first, run_first);
+    const std::size_t to = std::min(last, run_last);
+    if (from < to) way.scan({&segment, &run, from - run_first, to - run_first}, queries, survivors);
+  }
+}
+
+// One search by all threads: ranges of groups, counted through all segments, are scanned with candidates of their own
+// and limits in common.
+class HostSearch {
+ public:
+  HostSearch(Executor& executor, const HostSearchRequest& request)
+      : executor_(executor),
+        task_{request.segments, request.dim, request.distance, request.queries, request.k, request.options},
+        limits_(task_.query_count(), task_.first_limit()),
+        way_(choose_way(request.segments.front().frame->precision, task_.query_count(), request.way)) {
+    for (const SegmentView& segment : task_.segments) ends_.push_back(groups() + groups_of(segment));
+  }
+
+  HostSearchAnswer run() {
+    executor_.parallel_for(groups(), scan_grain, [&](std::size_t begin, std::size_t end) { scan(begin, end); });
+    HostSearchAnswer answer{.hits = std::vector<std::vector<Hit>>(task_.query_count()), .way = std::string(way_.name)};
+    for (const SegmentView& segment : task_.segments) answer.rows_scanned += segment.rows * task_.query_count();
+    for (const auto& found : found_) answer.survivors += found->resolved();
+    std::atomic<std::uint64_t> survivors = 0;
+    executor_.parallel_for(task_.query_count(), resolve_grain, [&](std::size_t begin, std::size_t end) {
+      std::uint64_t resolved = 0;
+      for (std::size_t query = begin; query < end; ++query) answer.hits[query] = hits_of(query, resolved);
+      survivors += resolved;
+    });
+    answer.survivors += survivors;
+    return answer;
+  }
+
+ private:
+  [[nodiscard]] std::size_t groups() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
+
+  void scan(std::size_t begin, std::size_t end) {
+    auto candidates = std::make_unique<Candidates>(task_, limits_);
+    std::size_t segment = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
+    for (; begin < end; ++segment) {
+      const std::size_t segment_first = segment == 0 ? 0 : ends_[segment - 1];
+      const std::size_t last = std::min(end, ends_[segment]);
+      scan_segment(segment, begin - segment_first, last - segment_first, *candidates);
+      begin = last;
+    }
+    const std::lock_guard lock(mutex_);
+    found_.push_back(std::move(candidates));
+  }
+
+  void scan_segment(std::size_t segment, std::size_t first, std::size_t last, Candidates& candidates) {
+    const SegmentView& view = task_.segments[segment];
+    PreparedQueries queries = prepare_queries(*view.frame, way_.form, task_.queries);
+    candidates.begin(segment, queries);
+    for (; first < last; first += between_checks) {
+      task_.options->context.check("search", executor_);
+      candidates.refresh_limits();
+      scan_groups(way_, view, first, std::min(last, first + between_checks), queries, candidates);
+    }
+  }
+
+  std::vector<Hit> hits_of(std::size_t query, std::uint64_t& resolved) {
+    std::vector<Candidate> all;
+    for (const auto& found : found_) {
+      const std::vector<Candidate>& part = found->of(query);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return resolve(task_, query, std::move(all), resolved);
+  }
+
+  Executor& executor_;
+  SearchTask task_;
+  SharedLimits limits_;
+  const Way& way_;
+  std::vector<std::size_t> ends_;  // of each segment's groups, counted through
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Candidates>> found_;
+};
+
+}  // namespace
+
+HostSearchAnswer host_search(Executor& executor, const HostSearchRequest& request) {
+  const std::size_t queries = request.queries.size() / request.dim;
+  if (request.segments.empty() || queries == 0 || request.k == 0) {
+    return {.hits = std::vector<std::vector<Hit>>(queries), .way = "nothing to scan"};
+  }
+  return HostSearch(executor, request).run();
+}
+
+}  // namespace vectis::inline v0_1::exact

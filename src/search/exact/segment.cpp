@@ -1,0 +1,224 @@
+#include "search/exact/segment.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "search/exact/encode.hpp"
+#include "vectis/base/pages.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr std::size_t segment_bytes = std::size_t{32} << 20U;
+constexpr std::size_t append_grain = 64;  // groups
+constexpr std::size_t term_kinds = 4;     // step, offset, residual, norm
+
+// Codes and terms of a number of groups.
+class CodeBlock {
+ public:
+  CodeBlock() = default;
+  CodeBlock(const Frame& frame, std::size_t groups)
+      : chunks_(frame.chunks),
+        groups_(groups),
+        codes_(groups * group_rows * frame.chunks * chunk_bytes),
+        terms_((groups * group_rows * term_kinds + groups * 2) * sizeof(float)) {}
+
+  [[nodiscard]] CodeTarget group(std::size_t index) const noexcept {
+    const std::size_t rows = groups_ * group_rows;
+    float* const terms = terms_.as<float>();
+    float* const largest = terms + rows * term_kinds;
+    return {.codes = codes_.data() + index * group_rows * chunks_ * chunk_bytes,
+            .step = terms + index * group_rows,
+            .offset = terms + rows + index * group_rows,
+            .residual = terms + 2 * rows + index * group_rows,
+            .norm = terms + 3 * rows + index * group_rows,
+            .group_residual = largest + index,
+            .group_norm = largest + groups_ + index};
+  }
+  [[nodiscard]] CodeRun run(std::size_t first_row, std::size_t rows) const noexcept {
+    const CodeTarget from = group(0);
+    return {first_row,     rows,      from.codes,          from.step,      from.offset,
+            from.residual, from.norm, from.group_residual, from.group_norm};
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return codes_.bytes() + terms_.bytes(); }
+
+ private:
+  std::size_t chunks_ = 0;
+  std::size_t groups_ = 0;
+  Pages codes_;
+  Pages terms_;
+};
+
+// Norms of rows that are scanned as they are: what the bound of inner product and cosine needs.
+void set_plain_terms(Distance distance, const float* vector, std::size_t dim, std::size_t row,
+                     const CodeTarget& target) {
+  constexpr double plain_max = 0x1p100;
+  double squares = 0;
+  for (std::size_t i = 0; i < dim; ++i) squares += double{vector[i]} * double{vector[i]};
+  const double norm = std::sqrt(squares);
+  const bool usable = norm == 0 || (norm <= plain_max && norm >= 1 / plain_max);
+  const bool cosine = distance == Distance::cosine;
+  target.step[row] = !cosine ? 1.0F : (usable && norm > 0 ? static_cast<float>(1 / norm) : 0.0F);
+  const double scanned = cosine ? 1.0 : norm;  // of the row as its step brings it into the key
+  target.norm[row] = !usable ? std::numeric_limits<float>::infinity() : static_cast<float>(scanned * (1 + 0x1p-20));
+}
+
+// Originals are scanned without terms where the difference itself is summed.
+bool scans_need_terms(const Frame& frame) noexcept {
+  return frame.precision != Precision::fp32 || frame.distance == Distance::cosine ||
+         frame.distance == Distance::inner_product;
+}
+
+}  // namespace
+
+struct Segment::Storage {
+  Storage(Distance distance, Precision precision, std::size_t dim, std::size_t rows_max, std::span<const float> vectors)
+      : frame(choose_frame(distance, precision, dim, vectors)),
+        capacity(rows_max),
+        originals(rows_max * dim * sizeof(float)),
+        ids(rows_max * sizeof(std::uint64_t)),
+        block(frame, scans_need_terms(frame) ? (rows_max + group_rows - 1) / group_rows : 0) {}
+
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return originals.bytes() + ids.bytes() + block.bytes() + frame.dim * sizeof(float);
+  }
+
+  Frame frame;
+  std::size_t capacity;
+  std::size_t rows = 0;
+  Pages originals;  // none after drop_originals
+  Pages ids;
+  CodeBlock block;  // whole groups; a view has a copy of its incomplete last one, since this one still grows
+
+  void append(Executor& executor, std::span<const float> vectors, std::span<const std::uint64_t> new_ids);
+  void append_plain(std::span<const float> vectors);
+  [[nodiscard]] std::array<CodeRun, 2> runs(std::shared_ptr<CodeBlock>& last) const;
+};
+
+void Segment::Storage::append(Executor& executor, std::span<const float> vectors,
+                              std::span<const std::uint64_t> new_ids) {
+  const std::size_t first_row = rows;
+  std::copy(new_ids.begin(), new_ids.end(), ids.as<std::uint64_t>() + rows);
+  if (frame.precision == Precision::fp32) {
+    std::copy(vectors.begin(), vectors.end(), originals.as<float>() + rows * frame.dim);
+    append_plain(vectors);
+    rows += new_ids.size();
+    return;
+  }
+  // Each range copies and codes its own rows while they are in the cache.
+  const std::size_t end_row = rows + new_ids.size();
+  const std::size_t first_group = first_row / group_rows;
+  const std::size_t groups = (end_row + group_rows - 1) / group_rows - first_group;
+  float* const kept = originals.as<float>();
+  executor.parallel_for(groups, append_grain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t group = first_group + begin; group < first_group + end; ++group) {
+      const std::size_t group_first = group * group_rows;
+      const std::size_t group_end = std::min(group_first + group_rows, end_row);
+      const std::size_t from = std::max(group_first, first_row);
+      std::copy_n(vectors.data() + (from - first_row) * frame.dim, (group_end - from) * frame.dim,
+                  kept + from * frame.dim);
+      encode_group(frame, kept + group_first * frame.dim, group_end - group_first, block.group(group));
+    }
+  });
+  rows = end_row;
+}
+
+void Segment::Storage::append_plain(std::span<const float> vectors) {
+  if (!scans_need_terms(frame)) return;
+  for (std::size_t i = 0; i < vectors.size() / frame.dim; ++i) {
+    set_plain_terms(frame.distance, vectors.data() + i * frame.dim, frame.dim, rows + i, block.group(0));
+  }
+}
+
+Segment::Segment(Executor& executor, Distance distance, Precision precision, std::size_t dim, std::size_t capacity,
+                 std::span<const float> vectors, std::span<const std::uint64_t> ids)
+    : storage_(std::make_shared<Storage>(distance, precision, dim, capacity, vectors)) {
+  storage_->append(executor, vectors, ids);
+}
+
+Segment::~Segment() = default;
+Segment::Segment(Segment&&) noexcept = default;
+Segment& Segment::operator=(Segment&&) noexcept = default;
+
+void Segment::append(Executor& executor, std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+  storage_->append(executor, vectors, ids);
+}
+
+// Readers of an older view never touch the group that is still growing: each view has its own copy of it, in `last`.
+std::array<CodeRun, 2> Segment::Storage::runs(std::shared_ptr<CodeBlock>& last) const {
+  if (!scans_need_terms(frame)) return {};
+  if (frame.precision == Precision::fp32) return {block.run(0, rows), CodeRun{}};
+  const std::size_t whole = rows / group_rows * group_rows;
+  if (whole == rows) return {block.run(0, whole), CodeRun{}};
+  last = std::make_shared<CodeBlock>(frame, 1);
+  const CodeTarget from = block.group(whole / group_rows);
+  const CodeTarget to = last->group(0);
+  std::memcpy(to.codes, from.codes, group_rows * frame.chunks * chunk_bytes);
+  for (const auto term : {&CodeTarget::step, &CodeTarget::offset, &CodeTarget::residual, &CodeTarget::norm}) {
+    std::copy_n(from.*term, group_rows, to.*term);
+  }
+  *to.group_residual = *from.group_residual;
+  *to.group_norm = *from.group_norm;
+  return {block.run(0, whole), last->run(whole, rows - whole)};
+}
+
+SegmentView Segment::view() const {
+  std::shared_ptr<CodeBlock> last;
+  SegmentView view;
+  view.frame = &storage_->frame;
+  view.rows = storage_->rows;
+  view.runs = storage_->runs(last);
+  view.originals = storage_->originals.as<float>();
+  view.ids = storage_->ids.as<std::uint64_t>();
+  view.storage = std::make_shared<std::pair<std::shared_ptr<Storage>, std::shared_ptr<CodeBlock>>>(storage_, last);
+  return view;
+}
+
+std::size_t Segment::rows() const noexcept { return storage_->rows; }
+std::size_t Segment::capacity() const noexcept { return storage_->capacity; }
+std::size_t Segment::bytes() const noexcept { return storage_->bytes(); }
+
+void SegmentView::read_row(std::size_t row, float* target) const noexcept {
+  if (originals != nullptr) {
+    std::copy_n(originals + row * frame->dim, frame->dim, target);
+    return;
+  }
+  const CodeRun& run = row < runs[0].rows ? runs[0] : runs[1];
+  const std::size_t place = row - run.first_row;
+  const std::byte* const group = run.codes + place / group_rows * group_rows * frame->chunks * chunk_bytes;
+  decode_row(*frame, group, place % group_rows, run.step[place], target);
+}
+
+std::size_t segment_rows_max(std::size_t dim) noexcept {
+  return std::max(segment_bytes / (dim * sizeof(float)) / group_rows, std::size_t{1}) * group_rows;
+}
+
+Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity,
+                bool keep_originals) {
+  const std::size_t dim = view.frame->dim;
+  std::vector<float> vectors;
+  std::vector<std::uint64_t> ids;
+  vectors.reserve(view.rows * dim);
+  ids.reserve(view.rows);
+  for (std::size_t row = 0; row < view.rows; ++row) {
+    if (view.is_removed(row)) continue;
+    vectors.resize(vectors.size() + dim);
+    view.read_row(row, vectors.data() + vectors.size() - dim);
+    ids.push_back(view.ids[row]);
+  }
+  Segment made(executor, view.frame->distance, precision, dim, std::max(capacity, ids.size()), vectors, ids);
+  if (!keep_originals && precision != Precision::fp32) made.drop_originals();
+  return made;
+}
+
+void Segment::drop_originals() {
+  storage_->capacity = storage_->rows;
+  storage_->originals = Pages();
+}
+
+}  // namespace vectis::inline v0_1::exact
