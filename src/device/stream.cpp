@@ -9,6 +9,7 @@
 #include "device/call.hpp"
 #include "device/cores.hpp"
 #include "device/events.hpp"
+#include "device/few.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
 
@@ -175,16 +176,17 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::spa
   detail::ContextCore& context = enter(op, *core_);
   detail::check_same_context(op, context, *kernel.core()->context);
   detail::check_shape(shape, context.device->info.limits);
-  std::vector<VectisArgument> lowered;
-  lowered.reserve(arguments.size());
-  for (const LaunchArgument& argument : arguments) {
+  detail::Few<VectisArgument, 16> few(arguments.size());
+  const std::span<VectisArgument> lowered = few.get();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const LaunchArgument& argument = arguments[i];
     if (argument.memory_) {
       detail::check_same_context(op, context, *argument.memory_->context);
-      lowered.push_back({VECTIS_ARGUMENT_MEMORY, argument.memory_->handle, nullptr, 0});
+      lowered[i] = {VECTIS_ARGUMENT_MEMORY, argument.memory_->handle, nullptr, 0};
     } else if (argument.is_value_) {
-      lowered.push_back({VECTIS_ARGUMENT_VALUE, nullptr, argument.value_.data(), argument.bytes_});
+      lowered[i] = {VECTIS_ARGUMENT_VALUE, nullptr, argument.value_.data(), argument.bytes_};
     } else {
-      lowered.push_back({VECTIS_ARGUMENT_SHARED, nullptr, nullptr, argument.bytes_});
+      lowered[i] = {VECTIS_ARGUMENT_SHARED, nullptr, nullptr, argument.bytes_};
     }
   }
   detail::check_shared(lowered, context.device->info.limits);
@@ -197,13 +199,13 @@ bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> vi
                     std::span<const VectisNumber> numbers) {
   const std::string_view op = name;
   ContextCore& context = enter(op, *stream.core());
-  std::vector<VectisView> lowered;
-  lowered.reserve(views.size());
-  for (const OpView& view : views) {
+  Few<VectisView, 8> few(views.size());
+  const std::span<VectisView> lowered = few.get();
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const OpView& view = views[i];
     const MemoryCore& memory = *view.memory->core();
     check_same_context(op, context, *memory.context);
-    lowered.push_back(
-        {memory.handle, view.offset, view.rows, view.columns, view.stride, static_cast<VectisType>(view.type)});
+    lowered[i] = {memory.handle, view.offset, view.rows, view.columns, view.stride, static_cast<VectisType>(view.type)};
   }
   const VectisOpCall call{sizeof(call), name, lowered.data(), lowered.size(), numbers.data(), numbers.size()};
   return offer_operation(op, *stream.core(), call, views);

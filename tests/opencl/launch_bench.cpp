@@ -1,5 +1,5 @@
-// What a named operation on PoCL costs beside the same kernel launched by bare OpenCL, taken in turns: batches of
-// launches of one work-group with one wait at the end. Prints JSON.
+// What a named operation on PoCL costs beside bare OpenCL launching the very kernel the operation launches, with the
+// same arguments, taken in turns: batches of launches of one work-group with one wait at the end. Prints JSON.
 #include <CL/cl.h>
 
 #include <algorithm>
@@ -21,15 +21,17 @@ namespace {
 
 constexpr int batch = 500;
 constexpr int rounds = 41;
+constexpr cl_uint columns = 64;
 
 void check(cl_int code, const char* what) {
   if (code != CL_SUCCESS) throw std::runtime_error(std::string(what) + " gave " + std::to_string(code));
 }
 
-// The least a program of one kernel needs, with five arguments as the operation's kernel has.
+// The least a program of one kernel needs.
 class Bare {
  public:
-  Bare() {
+  Bare(const std::string& source, const std::string& options, const std::string& entry_point, std::size_t group)
+      : group_(group) {
     cl_platform_id platform = nullptr;
     check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs");
     cl_device_id device = nullptr;
@@ -39,16 +41,16 @@ class Bare {
     check(code, "clCreateContext");
     queue_ = clCreateCommandQueue(context_, device, CL_QUEUE_PROFILING_ENABLE, &code);
     check(code, "clCreateCommandQueue");
-    const char* text =
-        "__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void fill(__global float* out, uint first, uint "
-        "rows, "
-        "uint columns, float value) { uint i = get_global_id(0); if (i < rows * columns) out[first + i] = value; }";
+    const char* text = source.c_str();
     program_ = clCreateProgramWithSource(context_, 1, &text, nullptr, &code);
     check(code, "clCreateProgramWithSource");
-    check(clBuildProgram(program_, 1, &device, "", nullptr, nullptr), "clBuildProgram");
-    kernel_ = clCreateKernel(program_, "fill", &code);
+    check(clBuildProgram(program_, 1, &device, options.c_str(), nullptr, nullptr), "clBuildProgram");
+    kernel_ = clCreateKernel(program_, entry_point.c_str(), &code);
     check(code, "clCreateKernel");
-    memory_ = clCreateBuffer(context_, CL_MEM_READ_WRITE, 256, nullptr, &code);
+    cl_uint arguments = 0;
+    check(clGetKernelInfo(kernel_, CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments, nullptr), "clGetKernelInfo");
+    if (arguments != 1 + scalars_.size()) throw std::runtime_error("fill has other arguments than this program knows");
+    memory_ = clCreateBuffer(context_, CL_MEM_READ_WRITE, 4 * columns, nullptr, &code);
     check(code, "clCreateBuffer");
   }
   Bare(const Bare&) = delete;
@@ -62,21 +64,19 @@ class Bare {
   }
 
   void launch() {
-    const cl_uint first = 0;
-    const cl_uint rows = 1;
-    const cl_uint columns = 64;
-    const float value = 1;
     check(clSetKernelArg(kernel_, 0, sizeof(memory_), static_cast<const void*>(&memory_)), "clSetKernelArg");
-    check(clSetKernelArg(kernel_, 1, sizeof(first), &first), "clSetKernelArg");
-    check(clSetKernelArg(kernel_, 2, sizeof(rows), &rows), "clSetKernelArg");
-    check(clSetKernelArg(kernel_, 3, sizeof(columns), &columns), "clSetKernelArg");
-    check(clSetKernelArg(kernel_, 4, sizeof(value), &value), "clSetKernelArg");
-    const std::size_t items = 64;
-    check(clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &items, &items, 0, nullptr, nullptr), "launch");
+    for (cl_uint i = 0; i < scalars_.size(); ++i) {
+      check(clSetKernelArg(kernel_, i + 1, sizeof(cl_uint), &scalars_[i]), "clSetKernelArg");
+    }
+    check(clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &group_, &group_, 0, nullptr, nullptr), "launch");
   }
   void wait() { check(clFinish(queue_), "clFinish"); }
 
  private:
+  std::size_t group_;
+  // Of fill for one row: chunk, items, words of a row, rows, columns, offset, stride, pattern.
+  std::array<cl_uint, 8> scalars_{static_cast<cl_uint>(group_), columns, columns, 1, columns, 0, columns, 0x3F800000};
+
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
   cl_program program_ = nullptr;
@@ -103,8 +103,13 @@ int main() {
   vectis::Runtime runtime;
   const vectis::DeviceContext context(*runtime.service<vectis::DeviceRegistry>().find("opencl"));
   vectis::Stream stream(context);
-  const vectis::View view(vectis::DeviceMemory(context, 256), vectis::DType::float32, 1, 64);
-  Bare bare;
+  const vectis::View view(vectis::DeviceMemory(context, 4 * columns), vectis::DType::float32, 1, columns);
+  const vectis::Number one = 1.0;
+  const vectis::Operation& fill = *vectis::find_operation("fill");
+  const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
+  const vectis::KernelSource source = plan.launches.at(0).source();
+  Bare bare(print(source, vectis::Dialect::opencl_c), std::string(compiler_options(vectis::Dialect::opencl_c)),
+            entry_point(source), plan.launches[0].shape.group[0]);
   const auto ours = [&] {
     return nanoseconds_each([&] { vectis::run(stream, "fill", {view}, {1.0}); }, [&] { stream.synchronize(); });
   };

@@ -35,6 +35,13 @@ void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t 
 // Bytes of all elements of the views, once each.
 double bytes_of(std::span<const View> views);
 
+// The plan of one launch without temporaries. Moves it, which braces would not.
+inline LaunchPlan only(PlannedLaunch launch) {
+  LaunchPlan plan;
+  plan.launches.push_back(std::move(launch));
+  return plan;
+}
+
 // The view as one row if its rows follow each other without gaps, else as it is.
 View flattened(const View& view);
 

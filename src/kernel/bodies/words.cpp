@@ -90,9 +90,13 @@ WordLaunch word_launch(const View& out, std::uint32_t group) {
   const std::uint64_t row_words = (out.columns + lanes - 2) / lanes + 1;
   const std::uint64_t items = out.rows * row_words;
   const Spread work = spread(items, group);
-  return {{.groups = {work.groups, 1, 1}, .group = {group, 1, 1}},
-          {work.chunk, index32(items), index32(row_words), index32(out.rows), index32(out.columns), index32(out.offset),
-           index32(out.stride)}};
+  WordLaunch launch{.shape = {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}}, .scalars = {}};
+  launch.scalars.reserve(12);  // room for the scalars of an operation's own
+  for (const std::uint32_t scalar : {work.chunk, index32(items), index32(row_words), index32(out.rows),
+                                     index32(out.columns), index32(out.offset), index32(out.stride)}) {
+    launch.scalars.emplace_back(scalar);
+  }
+  return launch;
 }
 
 std::uint32_t lanes_of(DType type) { return lanes(element_of(type).value()); }

@@ -220,10 +220,11 @@ EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_vi
 
 EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_view key,
                                     const std::function<KernelText()>& make) {
-  return entry_point(context, key, [&] {
+  const auto build = [&] {
     const KernelText kernel = make();
     return EntryPoint(program(context, kernel.dialect, kernel.text, kernel.options), kernel.entry_point);
-  });
+  };
+  return entry_point(context, key, std::function<EntryPoint()>(std::cref(build)));
 }
 
 CacheStatistics KernelCache::statistics() const {

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 #include "device/call.hpp"
 #include "kernel/launch/check.hpp"
 #include "kernel/launch/dialect.hpp"
@@ -50,12 +54,19 @@ class Temporaries {
   std::vector<DeviceMemory> memories_;
 };
 
+// The key is put together on the stack and the function is handed on by reference: nearly every launch finds its kernel
+// and should not ask the allocator for anything.
 EntryPoint compiled(const DeviceContext& context, Dialect dialect, const PlannedLaunch& launch) {
-  return kernel_cache(context).entry_point(context, "operation/" + launch.key, [&] {
+  fmt::memory_buffer key;
+  key.append(std::string_view("operation/"));
+  key.append(launch.key);
+  const auto make = [&] {
     const KernelSource source = launch.source();
     return KernelText{std::string(name(dialect)), print(source, dialect), entry_point(source),
                       std::string(compiler_options(dialect))};
-  });
+  };
+  return kernel_cache(context).entry_point(context, std::string_view(key.data(), key.size()),
+                                           std::function<KernelText()>(std::cref(make)));
 }
 
 }  // namespace
@@ -64,17 +75,17 @@ void run_portable(Stream& stream, const OperationCall& call) {
   const DeviceContext context = stream.context();
   const Dialect dialect = dialect_of(*context.core(), call.operation->name);
   check_portable(call);
-  const LaunchPlan plan = call.operation->plan(call, context.core()->device->info);
+  LaunchPlan plan = call.operation->plan(call, context.core()->device->info);
   const Temporaries temporaries(stream, plan.temporary_bytes);
   std::vector<LaunchArgument> arguments;
-  for (const PlannedLaunch& launch : plan.launches) {
+  for (PlannedLaunch& launch : plan.launches) {
     arguments.clear();
     arguments.reserve(launch.buffers.size() + launch.scalars.size());
     for (const std::size_t place : launch.buffers) {
       const bool is_view = place < call.views.size();
       arguments.emplace_back(is_view ? call.views[place].memory : temporaries[place - call.views.size()]);
     }
-    arguments.insert(arguments.end(), launch.scalars.begin(), launch.scalars.end());
+    std::ranges::move(launch.scalars, std::back_inserter(arguments));
     stream.launch(compiled(context, dialect, launch), launch.shape, arguments);
   }
 }

@@ -65,12 +65,11 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t group = group_items(device, 256);
   WordLaunch launch = word_launch(out, group);
   launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
-  return {{},
-          {{fmt::format("cast {} {} {}", name(from), name(to), group),
-            [=] { return source(from, to, group); },
-            launch.shape,
-            {0, 1},
-            std::move(launch.scalars)}}};
+  return only({fmt::format("cast {} {} {}", name(from), name(to), group),
+               [=] { return source(from, to, group); },
+               launch.shape,
+               {0, 1},
+               std::move(launch.scalars)});
 }
 
 }  // namespace

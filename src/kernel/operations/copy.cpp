@@ -13,7 +13,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const View flat_out = flattened(call.views[1]);
   const bool flat = flat_x.rows == flat_out.rows;
   const auto text = [] { return copy_elements("x_offset + row * x_stride + col"); };
-  return {{}, {moving_launch("copy", flat ? flat_x : call.views[0], flat ? flat_out : call.views[1], text, device)}};
+  return only(moving_launch("copy", flat ? flat_x : call.views[0], flat ? flat_out : call.views[1], text, device));
 }
 
 }  // namespace

@@ -58,12 +58,11 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t group = group_items(device, 256);
   WordLaunch launch = word_launch(out, group);
   launch.scalars.emplace_back(pattern(out.type, call.numbers[0].real));
-  return {{},
-          {{fmt::format("fill {} {}", lanes, group),
-            [=] { return source(lanes, group); },
-            launch.shape,
-            {0},
-            std::move(launch.scalars)}}};
+  return only({fmt::format("fill {} {}", lanes, group),
+               [=] { return source(lanes, group); },
+               launch.shape,
+               {0},
+               std::move(launch.scalars)});
 }
 
 }  // namespace

@@ -41,12 +41,11 @@ LaunchPlan plan_gather(const OperationCall& call, const DeviceInfo& device) {
   WordLaunch launch = word_launch(out, group);
   launch.scalars.insert(launch.scalars.end(),
                         {index32(x.offset), index32(x.stride), index32(x.rows), index32(call.views[1].offset)});
-  return {{},
-          {{fmt::format("gather {} {}", lanes, group),
-            [=] { return gather_source(lanes, group); },
-            launch.shape,
-            {0, 1, 2},
-            std::move(launch.scalars)}}};
+  return only({fmt::format("gather {} {}", lanes, group),
+               [=] { return gather_source(lanes, group); },
+               launch.shape,
+               {0, 1, 2},
+               std::move(launch.scalars)});
 }
 
 void check_gather(const OperationCall& call) {

@@ -203,7 +203,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const std::uint64_t segment = std::max(shortest, divide_up(x.columns, divide_up(wanted_pieces, x.rows)));
   const std::size_t keys = call.views.size();
   if (segment >= x.columns) {
-    return {{}, {launch_of(call, device, Step::whole, {x.rows, x.columns, x.columns}, {0, 1, 2})}};
+    return only(launch_of(call, device, Step::whole, {x.rows, x.columns, x.columns}, {0, 1, 2}));
   }
   const std::uint64_t kept = divide_up(x.columns, segment) * k;
   const std::uint64_t bytes = x.rows * kept * sizeof(std::uint32_t);

@@ -74,8 +74,8 @@ WordText word_text() {
 LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& out = call.views[1];
-  if (lanes_of(out.type) == 1) return {{}, {tile_launch(x, out, device)}};
-  return {{}, {moving_launch("transpose", x, out, word_text, device)}};
+  if (lanes_of(out.type) == 1) return only(tile_launch(x, out, device));
+  return only(moving_launch("transpose", x, out, word_text, device));
 }
 
 }  // namespace

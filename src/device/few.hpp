@@ -1,0 +1,25 @@
+// A list made for one call, on the stack while it is short: a launch should not ask the allocator for anything.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace vectis::inline v0_1::detail {
+
+template <class T, std::size_t short_length>
+class Few {
+ public:
+  explicit Few(std::size_t length) : length_(length) {
+    if (length > short_length) long_.resize(length);
+  }
+  [[nodiscard]] std::span<T> get() noexcept { return {length_ > short_length ? long_.data() : short_.data(), length_}; }
+
+ private:
+  std::size_t length_;
+  std::array<T, short_length> short_;  // only what the list's length covers is ever written or read
+  std::vector<T> long_;
+};
+
+}  // namespace vectis::inline v0_1::detail
