@@ -158,6 +158,29 @@ VECTIS_AMX inline void test_tile(const ScanPiece& piece, std::size_t group, cons
     offer_tile<Kind>(piece, group, queries, block, sums, in, survivors);
 }
 
+// Two groups and two blocks of queries, multiplied and not yet looked at.
+struct Pending {
+  std::size_t group = 0;
+  std::size_t block = 0;
+  bool two_groups = false;
+  bool two_blocks = false;
+};
+
+template <class Kind>
+VECTIS_AMX inline void test_pending(const ScanPiece& piece, const PreparedQueries& queries, const Pending& pending,
+                                    const std::byte* sums, Survivors& survivors) {
+  test_tile<Kind>(piece, pending.group, queries, pending.block, sums, survivors);
+  if (pending.two_blocks) {
+    test_tile<Kind>(piece, pending.group, queries, pending.block + 16, sums + tile_bytes, survivors);
+  }
+  if (!pending.two_groups) return;
+  test_tile<Kind>(piece, pending.group + 1, queries, pending.block, sums + 2 * tile_bytes, survivors);
+  if (pending.two_blocks) {
+    test_tile<Kind>(piece, pending.group + 1, queries, pending.block + 16, sums + 3 * tile_bytes, survivors);
+  }
+}
+
+// While the vector units test one pair of pairs, the matrix unit multiplies the next.
 template <class Kind>
 VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
   const CodeRun& run = *piece.run;
@@ -166,25 +189,25 @@ VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& querie
   const std::size_t panel = std::max<std::size_t>(panel_bytes / group_bytes / 2 * 2, 2);
   const Pages packed = interleaved(queries, chunks);
   const Tiles tiles;
-  alignas(64) std::byte sums[4 * tile_bytes];
+  alignas(64) std::byte sums[2][4 * tile_bytes];
+  Pending pending;
+  std::size_t turn = 0;  // steps so far
   for (std::size_t first = piece.first_group; first < piece.last_group; first += panel) {
     const std::size_t last = std::min(first + panel, piece.last_group);
     for (std::size_t block = 0; block < queries.padded; block += 32) {
-      const bool two_blocks = block + 16 < queries.padded;
       const std::byte* const query = packed.data() + block / 16 * group_bytes;
       for (std::size_t group = first; group < last; group += 2) {
-        const bool two_groups = group + 1 < last;
+        const Pending next{group, block, group + 1 < last, block + 16 < queries.padded};
         // A missing second tile is the first once more; its sums are not looked at.
-        multiply<Kind>(run.codes + group * group_bytes, two_groups ? group_bytes : 0, query,
-                       two_blocks ? group_bytes : 0, chunks, sums);
-        test_tile<Kind>(piece, group, queries, block, sums, survivors);
-        if (two_blocks) test_tile<Kind>(piece, group, queries, block + 16, sums + tile_bytes, survivors);
-        if (!two_groups) continue;
-        test_tile<Kind>(piece, group + 1, queries, block, sums + 2 * tile_bytes, survivors);
-        if (two_blocks) test_tile<Kind>(piece, group + 1, queries, block + 16, sums + 3 * tile_bytes, survivors);
+        multiply<Kind>(run.codes + group * group_bytes, next.two_groups ? group_bytes : 0, query,
+                       next.two_blocks ? group_bytes : 0, chunks, sums[turn % 2]);
+        if (turn > 0) test_pending<Kind>(piece, queries, pending, sums[(turn + 1) % 2], survivors);
+        pending = next;
+        ++turn;
       }
     }
   }
+  if (turn > 0) test_pending<Kind>(piece, queries, pending, sums[(turn + 1) % 2], survivors);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr std::size_t query_block = 16;
-constexpr double tiny = 0x1p-100;  // above every underflow of a scan, in units of a frame
+constexpr double tiny = 0x1p-100;            // above every underflow of a scan, in units of a frame
+constexpr double whole_rounding = 0x1.8p52;  // added and taken away again, it rounds to a whole number
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 double norm_of(const std::vector<double>& vector) noexcept {
@@ -48,8 +49,9 @@ struct FramedQuery {
 };
 
 void frame_euclidean(const Frame& frame, const float* query, FramedQuery& framed) {
+  const double scale = std::ldexp(1.0, -frame.exponent);
   for (std::size_t i = 0; i < frame.dim; ++i) {
-    framed.numbers[i] = std::ldexp(double{query[i]} - double{frame.centre[i]}, -frame.exponent);
+    framed.numbers[i] = (double{query[i]} - double{frame.centre[i]}) * scale;
   }
   framed.norm = norm_of(framed.numbers);
   framed.unit = std::ldexp(1.0, 2 * frame.exponent);
@@ -83,12 +85,13 @@ double encode_query(QueryForm form, const std::vector<double>& numbers, std::byt
   double largest = 0;
   for (const double value : numbers) largest = std::max(largest, std::abs(value));
   const double step = form == QueryForm::int8 ? double{static_cast<float>(largest / 127)} : 1.0;
+  const double inverse = step == 0 ? 0.0 : 1 / step;
   double kept_squares = 0;
   double lost_squares = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     double stands_for = 0;
     if (form == QueryForm::int8) {
-      const double whole = step == 0 ? 0.0 : std::clamp(std::nearbyint(numbers[i] / step), -127.0, 127.0);
+      const double whole = std::clamp((numbers[i] * inverse + whole_rounding) - whole_rounding, -127.0, 127.0);
       codes[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole));
       stands_for = whole * step;
     } else if (form == QueryForm::bf16) {
