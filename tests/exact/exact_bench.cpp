@@ -1,0 +1,215 @@
+// Exact search driven line by line, so that ./dev bench exact can measure peers in turns. A line is a command and
+// words `name=value`; each is answered with one line of JSON, {"error": ...} when it failed.
+//
+//   corpus file=F dim=D rows=N            reads N rows of D floats
+//   queries file=F rows=N                 likewise, of the corpus' dimension
+//   threads count=T                       from now on; drops the index
+//   add precision=P                       makes the index of the whole corpus anew: milliseconds until it can search
+//   search queries=N batch=B k=K ids=F    N queries, B at a call; the ids found are written to F when it is given
+//   drop what=corpus|index                gives the memory back
+//   peaks                                 gigabytes a second read by all threads, AMX int8 operations of one thread
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "search/exact/host_search.hpp"
+#include "search/exact/segment.hpp"
+#include "tests/exact/peaks.hpp"
+#include "vectis/base.hpp"
+#include "vectis/base/clock.hpp"
+#include "vectis/base/pages.hpp"
+
+namespace bench {
+
+using Json = nlohmann::ordered_json;
+using vectis::Error;
+using vectis::ErrorCode;
+
+// Of all threads: on a machine that others use too, it tells more than the clock does.
+double processor_milliseconds() { return static_cast<double>(std::clock()) * 1e3 / CLOCKS_PER_SEC; }
+
+double milliseconds_since(std::uint64_t start) {
+  return static_cast<double>(vectis::monotonic_nanoseconds() - start) * 1e-6;
+}
+
+class Words {
+ public:
+  explicit Words(std::istringstream& line) {
+    for (std::string word; line >> word;) {
+      const auto equals = word.find('=');
+      values_[word.substr(0, equals)] = equals == std::string::npos ? "" : word.substr(equals + 1);
+    }
+  }
+  [[nodiscard]] std::string text(const std::string& name, const std::string& otherwise = "") const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? otherwise : found->second;
+  }
+  [[nodiscard]] std::size_t number(const std::string& name, std::size_t otherwise = 0) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? otherwise : std::stoull(found->second);
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+// Rows of floats out of a file that holds nothing else.
+struct Rows {
+  vectis::Pages pages;
+  std::size_t dim = 0;
+  std::size_t count = 0;
+
+  void read(const std::string& path, std::size_t dim_now, std::size_t rows) {
+    const std::size_t bytes = dim_now * rows * sizeof(float);
+    std::ifstream file(path, std::ios::binary);
+    vectis::Pages target(bytes);
+    if (!file.read(target.as<char>(), static_cast<std::streamsize>(bytes))) {
+      throw Error(ErrorCode::io, "bench", fmt::format("{} has not {} bytes", path, bytes));
+    }
+    pages = std::move(target);
+    dim = dim_now;
+    count = rows;
+  }
+  [[nodiscard]] std::span<const float> some(std::size_t first, std::size_t rows) const {
+    return {pages.as<float>() + first * dim, rows * dim};
+  }
+};
+
+std::unique_ptr<vectis::Runtime> runtime_with(std::size_t threads) {
+  vectis::RuntimeOptions options;
+  options.threads = threads;
+  return std::make_unique<vectis::Runtime>(std::move(options));
+}
+
+vectis::Precision precision_of(const std::string& text) {
+  for (const auto precision :
+       {vectis::Precision::fp32, vectis::Precision::fp16, vectis::Precision::bf16, vectis::Precision::int8}) {
+    if (text == name(precision)) return precision;
+  }
+  throw Error(ErrorCode::invalid_input, "bench", fmt::format("no precision '{}'", text));
+}
+
+class Bench {
+ public:
+  Json run(const std::string& command, const Words& words) {
+    if (command == "corpus") return read_corpus(words);
+    if (command == "queries") return read_queries(words);
+    if (command == "threads") return set_threads(words);
+    if (command == "add") return add(words);
+    if (command == "search") return search(words);
+    if (command == "drop") return drop(words);
+    if (command == "peaks") {
+      return {{"gigabytes_per_second", read_bandwidth(runtime_->executor())}, {"amx_int8_gops", amx_int8_peak()}};
+    }
+    throw Error(ErrorCode::invalid_input, "bench", fmt::format("no command '{}'", command));
+  }
+
+ private:
+  Json read_corpus(const Words& words) {
+    segments_.clear();
+    corpus_.read(words.text("file"), words.number("dim"), words.number("rows"));
+    return {{"rows", corpus_.count}};
+  }
+  Json read_queries(const Words& words) {
+    queries_.read(words.text("file"), corpus_.dim, words.number("rows"));
+    return {{"rows", queries_.count}};
+  }
+  Json set_threads(const Words& words) {
+    segments_.clear();
+    runtime_.reset();
+    runtime_ = runtime_with(words.number("count", 1));
+    return {{"threads", runtime_->executor().concurrency()}};
+  }
+  Json add(const Words& words) {
+    const auto precision = precision_of(words.text("precision", "int8"));
+    segments_.clear();
+    const double processor = processor_milliseconds();
+    const std::uint64_t start = vectis::monotonic_nanoseconds();
+    std::vector<std::uint64_t> ids(corpus_.count);
+    std::iota(ids.begin(), ids.end(), std::uint64_t{0});
+    const std::size_t most = vectis::exact::segment_rows_max(corpus_.dim);
+    for (std::size_t first = 0; first < corpus_.count; first += most) {
+      const std::size_t rows = std::min(most, corpus_.count - first);
+      segments_.emplace_back(runtime_->executor(), vectis::Distance::euclidean, precision, corpus_.dim, rows,
+                             corpus_.some(first, rows), std::span(ids).subspan(first, rows));
+    }
+    return {{"ms", milliseconds_since(start)},
+            {"processor_ms", processor_milliseconds() - processor},
+            {"segments", segments_.size()}};
+  }
+  Json search(const Words& words) {
+    const std::size_t all = words.number("queries", queries_.count);
+    const std::size_t batch = words.number("batch", all);
+    std::vector<vectis::exact::SegmentView> views;
+    for (const auto& segment : segments_) views.push_back(segment.view());
+    const vectis::SearchOptions options;
+    std::vector<std::uint64_t> ids;
+    std::uint64_t survivors = 0;
+    std::string way;
+    std::vector<double> calls;
+    const double processor = processor_milliseconds();
+    for (std::size_t first = 0; first < all; first += batch) {
+      const std::size_t count = std::min(batch, all - first);
+      const std::uint64_t start = vectis::monotonic_nanoseconds();
+      const auto found = vectis::exact::host_search(
+          runtime_->executor(), {views, corpus_.dim, vectis::Distance::euclidean, queries_.some(first, count),
+                                 words.number("k", 10), &options, words.text("way", "auto")});
+      calls.push_back(milliseconds_since(start));
+      survivors += found.survivors;
+      way = found.way;
+      for (const auto& hits : found.hits) {
+        for (const vectis::Hit& hit : hits) ids.push_back(hit.id);
+      }
+    }
+    write_ids(words.text("ids"), ids);
+    return {{"ms", std::accumulate(calls.begin(), calls.end(), 0.0)},
+            {"processor_ms", processor_milliseconds() - processor},
+            {"calls", calls},
+            {"way", way},
+            {"survivors_per_query", static_cast<double>(survivors) / static_cast<double>(all)}};
+  }
+  static void write_ids(const std::string& path, const std::vector<std::uint64_t>& ids) {
+    if (path.empty()) return;
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(ids.data()), static_cast<std::streamsize>(ids.size() * sizeof(ids[0])));
+    if (!file.flush()) throw Error(ErrorCode::io, "bench", fmt::format("{} cannot be written", path));
+  }
+  Json drop(const Words& words) {
+    if (words.text("what") == "corpus") corpus_.pages = {};
+    if (words.text("what") == "index") segments_.clear();
+    return Json::object();
+  }
+
+  Rows corpus_;
+  Rows queries_;
+  std::unique_ptr<vectis::Runtime> runtime_ = runtime_with(1);
+  std::vector<vectis::exact::Segment> segments_;
+};
+
+}  // namespace bench
+
+int main() {
+  bench::Bench bench;
+  for (std::string text; std::getline(std::cin, text);) {
+    std::istringstream line(text);
+    std::string command;
+    if (!(line >> command)) continue;
+    try {
+      std::cout << bench.run(command, bench::Words(line)).dump() << std::endl;
+    } catch (const std::exception& error) {
+      std::cout << bench::Json{{"error", error.what()}}.dump() << std::endl;
+    }
+  }
+  return 0;
+}
