@@ -12,7 +12,7 @@
 // The instruction sets of the ways; a function for one calls only what is VECTIS_WIDE.
 #if defined(__x86_64__)
 #define VECTIS_TARGET_AVX2 [[gnu::target("avx2,fma")]]
-#define VECTIS_TARGET_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")]]
+#define VECTIS_TARGET_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]]
 #endif
 
 namespace vectis::inline v0_1::exact {
