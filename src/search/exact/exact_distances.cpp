@@ -51,6 +51,18 @@ void distances_of_rows(const SearchTask& task, const float* query, const Rows& r
   std::copy_n(sums.begin(), count, distances);
 }
 
+// Candidates lie anywhere in memory: what the next few begin with is on its way while these are computed.
+void prefetch_rows(const SearchTask& task, std::span<const Candidate> candidates) noexcept {
+  constexpr std::size_t line = 64 / sizeof(float);
+  constexpr std::size_t ahead = 16 * line;  // then the processor has seen where it goes
+  for (const Candidate& candidate : candidates) {
+    const SegmentView& segment = task.segments[candidate.segment];
+    if (segment.originals == nullptr) continue;
+    const float* const row = segment.originals + candidate.row * task.dim;
+    for (std::size_t i = 0; i < std::min(task.dim, ahead); i += line) __builtin_prefetch(row + i);
+  }
+}
+
 }  // namespace
 
 void exact_distances(const SearchTask& task, std::size_t query, std::span<const Candidate> candidates,
@@ -58,6 +70,8 @@ void exact_distances(const SearchTask& task, std::size_t query, std::span<const 
   std::vector<float> decoded;
   for (std::size_t first = 0; first < candidates.size(); first += rows_together) {
     const std::size_t count = std::min(rows_together, candidates.size() - first);
+    const std::size_t next = std::min(first + rows_together, candidates.size());
+    prefetch_rows(task, candidates.subspan(next, std::min(rows_together, candidates.size() - next)));
     Rows rows;
     for (std::size_t i = 0; i < rows_together; ++i) {
       const Candidate& candidate = candidates[first + std::min(i, count - 1)];

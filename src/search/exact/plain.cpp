@@ -20,7 +20,6 @@ VECTIS_WIDE std::uint32_t not_above(const float* values, float limit) noexcept {
 }
 
 struct Int8Codes {
-  static constexpr std::size_t numbers = 64;  // of a chunk
   VECTIS_WIDE static float dot(const std::byte* row, const std::byte* query, std::size_t chunks) noexcept {
     I32x16 sum{};
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
