@@ -13,6 +13,8 @@ namespace vectis::app {
 
 int devices(Runtime& runtime, std::ostream& out, bool json);
 int doctor(Runtime& runtime, std::ostream& out, bool json);
+// How fast each device is; `fresh` measures again instead of using what was kept.
+int plan(Runtime& runtime, std::ostream& out, bool fresh, bool json);
 
 struct ReplayArguments {
   std::string log;     // the file

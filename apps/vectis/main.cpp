@@ -82,6 +82,11 @@ int main(int argc, char** argv) {
   auto* doctor = app.add_subcommand("doctor", "Say for each backend whether it works, why not, and what to install");
   doctor->add_flag("--json", json, "For programs");
   doctor->callback([&] { run = [&](Runtime& runtime) { return vectis::app::doctor(runtime, std::cout, json); }; });
+  bool fresh = false;
+  auto* plan = app.add_subcommand("plan", "Show how fast each device is, which is what work is placed by");
+  plan->add_flag("--fresh", fresh, "Measure again, keeping nothing");
+  plan->add_flag("--json", json, "For programs");
+  plan->callback([&] { run = [&](Runtime& runtime) { return vectis::app::plan(runtime, std::cout, fresh, json); }; });
   vectis::app::ReplayArguments replay_arguments;
   add_replay(app, replay_arguments, json, run);
   vectis::app::ConformanceArguments conformance_arguments;

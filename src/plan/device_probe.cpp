@@ -5,6 +5,7 @@
 
 #include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/kernel/cache.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -14,6 +15,9 @@ namespace {
 constexpr double nanoseconds_per_second = 1e9;
 constexpr std::uint64_t share_of_memory =
     16;  // what a copy may take of the device's largest allocation: one part in so many
+
+constexpr double hardware_balance = 4;         // operations to a byte: less than any processor of the last decade
+constexpr double usual_compile_seconds = 0.5;  // when every kernel was found compiled
 
 double seconds_from(std::uint64_t begin) {
   return static_cast<double>(monotonic_nanoseconds() - begin) / nanoseconds_per_second;
@@ -26,7 +30,11 @@ bool not_done_here(const Error& error) {
 
 }  // namespace
 
-DeviceProbe::DeviceProbe(const Device& device) : begin_(monotonic_nanoseconds()), context_(device), stream_(context_) {}
+DeviceProbe::DeviceProbe(const Device& device)
+    : begin_(monotonic_nanoseconds()),
+      context_(device),
+      stream_(context_),
+      compiled_before_(kernel_cache(context_).statistics().compiled) {}
 
 const DeviceMemory& DeviceProbe::memory(std::size_t which, std::uint64_t bytes) {
   const auto found = memories_.find(which);
@@ -51,6 +59,10 @@ double DeviceProbe::timed(const std::function<void()>& work) {
 }
 
 double DeviceProbe::launch() {
+  // Where kernels are compiled, a tiny product, so that no second one has to be.
+  if (!context_.device().info().dialects.empty()) {
+    if (const auto seconds = multiply(Precision::fp32, 1)) return *seconds;
+  }
   const DeviceMemory& target = memory(0, sizeof(float));
   return timed([&] { run(stream_, "fill", {{target, DType::float32, 1, 1}}, {0}); });
 }
@@ -73,6 +85,21 @@ double DeviceProbe::copy_on_device(std::uint64_t bytes) {
   return timed([&] { stream_.copy_on_device(target, 0, source, 0, bytes); });
 }
 
+bool DeviceProbe::has(Precision precision) const {
+  const Capabilities& can = context_.device().info().capabilities;
+  switch (precision) {
+    case Precision::fp16:
+      return can.fp16 || can.matrix;
+    case Precision::bf16:
+      return can.bf16;
+    case Precision::int8:
+      return can.int8_dot;
+    case Precision::fp32:
+      break;
+  }
+  return true;
+}
+
 std::optional<double> DeviceProbe::multiply(Precision precision, std::uint64_t side) {
   const DType type = dtype_of(precision);
   const DeviceMemory& factors = memory(0, side * side * sizeof(float));
@@ -86,6 +113,13 @@ std::optional<double> DeviceProbe::multiply(Precision precision, std::uint64_t s
     if (not_done_here(error)) return std::nullopt;
     throw;
   }
+}
+
+double DeviceProbe::least_balance() const { return context_.device().info().software ? 0 : hardware_balance; }
+
+double DeviceProbe::compile_seconds(double first_run) const {
+  if (context_.device().info().dialects.empty()) return 0;
+  return kernel_cache(context_).statistics().compiled > compiled_before_ ? first_run : usual_compile_seconds;
 }
 
 std::uint64_t DeviceProbe::bytes_max() const {

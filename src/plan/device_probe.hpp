@@ -22,7 +22,10 @@ class DeviceProbe final : public Probe {
   double copy_to_device(std::uint64_t bytes) override;
   double copy_to_host(std::uint64_t bytes) override;
   double copy_on_device(std::uint64_t bytes) override;
+  [[nodiscard]] bool has(Precision precision) const override;
   std::optional<double> multiply(Precision precision, std::uint64_t side) override;
+  [[nodiscard]] double least_balance() const override;
+  [[nodiscard]] double compile_seconds(double first_run) const override;
   [[nodiscard]] std::uint64_t bytes_max() const override;
   [[nodiscard]] double resolution() const override;
   [[nodiscard]] double elapsed() const override;
@@ -36,6 +39,7 @@ class DeviceProbe final : public Probe {
   std::uint64_t begin_;
   DeviceContext context_;
   Stream stream_;
+  std::uint64_t compiled_before_;
   std::map<std::size_t, DeviceMemory> memories_;
   std::vector<std::byte> host_;
 };

@@ -11,15 +11,15 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 // All of logarithms, so 0.1 is a tenth.
-constexpr double noise = 0.06;           // of one measurement
-constexpr double first_noise = 1;        // of the only one: first runs warm up, and are often slow
-constexpr double common_deviation = 2;   // of the factor of everything
-constexpr double part_deviation = 0.8;   // of each part's own
-constexpr double rest_deviation = 0.35;  // of what the factors leave
-constexpr double rest_octaves = 2.5;     // over which that changes
-constexpr double outlier = 0.5;          // a record this far from the others counts half
-constexpr double same_place = 0.2;       // octaves
-constexpr double known_well = 0.05;      // a prediction this good learns nothing from one more record
+constexpr double noise = 0.06;            // of one measurement
+constexpr double first_noise = 1;         // of the only one: first runs warm up, and are often slow
+constexpr double common_deviation = 0.7;  // of the factor of everything
+constexpr double part_deviation = 0.5;    // of each part's own
+constexpr double rest_deviation = 0.2;    // of what the factors leave
+constexpr double rest_octaves = 4;        // over which that changes
+constexpr double outlier = 0.5;           // a record this far from the others counts half
+constexpr double same_place = 0.2;        // octaves
+constexpr double known_well = 0.05;       // a prediction this good learns nothing from one more record
 constexpr int fit_steps = 12;
 constexpr double step_max = 1;
 

@@ -21,9 +21,9 @@ using detail::History;
 using detail::Parts;
 
 constexpr std::size_t histories_max = 1024;
-constexpr double near_ratio = 1.5;              // of the winner's time: what may be tried to learn more
+constexpr double near_ratio = 1.25;             // of the winner's time: what may be tried to learn more
 constexpr double known_deviation = 0.1;         // a candidate known that well needs no trying
-constexpr std::uint64_t confirmed_records = 2;  // fewer say little, however far from the winner
+constexpr std::uint64_t confirmed_records = 3;  // fewer say little, however far from the winner
 
 std::string key_of(const Candidate& candidate) { return candidate.device_label() + '\n' + candidate.work.name; }
 
@@ -55,6 +55,8 @@ struct Planner::State {
   std::uint64_t uses = 0;
   double recorded_seconds = 0;
   double explored_seconds = 0;
+  double choices = 0;
+  double explored_choices = 0;
 
   // The history of a candidate, or null when there is none.
   History* find(const Candidate& candidate) {
@@ -123,19 +125,23 @@ struct Planner::State {
     }
   }
 
-  // A candidate worth trying instead of the winner, or the winner: near it or hardly known, perhaps faster, and within
-  // the share of time that may be spent so.
+  // A candidate worth trying instead of the winner, or the winner. It is perhaps faster, and trying it keeps within the
+  // share of time that may be spent so; unless hardly anything is known of it, it is also near the winner and within
+  // the same share of choices.
   std::size_t explore(const Choice& choice, std::span<const std::size_t> open) {
     const double best = choice.candidates[choice.index].predicted.seconds();
     const std::lock_guard lock(mutex);
+    choices += 1;
+    const bool often = explored_choices >= explore_share * choices;
     for (const std::size_t i : open) {
       const Assessment& one = choice.candidates[i];
       if (i == choice.index || one.predicted.deviation < known_deviation) continue;
       const double seconds = one.predicted.seconds();
-      if (seconds > near_ratio * best && one.records >= confirmed_records) continue;
+      if (one.records >= confirmed_records && (often || seconds > near_ratio * best)) continue;
       if (seconds * std::exp(-one.predicted.deviation) >= best) continue;
       if (explored_seconds + (seconds - best) >= explore_share * recorded_seconds) continue;
       explored_seconds += seconds - best;
+      explored_choices += 1;
       return i;
     }
     return choice.index;

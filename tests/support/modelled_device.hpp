@@ -53,17 +53,23 @@ class ModelledDevice final : public detail::Probe {
   }
   double measure(const Work& work) { return noisy(truth(work)); }
 
-  double launch() override { return noisy(law_.launch_seconds); }
+  double launch() override {
+    const double fresh = elapsed_ > 0 ? 0 : law_.compile_seconds;
+    return noisy(law_.launch_seconds + fresh);
+  }
   double copy_to_device(std::uint64_t bytes) override { return noisy(copy(law_.to_device, real(bytes))); }
   double copy_to_host(std::uint64_t bytes) override { return noisy(copy(law_.to_host, real(bytes))); }
   double copy_on_device(std::uint64_t bytes) override {
     return noisy(law_.launch_seconds + compute({}, 2 * real(bytes), 1));
   }
+  [[nodiscard]] bool has(Precision) const override { return true; }
   std::optional<double> multiply(Precision precision, std::uint64_t side) override {
     ByPrecision operations;
     operations.at(precision) = 2 * std::pow(real(side), 3);
     return noisy(law_.launch_seconds + compute(operations, 3 * 4 * real(side) * real(side), 1));
   }
+  [[nodiscard]] double least_balance() const override { return 0; }
+  [[nodiscard]] double compile_seconds(double first_run) const override { return first_run; }
   [[nodiscard]] std::uint64_t bytes_max() const override { return std::uint64_t{1} << 30U; }
   [[nodiscard]] double resolution() const override { return 1e-8; }
   [[nodiscard]] double elapsed() const override { return elapsed_; }

@@ -28,18 +28,19 @@ struct CopySpeed {
   bool operator==(const CopySpeed&) const = default;
 };
 
-// What calibration found. Rates that are zero are not known: the device does not do it, or there was no time.
+// What calibration found. A rate of zero was not measured: the device has no instructions for that precision, or there
+// was no time; such work is predicted to run as fast as in fp32.
 struct DeviceProfile {
   std::string device;          // its label, "opencl:0", or the name of a modelled one; whose history it is
   double launch_seconds = 0;   // of the smallest kernel, waited for
-  double compile_seconds = 0;  // of a kernel that is in no cache; zero where nothing had to be compiled
+  double compile_seconds = 0;  // of a kernel that is in no cache; zero where none is
   CopySpeed to_device;
   CopySpeed to_host;
   double memory_bytes_per_second = 0;  // its own memory, reading and writing
   ByPrecision operations_per_second;   // in products of matrices, a multiply-add counting as two
   double resolution_seconds = 0;       // of the clock that measured
   double calibration_seconds = 0;      // how long all this took
-  bool complete = false;               // false: half a second did not suffice, and the next process measures again
+  bool complete = false;               // false: half a second did not suffice; it is not kept
   bool operator==(const DeviceProfile&) const = default;
 };
 

@@ -12,14 +12,14 @@ namespace vectis::inline v0_1 {
 
 // Numbers are at least zero and finite.
 struct Work {
-  std::string name;            // whose history it shares: what is done and how, without sizes; "exact/int8"
-  ByPrecision operations;      // arithmetic, a multiply-add counting as two
-  double bytes = 0;            // read and written in the device's memory
-  double copy_in_bytes = 0;    // to the device, of what is not already there
-  double copy_out_bytes = 0;   // back to the host
-  double launches = 1;         // kernels waited for one after the other
-  double kernels_to_make = 0;  // of them, those in no cache
-  double efficiency = 1;       // share of the device's rate the caller knows this work reaches
+  std::string name = {};        // whose history it shares: what is done and how, without sizes; "exact/int8"
+  ByPrecision operations = {};  // arithmetic, a multiply-add counting as two
+  double bytes = 0;             // read and written in the device's memory
+  double copy_in_bytes = 0;     // to the device, of what is not already there
+  double copy_out_bytes = 0;    // back to the host
+  double launches = 1;          // kernels waited for one after the other
+  double kernels_to_make = 0;   // of them, those in no cache
+  double efficiency = 1;        // share of the device's rate the caller knows this work reaches
 };
 
 // A way to do it: the work on a device, or on one that only a profile stands for.
