@@ -12,6 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CXX = "g++-12"
+CONFORMANCE_SLICE = "copy|sum_rows|top_k|streams|errors"  # operations, and behaviour that is not one operation's
 PLAIN = {"PATH": "/usr/bin:/bin"}  # what the installed programs get: nothing that could lead them anywhere
 
 
@@ -62,6 +63,17 @@ def check_programs(prefix: Path, plugins: list[str]) -> None:
         raise Failed(f"vectis doctor does not find its probe:\n{doctor}")
 
 
+def check_conformance(prefix: Path, work: Path) -> str:
+    """Whoever has the package alone can prove a device: a slice on the CPU; returns what it says in the end."""
+    table = work / "conformance.csv"
+    said = run(prefix / "bin" / "vectis", "conformance", "--backend", "cpu", "--slice", "--op", CONFORMANCE_SLICE,
+               "--csv", table, env=PLAIN)
+    proven = {line.split(",")[1] for line in table.read_text().splitlines()[1:]}
+    if proven != set(CONFORMANCE_SLICE.split("|")):
+        raise Failed(f"vectis conformance tells of {sorted(proven)}, not of {CONFORMANCE_SLICE}:\n{said}")
+    return said.splitlines()[-1]
+
+
 def own_lines(text: str, prefix: Path) -> list[str]:
     return [line for line in text.splitlines() if f"{prefix}/" in line]
 
@@ -91,6 +103,7 @@ def main(shared_build: Path, static_build: Path, work: Path) -> None:
         check_programs(prefix, plugins_of(prefix))
         moved = move(prefix, work / "moved" / kind)
         check_programs(moved, plugins_of(moved))
+        print(f"install: {kind} conformance, {check_conformance(moved, work)}")
         print(f"install: {kind} programs find {', '.join(plugins_of(moved)) or 'no plug-in'} and their probe, also moved")
     plain_c = HERE / "plugin" / "run.sh"
     if plain_c.is_file():
