@@ -49,7 +49,7 @@ struct SearchOptions {
 };
 
 // How an answer came about.
-struct SearchExplanation {
+struct VECTIS_API SearchExplanation {
   std::string device;                     // "cpu", "opencl:0"; several joined by ", "
   std::string way;                        // the instructions or kernel that computed: "amx-int8", "avx512", ...
   std::string reason;                     // why this device and way

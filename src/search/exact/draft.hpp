@@ -1,0 +1,48 @@
+// The next snapshot of a corpus while the writer makes it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "search/exact/corpus.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+// Begins as a copy of what is published. Given up, it leaves no trace but rows at the end of the tail that no view
+// shows; the next draft notices them and lets that tail be. One thread at a time.
+class Corpus::Draft {
+ public:
+  explicit Draft(const Corpus& corpus);
+
+  // Rows go to the end of the tail, which grows by doubling up to a full segment; then to new segments.
+  void append(std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  // False when the id is not there.
+  bool remove(std::uint64_t id);
+  // Reclaims segments more than half of which is removed: their rows move to the tail.
+  void reclaim();
+  void recode(Precision precision);
+  void compact();
+
+  Snapshot snapshot;
+  std::shared_ptr<Segment> tail;
+
+ private:
+  struct Rows {
+    std::vector<float> vectors;
+    std::vector<std::uint64_t> ids;
+  };
+
+  std::size_t fill_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  std::size_t grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  void make_tail(std::size_t capacity, std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  void keep(const SegmentView& view, std::size_t capacity, std::size_t bytes);
+  [[nodiscard]] Rows live_rows(std::size_t part) const;
+  void drop(std::size_t part);
+
+  const Corpus& corpus_;
+  std::vector<std::shared_ptr<std::uint64_t[]>> bitmaps_;  // of the parts, where this draft made its own
+};
+
+}  // namespace vectis::inline v0_1::exact

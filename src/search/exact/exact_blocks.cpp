@@ -1,0 +1,193 @@
+#include "search/exact/exact_blocks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "search/exact/checks.hpp"
+#include "search/exact/encode.hpp"
+#include "search/exact/packed_segment.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr std::uint32_t block_rows = 1;
+constexpr std::uint32_t block_codes = 2;
+constexpr int exponent_limit = 126;  // 2 to this power and its inverse are plain floats
+
+void begin_block(SummingWriter& out, std::uint32_t kind, std::size_t rows) {
+  out.put(kind);
+  out.put(static_cast<std::uint64_t>(rows));
+}
+
+// Copies the code of one row, chunk by chunk, to or from `packed`.
+template <class Copy>
+void for_each_piece(std::size_t code_size, Copy copy) {
+  for (std::size_t done = 0; done < code_size; done += chunk_bytes) {
+    copy(done / chunk_bytes, done, std::min(chunk_bytes, code_size - done));
+  }
+}
+
+bool all_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
+
+bool all_lengths(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number) && number >= 0; });
+}
+
+// A row in a list of views.
+struct Place {
+  std::uint32_t view;
+  std::uint32_t row;
+};
+
+std::vector<Place> places_with_originals(std::span<const SegmentView> views) {
+  std::vector<Place> places;
+  for (std::uint32_t view = 0; view < views.size(); ++view) {
+    if (views[view].originals == nullptr) continue;
+    for (std::uint32_t row = 0; row < views[view].rows; ++row) {
+      if (!views[view].is_removed(row)) places.push_back({view, row});
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+void write_codes(ByteWriter& writer, const SegmentView& view) {
+  const std::shared_ptr<PackedSegment> kept = packed(view);
+  const std::size_t rows = kept->rows();
+  if (rows == 0) return;
+  const Frame& frame = kept->frame;
+  SummingWriter out(writer);
+  begin_block(out, block_codes, rows);
+  out.put(static_cast<std::int32_t>(frame.exponent));
+  out.write(std::as_bytes(std::span(frame.centre.get(), frame.dim)));
+  out.write(std::as_bytes(std::span(kept->ids)));
+  for (const std::vector<float>* terms : {&kept->step, &kept->offset, &kept->residual, &kept->norm}) {
+    out.write(std::as_bytes(std::span(*terms).first(rows)));
+  }
+  std::vector<std::byte> code(frame.dim * code_bytes(frame.precision));
+  for (std::size_t row = 0; row < rows; ++row) {
+    for_each_piece(code.size(), [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
+      std::memcpy(code.data() + at, kept->chunk(row, chunk), bytes);
+    });
+    out.write(code);
+  }
+  out.close();
+}
+
+void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
+  const std::vector<Place> places = places_with_originals(views);
+  if (places.empty()) return;
+  const std::size_t dim = views.front().frame->dim;
+  const std::size_t most = segment_rows_max(dim);
+  for (std::size_t begin = 0; begin < places.size(); begin += most) {
+    const auto block = std::span(places).subspan(begin, std::min(most, places.size() - begin));
+    SummingWriter out(writer);
+    begin_block(out, block_rows, block.size());
+    for (const Place& place : block) out.put(views[place.view].ids[place.row]);
+    for (const Place& place : block) {
+      out.write(std::as_bytes(std::span(views[place.view].originals + std::size_t{place.row} * dim, dim)));
+    }
+    out.close();
+  }
+}
+
+BlockReader::BlockReader(ByteReader& reader, Executor& executor, Distance distance, Precision precision,
+                         std::size_t dim)
+    : reader_(reader), executor_(executor), distance_(distance), dim_(dim) {
+  snapshot.precision = precision;
+}
+
+void BlockReader::read(std::uint64_t vectors_max, bool codes_allowed) {
+  SummingReader in(reader_);
+  const auto kind = in.get<std::uint32_t>();
+  const auto count = in.get<std::uint64_t>();
+  const std::size_t most = segment_rows_max(dim_);
+  if (count < 1 || count > most || count > vectors_max - vectors_) {
+    damaged(fmt::format("a block of {} vectors, at most {} are expected", count,
+                        std::min<std::uint64_t>(most, vectors_max - vectors_)));
+  }
+  const auto rows = static_cast<std::size_t>(count);
+  if (kind == block_rows && !saw_end_) {
+    read_rows(in, rows);
+  } else if (kind == block_codes && codes_allowed && !saw_rows_ && snapshot.precision != Precision::fp32) {
+    read_codes(in, rows);
+  } else {
+    damaged(fmt::format("a block of kind {} where none can be", kind));
+  }
+  vectors_ += count;
+}
+
+void BlockReader::read_rows(SummingReader& in, std::size_t rows) {
+  const auto ids = in.read_numbers<std::uint64_t>(rows);
+  const auto vectors = in.read_numbers<float>(rows * dim_);
+  in.close("block of rows");
+  if (const std::size_t place = first_not_finite(executor_, vectors); place != vectors.size()) {
+    damaged(fmt::format("row {} of a block is not finite", place / dim_));
+  }
+  tail = std::make_shared<Segment>(executor_, distance_, snapshot.precision, dim_, rows, vectors, ids);
+  snapshot.views.push_back(tail->view());
+  snapshot.parts.push_back(make_part(snapshot.views.back(), tail->capacity(), tail->bytes()));
+  saw_rows_ = true;
+  saw_end_ = rows < segment_rows_max(dim_);
+}
+
+void BlockReader::read_codes(SummingReader& in, std::size_t rows) {
+  const auto exponent = in.get<std::int32_t>();
+  const auto centre = in.read_numbers<float>(dim_);
+  const auto ids = in.read_numbers<std::uint64_t>(rows);
+  const auto step = in.read_numbers<float>(rows);
+  const auto offset = in.read_numbers<float>(rows);
+  const auto residual = in.read_numbers<float>(rows);
+  const auto norm = in.read_numbers<float>(rows);
+  const std::size_t code_size = dim_ * code_bytes(snapshot.precision);
+  const auto codes = in.read_numbers<std::uint8_t>(rows * code_size);
+  in.close("block of codes");
+  if (exponent < -exponent_limit || exponent > exponent_limit || !all_finite(centre) || !all_lengths(step) ||
+      !all_finite(offset) || !all_lengths(residual) || !all_lengths(norm)) {
+    damaged("terms of a block of codes are out of range");
+  }
+
+  auto made = std::make_shared<PackedSegment>(distance_, snapshot.precision, dim_, rows);
+  made->frame.exponent = exponent;
+  std::ranges::copy(centre, made->frame.centre.get());
+  made->ids = ids;
+  std::ranges::copy(step, made->step.begin());
+  std::ranges::copy(offset, made->offset.begin());
+  std::ranges::copy(residual, made->residual.begin());
+  std::ranges::copy(norm, made->norm.begin());
+  for (std::size_t row = 0; row < rows; ++row) {
+    for_each_piece(code_size, [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
+      std::memcpy(made->chunk(row, chunk), codes.data() + row * code_size + at, bytes);
+    });
+  }
+  made->close();
+
+  const SegmentView view = PackedSegment::view(made);
+  std::vector<float> numbers(dim_);
+  for (std::size_t row = 0; row < rows; ++row) {
+    view.read_row(row, numbers.data());
+    if (!all_finite(numbers)) damaged(fmt::format("row {} of a block of codes is not finite", row));
+  }
+  snapshot.views.push_back(view);
+  snapshot.parts.push_back(make_part(view, rows, made->bytes()));
+}
+
+void BlockReader::check_ids(const std::optional<std::uint64_t>& highest) const {
+  std::vector<std::uint64_t> ids;
+  for (const SegmentView& view : snapshot.views) ids.insert(ids.end(), view.ids, view.ids + view.rows);
+  if (ids.empty()) return;
+  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);
+  if (const auto twin = std::ranges::adjacent_find(ids); twin != ids.end()) {
+    damaged(fmt::format("id {} is there twice", *twin));
+  }
+  if (ids.back() > highest.value_or(0)) damaged(fmt::format("id {} is above the largest, {}", ids.back(), *highest));
+}
+
+}  // namespace vectis::inline v0_1::exact

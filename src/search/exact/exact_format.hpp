@@ -1,0 +1,27 @@
+// An exact index as bytes: docs/formats/exact-index.md.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "search/exact/corpus.hpp"
+#include "vectis/base/bytes.hpp"
+#include "vectis/base/executor.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+void save_exact(ByteWriter& writer, std::string_view kind, Distance distance, std::size_t dim,
+                const Snapshot& snapshot);
+
+struct LoadedExact {
+  std::string_view kind;  // "brute", "gpu" or "auto"
+  std::unique_ptr<Corpus> corpus;
+};
+
+// CorruptData when the bytes are damaged, Unsupported when they need a feature this version has not. Memory grows with
+// what was read, whatever the bytes promise.
+[[nodiscard]] LoadedExact load_exact(ByteReader& reader, Executor& executor);
+
+}  // namespace vectis::inline v0_1::exact

@@ -1,0 +1,370 @@
+#include "search/exact/exact_index.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/support/brute_force.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/seed.hpp"
+
+namespace vectis {
+namespace {
+
+using test::BruteForce;
+using test::expect_same;
+using test::Floats;
+using test::Ids;
+using test::random_rows;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::uint64_t last_id = std::numeric_limits<std::uint64_t>::max();
+using Sizes = std::vector<std::size_t>;
+constexpr Precision all_precisions[] = {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
+
+struct Case {
+  Distance distance;
+  Precision precision;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const Distance distance : all_distances()) {
+    for (const Precision precision : all_precisions) {
+      if (exact::can_scan(distance, precision)) cases.push_back({distance, precision});
+    }
+  }
+  return cases;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  return std::string(name(info.param.distance)) + "_" + std::string(name(info.param.precision));
+}
+
+class ExactAnswers : public testing::TestWithParam<Case> {
+ protected:
+  void expect_truth(std::size_t rows, std::size_t dim, std::size_t queries, std::size_t k) {
+    SCOPED_TRACE(testing::Message() << rows << " rows of " << dim << ", k = " << k);
+    const auto index = make_index("brute", dim, GetParam().distance, runtime);
+    index->set_precision(GetParam().precision);
+    const Floats vectors = random_rows(random, rows, dim);
+    EXPECT_EQ(index->add(vectors), 0U);
+    BruteForce truth(dim, GetParam().distance);
+    truth.put_all(0, vectors);
+    Floats asked = random_rows(random, queries, dim);
+    if (rows > 0) std::copy_n(vectors.begin(), dim, asked.begin());  // a query that is there
+    expect_same(*index, truth, asked, k);
+  }
+
+  Runtime runtime;
+  Random random{test::seed()};
+};
+
+TEST_P(ExactAnswers, AreTheTruthAtEverySize) {
+  for (const std::size_t rows : Sizes{0, 1, 15, 16, 17, 1000}) {
+    for (const std::size_t dim : Sizes{1, 3, 31, 64}) expect_truth(rows, dim, 5, 10);
+  }
+  expect_truth(3000, 100, 20, 10);
+  expect_truth(1500, 128, 40, 3);
+}
+
+TEST_P(ExactAnswers, AreTheTruthInEveryDimension) {
+  for (const std::size_t dim : Sizes{1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 1000}) {
+    expect_truth(200, dim, 3, 7);
+  }
+  expect_truth(40, 20'000, 2, 5);
+}
+
+TEST_P(ExactAnswers, AreAllThereIsForALargeK) {
+  for (const std::size_t rows : Sizes{1, 17, 300}) {
+    expect_truth(rows, 8, 2, rows);
+    expect_truth(rows, 8, 2, rows + 1);
+    expect_truth(rows, 8, 2, std::numeric_limits<std::size_t>::max());
+  }
+}
+
+TEST_P(ExactAnswers, FollowRadiusAndFilter) {
+  const std::size_t dim = 24;
+  const auto index = make_index("brute", dim, GetParam().distance, runtime);
+  index->set_precision(GetParam().precision);
+  const Floats vectors = random_rows(random, 700, dim);
+  index->add(vectors);
+  BruteForce truth(dim, GetParam().distance);
+  truth.put_all(0, vectors);
+  const Floats queries = random_rows(random, 4, dim);
+  const double middle = truth.search(std::span(queries).first(dim), 50).back().distance;
+  std::vector<std::uint64_t> words(8);
+  for (auto& word : words) word = random.next() & random.next();
+  for (const std::optional<double> radius : {std::optional<double>(), std::optional(middle), std::optional(-1e300)}) {
+    for (const std::uint64_t first : Ids{0, 100, 640, 5000}) {
+      for (const bool filtered : {true, false}) {
+        SearchOptions options{.radius = radius};
+        if (filtered) options.filter = IdFilter{words, first};
+        expect_same(*index, truth, queries, 20, options);
+        expect_same(*index, truth, queries, 1000, options);
+      }
+    }
+  }
+  expect_same(*index, truth, queries, 5, {.filter = IdFilter{}});
+}
+
+TEST_P(ExactAnswers, StayWhenThePrecisionChanges) {
+  const std::size_t dim = 40;
+  const auto index = make_index("brute", dim, GetParam().distance, runtime);
+  const Floats vectors = random_rows(random, 500, dim);
+  index->add(vectors);
+  BruteForce truth(dim, GetParam().distance);
+  truth.put_all(0, vectors);
+  index->set_precision(GetParam().precision);
+  EXPECT_EQ(index->precision(), GetParam().precision);
+  index->add(vectors);
+  truth.put_all(500, vectors);
+  expect_same(*index, truth, random_rows(random, 4, dim), 10);
+}
+
+// What is stored is the truth then, so get() is the oracle's source.
+TEST_P(ExactAnswers, AfterCompactingAreThoseOfWhatIsStored) {
+  for (const std::size_t dim : Sizes{1, 40, 130}) {
+    const auto index = make_index("brute", dim, GetParam().distance, runtime);
+    index->set_precision(GetParam().precision);
+    const Floats vectors = random_rows(random, 333, dim);
+    index->add(vectors);
+    index->remove(Ids{0, 5, 332});
+    index->compact();
+    EXPECT_EQ(index->statistics().removed, 0U);
+    const auto stored = [&] {
+      BruteForce truth(dim, GetParam().distance);
+      for (std::uint64_t id = 0; id < 2000; ++id) {
+        if (const auto vector = index->get(id)) truth.put(id, *vector);
+      }
+      return truth;
+    };
+    BruteForce truth = stored();
+    const Floats queries = random_rows(random, 4, dim);
+    expect_same(*index, truth, queries, 10);
+
+    index->remove(Ids{7, 8, 9});
+    index->add(vectors);
+    for (const std::uint64_t id : Ids{7, 8, 9}) truth.remove(id);
+    truth.put_all(333, vectors);
+    expect_same(*index, truth, queries, 10);
+    index->compact();
+    EXPECT_EQ(index->statistics().removed, 0U);
+    for (std::uint64_t id = 10; id < 300; ++id) EXPECT_EQ(index->get(id), truth.rows().at(id)) << "rounded twice";
+    expect_same(*index, stored(), queries, 10);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Exact, ExactAnswers, testing::ValuesIn(all_cases()), case_name);
+
+class ExactIndexTest : public testing::Test {
+ protected:
+  Runtime runtime;
+  Random random{test::seed()};
+};
+
+TEST_F(ExactIndexTest, SaysWhatItIs) {
+  const auto index = make_index("brute", 3, Distance::cosine, runtime);
+  EXPECT_EQ(index->kind(), "brute");
+  EXPECT_EQ(index->dim(), 3U);
+  EXPECT_EQ(index->distance(), Distance::cosine);
+  EXPECT_EQ(index->size(), 0U);
+  EXPECT_EQ(index->precision(), Precision::int8);
+  EXPECT_EQ(make_index("brute", 3, Distance::hamming, runtime)->precision(), Precision::fp32);
+  EXPECT_EQ(index->statistics().bytes_per_vector, 0.0);
+  index->add(Floats(300, 1.0F));
+  const SearchResult found = index->search(Floats{1, 1, 1}, 2);
+  EXPECT_EQ(found.explanation().device, "cpu");
+  EXPECT_EQ(found.explanation().precision, Precision::int8);
+  EXPECT_THAT(found.explanation().text(), HasSubstr("cpu"));
+  const IndexStatistics statistics = index->statistics();
+  EXPECT_EQ(statistics.vectors, 100U);
+  EXPECT_EQ(statistics.segments, 1U);
+  EXPECT_EQ(statistics.searches, 1U);
+  EXPECT_EQ(statistics.queries, 1U);
+  EXPECT_GE(statistics.bytes, 100U * (3 * 4 + 3));
+  EXPECT_THAT(index->explain(), HasSubstr("brute: 100 vectors of 3 numbers, cosine distance"));
+  EXPECT_THAT(index->explain(5, 7), HasSubstr("5 queries for the 7 nearest"));
+}
+
+TEST_F(ExactIndexTest, EmptyQuestionsHaveEmptyAnswers) {
+  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
+  EXPECT_THAT(index->search(Floats{1, 2}, 3)[0], IsEmpty());
+  index->add(Floats{0, 0});
+  EXPECT_EQ(index->search(Floats{}, 3).queries(), 0U);
+  const SearchResult none = index->search(Floats{1, 2, 3, 4}, 0);
+  EXPECT_EQ(none.queries(), 2U);
+  EXPECT_THAT(none[1], IsEmpty());
+  EXPECT_ERROR(static_cast<void>(none[2]), ErrorCode::invalid_input, "query 2 of an answer to 2");
+  EXPECT_EQ(index->add(Floats{}), 1U);
+  index->add_with_ids({}, {});
+  EXPECT_EQ(index->remove({}), 0U);
+  EXPECT_EQ(index->size(), 1U);
+}
+
+TEST_F(ExactIndexTest, RefusesWhatIsNoVector) {
+  const auto index = make_index("brute", 3, Distance::euclidean, runtime);
+  index->add(Floats{1, 2, 3});
+  EXPECT_ERROR(index->add(Floats{1, 2}), ErrorCode::invalid_input, "[add]", "2 numbers", "rows of 3");
+  EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2, 3, 4}, 1)), ErrorCode::invalid_input, "[search]");
+  EXPECT_ERROR(index->update(0, Floats{1, 2}), ErrorCode::invalid_input, "2 numbers, the index has 3");
+  EXPECT_ERROR(index->add_with_ids(Floats{1, 2, 3}, Ids{1, 2}), ErrorCode::invalid_input, "1 vectors and 2 ids");
+  EXPECT_ERROR(index->update(7, Floats{1, 2, 3}), ErrorCode::invalid_input, "id 7 is not there");
+  EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2, 3}, 1, {.radius = std::nan("")})), ErrorCode::invalid_input,
+               "radius");
+  EXPECT_EQ(index->size(), 1U);
+}
+
+TEST_F(ExactIndexTest, RefusesNumbersThatAreNotFinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {std::nanf(""), infinity, -infinity}) {
+    const auto index = make_index("brute", 100, Distance::euclidean, runtime);
+    for (const std::size_t place : Sizes{0, 99, 150, 1023, 1024, 99'999}) {
+      Floats vectors(100'000, 1.0F);
+      vectors[place] = bad;
+      const std::string where = "row " + std::to_string(place / 100) + ", coordinate " + std::to_string(place % 100);
+      EXPECT_ERROR(index->add(vectors), ErrorCode::invalid_input, where);
+      EXPECT_ERROR(static_cast<void>(index->search(vectors, 1)), ErrorCode::invalid_input, where);
+    }
+    EXPECT_EQ(index->size(), 0U);
+    index->add(Floats(100));
+    EXPECT_ERROR(index->update(0, Floats(100, bad)), ErrorCode::invalid_input, "row 0, coordinate 0");
+    EXPECT_EQ(index->get(0), Floats(100));
+  }
+}
+
+TEST_F(ExactIndexTest, TiesGoToTheLowerId) {
+  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
+  index->add_with_ids(Floats{1, 1, 1, 1}, Ids{9, 3, last_id, 0});
+  const SearchResult found = index->search(Floats{0}, 3);
+  EXPECT_THAT(test::hits_of(found, 0), ElementsAre(Hit{0, 1.0}, Hit{3, 1.0}, Hit{9, 1.0}));
+}
+
+TEST_F(ExactIndexTest, ZeroIsAtOneFromEverythingUnderCosine) {
+  const auto index = make_index("brute", 2, Distance::cosine, runtime);
+  index->add(Floats{0, 0, 1, 0, -1, 0});
+  EXPECT_THAT(test::hits_of(index->search(Floats{2, 0}, 3), 0), ElementsAre(Hit{1, 0.0}, Hit{0, 1.0}, Hit{2, 2.0}));
+  EXPECT_THAT(test::hits_of(index->search(Floats{0, 0}, 3), 0), ElementsAre(Hit{0, 1.0}, Hit{1, 1.0}, Hit{2, 1.0}));
+}
+
+TEST_F(ExactIndexTest, IdsGoUpToTheLast) {
+  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
+  index->add_with_ids(Floats{1, 2}, Ids{last_id - 3, last_id - 2});
+  EXPECT_EQ(index->add(Floats{3, 4}), last_id - 1);
+  EXPECT_EQ(index->get(last_id), Floats{4});
+  EXPECT_THAT(test::hits_of(index->search(Floats{4}, 1), 0), ElementsAre(Hit{last_id, 0.0}));
+  EXPECT_ERROR(index->add(Floats{5}), ErrorCode::invalid_input, "18446744073709551615");
+  index->add_with_ids(Floats{6, 7}, Ids{0, 1});
+  EXPECT_EQ(index->get(0), Floats{6});
+  EXPECT_EQ(index->remove(Ids{last_id}), 1U);
+  EXPECT_ERROR(index->add(Floats{5}), ErrorCode::invalid_input, "largest id");
+  EXPECT_EQ(index->size(), 5U);
+}
+
+TEST_F(ExactIndexTest, IdsAreUsedOnce) {
+  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
+  index->add_with_ids(Floats{1, 2, 3}, Ids{5, 1, 4});
+  EXPECT_ERROR(index->add_with_ids(Floats{1, 2}, Ids{7, 4}), ErrorCode::invalid_input, "id 4 is there already");
+  EXPECT_ERROR(index->add_with_ids(Floats{1, 2, 3}, Ids{8, 7, 8}), ErrorCode::invalid_input, "id 8 is given twice");
+  EXPECT_EQ(index->size(), 3U);
+  EXPECT_EQ(index->get(7), std::nullopt);
+  EXPECT_EQ(index->add(Floats{9}), 6U);
+  EXPECT_EQ(index->remove(Ids{6, 6, 99}), 1U);
+  EXPECT_EQ(index->add(Floats{9}), 7U) << "an id is not used again by itself";
+  index->add_with_ids(Floats{10}, Ids{6});
+  EXPECT_EQ(index->get(6), Floats{10});
+}
+
+TEST_F(ExactIndexTest, AnUpdateReplaces) {
+  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
+  index->add(Floats{0, 0, 1, 1, 2, 2});
+  index->update(1, Floats{5, 5});
+  EXPECT_EQ(index->size(), 3U);
+  EXPECT_EQ(index->get(1), (Floats{5, 5}));
+  EXPECT_THAT(test::hits_of(index->search(Floats{5, 5}, 1), 0), ElementsAre(Hit{1, 0.0}));
+  for (int i = 0; i < 5000; ++i) index->update(2, Floats{static_cast<float>(i), 0});
+  EXPECT_EQ(index->get(2), (Floats{4999, 0}));
+  EXPECT_LT(index->statistics().removed, 10U) << "what is removed is reclaimed";
+}
+
+TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
+  const std::size_t dim = 5;
+  const auto index = make_index("brute", dim, Distance::euclidean, runtime);
+  BruteForce truth(dim, Distance::euclidean);
+  for (std::size_t added = 0; added < 6000;) {
+    const std::size_t count = 1 + random.below(90);
+    const Floats vectors = random_rows(random, count, dim);
+    ASSERT_EQ(index->add(vectors), added);
+    truth.put_all(added, vectors);
+    added += count;
+  }
+  EXPECT_EQ(index->statistics().segments, 1U);
+  expect_same(*index, truth, random_rows(random, 3, dim), 10);
+}
+
+TEST_F(ExactIndexTest, LargeDataGoesIntoSeveralSegments) {
+  const std::size_t dim = 10'000;
+  const std::size_t full = exact::segment_rows_max(dim);
+  const auto index = make_index("brute", dim, Distance::euclidean, runtime);
+  BruteForce truth(dim, Distance::euclidean);
+  std::uint64_t added = 0;
+  for (const std::size_t count : {full + 3, std::size_t{5}, 2 * full}) {
+    const Floats vectors = random_rows(random, count, dim);
+    ASSERT_EQ(index->add(vectors), added);
+    truth.put_all(added, vectors);
+    added += count;
+  }
+  EXPECT_EQ(index->statistics().segments, 4U);
+  for (std::uint64_t id = 0; id < full; ++id) {
+    truth.remove(id);
+    ASSERT_EQ(index->remove(Ids{id}), 1U);
+  }
+  EXPECT_LE(index->statistics().segments, 4U);
+  EXPECT_LT(index->statistics().removed, full / 2 + 1);
+  expect_same(*index, truth, random_rows(random, 2, dim), 10);
+}
+
+TEST_F(ExactIndexTest, PrecisionChangesBytes) {
+  const auto index = make_index("brute", 128, Distance::euclidean, runtime);
+  index->add(random_rows(random, 2000, 128));
+  std::uint64_t before = 0;
+  for (const Precision precision : {Precision::int8, Precision::bf16, Precision::fp32}) {
+    index->set_precision(precision);
+    const IndexStatistics statistics = index->statistics();
+    EXPECT_GT(statistics.scanned_bytes_per_vector, before);
+    before = statistics.scanned_bytes_per_vector;
+    EXPECT_NEAR(static_cast<double>(statistics.bytes) / 2000, statistics.bytes_per_vector, 1e-9);
+  }
+  index->set_precision(Precision::int8);
+  const double kept = index->statistics().bytes_per_vector;
+  index->compact();
+  EXPECT_LT(index->statistics().bytes_per_vector, kept / 3);
+  const auto other = make_index("brute", 4, Distance::manhattan, runtime);
+  EXPECT_ERROR(other->set_precision(Precision::int8), ErrorCode::unsupported, "manhattan", "int8");
+  other->set_precision(Precision::fp32);
+}
+
+TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {
+  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
+  index->add(Floats{1, 2, 2, 1, 1e38F, -1e38F, 1.5F, 1.5F});
+  index->compact();
+  const Floats far = index->get(2).value();
+  EXPECT_NEAR(far[0], 1e38F, 1e36F);
+  EXPECT_NEAR(far[1], -1e38F, 1e36F);
+}
+
+TEST_F(ExactIndexTest, StopsWhenItIsTold) {
+  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
+  index->add(Floats{1, 2});
+  CancelSource source;
+  source.cancel();
+  EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2}, 1, {.context = Context{}.with_cancel(source)})),
+               ErrorCode::cancelled, "[search]");
+}
+
+}  // namespace
+}  // namespace vectis

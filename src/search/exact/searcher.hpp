@@ -1,0 +1,54 @@
+// Who computes the answer: the seam between an exact index and the devices that scan it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/exact/segment.hpp"
+#include "vectis/base/executor.hpp"
+#include "vectis/search/index.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+// A search that was checked: whole rows of finite numbers, 1 <= k <= vectors.
+struct ExactRequest {
+  std::span<const SegmentView> segments;
+  std::size_t dim = 0;
+  Distance distance = Distance::euclidean;
+  Precision precision = Precision::fp32;
+  std::span<const float> queries;
+  std::size_t k = 0;
+  const SearchOptions* options = nullptr;
+
+  [[nodiscard]] std::size_t query_count() const noexcept { return queries.size() / dim; }
+};
+
+struct ExactAnswer {
+  std::vector<std::vector<Hit>> hits;  // of each query, nearest first, ties by lower id
+  SearchExplanation explanation;       // all but precision and seconds
+};
+
+// Thread-safe: any number of searches beside one prepare.
+class Searcher {
+ public:
+  Searcher() = default;
+  Searcher(const Searcher&) = delete;
+  Searcher& operator=(const Searcher&) = delete;
+  virtual ~Searcher() = default;
+
+  // The nearest rows by exact_distance, whatever was scanned to find them.
+  [[nodiscard]] virtual ExactAnswer search(const ExactRequest& request) const = 0;
+  // How a search like this would be done, a few lines for people; its queries may be missing.
+  [[nodiscard]] virtual std::string explain(const ExactRequest& request, std::size_t queries) const = 0;
+  // These are the segments from now on; called by the writer before readers see them, so that the first search finds
+  // everything in place.
+  virtual void prepare(std::span<const SegmentView> /*segments*/) {}
+};
+
+// This processor. `reason` says why it was chosen.
+[[nodiscard]] std::unique_ptr<Searcher> make_host_searcher(Executor& executor, std::string reason);
+
+}  // namespace vectis::inline v0_1::exact

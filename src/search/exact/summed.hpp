@@ -1,0 +1,70 @@
+// Byte streams that keep a fingerprint of what passes, for blocks that end with it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vectis/base/bytes.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+inline constexpr std::string_view loading = "load_index";
+
+[[noreturn]] inline void damaged(std::string_view what) {
+  throw Error(ErrorCode::corrupt_data, loading, fmt::format("{}; the data is damaged, use another copy", what));
+}
+
+class SummingWriter final : public ByteWriter {
+ public:
+  explicit SummingWriter(ByteWriter& writer) : writer_(writer) {}
+
+  void write(std::span<const std::byte> bytes) override {
+    sum_ = fingerprint(bytes, sum_);
+    writer_.write(bytes);
+  }
+  // The end of a block.
+  void close() { writer_.put(sum_); }
+
+ private:
+  ByteWriter& writer_;
+  std::uint64_t sum_ = fingerprint({});
+};
+
+class SummingReader final : public ByteReader {
+ public:
+  explicit SummingReader(ByteReader& reader) : reader_(reader) {}
+
+  void read(std::span<std::byte> target) override {
+    reader_.read(target);
+    sum_ = fingerprint(target, sum_);
+  }
+  // `count` numbers, in pieces: what a file promises but does not hold is not allocated.
+  template <PlainNumber T>
+  std::vector<T> read_numbers(std::size_t count) {
+    constexpr std::size_t piece = (std::size_t{1} << 20U) / sizeof(T);
+    std::vector<T> numbers;
+    while (numbers.size() < count) {
+      const std::size_t before = numbers.size();
+      numbers.resize(before + std::min(piece, count - before));
+      read(std::as_writable_bytes(std::span(numbers).subspan(before)));
+    }
+    return numbers;
+  }
+  // CorruptData when the fingerprint that ends the block is another.
+  void close(std::string_view block) {
+    if (reader_.get<std::uint64_t>() != sum_) damaged(fmt::format("the fingerprint of a {} is wrong", block));
+  }
+
+ private:
+  ByteReader& reader_;
+  std::uint64_t sum_ = fingerprint({});
+};
+
+}  // namespace vectis::inline v0_1::exact
