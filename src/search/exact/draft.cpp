@@ -1,7 +1,6 @@
 #include "search/exact/draft.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "search/exact/packed_segment.hpp"
@@ -13,19 +12,6 @@ namespace {
 constexpr std::size_t first_capacity = 1024;
 
 std::size_t bitmap_words(std::size_t rows) noexcept { return (rows + 63) / 64; }
-
-// Whether codes hold every row of the view: some are too far out to be coded, others would overflow on the way back.
-bool codes_hold_all(const SegmentView& view) {
-  std::vector<float> row(view.frame->dim);
-  for (const CodeRun& run : view.runs) {
-    for (std::size_t at = 0; at < run.rows; ++at) {
-      if (!std::isfinite(run.residual[at])) return false;
-      view.read_row(run.first_row + at, row.data());
-      if (!std::ranges::all_of(row, [](float number) { return std::isfinite(number); })) return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -160,44 +146,57 @@ void Corpus::Draft::reclaim() {
   append(moved.vectors, moved.ids);
 }
 
-void Corpus::Draft::recode(Precision precision) {
-  const Snapshot before = std::exchange(
-      snapshot, Snapshot{.precision = precision, .highest_id = snapshot.highest_id, .views = {}, .parts = {}});
-  const bool grows = tail != nullptr;
+Snapshot Corpus::Draft::begin_anew(Precision precision) {
+  Snapshot before = std::exchange(snapshot, Snapshot{});
+  snapshot.precision = precision;
+  snapshot.highest_id = before.highest_id;
   tail = nullptr;
   bitmaps_.clear();
+  return before;
+}
+
+// The codes are the truth from then on, where they can be; removed rows are left out.
+void Corpus::Draft::keep_codes(const SegmentView& view) {
+  const auto codes = view.originals == nullptr ? packed(view) : compacted(corpus_.executor_, view);
+  if (codes != nullptr) {
+    keep(PackedSegment::view(codes), codes->rows(), codes->bytes());
+  } else {
+    keep_rows(view, view.frame->precision, 0, true);
+  }
+}
+
+void Corpus::Draft::keep_rows(const SegmentView& view, Precision precision, std::size_t capacity, bool grows) {
+  const auto segment = std::make_shared<Segment>(recoded(corpus_.executor_, view, precision, capacity));
+  keep(segment->view(), segment->capacity(), segment->bytes());
+  tail = grows ? segment : nullptr;
+}
+
+void Corpus::Draft::recode(Precision precision) {
+  const bool grows = tail != nullptr;
+  const Snapshot before = begin_anew(precision);
   for (std::size_t part = 0; part < before.parts.size(); ++part) {
     const SegmentView& view = before.views[part];
-    const std::size_t live = before.parts[part].live;
-    if (live == 0) continue;
-    const bool is_tail = grows && part + 1 == before.parts.size();
-    const auto segment = std::make_shared<Segment>(recoded(
-        corpus_.executor_, view, precision, is_tail ? before.parts[part].capacity : live, view.originals != nullptr));
-    keep(segment->view(), segment->capacity(), segment->bytes());
-    if (is_tail) tail = segment;
+    if (before.parts[part].live == 0) continue;
+    tail = nullptr;  // only the last one may grow
+    if (view.originals == nullptr && precision != Precision::fp32) {
+      keep_codes(recoded(corpus_.executor_, view, precision, 0).view());
+    } else {
+      const bool is_tail = grows && part + 1 == before.parts.size();
+      keep_rows(view, precision, is_tail ? before.parts[part].capacity : 0, is_tail);
+    }
   }
 }
 
 void Corpus::Draft::compact() {
-  const Snapshot before = std::exchange(
-      snapshot, Snapshot{.precision = snapshot.precision, .highest_id = snapshot.highest_id, .views = {}, .parts = {}});
-  tail = nullptr;
-  bitmaps_.clear();
+  const Snapshot before = begin_anew(snapshot.precision);
   for (std::size_t part = 0; part < before.parts.size(); ++part) {
-    const SegmentView& view = before.views[part];
-    const std::size_t live = before.parts[part].live;
-    if (live == 0) continue;
-    if (view.originals == nullptr) {
-      const auto smaller = packed(view);
-      keep(PackedSegment::view(smaller), live, smaller->bytes());
-      continue;
+    if (before.parts[part].live == 0) continue;
+    tail = nullptr;  // only the last one may grow
+    if (before.precision == Precision::fp32) {
+      keep_rows(before.views[part], before.precision, 0, true);
+    } else {
+      keep_codes(before.views[part]);
     }
-    auto segment = std::make_shared<Segment>(recoded(corpus_.executor_, view, before.precision, live, false));
-    if (before.precision != Precision::fp32 && !codes_hold_all(segment->view())) {
-      *segment = recoded(corpus_.executor_, view, before.precision, live, true);
-    }
-    keep(segment->view(), segment->capacity(), segment->bytes());
-    if (part + 1 == before.parts.size() && snapshot.views.back().originals != nullptr) tail = segment;
   }
 }
 

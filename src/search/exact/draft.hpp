@@ -38,6 +38,9 @@ class Corpus::Draft {
   std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   void make_tail(std::size_t capacity, std::span<const float> vectors, std::span<const std::uint64_t> ids);
   void keep(const SegmentView& view, std::size_t capacity, std::size_t bytes);
+  void keep_codes(const SegmentView& view);
+  void keep_rows(const SegmentView& view, Precision precision, std::size_t capacity, bool grows);
+  [[nodiscard]] Snapshot begin_anew(Precision precision);
   [[nodiscard]] Rows live_rows(std::size_t part) const;
   void drop(std::size_t part);
 

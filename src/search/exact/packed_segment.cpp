@@ -1,6 +1,8 @@
 #include "search/exact/packed_segment.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -93,6 +95,79 @@ std::shared_ptr<PackedSegment> packed(const SegmentView& view) {
       result->ids[to++] = view.ids[row];
     }
   }
+  result->close();
+  return result;
+}
+
+namespace {
+
+constexpr std::size_t rows_grain = 256;
+
+// Terms of the bound for rows that are what their codes stand for, in double precision. docs/exact-search.md has what
+// each must cover; set_terms in encode.cpp does the same for rows as users gave them.
+class TruthOfCodes {
+ public:
+  TruthOfCodes(PackedSegment& segment, const SegmentView& view)
+      : segment_(segment), view_(view), truth_(segment.frame.dim), code_(segment.frame.dim) {
+    bare_.precision = segment.frame.precision;
+    bare_.dim = segment.frame.dim;
+    bare_.chunks = segment.frame.chunks;
+    bare_.centre = std::make_unique<float[]>(bare_.dim);
+  }
+
+  // False when the code cannot stand for the row.
+  bool set_terms(std::size_t row) {
+    const Frame& frame = segment_.frame;
+    if (!std::isfinite(segment_.residual[row])) return false;
+    view_.read_row(row, truth_.data());
+    const std::byte* const group = segment_.chunk(row / group_rows * group_rows, 0);
+    decode_row(bare_, group, row % group_rows, segment_.step[row], code_.data());  // in units of the frame
+    double length = 1;
+    if (frame.distance == Distance::cosine) {
+      length = 0;
+      for (const float number : truth_) length += double{number} * double{number};
+      length = length == 0 ? 1 : std::sqrt(length);
+    }
+    const double scale = std::ldexp(1.0, -frame.exponent);
+    double squares = 0;
+    double lost = 0;
+    for (std::size_t i = 0; i < frame.dim; ++i) {
+      const double placed = (double{truth_[i]} / length - double{frame.centre[i]}) * scale;
+      const double difference = placed - double{code_[i]};
+      squares += placed * placed;
+      lost += difference * difference;
+    }
+    if (!(squares <= double{norm_coded_max} * double{norm_coded_max} && lost <= double{norm_coded_max})) return false;
+    const double loose = double{loosening(frame.dim)};
+    const double norm = std::sqrt(squares) * (1 + loose) + 0x1p-120;
+    const double rounding = 0x1p-21 * (norm + (frame.distance == Distance::cosine ? scale : 0.0));
+    segment_.offset[row] = frame.distance == Distance::euclidean ? static_cast<float>(squares * (1 - loose)) : 0.0F;
+    segment_.residual[row] = static_cast<float>(std::sqrt(lost) * (1 + loose) + rounding + 0x1p-120);
+    segment_.norm[row] = static_cast<float>(norm);
+    return true;
+  }
+
+ private:
+  PackedSegment& segment_;
+  const SegmentView& view_;
+  Frame bare_;  // without centre and scale
+  std::vector<float> truth_;
+  std::vector<float> code_;
+};
+
+}  // namespace
+
+std::shared_ptr<PackedSegment> compacted(Executor& executor, const SegmentView& view) {
+  std::shared_ptr<PackedSegment> result = packed(view);
+  const SegmentView made = PackedSegment::view(result);
+  std::atomic<bool> holds = true;
+  executor.parallel_for(result->rows(), rows_grain, [&](std::size_t begin, std::size_t end) {
+    TruthOfCodes truth(*result, made);
+    for (std::size_t row = begin; row < end; ++row) {
+      if (!truth.set_terms(row)) holds = false;
+    }
+  });
+  if (!holds) return nullptr;
   result->close();
   return result;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "search/exact/segment.hpp"
+#include "vectis/base/executor.hpp"
 #include "vectis/base/pages.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -49,7 +50,11 @@ class PackedSegment {
   std::vector<float> group_norm_;
 };
 
-// The rows of a view without originals that are not removed, their codes unchanged.
+// The rows of a view that are not removed, codes and terms as they are: for views without originals.
 [[nodiscard]] std::shared_ptr<PackedSegment> packed(const SegmentView& view);
+
+// The same for a view with originals: what the codes stand for becomes the truth, and the terms of the bound are those
+// of that truth. Null when some row is too far out for its code to stand for it.
+[[nodiscard]] std::shared_ptr<PackedSegment> compacted(Executor& executor, const SegmentView& view);
 
 }  // namespace vectis::inline v0_1::exact
