@@ -11,16 +11,18 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 // All of logarithms, so 0.1 is a tenth.
-constexpr double noise = 0.06;            // of one measurement
-constexpr double first_noise = 1;         // of the only one: first runs warm up, and are often slow
-constexpr double common_deviation = 0.7;  // of the factor of everything
-constexpr double part_deviation = 0.5;    // of each part's own
-constexpr double rest_deviation = 0.2;    // of what the factors leave
-constexpr double rest_octaves = 4;        // over which that changes
-constexpr double outlier = 0.5;           // a record this far from the others counts half
-constexpr double same_place = 0.2;        // octaves
-constexpr double known_well = 0.05;       // a prediction this good learns nothing from one more record
-constexpr int fit_steps = 12;
+constexpr double noise = 0.06;              // of one measurement
+constexpr double first_noise = 1;           // of the only one: first runs warm up, and are often slow
+constexpr double common_deviation = 0.7;    // of the factor of everything
+constexpr double part_deviation = 0.5;      // of each part's own
+constexpr double rest_deviation = 0.2;      // of what the factors leave
+constexpr double rest_octaves = 4;          // over which that changes
+constexpr double outlier = 0.5;             // a record this far from the others counts half
+constexpr double same_place = 0.2;          // octaves
+constexpr double known_well = 0.05;         // a prediction this good learns nothing from one more record
+constexpr double surprising = 0.25;         // a record this far off is learned from at once
+constexpr std::size_t records_per_fit = 8;  // one in so many is enough to learn anew
+constexpr int fit_steps = 8;
 constexpr double step_max = 1;
 
 double kernel(const Place& left, const Place& right) noexcept {
@@ -71,26 +73,27 @@ double History::residual(const Record& record) const noexcept {
 void History::add(const Parts& parts, const Place& place, double seconds) {
   ++records_;
   const double log_seconds = std::log(seconds);
+  const double surprise = std::abs(log_seconds - std::log(parts.total() * correct(parts, place).factor));
   const auto is_here = [&](const Record& record) { return distance(record.place, place) < same_place; };
   const auto here = static_cast<std::size_t>(std::ranges::count_if(kept_, is_here));
   if (here >= kept_at_place_max) {
-    const double expected = std::log(parts.total() * correct(parts, place).factor);
-    if (std::abs(log_seconds - expected) < known_well) return;
+    if (surprise < known_well) return;
     kept_.erase(std::ranges::find_if(kept_, is_here));
   } else if (kept_.size() >= kept_max) {
     kept_.erase(kept_.begin());
   }
   kept_.push_back({parts, place, log_seconds, 1});
-  fitted_ = false;
+  ++pending_;
+  fit_now_ = fit_now_ || surprise > surprising || pending_ * records_per_fit >= kept_.size();
 }
 
 History::Correction History::correct(const Parts& parts, const Place& place) {
-  if (!fitted_) fit();
+  if (fit_now_) fit();
   const Parts now = scaled(parts, factors_);
   Factors share = shares(now);
   solve_lower(precision_, share);
-  std::vector<double> near(kept_.size());
-  for (std::size_t i = 0; i < kept_.size(); ++i) near[i] = kernel(place, kept_[i].place);
+  std::vector<double> near(places_.size());
+  for (std::size_t i = 0; i < places_.size(); ++i) near[i] = kernel(place, places_[i]);
   const double rest = std::inner_product(near.begin(), near.end(), weights_.begin(), 0.0);
   solve_lower(covariance_, near);
   const double variance = squares(share) + std::max(0.0, rest_deviation * rest_deviation - squares(near));
@@ -109,7 +112,8 @@ std::optional<double> History::measured(const Place& place) const {
 void History::fit() {
   fit_factors();
   fit_rest();
-  fitted_ = true;
+  pending_ = 0;
+  fit_now_ = false;
 }
 
 // Begins where half of the records are, and trusts the more the nearer they lie.
@@ -120,7 +124,7 @@ void History::fit_factors() {
     for (const Record& record : kept_) residuals.push_back(residual(record));
     factors_[0] = lower_median(std::move(residuals));
   }
-  for (int step = 0; step < fit_steps; ++step) step_factors();
+  for (int step = 0; step < (kept_.empty() ? 1 : fit_steps); ++step) step_factors();
 }
 
 // One step of Gauss and Newton; leaves the Cholesky factor of the precision matrix.
@@ -152,8 +156,10 @@ void History::fit_rest() {
   const std::size_t n = kept_.size();
   covariance_.assign(n * n, 0);
   weights_.resize(n);
+  places_.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
     weights_[i] = residual(kept_[i]);
+    places_[i] = kept_[i].place;
     for (std::size_t j = 0; j <= i; ++j) covariance_[i * n + j] = kernel(kept_[i].place, kept_[j].place);
     covariance_[i * n + i] += noise_of(kept_[i]);
   }

@@ -17,7 +17,8 @@ namespace vectis::inline v0_1::detail {
 //    records far from the rest hardly counting.
 // 2. What is left (caches, saturation) as a smooth function of the place: a Gaussian process whose prior is zero, so
 //    that far from every record only step 1 speaks.
-// Memory is bounded: the newest few records of each place, and so many in all. One thread at a time.
+// Memory is bounded: the newest few records of each place, and so many in all. So is time: with many records, only a
+// surprise or several new ones make it learn anew. One thread at a time.
 class History {
  public:
   struct Correction {
@@ -32,7 +33,7 @@ class History {
   // How often `add` was called.
   [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
 
-  static constexpr std::size_t kept_max = 64;
+  static constexpr std::size_t kept_max = 48;
   static constexpr std::size_t kept_at_place_max = 4;
 
  private:
@@ -58,11 +59,13 @@ class History {
 
   std::vector<Record> kept_;  // oldest first
   std::uint64_t records_ = 0;
-  bool fitted_ = false;
+  std::size_t pending_ = 0;  // records since the last fit
+  bool fit_now_ = true;      // the last of them was a surprise, or there was no fit
   Factors factors_{};
   std::vector<double> precision_;   // Cholesky factor of the factors' precision matrix
   std::vector<double> covariance_;  // Cholesky factor of the records' covariance
   std::vector<double> weights_;     // the covariance's inverse times the residuals
+  std::vector<Place> places_;       // of the records fitted
 };
 
 }  // namespace vectis::inline v0_1::detail

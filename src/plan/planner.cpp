@@ -104,11 +104,12 @@ struct Planner::State {
       return fmt::format("it touches {:.0f} bytes, fewer than plan.gpu_bytes_min ({})", work.bytes, gpu_bytes_min);
     }
     if (gpu_free_factor == 0 || !candidate.device) return {};
-    const auto memory = candidate.device->memory();
+    const auto memory = candidate.device->memory();  // not every driver tells what is free
+    const std::uint64_t free = memory ? memory->free_bytes : candidate.device->info().memory_bytes;
     const double needed = work.copy_in_bytes * static_cast<double>(gpu_free_factor);
-    if (!memory || static_cast<double>(memory->free_bytes) >= needed) return {};
-    return fmt::format("{} bytes are free on it, fewer than the {:.0f} that plan.gpu_free_factor ({}) asks for",
-                       memory->free_bytes, needed, gpu_free_factor);
+    if (static_cast<double>(free) >= needed) return {};
+    return fmt::format("{} of its bytes {}, fewer than the {:.0f} that plan.gpu_free_factor ({}) asks for", free,
+                       memory ? "are free" : "are all it has", needed, gpu_free_factor);
   }
 
   // Excludes what the settings forbid, unless nothing would be left.

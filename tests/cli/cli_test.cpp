@@ -56,6 +56,15 @@ TEST(Cli, AConfigurationFileIsReadAndItsMistakesNamed) {
   std::remove(path.c_str());
 }
 
+TEST(Cli, PlanShowsHowFastDevicesAre) {
+  EXPECT_THAT(run_vectis({"plan"}).output, testing::AllOf(HasSubstr("launch us"), HasSubstr("cpu:0")));
+  const ProcessResult result = run_vectis({"plan", "--fresh", "--json"});
+  EXPECT_EQ(result.code, 0) << result.error;
+  const nlohmann::json profiles = nlohmann::json::parse(result.output).at("profiles");
+  EXPECT_EQ(profiles.at(0).at("device"), "cpu:0");
+  EXPECT_GT(profiles.at(0).at("operations_per_second").at("fp32").get<double>(), 0);
+}
+
 TEST(Cli, HelpAndMistakes) {
   EXPECT_THAT(run_vectis({"--help"}).output, HasSubstr("doctor"));
   EXPECT_THAT(run_vectis({"--version"}).output, HasSubstr("0."));
