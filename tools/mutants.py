@@ -82,7 +82,7 @@ class Runner:
                 "VECTIS_BACKENDS_OPENCL_CLBLAST": "off"}  # it calls itself a GPU
 
     def cache_folder(self) -> Path:
-        folder = self.work / "pocl-cache"
+        folder = ROOT / "build" / "pocl-cache"  # the tests': what has no mutant in it is compiled once for both
         folder.mkdir(exist_ok=True)
         return folder
 

@@ -144,7 +144,7 @@ TEST_F(Conformance, RandomCasesPass) {
 
 TEST_F(Conformance, SpeedsComeWithErrors) {
   Options options;
-  options.operations = "sum_rows|copy";
+  options.operations = "sum_rows";  // copies are measured anyway, for the peak
   const conformance::SpeedReport report = conformance::measure(runtime(), device("cpu"), options);
   EXPECT_GT(report.peak_gigaflops, 0);
   EXPECT_GT(report.peak_gigabytes, 0);

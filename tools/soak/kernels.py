@@ -17,7 +17,7 @@ BIN = RELEASE / "bin"
 KEPT = ROOT / "build" / "soak"
 PROGRAMS = 5000
 POCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_MAX_PTHREAD_COUNT": "4",
-        "POCL_CACHE_DIR": str(RELEASE / "pocl-cache")}
+        "POCL_CACHE_DIR": str(ROOT / "build" / "pocl-cache")}
 
 
 def seed() -> str:
