@@ -177,7 +177,13 @@ class Bench {
             {"processor_ms", processor_milliseconds() - processor},
             {"calls", calls},
             {"way", way},
+            {"bytes_per_vector", bytes_per_vector(views[0])},
             {"survivors_per_query", static_cast<double>(survivors) / static_cast<double>(all)}};
+  }
+  // What a scan reads of each.
+  static std::size_t bytes_per_vector(const vectis::exact::SegmentView& view) {
+    if (view.frame->precision == vectis::Precision::fp32) return view.frame->dim * sizeof(float);
+    return view.frame->chunks * vectis::exact::chunk_bytes + 4 * sizeof(float);
   }
   static void write_ids(const std::string& path, const std::vector<std::uint64_t>& ids) {
     if (path.empty()) return;

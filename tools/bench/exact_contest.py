@@ -1,0 +1,96 @@
+"""The programs that are measured in turns: ours and each peer, alive as child processes and driven line by line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+
+from tools.bench.exact_data import QUERIES, Data
+from tools.bench.exact_truth import K
+
+_LEFT_OUT = "bench: {} is left out: {}"
+
+
+class Contestant:
+    """Obeys corpus, queries, add and search; `ways` are its settings that deserve a measurement of their own."""
+
+    def __init__(self, name: str, command: list[str], environment: dict[str, str]):
+        self.name, self.ways, self.added = name, [""], None
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, **environment})
+
+    def answer(self) -> dict:
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"bench: {self.name} ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def ask(self, command: str, **words: object) -> dict:
+        line = "\t".join([command, *(f"{name}={value}" for name, value in words.items())])
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        reply = self.answer()
+        if "error" in reply:
+            raise SystemExit(f"bench: {self.name}: {command}: {reply['error']}")
+        return reply
+
+    def load(self, data: Data) -> None:
+        reply = self.ask("corpus", file=data.corpus_file, dim=data.dim, rows=data.rows)
+        self.ways = reply.get("ways", self.ways)
+        self.ask("queries", file=data.queries_file, rows=QUERIES)
+
+    def add(self) -> float:
+        return self.ask("add", way=self.ways[0])["ms"]
+
+    def ready(self, precision: str) -> None:
+        """Adds the corpus unless that has been done; peers have one precision."""
+        del precision
+        if self.added is None:
+            self.added = self.add()
+
+    def search(self, way: str, queries: int, batch: int, ids: Path) -> dict:
+        return self.ask("search", queries=queries, batch=batch, k=K, ids=ids, way=way)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Ours(Contestant):
+    def __init__(self, program: str, threads: int):
+        super().__init__("vectis", [program], {})
+        self.ask("threads", count=threads)
+
+    def add(self, precision: str = "int8") -> float:
+        self.added = precision
+        return self.ask("add", precision=precision)["ms"]
+
+    def ready(self, precision: str) -> None:
+        if self.added != precision:
+            self.add(precision)
+
+    def search(self, way: str, queries: int, batch: int, ids: Path) -> dict:
+        return self.ask("search", queries=queries, batch=batch, k=K, ids=ids)
+
+
+def peer(name: str, threads: int) -> Contestant | None:
+    """Each at its best: OpenBLAS does not know this processor by itself, and takes it for one of 2004."""
+    environment = {"OPENBLAS_CORETYPE": "SkylakeX", "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads),
+                   "OPENBLAS_NUM_THREADS": str(threads)}
+    command = [sys.executable, "-W", "ignore", "-m", "tools.bench.exact_peer", name, str(threads)]
+    contestant = Contestant(name, command, environment)
+    greeting = contestant.answer()
+    if "error" in greeting:
+        print(_LEFT_OUT.format(name, greeting["error"]), file=sys.stderr, flush=True)
+        return None
+    return contestant
+
+
+def recall(ids: Path, truth: numpy.ndarray, queries: int) -> tuple[float, int]:
+    """The share of the true neighbours that was found, and how many ids differ from the true ones in order."""
+    found = numpy.fromfile(ids, numpy.uint64).reshape(queries, K)
+    same = (found[:, :, None] == truth[:queries, None, :]).any(axis=1).sum()
+    return float(same) / (queries * K), int((found != truth[:queries]).sum())

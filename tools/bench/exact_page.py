@@ -1,0 +1,119 @@
+"""docs/performance.md, its picture, and the table of a terminal, all from what `./dev bench exact` measured."""
+
+from pathlib import Path
+
+PICTURE = "performance-exact.svg"
+_HEAD = """# How fast exact search is
+
+Written by `./dev bench exact --page`, from what it measured on {date} (commit `{commit}`): {processor}, {cores} cores, k = 10.
+Ours and the peers run in turns with equal threads, each peer at its best (OpenBLAS told which processor this is, FAISS with its own threshold for
+products of matrices and with 20); times are medians, intervals hold the median ratio with 95 %. Found is the share of the neighbours that brute force in double precision
+finds; ours must be equal to them id for id. Percentages are of what the same machine did in the same minute.
+
+![Queries a second of Vectis and its peers]({picture})
+
+"""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _ratio(report: dict) -> str:
+    def one(rival: str, ratio: dict) -> str:
+        name = report["best_peer"] if rival == "best peer" else rival
+        return f"{ratio['median']:.3g} × {name} ({ratio['low']:.3g} to {ratio['high']:.3g})"
+    return "; ".join(one(rival, ratio) for rival, ratio in report["ratios"].items())
+
+
+def _found(one: dict, ours: bool) -> str:
+    if "recall" not in one:
+        return ""
+    if ours:
+        return f"{one['differences']} differences" if one["differences"] else "equal"
+    return f"{one['recall']:.4f}"
+
+
+def _limit(report: dict) -> str:
+    stick = report.get("yardstick")
+    return f"{stick['percent']:.0f} % of {stick['name']} ({_number(stick['limit'])} {stick['unit']})" if stick else ""
+
+
+def _aim(report: dict) -> str:
+    def measured(name: str) -> float:
+        return report["ratios"][name]["median"] if name in report["ratios"] else report["yardstick"]["percent"]
+    return "; ".join(f"≥ {aim:g} {'%' if name == report.get('yardstick', {}).get('name') else '×'} {name}: "
+                     f"{'met' if measured(name) >= aim else 'not met'}" for name, aim in report["aims"].items())
+
+
+def lines(reports: list[dict]) -> list[list[str]]:
+    made = [["job", "who", "ms", "a second", "found", "ratio", "limit", "aim"]]
+    for report in reports:
+        for place, (name, one) in enumerate(report["contestants"].items()):
+            ours = place == 0
+            made.append([report["title"] if ours else "", name + ("" if one["rounds"] > 1 else " (once)"),
+                         _number(one["ms"]), _number(one["per_second"]), _found(one, ours), _ratio(report) if ours else "",
+                         _limit(report) if ours else "", _aim(report) if ours else ""])
+    return made
+
+
+def table(reports: list[dict]) -> str:
+    made = lines(reports)
+    widths = [max(len(line[column]) for line in made) for column in range(len(made[0]))]
+    return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip()
+                     for line in made)
+
+
+def _markdown(reports: list[dict]) -> str:
+    head, *rest = lines(reports)
+    text = "| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|\n"
+    return text + "".join("| " + " | ".join(line) + " |\n" for line in rest)
+
+
+def _details(reports: list[dict]) -> str:
+    text = "\nHow ours computed, and how many vectors of the corpus each query had to be compared with in double precision:\n\n"
+    for report in reports:
+        mine = report["contestants"]["vectis"]
+        if "way" in mine:
+            text += (f"- {report['title']}: {mine['way']}, {mine['bytes_per_vector']} bytes read of each vector, "
+                     f"{mine['survivors_per_query']:.0f} survivors a query\n")
+        else:
+            first = report["first_search"]
+            text += f"- {report['title']}: the first query afterwards takes {first['median']:.2f} times as long as later ones\n"
+    return text
+
+
+def _draw(target: Path, reports: list[dict]) -> None:
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "vectis", "font.size": 8, "svg.fonttype": "none"})
+    from matplotlib import pyplot
+    shown = [report for report in reports if report["batch"]]
+    figure, axes = pyplot.subplots(len(shown), 1, figsize=(7, sum(len(one["contestants"]) for one in shown) * 0.22 + len(shown) * 0.55),
+                                   gridspec_kw={"height_ratios": [len(one["contestants"]) + 1 for one in shown]}, squeeze=False)
+    for axis, report in zip(axes[:, 0], shown, strict=True):
+        ordered = sorted(report["contestants"].items(), key=lambda item: item[1]["per_second"])
+        values = [one["per_second"] for _, one in ordered]
+        colours = ["#1b6ca8" if name == "vectis" else "#b9b9b9" for name, _ in ordered]
+        bars = axis.barh([name for name, _ in ordered], values, color=colours)
+        axis.bar_label(bars, [_number(value) for value in values], padding=3)
+        axis.set_xlim(0, max(values) * 1.12)
+        axis.set_title(f"{report['title']}: queries a second", loc="left", fontsize=8, fontweight="bold")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.set_xticks([])
+    figure.tight_layout()
+    figure.savefig(target, metadata={"Date": None})
+
+
+def _processor() -> tuple[str, int]:
+    names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+             if line.startswith("model name")]
+    return names[0], len(names)
+
+
+def write(root: Path, reports: list[dict]) -> None:
+    processor, cores = _processor()
+    newest = max(reports, key=lambda report: report["date"])
+    head = _HEAD.format(date=newest["date"][:10], commit=newest["commit"][:12], processor=processor, cores=cores, picture=PICTURE)
+    (root / "docs" / "performance.md").write_text(head + _markdown(reports) + _details(reports))
+    _draw(root / "docs" / PICTURE, reports)

@@ -1,0 +1,173 @@
+"""One peer library behind the same lines as tests/exact/exact_bench.cpp: corpus, queries, add, search."""
+
+import json
+import sys
+import time
+
+import numpy
+
+_COPIED = 1 << 30  # larger files are not read but mapped for those that copy them anyway
+
+
+class Faiss:
+    """The flat index; products of matrices from a batch of the library's own threshold on, or of 20."""
+
+    WAYS = ("flat", "flat, blas from 20")
+
+    def __init__(self, threads: int):
+        import faiss
+        self.faiss = faiss
+        faiss.omp_set_num_threads(threads)
+        self.default = faiss.cvar.distance_compute_blas_threshold
+
+    def made(self, corpus):
+        return self.faiss.IndexFlatL2(corpus.shape[1])
+
+    def add(self, corpus, _way):
+        self.index = None
+        start = time.perf_counter()
+        self.index = self.made(corpus)
+        self.index.add(corpus)
+        return time.perf_counter() - start
+
+    def search(self, queries, k, way):
+        self.faiss.cvar.distance_compute_blas_threshold = 20 if way.endswith("20") else self.default
+        return self.index.search(queries, k)[1]
+
+
+class FaissSq8(Faiss):
+    """8 bits by scalar quantisation: not exact."""
+
+    WAYS = ("SQ8",)
+
+    def made(self, corpus):
+        index = self.faiss.IndexScalarQuantizer(corpus.shape[1], self.faiss.ScalarQuantizer.QT_8bit)
+        index.train(corpus[:100_000])
+        return index
+
+
+class Torch:
+    """|x|² - 2 q.x and topk: all rows for a few queries at a time, or all queries for a block of rows at a time."""
+
+    WAYS = ("by queries", "by rows")
+    QUERIES, ROWS = 50, 16_384
+
+    def __init__(self, threads: int):
+        import torch
+        self.torch = torch
+        torch.set_num_threads(threads)
+
+    def add(self, corpus, _way):
+        start = time.perf_counter()
+        self.corpus = self.torch.from_numpy(corpus)
+        self.squares = (self.corpus * self.corpus).sum(1)
+        return time.perf_counter() - start
+
+    def nearest(self, queries, rows, k):
+        scores = self.torch.addmm(self.squares[rows], queries, self.corpus[rows].T, alpha=-2)
+        return self.torch.topk(scores, k, dim=1, largest=False)
+
+    def search(self, queries, k, way):
+        torch, queries = self.torch, self.torch.from_numpy(queries)
+        if way == "by queries":
+            everything = slice(0, len(self.corpus))
+            return torch.cat([self.nearest(few, everything, k).indices for few in queries.split(self.QUERIES)]).numpy()
+        values, ids = [], []
+        for start in range(0, len(self.corpus), self.ROWS):
+            found = self.nearest(queries, slice(start, start + self.ROWS), k)
+            values.append(found.values)
+            ids.append(found.indices + start)
+        best = torch.topk(torch.cat(values, 1), k, dim=1, largest=False).indices
+        return torch.cat(ids, 1).gather(1, best).numpy()
+
+
+class Usearch:
+    WAYS = ("exact",)
+
+    def __init__(self, threads: int):
+        from usearch.index import MetricKind, search
+        self.threads, self.metric, self.find = threads, MetricKind.L2sq, search
+
+    def add(self, corpus, _way):
+        self.corpus = corpus
+        return 0.0
+
+    def search(self, queries, k, _way):
+        return self.find(self.corpus, queries, k, self.metric, exact=True, threads=self.threads).keys.reshape(-1, k)
+
+
+class Numpy:
+    """The same product, and argpartition."""
+
+    WAYS = ("product",)
+    QUERIES = 50
+
+    def __init__(self, threads: int):
+        del threads  # OPENBLAS_NUM_THREADS
+
+    def add(self, corpus, _way):
+        start = time.perf_counter()
+        self.corpus, self.squares = corpus, numpy.einsum("ij,ij->i", corpus, corpus)
+        return time.perf_counter() - start
+
+    def search(self, queries, k, _way):
+        return numpy.concatenate([self.few(queries[start:start + self.QUERIES], k)
+                                  for start in range(0, len(queries), self.QUERIES)])
+
+    def few(self, queries, k):
+        scores = queries @ self.corpus.T
+        scores *= -2
+        scores += self.squares
+        nearest = numpy.argpartition(scores, k - 1, axis=1)[:, :k]
+        order = numpy.argsort(numpy.take_along_axis(scores, nearest, 1), axis=1)
+        return numpy.take_along_axis(nearest, order, 1)
+
+
+LIBRARIES = {"faiss": Faiss, "faiss-sq8": FaissSq8, "torch": Torch, "usearch": Usearch, "numpy": Numpy}
+
+
+class Peer:
+    def __init__(self, name: str, threads: int):
+        self.library = LIBRARIES[name](threads)
+
+    def corpus(self, file, dim, rows):
+        shape = (int(rows), int(dim))
+        if isinstance(self.library, Faiss) and 4 * shape[0] * shape[1] > _COPIED:
+            self.rows = numpy.asarray(numpy.memmap(file, numpy.float32, "r", shape=shape))
+        else:
+            self.rows = numpy.fromfile(file, numpy.float32, shape[0] * shape[1]).reshape(shape)
+        return {"ways": list(self.library.WAYS)}
+
+    def queries(self, file, rows):
+        self.asked = numpy.fromfile(file, numpy.float32).reshape(int(rows), -1)
+        return {}
+
+    def add(self, way):
+        return {"ms": self.library.add(self.rows, way) * 1e3}
+
+    def search(self, queries, batch, k, ids, way):
+        calls, found = [], []
+        for first in range(0, int(queries), int(batch)):
+            few = self.asked[first:min(first + int(batch), int(queries))]
+            start = time.perf_counter()
+            found.append(self.library.search(few, int(k), way))
+            calls.append((time.perf_counter() - start) * 1e3)
+        numpy.concatenate(found).astype(numpy.uint64).tofile(ids)
+        return {"ms": sum(calls), "calls": calls}
+
+
+def main(name: str, threads: str) -> None:
+    try:
+        peer = Peer(name, int(threads))
+    except Exception as error:  # whatever a library's import may throw is a reason to go on without it
+        print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
+        return
+    print(json.dumps({}), flush=True)
+    for line in sys.stdin:
+        command, *words = line.split("\t")
+        reply = getattr(peer, command.strip())(**dict(word.strip().split("=", 1) for word in words))
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
