@@ -23,12 +23,11 @@
 #include <string>
 #include <vector>
 
-#include "search/exact/host_search.hpp"
-#include "search/exact/segment.hpp"
 #include "tests/exact/peaks.hpp"
 #include "vectis/base.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/pages.hpp"
+#include "vectis/search/index.hpp"
 
 namespace bench {
 
@@ -117,7 +116,7 @@ class Bench {
 
  private:
   Json read_corpus(const Words& words) {
-    segments_.clear();
+    index_.reset();
     corpus_.read(words.text("file"), words.number("dim"), words.number("rows"));
     return {{"rows", corpus_.count}};
   }
@@ -126,34 +125,27 @@ class Bench {
     return {{"rows", queries_.count}};
   }
   Json set_threads(const Words& words) {
-    segments_.clear();
+    index_.reset();
     runtime_.reset();
     runtime_ = runtime_with(words.number("count", 1));
     return {{"threads", runtime_->executor().concurrency()}};
   }
   Json add(const Words& words) {
-    const auto precision = precision_of(words.text("precision", "int8"));
-    segments_.clear();
+    index_.reset();
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    std::vector<std::uint64_t> ids(corpus_.count);
-    std::iota(ids.begin(), ids.end(), std::uint64_t{0});
-    const std::size_t most = vectis::exact::segment_rows_max(corpus_.dim);
-    for (std::size_t first = 0; first < corpus_.count; first += most) {
-      const std::size_t rows = std::min(most, corpus_.count - first);
-      segments_.emplace_back(runtime_->executor(), vectis::Distance::euclidean, precision, corpus_.dim, rows,
-                             corpus_.some(first, rows), std::span(ids).subspan(first, rows));
-    }
-    return {{"ms", milliseconds_since(start)},
+    index_ = vectis::make_index("brute", corpus_.dim, vectis::Distance::euclidean, *runtime_);
+    index_->set_precision(precision_of(words.text("precision", "int8")));
+    index_->add(corpus_.some(0, corpus_.count));
+    const double milliseconds = milliseconds_since(start);
+    return {{"ms", milliseconds},
             {"processor_ms", processor_milliseconds() - processor},
-            {"segments", segments_.size()}};
+            {"bytes_per_vector", index_->statistics().bytes_per_vector}};
   }
   Json search(const Words& words) {
+    if (index_ == nullptr) throw Error(ErrorCode::invalid_input, "bench", "add comes before search");
     const std::size_t all = words.number("queries", queries_.count);
     const std::size_t batch = words.number("batch", all);
-    std::vector<vectis::exact::SegmentView> views;
-    for (const auto& segment : segments_) views.push_back(segment.view());
-    const vectis::SearchOptions options;
     std::vector<std::uint64_t> ids;
     std::uint64_t survivors = 0;
     std::string way;
@@ -162,14 +154,12 @@ class Bench {
     for (std::size_t first = 0; first < all; first += batch) {
       const std::size_t count = std::min(batch, all - first);
       const std::uint64_t start = vectis::monotonic_nanoseconds();
-      const auto found = vectis::exact::host_search(
-          runtime_->executor(), {views, corpus_.dim, vectis::Distance::euclidean, queries_.some(first, count),
-                                 words.number("k", 10), &options, words.text("way", "auto")});
+      const vectis::SearchResult found = index_->search(queries_.some(first, count), words.number("k", 10));
       calls.push_back(milliseconds_since(start));
-      survivors += found.survivors;
-      way = found.way;
-      for (const auto& hits : found.hits) {
-        for (const vectis::Hit& hit : hits) ids.push_back(hit.id);
+      survivors += found.explanation().survivors;
+      way = found.explanation().way;
+      for (std::size_t query = 0; query < count; ++query) {
+        for (const vectis::Hit& hit : found[query]) ids.push_back(hit.id);
       }
     }
     write_ids(words.text("ids"), ids);
@@ -177,13 +167,8 @@ class Bench {
             {"processor_ms", processor_milliseconds() - processor},
             {"calls", calls},
             {"way", way},
-            {"bytes_per_vector", bytes_per_vector(views[0])},
+            {"bytes_per_vector", index_->statistics().scanned_bytes_per_vector},
             {"survivors_per_query", static_cast<double>(survivors) / static_cast<double>(all)}};
-  }
-  // What a scan reads of each.
-  static std::size_t bytes_per_vector(const vectis::exact::SegmentView& view) {
-    if (view.frame->precision == vectis::Precision::fp32) return view.frame->dim * sizeof(float);
-    return view.frame->chunks * vectis::exact::chunk_bytes + 4 * sizeof(float);
   }
   static void write_ids(const std::string& path, const std::vector<std::uint64_t>& ids) {
     if (path.empty()) return;
@@ -193,14 +178,14 @@ class Bench {
   }
   Json drop(const Words& words) {
     if (words.text("what") == "corpus") corpus_.pages = {};
-    if (words.text("what") == "index") segments_.clear();
+    if (words.text("what") == "index") index_.reset();
     return Json::object();
   }
 
   Rows corpus_;
   Rows queries_;
   std::unique_ptr<vectis::Runtime> runtime_ = runtime_with(1);
-  std::vector<vectis::exact::Segment> segments_;
+  std::unique_ptr<vectis::Index> index_;  // goes before its runtime
 };
 
 }  // namespace bench
