@@ -69,6 +69,23 @@ void judge_output(Executor& executor, const Subject& subject, const Problem& bef
   });
 }
 
+// Where rows are compared as a whole.
+Verdict compare_rows(Executor& executor, const Subject& subject, double limit, const Problem& before,
+                     std::span<const Operand> after, std::uint64_t rows_checked) {
+  const std::vector<std::uint64_t> rows = rows_of(after[subject.outputs.front()].rows(), rows_checked);
+  std::mutex mutex;
+  Verdict worst;
+  executor.parallel_for(rows.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      Verdict found = subject.compare(before, after, rows[i], limit);
+      const std::lock_guard lock(mutex);
+      worst.worst = std::max(worst.worst, found.worst);
+      if (worst.failure.empty()) worst.failure = std::move(found.failure);
+    }
+  });
+  return worst;
+}
+
 std::string untouched(const Subject& subject, const Problem& before, std::span<const Operand> after) {
   for (std::size_t i = 0; i < after.size(); ++i) {
     const bool written = std::ranges::find(subject.outputs, i) != subject.outputs.end();
@@ -101,6 +118,7 @@ std::string Expectation::text(DType type) const {
 Verdict judge(Executor& executor, const Subject& subject, const Case& one, const Problem& before,
               std::span<const Operand> after, std::uint64_t rows_checked) {
   if (std::string changed = untouched(subject, before, after); !changed.empty()) return {0, std::move(changed)};
+  if (subject.compare) return compare_rows(executor, subject, one.types->limit, before, after, rows_checked);
   Worst worst;
   for (const std::size_t output : subject.outputs) {
     judge_output(executor, subject, before, after[output], output, rows_checked, worst);

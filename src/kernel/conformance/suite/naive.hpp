@@ -189,6 +189,55 @@ inline void prefix_sum(Operands& v, bool exclusive) {
   }
 }
 
+inline void scan_bounds(Operands& v, const Numbers& n) {
+  const float beta_slack = n.size() > 1 ? static_cast<float>(n[1].real) : 0x1p-19F;
+  const float slack = n.size() > 2 ? static_cast<float>(n[2].real) : 0.0F;
+  for (std::uint64_t q = 0; q < v[1].rows(); ++q) {
+    for (std::uint64_t row = v[0].rows(); row-- > 0;) {  // any order is right
+      double dot = 0;
+      for (std::uint64_t d = 0; d < v[0].columns(); ++d) dot += double{load(v[0], row, d)} * load(v[1], q, d);
+      const float beta = load(v[2], row, 0);
+      const float reach = load(v[3], q, 1) * load(v[2], row, 2) + load(v[3], q, 2) * load(v[2], row, 3);
+      const float lower = beta + load(v[3], q, 0) * load(v[2], row, 1) * static_cast<float>(dot) - reach;
+      if (lower > load(v[3], q, 3)) continue;
+      const std::uint32_t slot = v[6].bits(q, 0);
+      v[6].set_bits(q, 0, slot + 1);
+      if (slot >= v[4].columns()) continue;
+      v[4].set_bits(q, slot,
+                    static_cast<std::uint32_t>((n.empty() ? 0 : n[0].integer)) + static_cast<std::uint32_t>(row));
+      store(v[5], q, 2 * slot, lower);
+      store(v[5], q, 2 * slot + 1, lower + 2 * reach + (beta_slack * std::fabs(beta) + slack));
+    }
+  }
+}
+
+inline void tighten_bounds(Operands& v, const Numbers& n) {
+  const std::uint64_t k = n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer);
+  for (std::uint64_t q = 0; q < v[0].rows(); ++q) {
+    const std::uint64_t stored = std::min<std::uint64_t>(v[2].bits(q, 0), v[0].columns());
+    float limit = load(v[3], q, 0);
+    for (std::uint64_t i = 0; i < stored; ++i) {  // the least upper bound that k are not above
+      const float upper = load(v[1], q, 2 * i + 1);
+      std::uint64_t within = 0;
+      for (std::uint64_t j = 0; j < stored; ++j) within += load(v[1], q, 2 * j + 1) <= upper ? 1U : 0U;
+      if (within >= k && upper < limit) limit = upper;
+    }
+    store(v[3], q, 0, limit);
+    if (v[2].bits(q, 0) > v[0].columns()) continue;
+    std::uint32_t kept = 0;
+    for (std::uint64_t i = stored; i-- > 0;) {
+      if (load(v[1], q, 2 * i) > limit) continue;
+      if (kept < v[4].columns()) {
+        v[4].set_bits(q, kept, v[0].bits(q, i));
+        v[5].set_bits(q, 2 * kept, v[1].bits(q, 2 * i));
+        v[5].set_bits(q, 2 * kept + 1, v[1].bits(q, 2 * i + 1));
+      }
+      ++kept;
+    }
+    v[2].set_bits(q, 0, kept);
+  }
+}
+
 // The operands after the call.
 inline Operands naive(const std::string& operation, const Problem& problem) {
   Operands v = problem.operands;
@@ -200,6 +249,10 @@ inline Operands naive(const std::string& operation, const Problem& problem) {
     matmul(v, n);
   } else if (operation == "top_k") {
     top_k(v, n.empty() || first);
+  } else if (operation == "scan_bounds") {
+    scan_bounds(v, n);
+  } else if (operation == "tighten_bounds") {
+    tighten_bounds(v, n);
   } else if (operation == "gather" || operation == "scatter") {
     move_rows(operation == "gather", v);
   } else if (operation == "prefix_sum") {

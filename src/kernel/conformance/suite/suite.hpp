@@ -71,6 +71,11 @@ struct TypeSet {
   double limit = 0;
 };
 
+struct Verdict {
+  double worst = 0;     // largest error
+  std::string failure;  // empty: everything as it must be
+};
+
 struct Subject {
   std::string operation;
   std::string error_of;  // what an error is relative to: "the sum of magnitudes"; empty when every type is exact
@@ -98,6 +103,10 @@ struct Subject {
   std::vector<std::size_t> outputs;
   // What row `row` of output `output` (a place in `operands`) must be afterwards.
   std::function<void(const Problem&, std::size_t output, std::uint64_t row, std::span<Expectation>)> reference;
+  // Instead of it, where elements have no place of their own (a set in any order): judges row `row` of all outputs,
+  // which have equally many rows, with errors up to `limit`.
+  std::function<Verdict(const Problem& before, std::span<const Operand> after, std::uint64_t row, double limit)>
+      compare;
   // Counts that the shapes of other operands do not settle: (operand, 'r' or 'c').
   std::vector<std::pair<std::size_t, char>> free_counts;
 };
@@ -122,10 +131,6 @@ std::uint64_t bytes_of(const Subject& subject, const Case& one);
 Problem make_problem(const Subject& subject, const Case& one, std::uint64_t seed);
 std::uint64_t case_seed(std::uint64_t seed, std::string_view operation, std::string_view case_name);
 
-struct Verdict {
-  double worst = 0;     // largest error
-  std::string failure;  // empty: everything as it must be
-};
 // Compares the operands after the call with the reference: outputs within the limit, everything else untouched. At most
 // `rows_checked` rows of an output, the first and last among them, the others drawn.
 Verdict judge(Executor& executor, const Subject& subject, const Case& one, const Problem& before,

@@ -1,0 +1,178 @@
+// tighten_bounds: each query's limit falls to the k-th smallest upper bound, and only what is still within it is kept.
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// Bounds are compared as whole numbers of the same order, in which both zeros are one, NaN comes last, and no device
+// flushes the smallest.
+constexpr const char* tighten_functions = R"(
+FUNCTION uint order_key(float value) {
+  uint bits = AS_U32(value);
+  if ((bits << 1) == 0u) { bits = 0u; }
+  uint key = bits | 0x80000000u;
+  if ((bits & 0x80000000u) != 0u) { key = ~bits; }
+  if (IS_NAN(value)) { key = 0xffffffffu; }
+  return key;
+}
+FUNCTION float key_value(uint key) {
+  uint bits = ~key;
+  if ((key & 0x80000000u) != 0u) { bits = key & 0x7fffffffu; }
+  return AS_F32(bits);
+}
+)";
+
+// One group a query. The k-th smallest key is found eight bits at a time, by counting; `state` holds how many were
+// found, the key of the limit, how many are kept, the leading bits of the k-th, and its rank among those that have
+// them.
+constexpr const char* tighten_body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint own = UMIN(chunk, queries - begin);
+for (uint t = 0u; t < own; t++) {
+  uint query = begin + t;
+  uint bound0 = bounds_offset + query * bounds_stride;
+  uint limit_before = 0u;
+  if (LOCAL_ID(0) == 0u) {
+    limit_before = order_key(LOAD_limits(limits_offset + query * limits_stride));
+    state[0] = AS_U32(LOAD_counts(counts_offset + query * counts_stride));
+    state[1] = limit_before;
+    state[2] = 0u;
+    state[3] = 0u;
+    state[4] = k;
+  }
+  BARRIER();
+  uint found = state[0];
+  uint stored = UMIN(found, capacity);
+  if (stored >= k) {
+    for (uint pass = 0u; pass < 4u; pass++) {
+      uint shift = 24u - 8u * pass;
+      uint leading = state[3];
+      for (uint i = LOCAL_ID(0); i < 256u; i += GROUP_SIZE(0)) { having[i] = 0u; }
+      BARRIER();
+      for (uint i = LOCAL_ID(0); i < stored; i += GROUP_SIZE(0)) {
+        uint key = order_key(LOAD_bounds(bound0 + 2u * i + 1u));
+        if (pass == 0u || (key >> (shift + 8u)) == leading) { ATOMIC_ADD_U32(having, (key >> shift) & 255u, 1u); }
+      }
+      BARRIER();
+      if (LOCAL_ID(0) == 0u) {
+        uint rank = state[4];
+        uint next = 0u;
+        while (having[next] < rank) {
+          rank = rank - having[next];
+          next = next + 1u;
+        }
+        state[3] = (leading << 8) | next;
+        state[4] = rank;
+        if (pass == 3u) { state[1] = UMIN(limit_before, state[3]); }
+      }
+      BARRIER();
+    }
+  }
+  uint limit = state[1];
+  if (found <= capacity) {
+    for (uint i = LOCAL_ID(0); i < stored; i += GROUP_SIZE(0)) {
+      float lower = LOAD_bounds(bound0 + 2u * i);
+      if (IS_NAN(lower) || order_key(lower) <= limit) {
+        uint slot = ATOMIC_ADD_U32(state, 2, 1u);
+        if (slot < kept_capacity) {
+          uint to = kept_bounds_offset + query * kept_bounds_stride + 2u * slot;
+          STORE_kept(kept_offset + query * kept_stride + slot,
+                     LOAD_candidates(candidates_offset + query * candidates_stride + i));
+          STORE_kept_bounds(to, lower);
+          STORE_kept_bounds(to + 1u, LOAD_bounds(bound0 + 2u * i + 1u));
+        }
+      }
+    }
+  }
+  BARRIER();
+  if (LOCAL_ID(0) == 0u) {
+    if (found <= capacity) { STORE_counts(counts_offset + query * counts_stride, AS_I32(state[2])); }
+    if (limit < limit_before) { STORE_limits(limits_offset + query * limits_stride, key_value(limit)); }
+  }
+  BARRIER();
+}
+)";
+
+KernelSource tighten_source(std::uint32_t group) {
+  KernelSource source;
+  source.name = "tighten_bounds";
+  source.buffers = {{"candidates", Element::i32, Access::read},   {"bounds", Element::f32, Access::read},
+                    {"counts", Element::i32, Access::read_write}, {"limits", Element::f32, Access::read_write},
+                    {"kept", Element::i32, Access::write},        {"kept_bounds", Element::f32, Access::write}};
+  for (const char* scalar :
+       {"chunk", "queries", "capacity", "kept_capacity", "k", "candidates_offset", "candidates_stride", "bounds_offset",
+        "bounds_stride", "counts_offset", "counts_stride", "limits_offset", "limits_stride", "kept_offset",
+        "kept_stride", "kept_bounds_offset", "kept_bounds_stride"}) {
+    source.scalars.push_back({scalar, Element::u32});
+  }
+  source.shared = {{"having", Element::u32, 256}, {"state", Element::u32, 5}};
+  source.group = {group, 1, 1};
+  source.functions = tighten_functions;
+  source.body = tighten_body;
+  return source;
+}
+
+LaunchPlan plan_tighten(const OperationCall& call, const DeviceInfo& device) {
+  const std::uint32_t group = group_items(device, 256);
+  const std::uint64_t queries = call.views[0].rows;
+  const Spread work = spread(queries, 1);
+  PlannedLaunch launch;
+  launch.key = fmt::format("tighten_bounds {}", group);
+  launch.source = [group] { return tighten_source(group); };
+  launch.shape = {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}};
+  launch.scalars = {work.chunk, index32(queries), index32(call.views[0].columns), index32(call.views[4].columns),
+                    index32(static_cast<std::uint64_t>(call.numbers[0].integer))};
+  for (std::size_t i = 0; i < call.views.size(); ++i) {
+    launch.buffers.push_back(i);
+    launch.scalars.insert(launch.scalars.end(), {index32(call.views[i].offset), index32(call.views[i].stride)});
+  }
+  return {{}, {std::move(launch)}};
+}
+
+void check_tighten(const OperationCall& call) {
+  const View& candidates = call.views[0];
+  const View& kept = call.views[4];
+  expect_shape(call, 1, candidates.rows, 2 * candidates.columns,
+               "a lower and an upper bound for each element of 'candidates'");
+  expect_shape(call, 2, candidates.rows, 1, "a number for each row of 'candidates'");
+  expect_shape(call, 3, candidates.rows, 1, "a number for each row of 'candidates'");
+  expect_shape(call, 4, candidates.rows, kept.columns, "a row for each row of 'candidates'");
+  expect_shape(call, 5, candidates.rows, 2 * kept.columns, "a lower and an upper bound for each element of 'kept'");
+  if (kept.columns == 0 || kept.columns > candidates.columns) {
+    refuse(call, fmt::format("'kept' has {} columns, it must have from 1 to {}, those of 'candidates'; change it",
+                             kept.columns, candidates.columns));
+  }
+}
+
+}  // namespace
+
+void define_tighten_bounds(std::vector<Operation>& operations) {
+  Operation tighten;
+  tighten.name = "tighten_bounds";
+  tighten.summary =
+      "For each row, limits falls to the k-th smallest upper bound if there are so many, and the candidates whose "
+      "lower "
+      "bound is not above it go to kept and kept_bounds, in any order, their number to counts. A row whose count is "
+      "over "
+      "its room lowers its limit alone. What scan_bounds found; bounds are (lower, upper).";
+  tighten.operands = {
+      {"candidates", Access::read, {DType::int32}},   {"bounds", Access::read, {DType::float32}},
+      {"counts", Access::read_write, {DType::int32}}, {"limits", Access::read_write, {DType::float32}},
+      {"kept", Access::read_write, {DType::int32}},   {"kept_bounds", Access::read_write, {DType::float32}}};
+  tighten.parameters = {{"k", true, 1, INT32_MAX, 1}};
+  tighten.check = check_tighten;
+  tighten.plan = plan_tighten;
+  tighten.cost = [](const OperationCall& call) {
+    const double bytes = bytes_of(call.views);
+    return OperationCost{static_cast<double>(call.views[1].elements()) * 6, bytes};
+  };
+  tighten.samples = {{{3, 300}, {3, 600}, {3, 1}, {3, 1}, {3, 40}, {3, 80}}};
+  operations.push_back(std::move(tighten));
+}
+
+}  // namespace vectis::inline v0_1
