@@ -201,7 +201,7 @@ std::vector<DType> scan_types(DType type) {
 void add_scan_bounds(Suite& suite) {
   std::vector<TypeSet> floats;
   for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
-    floats.push_back({std::string(name(type)), scan_types(type), 2e-6});
+    floats.push_back({std::string(name(type)), scan_types(type), 5e-7});
   }
   suite.subjects.push_back(scan_subject(std::move(floats)));
   Subject whole = scan_subject({{std::string(name(DType::int8)), scan_types(DType::int8), 0}});

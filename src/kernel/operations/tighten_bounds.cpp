@@ -28,25 +28,24 @@ FUNCTION float key_value(uint key) {
 )";
 
 // One group a query. The k-th smallest key is found eight bits at a time, by counting; `state` holds how many were
-// found, the key of the limit, how many are kept, the leading bits of the k-th, and its rank among those that have
-// them.
+// found, the key of the limit before, how many are kept, the leading bits of the k-th, and its rank among those that
+// have them.
 constexpr const char* tighten_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint own = UMIN(chunk, queries - begin);
 for (uint t = 0u; t < own; t++) {
   uint query = begin + t;
   uint bound0 = bounds_offset + query * bounds_stride;
-  uint limit_before = 0u;
   if (LOCAL_ID(0) == 0u) {
-    limit_before = order_key(LOAD_limits(limits_offset + query * limits_stride));
     state[0] = AS_U32(LOAD_counts(counts_offset + query * counts_stride));
-    state[1] = limit_before;
+    state[1] = order_key(LOAD_limits(limits_offset + query * limits_stride));
     state[2] = 0u;
     state[3] = 0u;
     state[4] = k;
   }
   BARRIER();
   uint found = state[0];
+  uint limit_before = state[1];
   uint stored = UMIN(found, capacity);
   if (stored >= k) {
     for (uint pass = 0u; pass < 4u; pass++) {
@@ -68,12 +67,12 @@ for (uint t = 0u; t < own; t++) {
         }
         state[3] = (leading << 8) | next;
         state[4] = rank;
-        if (pass == 3u) { state[1] = UMIN(limit_before, state[3]); }
       }
       BARRIER();
     }
   }
-  uint limit = state[1];
+  uint limit = limit_before;
+  if (stored >= k) { limit = UMIN(limit_before, state[3]); }
   if (found <= capacity) {
     for (uint i = LOCAL_ID(0); i < stored; i += GROUP_SIZE(0)) {
       float lower = LOAD_bounds(bound0 + 2u * i);
