@@ -39,12 +39,11 @@ float block_dot(const float* a, const float* b, std::size_t count) {
 float float_dot(const VectisView& x, std::uint64_t row, const VectisView& q, std::uint64_t query) {
   std::array<float, block_elements> left;
   std::array<float, block_elements> right;
-  const std::size_t size = size_of(x.type);
   float sum = 0;
   for (std::uint64_t begin = 0; begin < x.columns; begin += block_elements) {
     const std::size_t count = std::min<std::uint64_t>(block_elements, x.columns - begin);
-    sum += block_dot(as_floats(x.type, row_of(x, row) + begin * size, count, left.data()),
-                     as_floats(q.type, row_of(q, query) + begin * size, count, right.data()), count);
+    sum += block_dot(as_floats(x.type, row_of(x, row) + begin * size_of(x.type), count, left.data()),
+                     as_floats(q.type, row_of(q, query) + begin * size_of(q.type), count, right.data()), count);
   }
   return sum;
 }
@@ -76,7 +75,9 @@ void scan_query(const Call& call, std::uint64_t query) {
 
 VectisStatus scan_bounds(const Call& call) {
   const VectisView& q = call.views[q_view];
-  if (!is_number(q.type) || call.views[x_view].type != q.type) return VECTIS_UNSUPPORTED;
+  const bool whole = q.type == VECTIS_INT8;
+  const VectisType type = call.views[x_view].type;
+  if (!is_number(q.type) || !is_number(type) || whole != (type == VECTIS_INT8)) return VECTIS_UNSUPPORTED;
   call.threads.parallel_for(q.rows, 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t query = begin; query < end; ++query) scan_query(call, query);
   });

@@ -192,8 +192,8 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
   return made;
 }
 
-std::vector<DType> scan_types(DType type) {
-  return {type, type, DType::float32, DType::float32, DType::int32, DType::float32, DType::int32};
+std::vector<DType> scan_types(DType type, DType of_queries) {
+  return {type, of_queries, DType::float32, DType::float32, DType::int32, DType::float32, DType::int32};
 }
 
 }  // namespace
@@ -201,10 +201,12 @@ std::vector<DType> scan_types(DType type) {
 void add_scan_bounds(Suite& suite) {
   std::vector<TypeSet> floats;
   for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
-    floats.push_back({std::string(name(type)), scan_types(type), 5e-7});
+    floats.push_back({std::string(name(type)), scan_types(type, type), 1.5e-6});
+    if (type == DType::float32) continue;
+    floats.push_back({fmt::format("{} with float32", name(type)), scan_types(type, DType::float32), 1.5e-6});
   }
   suite.subjects.push_back(scan_subject(std::move(floats)));
-  Subject whole = scan_subject({{std::string(name(DType::int8)), scan_types(DType::int8), 0}});
+  Subject whole = scan_subject({{std::string(name(DType::int8)), scan_types(DType::int8, DType::int8), 0}});
   whole.numbers = {{0, 0.0, 0.0}, {1000, 0.0, 0.0}, {7, 1.0, 3.0}};
   suite.subjects.push_back(std::move(whole));
 }

@@ -145,12 +145,12 @@ ScanShape scan_shape(std::uint64_t queries, std::uint64_t rows, const DeviceInfo
   return last;
 }
 
-KernelSource scan_source(Element element, const ScanShape& shape) {
+KernelSource scan_source(Element element, Element query_element, const ScanShape& shape) {
   const bool packed = element == Element::i8;
   KernelSource source;
   source.name = "scan_bounds";
   source.buffers = {{"x", element, Access::read},
-                    {"q", element, Access::read},
+                    {"q", query_element, Access::read},
                     {"x_terms", Element::f32, Access::read},
                     {"q_terms", Element::f32, Access::read},
                     {"candidates", Element::i32, Access::write},
@@ -201,12 +201,13 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& q = call.views[1];
   const Element element = element_of(x.type).value();
+  const Element query_element = element_of(q.type).value();
   const ScanShape shape = scan_shape(q.rows, x.rows, device);
   const std::uint64_t tiles = tiles_of(shape, q.rows, x.rows);
   const Spread work = spread(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("scan_bounds {} {} {}", name(element), shape.across, shape.down);
-  launch.source = [=] { return scan_source(element, shape); };
+  launch.key = fmt::format("scan_bounds {} {} {} {}", name(element), name(query_element), shape.across, shape.down);
+  launch.source = [=] { return scan_source(element, query_element, shape); };
   launch.shape = {.groups = {work.groups, 1, 1}, .group = {shape.items(), 1, 1}};
   launch.scalars = {work.chunk,
                     index32(tiles),
@@ -280,7 +281,9 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   scan.parameters = {{"first_row", true, 0, INT32_MAX, 0},
                      {"beta_slack", false, 0, anything, 0x1p-19},
                      {"slack", false, 0, anything, 0}};
-  scan.types_agree = same_type<0, 1>;
+  scan.types_agree = [](std::span<const DType> types) {  // 16-bit floats also go with queries that lost nothing
+    return types[0] == types[1] || (types[1] == DType::float32 && types[0] != DType::int8);
+  };
   scan.check = check_scan;
   scan.plan = plan_scan;
   scan.cost = scan_cost;
