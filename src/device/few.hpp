@@ -8,17 +8,17 @@
 
 namespace vectis::inline v0_1::detail {
 
-template <class T, std::size_t short_length>
+template <class T, std::size_t ShortLength>
 class Few {
  public:
   explicit Few(std::size_t length) : length_(length) {
-    if (length > short_length) long_.resize(length);
+    if (length > ShortLength) long_.resize(length);
   }
-  [[nodiscard]] std::span<T> get() noexcept { return {length_ > short_length ? long_.data() : short_.data(), length_}; }
+  [[nodiscard]] std::span<T> get() noexcept { return {length_ > ShortLength ? long_.data() : short_.data(), length_}; }
 
  private:
   std::size_t length_;
-  std::array<T, short_length> short_;  // only what the list's length covers is ever written or read
+  std::array<T, ShortLength> short_;  // only what the list's length covers is ever written or read
   std::vector<T> long_;
 };
 

@@ -50,7 +50,7 @@ class Bare {
     cl_uint arguments = 0;
     check(clGetKernelInfo(kernel_, CL_KERNEL_NUM_ARGS, sizeof(arguments), &arguments, nullptr), "clGetKernelInfo");
     if (arguments != 1 + scalars_.size()) throw std::runtime_error("fill has other arguments than this program knows");
-    memory_ = clCreateBuffer(context_, CL_MEM_READ_WRITE, 4 * columns, nullptr, &code);
+    memory_ = clCreateBuffer(context_, CL_MEM_READ_WRITE, sizeof(float) * columns, nullptr, &code);
     check(code, "clCreateBuffer");
   }
   Bare(const Bare&) = delete;
@@ -103,7 +103,7 @@ int main() {
   vectis::Runtime runtime;
   const vectis::DeviceContext context(*runtime.service<vectis::DeviceRegistry>().find("opencl"));
   vectis::Stream stream(context);
-  const vectis::View view(vectis::DeviceMemory(context, 4 * columns), vectis::DType::float32, 1, columns);
+  const vectis::View view(vectis::DeviceMemory(context, sizeof(float) * columns), vectis::DType::float32, 1, columns);
   const vectis::Number one = 1.0;
   const vectis::Operation& fill = *vectis::find_operation("fill");
   const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
