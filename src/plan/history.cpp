@@ -13,8 +13,8 @@ namespace {
 // All of logarithms, so 0.1 is a tenth.
 constexpr double noise = 0.06;              // of one measurement
 constexpr double first_noise = 1;           // of the only one: first runs warm up, and are often slow
-constexpr double common_deviation = 0.7;    // of the factor of everything
-constexpr double part_deviation = 0.5;      // of each part's own
+constexpr double common_deviation = 0.4;    // of the factor of everything
+constexpr double part_deviation = 0.8;      // of each part's own
 constexpr double rest_deviation = 0.2;      // of what the factors leave
 constexpr double rest_octaves = 4;          // over which that changes
 constexpr double outlier = 0.5;             // a record this far from the others counts half
@@ -22,7 +22,7 @@ constexpr double same_place = 0.2;          // octaves
 constexpr double known_well = 0.05;         // a prediction this good learns nothing from one more record
 constexpr double surprising = 0.25;         // a record this far off is learned from at once
 constexpr std::size_t records_per_fit = 8;  // one in so many is enough to learn anew
-constexpr int fit_steps = 8;
+constexpr int fit_steps = 5;
 constexpr double step_max = 1;
 
 double kernel(const Place& left, const Place& right) noexcept {
@@ -30,8 +30,8 @@ double kernel(const Place& left, const Place& right) noexcept {
   return rest_deviation * rest_deviation * std::exp(-0.5 * ratio * ratio);
 }
 
-double squares(std::span<const double> values) noexcept {
-  return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
+double dot(std::span<const double> left, std::span<const double> right) noexcept {
+  return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
 }
 
 // Of two in the middle the smaller: what disturbs a measurement makes it longer.
@@ -90,13 +90,14 @@ void History::add(const Parts& parts, const Place& place, double seconds) {
 History::Correction History::correct(const Parts& parts, const Place& place) {
   if (fit_now_) fit();
   const Parts now = scaled(parts, factors_);
-  Factors share = shares(now);
-  solve_lower(precision_, share);
   std::vector<double> near(places_.size());
   for (std::size_t i = 0; i < places_.size(); ++i) near[i] = kernel(place, places_[i]);
-  const double rest = std::inner_product(near.begin(), near.end(), weights_.begin(), 0.0);
+  const double rest = dot(near, weights_);
+  Factors unknown = shares(now);  // what of the factors' doubt the records nearby do not settle
+  for (std::size_t i = 0; i < factor_count; ++i) unknown[i] -= dot(near, tied_[i]);
+  solve_lower(precision_, unknown);
   solve_lower(covariance_, near);
-  const double variance = squares(share) + std::max(0.0, rest_deviation * rest_deviation - squares(near));
+  const double variance = dot(unknown, unknown) + std::max(0.0, rest_deviation * rest_deviation - dot(near, near));
   return {now.total() / parts.total() * std::exp(rest), std::sqrt(variance)};
 }
 
@@ -109,62 +110,49 @@ std::optional<double> History::measured(const Place& place) const {
   return std::exp(lower_median(std::move(here)));
 }
 
+// Begins where half of the records are, and trusts the more the nearer they lie.
 void History::fit() {
-  fit_factors();
-  fit_rest();
+  factors_ = {};
+  weights_.clear();
+  for (const Record& record : kept_) weights_.push_back(residual(record));
+  if (!kept_.empty()) factors_[0] = lower_median(weights_);
+  places_.clear();
+  for (const Record& record : kept_) places_.push_back(record.place);
+  for (int i = 0; i < (kept_.empty() ? 1 : fit_steps); ++i) step();
+  for (std::size_t i = 0; i < kept_.size(); ++i) weights_[i] = residual(kept_[i]);
+  solve(covariance_, weights_);
   pending_ = 0;
   fit_now_ = false;
 }
 
-// Begins where half of the records are, and trusts the more the nearer they lie.
-void History::fit_factors() {
-  factors_ = {};
-  if (!kept_.empty()) {
-    std::vector<double> residuals;
-    for (const Record& record : kept_) residuals.push_back(residual(record));
-    factors_[0] = lower_median(std::move(residuals));
+// One step of Gauss and Newton, weighted by the covariance of what the factors leave.
+void History::step() {
+  const std::size_t n = kept_.size();
+  covariance_.assign(n * n, 0);
+  tied_.assign(factor_count, std::vector<double>(n));
+  std::vector<std::vector<double>> share(factor_count, std::vector<double>(n));
+  for (std::size_t i = 0; i < n; ++i) {
+    weights_[i] = residual(kept_[i]);
+    kept_[i].trust = 1 / (1 + weights_[i] * weights_[i] / (outlier * outlier));
+    for (std::size_t j = 0; j <= i; ++j) covariance_[i * n + j] = kernel(places_[i], places_[j]);
+    covariance_[i * n + i] += noise_of(kept_[i]);
+    const Factors shares_now = shares(scaled(kept_[i].parts, factors_));
+    for (std::size_t factor = 0; factor < factor_count; ++factor) share[factor][i] = shares_now[factor];
   }
-  for (int step = 0; step < (kept_.empty() ? 1 : fit_steps); ++step) step_factors();
-}
-
-// One step of Gauss and Newton; leaves the Cholesky factor of the precision matrix.
-void History::step_factors() {
+  cholesky(covariance_);
   precision_.assign(factor_count * factor_count, 0);
   Factors gradient{};
   for (std::size_t i = 0; i < factor_count; ++i) {
+    tied_[i] = share[i];
+    solve(covariance_, tied_[i]);
     const double deviation = i == 0 ? common_deviation : part_deviation;
-    precision_[i * factor_count + i] = 1 / (deviation * deviation);
-    gradient[i] = -factors_[i] / (deviation * deviation);
-  }
-  for (Record& record : kept_) {
-    const double off = residual(record);
-    record.trust = 1 / (1 + off * off / (outlier * outlier));
-    const Factors share = shares(scaled(record.parts, factors_));
-    // What the second step will explain is noise to this one.
-    const double weight = 1 / (noise_of(record) + rest_deviation * rest_deviation / 4);
-    for (std::size_t i = 0; i < factor_count; ++i) {
-      gradient[i] += weight * share[i] * off;
-      for (std::size_t j = 0; j <= i; ++j) precision_[i * factor_count + j] += weight * share[i] * share[j];
-    }
+    gradient[i] = dot(tied_[i], weights_) - factors_[i] / (deviation * deviation);
+    for (std::size_t j = 0; j <= i; ++j) precision_[i * factor_count + j] = dot(tied_[i], share[j]);
+    precision_[i * factor_count + i] += 1 / (deviation * deviation);
   }
   cholesky(precision_);
   solve(precision_, gradient);
   for (std::size_t i = 0; i < factor_count; ++i) factors_[i] += std::clamp(gradient[i], -step_max, step_max);
-}
-
-void History::fit_rest() {
-  const std::size_t n = kept_.size();
-  covariance_.assign(n * n, 0);
-  weights_.resize(n);
-  places_.resize(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    weights_[i] = residual(kept_[i]);
-    places_[i] = kept_[i].place;
-    for (std::size_t j = 0; j <= i; ++j) covariance_[i * n + j] = kernel(kept_[i].place, kept_[j].place);
-    covariance_[i * n + i] += noise_of(kept_[i]);
-  }
-  cholesky(covariance_);
-  solve(covariance_, weights_);
 }
 
 }  // namespace vectis::inline v0_1::detail

@@ -13,8 +13,8 @@ namespace vectis::inline v0_1::detail {
 
 // The logarithm of measured over predicted is learned in two steps.
 // 1. A factor for everything and one for each part (launch, compile, copy, arithmetic, memory), so that few records
-//    correct sizes never seen: a wrong rate scales that part alone. Least squares on logarithms around the profile,
-//    records far from the rest hardly counting.
+//    correct sizes never seen: a wrong rate scales that part alone. Least squares around the profile, records far from
+//    the rest hardly counting, and neighbours counting as one witness rather than many.
 // 2. What is left (caches, saturation) as a smooth function of the place: a Gaussian process whose prior is zero, so
 //    that far from every record only step 1 speaks.
 // Memory is bounded: the newest few records of each place, and so many in all. So is time: with many records, only a
@@ -53,19 +53,18 @@ class History {
   [[nodiscard]] double noise_of(const Record& record) const noexcept;
   [[nodiscard]] double residual(const Record& record) const noexcept;
   void fit();
-  void fit_factors();
-  void step_factors();
-  void fit_rest();
+  void step();
 
   std::vector<Record> kept_;  // oldest first
   std::uint64_t records_ = 0;
   std::size_t pending_ = 0;  // records since the last fit
   bool fit_now_ = true;      // the last of them was a surprise, or there was no fit
   Factors factors_{};
-  std::vector<double> precision_;   // Cholesky factor of the factors' precision matrix
-  std::vector<double> covariance_;  // Cholesky factor of the records' covariance
-  std::vector<double> weights_;     // the covariance's inverse times the residuals
-  std::vector<Place> places_;       // of the records fitted
+  std::vector<double> precision_;          // Cholesky factor of the factors' precision matrix
+  std::vector<double> covariance_;         // Cholesky factor of the covariance of what the factors leave
+  std::vector<std::vector<double>> tied_;  // by factor: the covariance's inverse times the records' shares
+  std::vector<double> weights_;            // the covariance's inverse times the residuals
+  std::vector<Place> places_;              // of the records fitted
 };
 
 }  // namespace vectis::inline v0_1::detail

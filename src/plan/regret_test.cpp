@@ -140,11 +140,12 @@ class Regret : public testing::Test {
   std::vector<RegretCell> cells;
 };
 
-// The aims hold for the choices in all worlds together; in a single one luck has a part.
+// The aims hold for the choices in all worlds together; in a single one luck has a part, but not in many.
 TEST_F(Regret, OfModelledDevicesIsSmall) {
-  constexpr double unlucky = 1.0;
+  constexpr double unlucky_max = 0.2;  // share of worlds
   Random random(test::seed());
   std::vector<RegretReport> reports;
+  std::uint64_t unlucky = 0;
   for (std::uint64_t world = 0; world < worlds(); ++world) {
     const double spread = world % 2 == 0 ? 2 : 4;
     std::vector<std::unique_ptr<ModelledDevice>> devices;
@@ -153,10 +154,11 @@ TEST_F(Regret, OfModelledDevicesIsSmall) {
     }
     reports.push_back(judge(devices, random.next()));
     EXPECT_GE(reports.back().cells, 100U);
-    EXPECT_LE(reports.back().planner.p95, unlucky) << reports.back().text();
+    if (reports.back().planner.p95 > 0.25) ++unlucky;
   }
   const RegretReport all = test::joined(reports);
-  std::cout << all.text();
+  std::cout << all.text() << fmt::format("95th over 25 % in {} of {} worlds\n", unlucky, worlds());
+  EXPECT_LE(static_cast<double>(unlucky), std::max(1.0, unlucky_max * static_cast<double>(worlds())));
   EXPECT_GE(all.crossovers, 0.3);
   EXPECT_LE(all.planner.median, 0.05);
   EXPECT_LE(all.planner.p95, 0.25);
