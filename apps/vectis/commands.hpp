@@ -23,6 +23,19 @@ struct ReplayArguments {
 };
 int bench_replay(Runtime& runtime, std::ostream& out, const ReplayArguments& arguments, bool json);
 
+struct ExactArguments {
+  std::string device = "cpu";  // "cpu", "gpu", "auto", or as VECTIS_DEVICE takes it
+  std::string precision = "int8";
+  std::size_t rows = 100'000;
+  std::size_t dim = 128;
+  std::size_t queries = 1000;
+  std::size_t k = 10;
+  std::size_t threads = 0;  // of the Runtime; 0: one per core
+  std::uint64_t seed = 1;
+};
+// Fails when an answer differs from brute force in double precision.
+int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& arguments, bool json);
+
 struct MemoryArguments {
   std::string path;  // a snapshot, or a folder of live ones; empty: the devices as they are now
   std::string page;  // write the snapshot as a page there instead of printing it

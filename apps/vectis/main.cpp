@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "vectis/base.hpp"
 #include "vectis/commands.hpp"
@@ -29,15 +30,29 @@ RuntimeOptions options_for(const std::string& config, bool verbose) {
 
 using Run = std::function<int(Runtime&)>;
 
-void add_replay(CLI::App& app, vectis::app::ReplayArguments& arguments, bool& json, Run& run) {
-  auto* bench = app.add_subcommand("bench", "Measure on this machine")->require_subcommand(1);
-  auto* replay = bench->add_subcommand("replay", "Run a recorded allocation log against pool, device and best fit");
+void add_replay(CLI::App& bench, vectis::app::ReplayArguments& arguments, bool& json, Run& run) {
+  auto* replay = bench.add_subcommand("replay", "Run a recorded allocation log against pool, device and best fit");
   replay->add_option("LOG", arguments.log, "The log")->required();
   replay->add_option("--device", arguments.device, "As VECTIS_DEVICE takes it");
   replay->add_option("--rounds", arguments.rounds, "Timed rounds")->check(CLI::Range(1, 1000));
   replay->add_flag("--json", json, "For programs");
   replay->callback(
       [&] { run = [&](Runtime& runtime) { return vectis::app::bench_replay(runtime, std::cout, arguments, json); }; });
+}
+
+void add_exact(CLI::App& bench, vectis::app::ExactArguments& arguments, bool& json, Run& run) {
+  auto* exact = bench.add_subcommand("exact", "Add vectors to an exact index and search it");
+  exact->add_option("--device", arguments.device, "cpu, gpu, auto, or as VECTIS_DEVICE takes it");
+  exact->add_option("--precision", arguments.precision, "What is scanned: fp32, fp16, bf16 or int8");
+  exact->add_option("--rows", arguments.rows, "Vectors")->check(CLI::PositiveNumber);
+  exact->add_option("--dim", arguments.dim, "Numbers of each")->check(CLI::Range(1, 65536));
+  exact->add_option("--queries", arguments.queries, "Of a batch")->check(CLI::PositiveNumber);
+  exact->add_option("--k", arguments.k, "Neighbours of each query")->check(CLI::PositiveNumber);
+  exact->add_option("--threads", arguments.threads, "Of this process; 0: one per core");
+  exact->add_option("--seed", arguments.seed, "Of the vectors");
+  exact->add_flag("--json", json, "For programs");
+  exact->callback(
+      [&] { run = [&](Runtime& runtime) { return vectis::app::bench_exact(runtime, std::cout, arguments, json); }; });
 }
 
 void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments, Run& run) {
@@ -87,8 +102,11 @@ int main(int argc, char** argv) {
   plan->add_flag("--fresh", fresh, "Measure again, keeping nothing");
   plan->add_flag("--json", json, "For programs");
   plan->callback([&] { run = [&](Runtime& runtime) { return vectis::app::plan(runtime, std::cout, fresh, json); }; });
+  auto* bench = app.add_subcommand("bench", "Measure on this machine")->require_subcommand(1);
   vectis::app::ReplayArguments replay_arguments;
-  add_replay(app, replay_arguments, json, run);
+  add_replay(*bench, replay_arguments, json, run);
+  vectis::app::ExactArguments exact_arguments;
+  add_exact(*bench, exact_arguments, json, run);
   vectis::app::ConformanceArguments conformance_arguments;
   add_conformance(app, conformance_arguments, run);
   auto* memory = app.add_subcommand("memory", "Show the memory of every device, or a snapshot that a program left");
@@ -104,7 +122,9 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   try {
-    Runtime runtime(options_for(config, verbose));
+    RuntimeOptions options = options_for(config, verbose);
+    options.threads = exact_arguments.threads;
+    Runtime runtime(std::move(options));
     return run(runtime);
   } catch (const vectis::Error& error) {
     fmt::print(std::cerr, "vectis: {}: {}\n", describe(error.code()).name, error.what());

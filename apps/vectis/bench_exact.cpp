@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "vectis/base/clock.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/base/random.hpp"
+#include "vectis/commands.hpp"
+#include "vectis/device.hpp"
+#include "vectis/search/index.hpp"
+#include "vectis/table.hpp"
+
+namespace vectis::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t rounds = 5;
+constexpr std::size_t single_queries = 20;
+constexpr std::size_t checked_queries = 3;
+constexpr std::size_t inner_dim = 32;
+constexpr std::size_t clusters = 1000;
+
+float normal(Random& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.unit()));
+  return static_cast<float>(radius * std::cos(2 * std::numbers::pi * random.unit()));
+}
+
+std::vector<float> normals(Random& random, std::size_t count, float scale) {
+  std::vector<float> values(count);
+  std::ranges::generate(values, [&] { return scale * normal(random); });
+  return values;
+}
+
+// Overlapping clusters of different width in few dimensions, projected to many: what embeddings look like.
+class Clusters {
+ public:
+  Clusters(Random random, std::size_t dim)
+      : random_(random),
+        dim_(dim),
+        centres_(normals(random_, clusters * inner_dim, 1)),
+        projection_(normals(random_, inner_dim * dim, 1 / std::sqrt(static_cast<float>(inner_dim)))) {
+    for (std::size_t i = 0; i < clusters; ++i)
+      widths_.push_back(std::exp2(static_cast<float>(random_.unit()) * 3 - 2.5F));
+  }
+
+  std::vector<float> draw(std::size_t rows) {
+    std::vector<float> values(rows * dim_);
+    for (std::size_t row = 0; row < rows; ++row) {
+      const std::size_t cluster = random_.below(clusters);
+      float* const target = values.data() + row * dim_;
+      for (std::size_t i = 0; i < inner_dim; ++i) {
+        const float inner = centres_[cluster * inner_dim + i] + widths_[cluster] * normal(random_);
+        for (std::size_t j = 0; j < dim_; ++j) target[j] += inner * projection_[i * dim_ + j];
+      }
+    }
+    return values;
+  }
+
+ private:
+  Random random_;
+  std::size_t dim_;
+  std::vector<float> centres_;
+  std::vector<float> projection_;
+  std::vector<float> widths_;
+};
+
+double milliseconds(const std::function<void()>& work) {
+  const std::uint64_t start = monotonic_nanoseconds();
+  work();
+  return static_cast<double>(monotonic_nanoseconds() - start) * 1e-6;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+// Which of the first queries got other hits than brute force in double precision finds.
+std::size_t wrong_answers(const std::vector<float>& corpus, const std::vector<float>& queries, std::size_t dim,
+                          std::size_t k, const SearchResult& found) {
+  std::size_t wrong = 0;
+  for (std::size_t query = 0; query < std::min(checked_queries, found.queries()); ++query) {
+    std::vector<Hit> hits;
+    for (std::size_t row = 0; row < corpus.size() / dim; ++row) {
+      hits.push_back({row, exact_distance(Distance::euclidean, std::span(queries).subspan(query * dim, dim),
+                                          std::span(corpus).subspan(row * dim, dim))});
+    }
+    const std::size_t kept = std::min(k, hits.size());
+    const auto nearer = [](const Hit& a, const Hit& b) {
+      return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
+    };
+    std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(kept), hits.end(), nearer);
+    hits.resize(kept);
+    if (!std::ranges::equal(hits, found[query])) ++wrong;
+  }
+  return wrong;
+}
+
+Precision precision_of(const std::string& text) {
+  for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
+    if (text == name(precision)) return precision;
+  }
+  throw Error(ErrorCode::invalid_input, "bench exact",
+              fmt::format("there is no precision '{}'; there are fp32, fp16, bf16 and int8", text));
+}
+
+// The index that computes on what the user named. A device is named by making it this thread's own.
+std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std::size_t dim) {
+  if (device == "auto" || device == "gpu") return make_index(device, dim, Distance::euclidean, runtime);
+  const Device chosen = choose_device(runtime, DeviceRequest{.device = device}).device;
+  if (chosen.backend() == "cpu") return make_index("brute", dim, Distance::euclidean, runtime);
+  set_active_device(chosen.id(), runtime);
+  return make_index("gpu", dim, Distance::euclidean, runtime);
+}
+
+void print_report(std::ostream& out, const Json& report) {
+  std::vector<Row> rows = {{"what", "measured"}};
+  for (const auto& [key, value] : report.items()) {
+    std::string text = value.is_number_float() ? fmt::format("{:.4g}", value.get<double>())
+                       : value.is_string()     ? value.get<std::string>()
+                                               : value.dump();
+    rows.push_back({key, std::move(text)});
+  }
+  print_table(out, rows, Columns::text);
+}
+
+}  // namespace
+
+int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& arguments, bool json) {
+  const std::size_t dim = arguments.dim;
+  const Precision precision = precision_of(arguments.precision);
+  const std::unique_ptr<Index> index = index_on(runtime, arguments.device, dim);
+  index->set_precision(precision);
+  Clusters data(Random(arguments.seed), dim);
+  const std::vector<float> corpus = data.draw(arguments.rows);
+  const std::vector<float> queries = data.draw(arguments.queries);
+
+  const double add = milliseconds([&] { index->add(corpus); });
+  SearchResult found;
+  std::vector<double> batches;
+  std::vector<double> singles;
+  const double first = milliseconds([&] { found = index->search(std::span(queries).first(dim), arguments.k); });
+  for (std::size_t round = 0; round < rounds; ++round) {
+    batches.push_back(milliseconds([&] { found = index->search(queries, arguments.k); }));
+  }
+  for (std::size_t query = 0; query < std::min(single_queries, arguments.queries); ++query) {
+    const std::span<const float> one = std::span(queries).subspan(query * dim, dim);
+    singles.push_back(milliseconds([&] { static_cast<void>(index->search(one, arguments.k)); }));
+  }
+  const std::size_t wrong = wrong_answers(corpus, queries, dim, arguments.k, found);
+  const SearchExplanation& how = found.explanation();
+  const IndexStatistics statistics = index->statistics();
+  const auto asked = static_cast<double>(arguments.queries);
+  const Json report = {
+      {"device", how.device},
+      {"way", how.way},
+      {"reason", how.reason},
+      {"precision", name(how.precision)},
+      {"threads", runtime.executor().concurrency()},
+      {"rows", arguments.rows},
+      {"dim", dim},
+      {"queries", arguments.queries},
+      {"k", arguments.k},
+      {"bytes_per_vector", statistics.bytes_per_vector},
+      {"scanned_bytes_per_vector", statistics.scanned_bytes_per_vector},
+      {"add_ms", add},
+      {"first_query_ms", first},
+      {"single_query_ms", median(singles)},
+      {"batch_ms", median(batches)},
+      {"queries_per_second", asked * 1000 / median(batches)},
+      {"survivors_per_query", static_cast<double>(how.survivors) / asked},
+      {"checked_queries", std::min(checked_queries, arguments.queries)},
+      {"wrong_answers", wrong},
+  };
+  if (json) {
+    fmt::print(out, "{}\n", report.dump(2));
+  } else {
+    print_report(out, report);
+  }
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace vectis::app

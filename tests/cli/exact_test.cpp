@@ -1,0 +1,62 @@
+// `vectis bench exact`: what it measures, and that its answers are checked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/run.hpp"
+
+namespace vectis {
+namespace {
+
+using test::run_vectis;
+using testing::HasSubstr;
+
+class BenchExact : public testing::TestWithParam<const char*> {};
+
+TEST_P(BenchExact, MeasuresAndChecksWhatItFound) {
+  const ProcessResult result =
+      run_vectis({"bench", "exact", "--device", "cpu", "--precision", GetParam(), "--rows", "3001", "--dim", "19",
+                  "--queries", "33", "--k", "7", "--threads", "1", "--json"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const nlohmann::json page = nlohmann::json::parse(result.output);
+  EXPECT_EQ(page.at("device"), "cpu");
+  EXPECT_EQ(page.at("precision"), GetParam());
+  EXPECT_EQ(page.at("threads"), 1);
+  EXPECT_EQ(page.at("wrong_answers"), 0);
+  EXPECT_EQ(page.at("checked_queries"), 3);
+  EXPECT_GE(page.at("survivors_per_query"), 7);
+  EXPECT_LT(page.at("survivors_per_query"), 3001);
+  for (const char* positive : {"add_ms", "first_query_ms", "single_query_ms", "batch_ms", "queries_per_second"}) {
+    EXPECT_GT(page.at(positive), 0) << positive;
+  }
+  EXPECT_GE(page.at("bytes_per_vector"), page.at("scanned_bytes_per_vector").get<double>());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BenchExact, testing::Values("fp32", "fp16", "bf16", "int8"));
+
+TEST(BenchExactText, IsATableAndDependsOnTheSeedAlone) {
+  const std::vector<std::string> arguments = {"bench", "exact", "--rows", "500", "--dim", "8", "--queries", "1"};
+  const ProcessResult result = run_vectis(arguments);
+  ASSERT_EQ(result.code, 0) << result.error;
+  for (const char* part : {"way", "queries_per_second", "survivors_per_query", "wrong_answers"}) {
+    EXPECT_THAT(result.output, HasSubstr(part));
+  }
+  const auto survivors = [](const std::string& text) {
+    const std::size_t place = text.find("survivors_per_query");
+    return text.substr(place, text.find('\n', place) - place);
+  };
+  EXPECT_EQ(survivors(result.output), survivors(run_vectis(arguments).output));
+}
+
+TEST(BenchExactText, MistakesAreNamed) {
+  EXPECT_NE(run_vectis({"bench", "exact", "--rows", "0"}).code, 0);
+  EXPECT_NE(run_vectis({"bench", "exact", "--dim", "65537"}).code, 0);
+  const ProcessResult precision = run_vectis({"bench", "exact", "--precision", "fp8"});
+  EXPECT_EQ(precision.code, 1);
+  EXPECT_THAT(precision.error, HasSubstr("there is no precision 'fp8'; there are fp32, fp16, bf16 and int8"));
+  const ProcessResult device = run_vectis({"bench", "exact", "--device", "abacus", "--rows", "10"});
+  EXPECT_EQ(device.code, 1);
+  EXPECT_THAT(device.error, HasSubstr("abacus"));
+}
+
+}  // namespace
+}  // namespace vectis
