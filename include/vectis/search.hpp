@@ -3,3 +3,4 @@
 
 #include "vectis/search/distance.hpp"
 #include "vectis/search/index.hpp"
+#include "vectis/search/l2_distance.hpp"

@@ -1,0 +1,47 @@
+// An exact index: adding, searching, removing, changing the precision, saving and loading.
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <vectis/base.hpp>
+#include <vectis/search.hpp>
+#include <vector>
+
+int main() {
+  using Ids = std::vector<std::uint64_t>;
+  constexpr std::size_t dim = 8;
+  constexpr std::size_t count = 10'000;
+  vectis::Random random(1);
+  std::vector<float> vectors(count * dim);
+  for (float& number : vectors) number = static_cast<float>(random.unit());
+
+  vectis::Runtime runtime;
+  const auto index = vectis::make_index("brute", dim, vectis::Distance::euclidean, runtime);
+  index->add(vectors);  // ids 0 to 9,999
+
+  const std::vector<float> query(vectors.begin(), vectors.begin() + dim);  // the vector with id 0
+  const vectis::SearchResult found = index->search(query, 3);
+  for (const vectis::Hit& hit : found[0]) std::cout << "id " << hit.id << " at " << hit.distance << '\n';
+  std::cout << found.explanation().text() << '\n';
+
+  // Only even ids below 128, and only near ones.
+  const std::vector<std::uint64_t> even(2, 0x5555555555555555ULL);
+  const auto near = index->search(query, 100, {.filter = vectis::IdFilter{even}, .radius = 0.8});
+  std::cout << near[0].size() << " of the first 64 even ids are nearer than 0.8\n\n";
+
+  index->remove(Ids{0});
+  index->update(1, query);
+  index->set_precision(vectis::Precision::bf16);  // another speed, the same answer
+  const std::uint64_t nearest = index->search(query, 1)[0].front().id;
+  std::cout << index->explain() << '\n';
+
+  vectis::MemoryWriter file;
+  index->save(file);
+  vectis::MemoryReader reader(file.bytes());
+  const auto copy = vectis::load_index(reader, runtime);
+  std::cout << file.bytes().size() << " bytes hold " << copy->size() << " vectors\n";
+
+  const bool good = found[0].front() == vectis::Hit{0, 0.0} && nearest == 1 && copy->size() == count - 1 &&
+                    copy->search(query, 1)[0].front().id == nearest;
+  return good ? EXIT_SUCCESS : EXIT_FAILURE;
+}

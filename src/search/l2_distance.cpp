@@ -1,0 +1,147 @@
+#include "vectis/search/l2_distance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <string_view>
+
+#include "device/by_id.hpp"
+#include "search/exact/checks.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/device/selection.hpp"
+#include "vectis/device/stream.hpp"
+#include "vectis/kernel/operation.hpp"
+#include "vectis/memory/pool.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+constexpr std::string_view distances_op = "l2_distance";
+
+std::size_t product_of(std::size_t a, std::size_t b, std::string_view what) {
+  if (b != 0 && a > std::numeric_limits<std::size_t>::max() / sizeof(float) / b) {
+    throw Error(
+        ErrorCode::invalid_input, distances_op,
+        fmt::format("{} of {} times {} numbers pass what memory can address; ask for less at once", what, a, b));
+  }
+  return a * b;
+}
+
+void expect_numbers(std::string_view what, std::size_t given, std::size_t rows, std::size_t dim) {
+  const std::size_t expected = product_of(rows, dim, what);
+  if (given == expected) return;
+  throw Error(ErrorCode::invalid_input, distances_op,
+              fmt::format("{} have {} numbers, {} rows of {} are {}; give whole rows, one after the other", what, given,
+                          rows, dim, expected));
+}
+
+float largest_of(std::span<const float> numbers) noexcept {
+  float largest = 0;
+  for (const float number : numbers) largest = std::max(largest, std::abs(number));
+  return largest;
+}
+
+// What numbers are divided by before they are rounded.
+double unit_of(Precision precision, float largest) {
+  constexpr int half_exponent = 14;  // 2 to it is near the top of fp16
+  if (largest == 0) return 1;
+  if (precision == Precision::int8) return double{largest} / 127;
+  if (precision == Precision::fp16) return std::ldexp(1.0, std::ilogb(largest) - half_exponent);
+  return 1;
+}
+
+// A result that the device cannot hold in one piece is told with what would fit.
+void expect_room(const Device& device, std::size_t count, std::size_t n_queries, std::size_t n_vectors) {
+  const std::uint64_t most = device.info().limits.allocation_bytes_max / sizeof(float);
+  if (most == 0 || count <= most) return;
+  throw Error(ErrorCode::allocation, distances_op,
+              fmt::format("{} queries by {} vectors are {} distances, {} holds {} in one piece; ask for {}", n_queries,
+                          n_vectors, count, device.label(), most,
+                          n_vectors <= most ? fmt::format("at most {} queries at once", most / n_vectors)
+                                            : fmt::format("at most {} vectors at once", most)));
+}
+
+// Rows of numbers on their way to the device. One thread at a time.
+class Operands {
+ public:
+  Operands(Runtime& runtime, int device, Precision precision)
+      : pool_(memory_pool(runtime)), device_(device), precision_(precision) {}
+
+  [[nodiscard]] ManagedBuffer buffer(std::size_t elements, Precision precision) {
+    return pool_.get_managed_buffer(device_, elements, precision);
+  }
+  // The rows at the precision asked for, divided by `unit`. Returns when the host's memory is no longer needed.
+  [[nodiscard]] ManagedBuffer upload(Stream& stream, std::span<const float> numbers, std::size_t rows, double unit) {
+    std::vector<float> scaled;
+    if (unit != 1) {
+      scaled.resize(numbers.size());
+      std::ranges::transform(numbers, scaled.begin(),
+                             [unit](float number) { return static_cast<float>(double{number} / unit); });
+      numbers = scaled;
+    }
+    ManagedBuffer plain = buffer(numbers.size(), Precision::fp32);
+    stream.copy_to_device(plain.memory(), 0, std::as_bytes(numbers));
+    if (precision_ == Precision::fp32) {
+      stream.synchronize();
+      return plain;
+    }
+    ManagedBuffer rounded = buffer(numbers.size(), precision_);
+    run(stream, "cast", {view(plain, rows), view(rounded, rows)});
+    stream.synchronize();
+    return rounded;
+  }
+  [[nodiscard]] static View view(const ManagedBuffer& buffer, std::size_t rows) {
+    return {buffer.memory(), dtype_of(buffer.precision()), rows, buffer.elements() / rows};
+  }
+
+ private:
+  MemoryPool& pool_;
+  int device_;
+  Precision precision_;
+};
+
+}  // namespace
+
+std::vector<float> l2_distance(std::span<const float> queries, std::span<const float> corpus, std::size_t dim,
+                               std::size_t n_queries, std::size_t n_vectors, std::optional<int> device,
+                               Precision precision, Runtime& runtime) {
+  runtime.check_fork(distances_op);
+  if (dim == 0 || n_queries == 0 || n_vectors == 0) {
+    throw Error(ErrorCode::invalid_input, distances_op,
+                fmt::format("{} queries and {} vectors of {} numbers, each must be at least 1; leave the call out",
+                            n_queries, n_vectors, dim));
+  }
+  expect_numbers("queries", queries.size(), n_queries, dim);
+  expect_numbers("vectors", corpus.size(), n_vectors, dim);
+  const std::size_t count = product_of(n_queries, n_vectors, "distances");
+  exact::check_finite(distances_op, runtime.executor(), queries, dim);
+  exact::check_finite(distances_op, runtime.executor(), corpus, dim);
+  const Device chosen = device ? detail::device_by_id(runtime, *device, distances_op) : active_device(runtime);
+  expect_room(chosen, count, n_queries, n_vectors);
+
+  try {
+    Operands operands(runtime, chosen.id(), precision);
+    const ManagedBuffer out = operands.buffer(count, Precision::fp32);  // refused here before the host touches anything
+    Stream stream(out.memory().context());
+    const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(corpus)));
+    const ManagedBuffer q = operands.upload(stream, queries, n_queries, unit);
+    const ManagedBuffer x = operands.upload(stream, corpus, n_vectors, unit);
+    run(stream, distances_op,
+        {Operands::view(q, n_queries), Operands::view(x, n_vectors), Operands::view(out, n_queries)});
+    std::vector<float> distances(count);
+    stream.copy_to_host(std::as_writable_bytes(std::span(distances)), out.memory(), 0);
+    stream.synchronize();
+    for (float& distance : distances) distance = static_cast<float>(std::sqrt(double{distance}) * unit);
+    return distances;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::allocation, distances_op,
+                fmt::format("the host has no memory for {} distances, {} bytes; ask for fewer queries at once", count,
+                            count * sizeof(float)));
+  }
+}
+
+}  // namespace vectis::inline v0_1

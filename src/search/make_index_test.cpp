@@ -1,0 +1,62 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/brute_force.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/fake_os.hpp"
+#include "vectis/search/index.hpp"
+
+namespace vectis {
+namespace {
+
+using test::Floats;
+using testing::HasSubstr;
+
+class MakeIndexTest : public testing::Test {
+ protected:
+  test::FakeOs os;  // without a GPU
+  Runtime runtime{[this] {
+    RuntimeOptions options;
+    options.os = &os;
+    return options;
+  }()};
+};
+
+TEST_F(MakeIndexTest, UnknownKindsAreRefusedWithThoseThatExist) {
+  for (const char* kind : {"", "flat", "Brute", "brute "}) {
+    EXPECT_ERROR(make_index(kind, 3, Distance::euclidean, runtime), ErrorCode::unsupported_backend, "'brute'", "'gpu'",
+                 "'auto'");
+  }
+}
+
+TEST_F(MakeIndexTest, DimensionsHaveLimits) {
+  EXPECT_ERROR(make_index("brute", 0, Distance::euclidean, runtime), ErrorCode::invalid_input, "0", "65536");
+  EXPECT_ERROR(make_index("brute", 65'537, Distance::euclidean, runtime), ErrorCode::invalid_input, "65537");
+  const auto index = make_index("brute", 65'536, Distance::inner_product, runtime);
+  Floats row(65'536, 1.0F);
+  index->add(row);
+  EXPECT_EQ(index->search(row, 1)[0].front().distance, -65'536.0);
+}
+
+TEST_F(MakeIndexTest, AGpuThatIsNotThereIsAnErrorWithAReason) {
+  EXPECT_ERROR(make_index("gpu", 3, Distance::euclidean, runtime), ErrorCode::backend_creation, "no GPU is usable",
+               "opencl: not installed");
+}
+
+TEST_F(MakeIndexTest, AutoFallsBackAndSaysWhy) {
+  const auto index = make_index("auto", 2, Distance::euclidean, runtime);
+  EXPECT_EQ(index->kind(), "auto");
+  index->add(Floats{1, 2});
+  const SearchResult found = index->search(Floats{1, 2}, 1);
+  EXPECT_EQ(found[0].front(), (Hit{0, 0.0}));
+  EXPECT_EQ(found.explanation().device, "cpu");
+  EXPECT_THAT(found.explanation().reason, HasSubstr("no GPU is usable"));
+  EXPECT_THAT(index->explain(), HasSubstr("no GPU is usable"));
+  MemoryWriter writer;
+  index->save(writer);
+  MemoryReader reader(writer.bytes());
+  EXPECT_EQ(load_index(reader, runtime)->kind(), "auto");
+}
+
+}  // namespace
+}  // namespace vectis

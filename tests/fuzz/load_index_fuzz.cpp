@@ -1,0 +1,157 @@
+// load_index with anything, and what it accepts put to use. The last argument is the folder of the corpus; small saved
+// indexes are written there first.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vectis/base.hpp"
+#include "vectis/search.hpp"
+
+namespace {
+
+using namespace vectis;
+
+using Bytes = std::vector<std::byte>;
+using Ids = std::vector<std::uint64_t>;
+
+// One thread, so that a run can be repeated.
+Runtime& runtime() {
+  static Runtime made([] {
+    RuntimeOptions options;
+    options.executor = std::make_shared<SimulatedExecutor>(1);
+    return options;
+  }());
+  return made;
+}
+
+template <class T>
+T number_at(const Bytes& bytes, std::size_t at) {
+  T value{};
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+
+// Fingerprints made right, as far as the blocks can be followed: otherwise nothing would be tested but them.
+void mend(Bytes& bytes) {
+  constexpr std::size_t features_at = 12;
+  constexpr std::size_t header_end = 52;
+  constexpr std::size_t sum_bytes = 8;
+  const auto close = [&](std::size_t begin, std::size_t end) {
+    const std::uint64_t sum = fingerprint(std::span(bytes).subspan(begin, end - begin));
+    std::memcpy(bytes.data() + end, &sum, sum_bytes);
+    return end + sum_bytes;
+  };
+  if (bytes.size() < header_end + sum_bytes) return;
+  std::size_t at = close(features_at, header_end);
+  const std::size_t dim = number_at<std::uint32_t>(bytes, 32);
+  const auto precision = number_at<std::uint8_t>(bytes, 30);
+  const std::size_t code_bytes = precision == 4 ? 1 : 2;
+  if (dim > bytes.size()) return;
+  while (at + 12 <= bytes.size()) {
+    const std::size_t rows = number_at<std::uint64_t>(bytes, at + 4);
+    if (rows > bytes.size()) return;
+    const bool codes = number_at<std::uint32_t>(bytes, at) == 2;
+    const std::size_t body = codes ? 4 + 4 * dim + rows * (8 + 16 + code_bytes * dim) : rows * (8 + 4 * dim);
+    if (body > bytes.size() || at + 12 + body + sum_bytes > bytes.size()) return;
+    at = close(at, at + 12 + body);
+  }
+}
+
+Bytes saved(const Index& index) {
+  MemoryWriter writer;
+  index.save(writer);
+  return {writer.bytes().begin(), writer.bytes().end()};
+}
+
+void expect(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Whatever was accepted must work as an index does.
+void use(Index& index) {
+  const std::size_t dim = index.dim();
+  if (dim > 64) return;
+  const std::vector<float> query(dim, 0.5F);
+  const std::size_t found = index.search(query, 3)[0].size();
+  expect(found == std::min<std::size_t>(3, index.size()));
+  const Bytes file = saved(index);
+  MemoryReader reader(file);
+  const auto copy = load_index(reader, runtime());
+  expect(saved(*copy) == file);
+  try {
+    const std::uint64_t id = index.add(query);
+    expect(index.get(id) == query);
+    index.update(id, query);
+    expect(index.remove(Ids{id, 0, 1}) >= 1);
+  } catch (const Error& error) {
+    expect(error.code() == ErrorCode::invalid_input);  // the ids are used up
+  }
+  if (index.distance() == Distance::euclidean) index.set_precision(Precision::bf16);
+  index.compact();
+  expect(index.search(query, 1)[0].size() == std::min<std::size_t>(1, index.size()));
+}
+
+// Indexes in every state, small enough that every byte matters.
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> files;
+  Random random(1);
+  const auto rows = [&](std::size_t count, std::size_t dim) {
+    std::vector<float> numbers(count * dim);
+    for (float& number : numbers) number = static_cast<float>(random.unit());
+    return numbers;
+  };
+  for (const Distance distance : all_distances()) {
+    for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
+      const auto index = make_index("brute", 3, distance, runtime());
+      try {
+        index->set_precision(precision);
+      } catch (const Error&) {
+        continue;
+      }
+      files.push_back(saved(*index));
+      index->add(rows(4, 3));
+      files.push_back(saved(*index));
+      index->remove(Ids{1});
+      index->compact();
+      index->add_with_ids(rows(2, 3), Ids{9, 7});
+      files.push_back(saved(*index));
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
+  const std::filesystem::path folder = (*arguments)[*count - 1];
+  if (*count < 2 || !std::filesystem::is_directory(folder)) return 0;
+  int number = 0;
+  for (const Bytes& file : seeds()) {
+    std::ofstream out(folder / ("seed-" + std::to_string(number++)), std::ios::binary);
+    out.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+  }
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto given = std::as_bytes(std::span(data, size));
+  for (const bool mended : {false, true}) {
+    Bytes bytes(given.begin(), given.end());
+    if (mended) mend(bytes);
+    try {
+      MemoryReader reader(bytes);
+      const auto index = load_index(reader, runtime());
+      use(*index);
+    } catch (const Error& error) {
+      const ErrorCode code = error.code();
+      expect(code == ErrorCode::corrupt_data || code == ErrorCode::unsupported || code == ErrorCode::backend_creation ||
+             code == ErrorCode::unsupported_backend);
+    }
+  }
+  return 0;
+}
