@@ -37,7 +37,7 @@ class Data:
 
 
 def _law(dim: int) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-    """Centres and widths of the clusters, and the projection: clusters overlap, and differ in width by up to 8 times."""
+    """Centres and widths of the clusters, and the projection: they overlap, and differ in width by up to 8 times."""
     random = numpy.random.default_rng((SEED, dim))
     centres = random.standard_normal((CLUSTERS, INNER), numpy.float32)
     widths = numpy.exp2(random.uniform(-2.5, 0.5, (CLUSTERS, 1))).astype(numpy.float32)

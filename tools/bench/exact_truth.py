@@ -30,7 +30,7 @@ def _nearest(corpus: numpy.ndarray, queries: numpy.ndarray) -> numpy.ndarray:
 
 
 def _candidates(corpus: numpy.ndarray, queries: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Pairs among which the nearest are for certain: those near by |q|² + |x|² - 2 q.x, and whatever its error hides."""
+    """Pairs among which the nearest are for certain: near by |q|² + |x|² - 2 q.x, or by what its error hides."""
     query_squares = numpy.einsum("ij,ij->i", queries, queries)[:, None]
     limit = numpy.full((len(queries), 1), numpy.inf)
     found = []

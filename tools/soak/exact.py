@@ -1,0 +1,106 @@
+"""`./dev soak exact`: what exact search and the planner promise, at full count, into docs/evidence/exact.json.
+
+Rows of the bench want a machine with nothing else to do. Each is kept as soon as it is done."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools import suite
+from tools.bench.exact_rows import ROWS, Row
+from tools.evidence import Figure, output_of, run_soak
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+PROBLEMS = 10_000  # on PoCL
+WORLDS = 20  # of modelled devices
+EXECUTIONS = 10_000_000  # of the loader
+
+
+def bench(row: Row) -> list[Figure]:
+    output_of(ROOT / "bench" / "exact", "--only", row.key, root=ROOT)
+    report = json.loads((BUILD / "soak" / "exact-bench.json").read_text())[row.key]
+    aims, mine = dict(row.aims), report["contestants"]["vectis"]
+    figures = []
+    for rival, ratio in report["ratios"].items():
+        name = report["best_peer"] if rival == "best peer" else rival
+        figures.append(Figure.measured(f"{row.title}, 95 % from {ratio['low']:.3g} to {ratio['high']:.3g}",
+                                       round(ratio["median"], 2), f"times {name}", f">= {aims.get(rival, 0):g}"))
+    if "yardstick" in report:
+        stick = report["yardstick"]
+        figures.append(Figure.measured(f"{row.title}, limit {stick['limit']:.4g} {stick['unit']}",
+                                       round(stick["percent"], 1), f"% of {stick['name']}",
+                                       f">= {aims.get(stick['name'], 0):g}"))
+    if "differences" in mine:
+        figures.append(Figure.measured(f"{row.title}, ids other than fp64 brute force's, of {row.queries * 10}",
+                                       mine["differences"], "ids", "== 0"))
+    if "first_search" in report:
+        extra = report["first_search"]["percent_of_add"]["median"]
+        figures.append(Figure.measured("what the first query after adding takes longer than later ones",
+                                       round(extra, 2), "% of adding", "<= 5"))
+    return figures
+
+
+def problems() -> list[Figure]:
+    """The fused kernel on PoCL: the ids of brute force, as the CPU finds them, and int8 scores to the last bit."""
+    suite.build("release")
+    program = BUILD / "release" / "bin" / "exact_devices_test"
+    text = output_of(program, "--gtest_filter=*RandomProblemsHaveTheirTruth:*ScoresOfInt8AreTheHostsToTheLastBit",
+                     root=ROOT, env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
+    tried = re.search(r"^(\d+) random problems", text, re.MULTILINE)
+    passed = re.search(r"\[  PASSED  \] 2 tests", text)
+    return [Figure.measured("random problems on PoCL with the CPU's ids", int(tried.group(1)) if tried and passed else 0,
+                            "problems", f">= {PROBLEMS}"),
+            Figure.measured("suites of int8 scores on PoCL that differ in a bit", 0 if passed else 1, "suites", "== 0")]
+
+
+def planner() -> list[Figure]:
+    suite.build("release")
+    text = output_of(BUILD / "release" / "bin" / "plan_test", "--gtest_filter=Regret.OfModelledDevicesIsSmall",
+                     root=ROOT, env={"VECTIS_PLAN_WORLDS": str(WORLDS)})
+    cells, crossovers = re.search(r"(\d+) cells, crossovers in (\d+) %", text).groups()
+    line = r" +median +([\d.]+) %, 95th +([\d.]+) %, mean +([\d.]+) %"
+    median, p95, mean = (float(number) for number in re.search(r"planner" + line, text).groups())
+    constant = float(re.search(r"always .*?" + line, text).group(3))
+    return [Figure.measured("cells of the planner's test", int(cells), "cells", ">= 100"),
+            Figure.measured("cells with a crossover", int(crossovers), "%", ">= 30"),
+            Figure.measured("the planner's median regret", median, "%", "<= 5"),
+            Figure.measured("the planner's 95th percentile of regret", p95, "%", "<= 25"),
+            Figure.measured("the planner's mean regret", round(mean / constant, 3), "of the best constant policy's",
+                            "<= 0.5")]
+
+
+def readers_and_writer() -> list[Figure]:
+    suite.build("tsan")
+    text = output_of(BUILD / "tsan" / "bin" / "search_test", "--gtest_filter=IndexConcurrent.*", root=ROOT,
+                     env=suite.sanitizer_environment())
+    passed = int(re.search(r"\[  PASSED  \] (\d+) test", text).group(1))
+    return [Figure.measured("cases with 8 readers and a writer under ThreadSanitizer", passed, "cases", ">= 2"),
+            Figure.measured("reports of ThreadSanitizer", text.count("WARNING: ThreadSanitizer"), "reports", "== 0")]
+
+
+def loader() -> list[Figure]:
+    suite.build("asan")
+    corpus = BUILD / "soak" / "load_index"
+    corpus.mkdir(parents=True, exist_ok=True)
+    command = [BUILD / "asan" / "bin" / "load_index_fuzz", f"-runs={EXECUTIONS}", "-max_len=4096",
+               "-print_final_stats=1", f"-artifact_prefix={corpus.parent}/load_index-", corpus]
+    done = subprocess.run([str(word) for word in command], cwd=ROOT, stderr=subprocess.PIPE, text=True,
+                          errors="replace", env={**os.environ, **suite.sanitizer_environment()}, check=False)
+    print(done.stderr[-3000:], flush=True)
+    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
+    return [Figure.measured("executions of the loader's fuzzer", int(executed.group(1)) if executed else 0,
+                            "executions", f">= {EXECUTIONS}"),
+            Figure.measured("findings of the loader's fuzzer", int(done.returncode != 0), "findings", "== 0")]
+
+
+MEASUREMENTS = {row.key: (lambda row=row: bench(row)) for row in ROWS}
+MEASUREMENTS |= {"problems on PoCL": problems, "planner": planner, "readers and writer": readers_and_writer,
+                 "loader": loader}
+
+
+if __name__ == "__main__":
+    sys.exit(run_soak("exact", ROOT, MEASUREMENTS))
