@@ -20,6 +20,8 @@ constexpr std::array catalogue{
     SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether anything but the CPU may be chosen."},
     SettingEntry{"gpu.allow_software", "VECTIS_GPU_ALLOW_SOFTWARE", "false",
                  "Whether GPU drivers that compute on the CPU (PoCL, llvmpipe) may be chosen as GPUs."},
+    SettingEntry{"gpu.batch_size", "VECTIS_GPU_BATCH_SIZE", "1000",
+                 "Most queries a device searches at once; fewer when its memory is small."},
     SettingEntry{"backend_path", "VECTIS_BACKEND_PATH", "",
                  "Folders searched for backend plug-ins before the library's own, separated by colons."},
     SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",

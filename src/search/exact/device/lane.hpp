@@ -1,0 +1,84 @@
+// One segment under way on a device.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "search/exact/candidates.hpp"
+#include "search/exact/device/resident.hpp"
+#include "vectis/device/stream.hpp"
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+// A stream with memory for the candidates of a batch, and for one segment that does not stay on the device. Host memory
+// given to copies is the lane's own and untouched until it has waited. One thread at a time.
+class DeviceLane {
+ public:
+  DeviceLane(MemoryPool& pool, int device, const SearchTask& task, std::size_t capacity);
+  DeviceLane(const DeviceLane&) = delete;
+  DeviceLane& operator=(const DeviceLane&) = delete;
+  // Waits for its work, whatever became of it.
+  ~DeviceLane();
+
+  [[nodiscard]] Stream& stream() noexcept { return *stream_; }
+  [[nodiscard]] bool busy() const noexcept { return segment_.has_value(); }
+  // Enqueues the scan of a segment; `resident` is null when it must come along. Nothing waits.
+  void start(std::size_t segment, std::shared_ptr<const ResidentCodes> resident, const SharedLimits& limits);
+  // Waits, and gives what was found to `candidates`. Returns how many queries had to be scanned again.
+  std::size_t finish(const SharedLimits& limits, Candidates& candidates);
+
+ private:
+  // Candidates with their bounds, twice: what is kept goes from one to the other.
+  struct Found {
+    ManagedBuffer candidates;
+    ManagedBuffer bounds;
+  };
+  ManagedBuffer buffer(std::size_t elements, Precision precision);
+  void bring_rows(const SegmentView& segment);
+  void leave_out_rows(const SegmentView& segment);
+  void send_terms();
+  void send_queries(const PreparedQueries& queries);
+  void scan_piece(std::size_t first, std::size_t rows, const PreparedQueries& queries);
+  void tighten(std::size_t queries);
+  void fetch(std::size_t queries, std::size_t columns);
+  // Slots of `place`, the query's among those scanned together, to the candidates as those of `query`.
+  void give(std::size_t place, std::size_t query, std::size_t columns, Candidates& candidates) const;
+  std::size_t columns_found() const noexcept;
+  void scan_again(const std::vector<std::size_t>& queries, const SharedLimits& limits, Candidates& candidates);
+
+  MemoryPool& pool_;
+  int device_;
+  const SearchTask& task_;
+  std::size_t capacity_;
+  std::optional<Stream> stream_;  // before all buffers: they go back in its order
+  std::array<Found, 2> found_;
+  ManagedBuffer counts_;
+  ManagedBuffer query_codes_;
+  ManagedBuffer query_terms_;
+  ManagedBuffer packed_;  // what is fetched
+  ManagedBuffer row_codes_;
+  ManagedBuffer row_terms_;
+
+  std::optional<std::size_t> segment_;
+  std::shared_ptr<const ResidentCodes> resident_;
+  std::unique_ptr<const DeviceLayout> own_layout_;
+  const DeviceLayout* layout_ = nullptr;
+  const DeviceMemory* codes_ = nullptr;  // of the segment's rows
+  const DeviceMemory* terms_ = nullptr;
+  std::size_t now_ = 0;  // which of found_ holds what was found
+  PreparedQueries prepared_;
+  std::vector<float> query_terms_host_;
+  std::vector<std::byte> row_codes_host_;
+  std::vector<float> row_terms_host_;
+  std::vector<std::int32_t> counts_host_;
+  std::vector<std::int32_t> candidates_host_;
+  std::vector<float> bounds_host_;
+};
+
+}  // namespace vectis::inline v0_1::exact

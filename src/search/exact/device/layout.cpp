@@ -1,0 +1,158 @@
+#include "search/exact/device/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "search/exact/encode.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr float unknown_term = std::numeric_limits<float>::infinity();
+constexpr std::size_t word_bytes = 4;
+
+float rounded_up(double value) noexcept {
+  const auto rounded = static_cast<float>(value);
+  return double{rounded} < value ? std::nextafter(rounded, unknown_term) : rounded;
+}
+
+Frame copy_of(const Frame& frame) {
+  Frame copy{.distance = frame.distance,
+             .precision = frame.precision,
+             .dim = frame.dim,
+             .chunks = frame.chunks,
+             .centre = std::make_unique<float[]>(frame.dim),
+             .exponent = frame.exponent};
+  std::copy_n(frame.centre.get(), frame.dim, copy.centre.get());
+  return copy;
+}
+
+// fp16 only names the frame as one of codes: float32 holds them.
+Frame frame_of(const SegmentView& segment) {
+  const Frame& frame = *segment.frame;
+  if (frame.precision != Precision::fp32) return copy_of(frame);
+  return choose_frame(frame.distance, Precision::fp16, frame.dim, {segment.originals, segment.rows * frame.dim});
+}
+
+bool is_product(Distance distance) noexcept {
+  return distance == Distance::euclidean || distance == Distance::inner_product || distance == Distance::cosine;
+}
+
+}  // namespace
+
+DeviceLayout::DeviceLayout(const SegmentView& segment) {
+  if (!is_product(segment.frame->distance)) {
+    throw Error(ErrorCode::unsupported, "search",
+                fmt::format("devices scan Euclidean, cosine and inner product, not {}; use \"brute\"",
+                            name(segment.frame->distance)));
+  }
+  frame_ = frame_of(segment);
+  switch (segment.frame->precision) {
+    case Precision::int8:
+      form_ = QueryForm::int8;
+      row_type_ = DType::int8;
+      break;
+    case Precision::bf16:
+      form_ = QueryForm::bf16;
+      row_type_ = DType::bfloat16;
+      break;
+    case Precision::fp16:
+      row_type_ = DType::float16;
+      break;
+    case Precision::fp32:
+      row_type_ = DType::float32;
+      break;
+  }
+  row_bytes_ = (frame_.dim * size_of(row_type_) + word_bytes - 1) / word_bytes * word_bytes;
+}
+
+DType DeviceLayout::query_type() const noexcept {
+  if (form_ == QueryForm::int8) return DType::int8;
+  return form_ == QueryForm::bf16 ? DType::bfloat16 : DType::float32;
+}
+
+void DeviceLayout::pack_codes(const SegmentView& segment, std::size_t rows, std::vector<std::byte>& codes,
+                              std::vector<float>& terms) const {
+  codes.assign(rows * row_bytes_, std::byte{});
+  terms.resize(rows * device_terms);
+  if (row_type_ != DType::float32) return pack_coded(segment, rows, codes.data(), terms.data());
+  for (std::size_t row = 0; row < rows; ++row) {
+    pack_original(segment, row, codes.data() + row * row_bytes_, terms.data() + row * device_terms);
+  }
+}
+
+void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const {
+  for (const CodeRun& run : segment.runs) {
+    for (std::size_t i = 0; i < run.rows && run.first_row + i < rows; ++i) {
+      const std::size_t row = run.first_row + i;
+      const std::byte* const group = run.codes + i / group_rows * frame_.chunks * group_rows * chunk_bytes;
+      for (std::size_t place = 0; place < row_bytes_; place += chunk_bytes) {
+        const std::byte* const from = group + (place / chunk_bytes * group_rows + i % group_rows) * chunk_bytes;
+        std::memcpy(codes + row * row_bytes_ + place, from, std::min(chunk_bytes, row_bytes_ - place));
+      }
+      float* const to = terms + row * device_terms;
+      to[0] = run.offset[i];
+      to[1] = run.step[i];
+      to[2] = run.residual[i];
+      to[3] = run.norm[i];
+    }
+  }
+}
+
+// In double precision; 2^-45 is more than it rounds.
+void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const {
+  const float* const vector = segment.originals + row * frame_.dim;
+  const bool cosine = frame_.distance == Distance::cosine;
+  const double scale = std::ldexp(1.0, -frame_.exponent);
+  double length = 1;
+  if (cosine) {
+    double sum = 0;
+    for (std::size_t i = 0; i < frame_.dim; ++i) sum += double{vector[i]} * double{vector[i]};
+    length = sum == 0 ? 1.0 : std::sqrt(sum);
+  }
+  double squares = 0;
+  double lost = 0;
+  for (std::size_t i = 0; i < frame_.dim; ++i) {
+    const double number = (double{vector[i]} / length - double{frame_.centre[i]}) * scale;
+    auto code = static_cast<float>(number);
+    if (std::abs(code) < std::numeric_limits<float>::min()) code = 0;  // as a device may take it
+    std::memcpy(codes + i * sizeof(float), &code, sizeof(float));
+    squares += number * number;
+    lost += (number - double{code}) * (number - double{code});
+  }
+  const double norm = std::sqrt(squares);
+  if (!(norm <= double{norm_coded_max})) {
+    std::memset(codes, 0, row_bytes_);
+    const float nothing_known[device_terms] = {0, 0, unknown_term, unknown_term};
+    std::copy_n(nothing_known, device_terms, terms);
+    return;
+  }
+  const double rounding = 0x1p-45 * (norm + (cosine ? scale : 0.0)) + 0x1p-120;
+  const bool euclidean = frame_.distance == Distance::euclidean;
+  terms[0] = euclidean ? static_cast<float>(squares * (1 - double{loosening(frame_.dim)})) : 0.0F;
+  terms[1] = 1;
+  terms[2] = rounded_up(std::sqrt(lost) * (1 + 0x1p-20) + rounding);
+  terms[3] = rounded_up(norm * (1 + 0x1p-20) + 0x1p-120);
+}
+
+void DeviceLayout::query_terms(const PreparedQueries& queries, std::vector<float>& terms) const {
+  const double any_order = form_ == QueryForm::f32 ? static_cast<double>(frame_.dim + 16) * 0x1p-23 : 0.0;
+  terms.resize(queries.count * device_terms);
+  for (std::size_t i = 0; i < queries.count; ++i) {
+    float* const to = terms.data() + i * device_terms;
+    to[0] = queries.gamma[i];
+    to[1] = queries.a[i];
+    to[2] = rounded_up(double{queries.b[i]} + double{queries.a[i]} * (0x1p-21 + any_order));
+    to[3] = queries.limit[i];
+  }
+}
+
+double DeviceLayout::offset_slack() const noexcept { return 3 * double{loosening(frame_.dim)}; }
+
+}  // namespace vectis::inline v0_1::exact

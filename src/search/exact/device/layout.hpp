@@ -1,0 +1,50 @@
+// A segment's rows as devices take them: codes row after row, and four terms a row.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "search/exact/bound.hpp"
+#include "search/exact/segment.hpp"
+#include "vectis/base/dtype.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+inline constexpr std::size_t device_terms = 4;  // offset, step, residual, norm; of a query gamma, a, b, limit
+
+// What rows were turned into, so that queries can be turned into the same. Segments of fp32, which have no codes, get
+// codes of float32 in a frame of their own. Immutable.
+class DeviceLayout {
+ public:
+  // Unsupported for distances that are no product of vectors.
+  explicit DeviceLayout(const SegmentView& segment);
+
+  [[nodiscard]] const Frame& frame() const noexcept { return frame_; }
+  [[nodiscard]] QueryForm form() const noexcept { return form_; }
+  [[nodiscard]] DType row_type() const noexcept { return row_type_; }
+  [[nodiscard]] DType query_type() const noexcept;
+  // From one row to the next: whole words, so that no row begins inside of one.
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
+  [[nodiscard]] std::size_t row_stride() const noexcept { return row_bytes_ / size_of(row_type_); }
+
+  // The first `rows` rows of the segment it was made of, or of a later view of it.
+  void pack_codes(const SegmentView& segment, std::size_t rows, std::vector<std::byte>& codes,
+                  std::vector<float>& terms) const;
+  // Terms of queries with their limits. Devices may sum in any order and round each step of the bound: b has room.
+  void query_terms(const PreparedQueries& queries, std::vector<float>& terms) const;
+  // What scan_bounds adds to an upper bound, relative to the offset and absolutely.
+  [[nodiscard]] double offset_slack() const noexcept;
+  static constexpr double slack = 0x1p-98;
+
+ private:
+  void pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const;
+  void pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const;
+
+  Frame frame_;
+  QueryForm form_ = QueryForm::f32;
+  DType row_type_ = DType::float32;
+  std::size_t row_bytes_ = 0;
+};
+
+}  // namespace vectis::inline v0_1::exact

@@ -1,0 +1,121 @@
+#include "search/exact/device/scan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "search/exact/device/lane.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/base/settings.hpp"
+#include "vectis/memory/explain.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr std::size_t lane_count = 2;
+constexpr std::size_t least_capacity = 4096;
+constexpr std::uint64_t batch_share = 4;  // a batch takes at most this part of what is free: rows need the rest
+
+// Device memory of one query in a scan, of both lanes.
+std::uint64_t query_bytes(std::size_t dim, std::size_t capacity) noexcept {
+  constexpr std::uint64_t slot = sizeof(std::int32_t) + 2 * sizeof(float);
+  return lane_count * (3 * capacity * slot + dim * sizeof(float) + 64);
+}
+
+// The same error, with the device's name, and for want of memory with what would fit.
+[[noreturn]] void rethrow_named(const Device& device, std::size_t queries) {
+  try {
+    throw;
+  } catch (const OutOfMemoryError& error) {
+    OutOfMemoryReport report = error.report();
+    if (queries > 1) report.advice = fmt::format("search in smaller batches: set gpu.batch_size to {}", queries / 2);
+    throw OutOfMemoryError("search", std::move(report));
+  } catch (const Error& error) {
+    const bool is_ours = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
+    if (is_ours || std::string_view(error.what()).find(device.label()) != std::string_view::npos) throw;
+    throw Error(error.code(), "search", fmt::format("{} failed: {}", device.label(), error.what()), error.detail());
+  }
+}
+
+// One scan: segments go to the lanes in turn.
+class ScanRun {
+ public:
+  ScanRun(Runtime& runtime, const Device& device, ResidentSegments& resident, const SearchTask& task,
+          SharedLimits& limits, Candidates& candidates)
+      : runtime_(runtime),
+        device_(device),
+        resident_(resident),
+        task_(task),
+        limits_(limits),
+        candidates_(candidates) {}
+
+  DeviceScanCounts run(std::span<const std::size_t> chosen) {
+    const std::size_t capacity = device_capacity(task_.k);
+    const std::size_t used = std::min(lane_count, chosen.size());
+    for (std::size_t i = 0; i < used; ++i) {
+      lanes_[i].emplace(memory_pool(runtime_), device_.id(), task_, capacity);
+    }
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      task_.options->context.check("search", runtime_.executor());
+      DeviceLane& lane = *lanes_[i % used];
+      finish(lane);
+      auto resident = resident_.get(task_.segments[chosen[i]], lane.stream(), staging_bytes());
+      if (resident == nullptr) ++counts_.streamed_segments;
+      lane.start(chosen[i], std::move(resident), limits_);
+    }
+    for (std::size_t i = 0; i < used; ++i) finish(*lanes_[(chosen.size() + i) % used]);
+    return counts_;
+  }
+
+ private:
+  void finish(DeviceLane& lane) {
+    if (lane.busy()) counts_.overflown_queries += lane.finish(limits_, candidates_);
+  }
+
+  // Room that rows passing through need beside those that stay.
+  [[nodiscard]] std::uint64_t staging_bytes() const noexcept {
+    std::size_t rows = 0;
+    for (const SegmentView& segment : task_.segments) rows = std::max(rows, segment.rows);
+    return lane_count * rows * (task_.dim * sizeof(float) + device_terms * sizeof(float));
+  }
+
+  Runtime& runtime_;
+  const Device& device_;
+  ResidentSegments& resident_;
+  const SearchTask& task_;
+  SharedLimits& limits_;
+  Candidates& candidates_;
+  std::array<std::optional<DeviceLane>, lane_count> lanes_;
+  DeviceScanCounts counts_;
+};
+
+}  // namespace
+
+std::size_t device_capacity(std::size_t k) noexcept {
+  return std::max(least_capacity, 4 * std::min<std::size_t>(k, std::size_t{1} << 20));
+}
+
+std::size_t DeviceScan::batch_size(std::size_t dim, std::size_t k) const {
+  const std::uint64_t wanted = std::max<std::uint64_t>(runtime_.settings().number("gpu.batch_size"), 1);
+  const auto stats = memory_pool(runtime_).get_memory_stats(device_.id());
+  const std::uint64_t limit = stats ? stats->limit_bytes : device_.info().memory_bytes / 2;
+  const std::uint64_t used = stats ? stats->in_use_bytes : 0;
+  const std::uint64_t fitting = (limit > used ? limit - used : 0) / batch_share / query_bytes(dim, device_capacity(k));
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(fitting, 1, wanted));
+}
+
+DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::size_t> chosen, SharedLimits& limits,
+                                  Candidates& candidates) {
+  if (chosen.empty() || task.query_count() == 0 || task.k == 0) return {};
+  const std::lock_guard lock(busy_);
+  try {
+    return ScanRun(runtime_, device_, resident_, task, limits, candidates).run(chosen);
+  } catch (...) {
+    rethrow_named(device_, task.query_count());
+  }
+}
+
+}  // namespace vectis::inline v0_1::exact

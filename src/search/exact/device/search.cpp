@@ -1,0 +1,115 @@
+#include "search/exact/device/search.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+constexpr std::size_t merge_grain = 16;  // queries
+
+// What one device does of a batch.
+struct DevicePart {
+  SearchTask task;                    // with its queries
+  std::size_t first_query = 0;        // of the batch
+  std::vector<std::size_t> segments;  // places among the task's
+  SharedLimits* limits = nullptr;
+  std::unique_ptr<Candidates> found;
+  DeviceScanCounts counts;
+};
+
+// Every device all queries and its share of the segments, or its share of the queries and all segments.
+std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std::size_t devices) {
+  std::vector<DevicePart> parts(devices);
+  const std::size_t queries = task.query_count();
+  for (std::size_t i = 0; i < devices; ++i) {
+    const std::size_t first = split == DeviceSplit::shards ? 0 : queries * i / devices;
+    const std::size_t last = split == DeviceSplit::shards ? queries : queries * (i + 1) / devices;
+    parts[i].task = task;
+    parts[i].task.queries = task.queries.subspan(first * task.dim, (last - first) * task.dim);
+    parts[i].first_query = first;
+    const std::size_t step = split == DeviceSplit::shards ? devices : 1;
+    for (std::size_t s = split == DeviceSplit::shards ? i : 0; s < task.segments.size(); s += step) {
+      parts[i].segments.push_back(s);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+DeviceSearch::DeviceSearch(Runtime& runtime, std::span<const Device> devices) : runtime_(runtime) {
+  for (const Device& device : devices) scans_.push_back(std::make_unique<DeviceScan>(runtime, device));
+}
+
+std::string DeviceSearch::labels() const {
+  std::string all;
+  for (const auto& scan : scans_) all += (all.empty() ? "" : ", ") + scan->device().label();
+  return all;
+}
+
+std::uint64_t DeviceSearch::resident_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& scan : scans_) sum += scan->resident_bytes();
+  return sum;
+}
+
+DeviceSearchAnswer DeviceSearch::search(const DeviceSearchRequest& request) {
+  const std::size_t queries = request.queries.size() / request.dim;
+  DeviceSearchAnswer answer;
+  answer.hits.resize(queries);
+  if (request.segments.empty() || queries == 0 || request.k == 0) return answer;
+  std::size_t batch = SIZE_MAX;
+  for (const auto& scan : scans_) batch = std::min(batch, scan->batch_size(request.dim, request.k));
+  if (request.split == DeviceSplit::replicas) batch *= scans_.size();
+  SearchTask task{request.segments, request.dim, request.distance, {}, request.k, request.options};
+  for (std::size_t first = 0; first < queries; first += batch) {
+    const std::size_t count = std::min(batch, queries - first);
+    task.queries = request.queries.subspan(first * request.dim, count * request.dim);
+    search_batch(task, request.split, std::span(answer.hits).subspan(first, count), answer);
+  }
+  for (const SegmentView& segment : request.segments) answer.rows_scanned += segment.rows * queries;
+  return answer;
+}
+
+void DeviceSearch::search_batch(const SearchTask& task, DeviceSplit split, std::span<std::vector<Hit>> hits,
+                                DeviceSearchAnswer& answer) {
+  std::vector<DevicePart> parts = parts_of(task, split, scans_.size());
+  std::vector<std::unique_ptr<SharedLimits>> limits;
+  for (DevicePart& part : parts) {
+    if (limits.empty() || split == DeviceSplit::replicas) {
+      limits.push_back(std::make_unique<SharedLimits>(part.task.query_count(), task.first_limit()));
+    }
+    part.limits = limits.back().get();
+    part.found = std::make_unique<Candidates>(part.task, *part.limits);
+  }
+  runtime_.executor().parallel_for(parts.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      parts[i].counts = scans_[i]->scan(parts[i].task, parts[i].segments, *parts[i].limits, *parts[i].found);
+    }
+  });
+  std::atomic<std::uint64_t> survivors = 0;
+  runtime_.executor().parallel_for(hits.size(), merge_grain, [&](std::size_t begin, std::size_t end) {
+    std::uint64_t resolved = 0;
+    for (std::size_t query = begin; query < end; ++query) {
+      std::vector<Candidate> all;
+      for (const DevicePart& part : parts) {
+        if (query < part.first_query || query - part.first_query >= part.task.query_count()) continue;
+        const std::vector<Candidate>& found = part.found->of(query - part.first_query);
+        all.insert(all.end(), found.begin(), found.end());
+      }
+      hits[query] = resolve(task, query, std::move(all), resolved);
+    }
+    survivors += resolved;
+  });
+  answer.survivors += survivors;
+  for (const DevicePart& part : parts) {
+    answer.survivors += part.found->resolved();
+    answer.counts.streamed_segments += part.counts.streamed_segments;
+    answer.counts.overflown_queries += part.counts.overflown_queries;
+  }
+}
+
+}  // namespace vectis::inline v0_1::exact
