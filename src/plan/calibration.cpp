@@ -25,8 +25,8 @@ constexpr int enough_without_gain = 2;  // one step without may be chance
 using Measurement = std::function<double()>;
 
 double median_of(int runs, const Measurement& measure) {
-  std::vector<double> times;
-  for (int run = 0; run < runs; ++run) times.push_back(measure());
+  std::vector<double> times(static_cast<std::size_t>(runs));
+  std::ranges::generate(times, measure);
   std::ranges::sort(times);
   return times[times.size() / 2];
 }

@@ -17,6 +17,7 @@ constexpr std::size_t threads = 4;
 template <class Body>
 void in_threads(const Body& body) {
   std::vector<std::thread> all;
+  all.reserve(threads);
   for (std::size_t i = 0; i < threads; ++i) all.emplace_back([&body, i] { body(i); });
   for (std::thread& one : all) one.join();
 }

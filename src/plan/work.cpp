@@ -24,7 +24,7 @@ Candidate::Candidate(const Device& on, Work what, std::string called)
     : label(called.empty() ? on.label() : std::move(called)), device(on), work(std::move(what)) {}
 
 Candidate::Candidate(const DeviceProfile& on, Work what, std::string called)
-    : label(called.empty() ? on.device : std::move(called)), modelled(&on), work(std::move(what)) {}
+    : label(called.empty() ? std::string(on.device) : std::move(called)), modelled(&on), work(std::move(what)) {}
 
 std::string Candidate::device_label() const { return device ? device->label() : modelled->device; }
 

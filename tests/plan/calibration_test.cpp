@@ -72,8 +72,8 @@ TEST_P(CalibrationOf, PredictsARealProductWithinReason) {
   work.operations.fp32 = 2.0 * side * side * side;
   work.bytes = 3.0 * side * side * sizeof(float);
   const Candidate candidate(device(), work);
-  std::vector<double> times;
-  for (int i = 0; i < 9; ++i) times.push_back(measure());
+  std::vector<double> times(9);
+  std::ranges::generate(times, measure);
   const double before = planner(runtime).assess(candidate).predicted.seconds();
   for (const double time : times) planner(runtime).record(candidate, time);
   std::ranges::sort(times);

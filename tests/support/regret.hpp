@@ -149,6 +149,7 @@ inline RegretReport measure_regret(Runtime& runtime, std::span<const RegretCell>
   double best_mean = 0;
   for (std::size_t way = 0; way < cells.front().size(); ++way) {
     std::vector<double> always;
+    always.reserve(cells.size());
     for (const auto& cell : regrets) always.push_back(cell[way]);
     const double mean = regret::figures_of(always).mean;
     if (way != 0 && mean >= best_mean) continue;
