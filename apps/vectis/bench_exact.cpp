@@ -92,6 +92,7 @@ std::size_t wrong_answers(const std::vector<float>& corpus, const std::vector<fl
   std::size_t wrong = 0;
   for (std::size_t query = 0; query < std::min(checked_queries, found.queries()); ++query) {
     std::vector<Hit> hits;
+    hits.reserve(corpus.size() / dim);
     for (std::size_t row = 0; row < corpus.size() / dim; ++row) {
       hits.push_back({row, exact_distance(Distance::euclidean, std::span(queries).subspan(query * dim, dim),
                                           std::span(corpus).subspan(row * dim, dim))});
@@ -149,6 +150,7 @@ int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& argum
   const double add = milliseconds([&] { index->add(corpus); });
   SearchResult found;
   std::vector<double> batches;
+  batches.reserve(rounds);
   std::vector<double> singles;
   const double first = milliseconds([&] { found = index->search(std::span(queries).first(dim), arguments.k); });
   for (std::size_t round = 0; round < rounds; ++round) {
