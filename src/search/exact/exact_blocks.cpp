@@ -23,7 +23,7 @@ void begin_block(SummingWriter& out, std::uint32_t kind, std::size_t rows) {
   out.put(static_cast<std::uint64_t>(rows));
 }
 
-// Copies the code of one row, chunk by chunk, to or from `packed`.
+// The pieces of one row's code: their chunk, where they begin in the code, and their bytes.
 template <class Copy>
 void for_each_piece(std::size_t code_size, Copy copy) {
   for (std::size_t done = 0; done < code_size; done += chunk_bytes) {
@@ -39,21 +39,35 @@ bool all_lengths(std::span<const float> numbers) {
   return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number) && number >= 0; });
 }
 
-// A row in a list of views.
-struct Place {
-  std::uint32_t view;
-  std::uint32_t row;
+// Rows of a view that follow each other.
+struct RowRun {
+  const SegmentView* view;
+  std::size_t first;
+  std::size_t rows;
 };
 
-std::vector<Place> places_with_originals(std::span<const SegmentView> views) {
-  std::vector<Place> places;
-  for (std::uint32_t view = 0; view < views.size(); ++view) {
-    if (views[view].originals == nullptr) continue;
-    for (std::uint32_t row = 0; row < views[view].rows; ++row) {
-      if (!views[view].is_removed(row)) places.push_back({view, row});
+// The rows with originals that are not removed, in blocks that are full but the last.
+std::vector<std::vector<RowRun>> blocks_of_rows(std::span<const SegmentView> views, std::size_t rows_max) {
+  std::vector<std::vector<RowRun>> blocks;
+  std::size_t filled = rows_max;
+  for (const SegmentView& view : views) {
+    if (view.originals == nullptr) continue;
+    for (std::size_t row = 0; row < view.rows; ++row) {
+      if (view.is_removed(row)) continue;
+      if (filled == rows_max) {
+        blocks.emplace_back();
+        filled = 0;
+      }
+      std::vector<RowRun>& block = blocks.back();
+      if (!block.empty() && block.back().view == &view && block.back().first + block.back().rows == row) {
+        ++block.back().rows;
+      } else {
+        block.push_back({&view, row, 1});
+      }
+      ++filled;
     }
   }
-  return places;
+  return blocks;
 }
 
 }  // namespace
@@ -82,17 +96,16 @@ void write_codes(ByteWriter& writer, const SegmentView& view) {
 }
 
 void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
-  const std::vector<Place> places = places_with_originals(views);
-  if (places.empty()) return;
+  if (views.empty()) return;
   const std::size_t dim = views.front().frame->dim;
-  const std::size_t most = segment_rows_max(dim);
-  for (std::size_t begin = 0; begin < places.size(); begin += most) {
-    const auto block = std::span(places).subspan(begin, std::min(most, places.size() - begin));
+  for (const std::vector<RowRun>& block : blocks_of_rows(views, segment_rows_max(dim))) {
+    std::size_t rows = 0;
+    for (const RowRun& run : block) rows += run.rows;
     SummingWriter out(writer);
-    begin_block(out, block_rows, block.size());
-    for (const Place& place : block) out.put(views[place.view].ids[place.row]);
-    for (const Place& place : block) {
-      out.write(std::as_bytes(std::span(views[place.view].originals + std::size_t{place.row} * dim, dim)));
+    begin_block(out, block_rows, rows);
+    for (const RowRun& run : block) out.write(std::as_bytes(std::span(run.view->ids + run.first, run.rows)));
+    for (const RowRun& run : block) {
+      out.write(std::as_bytes(std::span(run.view->originals + run.first * dim, run.rows * dim)));
     }
     out.close();
   }
