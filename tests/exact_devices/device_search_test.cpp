@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <iostream>
 #include <limits>
 
 #include "tests/exact_devices/fixture.hpp"
@@ -65,6 +66,7 @@ TEST_F(ExactDevicesTest, RandomProblemsHaveTheirTruth) {
     if (HasFatalFailure()) FAIL() << "problem " << i;
   }
   EXPECT_EQ(devices.labels(), device(computing).label());
+  std::cout << problem_count() << " random problems on " << devices.labels() << '\n';
 }
 
 TEST_F(ExactDevicesTest, TheProcessorAsADeviceFindsTheSame) {

@@ -50,10 +50,10 @@ def problems() -> list[Figure]:
     program = BUILD / "release" / "bin" / "exact_devices_test"
     text = output_of(program, "--gtest_filter=*RandomProblemsHaveTheirTruth:*ScoresOfInt8AreTheHostsToTheLastBit",
                      root=ROOT, env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
-    tried = re.search(r"^(\d+) random problems", text, re.MULTILINE)
+    tried = re.search(r"^(\d+) random problems on opencl", text, re.MULTILINE)
     passed = re.search(r"\[  PASSED  \] 2 tests", text)
-    return [Figure.measured("random problems on PoCL with the CPU's ids", int(tried.group(1)) if tried and passed else 0,
-                            "problems", f">= {PROBLEMS}"),
+    count = int(tried.group(1)) if tried and passed else 0
+    return [Figure.measured("random problems on PoCL with the CPU's ids", count, "problems", f">= {PROBLEMS}"),
             Figure.measured("suites of int8 scores on PoCL that differ in a bit", 0 if passed else 1, "suites", "== 0")]
 
 
