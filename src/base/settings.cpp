@@ -22,6 +22,14 @@ constexpr std::array catalogue{
                  "Whether GPU drivers that compute on the CPU (PoCL, llvmpipe) may be chosen as GPUs."},
     SettingEntry{"gpu.batch_size", "VECTIS_GPU_BATCH_SIZE", "1000",
                  "Most queries a device searches at once; fewer when its memory is small."},
+    SettingEntry{
+        "gpu.devices", "VECTIS_GPU_DEVICES", "",
+        "Devices an index of kind `gpu` uses together, such as `opencl:0,opencl:1`; empty: the active device, or the "
+        "one `gpu` means."},
+    SettingEntry{
+        "gpu.split", "VECTIS_GPU_SPLIT", "shards",
+        "How they share a search: `shards`, each has a part of the rows; `replicas`, each has all rows and takes a "
+        "part of the queries."},
     SettingEntry{"backend_path", "VECTIS_BACKEND_PATH", "",
                  "Folders searched for backend plug-ins before the library's own, separated by colons."},
     SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",

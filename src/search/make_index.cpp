@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/searcher.hpp"
+#include "search/searchers.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/search/index.hpp"
@@ -28,21 +32,79 @@ std::string_view known_kind(std::string_view op, std::string_view kind) {
               fmt::format("there is no index '{}'; there are 'brute', 'gpu' and 'auto'", kind));
 }
 
-std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind) {
-  if (kind == kind_brute) return exact::make_host_searcher(runtime.executor(), "the index is 'brute'");
-  const DeviceRequest request{.device = "gpu"};
-  if (kind == kind_gpu) {
-    const DeviceChoice choice = choose_device(runtime, request);
-    throw Error(ErrorCode::unsupported_backend, "make_index",
-                fmt::format("{} cannot scan an index yet; use 'brute' or 'auto'", choice.device.label()));
+// Devices named one after the other by the setting gpu.devices, each as forced as if it were asked for alone.
+std::vector<Device> named_devices(Runtime& runtime, std::string_view names) {
+  std::vector<Device> devices;
+  while (!names.empty()) {
+    const std::size_t comma = std::min(names.find(','), names.size());
+    std::string_view one = names.substr(0, comma);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    devices.push_back(choose_device(runtime, {.device = std::string(one)}).device);
+    names.remove_prefix(std::min(comma + 1, names.size()));
   }
-  std::string reason;
+  return devices;
+}
+
+exact::DeviceSplit split_of(const Runtime& runtime) {
+  const Setting setting = runtime.settings().get("gpu.split");
+  if (setting.value == "shards") return exact::DeviceSplit::shards;
+  if (setting.value == "replicas") return exact::DeviceSplit::replicas;
+  throw Error(ErrorCode::invalid_input, "make_index",
+              fmt::format("gpu.split is '{}' by {}; it may be 'shards' or 'replicas'", setting.value, setting.source));
+}
+
+std::unique_ptr<exact::Searcher> gpu_searcher(Runtime& runtime) {
+  const Setting named = runtime.settings().get("gpu.devices");
+  if (!named.value.empty()) {
+    return exact::make_device_searcher(runtime, named_devices(runtime, named.value), split_of(runtime),
+                                       fmt::format("gpu.devices names them, by {}", named.source));
+  }
+  const Device active = active_device(runtime);
+  if (active.backend() != "cpu") {
+    return exact::make_device_searcher(runtime, std::span(&active, 1), exact::DeviceSplit::shards,
+                                       "it was the active device when the index was made");
+  }
+  const DeviceChoice choice = choose_device(runtime, {.device = "gpu"});
+  return exact::make_device_searcher(runtime, std::span(&choice.device, 1), exact::DeviceSplit::shards, choice.reason);
+}
+
+// Whole devices that may be used unasked, or that the settings allow; not the CPU, which is always a candidate.
+std::vector<Device> automatic_devices(Runtime& runtime) {
+  std::vector<Device> devices = allowed_devices(runtime);
+  std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu" || device.info().parent; });
+  return devices;
+}
+
+// The doctor's reason, in the words "gpu" would have failed with.
+std::string why_no_gpu(Runtime& runtime) {
   try {
-    reason = fmt::format("{} cannot scan an index yet", choose_device(runtime, request).device.label());
+    return choose_device(runtime, {.device = "gpu"}).reason;
   } catch (const Error& error) {
-    reason = error.what();
+    return error.what();
   }
-  return exact::make_host_searcher(runtime.executor(), "'auto' fell back to the CPU: " + reason);
+}
+
+std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Distance distance) {
+  const std::vector<Device> devices = automatic_devices(runtime);
+  if (!exact::can_scan(distance, Precision::int8)) {
+    return exact::make_host_searcher(runtime.executor(), fmt::format("only the CPU scans {}", name(distance)));
+  }
+  if (devices.empty()) {
+    return exact::make_host_searcher(runtime.executor(), "'auto' fell back to the CPU: " + why_no_gpu(runtime));
+  }
+  return exact::make_planned_searcher(runtime, devices);
+}
+
+std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Distance distance) {
+  if (kind == kind_brute) return exact::make_host_searcher(runtime.executor(), "the index is 'brute'");
+  if (kind == kind_auto) return automatic_searcher(runtime, distance);
+  if (!exact::can_scan(distance, Precision::int8)) {
+    throw Error(ErrorCode::unsupported, "make_index",
+                fmt::format("devices do not scan {}, only euclidean, cosine and inner_product; use 'brute' or 'auto'",
+                            name(distance)));
+  }
+  return gpu_searcher(runtime);
 }
 
 }  // namespace
@@ -51,7 +113,7 @@ std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distan
   kind = known_kind("make_index", kind);
   exact::check_dim("make_index", dim);
   auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, exact::default_precision(distance));
-  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), searcher_for(runtime, kind));
+  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), searcher_for(runtime, kind, distance));
 }
 
 std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime) {
@@ -59,7 +121,7 @@ std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime) {
   try {
     exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor());
     return std::make_unique<exact::ExactIndex>(runtime, loaded.kind, std::move(loaded.corpus),
-                                               searcher_for(runtime, loaded.kind));
+                                               searcher_for(runtime, loaded.kind, loaded.corpus->distance()));
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::allocation, "load_index",
                 "no memory for what is being read; close something, or load it "

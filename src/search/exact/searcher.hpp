@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,6 +44,8 @@ class Searcher {
   [[nodiscard]] virtual ExactAnswer search(const ExactRequest& request) const = 0;
   // How a search like this would be done, a few lines for people; its queries may be missing.
   [[nodiscard]] virtual std::string explain(const ExactRequest& request, std::size_t queries) const = 0;
+  // What its devices keep of segments they scanned.
+  [[nodiscard]] virtual std::uint64_t resident_bytes() const { return 0; }
   // These are the segments from now on; called by the writer before readers see them, so that the first search finds
   // everything in place.
   virtual void prepare(std::span<const SegmentView> /*segments*/) {}

@@ -1,0 +1,117 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "search/exact/encode.hpp"
+#include "search/searchers.hpp"
+#include "vectis/base/clock.hpp"
+#include "vectis/device/registry.hpp"
+#include "vectis/plan/planner.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+// Bytes of the rows as they are scanned, terms included.
+double scanned_bytes(const ExactRequest& request) noexcept {
+  constexpr double term_bytes = 16;
+  double bytes = 0;
+  for (const SegmentView& segment : request.segments) {
+    const std::size_t codes = segment.frame->chunks * chunk_bytes;
+    const std::size_t row = codes > 0 ? codes : request.dim * sizeof(float);
+    bytes += static_cast<double>(segment.rows) * (static_cast<double>(row) + term_bytes);
+  }
+  return bytes;
+}
+
+double row_count(const ExactRequest& request) noexcept {
+  double rows = 0;
+  for (const SegmentView& segment : request.segments) rows += static_cast<double>(segment.rows);
+  return rows;
+}
+
+// A device, its search once it was needed, and what it holds.
+class DeviceOption {
+ public:
+  DeviceOption(Runtime& runtime, Device device) : runtime_(runtime), device_(std::move(device)) {}
+
+  [[nodiscard]] const Device& device() const noexcept { return device_; }
+  [[nodiscard]] const Searcher& searcher() {
+    const std::lock_guard lock(mutex_);
+    if (!searcher_) searcher_ = make_device_searcher(runtime_, std::span(&device_, 1), DeviceSplit::shards, {});
+    return *searcher_;
+  }
+  [[nodiscard]] double resident_bytes() {
+    const std::lock_guard lock(mutex_);
+    return searcher_ ? static_cast<double>(searcher_->resident_bytes()) : 0.0;
+  }
+
+ private:
+  Runtime& runtime_;
+  Device device_;
+  std::mutex mutex_;
+  std::unique_ptr<Searcher> searcher_;
+};
+
+class PlannedSearcher final : public Searcher {
+ public:
+  PlannedSearcher(Runtime& runtime, std::span<const Device> devices)
+      : runtime_(runtime),
+        cpu_(runtime.service<DeviceRegistry>().find("cpu").value()),
+        host_(make_host_searcher(runtime.executor(), {})) {
+    for (const Device& device : devices) options_.push_back(std::make_unique<DeviceOption>(runtime, device));
+  }
+
+  [[nodiscard]] ExactAnswer search(const ExactRequest& request) const override {
+    const std::vector<vectis::Candidate> ways = ways_of(request, request.query_count());
+    const Choice choice = planner(runtime_).choose(ways);
+    const std::uint64_t begin = monotonic_nanoseconds();
+    ExactAnswer answer = (choice.index == 0 ? *host_ : options_[choice.index - 1]->searcher()).search(request);
+    const double seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+    planner(runtime_).record(ways[choice.index], seconds);
+    answer.explanation.reason = choice.reason;
+    return answer;
+  }
+
+  [[nodiscard]] std::string explain(const ExactRequest& request, std::size_t queries) const override {
+    return fmt::format("a search of {} queries for the {} nearest:\n{}", queries, request.k,
+                       planner(runtime_).choose(ways_of(request, std::max<std::size_t>(queries, 1))).explain());
+  }
+
+ private:
+  // This processor first, then the devices.
+  [[nodiscard]] std::vector<vectis::Candidate> ways_of(const ExactRequest& request, std::size_t queries) const {
+    const double bytes = scanned_bytes(request);
+    const auto asked = static_cast<double>(queries);
+    Work work;
+    work.name = fmt::format("exact/{}", name(request.precision));
+    work.operations.at(request.precision) = 2 * row_count(request) * static_cast<double>(request.dim) * asked;
+    work.bytes = bytes;
+    std::vector<vectis::Candidate> ways{{cpu_, work}};
+    for (const auto& option : options_) {
+      Work there = work;
+      there.copy_in_bytes = std::max(0.0, bytes - option->resident_bytes()) +
+                            asked * static_cast<double>(request.dim) * static_cast<double>(size_of(request.precision));
+      there.copy_out_bytes = asked * static_cast<double>(device_capacity(request.k)) * 12;
+      there.launches = 2 * static_cast<double>(request.segments.size());
+      ways.emplace_back(option->device(), there);
+    }
+    return ways;
+  }
+
+  Runtime& runtime_;
+  Device cpu_;
+  std::unique_ptr<Searcher> host_;
+  std::vector<std::unique_ptr<DeviceOption>> options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices) {
+  return std::make_unique<PlannedSearcher>(runtime, devices);
+}
+
+}  // namespace vectis::inline v0_1::exact

@@ -1,0 +1,111 @@
+// The kinds of index that use devices: the same answers as on the processor, and the reasons beside them.
+#include <gmock/gmock.h>
+
+#include "tests/exact_devices/fixture.hpp"
+#include "vectis/search/index.hpp"
+
+#if defined(VECTIS_HAS_OPENCL)
+
+namespace vectis::test {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::size_t dim = 24;
+
+class KindsTest : public testing::Test {
+ protected:
+  static RuntimeOptions options(Settings::Values more) {
+    Settings::Values settings{{"config", ""}, {"gpu.allow_software", "true"}};
+    settings.merge(more);
+    RuntimeOptions made;
+    made.settings = std::move(settings);
+    return made;
+  }
+
+  // Adds, removes and searches; every answer is that of 'brute'.
+  void expect_brute(Index& index, Runtime& runtime) {
+    const auto brute = make_index("brute", dim, index.distance(), runtime);
+    const std::vector<float> corpus = cloud(random_, 9000 * dim);
+    const std::vector<float> queries = cloud(random_, 37 * dim);
+    for (Index* const one : {&index, brute.get()}) {
+      one->add(corpus);
+      one->remove(std::vector<std::uint64_t>{3, 77, 8999});
+    }
+    for (const std::size_t count : {std::size_t{1}, std::size_t{37}}) {
+      const std::span<const float> asked(queries.data(), count * dim);
+      const SearchResult found = index.search(asked, 10);
+      const SearchResult expected = brute->search(asked, 10);
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_TRUE(std::ranges::equal(found[i], expected[i])) << "query " << i << "\n" << found.explanation().text();
+      }
+    }
+  }
+
+  Random random_{seed()};
+};
+
+TEST_F(KindsTest, GpuAnswersLikeBruteAndNamesItsDevice) {
+  Runtime runtime(options({}));
+  for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
+    const auto index = make_index("gpu", dim, distance, runtime);
+    expect_brute(*index, runtime);
+    const SearchResult found = index->search(cloud(random_, dim), 3);
+    EXPECT_THAT(found.explanation().device, StartsWith("opencl:"));
+    EXPECT_THAT(index->explain(), HasSubstr("opencl:"));
+  }
+}
+
+TEST_F(KindsTest, GpuUsesTheDevicesThatAreNamedTogether) {
+  for (const char* const split : {"shards", "replicas"}) {
+    Runtime runtime(options({{"gpu.devices", "opencl:1, opencl:2"}, {"gpu.split", split}}));
+    const auto index = make_index("gpu", dim, Distance::euclidean, runtime);
+    expect_brute(*index, runtime);
+    EXPECT_EQ(index->search(cloud(random_, dim), 1).explanation().device, "opencl:1, opencl:2");
+  }
+}
+
+TEST_F(KindsTest, GpuGoesToTheActiveDevice) {
+  Runtime runtime(options({}));
+  const Device wanted = choose_device(runtime, {.device = "opencl:2"}).device;
+  set_active_device(wanted.id(), runtime);
+  const auto index = make_index("gpu", dim, Distance::euclidean, runtime);
+  index->add(cloud(random_, 10 * dim));
+  EXPECT_EQ(index->search(cloud(random_, dim), 1).explanation().device, "opencl:2");
+  set_active_device(choose_device(runtime, {.device = "cpu"}).device.id(), runtime);
+}
+
+TEST_F(KindsTest, WhatDevicesCannotDoIsRefusedWithAReason) {
+  Runtime runtime(options({}));
+  EXPECT_ERROR(make_index("gpu", dim, Distance::manhattan, runtime), ErrorCode::unsupported, "manhattan", "'brute'");
+  Runtime unknown(options({{"gpu.devices", "opencl:0,tpu"}}));
+  EXPECT_ERROR(make_index("gpu", dim, Distance::euclidean, unknown), ErrorCode::unsupported_backend, "tpu");
+  Runtime torn(options({{"gpu.devices", "opencl:0"}, {"gpu.split", "halves"}}));
+  EXPECT_ERROR(make_index("gpu", dim, Distance::euclidean, torn), ErrorCode::invalid_input, "halves", "replicas");
+}
+
+TEST_F(KindsTest, AutoAnswersLikeBruteAndExplainsEveryCandidate) {
+  Runtime runtime(options({}));
+  const auto index = make_index("auto", dim, Distance::euclidean, runtime);
+  expect_brute(*index, runtime);
+  EXPECT_THAT(index->search(cloud(random_, dim), 1).explanation().device, AnyOf("cpu", StartsWith("opencl:")));
+  EXPECT_THAT(index->explain(), testing::AllOf(HasSubstr("cpu:0"), HasSubstr("opencl:0")));
+  EXPECT_EQ(make_index("auto", dim, Distance::hamming, runtime)->distance(), Distance::hamming);
+}
+
+TEST_F(KindsTest, AKindIsKeptThroughSaving) {
+  Runtime runtime(options({}));
+  const auto index = make_index("gpu", dim, Distance::cosine, runtime);
+  index->add(cloud(random_, 100 * dim));
+  MemoryWriter writer;
+  index->save(writer);
+  MemoryReader reader(writer.bytes());
+  EXPECT_EQ(load_index(reader, runtime)->kind(), "gpu");
+}
+
+}  // namespace
+}  // namespace vectis::test
+
+#endif
