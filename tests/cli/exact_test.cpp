@@ -33,6 +33,17 @@ TEST_P(BenchExact, MeasuresAndChecksWhatItFound) {
 
 INSTANTIATE_TEST_SUITE_P(All, BenchExact, testing::Values("fp32", "fp16", "bf16", "int8"));
 
+#if defined(VECTIS_OPENCL_LAYER)
+TEST(BenchExactDevice, NamedComputes) {
+  const ProcessResult result = run_vectis({"bench", "exact", "--device", "opencl:0", "--rows", "700", "--dim", "9",
+                                           "--queries", "5", "--k", "3", "--json"});
+  ASSERT_EQ(result.code, 0) << result.error;
+  const nlohmann::json page = nlohmann::json::parse(result.output);
+  EXPECT_EQ(page.at("device"), "opencl:0");
+  EXPECT_EQ(page.at("wrong_answers"), 0);
+}
+#endif
+
 TEST(BenchExactText, IsATableAndDependsOnTheSeedAlone) {
   const std::vector<std::string> arguments = {"bench", "exact", "--rows", "500", "--dim", "8", "--queries", "1"};
   const ProcessResult result = run_vectis(arguments);
