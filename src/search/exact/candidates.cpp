@@ -8,12 +8,12 @@ namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double no_limit = std::numeric_limits<double>::infinity();
 constexpr std::size_t found_min = 4096;
 
 // The k-th smallest upper bound, or infinity when there are fewer.
 double limit_of(std::span<const Candidate> candidates, std::size_t k) {
-  if (candidates.size() < k) return infinite;
+  if (candidates.size() < k) return no_limit;
   std::vector<double> uppers(candidates.size());
   std::transform(candidates.begin(), candidates.end(), uppers.begin(), [](const Candidate& c) { return c.upper; });
   const auto kth = uppers.begin() + static_cast<std::ptrdiff_t>(k - 1);
@@ -56,7 +56,7 @@ void set_known_rank(Distance distance, double value, Candidate& candidate) noexc
 }  // namespace
 
 double SearchTask::first_limit() const noexcept {
-  return options->radius ? rank_of_distance(distance, *options->radius) : infinite;
+  return options->radius ? rank_of_distance(distance, *options->radius) : no_limit;
 }
 
 bool SearchTask::allows(const SegmentView& segment, std::size_t row) const noexcept {
@@ -92,7 +92,7 @@ void Candidates::refresh_limits() noexcept {
 
 void Candidates::take(std::size_t query, std::size_t row, float lower, float width) {
   if (!task_.allows(task_.segments[segment_], row)) return;
-  Candidate candidate{static_cast<std::uint32_t>(segment_), static_cast<std::uint32_t>(row), -infinite, infinite};
+  Candidate candidate{static_cast<std::uint32_t>(segment_), static_cast<std::uint32_t>(row), -no_limit, no_limit};
   if (std::isfinite(lower) && std::isfinite(width)) {
     const double unit = queries_->unit[query];
     const double rank = double{lower} * unit + queries_->shift[query];
