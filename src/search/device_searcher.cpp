@@ -37,6 +37,8 @@ class DeviceSearcher final : public Searcher {
                        search_.labels(), search_.resident_bytes(), reason_);
   }
 
+  void prepare(std::span<const SegmentView> segments) override { search_.prepare(segments, split_); }
+
   [[nodiscard]] std::uint64_t resident_bytes() const override { return search_.resident_bytes(); }
 
  private:

@@ -43,7 +43,7 @@ SearchProblem random_problem(Random& random, std::vector<std::uint64_t>& words) 
   problem.corpus = cloud(random, rows * problem.dim, scale, shift);
   problem.queries = cloud(random, queries * problem.dim, scale, shift);
   problem.k = size(random, 50);
-  problem.segment_rows = 1 + size(random, 6000);
+  problem.segment_rows = 100 + size(random, 6000);
   words.assign(rows / 64 + 1, 0);
   if (random.below(4) == 0) {
     for (std::uint64_t& word : words) word = random.next() & random.next();

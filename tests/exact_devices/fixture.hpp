@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ inline std::vector<float> cloud(Random& random, std::size_t count, double scale 
     value = static_cast<float>(shift + scale * bell);
   }
   return values;
+}
+
+// The folder of plug-ins that compute; the others on the path are for tests and must not be chosen by themselves.
+inline std::string computing_backends() {
+  const char* const folders = std::getenv("VECTIS_BACKEND_PATH");
+  const std::string all = folders == nullptr ? "" : folders;
+  return all.substr(0, all.find(':'));
 }
 
 // Ids are the rows' numbers through all segments.

@@ -18,7 +18,7 @@ constexpr std::size_t dim = 24;
 class KindsTest : public testing::Test {
  protected:
   static RuntimeOptions options(Settings::Values more) {
-    Settings::Values settings{{"config", ""}, {"gpu.allow_software", "true"}};
+    Settings::Values settings{{"config", ""}, {"gpu.allow_software", "true"}, {"backend_path", computing_backends()}};
     settings.merge(more);
     RuntimeOptions made;
     made.settings = std::move(settings);

@@ -33,6 +33,13 @@ std::shared_ptr<const ResidentCodes> ResidentSegments::get(const SegmentView& se
   return load(segment, stream, reserve);
 }
 
+bool ResidentSegments::wants(const SegmentView& segment) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::none_of(held_, [&](const auto& held) {
+    return is_of(held->storage, segment.storage) && held->rows >= segment.rows / 5 * 4;
+  });
+}
+
 std::uint64_t ResidentSegments::bytes() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t sum = 0;

@@ -36,6 +36,8 @@ class ResidentSegments {
   // all that are not in use when the pool needs memory.
   [[nodiscard]] std::shared_ptr<const ResidentCodes> get(const SegmentView& segment, Stream& stream,
                                                          std::uint64_t reserve);
+  // Whether bringing the segment before it is needed pays: it is not there, or less than four fifths of it is.
+  [[nodiscard]] bool wants(const SegmentView& segment) const;
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:

@@ -107,6 +107,21 @@ std::size_t DeviceScan::batch_size(std::size_t dim, std::size_t k) const {
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(fitting, 1, wanted));
 }
 
+void DeviceScan::prepare(const SegmentView& segment) {
+  if (segment.rows == 0 || !resident_.wants(segment)) return;
+  try {
+    Stream stream(memory_pool(runtime_).get_managed_buffer(device_.id(), 1, Precision::fp32).memory().context());
+    (void)resident_.get(segment, stream, batch_reserve());
+  } catch (const Error&) {  // a device that fails is told of by the search that needs it
+  }
+}
+
+// Room for a batch of queries, which searches need beside the rows.
+std::uint64_t DeviceScan::batch_reserve() const {
+  const auto stats = memory_pool(runtime_).get_memory_stats(device_.id());
+  return stats ? stats->limit_bytes / batch_share : 0;
+}
+
 DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::size_t> chosen, SharedLimits& limits,
                                   Candidates& candidates) {
   if (chosen.empty() || task.query_count() == 0 || task.k == 0) return {};

@@ -33,12 +33,18 @@ class DeviceScan {
   // Queries a scan takes at once: the setting gpu.batch_size, or fewer when the device's memory is small.
   [[nodiscard]] std::size_t batch_size(std::size_t dim, std::size_t k) const;
 
+  // Brings the segment there while nobody waits for it, if there is room and if it is new or has grown much. Never
+  // throws what the device throws: a search does, when it needs the rows.
+  void prepare(const SegmentView& segment);
+
   // Everything of the task's segments named by `chosen` that may be among the nearest goes to `candidates`. Throws what
   // the device throws, with its name; OutOfMemoryError suggests a batch that fits.
   DeviceScanCounts scan(const SearchTask& task, std::span<const std::size_t> chosen, SharedLimits& limits,
                         Candidates& candidates);
 
  private:
+  [[nodiscard]] std::uint64_t batch_reserve() const;
+
   Runtime& runtime_;
   Device device_;
   ResidentSegments resident_;

@@ -56,6 +56,15 @@ std::uint64_t DeviceSearch::resident_bytes() const {
   return sum;
 }
 
+void DeviceSearch::prepare(std::span<const SegmentView> segments, DeviceSplit split) {
+  for (std::size_t i = 0; i < scans_.size(); ++i) {
+    const std::size_t step = split == DeviceSplit::shards ? scans_.size() : 1;
+    for (std::size_t s = split == DeviceSplit::shards ? i : 0; s < segments.size(); s += step) {
+      scans_[i]->prepare(segments[s]);
+    }
+  }
+}
+
 DeviceSearchAnswer DeviceSearch::search(const DeviceSearchRequest& request) {
   const std::size_t queries = request.queries.size() / request.dim;
   DeviceSearchAnswer answer;

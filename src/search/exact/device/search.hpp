@@ -45,6 +45,9 @@ class DeviceSearch {
   // The nearest rows by exact_distance, in batches of gpu.batch_size. A device that fails is an Error with its name;
   // nothing is tried elsewhere.
   [[nodiscard]] DeviceSearchAnswer search(const DeviceSearchRequest& request);
+  // Brings what these segments have that is not there yet. A segment that grew by little waits for the search that
+  // needs it.
+  void prepare(std::span<const SegmentView> segments, DeviceSplit split);
   [[nodiscard]] std::string labels() const;  // "opencl:0, opencl:1"
   [[nodiscard]] std::uint64_t resident_bytes() const;
 
