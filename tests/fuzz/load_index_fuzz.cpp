@@ -56,7 +56,7 @@ void mend(Bytes& bytes) {
     const std::size_t rows = number_at<std::uint64_t>(bytes, at + 4);
     if (rows > bytes.size()) return;
     const bool codes = number_at<std::uint32_t>(bytes, at) == 2;
-    const std::size_t body = codes ? 4 + 4 * dim + rows * (8 + 16 + code_bytes * dim) : rows * (8 + 4 * dim);
+    const std::size_t body = codes ? 4 + 4 * dim + rows * (8 + 4 + code_bytes * dim) : rows * (8 + 4 * dim);
     if (body > bytes.size() || at + 12 + body + sum_bytes > bytes.size()) return;
     at = close(at, at + 12 + body);
   }

@@ -157,8 +157,8 @@ Snapshot Corpus::Draft::begin_anew(Precision precision) {
 
 // The codes are the truth from then on, where they can be; removed rows are left out.
 void Corpus::Draft::keep_codes(const SegmentView& view) {
-  const auto codes = view.originals == nullptr ? packed(view) : compacted(corpus_.executor_, view);
-  if (codes != nullptr) {
+  const auto codes = packed(view);
+  if (view.originals == nullptr || settle(corpus_.executor_, codes)) {
     keep(PackedSegment::view(codes), codes->rows(), codes->bytes());
   } else {
     keep_rows(view, view.frame->precision, 0, true);

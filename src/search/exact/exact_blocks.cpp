@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::uint32_t block_rows = 1;
 constexpr std::uint32_t block_codes = 2;
-constexpr int exponent_limit = 126;  // 2 to this power and its inverse are plain floats
+constexpr int exponent_limit = 126;         // 2 to this power and its inverse are plain floats
+constexpr std::uint8_t lowest_code = 0x80;  // -128, the one int8 that has no opposite, is never written
 
 void begin_block(SummingWriter& out, std::uint32_t kind, std::size_t rows) {
   out.put(kind);
@@ -33,10 +34,6 @@ void for_each_piece(std::size_t code_size, Copy copy) {
 
 bool all_finite(std::span<const float> numbers) {
   return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
-}
-
-bool all_lengths(std::span<const float> numbers) {
-  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number) && number >= 0; });
 }
 
 // Rows of a view that follow each other.
@@ -82,9 +79,7 @@ void write_codes(ByteWriter& writer, const SegmentView& view) {
   out.put(static_cast<std::int32_t>(frame.exponent));
   out.write(std::as_bytes(std::span(frame.centre.get(), frame.dim)));
   out.write(std::as_bytes(std::span(kept->ids)));
-  for (const std::vector<float>* terms : {&kept->step, &kept->offset, &kept->residual, &kept->norm}) {
-    out.write(std::as_bytes(std::span(*terms).first(rows)));
-  }
+  out.write(std::as_bytes(std::span(kept->step).first(rows)));
   std::vector<std::byte> code(frame.dim * code_bytes(frame.precision));
   for (std::size_t row = 0; row < rows; ++row) {
     for_each_piece(code.size(), [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
@@ -156,15 +151,14 @@ void BlockReader::read_codes(SummingReader& in, std::size_t rows) {
   const auto centre = in.read_numbers<float>(dim_);
   const auto ids = in.read_numbers<std::uint64_t>(rows);
   const auto step = in.read_numbers<float>(rows);
-  const auto offset = in.read_numbers<float>(rows);
-  const auto residual = in.read_numbers<float>(rows);
-  const auto norm = in.read_numbers<float>(rows);
   const std::size_t code_size = dim_ * code_bytes(snapshot.precision);
   const auto codes = in.read_numbers<std::uint8_t>(rows * code_size);
   in.close("block of codes");
-  if (exponent < -exponent_limit || exponent > exponent_limit || !all_finite(centre) || !all_lengths(step) ||
-      !all_finite(offset) || !all_lengths(residual) || !all_lengths(norm)) {
-    damaged("terms of a block of codes are out of range");
+  const bool int8 = snapshot.precision == Precision::int8;
+  if (exponent < -exponent_limit || exponent > exponent_limit || !all_finite(centre) ||
+      !std::ranges::all_of(step, [&](float one) { return int8 ? one >= 0 : one == 1; }) ||
+      (int8 && std::ranges::count(codes, lowest_code) > 0)) {
+    damaged("exponent, centre, steps or codes of a block are out of range");
   }
 
   auto made = std::make_shared<PackedSegment>(distance_, snapshot.precision, dim_, rows);
@@ -172,22 +166,14 @@ void BlockReader::read_codes(SummingReader& in, std::size_t rows) {
   std::ranges::copy(centre, made->frame.centre.get());
   made->ids = ids;
   std::ranges::copy(step, made->step.begin());
-  std::ranges::copy(offset, made->offset.begin());
-  std::ranges::copy(residual, made->residual.begin());
-  std::ranges::copy(norm, made->norm.begin());
   for (std::size_t row = 0; row < rows; ++row) {
     for_each_piece(code_size, [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
       std::memcpy(made->chunk(row, chunk), codes.data() + row * code_size + at, bytes);
     });
   }
-  made->close();
+  if (!settle(executor_, made)) damaged("a code stands for a number that is too large");
 
   const SegmentView view = PackedSegment::view(made);
-  std::vector<float> numbers(dim_);
-  for (std::size_t row = 0; row < rows; ++row) {
-    view.read_row(row, numbers.data());
-    if (!all_finite(numbers)) damaged(fmt::format("row {} of a block of codes is not finite", row));
-  }
   snapshot.views.push_back(view);
   snapshot.parts.push_back(make_part(view, rows, made->bytes()));
 }

@@ -157,19 +157,17 @@ class TruthOfCodes {
 
 }  // namespace
 
-std::shared_ptr<PackedSegment> compacted(Executor& executor, const SegmentView& view) {
-  std::shared_ptr<PackedSegment> result = packed(view);
-  const SegmentView made = PackedSegment::view(result);
+bool settle(Executor& executor, const std::shared_ptr<PackedSegment>& segment) {
+  const SegmentView view = PackedSegment::view(segment);
   std::atomic<bool> holds = true;
-  executor.parallel_for(result->rows(), rows_grain, [&](std::size_t begin, std::size_t end) {
-    TruthOfCodes truth(*result, made);
+  executor.parallel_for(segment->rows(), rows_grain, [&](std::size_t begin, std::size_t end) {
+    TruthOfCodes truth(*segment, view);
     for (std::size_t row = begin; row < end; ++row) {
       if (!truth.set_terms(row)) holds = false;
     }
   });
-  if (!holds) return nullptr;
-  result->close();
-  return result;
+  segment->close();
+  return holds;
 }
 
 }  // namespace vectis::inline v0_1::exact

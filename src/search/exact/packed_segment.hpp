@@ -37,7 +37,7 @@ class PackedSegment {
   [[nodiscard]] std::span<const std::byte> codes() const noexcept { return {codes_.data(), codes_bytes()}; }
   [[nodiscard]] std::byte* chunk(std::size_t row, std::size_t chunk) noexcept;
 
-  // The largest of each group, from the rows' own terms; call it when those are filled.
+  // The largest of each group, from the rows' own terms; to be called when those are filled.
   void close();
 
  private:
@@ -53,8 +53,9 @@ class PackedSegment {
 // The rows of a view that are not removed, codes and terms as they are: for views without originals.
 [[nodiscard]] std::shared_ptr<PackedSegment> packed(const SegmentView& view);
 
-// The same for a view with originals: what the codes stand for becomes the truth, and the terms of the bound are those
-// of that truth. Null when some row is too far out for its code to stand for it.
-[[nodiscard]] std::shared_ptr<PackedSegment> compacted(Executor& executor, const SegmentView& view);
+// Makes what codes and steps stand for the truth: offset, residual and norm of every row become those of that truth,
+// and so the bound holds wherever the codes came from. False when some row is too far out for its code to stand for it;
+// then the segment is of no use.
+[[nodiscard]] bool settle(Executor& executor, const std::shared_ptr<PackedSegment>& segment);
 
 }  // namespace vectis::inline v0_1::exact
