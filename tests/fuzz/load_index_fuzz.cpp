@@ -1,7 +1,7 @@
 // load_index with anything, and what it accepts put to use. The last argument is the folder of the corpus; small saved
 // indexes are written there first.
 #include <algorithm>
-#include <array>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -72,13 +72,23 @@ void expect(bool holds) {
   if (!holds) std::abort();
 }
 
+// Bounds may rule out nothing that is near, whoever wrote the codes.
+void expect_exact(const Index& index, const std::vector<float>& query) {
+  const SearchResult near = index.search(query, 3);
+  const SearchResult all = index.search(query, index.size());
+  expect(all[0].size() == index.size() && near[0].size() == std::min<std::size_t>(3, index.size()));
+  expect(std::ranges::equal(near[0], all[0].first(near[0].size())));
+  for (const Hit& hit : all[0]) {
+    expect(hit.distance == exact_distance(index.distance(), query, index.get(hit.id).value()));
+  }
+}
+
 // Whatever was accepted must work as an index does.
 void use(Index& index) {
   const std::size_t dim = index.dim();
   if (dim > 64) return;
   const std::vector<float> query(dim, 0.5F);
-  const std::size_t found = index.search(query, 3)[0].size();
-  expect(found == std::min<std::size_t>(3, index.size()));
+  expect_exact(index, query);
   const Bytes file = saved(index);
   MemoryReader reader(file);
   const auto copy = load_index(reader, runtime());
@@ -93,7 +103,7 @@ void use(Index& index) {
   }
   if (index.distance() == Distance::euclidean) index.set_precision(Precision::bf16);
   index.compact();
-  expect(index.search(query, 1)[0].size() == std::min<std::size_t>(1, index.size()));
+  expect_exact(index, query);
 }
 
 // Indexes in every state, small enough that every byte matters.
@@ -140,18 +150,15 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto given = std::as_bytes(std::span(data, size));
-  for (const bool mended : {false, true}) {
-    Bytes bytes(given.begin(), given.end());
-    if (mended) mend(bytes);
-    try {
-      MemoryReader reader(bytes);
-      const auto index = load_index(reader, runtime());
-      use(*index);
-    } catch (const Error& error) {
-      const ErrorCode code = error.code();
-      expect(code == ErrorCode::corrupt_data || code == ErrorCode::unsupported || code == ErrorCode::backend_creation ||
-             code == ErrorCode::unsupported_backend);
-    }
+  Bytes bytes(given.begin(), given.end());
+  if (fingerprint(given) % 16 != 0) mend(bytes);  // most are; some are left as they came
+  try {
+    MemoryReader reader(bytes);
+    use(*load_index(reader, runtime()));
+  } catch (const Error& error) {
+    const ErrorCode code = error.code();
+    expect(code == ErrorCode::corrupt_data || code == ErrorCode::unsupported || code == ErrorCode::backend_creation ||
+           code == ErrorCode::unsupported_backend);
   }
   return 0;
 }
