@@ -78,8 +78,10 @@ class Ours(Contestant):
 
 def peer(name: str, threads: int) -> Contestant | None:
     """Each at its best: OpenBLAS does not know this processor by itself, and takes it for one of 2004."""
-    environment = {"OPENBLAS_CORETYPE": "SkylakeX", "OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads),
-                   "OPENBLAS_NUM_THREADS": str(threads)}
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    environment = dict.fromkeys(names, str(threads))
+    if "avx512f" in Path("/proc/cpuinfo").read_text():
+        environment["OPENBLAS_CORETYPE"] = "SkylakeX"
     command = [sys.executable, "-W", "ignore", "-m", "tools.bench.exact_peer", name, str(threads)]
     contestant = Contestant(name, command, environment)
     greeting = contestant.answer()
