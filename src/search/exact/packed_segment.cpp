@@ -21,6 +21,8 @@ PackedSegment::PackedSegment(Distance distance, Precision precision, std::size_t
   for (std::vector<float>* terms : {&step, &offset, &residual, &norm}) terms->resize(groups() * group_rows);
   std::fill(offset.begin() + static_cast<std::ptrdiff_t>(rows), offset.end(), std::numeric_limits<float>::infinity());
   codes_ = Pages(codes_bytes());
+  group_residual_.resize(groups());
+  group_norm_.resize(groups());
 }
 
 std::byte* PackedSegment::chunk(std::size_t row, std::size_t chunk) noexcept {
@@ -29,16 +31,14 @@ std::byte* PackedSegment::chunk(std::size_t row, std::size_t chunk) noexcept {
 }
 
 void PackedSegment::close() {
-  const auto largest = [this](const std::vector<float>& terms) {
-    std::vector<float> result(groups());
-    for (std::size_t group = 0; group < result.size(); ++group) {
-      result[group] = *std::max_element(terms.begin() + static_cast<std::ptrdiff_t>(group * group_rows),
-                                        terms.begin() + static_cast<std::ptrdiff_t>((group + 1) * group_rows));
-    }
-    return result;
+  const auto largest = [](const std::vector<float>& terms, std::size_t group) {
+    const auto begin = terms.begin() + static_cast<std::ptrdiff_t>(group * group_rows);
+    return *std::max_element(begin, begin + static_cast<std::ptrdiff_t>(group_rows));
   };
-  group_residual_ = largest(residual);
-  group_norm_ = largest(norm);
+  for (std::size_t group = 0; group < groups(); ++group) {
+    group_residual_[group] = largest(residual, group);
+    group_norm_[group] = largest(norm, group);
+  }
 }
 
 SegmentView PackedSegment::view(std::shared_ptr<const PackedSegment> segment) {
