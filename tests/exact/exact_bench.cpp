@@ -131,6 +131,7 @@ class Bench {
     return {{"threads", runtime_->executor().concurrency()}};
   }
   Json add(const Words& words) {
+    if (corpus_.pages.data() == nullptr) throw Error(ErrorCode::invalid_input, "bench", "there is no corpus to add");
     index_.reset();
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();

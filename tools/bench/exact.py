@@ -134,6 +134,9 @@ def group_reports(program: str, rows: list[Row]) -> dict[str, dict]:
     for contestant in contestants:
         contestant.load(data)
     ours, peers, reports = contestants[0], {one.name: one for one in contestants[1:]}, {}
+    if all(row.batch and row.precision == rows[0].precision for row in rows):
+        ours.ready(rows[0].precision)
+        ours.forget_corpus()
     with tempfile.TemporaryDirectory() as folder:
         ids = Path(folder) / "ids"
         for row in rows:

@@ -72,6 +72,10 @@ class Ours(Contestant):
         if self.added != precision:
             self.add(precision)
 
+    def forget_corpus(self) -> None:
+        """Gives back the memory of what the index has a copy of; nothing can be added any more."""
+        self.ask("drop", what="corpus")
+
     def search(self, way: str, queries: int, batch: int, ids: Path) -> dict:
         return self.ask("search", queries=queries, batch=batch, k=K, ids=ids)
 

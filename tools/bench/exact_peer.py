@@ -60,7 +60,7 @@ class Torch:
     def add(self, corpus, _way):
         start = time.perf_counter()
         self.corpus = self.torch.from_numpy(corpus)
-        self.squares = (self.corpus * self.corpus).sum(1)
+        self.squares = self.torch.cat([(rows * rows).sum(1) for rows in self.corpus.split(self.ROWS)])
         return time.perf_counter() - start
 
     def nearest(self, queries, rows, k):

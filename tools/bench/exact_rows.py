@@ -37,7 +37,7 @@ ROWS = (
     Row("add", "adding 1M × 128, one thread", batch=0, yardstick="", peers=("faiss",), aims=(("best peer", 0.3),)),
     Row("batch-1000-two", "1M × 128, batch 1,000, two threads", threads=2, aims=(("best peer", 10),)),
     Row("batch-1000-768", "1M × 768, batch 1,000, one thread", dim=768, rounds=5,
-        peers=("faiss", "torch", "numpy"), aims=(("best peer", 6),)),
+        peers=("faiss", "torch"), aims=(("best peer", 6),)),
 )
 
 
