@@ -13,7 +13,6 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr std::size_t query_block = 16;
-constexpr double tiny = 0x1p-100;            // above every underflow of a scan, in units of a frame
 constexpr double whole_rounding = 0x1.8p52;  // added and taken away again, it rounds to a whole number
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
@@ -153,8 +152,9 @@ void prepare_product(const Frame& frame, QueryForm form, const float* query, std
   const double times = euclidean ? 2 : 1;
   const double room = 1 + 0x1p-18;  // for computing the bound itself in float
   prepared.gamma[index] = static_cast<float>(-times * step);
-  prepared.a[index] = up(times * kept * room + tiny);
-  prepared.b[index] = up(times * (lost + framed.norm * (0x1p-21 + accumulation(form, frame.dim))) * room + tiny);
+  prepared.a[index] = up(times * kept * room + underflow_room);
+  prepared.b[index] =
+      up(times * (lost + framed.norm * (0x1p-21 + accumulation(form, frame.dim))) * room + underflow_room);
 }
 
 }  // namespace
@@ -165,7 +165,7 @@ void PreparedQueries::set_limit(std::size_t query, double rank_limit) noexcept {
     return;
   }
   const double key = (rank_limit + std::abs(rank_limit) * rounding + slack[query] - shift[query]) / unit[query];
-  limit[query] = up(key + tiny);
+  limit[query] = up(key + underflow_room);
 }
 
 PreparedQueries prepare_queries(const Frame& frame, QueryForm form, std::span<const float> queries) {

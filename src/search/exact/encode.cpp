@@ -18,6 +18,8 @@ constexpr float infinite = std::numeric_limits<float>::infinity();
 // Adding and taking this away again rounds numbers up to 2^22 to whole ones, ties to even.
 constexpr float whole_rounding = 0x1.8p23F;
 
+constexpr float half_max = 65504;  // beyond it the code is this, and the rest is lost as by any rounding
+
 struct RowSums {
   float squares = 0;  // of the numbers in the frame
   float largest = 0;
@@ -96,7 +98,7 @@ VECTIS_WIDE void round_to_bfloat16(const float* from, std::byte* to) {
 
 VECTIS_WIDE void round_to_float16(const float* from, std::byte* to) {
   for (std::size_t i = 0; i < lanes; ++i) {
-    const Half half = to_half(from[i]);
+    const Half half = to_half(std::clamp(from[i], -half_max, half_max));
     std::memcpy(to + i * 2, &half.bits, 2);
   }
 }
@@ -175,13 +177,15 @@ void set_missing(std::size_t row, const CodeTarget& target) {
 
 void set_terms(const Frame& frame, const RowSums& sums, float scale, std::size_t row, const CodeTarget& target) {
   const float loose = loosening(frame.dim);
-  const float norm = std::sqrt(sums.squares) * (1.0F + loose) + 0x1p-120F;
+  // Squares of numbers below 2^-63 vanish or lose their last bits.
+  const float vanished = std::sqrt(static_cast<float>(frame.dim)) * 0x1p-62F;
+  const float norm = std::sqrt(sums.squares) * (1.0F + loose) + vanished;
   // Every number was rounded on its way into the frame, relative to itself, and under cosine relative to the unit
   // vector; the rest was computed in float as well.
   const float rounding = 0x1p-21F * norm + (frame.distance == Distance::cosine ? 0x1p-21F * scale : 0.0F);
   target.step[row] = sums.step;
   target.offset[row] = frame.distance == Distance::euclidean ? sums.squares * (1.0F - loose) : 0.0F;
-  target.residual[row] = std::sqrt(sums.lost) * (1.0F + loose) + rounding + 0x1p-120F;
+  target.residual[row] = std::sqrt(sums.lost) * (1.0F + loose) + rounding + vanished;
   target.norm[row] = norm;
 }
 

@@ -76,8 +76,10 @@ void exact_distances(const SearchTask& task, std::size_t query, std::span<const 
     for (std::size_t i = 0; i < rows_together; ++i) {
       const Candidate& candidate = candidates[first + std::min(i, count - 1)];
       const SegmentView& segment = task.segments[candidate.segment];
-      rows[i] = segment.originals + candidate.row * task.dim;
-      if (segment.originals != nullptr) continue;
+      if (segment.originals != nullptr) {
+        rows[i] = segment.originals + candidate.row * task.dim;
+        continue;
+      }
       decoded.resize(rows_together * task.dim);
       segment.read_row(candidate.row, decoded.data() + i * task.dim);
       rows[i] = decoded.data() + i * task.dim;

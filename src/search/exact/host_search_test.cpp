@@ -125,9 +125,9 @@ bool can_scan(Distance distance, Precision precision) {
 }
 
 void expect_truth(Executor& executor, Distance distance, Precision precision, const Problem& problem, std::size_t k,
-                  std::string_view way) {
+                  std::string_view way, std::size_t segment_rows = 300) {
   const SearchOptions options;
-  const auto segments = segments_of(executor, distance, precision, problem, 300);
+  const auto segments = segments_of(executor, distance, precision, problem, segment_rows);
   const HostSearchAnswer answer = host_search(executor, {.segments = segments,
                                                          .dim = problem.dim,
                                                          .distance = distance,
@@ -171,6 +171,24 @@ TEST_F(HostSearchTest, EdgeSizesGiveTheTruth) {
         for (const std::size_t k : {std::size_t{1}, std::size_t{7}, rows, rows + 5}) {
           expect_truth(*executor_, Distance::euclidean, precision, problem, k, "auto");
         }
+      }
+    }
+  }
+}
+
+// Few rows share a frame, of any size a float can have: squares of some vanish in the units of others.
+TEST_F(HostSearchTest, RowsOfAllMagnitudesShareSmallSegments) {
+  std::uniform_real_distribution<double> exponent(-38, 38);
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t dim = 1 + random_() % 6;
+    Problem problem{"all magnitudes", dim, normals(random_, (2 + random_() % 40) * dim), normals(random_, 3 * dim)};
+    for (float& value : problem.corpus) {
+      if (random_() % 3 == 0)
+        value = static_cast<float>(std::clamp(value * std::pow(10, exponent(random_)), -3e38, 3e38));
+    }
+    for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
+      for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::int8}) {
+        expect_truth(*executor_, distance, precision, problem, 3, "auto", 2 + random_() % 3);
       }
     }
   }

@@ -91,7 +91,7 @@ struct Segment::Storage {
   Frame frame;
   std::size_t capacity;
   std::size_t rows = 0;
-  Pages originals;  // none after drop_originals
+  Pages originals;
   Pages ids;
   CodeBlock block;  // whole groups; a view has a copy of its incomplete last one, since this one still grows
 
@@ -198,8 +198,7 @@ std::size_t segment_rows_max(std::size_t dim) noexcept {
   return std::max(segment_bytes / (dim * sizeof(float)) / group_rows, std::size_t{1}) * group_rows;
 }
 
-Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity,
-                bool keep_originals) {
+Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity) {
   const std::size_t dim = view.frame->dim;
   std::vector<float> vectors;
   std::vector<std::uint64_t> ids;
@@ -211,14 +210,7 @@ Segment recoded(Executor& executor, const SegmentView& view, Precision precision
     view.read_row(row, vectors.data() + vectors.size() - dim);
     ids.push_back(view.ids[row]);
   }
-  Segment made(executor, view.frame->distance, precision, dim, std::max(capacity, ids.size()), vectors, ids);
-  if (!keep_originals && precision != Precision::fp32) made.drop_originals();
-  return made;
-}
-
-void Segment::drop_originals() {
-  storage_->capacity = storage_->rows;
-  storage_->originals = Pages();
+  return {executor, view.frame->distance, precision, dim, std::max(capacity, ids.size()), vectors, ids};
 }
 
 }  // namespace vectis::inline v0_1::exact

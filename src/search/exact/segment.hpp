@@ -81,17 +81,13 @@ class Segment {
   // Of all memory it holds, as if it were full.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  // The codes are the truth from then on, and nothing can be appended.
-  void drop_originals();
-
  private:
   struct Storage;
   std::shared_ptr<Storage> storage_;
 };
 
-// The rows of `view` that are not removed, coded anew at `precision`. Without originals the codes are the truth from
-// then on, and the segment is full; fp32 keeps them always. A view without originals gives what its codes stand for.
-[[nodiscard]] Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity,
-                              bool keep_originals = true);
+// The rows of `view` that are not removed, coded anew at `precision`. A view without originals gives what its codes
+// stand for.
+[[nodiscard]] Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity);
 
 }  // namespace vectis::inline v0_1::exact
