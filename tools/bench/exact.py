@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="100 k vectors and few rounds: about a minute")
     keys = [row.key for row in exact_rows.ROWS]
     parser.add_argument("--only", nargs="+", default=[], choices=keys, metavar="KEY",
-                        help="these rows, beside what other runs left: " + ", ".join(keys))
+                        help="these rows, beside what other runs of this commit left: " + ", ".join(keys))
     parser.add_argument("--rounds", type=int, help="instead of each row's own number")
     parser.add_argument("--page", action="store_true", help="write docs/performance.md and its picture, too")
     arguments = parser.parse_args()
@@ -165,6 +165,7 @@ def main() -> None:
     kept = ROOT / "build" / "soak" / f"exact-bench{'-quick' if arguments.quick else ''}.json"
     kept.parent.mkdir(parents=True, exist_ok=True)
     reports = json.loads(kept.read_text()) if kept.is_file() else {}
+    reports = {key: report for key, report in reports.items() if report["commit"] == seed.head(ROOT)}
     for _, group in itertools.groupby(rows, key=lambda row: row.data):
         reports |= group_reports(arguments.program, list(group))
         kept.write_text(json.dumps(reports, indent=1, ensure_ascii=False) + "\n")

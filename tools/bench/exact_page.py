@@ -72,17 +72,23 @@ def _markdown(reports: list[dict]) -> str:
     return text + "".join("| " + " | ".join(line) + " |\n" for line in rest)
 
 
+def _circumstances(report: dict) -> str:
+    """How much a figure is worth: ours and a peer of one thread each, in turns, are a load of 1."""
+    return f"{report['rounds']} rounds, load {report['load']:.1f}"
+
+
 def _details(reports: list[dict]) -> str:
     text = "\nHow ours computed, and how many vectors each query had to be compared with in double precision:\n\n"
     for report in reports:
         mine = report["contestants"]["vectis"]
         if "way" in mine:
             text += (f"- {report['title']}: {mine['way']}, {mine['bytes_per_vector']} bytes read of each vector, "
-                     f"{mine['survivors_per_query']:.0f} survivors a query\n")
+                     f"{mine['survivors_per_query']:.0f} survivors a query; {_circumstances(report)}\n")
         else:
             first = report["first_search"]
             text += (f"- {report['title']}: the first query afterwards takes {first['ratio']['median']:.2f} times as "
-                     f"long as later ones, {first['percent_of_add']['median']:.1f} % of the adding more\n")
+                     f"long as later ones, {first['percent_of_add']['median']:.1f} % of the adding more; "
+                     f"{_circumstances(report)}\n")
     return text
 
 
