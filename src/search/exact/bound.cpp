@@ -1,6 +1,7 @@
 #include "search/exact/bound.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -16,10 +17,20 @@ constexpr std::size_t query_block = 16;
 constexpr double whole_rounding = 0x1.8p52;  // added and taken away again, it rounds to a whole number
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
+// A sum in four parts, which do not wait for each other.
+class PartialSums {
+ public:
+  void add(std::size_t place, double value) noexcept { parts_[place % 4] += value; }
+  [[nodiscard]] double total() const noexcept { return (parts_[0] + parts_[1]) + (parts_[2] + parts_[3]); }
+
+ private:
+  std::array<double, 4> parts_{};
+};
+
 double norm_of(const std::vector<double>& vector) noexcept {
-  double sum = 0;
-  for (const double value : vector) sum += value * value;
-  return std::sqrt(sum);
+  PartialSums sum;
+  for (std::size_t i = 0; i < vector.size(); ++i) sum.add(i, vector[i] * vector[i]);
+  return std::sqrt(sum.total());
 }
 
 // How far a sum of dim terms in double precision, and the root of it, may be off, relatively.
@@ -79,36 +90,54 @@ void frame_product(const Frame& frame, const float* query, FramedQuery& framed) 
   framed.slack = double_rounding(frame.dim) * (cosine ? 1.0 + centre_norm : norm * centre_norm);
 }
 
-// Writes the codes and returns the step; `kept` gets the norm of what they stand for and `lost` that of the rest.
-double encode_query(QueryForm form, const std::vector<double>& numbers, std::byte* codes, double& kept, double& lost) {
+// What codes stand for, and what they lost, as norms.
+struct CodedNorms {
+  double step = 1;
+  double kept = 0;
+  double lost = 0;
+};
+
+// `code(i, number)` writes a code and returns what it stands for.
+template <class Code>
+CodedNorms coded(const std::vector<double>& numbers, double step, Code code) {
+  PartialSums kept;
+  PartialSums lost;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double stands_for = code(i, numbers[i]);
+    const double rest = numbers[i] - stands_for;
+    kept.add(i, stands_for * stands_for);
+    lost.add(i, rest * rest);
+  }
+  return {step, std::sqrt(kept.total()), std::sqrt(lost.total())};
+}
+
+CodedNorms encode_int8(const std::vector<double>& numbers, std::byte* codes) {
   double largest = 0;
   for (const double value : numbers) largest = std::max(largest, std::abs(value));
-  const double step = form == QueryForm::int8 ? double{static_cast<float>(largest / 127)} : 1.0;
+  const auto step = double{static_cast<float>(largest / 127)};
   const double inverse = step == 0 ? 0.0 : 1 / step;
-  double kept_squares = 0;
-  double lost_squares = 0;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    double stands_for = 0;
-    if (form == QueryForm::int8) {
-      const double whole = std::clamp((numbers[i] * inverse + whole_rounding) - whole_rounding, -127.0, 127.0);
-      codes[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole));
-      stands_for = whole * step;
-    } else if (form == QueryForm::bf16) {
-      const float value = static_cast<float>(numbers[i]);
+  return coded(numbers, step, [&](std::size_t i, double number) {
+    const double whole = std::clamp((number * inverse + whole_rounding) - whole_rounding, -127.0, 127.0);
+    codes[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole));
+    return whole * step;
+  });
+}
+
+CodedNorms encode_query(QueryForm form, const std::vector<double>& numbers, std::byte* codes) {
+  if (form == QueryForm::int8) return encode_int8(numbers, codes);
+  if (form == QueryForm::bf16) {
+    return coded(numbers, 1.0, [&](std::size_t i, double number) {
+      const auto value = static_cast<float>(number);
       const Bfloat16 code = std::abs(value) < std::numeric_limits<float>::min() ? Bfloat16{} : to_bfloat16(value);
       std::memcpy(codes + i * 2, &code.bits, 2);
-      stands_for = double{to_float(code)};
-    } else {
-      const float value = static_cast<float>(numbers[i]);
-      std::memcpy(codes + i * 4, &value, 4);
-      stands_for = double{value};
-    }
-    kept_squares += stands_for * stands_for;
-    lost_squares += (numbers[i] - stands_for) * (numbers[i] - stands_for);
+      return double{to_float(code)};
+    });
   }
-  kept = std::sqrt(kept_squares);
-  lost = std::sqrt(lost_squares);
-  return step;
+  return coded(numbers, 1.0, [&](std::size_t i, double number) {
+    const auto value = static_cast<float>(number);
+    std::memcpy(codes + i * 4, &value, 4);
+    return double{value};
+  });
 }
 
 float up(double value) noexcept {
@@ -145,16 +174,13 @@ void prepare_product(const Frame& frame, QueryForm form, const float* query, std
     prepared.a[index] = prepared.b[index] = std::numeric_limits<float>::infinity();
     return;
   }
-  double kept = 0;
-  double lost = 0;
-  const double step =
-      encode_query(form, framed.numbers, prepared.codes.data() + index * prepared.row_bytes, kept, lost);
+  const CodedNorms norms = encode_query(form, framed.numbers, prepared.codes.data() + index * prepared.row_bytes);
   const double times = euclidean ? 2 : 1;
   const double room = 1 + 0x1p-18;  // for computing the bound itself in float
-  prepared.gamma[index] = static_cast<float>(-times * step);
-  prepared.a[index] = up(times * kept * room + underflow_room);
+  prepared.gamma[index] = static_cast<float>(-times * norms.step);
+  prepared.a[index] = up(times * norms.kept * room + underflow_room);
   prepared.b[index] =
-      up(times * (lost + framed.norm * (0x1p-21 + accumulation(form, frame.dim))) * room + underflow_room);
+      up(times * (norms.lost + framed.norm * (0x1p-21 + accumulation(form, frame.dim))) * room + underflow_room);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::size_t segment_bytes = std::size_t{32} << 20U;
+constexpr std::size_t segment_bytes = std::size_t{64} << 20U;
 constexpr std::size_t append_grain = 64;  // groups
 constexpr std::size_t term_kinds = 4;     // step, offset, residual, norm
 

@@ -60,7 +60,7 @@ struct SegmentView {
   void read_row(std::size_t row, float* target) const noexcept;
 };
 
-// How many rows a full segment has: 32 MiB of originals, a whole number of groups, at least one.
+// How many rows a full segment has: 64 MiB of originals, a whole number of groups, at least one.
 [[nodiscard]] std::size_t segment_rows_max(std::size_t dim) noexcept;
 
 // A segment that grows at its end, up to its capacity. Centre and scale come from the rows it is given first, so give
