@@ -75,10 +75,25 @@ struct Bfloat16Tiles {
   }
 };
 
-// Products of two tiles of rows (the second `rows_apart` bytes on) with two of queries, into four blocks of 16 x 16.
+// Tile `Sum` of 0 to 3 += rows (4 or 5) times queries (6 or 7).
+template <class Kind, int Sum>
+VECTIS_AMX inline void multiply_add(std::integral_constant<int, Sum>) {
+  constexpr bool whole = std::is_same_v<Kind, Int8Tiles>;
+  if constexpr (whole && Sum == 0) _tile_dpbssd(0, 4, 6);
+  if constexpr (whole && Sum == 1) _tile_dpbssd(1, 4, 7);
+  if constexpr (whole && Sum == 2) _tile_dpbssd(2, 5, 6);
+  if constexpr (whole && Sum == 3) _tile_dpbssd(3, 5, 7);
+  if constexpr (!whole && Sum == 0) _tile_dpbf16ps(0, 4, 6);
+  if constexpr (!whole && Sum == 1) _tile_dpbf16ps(1, 4, 7);
+  if constexpr (!whole && Sum == 2) _tile_dpbf16ps(2, 5, 6);
+  if constexpr (!whole && Sum == 3) _tile_dpbf16ps(3, 5, 7);
+}
+
+// Each product is asked for as soon as its operands are: loads that come together would be waited for together.
+// Products of two tiles of rows (the second `rows_apart` bytes on) with two of queries, left in tiles 0 to 3.
 template <class Kind>
 VECTIS_AMX inline void multiply(const std::byte* rows, std::size_t rows_apart, const std::byte* queries,
-                                std::size_t queries_apart, std::size_t chunks, std::byte* sums) {
+                                std::size_t queries_apart, std::size_t chunks) {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -88,20 +103,16 @@ VECTIS_AMX inline void multiply(const std::byte* rows, std::size_t rows_apart, c
     const std::byte* const query = queries + chunk * tile_bytes;
     _tile_loadd(4, row, 64);
     _tile_loadd(6, query, 64);
+    multiply_add<Kind>(std::integral_constant<int, 0>());
     _tile_loadd(7, query + queries_apart, 64);
+    multiply_add<Kind>(std::integral_constant<int, 1>());
     _tile_loadd(5, row + rows_apart, 64);
-    if constexpr (std::is_same_v<Kind, Int8Tiles>) {
-      _tile_dpbssd(0, 4, 6);
-      _tile_dpbssd(1, 4, 7);
-      _tile_dpbssd(2, 5, 6);
-      _tile_dpbssd(3, 5, 7);
-    } else {
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    }
+    multiply_add<Kind>(std::integral_constant<int, 2>());
+    multiply_add<Kind>(std::integral_constant<int, 3>());
   }
+}
+
+VECTIS_AMX inline void store_products(std::byte* sums) {
   _tile_stored(0, sums, 64);
   _tile_stored(1, sums + tile_bytes, 64);
   _tile_stored(2, sums + 2 * tile_bytes, 64);
@@ -183,7 +194,8 @@ VECTIS_AMX inline void test_pending(const ScanPiece& piece, const PreparedQuerie
   }
 }
 
-// While the vector units test one pair of pairs, the matrix unit multiplies the next.
+// While the vector units test one pair of pairs, the matrix unit multiplies the next; its products are stored after the
+// test, when they are ready, since a store that waits would hold up everything behind it.
 template <class Kind>
 VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
   const CodeRun& run = *piece.run;
@@ -192,9 +204,9 @@ VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& querie
   const std::size_t panel = std::max<std::size_t>(panel_bytes / group_bytes / 2 * 2, 2);
   const Pages packed = interleaved(queries, chunks);
   const Tiles tiles;
-  alignas(64) std::byte sums[2][4 * tile_bytes];
+  alignas(64) std::byte sums[4 * tile_bytes];
   Pending pending;
-  std::size_t turn = 0;  // steps so far
+  bool any = false;
   for (std::size_t first = piece.first_group; first < piece.last_group; first += panel) {
     const std::size_t last = std::min(first + panel, piece.last_group);
     for (std::size_t block = 0; block < queries.padded; block += 32) {
@@ -203,14 +215,15 @@ VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& querie
         const Pending next{group, block, group + 1 < last, block + 16 < queries.padded};
         // A missing second tile is the first once more; its sums are not looked at.
         multiply<Kind>(run.codes + group * group_bytes, next.two_groups ? group_bytes : 0, query,
-                       next.two_blocks ? group_bytes : 0, chunks, sums[turn % 2]);
-        if (turn > 0) test_pending<Kind>(piece, queries, pending, sums[(turn + 1) % 2], survivors);
+                       next.two_blocks ? group_bytes : 0, chunks);
+        if (any) test_pending<Kind>(piece, queries, pending, sums, survivors);
+        store_products(sums);
         pending = next;
-        ++turn;
+        any = true;
       }
     }
   }
-  if (turn > 0) test_pending<Kind>(piece, queries, pending, sums[(turn + 1) % 2], survivors);
+  if (any) test_pending<Kind>(piece, queries, pending, sums, survivors);
 }
 
 }  // namespace
