@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/exact/encode.hpp"
+#include "search/exact_work.hpp"
 #include "search/searchers.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/device/registry.hpp"
@@ -14,24 +14,6 @@
 namespace vectis::inline v0_1::exact {
 
 namespace {
-
-// Bytes of the rows as they are scanned, terms included.
-double scanned_bytes(const ExactRequest& request) noexcept {
-  constexpr double term_bytes = 16;
-  double bytes = 0;
-  for (const SegmentView& segment : request.segments) {
-    const std::size_t codes = segment.frame->chunks * chunk_bytes;
-    const std::size_t row = codes > 0 ? codes : request.dim * sizeof(float);
-    bytes += static_cast<double>(segment.rows) * (static_cast<double>(row) + term_bytes);
-  }
-  return bytes;
-}
-
-double row_count(const ExactRequest& request) noexcept {
-  double rows = 0;
-  for (const SegmentView& segment : request.segments) rows += static_cast<double>(segment.rows);
-  return rows;
-}
 
 // A device, its search once it was needed, and what it holds.
 class DeviceOption {
@@ -84,20 +66,9 @@ class PlannedSearcher final : public Searcher {
  private:
   // This processor first, then the devices.
   [[nodiscard]] std::vector<vectis::Candidate> ways_of(const ExactRequest& request, std::size_t queries) const {
-    const double bytes = scanned_bytes(request);
-    const auto asked = static_cast<double>(queries);
-    Work work;
-    work.name = fmt::format("exact/{}", name(request.precision));
-    work.operations.at(request.precision) = 2 * row_count(request) * static_cast<double>(request.dim) * asked;
-    work.bytes = bytes;
-    std::vector<vectis::Candidate> ways{{cpu_, work}};
+    std::vector<vectis::Candidate> ways{{cpu_, work_on_host(request, queries)}};
     for (const auto& option : options_) {
-      Work there = work;
-      there.copy_in_bytes = std::max(0.0, bytes - option->resident_bytes()) +
-                            asked * static_cast<double>(request.dim) * static_cast<double>(size_of(request.precision));
-      there.copy_out_bytes = asked * static_cast<double>(device_capacity(request.k)) * 12;
-      there.launches = 2 * static_cast<double>(request.segments.size());
-      ways.emplace_back(option->device(), there);
+      ways.emplace_back(option->device(), work_on_device(request, queries, option->resident_bytes()));
     }
     return ways;
   }

@@ -1,0 +1,19 @@
+// What an exact search costs, as the planner wants it said.
+#pragma once
+
+#include <cstddef>
+
+#include "search/exact/searcher.hpp"
+#include "vectis/plan/work.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+// Bytes of the rows as they are scanned, terms included.
+[[nodiscard]] double scanned_bytes(const ExactRequest& request) noexcept;
+
+// On this processor. `queries` counts them; the request's own may be missing.
+[[nodiscard]] Work work_on_host(const ExactRequest& request, std::size_t queries);
+// On a device that holds so many bytes of the rows already.
+[[nodiscard]] Work work_on_device(const ExactRequest& request, std::size_t queries, double resident_bytes);
+
+}  // namespace vectis::inline v0_1::exact

@@ -1,0 +1,151 @@
+// How far the planner's choices for exact search are from the best ones: this processor, OpenCL on PoCL and a modelled
+// GPU, over sizes, dimensions, batches and whether the rows are on the device already. Prints the report.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <vector>
+
+#include "search/exact/device/search.hpp"
+#include "search/exact/host_search.hpp"
+#include "search/exact_work.hpp"
+#include "tests/support/modelled_device.hpp"
+#include "tests/support/regret.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/base/clock.hpp"
+#include "vectis/device/registry.hpp"
+
+namespace vectis::test {
+namespace {
+
+// A small card behind a slow bus: good at large batches of rows it holds.
+CostLaw card() {
+  return {.name = "modelled",
+          .launch_seconds = 2e-5,
+          .compile_seconds = 0.1,
+          .to_device = {1e-5, 2e9},
+          .to_host = {1e-5, 2e9},
+          .bytes_per_second = 4e10,
+          .cache_bytes = 2e6,
+          .operations_per_second = {4e11, 8e11, 8e11, 1.6e12},
+          .half_rate_operations = 2e6,
+          .search_efficiency = 0.4};
+}
+
+std::vector<float> noise(Random& random, std::size_t count) {
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(random.unit() + random.unit() - 1);
+  return values;
+}
+
+// Rows of one size, as a segment, with queries.
+struct Corpus {
+  Corpus(Runtime& runtime, Random& random, std::size_t rows, std::size_t columns)
+      : dim(columns), queries(noise(random, 256 * columns)) {
+    const std::vector<float> vectors = noise(random, rows * dim);
+    const std::vector<std::uint64_t> ids(rows);
+    const exact::Segment segment(runtime.executor(), Distance::euclidean, Precision::int8, dim, rows, vectors, ids);
+    segments.push_back(segment.view());
+  }
+  std::size_t dim;
+  std::vector<float> queries;
+  std::vector<exact::SegmentView> segments;
+};
+
+struct Cell {
+  const Corpus* corpus = nullptr;
+  std::size_t batch = 1;
+  bool resident = false;
+
+  [[nodiscard]] std::span<const float> queries() const { return std::span(corpus->queries).first(batch * corpus->dim); }
+  [[nodiscard]] exact::ExactRequest request() const {
+    return {.segments = corpus->segments,
+            .dim = corpus->dim,
+            .distance = Distance::euclidean,
+            .precision = Precision::int8,
+            .queries = queries(),
+            .k = 10,
+            .options = nullptr};
+  }
+};
+
+class PlannerBench {
+ public:
+  explicit PlannerBench(Runtime& runtime)
+      : runtime_(runtime), card_(card(), seed()), opencl_(runtime.service<DeviceRegistry>().find("opencl").value()) {
+    Random random(seed());
+    for (const std::size_t rows : {1000U, 4000U, 16000U, 64000U}) {
+      for (const std::size_t dim : {16U, 64U, 256U})
+        corpora_.push_back(std::make_unique<Corpus>(runtime, random, rows, dim));
+    }
+    const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
+    for (const auto& corpus : corpora_) {
+      for (const std::size_t batch : {1U, 4U, 16U, 64U, 256U}) {
+        for (const bool resident : {false, true}) {
+          const Cell& cell = cells_.emplace_back(Cell{corpus.get(), batch, resident});
+          const double held = resident ? exact::scanned_bytes(cell.request()) : 0.0;
+          const Work there = exact::work_on_device(cell.request(), batch, held);
+          ways_.push_back({Candidate(cpu, exact::work_on_host(cell.request(), batch)), Candidate(opencl_, there),
+                           Candidate(card_.profile(), there)});
+        }
+      }
+    }
+  }
+
+  std::string report() {
+    const auto measure = [&](std::size_t cell, std::size_t way) {
+      return seconds(cells_[cell], ways_[cell][way], way);
+    };
+    return measure_regret(runtime_, ways_, measure, {.seed = seed()}).text();
+  }
+
+ private:
+  double seconds(const Cell& cell, const Candidate& way, std::size_t number) {
+    if (number == 2) return card_.measure(way.work);
+    if (number == 0) return timed([&] { search_here(cell); });
+    exact::DeviceSearch device(runtime_, std::span(&opencl_, 1));
+    if (cell.resident) search_there(device, cell);
+    return timed([&] { search_there(device, cell); });
+  }
+
+  template <class Call>
+  static double timed(Call call) {
+    const std::uint64_t begin = monotonic_nanoseconds();
+    call();
+    return static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+  }
+
+  void search_here(const Cell& cell) {
+    static_cast<void>(exact::host_search(runtime_.executor(), {.segments = cell.corpus->segments,
+                                                               .dim = cell.corpus->dim,
+                                                               .distance = Distance::euclidean,
+                                                               .queries = cell.queries(),
+                                                               .k = 10,
+                                                               .options = &options_}));
+  }
+
+  void search_there(exact::DeviceSearch& device, const Cell& cell) {
+    static_cast<void>(device.search({.segments = cell.corpus->segments,
+                                     .dim = cell.corpus->dim,
+                                     .distance = Distance::euclidean,
+                                     .queries = cell.queries(),
+                                     .k = 10,
+                                     .options = &options_}));
+  }
+
+  Runtime& runtime_;
+  ModelledDevice card_;
+  Device opencl_;
+  SearchOptions options_;
+  std::vector<std::unique_ptr<Corpus>> corpora_;
+  std::vector<Cell> cells_;
+  std::vector<RegretCell> ways_;
+};
+
+}  // namespace
+}  // namespace vectis::test
+
+int main() {
+  vectis::Runtime runtime;
+  std::cout << "VECTIS_TEST_SEED=" << vectis::test::seed() << '\n' << vectis::test::PlannerBench(runtime).report();
+}
