@@ -140,11 +140,6 @@ CodedNorms encode_query(QueryForm form, const std::vector<double>& numbers, std:
   });
 }
 
-float up(double value) noexcept {
-  const auto rounded = static_cast<float>(value);
-  return double{rounded} < value ? std::nextafter(rounded, std::numeric_limits<float>::infinity()) : rounded;
-}
-
 std::size_t code_size(QueryForm form) noexcept {
   return form == QueryForm::int8 ? 1 : (form == QueryForm::bf16 ? 2 : 4);
 }
@@ -178,12 +173,17 @@ void prepare_product(const Frame& frame, QueryForm form, const float* query, std
   const double times = euclidean ? 2 : 1;
   const double room = 1 + 0x1p-18;  // for computing the bound itself in float
   prepared.gamma[index] = static_cast<float>(-times * norms.step);
-  prepared.a[index] = up(times * norms.kept * room + underflow_room);
-  prepared.b[index] =
-      up(times * (norms.lost + framed.norm * (0x1p-21 + accumulation(form, frame.dim))) * room + underflow_room);
+  prepared.a[index] = rounded_up(times * norms.kept * room + underflow_room);
+  prepared.b[index] = rounded_up(times * (norms.lost + framed.norm * (0x1p-21 + accumulation(form, frame.dim))) * room +
+                                 underflow_room);
 }
 
 }  // namespace
+
+float rounded_up(double value) noexcept {
+  const auto rounded = static_cast<float>(value);
+  return double{rounded} < value ? std::nextafter(rounded, std::numeric_limits<float>::infinity()) : rounded;
+}
 
 void PreparedQueries::set_limit(std::size_t query, double rank_limit) noexcept {
   if (unknown[query] != 0) {
@@ -191,7 +191,7 @@ void PreparedQueries::set_limit(std::size_t query, double rank_limit) noexcept {
     return;
   }
   const double key = (rank_limit + std::abs(rank_limit) * rounding + slack[query] - shift[query]) / unit[query];
-  limit[query] = up(key + underflow_room);
+  limit[query] = rounded_up(key + underflow_room);
 }
 
 PreparedQueries prepare_queries(const Frame& frame, QueryForm form, std::span<const float> queries) {

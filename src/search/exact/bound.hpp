@@ -19,6 +19,9 @@ namespace vectis::inline v0_1::exact {
 // Above everything that a scan can lose by underflow, in units of a frame.
 inline constexpr double underflow_room = 0x1p-100;
 
+// The smallest float that is not below the value.
+[[nodiscard]] float rounded_up(double value) noexcept;
+
 // How a way wants its queries.
 enum class QueryForm : std::uint8_t { int8, bf16, f32 };
 

@@ -55,7 +55,7 @@ std::size_t Corpus::Draft::fill_tail(std::span<const float> vectors, std::span<c
 
 // All rows in one piece, so that centre and scale fit the new ones as well.
 std::size_t Corpus::Draft::grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  Rows rows = live_rows(snapshot.parts.size() - 1);
+  OwnedRows rows = live_rows(snapshot.views.back());
   const std::size_t most = segment_rows_max(corpus_.dim_);
   const std::size_t taken = std::min(ids.size(), most - rows.ids.size());
   const std::size_t capacity = std::min(most, std::max(2 * tail->capacity(), rows.ids.size() + taken));
@@ -88,19 +88,6 @@ void Corpus::Draft::keep(const SegmentView& view, std::size_t capacity, std::siz
   bitmaps_.emplace_back();
 }
 
-Corpus::Draft::Rows Corpus::Draft::live_rows(std::size_t part) const {
-  const SegmentView& view = snapshot.views[part];
-  Rows rows;
-  rows.ids.reserve(snapshot.parts[part].live);
-  rows.vectors.resize(snapshot.parts[part].live * corpus_.dim_);
-  for (std::size_t row = 0; row < view.rows; ++row) {
-    if (view.is_removed(row)) continue;
-    view.read_row(row, rows.vectors.data() + rows.ids.size() * corpus_.dim_);
-    rows.ids.push_back(view.ids[row]);
-  }
-  return rows;
-}
-
 void Corpus::Draft::drop(std::size_t part) {
   if (part + 1 == snapshot.parts.size()) tail = nullptr;
   const auto place = static_cast<std::ptrdiff_t>(part);
@@ -126,7 +113,7 @@ bool Corpus::Draft::remove(std::uint64_t id) {
 }
 
 void Corpus::Draft::reclaim() {
-  Rows moved;
+  OwnedRows moved;
   for (std::size_t part = snapshot.parts.size(); part-- > 0;) {
     const SegmentView view = snapshot.views[part];
     const std::size_t live = snapshot.parts[part].live;
@@ -138,7 +125,7 @@ void Corpus::Draft::reclaim() {
       bitmaps_[part] = nullptr;
       continue;
     }
-    const Rows rows = live_rows(part);
+    const OwnedRows rows = live_rows(view);
     moved.vectors.insert(moved.vectors.end(), rows.vectors.begin(), rows.vectors.end());
     moved.ids.insert(moved.ids.end(), rows.ids.begin(), rows.ids.end());
     drop(part);

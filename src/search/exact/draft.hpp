@@ -28,11 +28,6 @@ class Corpus::Draft {
   std::shared_ptr<Segment> tail;
 
  private:
-  struct Rows {
-    std::vector<float> vectors;
-    std::vector<std::uint64_t> ids;
-  };
-
   std::size_t fill_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
@@ -41,7 +36,6 @@ class Corpus::Draft {
   void keep_codes(const SegmentView& view);
   void keep_rows(const SegmentView& view, Precision precision, std::size_t capacity, bool grows);
   [[nodiscard]] Snapshot begin_anew(Precision precision);
-  [[nodiscard]] Rows live_rows(std::size_t part) const;
   void drop(std::size_t part);
 
   const Corpus& corpus_;

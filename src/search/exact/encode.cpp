@@ -150,9 +150,8 @@ EncodeNumbers best_encoder() {
 
 // Divides by the norm, in double precision; zero stays zero.
 void normalise(const float* vector, std::size_t dim, double scale, float* numbers) {
-  double sum = 0;
-  for (std::size_t i = 0; i < dim; ++i) sum += double{vector[i]} * double{vector[i]};
-  const double factor = sum == 0 ? 0.0 : scale / std::sqrt(sum);
+  const double norm = norm_of(vector, dim);
+  const double factor = norm == 0 ? 0.0 : scale / norm;
   for (std::size_t i = 0; i < dim; ++i) numbers[i] = static_cast<float>(double{vector[i]} * factor);
 }
 

@@ -18,6 +18,9 @@ namespace vectis::inline v0_1::exact {
 // norm is lowered by it and a norm raised.
 [[nodiscard]] float loosening(std::size_t dim) noexcept;
 
+// In double precision, summed in order.
+[[nodiscard]] double norm_of(const float* vector, std::size_t dim) noexcept;
+
 // Beyond this norm, in units of the frame, a row is not coded: its terms say that nothing is known of it.
 inline constexpr float norm_coded_max = 0x1p40F;
 

@@ -12,12 +12,6 @@ constexpr std::size_t sample_max = 255;
 constexpr int exponent_min = -100;
 constexpr int exponent_max = 126;
 
-double norm_of(const float* row, std::size_t dim) noexcept {
-  double sum = 0;
-  for (std::size_t i = 0; i < dim; ++i) sum += double{row[i]} * double{row[i]};
-  return std::sqrt(sum);
-}
-
 // Rows spread evenly over all, divided by their norms under cosine.
 std::vector<float> sampled_rows(Distance distance, std::size_t dim, std::span<const float> vectors) {
   const std::size_t rows = vectors.size() / dim;
@@ -63,6 +57,12 @@ int choose_exponent(const std::vector<float>& sample, std::size_t dim, const flo
 }
 
 }  // namespace
+
+double norm_of(const float* vector, std::size_t dim) noexcept {
+  double sum = 0;
+  for (std::size_t i = 0; i < dim; ++i) sum += double{vector[i]} * double{vector[i]};
+  return std::sqrt(sum);
+}
 
 Frame choose_frame(Distance distance, Precision precision, std::size_t dim, std::span<const float> vectors) {
   Frame frame{.distance = distance,

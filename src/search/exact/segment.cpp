@@ -58,9 +58,7 @@ class CodeBlock {
 void set_plain_terms(Distance distance, const float* vector, std::size_t dim, std::size_t row,
                      const CodeTarget& target) {
   constexpr double plain_max = 0x1p100;
-  double squares = 0;
-  for (std::size_t i = 0; i < dim; ++i) squares += double{vector[i]} * double{vector[i]};
-  const double norm = std::sqrt(squares);
+  const double norm = norm_of(vector, dim);
   const bool usable = norm == 0 || (norm <= plain_max && norm >= 1 / plain_max);
   const bool cosine = distance == Distance::cosine;
   target.step[row] = !cosine ? 1.0F : (usable && norm > 0 ? static_cast<float>(1 / norm) : 0.0F);
@@ -198,19 +196,27 @@ std::size_t segment_rows_max(std::size_t dim) noexcept {
   return std::max(segment_bytes / (dim * sizeof(float)) / group_rows, std::size_t{1}) * group_rows;
 }
 
-Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity) {
+OwnedRows live_rows(const SegmentView& view) {
   const std::size_t dim = view.frame->dim;
-  std::vector<float> vectors;
-  std::vector<std::uint64_t> ids;
-  vectors.reserve(view.rows * dim);
-  ids.reserve(view.rows);
+  OwnedRows rows;
+  rows.ids.reserve(view.rows);
+  for (std::size_t row = 0; row < view.rows; ++row) {
+    if (!view.is_removed(row)) rows.ids.push_back(view.ids[row]);
+  }
+  rows.vectors.resize(rows.ids.size() * dim);
+  float* to = rows.vectors.data();
   for (std::size_t row = 0; row < view.rows; ++row) {
     if (view.is_removed(row)) continue;
-    vectors.resize(vectors.size() + dim);
-    view.read_row(row, vectors.data() + vectors.size() - dim);
-    ids.push_back(view.ids[row]);
+    view.read_row(row, to);
+    to += dim;
   }
-  return {executor, view.frame->distance, precision, dim, std::max(capacity, ids.size()), vectors, ids};
+  return rows;
+}
+
+Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity) {
+  const OwnedRows rows = live_rows(view);
+  return {executor, view.frame->distance, precision, view.frame->dim, std::max(capacity, rows.ids.size()), rows.vectors,
+          rows.ids};
 }
 
 }  // namespace vectis::inline v0_1::exact

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "vectis/base/executor.hpp"
 #include "vectis/base/precision.hpp"
@@ -85,6 +86,15 @@ class Segment {
   struct Storage;
   std::shared_ptr<Storage> storage_;
 };
+
+// Rows with their ids.
+struct OwnedRows {
+  std::vector<float> vectors;
+  std::vector<std::uint64_t> ids;
+};
+
+// The rows that are not removed: originals, or what the codes stand for.
+[[nodiscard]] OwnedRows live_rows(const SegmentView& view);
 
 // The rows of `view` that are not removed, coded anew at `precision`. A view without originals gives what its codes
 // stand for.

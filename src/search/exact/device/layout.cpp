@@ -17,11 +17,6 @@ namespace {
 constexpr float unknown_term = std::numeric_limits<float>::infinity();
 constexpr std::size_t word_bytes = 4;
 
-float rounded_up(double value) noexcept {
-  const auto rounded = static_cast<float>(value);
-  return double{rounded} < value ? std::nextafter(rounded, unknown_term) : rounded;
-}
-
 Frame copy_of(const Frame& frame) {
   Frame copy{.distance = frame.distance,
              .precision = frame.precision,
@@ -110,16 +105,12 @@ void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, st
   const float* const vector = segment.originals + row * frame_.dim;
   const bool cosine = frame_.distance == Distance::cosine;
   const double scale = std::ldexp(1.0, -frame_.exponent);
-  double length = 1;
-  if (cosine) {
-    double sum = 0;
-    for (std::size_t i = 0; i < frame_.dim; ++i) sum += double{vector[i]} * double{vector[i]};
-    length = sum == 0 ? 1.0 : std::sqrt(sum);
-  }
+  const double length = cosine ? norm_of(vector, frame_.dim) : 1.0;
+  const double divisor = length == 0 ? 1.0 : length;
   double squares = 0;
   double lost = 0;
   for (std::size_t i = 0; i < frame_.dim; ++i) {
-    const double number = (double{vector[i]} / length - double{frame_.centre[i]}) * scale;
+    const double number = (double{vector[i]} / divisor - double{frame_.centre[i]}) * scale;
     auto code = static_cast<float>(number);
     if (std::abs(code) < std::numeric_limits<float>::min()) code = 0;  // as a device may take it
     std::memcpy(codes + i * sizeof(float), &code, sizeof(float));
