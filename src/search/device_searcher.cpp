@@ -14,14 +14,8 @@ class DeviceSearcher final : public Searcher {
   DeviceSearcher(Runtime& runtime, std::span<const Device> devices, DeviceSplit split, std::string reason)
       : search_(runtime, devices), split_(split), reason_(std::move(reason)) {}
 
-  [[nodiscard]] ExactAnswer search(const ExactRequest& request) const override {
-    DeviceSearchAnswer found = search_.search({.segments = request.segments,
-                                               .dim = request.dim,
-                                               .distance = request.distance,
-                                               .queries = request.queries,
-                                               .k = request.k,
-                                               .options = request.options,
-                                               .split = split_});
+  [[nodiscard]] ExactAnswer search(const SearchTask& task) const override {
+    DeviceSearchAnswer found = search_.search(task, split_);
     ExactAnswer answer;
     answer.hits = std::move(found.hits);
     answer.explanation.device = search_.labels();
@@ -32,8 +26,8 @@ class DeviceSearcher final : public Searcher {
     return answer;
   }
 
-  [[nodiscard]] std::string explain(const ExactRequest& request, std::size_t queries) const override {
-    return fmt::format("a search of {} queries for the {} nearest: {}, {} bytes there; {}\n", queries, request.k,
+  [[nodiscard]] std::string explain(const SearchTask& task, std::size_t queries) const override {
+    return fmt::format("a search of {} queries for the {} nearest: {}, {} bytes there; {}\n", queries, task.k,
                        search_.labels(), search_.resident_bytes(), reason_);
   }
 

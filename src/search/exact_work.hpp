@@ -9,11 +9,11 @@
 namespace vectis::inline v0_1::exact {
 
 // Bytes of the rows as they are scanned, terms included.
-[[nodiscard]] double scanned_bytes(const ExactRequest& request) noexcept;
+[[nodiscard]] double scanned_bytes(const SearchTask& task) noexcept;
 
-// On this processor. `queries` counts them; the request's own may be missing.
-[[nodiscard]] Work work_on_host(const ExactRequest& request, std::size_t queries);
+// On this processor. `queries` counts them; the task's own may be missing.
+[[nodiscard]] Work work_on_host(const SearchTask& task, std::size_t queries);
 // On a device that holds so many bytes of the rows already.
-[[nodiscard]] Work work_on_device(const ExactRequest& request, std::size_t queries, double resident_bytes);
+[[nodiscard]] Work work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes);
 
 }  // namespace vectis::inline v0_1::exact

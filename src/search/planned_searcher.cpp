@@ -47,28 +47,28 @@ class PlannedSearcher final : public Searcher {
     for (const Device& device : devices) options_.push_back(std::make_unique<DeviceOption>(runtime, device));
   }
 
-  [[nodiscard]] ExactAnswer search(const ExactRequest& request) const override {
-    const std::vector<vectis::Candidate> ways = ways_of(request, request.query_count());
+  [[nodiscard]] ExactAnswer search(const SearchTask& task) const override {
+    const std::vector<vectis::Candidate> ways = ways_of(task, task.query_count());
     const Choice choice = planner(runtime_).choose(ways);
     const std::uint64_t begin = monotonic_nanoseconds();
-    ExactAnswer answer = (choice.index == 0 ? *host_ : options_[choice.index - 1]->searcher()).search(request);
+    ExactAnswer answer = (choice.index == 0 ? *host_ : options_[choice.index - 1]->searcher()).search(task);
     const double seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
     planner(runtime_).record(ways[choice.index], seconds);
     answer.explanation.reason = choice.reason;
     return answer;
   }
 
-  [[nodiscard]] std::string explain(const ExactRequest& request, std::size_t queries) const override {
-    return fmt::format("a search of {} queries for the {} nearest:\n{}", queries, request.k,
-                       planner(runtime_).choose(ways_of(request, std::max<std::size_t>(queries, 1))).explain());
+  [[nodiscard]] std::string explain(const SearchTask& task, std::size_t queries) const override {
+    return fmt::format("a search of {} queries for the {} nearest:\n{}", queries, task.k,
+                       planner(runtime_).choose(ways_of(task, std::max<std::size_t>(queries, 1))).explain());
   }
 
  private:
   // This processor first, then the devices.
-  [[nodiscard]] std::vector<vectis::Candidate> ways_of(const ExactRequest& request, std::size_t queries) const {
-    std::vector<vectis::Candidate> ways{{cpu_, work_on_host(request, queries)}};
+  [[nodiscard]] std::vector<vectis::Candidate> ways_of(const SearchTask& task, std::size_t queries) const {
+    std::vector<vectis::Candidate> ways{{cpu_, work_on_host(task, queries)}};
     for (const auto& option : options_) {
-      ways.emplace_back(option->device(), work_on_device(request, queries, option->resident_bytes()));
+      ways.emplace_back(option->device(), work_on_device(task, queries, option->resident_bytes()));
     }
     return ways;
   }

@@ -58,14 +58,14 @@ struct Cell {
   bool resident = false;
 
   [[nodiscard]] std::span<const float> queries() const { return std::span(corpus->queries).first(batch * corpus->dim); }
-  [[nodiscard]] exact::ExactRequest request() const {
+  [[nodiscard]] exact::SearchTask task(const SearchOptions& options) const {
     return {.segments = corpus->segments,
             .dim = corpus->dim,
             .distance = Distance::euclidean,
             .precision = Precision::int8,
             .queries = queries(),
             .k = 10,
-            .options = nullptr};
+            .options = &options};
   }
 };
 
@@ -83,9 +83,9 @@ class PlannerBench {
       for (const std::size_t batch : {1U, 4U, 16U, 64U, 256U}) {
         for (const bool resident : {false, true}) {
           const Cell& cell = cells_.emplace_back(Cell{corpus.get(), batch, resident});
-          const double held = resident ? exact::scanned_bytes(cell.request()) : 0.0;
-          const Work there = exact::work_on_device(cell.request(), batch, held);
-          ways_.push_back({Candidate(cpu, exact::work_on_host(cell.request(), batch)), Candidate(opencl_, there),
+          const double held = resident ? exact::scanned_bytes(cell.task(options_)) : 0.0;
+          const Work there = exact::work_on_device(cell.task(options_), batch, held);
+          ways_.push_back({Candidate(cpu, exact::work_on_host(cell.task(options_), batch)), Candidate(opencl_, there),
                            Candidate(card_.profile(), there)});
         }
       }
@@ -116,27 +116,17 @@ class PlannerBench {
   }
 
   void search_here(const Cell& cell) {
-    static_cast<void>(exact::host_search(runtime_.executor(), {.segments = cell.corpus->segments,
-                                                               .dim = cell.corpus->dim,
-                                                               .distance = Distance::euclidean,
-                                                               .queries = cell.queries(),
-                                                               .k = 10,
-                                                               .options = &options_}));
+    static_cast<void>(exact::host_search(runtime_.executor(), cell.task(options_)));
   }
 
   void search_there(exact::DeviceSearch& device, const Cell& cell) {
-    static_cast<void>(device.search({.segments = cell.corpus->segments,
-                                     .dim = cell.corpus->dim,
-                                     .distance = Distance::euclidean,
-                                     .queries = cell.queries(),
-                                     .k = 10,
-                                     .options = &options_}));
+    static_cast<void>(device.search(cell.task(options_)));
   }
 
   Runtime& runtime_;
+  SearchOptions options_;
   ModelledDevice card_;
   Device opencl_;
-  SearchOptions options_;
   std::vector<std::unique_ptr<Corpus>> corpora_;
   std::vector<Cell> cells_;
   std::vector<RegretCell> ways_;

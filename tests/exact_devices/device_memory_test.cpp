@@ -38,10 +38,10 @@ TEST_F(ExactDevicesTest, SegmentsStayUntilTheyAreGone) {
   const SearchProblem problem = many_segments(random);
   {
     const auto segments = segments_of(problem);
-    expect_truth(problem, devices.search(request(problem, segments)));
+    expect_truth(problem, devices.search(task(problem, segments)));
     const std::uint64_t bytes = devices.resident_bytes();
     EXPECT_EQ(bytes, 9000U * (48 + 16));
-    expect_truth(problem, devices.search(request(problem, segments)));
+    expect_truth(problem, devices.search(task(problem, segments)));
     EXPECT_EQ(devices.resident_bytes(), bytes);
   }
   SearchProblem small = many_segments(random);
@@ -61,12 +61,12 @@ TEST_F(ExactDevicesTest, ASegmentThatGrowsIsBroughtAnew) {
                          std::span(all).first(203 * problem.dim), std::span(ids).first(203));
   const exact::SegmentView before = segment.view();
   problem.corpus.resize(203 * problem.dim);
-  expect_truth(problem, devices.search(request(problem, {before})));
+  expect_truth(problem, devices.search(task(problem, {before})));
   segment.append(runtime().executor(), std::span(all).subspan(203 * problem.dim), std::span(ids).subspan(203));
   problem.corpus = all;
-  expect_truth(problem, devices.search(request(problem, {segment.view()})));
+  expect_truth(problem, devices.search(task(problem, {segment.view()})));
   problem.corpus.resize(203 * problem.dim);
-  expect_truth(problem, devices.search(request(problem, {before})));  // the longer one serves it
+  expect_truth(problem, devices.search(task(problem, {before})));  // the longer one serves it
 }
 
 TEST_F(ExactDevicesTest, ACorpusOverTheLimitStreamsThrough) {
@@ -93,12 +93,12 @@ TEST_F(ExactDevicesTest, NoMemoryIsAnErrorThatSuggestsASmallerBatch) {
   ASSERT_TRUE(memory_pool(runtime()).set_max_pool_size(device("failing").id(), std::uint64_t{1} << 20));
   EXPECT_EQ(scan.batch_size(problem.dim, problem.k), 1U);
   const auto segments = segments_of(problem);
-  const exact::SearchTask task{segments, problem.dim, problem.distance, problem.queries, problem.k, &problem.options};
-  exact::SharedLimits limits(40, task.first_limit());
-  exact::Candidates candidates(task, limits);
+  const exact::SearchTask one = task(problem, segments);
+  exact::SharedLimits limits(40, one.first_limit());
+  exact::Candidates candidates(one, limits);
   const std::vector<std::size_t> all = {0, 1, 2};
   try {
-    (void)scan.scan(task, all, limits, candidates);
+    (void)scan.scan(one, all, limits, candidates);
     FAIL() << "there was memory";
   } catch (const OutOfMemoryError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("set gpu.batch_size to 20"));

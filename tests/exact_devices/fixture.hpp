@@ -95,14 +95,14 @@ class ExactDevicesTest : public DevicesTest {
     return views;
   }
 
-  exact::DeviceSearchRequest request(const SearchProblem& problem, const std::vector<exact::SegmentView>& segments) {
+  exact::SearchTask task(const SearchProblem& problem, const std::vector<exact::SegmentView>& segments) {
     return {.segments = segments,
             .dim = problem.dim,
             .distance = problem.distance,
+            .precision = problem.precision,
             .queries = problem.queries,
             .k = problem.k,
-            .options = &problem.options,
-            .split = exact::DeviceSplit::shards};
+            .options = &problem.options};
   }
 
   void expect_truth(const SearchProblem& problem, const exact::DeviceSearchAnswer& answer) {
@@ -115,9 +115,7 @@ class ExactDevicesTest : public DevicesTest {
   exact::DeviceSearchAnswer search(exact::DeviceSearch& devices, const SearchProblem& problem,
                                    exact::DeviceSplit split = exact::DeviceSplit::shards) {
     const auto segments = segments_of(problem);
-    auto asked = request(problem, segments);
-    asked.split = split;
-    return devices.search(asked);
+    return devices.search(task(problem, segments), split);
   }
 
   exact::DeviceSearch on(std::initializer_list<const char*> names) {

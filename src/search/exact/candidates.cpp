@@ -59,6 +59,12 @@ double SearchTask::first_limit() const noexcept {
   return options->radius ? rank_of_distance(distance, *options->radius) : no_limit;
 }
 
+std::uint64_t SearchTask::rows_to_scan() const noexcept {
+  std::uint64_t rows = 0;
+  for (const SegmentView& segment : segments) rows += segment.rows;
+  return rows * query_count();
+}
+
 bool SearchTask::allows(const SegmentView& segment, std::size_t row) const noexcept {
   return !segment.is_removed(row) && (!options->filter || options->filter->allows(segment.ids[row]));
 }

@@ -10,27 +10,10 @@
 
 #include "search/exact/bound.hpp"
 #include "search/exact/scan.hpp"
-#include "search/exact/segment.hpp"
+#include "search/exact/task.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis::inline v0_1::exact {
-
-// What a search is asked, for all of its parts. Immutable.
-struct SearchTask {
-  std::span<const SegmentView> segments;
-  std::size_t dim = 0;
-  Distance distance = Distance::euclidean;
-  std::span<const float> queries;
-  std::size_t k = 0;
-  const SearchOptions* options = nullptr;
-
-  [[nodiscard]] std::size_t query_count() const noexcept { return queries.size() / dim; }
-  [[nodiscard]] const float* query(std::size_t index) const noexcept { return queries.data() + index * dim; }
-  // Ranks above it are out from the start: the radius.
-  [[nodiscard]] double first_limit() const noexcept;
-  // Whether the row may be found at all: not removed, and let through by the filter.
-  [[nodiscard]] bool allows(const SegmentView& segment, std::size_t row) const noexcept;
-};
 
 // A row, with bounds of its rank.
 struct Candidate {

@@ -37,18 +37,18 @@ void scan_groups(const Way& way, const SegmentView& segment, std::size_t first, 
 // and limits in common.
 class HostSearch {
  public:
-  HostSearch(Executor& executor, const HostSearchRequest& request)
+  HostSearch(Executor& executor, const SearchTask& task, std::string_view way)
       : executor_(executor),
-        task_{request.segments, request.dim, request.distance, request.queries, request.k, request.options},
+        task_(task),
         limits_(task_.query_count(), task_.first_limit()),
-        way_(choose_way(request.segments.front().frame->precision, task_.query_count(), request.way)) {
+        way_(choose_way(task.segments.front().frame->precision, task_.query_count(), way)) {
     for (const SegmentView& segment : task_.segments) ends_.push_back(groups() + groups_of(segment));
   }
 
   HostSearchAnswer run() {
     executor_.parallel_for(groups(), scan_grain, [&](std::size_t begin, std::size_t end) { scan(begin, end); });
     HostSearchAnswer answer{.hits = std::vector<std::vector<Hit>>(task_.query_count()), .way = std::string(way_.name)};
-    for (const SegmentView& segment : task_.segments) answer.rows_scanned += segment.rows * task_.query_count();
+    answer.rows_scanned = task_.rows_to_scan();
     for (const auto& found : found_) answer.survivors += found->resolved();
     std::atomic<std::uint64_t> survivors = 0;
     executor_.parallel_for(task_.query_count(), resolve_grain, [&](std::size_t begin, std::size_t end) {
@@ -97,7 +97,7 @@ class HostSearch {
   }
 
   Executor& executor_;
-  SearchTask task_;
+  const SearchTask& task_;
   SharedLimits limits_;
   const Way& way_;
   std::vector<std::size_t> ends_;  // of each segment's groups, counted through
@@ -107,12 +107,11 @@ class HostSearch {
 
 }  // namespace
 
-HostSearchAnswer host_search(Executor& executor, const HostSearchRequest& request) {
-  const std::size_t queries = request.queries.size() / request.dim;
-  if (request.segments.empty() || queries == 0 || request.k == 0) {
-    return {.hits = std::vector<std::vector<Hit>>(queries), .way = "nothing to scan"};
+HostSearchAnswer host_search(Executor& executor, const SearchTask& task, std::string_view way) {
+  if (task.segments.empty() || task.query_count() == 0 || task.k == 0) {
+    return {.hits = std::vector<std::vector<Hit>>(task.query_count()), .way = "nothing to scan"};
   }
-  return HostSearch(executor, request).run();
+  return HostSearch(executor, task, way).run();
 }
 
 }  // namespace vectis::inline v0_1::exact

@@ -128,13 +128,14 @@ void expect_truth(Executor& executor, Distance distance, Precision precision, co
                   std::string_view way, std::size_t segment_rows = 300) {
   const SearchOptions options;
   const auto segments = segments_of(executor, distance, precision, problem, segment_rows);
-  const HostSearchAnswer answer = host_search(executor, {.segments = segments,
-                                                         .dim = problem.dim,
-                                                         .distance = distance,
-                                                         .queries = problem.queries,
-                                                         .k = k,
-                                                         .options = &options,
-                                                         .way = way});
+  const SearchTask task{.segments = segments,
+                        .dim = problem.dim,
+                        .distance = distance,
+                        .precision = precision,
+                        .queries = problem.queries,
+                        .k = k,
+                        .options = &options};
+  const HostSearchAnswer answer = host_search(executor, task, way);
   for (std::size_t query = 0; query < answer.hits.size(); ++query) {
     ASSERT_EQ(answer.hits[query], brute_force(distance, problem, query, k))
         << problem.name << ", " << name(distance) << ", " << name(precision) << " by " << way << ", dim " << problem.dim
@@ -208,12 +209,14 @@ TEST_F(HostSearchTest, FewSurviveOnAnOrdinaryCloud) {
   const SearchOptions options;
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
     const auto segments = segments_of(*executor_, Distance::euclidean, precision, problem, 16384);
-    const auto answer = host_search(*executor_, {.segments = segments,
-                                                 .dim = dim,
-                                                 .distance = Distance::euclidean,
-                                                 .queries = problem.queries,
-                                                 .k = 10,
-                                                 .options = &options});
+    const SearchTask task{.segments = segments,
+                          .dim = dim,
+                          .distance = Distance::euclidean,
+                          .precision = precision,
+                          .queries = problem.queries,
+                          .k = 10,
+                          .options = &options};
+    const HostSearchAnswer answer = host_search(*executor_, task);
     EXPECT_LT(answer.survivors, 20U * 1000U) << name(precision);
     EXPECT_GE(answer.survivors, 20U * 10U) << name(precision);
     RecordProperty(std::string(name(precision)), std::to_string(answer.survivors / 20));

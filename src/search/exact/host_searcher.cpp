@@ -14,13 +14,8 @@ class HostSearcher final : public Searcher {
  public:
   HostSearcher(Executor& executor, std::string reason) : executor_(executor), reason_(std::move(reason)) {}
 
-  [[nodiscard]] ExactAnswer search(const ExactRequest& request) const override {
-    HostSearchAnswer found = host_search(executor_, {.segments = request.segments,
-                                                     .dim = request.dim,
-                                                     .distance = request.distance,
-                                                     .queries = request.queries,
-                                                     .k = request.k,
-                                                     .options = request.options});
+  [[nodiscard]] ExactAnswer search(const SearchTask& task) const override {
+    HostSearchAnswer found = host_search(executor_, task);
     ExactAnswer answer;
     answer.hits = std::move(found.hits);
     answer.explanation.device = "cpu";
@@ -31,10 +26,10 @@ class HostSearcher final : public Searcher {
     return answer;
   }
 
-  [[nodiscard]] std::string explain(const ExactRequest& request, std::size_t queries) const override {
+  [[nodiscard]] std::string explain(const SearchTask& task, std::size_t queries) const override {
     return fmt::format("a search of {} for the {} nearest: cpu, {} threads, the first fit of {}; {}\n",
-                       queries == 1 ? "one query" : fmt::format("{} queries", queries), request.k,
-                       executor_.concurrency(), fmt::join(host_ways(request.precision), ", "), reason_);
+                       queries == 1 ? "one query" : fmt::format("{} queries", queries), task.k, executor_.concurrency(),
+                       fmt::join(host_ways(task.precision), ", "), reason_);
   }
 
  private:

@@ -8,24 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "search/exact/segment.hpp"
+#include "search/exact/task.hpp"
 #include "vectis/base/executor.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis::inline v0_1::exact {
-
-// A search that was checked: whole rows of finite numbers, 1 <= k <= vectors.
-struct ExactRequest {
-  std::span<const SegmentView> segments;
-  std::size_t dim = 0;
-  Distance distance = Distance::euclidean;
-  Precision precision = Precision::fp32;
-  std::span<const float> queries;
-  std::size_t k = 0;
-  const SearchOptions* options = nullptr;
-
-  [[nodiscard]] std::size_t query_count() const noexcept { return queries.size() / dim; }
-};
 
 struct ExactAnswer {
   std::vector<std::vector<Hit>> hits;  // of each query, nearest first, ties by lower id
@@ -41,9 +28,9 @@ class Searcher {
   virtual ~Searcher() = default;
 
   // The nearest rows by exact_distance, whatever was scanned to find them.
-  [[nodiscard]] virtual ExactAnswer search(const ExactRequest& request) const = 0;
+  [[nodiscard]] virtual ExactAnswer search(const SearchTask& task) const = 0;
   // How a search like this would be done, a few lines for people; its queries may be missing.
-  [[nodiscard]] virtual std::string explain(const ExactRequest& request, std::size_t queries) const = 0;
+  [[nodiscard]] virtual std::string explain(const SearchTask& task, std::size_t queries) const = 0;
   // What its devices keep of segments they scanned.
   [[nodiscard]] virtual std::uint64_t resident_bytes() const { return 0; }
   // These are the segments from now on; called by the writer before readers see them, so that the first search finds

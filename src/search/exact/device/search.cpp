@@ -65,21 +65,21 @@ void DeviceSearch::prepare(std::span<const SegmentView> segments, DeviceSplit sp
   }
 }
 
-DeviceSearchAnswer DeviceSearch::search(const DeviceSearchRequest& request) {
-  const std::size_t queries = request.queries.size() / request.dim;
+DeviceSearchAnswer DeviceSearch::search(const SearchTask& task, DeviceSplit split) {
+  const std::size_t queries = task.query_count();
   DeviceSearchAnswer answer;
   answer.hits.resize(queries);
-  if (request.segments.empty() || queries == 0 || request.k == 0) return answer;
+  if (task.segments.empty() || queries == 0 || task.k == 0) return answer;
   std::size_t batch = SIZE_MAX;
-  for (const auto& scan : scans_) batch = std::min(batch, scan->batch_size(request.dim, request.k));
-  if (request.split == DeviceSplit::replicas) batch *= scans_.size();
-  SearchTask task{request.segments, request.dim, request.distance, {}, request.k, request.options};
+  for (const auto& scan : scans_) batch = std::min(batch, scan->batch_size(task.dim, task.k));
+  if (split == DeviceSplit::replicas) batch *= scans_.size();
   for (std::size_t first = 0; first < queries; first += batch) {
     const std::size_t count = std::min(batch, queries - first);
-    task.queries = request.queries.subspan(first * request.dim, count * request.dim);
-    search_batch(task, request.split, std::span(answer.hits).subspan(first, count), answer);
+    SearchTask part = task;
+    part.queries = task.queries.subspan(first * task.dim, count * task.dim);
+    search_batch(part, split, std::span(answer.hits).subspan(first, count), answer);
   }
-  for (const SegmentView& segment : request.segments) answer.rows_scanned += segment.rows * queries;
+  answer.rows_scanned = task.rows_to_scan();
   return answer;
 }
 

@@ -19,16 +19,6 @@ namespace vectis::inline v0_1::exact {
 // How several devices share a search: each has some of the segments and all queries, or all segments and some queries.
 enum class DeviceSplit : std::uint8_t { shards, replicas };
 
-struct DeviceSearchRequest {
-  std::span<const SegmentView> segments;
-  std::size_t dim = 0;
-  Distance distance = Distance::euclidean;
-  std::span<const float> queries;  // whole rows of finite numbers
-  std::size_t k = 0;
-  const SearchOptions* options = nullptr;
-  DeviceSplit split = DeviceSplit::shards;
-};
-
 struct DeviceSearchAnswer {
   std::vector<std::vector<Hit>> hits;  // of each query, nearest first, ties by lower id
   std::uint64_t rows_scanned = 0;
@@ -44,7 +34,7 @@ class DeviceSearch {
 
   // The nearest rows by exact_distance, in batches of gpu.batch_size. A device that fails is an Error with its name;
   // nothing is tried elsewhere.
-  [[nodiscard]] DeviceSearchAnswer search(const DeviceSearchRequest& request);
+  [[nodiscard]] DeviceSearchAnswer search(const SearchTask& task, DeviceSplit split = DeviceSplit::shards);
   // Brings what these segments have that is not there yet. A segment that grew by little waits for the search that
   // needs it.
   void prepare(std::span<const SegmentView> segments, DeviceSplit split);
