@@ -70,10 +70,11 @@ struct Eight {
   }
 };
 
-// Asks for the eight vectors that come a kilobyte later. Loads and stores come eight at a time here, too far apart for
-// the processor to begin the next loads by itself while stores past the caches wait for memory.
+// Asks for the eight vectors that come a page later (of 1 to 16 KiB that was the quickest). Loads and stores come eight
+// at a time here, too far apart for the processor to begin the next loads by itself while stores past the caches wait
+// for memory.
 HWY_INLINE void FetchAhead(const float* from, std::size_t lanes) {
-  constexpr std::size_t ahead = 1024 / sizeof(float);
+  constexpr std::size_t ahead = 4096 / sizeof(float);
   for (std::size_t i = 0; i < 8; ++i) hwy::Prefetch(from + ahead + i * lanes);
 }
 
