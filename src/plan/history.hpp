@@ -12,7 +12,8 @@
 namespace vectis::inline v0_1::detail {
 
 // The logarithm of measured over predicted is learned in two steps.
-// 1. A factor for everything and one for each part (launch, compile, copy, arithmetic, memory), so that few records
+// 1. A factor for everything and one for each part (launch, compile, copy, arithmetic, memory, host), so that few
+// records
 //    correct sizes never seen: a wrong rate scales that part alone. Least squares around the profile, records far from
 //    the rest hardly counting, and neighbours counting as one witness rather than many.
 // 2. What is left (caches, saturation) as a smooth function of the place: a Gaussian process whose prior is zero, so

@@ -50,6 +50,7 @@ Parts parts_of(const DeviceProfile& profile, const Work& work) noexcept {
       copy_seconds(profile.to_device, work.copy_in_bytes) + copy_seconds(profile.to_host, work.copy_out_bytes);
   parts.seconds[Parts::arithmetic] = arithmetic_seconds(profile, work);
   parts.seconds[Parts::memory] = over(work.bytes, profile.memory_bytes_per_second);
+  parts.seconds[Parts::host] = work.host_seconds;
   return parts;
 }
 
@@ -74,6 +75,7 @@ void check_work(const Work& work) {
   check_amount(work, "copy_out_bytes", work.copy_out_bytes);
   check_amount(work, "launches", work.launches);
   check_amount(work, "kernels_to_make", work.kernels_to_make);
+  check_amount(work, "host_seconds", work.host_seconds);
   if (std::isfinite(work.efficiency) && work.efficiency > 0) return;
   throw Error(ErrorCode::invalid_input, "plan",
               fmt::format("efficiency of work '{}' is {}, but must be over 0; leave it 1 when it is not known",

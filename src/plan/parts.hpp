@@ -12,12 +12,14 @@ namespace vectis::inline v0_1::detail {
 
 // Seconds. Of arithmetic and memory only the longer counts: they overlap.
 struct Parts {
-  enum Name : std::size_t { launch, compile, copy, arithmetic, memory };
-  static constexpr std::size_t count = 5;
+  enum Name : std::size_t { launch, compile, copy, arithmetic, memory, host };
+  static constexpr std::size_t count = 6;
   std::array<double, count> seconds{};
 
   [[nodiscard]] double compute() const noexcept { return std::max(seconds[arithmetic], seconds[memory]); }
-  [[nodiscard]] double total() const noexcept { return seconds[launch] + seconds[compile] + seconds[copy] + compute(); }
+  [[nodiscard]] double total() const noexcept {
+    return seconds[launch] + seconds[compile] + seconds[copy] + compute() + seconds[host];
+  }
 };
 
 Parts parts_of(const DeviceProfile& profile, const Work& work) noexcept;

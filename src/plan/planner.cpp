@@ -82,8 +82,11 @@ struct Planner::State {
     const detail::Place place = detail::place_of(candidate.work);
     Assessment result;
     result.label = candidate.label;
-    result.predicted = {
-        parts.seconds[Parts::launch], parts.seconds[Parts::compile], parts.seconds[Parts::copy], parts.compute(), 1, 0};
+    result.predicted = {.launch = parts.seconds[Parts::launch],
+                        .compile = parts.seconds[Parts::compile],
+                        .copy = parts.seconds[Parts::copy],
+                        .compute = parts.compute(),
+                        .host = parts.seconds[Parts::host]};
     const std::lock_guard lock(mutex);
     History* const history = find(candidate);
     History none;

@@ -52,7 +52,7 @@ ExplainRow explain_row(const Choice& choice, std::size_t index) {
   ExplainRow row = {(index == choice.index ? "* " : "  ") + one.label};
   if (!one.excluded.empty() && predicted.seconds() <= 0) return row;
   row.push_back(detail::human_seconds(predicted.seconds()));
-  for (const double part : {predicted.launch, predicted.compile, predicted.copy, predicted.compute}) {
+  for (const double part : {predicted.launch, predicted.compile, predicted.copy, predicted.compute, predicted.host}) {
     row.push_back(part > 0 ? detail::human_seconds(part) : "-");
   }
   row.push_back(one.records > 0 ? fmt::format("x {:.2f}", predicted.correction) : "-");
@@ -80,7 +80,7 @@ std::string aligned(const std::vector<ExplainRow>& rows) {
 
 std::string Choice::explain() const {
   std::vector<ExplainRow> rows = {
-      {"  candidate", "predicted", "launch", "compile", "copy", "compute", "history", "measured", "records"}};
+      {"  candidate", "predicted", "launch", "compile", "copy", "compute", "host", "history", "measured", "records"}};
   for (std::size_t i = 0; i < candidates.size(); ++i) rows.push_back(explain_row(*this, i));
   std::string text = reason + '\n' + aligned(rows);
   for (const Assessment& one : candidates) {

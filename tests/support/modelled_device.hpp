@@ -49,7 +49,7 @@ class ModelledDevice final : public detail::Probe {
   [[nodiscard]] double truth(const Work& work) const {
     return work.launches * law_.launch_seconds + work.kernels_to_make * law_.compile_seconds +
            copy(law_.to_device, work.copy_in_bytes) + copy(law_.to_host, work.copy_out_bytes) +
-           compute(work.operations, work.bytes, law_.search_efficiency * work.efficiency);
+           compute(work.operations, work.bytes, law_.search_efficiency * work.efficiency) + work.host_seconds;
   }
   double measure(const Work& work) { return noisy(truth(work)); }
 

@@ -26,11 +26,12 @@ struct Prediction {
   double launch = 0;
   double compile = 0;
   double copy = 0;
-  double compute = 0;     // max(arithmetic, memory)
+  double compute = 0;  // max(arithmetic, memory)
+  double host = 0;
   double correction = 1;  // by history
   double deviation = 0;   // how sure that is: one standard deviation of its logarithm
 
-  [[nodiscard]] double seconds() const noexcept { return (launch + compile + copy + compute) * correction; }
+  [[nodiscard]] double seconds() const noexcept { return (launch + compile + copy + compute + host) * correction; }
 };
 
 struct Assessment {

@@ -19,6 +19,7 @@ struct Work {
   double copy_out_bytes = 0;    // back to the host
   double launches = 1;          // kernels waited for one after the other
   double kernels_to_make = 0;   // of them, those in no cache
+  double host_seconds = 0;      // of the processor beside the device's work, as the caller guesses them
   double efficiency = 1;        // share of the device's rate the caller knows this work reaches
 };
 
