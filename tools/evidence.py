@@ -22,6 +22,7 @@ class Figure:
     unit: str
     aim: str  # ">= 95": a comparison and a number
     met: bool
+    commit: str = ""  # where it was measured, when that is not the evidence's own
 
     @staticmethod
     def measured(name: str, value: float, unit: str, aim: str) -> "Figure":
@@ -35,25 +36,28 @@ Measurement = Callable[[], list[Figure]]
 class Soak:
     """Runs measurements, keeps each as soon as it is done, and so resumes where it was stopped."""
 
-    def __init__(self, name: str, root: Path, fresh: bool):
+    def __init__(self, name: str, root: Path, fresh: bool, older: bool = False):
         self.name, self.root = name, root
         self.commit, self.seed = seed.head(root), seed.chosen(root)
         os.environ["VECTIS_TEST_SEED"] = str(self.seed)
         self.cache = root / "build" / "soak" / f"{name}.json"
         kept = json.loads(self.cache.read_text()) if self.cache.is_file() and not fresh else {}
-        self.done: dict[str, list[dict]] = kept.get("done", {}) if kept.get("commit") == self.commit else {}
+        self.done: dict[str, dict] = {name: cell for name, cell in kept.items()
+                                      if older or cell["commit"] == self.commit}
 
     def run(self, measurements: dict[str, Measurement]) -> list[Figure]:
         figures = []
         for name, measure in measurements.items():
             if name in self.done:
-                print(f"soak: {name}: kept from an earlier run of this commit (--fresh measures anew)", flush=True)
+                print(f"soak: {name}: kept from commit {self.done[name]['commit'][:7]} (--fresh: anew)", flush=True)
             else:
                 print(f"soak: {name}", flush=True)
-                self.done[name] = [asdict(figure) for figure in measure()]
+                self.done[name] = {"commit": self.commit, "figures": [asdict(figure) for figure in measure()]}
                 self.cache.parent.mkdir(parents=True, exist_ok=True)
-                self.cache.write_text(json.dumps({"commit": self.commit, "done": self.done}, indent=1))
-            figures += [Figure(**figure) for figure in self.done[name]]
+                self.cache.write_text(json.dumps(self.done, indent=1))
+            commit = self.done[name]["commit"]
+            figures += [Figure(**figure | {"commit": "" if commit == self.commit else commit})
+                        for figure in self.done[name]["figures"]]
         return figures
 
     def write(self, figures: list[Figure]) -> Path:
@@ -61,7 +65,8 @@ class Soak:
         target.parent.mkdir(parents=True, exist_ok=True)
         date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
         evidence = {"commit": self.commit, "date": date, "seed": self.seed,
-                    "figures": [asdict(figure) for figure in figures]}
+                    "figures": [{key: value for key, value in asdict(figure).items() if key != "commit" or value}
+                                for figure in figures]}
         target.write_text(json.dumps(evidence, indent=2, ensure_ascii=False) + "\n")
         return target
 
@@ -76,7 +81,10 @@ def run_soak(name: str, root: Path, measurements: dict[str, Measurement]) -> int
     """The whole of `./dev soak NAME`: the exit status says whether every aim was met."""
     parser = argparse.ArgumentParser(prog=f"./dev soak {name}")
     parser.add_argument("--fresh", action="store_true", help="measure anew what this commit has already measured")
-    soak = Soak(name, root, parser.parse_args().fresh)
+    parser.add_argument("--older", action="store_true",
+                        help="keep what earlier commits measured; such figures carry their commit")
+    arguments = parser.parse_args()
+    soak = Soak(name, root, arguments.fresh, arguments.older)
     figures = soak.run(measurements)
     print_figures(figures)
     print(f"soak: wrote {soak.write(figures).relative_to(root)}")

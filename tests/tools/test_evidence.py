@@ -46,6 +46,19 @@ def test_soak_resumes_after_what_is_done(tmp_path, monkeypatch):
     assert ran[-1] == "a"
 
 
+def test_figures_of_another_commit_are_kept_only_when_asked_and_say_so(tmp_path, monkeypatch):
+    measure = {"a": lambda: [Figure.measured("a", 1, "", "== 1")]}
+    monkeypatch.setattr(seed, "head", lambda root: "old")
+    Soak("x", tmp_path, fresh=False).run(measure)
+    monkeypatch.setattr(seed, "head", lambda root: "new")
+    soak = Soak("x", tmp_path, fresh=False, older=True)
+    written = json.loads(soak.write(soak.run(measure)).read_text())
+    assert written["commit"] == "new"
+    assert [figure["commit"] for figure in written["figures"]] == ["old"]
+    anew = Soak("x", tmp_path, fresh=False)
+    assert "commit" not in json.loads(anew.write(anew.run(measure)).read_text())["figures"][0]
+
+
 def test_coverage_is_counted_by_layer():
     report = {"files": [
         {"file": "src/base/a.cpp", "lines": [{"line_number": 1, "count": 2}, {"line_number": 2, "count": 0},
