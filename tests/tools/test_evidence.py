@@ -47,6 +47,7 @@ def test_soak_resumes_after_what_is_done(tmp_path, monkeypatch):
 
 
 def test_figures_of_another_commit_are_kept_only_when_asked_and_say_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTIS_TEST_SEED", "5")
     measure = {"a": lambda: [Figure.measured("a", 1, "", "== 1")]}
     monkeypatch.setattr(seed, "head", lambda root: "old")
     Soak("x", tmp_path, fresh=False).run(measure)
