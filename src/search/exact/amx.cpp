@@ -67,12 +67,10 @@ Pages interleaved(const PreparedQueries& queries, std::size_t chunks) {
 }
 
 struct Int8Tiles {
-  VECTIS_AMX static __m512 numbers(const std::byte* sums) { return _mm512_cvtepi32_ps(_mm512_load_si512(sums)); }
+  VECTIS_AMX static __m512 numbers(__m512i sums) { return _mm512_cvtepi32_ps(sums); }
 };
 struct Bfloat16Tiles {
-  VECTIS_AMX static __m512 numbers(const std::byte* sums) {
-    return _mm512_load_ps(reinterpret_cast<const float*>(sums));
-  }
+  VECTIS_AMX static __m512 numbers(__m512i sums) { return _mm512_castsi512_ps(sums); }
 };
 
 // Tile `Sum` of 0 to 3 += rows (4 or 5) times queries (6 or 7).
@@ -124,23 +122,20 @@ template <class Kind>
 VECTIS_AMX void offer_tile(const ScanPiece& piece, std::size_t group, const PreparedQueries& queries, std::size_t block,
                            const std::byte* sums, std::uint32_t interested, Survivors& survivors) {
   const CodeRun& run = *piece.run;
-  alignas(64) float keys[group_rows][16];
-  const __m512 gamma = _mm512_loadu_ps(queries.gamma.data() + block);
-  for (std::size_t row = 0; row < group_rows; ++row) {
-    const std::size_t place = group * group_rows + row;
-    const __m512 scaled = _mm512_mul_ps(Kind::numbers(sums + row * 64), _mm512_set1_ps(run.step[place]));
-    _mm512_store_ps(keys[row], _mm512_fmadd_ps(scaled, gamma, _mm512_set1_ps(run.offset[place])));
-  }
+  const __m512 step = _mm512_loadu_ps(run.step + group * group_rows);
+  const __m512 offset = _mm512_loadu_ps(run.offset + group * group_rows);
+  const __m512i column = _mm512_slli_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 4);
   for (; interested != 0; interested &= interested - 1) {
     const auto lane = static_cast<std::size_t>(std::countr_zero(interested));
-    const float limit = group_limit(run, group, queries, block + lane);
-    float estimates[group_rows];
-    std::uint32_t mask = 0;
-    for (std::size_t row = 0; row < group_rows; ++row) {
-      estimates[row] = keys[row][lane];
-      mask |= static_cast<std::uint32_t>(estimates[row] <= limit) << row;
-    }
-    if (mask != 0) offer_group(piece, group, queries, block + lane, estimates, mask, survivors);
+    const std::size_t query = block + lane;
+    const __m512 scaled = _mm512_mul_ps(Kind::numbers(_mm512_i32gather_epi32(column, sums + lane * 4, 4)), step);
+    const __m512 keys = _mm512_fmadd_ps(scaled, _mm512_set1_ps(queries.gamma[query]), offset);
+    const __m512 limit = _mm512_set1_ps(group_limit(run, group, queries, query));
+    const __mmask16 in = _mm512_cmp_ps_mask(keys, limit, _CMP_LE_OQ);
+    if (in == 0) continue;
+    alignas(64) float estimates[group_rows];
+    _mm512_store_ps(estimates, keys);
+    offer_group(piece, group, queries, query, estimates, in, survivors);
   }
 }
 
@@ -156,7 +151,7 @@ VECTIS_AMX inline void test_tile(const ScanPiece& piece, std::size_t group, cons
                       _mm512_set1_ps(std::numeric_limits<float>::infinity())};  // two chains wait half as long
 #pragma GCC unroll 16
   for (std::size_t row = 0; row < group_rows; ++row) {
-    const __m512 scaled = _mm512_mul_ps(Kind::numbers(sums + row * 64), _mm512_set1_ps(step[row]));
+    const __m512 scaled = _mm512_mul_ps(Kind::numbers(_mm512_load_si512(sums + row * 64)), _mm512_set1_ps(step[row]));
     const __m512 keys = _mm512_fmadd_ps(scaled, gamma, _mm512_set1_ps(offset[row]));
     leasts[row % 2] = _mm512_min_ps(leasts[row % 2], keys);
   }

@@ -9,48 +9,68 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
-constexpr std::size_t found_min = 4096;
+constexpr std::size_t found_most = 4096;
+constexpr std::size_t computed_together = 8;
 
-// The k-th smallest upper bound, or infinity when there are fewer.
-double limit_of(std::span<const Candidate> candidates, std::size_t k) {
-  if (candidates.size() < k) return no_limit;
+// The k smallest upper bounds (fewer when there are fewer candidates) as a heap, the largest first.
+std::vector<double> least_uppers(std::span<const Candidate> candidates, std::size_t k) {
   std::vector<double> uppers(candidates.size());
   std::transform(candidates.begin(), candidates.end(), uppers.begin(), [](const Candidate& c) { return c.upper; });
-  const auto kth = uppers.begin() + static_cast<std::ptrdiff_t>(k - 1);
-  std::nth_element(uppers.begin(), kth, uppers.end());
-  return *kth;
-}
-
-// A hit, and which of the candidates it was.
-struct RankedHit {
-  Hit hit;
-  std::size_t place = 0;
-};
-
-// The k nearest of the candidates by the truth, nearest first, ties by lower id.
-std::vector<RankedHit> nearest_of(const SearchTask& task, std::size_t query, std::span<const Candidate> candidates) {
-  std::vector<double> distances(candidates.size());
-  exact_distances(task, query, candidates, distances.data());
-  std::vector<RankedHit> hits(candidates.size());
-  for (std::size_t i = 0; i < hits.size(); ++i) {
-    hits[i] = {{task.segments[candidates[i].segment].ids[candidates[i].row], distances[i]}, i};
+  if (k < uppers.size()) {
+    std::nth_element(uppers.begin(), uppers.begin() + static_cast<std::ptrdiff_t>(k - 1), uppers.end());
+    uppers.resize(k);
   }
-  const auto nearer = [](const RankedHit& a, const RankedHit& b) {
-    return a.hit.distance != b.hit.distance ? a.hit.distance < b.hit.distance : a.hit.id < b.hit.id;
-  };
-  const std::size_t kept = std::min(task.k, hits.size());
-  std::partial_sort(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(kept), hits.end(), nearer);
-  hits.resize(kept);
-  return hits;
+  std::make_heap(uppers.begin(), uppers.end());
+  return uppers;
 }
 
-// Bounds from a distance that is known; a squared root and a difference from 1 are off by a rounding or two.
-void set_known_rank(Distance distance, double value, Candidate& candidate) noexcept {
-  const bool squared = distance == Distance::euclidean;
-  const double rank = squared ? value * value : (distance == Distance::cosine ? value - 1 : value);
-  const double room = squared ? rank * 0x1p-48 : (distance == Distance::cosine ? 0x1p-48 : 0.0);
-  candidate.lower = rank - room;
-  candidate.upper = rank + room;
+// The upper bound of the rank of a distance that is known; a squared root and a difference from 1 are off by a rounding
+// or two.
+double upper_of_distance(Distance distance, double value) noexcept {
+  switch (distance) {
+    case Distance::euclidean:
+      return value * value * (1 + 0x1p-48);
+    case Distance::cosine:
+      return value - 1 + 0x1p-48;
+    default:
+      return value;
+  }
+}
+
+// The truth of those candidates whose truth is not known yet. Changes their order.
+void compute_missing(const SearchTask& task, std::size_t query, std::span<Candidate> candidates) {
+  const auto computed =
+      std::partition(candidates.begin(), candidates.end(), [](const Candidate& c) { return !c.is_computed(); });
+  const std::span<Candidate> missing(candidates.begin(), computed);
+  compute_distances(task, query, missing);
+  for (Candidate& candidate : missing) {
+    candidate.upper = std::min(candidate.upper, upper_of_distance(task.distance, candidate.distance));
+  }
+}
+
+// The truth of the k with the least lower bounds, and of as many more as take no longer: with it the k-th smallest
+// upper bound is close to the k-th smallest rank.
+void compute_promising(const SearchTask& task, std::size_t query, std::span<Candidate> candidates) {
+  const std::size_t wanted = std::min(task.k, SIZE_MAX / 2) / computed_together * computed_together + computed_together;
+  const std::size_t count = std::min(wanted, candidates.size());
+  std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count - 1), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.lower < b.lower; });
+  compute_missing(task, query, candidates.first(count));
+}
+
+void drop_above(double limit, std::vector<Candidate>& candidates) {
+  std::erase_if(candidates, [&](const Candidate& c) { return c.lower > limit; });
+}
+
+// Keeps the k nearest by the truth, nearest first, ties by lower id. All must be computed.
+void keep_nearest(const SearchTask& task, std::vector<Candidate>& candidates) {
+  const auto id = [&](const Candidate& c) { return task.segments[c.segment].ids[c.row]; };
+  const std::size_t kept = std::min(task.k, candidates.size());
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(kept), candidates.end(),
+                    [&](const Candidate& a, const Candidate& b) {
+                      return a.distance != b.distance ? a.distance < b.distance : id(a) < id(b);
+                    });
+  candidates.resize(kept);
 }
 
 }  // namespace
@@ -84,7 +104,10 @@ Candidates::Candidates(const SearchTask& task, SharedLimits& limits)
     : task_(task),
       limits_(limits),
       states_(task.query_count()),
-      found_max_(std::max(found_min, 4 * std::min(task.k, SIZE_MAX / 8))) {}
+      found_min_(4 * std::min(task.k, SIZE_MAX / 8)),
+      found_max_(std::max(found_most, found_min_)) {
+  for (State& state : states_) state.shrink_at = found_min_;
+}
 
 void Candidates::begin(std::size_t segment, PreparedQueries& queries) noexcept {
   segment_ = segment;
@@ -116,7 +139,7 @@ void Candidates::take_ranked(std::size_t query, const Candidate& candidate) {
   State& state = states_[query];
   state.found.push_back(candidate);
   note_upper(query, candidate.upper);
-  if (state.found.size() >= found_max_) shrink(query);
+  if (state.found.size() >= state.shrink_at) shrink(query);
 }
 
 void Candidates::note_upper(std::size_t query, double upper) {
@@ -128,37 +151,49 @@ void Candidates::note_upper(std::size_t query, double upper) {
   }
   least.push_back(upper);
   std::push_heap(least.begin(), least.end());
-  if (least.size() < task_.k) return;
-  limits_.lower(query, least.front());
+  if (least.size() == task_.k) lower_limit(query);
+}
+
+void Candidates::lower_limit(std::size_t query) {
+  limits_.lower(query, states_[query].least.front());
   if (queries_ != nullptr) queries_->set_limit(query, limits_.get(query));
 }
 
-// Where bounds are too wide to choose among so many, the truth is computed now and the nearest are kept, so memory
-// stays bounded whatever the data.
+// The truth of a few lowers the limit, which then rules out most of what was found and of what is still to come. Where
+// bounds are too wide to choose among very many, the truth of all is computed and the nearest are kept, so memory stays
+// bounded whatever the data.
 void Candidates::shrink(std::size_t query) {
   State& state = states_[query];
-  std::erase_if(state.found, [&](const Candidate& c) { return c.lower > limits_.get(query); });
-  if (state.found.size() < found_max_ / 2) return;
-  resolved_ += state.found.size();
-  const std::vector<RankedHit> nearest = nearest_of(task_, query, state.found);
-  std::vector<Candidate> kept(nearest.size());
-  state.least.clear();
-  for (std::size_t i = 0; i < nearest.size(); ++i) {
-    kept[i] = state.found[nearest[i].place];
-    set_known_rank(task_.distance, nearest[i].hit.distance, kept[i]);
+  compute_promising(task_, query, state.found);
+  state.least = least_uppers(state.found, task_.k);
+  lower_limit(query);
+  drop_above(limits_.get(query), state.found);
+  if (state.found.size() >= found_max_ / 2) {
+    compute_missing(task_, query, state.found);
+    resolved_ += state.found.size() - std::min(state.found.size(), task_.k);
+    keep_nearest(task_, state.found);
+    state.least = least_uppers(state.found, task_.k);
+    lower_limit(query);
   }
-  state.found = std::move(kept);
-  for (const Candidate& candidate : state.found) note_upper(query, candidate.upper);
+  state.shrink_at = std::clamp(2 * state.found.size(), found_min_, found_max_);
 }
 
 std::vector<Hit> resolve(const SearchTask& task, std::size_t query, std::vector<Candidate> candidates,
                          std::uint64_t& resolved) {
-  const double limit = std::min(limit_of(candidates, task.k), task.first_limit());
-  std::erase_if(candidates, [&](const Candidate& c) { return c.lower > limit; });
+  const auto limit = [&] {
+    const std::vector<double> least = least_uppers(candidates, task.k);
+    return least.size() < task.k ? task.first_limit() : std::min(least.front(), task.first_limit());
+  };
+  if (candidates.size() > task.k) compute_promising(task, query, candidates);
+  drop_above(limit(), candidates);
+  compute_missing(task, query, candidates);
+  drop_above(limit(), candidates);
   resolved += candidates.size();
+  keep_nearest(task, candidates);
   std::vector<Hit> hits;
-  for (const RankedHit& found : nearest_of(task, query, candidates)) {
-    if (!task.options->radius || found.hit.distance <= *task.options->radius) hits.push_back(found.hit);
+  for (const Candidate& found : candidates) {
+    if (task.options->radius && found.distance > *task.options->radius) continue;
+    hits.push_back({task.segments[found.segment].ids[found.row], found.distance});
   }
   return hits;
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,12 +17,16 @@
 
 namespace vectis::inline v0_1::exact {
 
-// A row, with bounds of its rank.
+// A row, with bounds of its rank. `lower` stays what the scan found; the truth lowers `upper` alone, so who survives in
+// the end does not depend on when truths were computed.
 struct Candidate {
   std::uint32_t segment = 0;
   std::uint32_t row = 0;
   double lower = 0;
   double upper = 0;
+  double distance = std::numeric_limits<double>::quiet_NaN();  // the truth, once it is computed
+
+  [[nodiscard]] bool is_computed() const noexcept { return !std::isnan(distance); }
 };
 
 // Limits of ranks that several scans of the same queries share: each is an upper bound of the k-th smallest rank.
@@ -35,9 +41,8 @@ class SharedLimits {
   std::unique_ptr<std::atomic<double>[]> limits_;
 };
 
-// The truth of every candidate: exact_distance to the query. `distances` has room for all.
-void exact_distances(const SearchTask& task, std::size_t query, std::span<const Candidate> candidates,
-                     double* distances);
+// Computes the truth of every candidate: exact_distance to the query.
+void compute_distances(const SearchTask& task, std::size_t query, std::span<Candidate> candidates);
 
 // Candidates of all queries from one scan. One thread at a time.
 class Candidates final : public Survivors {
@@ -59,20 +64,23 @@ class Candidates final : public Survivors {
   struct State {
     std::vector<double> least;  // a heap of the k smallest upper bounds, the largest first
     std::vector<Candidate> found;
+    std::size_t shrink_at = 0;  // found
   };
   void shrink(std::size_t query);
   void note_upper(std::size_t query, double upper);
+  void lower_limit(std::size_t query);
 
   const SearchTask& task_;
   SharedLimits& limits_;
   std::vector<State> states_;
+  std::size_t found_min_;  // so few are never looked at before the end
   std::size_t found_max_;
   std::size_t segment_ = 0;
   PreparedQueries* queries_ = nullptr;
   std::uint64_t resolved_ = 0;
 };
 
-// The hits of a query from everything its scans found. Adds how many rows were computed exactly to `resolved`.
+// The hits of a query from everything its scans found. Adds how many rows no lower bound rules out to `resolved`.
 [[nodiscard]] std::vector<Hit> resolve(const SearchTask& task, std::size_t query, std::vector<Candidate> candidates,
                                        std::uint64_t& resolved);
 

@@ -34,8 +34,7 @@ Sums products(const float* query, const Rows& rows, std::size_t dim) noexcept {
   return sums;
 }
 
-void distances_of_rows(const SearchTask& task, const float* query, const Rows& rows, std::size_t count,
-                       double* distances) {
+Sums distances_of_rows(const SearchTask& task, const float* query, const Rows& rows, std::size_t count) {
   Sums sums{};
   if (task.distance == Distance::euclidean) {
     sums = squared_differences(query, rows, task.dim);
@@ -48,7 +47,7 @@ void distances_of_rows(const SearchTask& task, const float* query, const Rows& r
       sums[row] = exact_distance(task.distance, {query, task.dim}, {rows[row], task.dim});
     }
   }
-  std::copy_n(sums.begin(), count, distances);
+  return sums;
 }
 
 // Candidates lie anywhere in memory: what the next few begin with is on its way while these are computed.
@@ -65,8 +64,7 @@ void prefetch_rows(const SearchTask& task, std::span<const Candidate> candidates
 
 }  // namespace
 
-void exact_distances(const SearchTask& task, std::size_t query, std::span<const Candidate> candidates,
-                     double* distances) {
+void compute_distances(const SearchTask& task, std::size_t query, std::span<Candidate> candidates) {
   std::vector<float> decoded;
   for (std::size_t first = 0; first < candidates.size(); first += rows_together) {
     const std::size_t count = std::min(rows_together, candidates.size() - first);
@@ -84,7 +82,8 @@ void exact_distances(const SearchTask& task, std::size_t query, std::span<const 
       segment.read_row(candidate.row, decoded.data() + i * task.dim);
       rows[i] = decoded.data() + i * task.dim;
     }
-    distances_of_rows(task, task.query(query), rows, count, distances + first);
+    const Sums distances = distances_of_rows(task, task.query(query), rows, count);
+    for (std::size_t i = 0; i < count; ++i) candidates[first + i].distance = distances[i];
   }
 }
 

@@ -33,8 +33,17 @@ void scan_groups(const Way& way, const SegmentView& segment, std::size_t first, 
   }
 }
 
-// One search by all threads: ranges of groups, counted through all segments, are scanned with candidates of their own
-// and limits in common.
+// What a thread brings from one range of rows to the next.
+struct HostScan {
+  HostScan(const SearchTask& task, SharedLimits& limits) : candidates(task, limits) {}
+
+  Candidates candidates;
+  PreparedQueries queries;
+  std::size_t segment = SIZE_MAX;  // the queries are prepared for
+};
+
+// One search by all threads: ranges of groups, counted through all segments, are scanned with candidates of each
+// thread's own and limits in common.
 class HostSearch {
  public:
   HostSearch(Executor& executor, const SearchTask& task, std::string_view way)
@@ -49,7 +58,7 @@ class HostSearch {
     executor_.parallel_for(groups(), scan_grain, [&](std::size_t begin, std::size_t end) { scan(begin, end); });
     HostSearchAnswer answer{.hits = std::vector<std::vector<Hit>>(task_.query_count()), .way = std::string(way_.name)};
     answer.rows_scanned = task_.rows_to_scan();
-    for (const auto& found : found_) answer.survivors += found->resolved();
+    for (const auto& scan : scans_) answer.survivors += scan->candidates.resolved();
     std::atomic<std::uint64_t> survivors = 0;
     executor_.parallel_for(task_.query_count(), resolve_grain, [&](std::size_t begin, std::size_t end) {
       std::uint64_t resolved = 0;
@@ -64,33 +73,47 @@ class HostSearch {
   [[nodiscard]] std::size_t groups() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
 
   void scan(std::size_t begin, std::size_t end) {
-    auto candidates = std::make_unique<Candidates>(task_, limits_);
+    std::unique_ptr<HostScan> scan = begin_scan();
     std::size_t segment = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
     for (; begin < end; ++segment) {
       const std::size_t segment_first = segment == 0 ? 0 : ends_[segment - 1];
       const std::size_t last = std::min(end, ends_[segment]);
-      scan_segment(segment, begin - segment_first, last - segment_first, *candidates);
+      scan_segment(segment, begin - segment_first, last - segment_first, *scan);
       begin = last;
     }
     const std::lock_guard lock(mutex_);
-    found_.push_back(std::move(candidates));
+    scans_.push_back(std::move(scan));
   }
 
-  void scan_segment(std::size_t segment, std::size_t first, std::size_t last, Candidates& candidates) {
+  // One that no thread works with, or a new one.
+  std::unique_ptr<HostScan> begin_scan() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!scans_.empty()) {
+        std::unique_ptr<HostScan> scan = std::move(scans_.back());
+        scans_.pop_back();
+        return scan;
+      }
+    }
+    return std::make_unique<HostScan>(task_, limits_);
+  }
+
+  void scan_segment(std::size_t segment, std::size_t first, std::size_t last, HostScan& scan) {
     const SegmentView& view = task_.segments[segment];
-    PreparedQueries queries = prepare_queries(*view.frame, way_.form, task_.queries);
-    candidates.begin(segment, queries);
+    if (scan.segment != segment) scan.queries = prepare_queries(*view.frame, way_.form, task_.queries);
+    scan.segment = segment;
+    scan.candidates.begin(segment, scan.queries);
     for (; first < last; first += between_checks) {
       task_.options->context.check("search", executor_);
-      candidates.refresh_limits();
-      scan_groups(way_, view, first, std::min(last, first + between_checks), queries, candidates);
+      scan.candidates.refresh_limits();
+      scan_groups(way_, view, first, std::min(last, first + between_checks), scan.queries, scan.candidates);
     }
   }
 
   std::vector<Hit> hits_of(std::size_t query, std::uint64_t& resolved) {
     std::vector<Candidate> all;
-    for (const auto& found : found_) {
-      const std::vector<Candidate>& part = found->of(query);
+    for (const auto& scan : scans_) {
+      const std::vector<Candidate>& part = scan->candidates.of(query);
       all.insert(all.end(), part.begin(), part.end());
     }
     return resolve(task_, query, std::move(all), resolved);
@@ -102,7 +125,7 @@ class HostSearch {
   const Way& way_;
   std::vector<std::size_t> ends_;  // of each segment's groups, counted through
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Candidates>> found_;
+  std::vector<std::unique_ptr<HostScan>> scans_;  // that no thread works with
 };
 
 }  // namespace
