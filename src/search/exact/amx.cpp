@@ -1,8 +1,9 @@
 // Many queries with AMX: tiles of 16 rows by 16 queries, their keys tested in registers.
 //
 // Rows are the left operand as they lie in memory; queries are the right one, interleaved by fours of bytes (pairs of
-// bfloat16) once for each segment. Two tiles of rows by two of queries are multiplied together, so that each load feeds
-// two products; the rows of a panel stay in the first cache while all queries pass.
+// bfloat16) once for each segment. The rows of a panel stay in the first cache while all queries pass. Short rows, of
+// one or two tiles, pass by the tiles of 16 queries; of longer ones two tiles of rows by two of queries are multiplied
+// together, so that each load feeds two products.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -192,7 +193,7 @@ VECTIS_AMX inline void test_pending(const ScanPiece& piece, const PreparedQuerie
 // While the vector units test one pair of pairs, the matrix unit multiplies the next; its products are stored after the
 // test, when they are ready, since a store that waits would hold up everything behind it.
 template <class Kind>
-VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
+VECTIS_AMX void scan_long(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
   const CodeRun& run = *piece.run;
   const std::size_t chunks = piece.frame().chunks;
   const std::size_t group_bytes = chunks * tile_bytes;
@@ -219,6 +220,118 @@ VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& querie
     }
   }
   if (any) test_pending<Kind>(piece, queries, pending, sums, survivors);
+}
+
+// Tiles are named by literals alone: what is done with a tile of sums is written for each of them.
+template <int Sum>
+struct SumTile;
+#define VECTIS_SUM_TILE(sum)                                                        \
+  template <>                                                                       \
+  struct SumTile<sum> {                                                             \
+    VECTIS_AMX static void store(std::byte* sums) { _tile_stored(sum, sums, 64); }  \
+    VECTIS_AMX static void clear() { _tile_zero(sum); }                             \
+    VECTIS_AMX static void add_first(Int8Tiles) { _tile_dpbssd(sum, 4, 6); }        \
+    VECTIS_AMX static void add_second(Int8Tiles) { _tile_dpbssd(sum, 5, 7); }       \
+    VECTIS_AMX static void add_first(Bfloat16Tiles) { _tile_dpbf16ps(sum, 4, 6); }  \
+    VECTIS_AMX static void add_second(Bfloat16Tiles) { _tile_dpbf16ps(sum, 5, 7); } \
+  }
+VECTIS_SUM_TILE(0);
+VECTIS_SUM_TILE(1);
+VECTIS_SUM_TILE(2);
+VECTIS_SUM_TILE(3);
+#undef VECTIS_SUM_TILE
+
+// Stores what a tile of sums holds, and begins the products of a group with the queries in tiles 6 and 7.
+template <class Kind, int Sum>
+VECTIS_AMX inline void exchange(std::byte* sums, const std::byte* rows, bool two_chunks) {
+  using Tile = SumTile<Sum>;
+  Tile::store(sums);
+  Tile::clear();
+  _tile_loadd(4, rows, 64);
+  Tile::add_first(Kind());
+  if (!two_chunks) return;
+  _tile_loadd(5, rows + tile_bytes, 64);
+  Tile::add_second(Kind());
+}
+
+// Four tiles of sums take turns: when its turn comes again the products of a tile have long been ready, and while they
+// are tested the matrix unit has those of three others to work on.
+template <class Kind>
+class RollingSums {
+ public:
+  VECTIS_AMX RollingSums(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors)
+      : piece_(piece), queries_(queries), survivors_(survivors) {}
+
+  VECTIS_AMX void multiply(std::size_t group, std::size_t block, const std::byte* rows, bool two_chunks) {
+    switch (turn_ % 4) {
+      case 0:
+        exchange<Kind, 0>(sums_, rows, two_chunks);
+        break;
+      case 1:
+        exchange<Kind, 1>(sums_, rows, two_chunks);
+        break;
+      case 2:
+        exchange<Kind, 2>(sums_, rows, two_chunks);
+        break;
+      default:
+        exchange<Kind, 3>(sums_, rows, two_chunks);
+    }
+    Place& place = places_[turn_ % 4];
+    if (turn_ >= 4) test_tile<Kind>(piece_, place.group, queries_, place.block, sums_, survivors_);
+    place = {group, block};
+    ++turn_;
+  }
+  // Tests what is left, by multiplying rows that nobody will ask for.
+  VECTIS_AMX void finish(const std::byte* rows) {
+    for (int i = 0; i < 4; ++i) multiply(0, 0, rows, false);
+  }
+
+ private:
+  struct Place {
+    std::size_t group = 0;
+    std::size_t block = 0;
+  };
+  const ScanPiece& piece_;
+  const PreparedQueries& queries_;
+  Survivors& survivors_;
+  Place places_[4];
+  std::size_t turn_ = 0;
+  alignas(64) std::byte sums_[tile_bytes];
+};
+
+// Rows of one chunk or two: those of 16 queries stay in tiles 6 and 7 while a panel passes. With each group of a panel
+// a share of the same group of the next panel is brought nearer.
+template <class Kind>
+VECTIS_AMX void scan_short(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
+  const bool two_chunks = piece.frame().chunks == 2;
+  const std::size_t group_bytes = piece.frame().chunks * tile_bytes;
+  const std::size_t panel = panel_bytes / group_bytes;
+  const std::size_t share = (group_bytes * 16 / queries.padded + 63) / 64 * 64;
+  const Pages packed = interleaved(queries, piece.frame().chunks);
+  const Tiles tiles;
+  RollingSums<Kind> sums(piece, queries, survivors);
+  for (std::size_t first = piece.first_group; first < piece.last_group; first += panel) {
+    const std::size_t last = std::min(first + panel, piece.last_group);
+    for (std::size_t block = 0; block < queries.padded; block += 16) {
+      const std::byte* const query = packed.data() + block / 16 * group_bytes;
+      _tile_loadd(6, query, 64);
+      if (two_chunks) _tile_loadd(7, query + tile_bytes, 64);
+      for (std::size_t group = first; group < last; ++group) {
+        const std::byte* const rows = piece.run->codes + group * group_bytes;
+        sums.multiply(group, block, rows, two_chunks);
+        if (group + panel >= piece.last_group) continue;
+        for (std::size_t at = block / 16 * share; at < std::min((block / 16 + 1) * share, group_bytes); at += 64) {
+          _mm_prefetch(reinterpret_cast<const char*>(rows + panel * group_bytes + at), _MM_HINT_T1);
+        }
+      }
+    }
+  }
+  sums.finish(packed.data());
+}
+
+template <class Kind>
+VECTIS_AMX void scan_tiles(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
+  piece.frame().chunks <= 2 ? scan_short<Kind>(piece, queries, survivors) : scan_long<Kind>(piece, queries, survivors);
 }
 
 }  // namespace
