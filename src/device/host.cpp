@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "device/plugin.hpp"
+
 namespace vectis::inline v0_1::detail {
 
 void write_message(VectisMessage* message, const std::string& text) {
@@ -42,9 +44,17 @@ const char* HostServices::setting(void* state, const char* key) {
 
 void* HostServices::library_open(void* state, const char* name, VectisMessage* message) {
   auto& self = *static_cast<HostServices*>(state);
-  const OpenedLibrary library = self.runtime_.os().open_library(name);
-  if (library.handle == nullptr) write_message(message, library.error);
-  return library.handle;
+  const Os& os = self.runtime_.os();
+  const OpenedLibrary library = os.open_library(name);
+  if (library.handle != nullptr) return library.handle;
+  if (std::strchr(name, '/') == nullptr) {
+    for (const std::string& directory : plugin_directories(os, self.runtime_.settings())) {
+      const OpenedLibrary beside = os.open_library(directory + "/" + name);
+      if (beside.handle != nullptr) return beside.handle;
+    }
+  }
+  write_message(message, library.error);
+  return nullptr;
 }
 
 void* HostServices::library_symbol(void* state, void* library, const char* symbol) {

@@ -92,7 +92,8 @@ typedef struct VectisHost {
   void (*log)(void* state, VectisLogLevel level, const char* text);
   /* The user's setting `backends.<this backend>.<key>`, or NULL. The string lives until `close`. */
   const char* (*setting)(void* state, const char* key);
-  /* Opens a shared library by name or path; NULL when it cannot, with the loader's words in `message`. Never closed. */
+  /* Opens a shared library by path, or by a name that the system's loader knows or that lies beside the plug-ins; NULL
+     when it cannot, with the loader's words in `message`. Never closed. */
   void* (*library_open)(void* state, const char* name, VectisMessage* message);
   /* The address of a symbol, or NULL. */
   void* (*library_symbol)(void* state, void* library, const char* symbol);

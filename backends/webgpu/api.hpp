@@ -1,0 +1,57 @@
+// The functions of wgpu-native this backend calls, found at run time.
+#pragma once
+
+#include <wgpu.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "host.hpp"
+
+namespace vectis::webgpu {
+
+// clang-format off
+#define VECTIS_WEBGPU_FUNCTIONS(each)                                                            \
+  each(CreateInstance) each(InstanceEnumerateAdapters) each(InstanceRelease)                     \
+  each(AdapterGetInfo) each(AdapterInfoFreeMembers) each(AdapterGetLimits)                       \
+  each(AdapterRequestDevice) each(AdapterRelease)                                                \
+  each(DeviceGetQueue) each(DevicePoll) each(DeviceDestroy) each(DeviceRelease)                  \
+  each(DeviceCreateBuffer) each(DeviceCreateShaderModule) each(DeviceCreateBindGroupLayout)      \
+  each(DeviceCreatePipelineLayout) each(DeviceCreateComputePipeline) each(DeviceCreateBindGroup) \
+  each(DeviceCreateCommandEncoder)                                                               \
+  each(BufferMapAsync) each(BufferGetConstMappedRange) each(BufferUnmap) each(BufferRelease)     \
+  each(ShaderModuleRelease) each(BindGroupLayoutRelease) each(PipelineLayoutRelease)             \
+  each(ComputePipelineRelease) each(BindGroupRelease)                                            \
+  each(CommandEncoderBeginComputePass) each(CommandEncoderCopyBufferToBuffer)                    \
+  each(CommandEncoderFinish) each(CommandEncoderRelease) each(CommandBufferRelease)              \
+  each(ComputePassEncoderSetPipeline) each(ComputePassEncoderSetBindGroup)                       \
+  each(ComputePassEncoderDispatchWorkgroups) each(ComputePassEncoderEnd)                         \
+  each(ComputePassEncoderRelease)                                                                \
+  each(QueueSubmitForIndex) each(QueueWriteBuffer) each(QueueOnSubmittedWorkDone)                \
+  each(QueueRelease) each(GetVersion)
+// clang-format on
+
+// NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are WebGPU's
+struct Api {
+#define VECTIS_WEBGPU_MEMBER(name) decltype(&::wgpu##name) name = nullptr;
+  VECTIS_WEBGPU_FUNCTIONS(VECTIS_WEBGPU_MEMBER)
+#undef VECTIS_WEBGPU_MEMBER
+};
+// NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
+
+// Opens the library: the file the setting `library` names, or libwgpu_native where the host finds it, which is also
+// beside the plug-ins. Throws Failure with the reason NO_LIBRARY when there is none and DRIVER_TOO_OLD when it is of
+// another major version, whose structs differ.
+Api load_api(const Host& host);
+
+// "29.0.3.0"
+std::string version_text(const Api& api);
+
+inline WGPUStringView text_view(std::string_view text) noexcept { return {text.data(), text.size()}; }
+inline std::string_view from_view(WGPUStringView view) noexcept {
+  if (view.data == nullptr) return {};
+  return view.length == WGPU_STRLEN ? std::string_view(view.data) : std::string_view(view.data, view.length);
+}
+
+}  // namespace vectis::webgpu

@@ -1,0 +1,192 @@
+#include "discovery.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "status.hpp"
+
+namespace vectis::webgpu {
+
+namespace {
+
+struct NamedApi {
+  std::string_view word;
+  WGPUInstanceBackend flags;
+};
+
+constexpr std::array apis{NamedApi{"vulkan", WGPUInstanceBackend_Vulkan}, NamedApi{"metal", WGPUInstanceBackend_Metal},
+                          NamedApi{"dx12", WGPUInstanceBackend_DX12}, NamedApi{"gl", WGPUInstanceBackend_GL},
+                          NamedApi{"all", WGPUInstanceBackend_Primary | WGPUInstanceBackend_Secondary}};
+
+// What kernels are written for: every WebGPU device has at least 256 work-items and 16 KiB of shared memory in a group.
+constexpr std::uint32_t group_items = 256;
+constexpr std::uint32_t group_depth = 64;
+constexpr std::uint32_t shared_bytes_small = 16U << 10U;
+constexpr std::uint32_t shared_bytes_large = 32U << 10U;
+constexpr std::uint32_t storage_buffers_min = 8;
+
+Owned<WGPUInstance> make_instance(const Api& api, WGPUInstanceBackend flags) {
+  WGPUInstanceExtras extras{};
+  extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);
+  extras.backends = flags;
+  WGPUInstanceDescriptor wanted{};
+  wanted.nextInChain = &extras.chain;
+  return {api.CreateInstance(&wanted), api.InstanceRelease};
+}
+
+std::string api_name(WGPUBackendType type) {
+  switch (type) {
+    case WGPUBackendType_Vulkan:
+      return "Vulkan";
+    case WGPUBackendType_Metal:
+      return "Metal";
+    case WGPUBackendType_D3D12:
+      return "Direct3D 12";
+    case WGPUBackendType_OpenGL:
+    case WGPUBackendType_OpenGLES:
+      return "OpenGL";
+    default:
+      return "an unknown interface";
+  }
+}
+
+// By the number of the maker on the PCI bus.
+std::string maker_name(std::uint32_t vendor, WGPUBackendType type) {
+  switch (vendor) {
+    case 0x10DE:
+      return "NVIDIA";
+    case 0x1002:
+      return "AMD";
+    case 0x8086:
+      return "Intel";
+    case 0x106B:
+      return "Apple";
+    case 0x13B5:
+      return "ARM";
+    case 0x5143:
+      return "Qualcomm";
+    case 0x10005:
+      return "Mesa";
+    default:
+      return type == WGPUBackendType_Metal ? "Apple" : "";
+  }
+}
+
+// The full limits of the adapter, but for the shape of a group, which kernels are compiled for.
+WGPULimits wanted_limits(const WGPULimits& offered) {
+  WGPULimits wanted = offered;
+  wanted.nextInChain = nullptr;
+  wanted.maxComputeInvocationsPerWorkgroup = group_items;
+  wanted.maxComputeWorkgroupSizeX = group_items;
+  wanted.maxComputeWorkgroupSizeY = group_items;
+  wanted.maxComputeWorkgroupSizeZ = group_depth;
+  wanted.maxComputeWorkgroupStorageSize =
+      offered.maxComputeWorkgroupStorageSize >= shared_bytes_large ? shared_bytes_large : shared_bytes_small;
+  return wanted;
+}
+
+bool suffices(const WGPULimits& offered) {
+  return offered.maxComputeInvocationsPerWorkgroup >= group_items && offered.maxComputeWorkgroupSizeX >= group_items &&
+         offered.maxComputeWorkgroupSizeY >= group_items && offered.maxComputeWorkgroupSizeZ >= group_depth &&
+         offered.maxComputeWorkgroupStorageSize >= shared_bytes_small &&
+         offered.maxStorageBuffersPerShaderStage >= storage_buffers_min;
+}
+
+ListedAdapter describe(const Api& api, WGPUAdapter adapter) {
+  ListedAdapter listed;
+  listed.adapter = Owned<WGPUAdapter>(adapter, api.AdapterRelease);
+  WGPUAdapterInfo info{};
+  api.AdapterGetInfo(adapter, &info);
+  listed.name = from_view(info.device);
+  listed.backend = info.backendType;
+  listed.api = api_name(info.backendType);
+  listed.maker = maker_name(info.vendorID, info.backendType);
+  if (listed.maker.empty()) listed.maker = from_view(info.vendor);
+  listed.driver = listed.api;
+  for (const std::string_view words : {from_view(info.vendor), from_view(info.description)}) {
+    if (!words.empty()) listed.driver += (listed.driver == listed.api ? ": " : " ") + std::string(words);
+  }
+  listed.type = info.adapterType;
+  listed.identity = std::uint64_t{info.vendorID} << 32U | info.deviceID;
+  api.AdapterInfoFreeMembers(info);
+  api.AdapterGetLimits(adapter, &listed.limits);
+  return listed;
+}
+
+std::vector<ListedAdapter> adapters_of(const Api& api, WGPUInstance instance) {
+  std::vector<WGPUAdapter> handles(api.InstanceEnumerateAdapters(instance, nullptr, nullptr));
+  handles.resize(std::min(handles.size(), api.InstanceEnumerateAdapters(instance, nullptr, handles.data())));
+  std::vector<ListedAdapter> found;
+  found.reserve(handles.size());
+  for (WGPUAdapter handle : handles) found.push_back(describe(api, handle));
+  return found;
+}
+
+// Takes what is usable and says of the rest why it is not.
+void add_usable(VectisBackendState& state, std::vector<ListedAdapter> found) {
+  for (ListedAdapter& adapter : found) {
+    if (!suffices(adapter.limits)) {
+      state.host.log(VECTIS_LOG_INFO, adapter.name + " through " + adapter.api +
+                                          " is not listed: it has no compute kernels, or groups below 256 work-items "
+                                          "and 16 KiB, or fewer than 8 storage buffers");
+      continue;
+    }
+    adapter.limits = wanted_limits(adapter.limits);
+    state.adapters.push_back(std::move(adapter));
+  }
+}
+
+// One physical device may be offered through several interfaces: the first one stays.
+void drop_doubles(std::vector<ListedAdapter>& adapters) {
+  std::vector<ListedAdapter> kept;
+  for (ListedAdapter& adapter : adapters) {
+    const bool known = std::any_of(kept.begin(), kept.end(), [&](const ListedAdapter& other) {
+      return other.identity == adapter.identity && other.backend != adapter.backend;
+    });
+    if (!known) kept.push_back(std::move(adapter));
+  }
+  adapters = std::move(kept);
+}
+
+void list(VectisBackendState& state, WGPUInstanceBackend flags) {
+  state.adapters.clear();
+  state.instance = make_instance(state.api, flags);
+  add_usable(state, adapters_of(state.api, state.instance.get()));
+}
+
+}  // namespace
+
+void find_adapters(VectisBackendState& state) {
+  const char* setting = state.host.setting("api");
+  if (setting == nullptr) {
+    list(state, WGPUInstanceBackend_Primary);
+    drop_doubles(state.adapters);
+    if (state.adapters.empty()) list(state, WGPUInstanceBackend_GL);
+  } else {
+    const auto* named =
+        std::find_if(apis.begin(), apis.end(), [&](const NamedApi& each) { return each.word == setting; });
+    if (named == apis.end()) {
+      throw Failure(VECTIS_INVALID_INPUT,
+                    std::string("the setting api is '") + setting + "', it must be vulkan, metal, dx12, gl or all",
+                    VECTIS_REASON_OTHER);
+    }
+    list(state, named->flags);
+  }
+  if (!state.adapters.empty()) return;
+  throw Failure(VECTIS_BACKEND_CREATION,
+                "wgpu-native " + version_text(state.api) + " finds no device it can compute on" +
+                    (setting == nullptr ? std::string() : std::string(" through ") + setting),
+                VECTIS_REASON_NO_DRIVER);
+}
+
+const ListedAdapter& adapter_at(const VectisBackendState& state, std::uint32_t index) {
+  if (index < state.adapters.size()) return state.adapters[index];
+  throw Failure(VECTIS_INVALID_INPUT, "there is no device " + std::to_string(index) + ", the backend has " +
+                                          std::to_string(state.adapters.size()));
+}
+
+}  // namespace vectis::webgpu

@@ -1,0 +1,264 @@
+// Memory, streams, events and launches through the bare contract, against what a host computes itself, over Vulkan
+// (lavapipe) and over OpenGL (llvmpipe).
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "harness.hpp"
+#include "tests/support/seed.hpp"
+
+namespace vectis::test {
+namespace {
+
+using testing::HasSubstr;
+
+Bytes noise(std::size_t size, std::uint64_t salt = 0) {
+  std::mt19937_64 random(seed() + size + salt);
+  Bytes bytes(size);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  return bytes;
+}
+
+std::vector<std::uint32_t> words_of(const Bytes& bytes) {
+  std::vector<std::uint32_t> words(bytes.size() / 4);
+  std::memcpy(words.data(), bytes.data(), words.size() * 4);
+  return words;
+}
+
+class Webgpu : public testing::TestWithParam<std::string> {
+ protected:
+  Rig rig{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Interfaces, Webgpu, testing::ValuesIn(interfaces()),
+                         [](const auto& tested) { return tested.param; });
+
+TEST_P(Webgpu, SaysWhatTheDeviceIs) {
+  EXPECT_THAT(rig.info.name, HasSubstr("llvmpipe"));
+  EXPECT_THAT(rig.info.driver, HasSubstr(GetParam() == "gl" ? "OpenGL" : "Vulkan"));
+  EXPECT_THAT(rig.info.driver, HasSubstr("wgpu-native 29"));
+  EXPECT_EQ(rig.info.software, 1);
+  EXPECT_STREQ(rig.info.dialects, "wgsl,glsl-webgpu");
+  EXPECT_EQ(rig.info.group_items_max, 256U);
+  EXPECT_GE(rig.info.shared_bytes_max, 16384U);
+  EXPECT_GE(rig.info.allocation_bytes_max, std::uint64_t{128} << 20U);
+  EXPECT_GT(rig.info.memory_bytes, 0U);
+}
+
+TEST_P(Webgpu, ComesBackAsItWent) {
+  for (const std::size_t size : {1U, 2U, 3U, 4U, 5U, 127U, 4096U, 1000003U, 40U << 20U}) {
+    const Memory memory = rig.allocate(size);
+    const Bytes sent = noise(size);
+    rig.upload(memory.get(), sent.data(), size);
+    EXPECT_EQ(rig.download(memory.get(), size), sent) << size;
+  }
+}
+
+TEST_P(Webgpu, OddCopiesAndFillsTouchNothingAround) {
+  std::mt19937_64 random(seed());
+  constexpr std::size_t room = 700;
+  const Memory memory = rig.allocate(room);
+  const Memory other = rig.allocate(room);
+  Bytes expected = noise(room, 1);
+  Bytes source = noise(room, 2);
+  rig.upload(memory.get(), expected.data(), room);
+  rig.upload(other.get(), source.data(), room);
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t bytes = 1 + random() % (round % 3 == 0 ? 8 : 340);
+    const std::size_t from = random() % (room / 2 - bytes + 1);
+    const std::size_t to = random() % (room - bytes + 1);
+    const std::size_t behind = room / 2 + random() % (room / 2 - bytes + 1);  // no overlap with `from`
+    const auto value = static_cast<std::uint8_t>(random());
+    switch (random() % 4) {
+      case 0:
+        rig.upload(memory.get(), source.data() + from, bytes, to);
+        std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(from), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(to));
+        break;
+      case 1:
+        ASSERT_TRUE(works(ask(plugin().fill, rig.stream, memory.get(), to, bytes, value)));
+        std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(to), bytes, value);
+        break;
+      case 2:
+        ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.stream, memory.get(), to, other.get(), from, bytes)));
+        std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(from), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(to));
+        break;
+      default:
+        ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.stream, memory.get(), behind, memory.get(), from, bytes)));
+        std::copy_n(expected.begin() + static_cast<std::ptrdiff_t>(from), bytes,
+                    expected.begin() + static_cast<std::ptrdiff_t>(behind));
+    }
+    if (round % 10 == 0) {
+      ASSERT_EQ(rig.download(memory.get(), bytes, to),
+                Bytes(expected.begin() + static_cast<std::ptrdiff_t>(to),
+                      expected.begin() + static_cast<std::ptrdiff_t>(to + bytes)))
+          << "seed " << seed() << " round " << round;
+    }
+  }
+  EXPECT_EQ(rig.download(memory.get(), room), expected) << "seed " << seed();
+}
+
+TEST_P(Webgpu, LargeCopiesInsideOneBufferAreWhole) {
+  const std::size_t size = (std::size_t{36} << 20U) + 5;
+  const Memory memory = rig.allocate(2 * size);
+  const Bytes sent = noise(size);
+  rig.upload(memory.get(), sent.data(), size);
+  ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.stream, memory.get(), size, memory.get(), 0U, size)));
+  EXPECT_EQ(rig.download(memory.get(), size, size), sent);
+}
+
+TEST_P(Webgpu, SlicesOfOneBufferAreInputAndOutput) {
+  const Memory whole = rig.allocate(4 * rig.info.memory_alignment);
+  const Memory in = rig.slice(whole, rig.info.memory_alignment, 16);
+  const Memory out = rig.slice(whole, 3 * rig.info.memory_alignment, 15);
+  const std::vector<std::uint32_t> values{5, 6, 7, 8};
+  rig.upload(in.get(), values.data(), 16);
+  const Kernel add = rig.kernel(add_text, "add");
+  ASSERT_TRUE(works(launch(rig.stream, add, {{in.get(), out.get()}, {100, 4}})));
+  EXPECT_EQ(words_of(rig.download(out.get(), 16)), (std::vector<std::uint32_t>{105, 106, 107, 108}));
+  EXPECT_EQ(words_of(rig.download(whole.get(), 16, 3 * rig.info.memory_alignment)),
+            (std::vector<std::uint32_t>{105, 106, 107, 108}));
+  ASSERT_TRUE(works(launch(rig.stream, add, {{in.get(), in.get()}, {1, 4}})));
+  EXPECT_EQ(words_of(rig.download(in.get(), 16)), (std::vector<std::uint32_t>{6, 7, 8, 9}));
+}
+
+TEST_P(Webgpu, ManyLaunchesKeepTheirOrderAndTheirScalars) {
+  const Kernel add = rig.kernel(add_text, "add");
+  const Memory a = rig.allocate(256);
+  const Memory b = rig.allocate(256);
+  const std::vector<std::uint32_t> start(64, 0);
+  rig.upload(a.get(), start.data(), 256);
+  std::uint32_t total = 0;
+  for (std::uint32_t round = 0; round < 1000; ++round) {
+    const bool back = round % 2 == 1;
+    ASSERT_TRUE(works(launch(rig.stream, add, {{back ? b.get() : a.get(), back ? a.get() : b.get()}, {round, 64}})));
+    total += round;
+  }
+  EXPECT_EQ(words_of(rig.download(a.get(), 256)), std::vector<std::uint32_t>(64, total));
+}
+
+TEST_P(Webgpu, FreedMemoryIsStillThereForWorkUnderWay) {
+  const Bytes sent = noise(4096);
+  const Memory kept = rig.allocate(4096);
+  {
+    const Memory memory = rig.allocate(4096);
+    rig.upload(memory.get(), sent.data(), 4096);
+    ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.stream, kept.get(), 0U, memory.get(), 0U, 4096U)));
+  }
+  EXPECT_EQ(rig.download(kept.get(), 4096), sent);
+}
+
+TEST_P(Webgpu, EventsTellAndOrderTwoStreams) {
+  const auto event = rig.event();
+  EXPECT_TRUE(works(ask(plugin().event_query, event.get())));  // never recorded: passed
+  EXPECT_TRUE(works(ask(plugin().event_synchronize, event.get())));
+  const Kernel slow = rig.kernel(slow_text, "slow");
+  const Memory result = rig.allocate(16);
+  constexpr std::uint32_t rounds = 60000;
+  ASSERT_TRUE(works(launch(rig.stream, slow, {{result.get()}, {rounds, 0, 0, 0}, {1000, 1, 1}, {1, 1, 1}})));
+  ASSERT_TRUE(works(ask(plugin().event_record, event.get(), rig.stream)));
+  ASSERT_TRUE(works(ask(plugin().stream_wait_event, rig.other_stream, event.get())));
+  const Memory copy = rig.allocate(16);
+  ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.other_stream, copy.get(), 0U, result.get(), 0U, 4U)));
+  std::uint32_t expected = 0;
+  for (std::uint32_t round = 0; round < rounds; ++round) expected = expected * 1664525U + 1013904223U;
+  std::uint32_t got = 0;
+  ASSERT_TRUE(works(ask(plugin().copy_to_host, rig.other_stream, static_cast<void*>(&got), copy.get(), 0U, 4U)));
+  EXPECT_EQ(got, expected);
+  EXPECT_TRUE(works(ask(plugin().event_query, event.get())));
+  EXPECT_TRUE(works(ask(plugin().event_synchronize, event.get())));
+}
+
+TEST_P(Webgpu, RefusedLaunchesLeaveTheStreamAsItWas) {
+  const Kernel add = rig.kernel(add_text, "add");
+  const Memory in = rig.allocate(256);
+  const Memory out = rig.allocate(256);
+  const std::vector<std::uint32_t> values(64, 3);
+  rig.upload(in.get(), values.data(), 256);
+  const auto refused = [&](const Launch& wrong, std::string_view words) {
+    ASSERT_TRUE(works(launch(rig.stream, add, {{in.get(), out.get()}, {1, 64}})));
+    const Answer answer = launch(rig.stream, add, wrong);
+    EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT) << answer;
+    EXPECT_THAT(answer.text, HasSubstr(words));
+    EXPECT_EQ(words_of(rig.download(out.get(), 256)), std::vector<std::uint32_t>(64, 4));
+  };
+  refused({{in.get()}, {1, 64}}, "add");
+  refused({{in.get(), out.get(), in.get()}, {1, 64}}, "add");
+  refused({{in.get(), out.get()}, {}}, "add");
+  refused({{in.get(), out.get()}, {1, 64}, {70000, 1, 1}}, "65535");
+  refused({{in.get(), out.get()}, {1, 64}, {1, 1, 1}, {32, 1, 1}}, "compiled for 64");
+}
+
+TEST_P(Webgpu, ALostDeviceIsSaidByEverySlotAndNobodyElseIsHurt) {
+  Rig other(GetParam());
+  const Kernel add = rig.kernel(add_text, "add");
+  const Memory memory = rig.allocate(256);
+  const auto event = rig.event();
+  ASSERT_TRUE(works(launch(rig.stream, add, {{memory.get(), memory.get()}, {1, 64}})));
+  ASSERT_TRUE(works(ask(plugin().event_record, event.get(), rig.other_stream)));
+  ASSERT_TRUE(works(launch(rig.stream, add, {{memory.get(), memory.get()}, {1, 64}})));
+  ASSERT_TRUE(works(ask(plugin().configure, rig.state, "lose", "0")));
+  std::array<std::byte, 16> bytes{};
+  VectisMemory* made = nullptr;
+  VectisStream* stream = nullptr;
+  Kernel kernel;
+  const std::vector answers{
+      launch(rig.stream, add, {{memory.get(), memory.get()}, {1, 64}}),
+      rig.synchronize(),
+      ask(plugin().copy_to_device, rig.stream, memory.get(), 0U, static_cast<const void*>(bytes.data()), 16U),
+      ask(plugin().copy_to_host, rig.stream, static_cast<void*>(bytes.data()), memory.get(), 0U, 16U),
+      ask(plugin().copy_on_device, rig.stream, memory.get(), 0U, memory.get(), 64U, 16U),
+      ask(plugin().fill, rig.stream, memory.get(), 0U, 16U, std::uint8_t{1}),
+      ask(plugin().event_record, event.get(), rig.stream),
+      ask(plugin().stream_wait_event, rig.stream, event.get()),
+      ask(plugin().memory_allocate, rig.context, 64U, &made),
+      ask(plugin().stream_create, rig.context, &stream),
+      rig.compile(add_text, "add", &kernel)};
+  for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i].status, VECTIS_DEVICE_LOST) << i << answers[i];
+  const Memory alive = other.allocate(16);
+  other.upload(alive.get(), bytes.data(), 16);
+  EXPECT_EQ(other.download(alive.get(), 16), Bytes(16, 0));
+}
+
+TEST_P(Webgpu, MoreThanThereIsIsAllocation) {
+  VectisMemory* memory = nullptr;
+  const Answer answer = ask(plugin().memory_allocate, rig.context, std::uint64_t{1} << 62U, &memory);
+  EXPECT_EQ(answer.status, VECTIS_ALLOCATION);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_THAT(answer.text, HasSubstr("4611686018427387904"));
+}
+
+class WebgpuConcurrent : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Interfaces, WebgpuConcurrent, testing::ValuesIn(interfaces()),
+                         [](const auto& tested) { return tested.param; });
+
+// Errors of one thread are not taken for another's.
+TEST_P(WebgpuConcurrent, ThreadsWorkFailAndFreeSideBySide) {
+  Rig rig(GetParam());
+  const auto work = [&rig](VectisStream* stream, std::uint32_t number) {
+    for (std::uint32_t round = 0; round < 30; ++round) {
+      const Kernel add = rig.kernel(add_text, "add");
+      Kernel none;
+      EXPECT_EQ(rig.compile("fn wrong( {", "wrong", &none).status, VECTIS_COMPILE_FAILED);
+      const Memory in = rig.allocate(64);
+      const Memory out = rig.allocate(64);
+      EXPECT_TRUE(works(ask(plugin().fill, stream, in.get(), 0U, 64U, std::uint8_t{0})));
+      EXPECT_TRUE(works(launch(stream, add, {{in.get(), out.get()}, {number + round, 16}})));
+      EXPECT_EQ(launch(stream, add, {{in.get()}, {1}}).status, VECTIS_INVALID_INPUT);
+      std::array<std::uint32_t, 16> got{};
+      EXPECT_TRUE(works(ask(plugin().copy_to_host, stream, static_cast<void*>(got.data()), out.get(), 0U, 64U)));
+      for (const std::uint32_t value : got) EXPECT_EQ(value, number + round);
+    }
+  };
+  std::thread first(work, rig.stream, 1000);
+  std::thread second(work, rig.other_stream, 2000);
+  first.join();
+  second.join();
+}
+
+}  // namespace
+}  // namespace vectis::test
