@@ -9,6 +9,7 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
+constexpr std::size_t found_few = 128;
 constexpr std::size_t found_most = 4096;
 constexpr std::size_t computed_together = 8;
 
@@ -104,7 +105,7 @@ Candidates::Candidates(const SearchTask& task, SharedLimits& limits)
     : task_(task),
       limits_(limits),
       states_(task.query_count()),
-      found_min_(4 * std::min(task.k, SIZE_MAX / 8)),
+      found_min_(4 * std::min(task.k, SIZE_MAX / 8) + found_few),
       found_max_(std::max(found_most, found_min_)) {
   for (State& state : states_) state.shrink_at = found_min_;
 }
