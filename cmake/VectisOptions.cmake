@@ -5,6 +5,8 @@ option(VECTIS_TESTS "Build tests, examples and the backends that serve them" ON)
 
 option(VECTIS_BACKEND_OPENCL "Build the OpenCL plug-in (needs the OpenCL headers, no driver)" ON)
 option(VECTIS_BACKEND_WEBGPU "Build the WebGPU plug-in (needs glslc, no driver)" ON)
+option(VECTIS_BACKEND_CUDA "Build the CUDA plug-in (needs cuda.h, no driver)" ON)
+option(VECTIS_BACKEND_HIP "Build the HIP plug-in (needs HIP's headers, no driver)" ON)
 option(VECTIS_ONEDNN "Let the CPU use oneDNN for matrix products where it is installed (needs its headers)" ON)
 
 # Layers that a build may leave out. Each becomes available with its folder; asking for one that this version does not

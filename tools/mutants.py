@@ -148,7 +148,8 @@ class Tree:
                 shutil.copy2(source, target)
         subprocess.run(["cmake", "-S", self.folder, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DCMAKE_CXX_COMPILER=g++-12", "-DCMAKE_C_COMPILER=gcc-12",
-                        "-DVECTIS_TESTS=OFF", "-DVECTIS_BACKEND_OPENCL=OFF", *launcher()],
+                        "-DVECTIS_TESTS=OFF", "-DVECTIS_BACKEND_OPENCL=OFF",
+                        "-DVECTIS_BACKEND_CUDA=OFF", "-DVECTIS_BACKEND_HIP=OFF", *launcher()],
                        check=True, capture_output=True)
         self.compile()
 

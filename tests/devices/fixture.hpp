@@ -43,11 +43,17 @@ inline std::string case_name(const testing::TestParamInfo<std::string>& info) {
 
 // The devices that compute: what `null` does is nothing.
 inline std::vector<std::string> computing_devices() {
+  std::vector<std::string> devices{"cpu", "failing"};
 #if defined(VECTIS_HAS_OPENCL)
-  return {"cpu", "failing", "opencl", "opencl:1"};
-#else
-  return {"cpu", "failing"};
+  devices.insert(devices.end(), {"opencl", "opencl:1"});
 #endif
+#if defined(VECTIS_HAS_CUDA)
+  devices.emplace_back("cuda");
+#endif
+#if defined(VECTIS_HAS_HIP)
+  devices.emplace_back("hip");
+#endif
+  return devices;
 }
 
 }  // namespace vectis::test

@@ -1,0 +1,118 @@
+// CUDA's driver API and NVRTC under the names the shared sources of backends/cuda_hip use. This header and own.cpp are
+// all that is CUDA's own.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace vectis::cuda_hip {
+
+using Code = CUresult;
+using DeviceId = CUdevice;
+using ContextHandle = CUcontext;
+using Address = CUdeviceptr;
+using StreamHandle = CUstream;
+using EventHandle = CUevent;
+using ModuleHandle = CUmodule;
+using FunctionHandle = CUfunction;
+using Attribute = CUdevice_attribute;
+
+// member, function of the header, symbol of the library: the oldest form every driver since 11.2 has.
+// clang-format off
+#define VECTIS_DRIVER_FUNCTIONS(each)                                                                              \
+  each(Init, cuInit, "cuInit")                                                                                     \
+  each(DriverGetVersion, cuDriverGetVersion, "cuDriverGetVersion")                                                 \
+  each(GetErrorName, cuGetErrorName, "cuGetErrorName")                                                             \
+  each(DeviceGetCount, cuDeviceGetCount, "cuDeviceGetCount")                                                       \
+  each(DeviceGet, cuDeviceGet, "cuDeviceGet")                                                                      \
+  each(DeviceGetName, cuDeviceGetName, "cuDeviceGetName")                                                          \
+  each(DeviceGetAttribute, cuDeviceGetAttribute, "cuDeviceGetAttribute")                                           \
+  each(DeviceTotalMem, cuDeviceTotalMem, "cuDeviceTotalMem_v2")                                                    \
+  each(DeviceGetPciBusId, cuDeviceGetPCIBusId, "cuDeviceGetPCIBusId")                                              \
+  each(DevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain")                               \
+  each(DevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")                         \
+  each(DevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState")                         \
+  each(CtxPushCurrent, cuCtxPushCurrent, "cuCtxPushCurrent_v2")                                                    \
+  each(CtxPopCurrent, cuCtxPopCurrent, "cuCtxPopCurrent_v2")                                                       \
+  each(Synchronize, cuCtxSynchronize, "cuCtxSynchronize")                                                          \
+  each(MemGetInfo, cuMemGetInfo, "cuMemGetInfo_v2")                                                                \
+  each(MemAlloc, cuMemAlloc, "cuMemAlloc_v2")                                                                      \
+  each(MemFree, cuMemFree, "cuMemFree_v2")                                                                         \
+  each(MemcpyHtoDAsync, cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                                                 \
+  each(MemcpyDtoHAsync, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                                                 \
+  each(MemcpyDtoDAsync, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                                                 \
+  each(MemsetD8Async, cuMemsetD8Async, "cuMemsetD8Async")                                                          \
+  each(StreamCreate, cuStreamCreate, "cuStreamCreate")                                                             \
+  each(StreamDestroy, cuStreamDestroy, "cuStreamDestroy_v2")                                                       \
+  each(StreamSynchronize, cuStreamSynchronize, "cuStreamSynchronize")                                              \
+  each(StreamWaitEvent, cuStreamWaitEvent, "cuStreamWaitEvent")                                                    \
+  each(EventCreate, cuEventCreate, "cuEventCreate")                                                                \
+  each(EventDestroy, cuEventDestroy, "cuEventDestroy_v2")                                                          \
+  each(EventRecord, cuEventRecord, "cuEventRecord")                                                                \
+  each(EventQuery, cuEventQuery, "cuEventQuery")                                                                   \
+  each(EventSynchronize, cuEventSynchronize, "cuEventSynchronize")                                                 \
+  each(EventElapsedTime, cuEventElapsedTime, "cuEventElapsedTime")                                                 \
+  each(ModuleLoadData, cuModuleLoadData, "cuModuleLoadData")                                                       \
+  each(ModuleUnload, cuModuleUnload, "cuModuleUnload")                                                             \
+  each(ModuleGetFunction, cuModuleGetFunction, "cuModuleGetFunction")                                              \
+  each(FuncGetAttribute, cuFuncGetAttribute, "cuFuncGetAttribute")                                                 \
+  each(LaunchKernel, cuLaunchKernel, "cuLaunchKernel")
+
+// Since 12.4: the parameters a kernel takes. Without it they cannot be checked.
+#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each) each(FuncGetParamInfo, cuFuncGetParamInfo, "cuFuncGetParamInfo")
+
+// NVRTC has no header in the package the driver's comes from; its interface is these lines.
+using CompilerCode = int;
+using CompilerProgram = struct CudaCompilerProgram*;
+#define VECTIS_COMPILER_FUNCTIONS(each)                                                                            \
+  each(Version, CompilerCode (*)(int*, int*), "nvrtcVersion")                                                      \
+  each(CreateProgram, CompilerCode (*)(CompilerProgram*, const char*, const char*, int, const char* const*,        \
+                                       const char* const*), "nvrtcCreateProgram")                                  \
+  each(DestroyProgram, CompilerCode (*)(CompilerProgram*), "nvrtcDestroyProgram")                                  \
+  each(CompileProgram, CompilerCode (*)(CompilerProgram, int, const char* const*), "nvrtcCompileProgram")          \
+  each(GetProgramLogSize, CompilerCode (*)(CompilerProgram, std::size_t*), "nvrtcGetProgramLogSize")               \
+  each(GetProgramLog, CompilerCode (*)(CompilerProgram, char*), "nvrtcGetProgramLog")                              \
+  each(GetErrorString, const char* (*)(CompilerCode), "nvrtcGetErrorString")                                       \
+  each(GetCubinSize, CompilerCode (*)(CompilerProgram, std::size_t*), "nvrtcGetCUBINSize")                         \
+  each(GetCubin, CompilerCode (*)(CompilerProgram, char*), "nvrtcGetCUBIN")                                        \
+  each(GetPtxSize, CompilerCode (*)(CompilerProgram, std::size_t*), "nvrtcGetPTXSize")                             \
+  each(GetPtx, CompilerCode (*)(CompilerProgram, char*), "nvrtcGetPTX")                                            \
+  each(GetNumSupportedArchs, CompilerCode (*)(int*), "nvrtcGetNumSupportedArchs")                                  \
+  each(GetSupportedArchs, CompilerCode (*)(int*), "nvrtcGetSupportedArchs")
+// clang-format on
+
+inline constexpr CompilerCode compiler_ok = 0;
+inline constexpr CompilerCode compiler_refuses_options = 5;
+inline constexpr CompilerCode compiler_refuses_text = 6;
+
+inline constexpr const char* backend_name = "cuda";
+inline constexpr const char* backend_requirement = "an NVIDIA driver for CUDA 11.2 or newer";
+inline constexpr const char* backend_install = "Install NVIDIA's driver, and NVRTC (pip install nvidia-cuda-nvrtc).";
+inline constexpr const char* device_maker = "NVIDIA";
+inline constexpr const char* device_language = "cuda-c++";
+inline constexpr const char* driver_title = "CUDA";
+inline constexpr std::array driver_libraries = {"libcuda.so.1"};
+inline constexpr const char* compiler_title = "NVRTC";
+// Newest first. The names since 11.2; a library without a number is the user's own choice.
+inline constexpr std::array compiler_libraries = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
+                                                  "libnvrtc.so"};
+inline constexpr const char* compiler_install = "pip install nvidia-cuda-nvrtc";
+
+inline constexpr unsigned stream_beside_others = CU_STREAM_NON_BLOCKING;
+inline constexpr Attribute attribute_group_items = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+inline constexpr std::array attribute_group_size = {
+    CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
+inline constexpr Attribute attribute_shared_bytes = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;
+inline constexpr Attribute attribute_compute_units = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+inline constexpr Attribute attribute_major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+inline constexpr Attribute attribute_minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+inline constexpr CUfunction_attribute function_group_items = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+
+inline Address advanced(Address address, std::uint64_t bytes) { return address + bytes; }
+// The driver's functions take what they only read as const here, and not in HIP.
+inline const void* readable(const void* host) { return host; }
+
+}  // namespace vectis::cuda_hip

@@ -1,0 +1,118 @@
+#include "compiler.hpp"
+
+#include <sstream>
+#include <vector>
+
+#include "status.hpp"
+
+namespace vectis::cuda_hip {
+
+namespace {
+
+// Destroyed with its owner.
+class CompilerJob {
+ public:
+  CompilerJob(const CompilerApi& api, const std::string& text) : api_(api) {
+    check_compiler(api, api.CreateProgram(&program_, text.c_str(), "kernel", 0, nullptr, nullptr), "CreateProgram");
+  }
+  ~CompilerJob() { static_cast<void>(api_.DestroyProgram(&program_)); }
+  CompilerJob(const CompilerJob&) = delete;
+  CompilerJob& operator=(const CompilerJob&) = delete;
+
+  [[nodiscard]] CompilerProgram get() const noexcept { return program_; }
+
+ private:
+  const CompilerApi& api_;
+  CompilerProgram program_ = nullptr;
+};
+
+std::string code_text(const CompilerApi& api, CompilerCode code) {
+  const char* words = api.GetErrorString(code);
+  return std::string(words == nullptr ? "error" : words) + " (" + std::to_string(static_cast<int>(code)) + ")";
+}
+
+std::string log_of(const CompilerApi& api, CompilerProgram program) {
+  std::size_t bytes = 0;
+  CompilerCode code = api.GetProgramLogSize(program, &bytes);
+  std::string log(bytes, '\0');
+  if (code == compiler_ok && bytes > 0) code = api.GetProgramLog(program, log.data());
+  if (code != compiler_ok) return "its output is lost: GetProgramLog failed with " + code_text(api, code);
+  log.erase(log.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
+  return log;
+}
+
+std::vector<std::string> words_of(const char* text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) words.push_back(std::move(word));
+  return words;
+}
+
+// The option with which the user named a target, or null.
+const std::string* named_target(const std::vector<std::string>& options) {
+  for (const std::string& option : options) {
+    for (const char* word : {"--gpu-architecture", "-arch", "--offload-arch"}) {
+      if (option.starts_with(word)) return &option;
+    }
+  }
+  return nullptr;
+}
+
+// Empty when the library serves this driver.
+std::string try_compiler(const Host& host, const char* library, int driver_version, CompilerApi& api) {
+  if (std::string obstacle = load_compiler(host, library, api); !obstacle.empty()) return obstacle;
+  int major = 0;
+  int minor = 0;
+  const CompilerCode code = api.Version(&major, &minor);
+  if (code != compiler_ok) return std::string(library) + " does not tell its version: " + code_text(api, code);
+  const auto obstacle = version_obstacle(major, minor, driver_version);
+  return obstacle ? std::string(library) + ": " + *obstacle : "";
+}
+
+}  // namespace
+
+Compiler find_compiler(const Host& host, int driver_version) {
+  Compiler found;
+  if (const char* wanted = host.setting("compiler"); wanted != nullptr) {
+    found.obstacle = try_compiler(host, wanted, driver_version, found.api);
+    return found;
+  }
+  std::string first;
+  for (const char* library : compiler_libraries) {
+    found.obstacle = try_compiler(host, library, driver_version, found.api);
+    if (found.obstacle.empty()) return found;
+    // One that is there and does not fit tells more than one that is not there.
+    if (first.empty() || first.find("cannot be opened") != std::string::npos) first = found.obstacle;
+  }
+  found.obstacle = first;
+  return found;
+}
+
+void check_compiler(const CompilerApi& compiler, CompilerCode code, const char* call) {
+  if (code == compiler_ok) return;
+  throw Failure(VECTIS_DRIVER_FAILURE,
+                std::string(compiler_title) + "'s " + call + " failed with " + code_text(compiler, code));
+}
+
+Compiled compile(const CompilerApi& compiler, const Target& target, std::string_view text, const char* options) {
+  std::vector<std::string> words = words_of(options);
+  bool machine_code = target.machine_code;
+  if (const std::string* named = named_target(words); named != nullptr) {
+    machine_code = named->find("compute_") == std::string::npos;
+  } else {
+    words.insert(words.end(), target.options.begin(), target.options.end());
+  }
+  std::vector<const char*> arguments;
+  arguments.reserve(words.size());
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  const CompilerJob job(compiler, std::string(text));
+  const CompilerCode code = compiler.CompileProgram(job.get(), static_cast<int>(arguments.size()), arguments.data());
+  if (code == compiler_refuses_text || code == compiler_refuses_options) {
+    throw Failure(VECTIS_COMPILE_FAILED, std::string(compiler_title) + " failed with " + code_text(compiler, code) +
+                                             ":\n" + log_of(compiler, job.get()));
+  }
+  check_compiler(compiler, code, "CompileProgram");
+  return {compiled_code(compiler, job.get(), machine_code), log_of(compiler, job.get())};
+}
+
+}  // namespace vectis::cuda_hip

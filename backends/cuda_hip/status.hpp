@@ -1,0 +1,69 @@
+// How a failure travels: thrown as Failure inside the plug-in, a status and a message at its boundary.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "api.hpp"
+#include "vectis/device/backend.h"
+
+namespace vectis::cuda_hip {
+
+class Failure : public std::exception {
+ public:
+  Failure(VectisStatus status, std::string text, VectisReason reason = VECTIS_REASON_NONE)
+      : status_(status), reason_(reason), text_(std::move(text)) {}
+
+  [[nodiscard]] VectisStatus status() const noexcept { return status_; }
+  [[nodiscard]] VectisReason reason() const noexcept { return reason_; }
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  VectisStatus status_;
+  VectisReason reason_;
+  std::string text_;
+};
+
+// Codes the sources name. CUDA and HIP number theirs alike.
+inline constexpr int code_invalid_value = 1;
+inline constexpr int code_stub_library = 34;
+inline constexpr int code_no_device = 100;
+inline constexpr int code_not_ready = 600;
+inline constexpr int code_driver_mismatch = 803;
+inline constexpr int code_unknown = 999;
+
+// "CUDA_ERROR_OUT_OF_MEMORY (2)"; a code without a name is "error 12345".
+std::string describe(const Api& api, Code code);
+// What a code means wherever it has one meaning; everything else is DRIVER_FAILURE. A failure of a kernel ends the
+// whole context on these devices: DEVICE_LOST.
+VectisStatus status_of(Code code) noexcept;
+
+// "<call> failed with <code>", as a Failure to throw.
+Failure failed_call(const Api& api, const std::string& call, Code code);
+Failure failed_call(const Api& api, const std::string& call, Code code, VectisStatus status);
+
+inline void check(const Api& api, Code code, const char* call) {
+  if (static_cast<int>(code) != 0) throw failed_call(api, call, code);
+}
+
+// Calls a function of the driver and throws when it fails, by the function's own name.
+#define VECTIS_CALL(api, member, ...) \
+  ::vectis::cuda_hip::check(api, (api).member(__VA_ARGS__), ::vectis::cuda_hip::symbol_of_##member)
+
+// Writes `text` into the host's message, cut to fit at a whole UTF-8 character, and returns `status`.
+VectisStatus tell(VectisMessage* message, VectisStatus status, const char* text, VectisReason reason) noexcept;
+// Tells the exception being handled.
+VectisStatus tell_current(VectisMessage* message) noexcept;
+
+// Runs the body of a slot; whatever it throws becomes its status and message.
+template <class Body>
+VectisStatus guarded(VectisMessage* message, Body&& body) noexcept {
+  try {
+    return std::forward<Body>(body)();
+  } catch (...) {
+    return tell_current(message);
+  }
+}
+
+}  // namespace vectis::cuda_hip

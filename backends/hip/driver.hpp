@@ -1,0 +1,107 @@
+// HIP's module API and hipRTC under the names the shared sources of backends/cuda_hip use. This header and own.cpp are
+// all that is HIP's own.
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+#include <hip/hiprtc.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace vectis::cuda_hip {
+
+using Code = hipError_t;
+using DeviceId = hipDevice_t;
+using ContextHandle = int;  // HIP's contexts are deprecated: the number of a device stands for its only one
+using Address = hipDeviceptr_t;
+using StreamHandle = hipStream_t;
+using EventHandle = hipEvent_t;
+using ModuleHandle = hipModule_t;
+using FunctionHandle = hipFunction_t;
+using Attribute = hipDeviceAttribute_t;
+
+// member, function of the header, symbol of the library.
+// clang-format off
+#define VECTIS_DRIVER_FUNCTIONS(each)                                                                              \
+  each(Init, hipInit, "hipInit")                                                                                   \
+  each(DriverGetVersion, hipDriverGetVersion, "hipDriverGetVersion")                                               \
+  each(GetErrorName, hipGetErrorName, "hipGetErrorName")                                                           \
+  each(DeviceGetCount, hipGetDeviceCount, "hipGetDeviceCount")                                                     \
+  each(DeviceGet, hipDeviceGet, "hipDeviceGet")                                                                    \
+  each(DeviceGetName, hipDeviceGetName, "hipDeviceGetName")                                                        \
+  each(DeviceGetAttribute, hipDeviceGetAttribute, "hipDeviceGetAttribute")                                         \
+  each(DeviceTotalMem, hipDeviceTotalMem, "hipDeviceTotalMem")                                                     \
+  each(DeviceGetPciBusId, hipDeviceGetPCIBusId, "hipDeviceGetPCIBusId")                                            \
+  each(GetDevice, hipGetDevice, "hipGetDevice")                                                                    \
+  each(SetDevice, hipSetDevice, "hipSetDevice")                                                                    \
+  each(Synchronize, hipDeviceSynchronize, "hipDeviceSynchronize")                                                  \
+  each(MemGetInfo, hipMemGetInfo, "hipMemGetInfo")                                                                 \
+  each(MemAlloc, hipMalloc, "hipMalloc")                                                                           \
+  each(MemFree, hipFree, "hipFree")                                                                                \
+  each(MemcpyHtoDAsync, hipMemcpyHtoDAsync, "hipMemcpyHtoDAsync")                                                  \
+  each(MemcpyDtoHAsync, hipMemcpyDtoHAsync, "hipMemcpyDtoHAsync")                                                  \
+  each(MemcpyDtoDAsync, hipMemcpyDtoDAsync, "hipMemcpyDtoDAsync")                                                  \
+  each(MemsetD8Async, hipMemsetD8Async, "hipMemsetD8Async")                                                        \
+  each(StreamCreate, hipStreamCreateWithFlags, "hipStreamCreateWithFlags")                                         \
+  each(StreamDestroy, hipStreamDestroy, "hipStreamDestroy")                                                        \
+  each(StreamSynchronize, hipStreamSynchronize, "hipStreamSynchronize")                                            \
+  each(StreamWaitEvent, hipStreamWaitEvent, "hipStreamWaitEvent")                                                  \
+  each(EventCreate, hipEventCreateWithFlags, "hipEventCreateWithFlags")                                            \
+  each(EventDestroy, hipEventDestroy, "hipEventDestroy")                                                           \
+  each(EventRecord, hipEventRecord, "hipEventRecord")                                                              \
+  each(EventQuery, hipEventQuery, "hipEventQuery")                                                                 \
+  each(EventSynchronize, hipEventSynchronize, "hipEventSynchronize")                                               \
+  each(EventElapsedTime, hipEventElapsedTime, "hipEventElapsedTime")                                               \
+  each(ModuleLoadData, hipModuleLoadData, "hipModuleLoadData")                                                     \
+  each(ModuleUnload, hipModuleUnload, "hipModuleUnload")                                                           \
+  each(ModuleGetFunction, hipModuleGetFunction, "hipModuleGetFunction")                                            \
+  each(FuncGetAttribute, hipFuncGetAttribute, "hipFuncGetAttribute")                                               \
+  each(LaunchKernel, hipModuleLaunchKernel, "hipModuleLaunchKernel")
+
+#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)
+
+using CompilerCode = hiprtcResult;
+using CompilerProgram = hiprtcProgram;
+#define VECTIS_COMPILER_FUNCTIONS(each)                                                                            \
+  each(Version, decltype(&::hiprtcVersion), "hiprtcVersion")                                                       \
+  each(CreateProgram, decltype(&::hiprtcCreateProgram), "hiprtcCreateProgram")                                     \
+  each(DestroyProgram, decltype(&::hiprtcDestroyProgram), "hiprtcDestroyProgram")                                  \
+  each(CompileProgram, decltype(&::hiprtcCompileProgram), "hiprtcCompileProgram")                                  \
+  each(GetProgramLogSize, decltype(&::hiprtcGetProgramLogSize), "hiprtcGetProgramLogSize")                         \
+  each(GetProgramLog, decltype(&::hiprtcGetProgramLog), "hiprtcGetProgramLog")                                     \
+  each(GetErrorString, decltype(&::hiprtcGetErrorString), "hiprtcGetErrorString")                                  \
+  each(GetCodeSize, decltype(&::hiprtcGetCodeSize), "hiprtcGetCodeSize")                                           \
+  each(GetCode, decltype(&::hiprtcGetCode), "hiprtcGetCode")
+// clang-format on
+
+inline constexpr CompilerCode compiler_ok = HIPRTC_SUCCESS;
+inline constexpr CompilerCode compiler_refuses_options = HIPRTC_ERROR_INVALID_OPTION;
+inline constexpr CompilerCode compiler_refuses_text = HIPRTC_ERROR_COMPILATION;
+
+inline constexpr const char* backend_name = "hip";
+inline constexpr const char* backend_requirement = "AMD's ROCm 5.0 or newer";
+inline constexpr const char* backend_install = "Install AMD's kernel driver (amdgpu) and ROCm (libamdhip64).";
+inline constexpr const char* device_maker = "AMD";
+inline constexpr const char* device_language = "hip-c++";
+inline constexpr const char* driver_title = "HIP";
+inline constexpr std::array driver_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+inline constexpr const char* compiler_title = "hipRTC";
+// A library of its own since ROCm 6, a part of the driver's before.
+inline constexpr std::array compiler_libraries = {"libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so.5"};
+inline constexpr const char* compiler_install = "install ROCm's hipRTC (libhiprtc)";
+
+inline constexpr unsigned stream_beside_others = hipStreamNonBlocking;
+inline constexpr Attribute attribute_group_items = hipDeviceAttributeMaxThreadsPerBlock;
+inline constexpr std::array attribute_group_size = {hipDeviceAttributeMaxBlockDimX, hipDeviceAttributeMaxBlockDimY,
+                                                    hipDeviceAttributeMaxBlockDimZ};
+inline constexpr Attribute attribute_shared_bytes = hipDeviceAttributeMaxSharedMemoryPerBlock;
+inline constexpr Attribute attribute_compute_units = hipDeviceAttributeMultiprocessorCount;
+inline constexpr Attribute attribute_major = hipDeviceAttributeComputeCapabilityMajor;
+inline constexpr Attribute attribute_minor = hipDeviceAttributeComputeCapabilityMinor;
+inline constexpr hipFunction_attribute function_group_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+
+inline Address advanced(Address address, std::uint64_t bytes) { return static_cast<char*>(address) + bytes; }
+inline void* readable(const void* host) { return const_cast<void*>(host); }
+
+}  // namespace vectis::cuda_hip

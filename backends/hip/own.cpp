@@ -1,0 +1,48 @@
+#include "own.hpp"
+
+#include "compiler.hpp"
+#include "status.hpp"
+
+namespace vectis::cuda_hip {
+
+const int least_version = 50000000;
+
+const char* code_name(const Api& api, Code code) noexcept { return api.GetErrorName(code); }
+
+std::string version_text(int version) {
+  return "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version % 10000000 / 100000);
+}
+
+ContextHandle retain_context(const Api&, DeviceId device) { return device; }
+
+void release_context(const Api&, DeviceId) noexcept {}
+
+bool has_context(const Api&, DeviceId) { return true; }
+
+Current::Current(const Api& api, ContextHandle context) : api_(api) {
+  VECTIS_CALL(api, GetDevice, &before_);
+  VECTIS_CALL(api, SetDevice, context);
+}
+
+Current::~Current() { static_cast<void>(api_.SetDevice(before_)); }
+
+std::uint64_t capabilities(int, int) {
+  return VECTIS_CAN_FP16 | VECTIS_CAN_FP64 | VECTIS_CAN_SUBGROUPS | VECTIS_CAN_TIMESTAMPS;
+}
+
+// hipRTC compiles for the device that is current.
+Target choose_target(const CompilerApi&, int, int) { return {}; }
+
+std::optional<std::string> version_obstacle(int, int, int) { return std::nullopt; }
+
+std::string compiled_code(const CompilerApi& compiler, CompilerProgram program, bool) {
+  std::size_t bytes = 0;
+  check_compiler(compiler, compiler.GetCodeSize(program, &bytes), "hiprtcGetCodeSize");
+  std::string code(bytes, '\0');
+  check_compiler(compiler, compiler.GetCode(program, code.data()), "hiprtcGetCode");
+  return code;
+}
+
+std::optional<std::vector<std::size_t>> parameter_sizes(const Api&, FunctionHandle) { return std::nullopt; }
+
+}  // namespace vectis::cuda_hip

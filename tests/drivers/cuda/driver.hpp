@@ -1,0 +1,130 @@
+// The driver behind both interfaces, in words of neither. Every function refuses by throwing; codes are CUDA's, which
+// HIP shares. One lock is held throughout: one piece of work runs at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "control.hpp"
+#include "kernels.hpp"
+#include "queue.hpp"
+
+namespace vectis::test_driver {
+
+struct Event {
+  Context* context = nullptr;
+  std::shared_ptr<Place> place;  // of the last record; null: never recorded
+};
+
+struct LoadedModule;
+
+struct Function {
+  LoadedModule* owner = nullptr;
+  const VtdKernel* kernel = nullptr;
+};
+
+struct LoadedModule {
+  Context* context = nullptr;
+  std::shared_ptr<Module> module;
+  std::map<std::string, Function> functions;
+};
+
+// Objects given out as handles. A handle that is not of a live one is a violation.
+template <class Object>
+class Handles {
+ public:
+  Handles(const char* name, int kind) : name_(name), kind_(kind) {}
+  Object* add(std::unique_ptr<Object> object);
+  Object& get(const void* handle) const;
+  void remove(const void* handle);
+
+ private:
+  const char* name_;
+  int kind_;
+  std::map<const void*, std::unique_ptr<Object>> live_;
+};
+
+// Limits of every device.
+struct Limits {
+  static constexpr unsigned group_items = 1024;
+  static constexpr unsigned group_z = 64;
+  static constexpr unsigned grid_yz = 65535;
+  static constexpr unsigned shared_bytes = 48U << 10U;
+  static constexpr int compute_units = 4;
+};
+
+class Driver {
+ public:
+  static Driver& get();
+
+  std::mutex mutex;
+  Queue queue;
+
+  void initialise();
+  void need_initialised() const;
+  static int device_count();
+  static void need_device(int device);
+  static std::size_t device_bytes();
+  static int architecture();
+
+  // Contexts, one for each device.
+  Context& context_of(int device);
+  Context& retain(int device);
+  void release(int device);
+  void push(Context& context);
+  Context* pop();
+  // The context current on this thread; it must be there and sound.
+  Context& current();
+  // HIP has no stack of contexts: each thread has a device, the first one to begin with.
+  void choose_device(int device);
+  int chosen_device();
+
+  std::uint64_t allocate(std::size_t bytes);
+  void free(std::uint64_t address);
+  std::size_t free_bytes();
+
+  Stream* create_stream();
+  void destroy_stream(const void* stream);
+  void synchronise_stream(const void* stream);
+  void synchronise();
+  void copy_to_device(std::uint64_t target, const void* source, std::size_t bytes, const void* stream);
+  void copy_to_host(void* target, std::uint64_t source, std::size_t bytes, const void* stream);
+  void copy_on_device(std::uint64_t target, std::uint64_t source, std::size_t bytes, const void* stream);
+  void fill(std::uint64_t target, unsigned char value, std::size_t bytes, const void* stream);
+
+  Event* create_event();
+  void destroy_event(const void* event);
+  void record(const void* event, const void* stream);
+  void query(const void* event);
+  void synchronise_event(const void* event);
+  void wait(const void* stream, const void* event);
+  float milliseconds(const void* begin, const void* end);
+
+  LoadedModule* load(const char* image);
+  void unload(const void* module);
+  Function* function(const void* module, const char* name);
+  static const VtdKernel& kernel(const void* function);
+  void launch(const void* function, VtdTriple grid, VtdTriple group, unsigned shared_bytes, const void* stream,
+              void** parameters);
+
+  void heal();
+
+ private:
+  Stream& stream(const void* handle);
+  Event& event(const void* handle);
+  void enqueue(const void* stream, Work work);
+
+  bool initialised_ = false;
+  std::map<int, Context> contexts_;
+  AddressSpace memory_;
+  Handles<Stream> streams_{"stream", VECTIS_DRIVER_STREAMS};
+  Handles<Event> events_{"event", VECTIS_DRIVER_EVENTS};
+  Handles<LoadedModule> modules_{"module", VECTIS_DRIVER_MODULES};
+};
+
+}  // namespace vectis::test_driver

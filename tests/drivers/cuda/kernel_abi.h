@@ -1,0 +1,35 @@
+/* What a kernel compiled as host code and the driver that runs it say to each other. */
+#ifndef VECTIS_TEST_DRIVER_KERNEL_ABI_H
+#define VECTIS_TEST_DRIVER_KERNEL_ABI_H
+
+struct VtdTriple {
+  unsigned x, y, z;
+};
+
+/* Where the running thread is; the driver writes it before each thread runs and after each switch. */
+struct VtdPlace {
+  struct VtdTriple thread, block, group, grid;
+  void (*barrier)(int line);
+  char* dynamic_shared;
+};
+
+struct VtdKernel {
+  const char* name;
+  void (*call)(void** parameters);
+  unsigned parameter_count;
+  const unsigned* bytes;           /* of each parameter */
+  const unsigned char* is_pointer; /* each parameter: a device address, or a value */
+  unsigned group_items_max;
+};
+
+struct VtdModule {
+  struct VtdPlace* place;
+  char* shared_begin; /* static shared memory of all its kernels */
+  char* shared_end;
+  const struct VtdKernel* kernels;
+  unsigned kernel_count;
+};
+
+#define VTD_MODULE_SYMBOL "vtd_module"
+
+#endif

@@ -1,0 +1,186 @@
+#include "kernels.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+
+#include "control.hpp"
+#include "fibres.hpp"
+
+namespace vectis::test_driver {
+
+namespace {
+
+constexpr const char* image_word = "VECTIS-TEST-IMAGE";
+constexpr unsigned char shared_dirt = 0xFF;  // NaN, and no sensible index
+
+// One group's threads. A fibre runs threads one after the other for as long as none waits; a thread that waits keeps
+// its fibre, and the next one gets another.
+class GroupRunner {
+ public:
+  GroupRunner(const Launch& launch, std::mt19937_64& random)
+      : launch_(launch), place_(*launch.module->get().place), random_(random) {
+    for (const auto& parameter : launch.parameters) {
+      parameters_.push_back(const_cast<std::byte*>(parameter.data()));
+    }
+    threads_ = launch.group.x * launch.group.y * launch.group.z;
+    dynamic_.resize(launch.dynamic_shared_bytes + 16);
+    place_.grid = launch.grid;
+    place_.group = launch.group;
+    place_.dynamic_shared = dynamic_.data();
+    place_.barrier = wait_here;
+  }
+
+  void run(VtdTriple group) {
+    place_.block = group;
+    const VtdModule& module = launch_.module->get();
+    std::memset(module.shared_begin, shared_dirt, launch_.module->shared_bytes());
+    std::memset(dynamic_.data(), shared_dirt, dynamic_.size());
+    next_ = 0;
+    ended_ = 0;
+    used_ = 0;
+    first_ = static_cast<unsigned>(random_() % threads_);
+    backwards_ = random_() % 2 == 0;
+    while (next_ < threads_) start_fibre();
+    while (!waiting_.empty()) pass_barrier();
+  }
+
+ private:
+  static thread_local GroupRunner* running_;
+
+  static void wait_here(int line) { running_->wait(line); }
+
+  void wait(int line) {
+    Fibre* self = Fibre::running();
+    self->line = line;
+    self->thread = place_.thread;
+    waiting_.push_back(self);
+    Fibre::give_way();
+    place_.thread = self->thread;
+  }
+
+  static void run_threads(void* argument) {
+    GroupRunner& self = *static_cast<GroupRunner*>(argument);
+    while (self.next_ < self.threads_) {
+      const unsigned step = self.next_++;
+      const unsigned turned = (self.first_ + step) % self.threads_;
+      const unsigned number = self.backwards_ ? self.threads_ - 1 - turned : turned;
+      const VtdTriple& size = self.launch_.group;
+      self.place_.thread = {number % size.x, number / size.x % size.y, number / size.x / size.y};
+      self.launch_.kernel->call(self.parameters_.data());
+      ++self.ended_;
+    }
+  }
+
+  void start_fibre() {
+    running_ = this;
+    if (used_ == fibres().size()) fibres().push_back(std::make_unique<Fibre>());
+    Fibre& fibre = *fibres()[used_++];
+    const std::size_t before = waiting_.size();
+    fibre.start(run_threads, this);
+    if (waiting_.size() == before) --used_;  // it ended
+  }
+
+  void pass_barrier() {
+    const int line = waiting_.front()->line;
+    const bool same =
+        std::all_of(waiting_.begin(), waiting_.end(), [&](const Fibre* fibre) { return fibre->line == line; });
+    if (!same || ended_ > 0) {
+      Control::get().violate(std::string("divergent barrier in ") + launch_.kernel->name + ": " +
+                             std::to_string(waiting_.size()) + " of " + std::to_string(threads_) +
+                             " threads wait at line " + std::to_string(line) + (same ? "" : " and others") + ", " +
+                             std::to_string(ended_) + " have ended");
+    }
+    std::vector<Fibre*> going = std::move(waiting_);
+    waiting_.clear();
+    if (random_() % 2 == 0) std::reverse(going.begin(), going.end());
+    for (Fibre* fibre : going) {
+      running_ = this;
+      fibre->resume();
+    }
+  }
+
+  // Stacks are kept for the next group.
+  static std::vector<std::unique_ptr<Fibre>>& fibres() {
+    thread_local std::vector<std::unique_ptr<Fibre>> all;
+    return all;
+  }
+
+  const Launch& launch_;
+  VtdPlace& place_;
+  std::mt19937_64& random_;
+  std::vector<void*> parameters_;
+  std::vector<char> dynamic_;
+  std::vector<Fibre*> waiting_;
+  std::size_t used_ = 0;
+  unsigned threads_ = 0;
+  unsigned next_ = 0;
+  unsigned ended_ = 0;
+  unsigned first_ = 0;
+  bool backwards_ = false;
+};
+
+thread_local GroupRunner* GroupRunner::running_ = nullptr;
+
+}  // namespace
+
+std::string image_text(const Image& image) {
+  return std::string(image_word) + " " + image.form + " " + std::to_string(image.architecture) + " " + image.hash +
+         "\n";
+}
+
+Image read_image(const char* text) {
+  if (text == nullptr || std::strncmp(text, image_word, std::strlen(image_word)) != 0) throw Refusal{200};
+  std::istringstream words(text);
+  std::string first;
+  Image image;
+  words >> first >> image.form >> image.architecture >> image.hash;
+  if (!words) throw Refusal{200};
+  return image;
+}
+
+std::string cache_folder() {
+  const char* folder = std::getenv("VECTIS_TEST_DRIVER_CACHE");
+  return folder == nullptr ? VECTIS_TEST_DRIVER_CACHE : folder;
+}
+
+Module::Module(const Image& image, int architecture) {
+  const bool fits = image.form == "ptx" ? image.architecture <= architecture : image.architecture == architecture;
+  if (!fits) throw Refusal{209};
+  const std::string file = cache_folder() + "/" + image.hash + ".so";
+  library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library_ == nullptr) throw Refusal{200};
+  module_ = static_cast<const VtdModule*>(dlsym(library_, VTD_MODULE_SYMBOL));
+  if (module_ == nullptr) throw Refusal{200};
+}
+
+Module::~Module() {
+  if (library_ != nullptr) dlclose(library_);
+}
+
+const VtdKernel* Module::find(const std::string& name) const {
+  const VtdKernel* end = module_->kernels + module_->kernel_count;
+  const VtdKernel* found =
+      std::find_if(module_->kernels, end, [&](const VtdKernel& each) { return each.name == name; });
+  return found == end ? nullptr : found;
+}
+
+void run_launch(const Launch& launch, std::mt19937_64& random) {
+  GroupRunner runner(launch, random);
+  const VtdTriple& grid = launch.grid;
+  const std::uint64_t groups = std::uint64_t{grid.x} * grid.y * grid.z;
+  const std::uint64_t first = random() % groups;
+  const bool backwards = random() % 2 == 0;
+  for (std::uint64_t step = 0; step < groups; ++step) {
+    const std::uint64_t turned = (first + step) % groups;
+    const std::uint64_t number = backwards ? groups - 1 - turned : turned;
+    runner.run({static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
+                static_cast<unsigned>(number / grid.x / grid.y)});
+  }
+}
+
+}  // namespace vectis::test_driver

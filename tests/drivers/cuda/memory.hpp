@@ -1,0 +1,50 @@
+// Device memory behind addresses that mean nothing to the host: each must be looked up, so a wrong one is found.
+// Addresses are never used twice. The memory's end lies at a page that cannot be touched, and its beginning is not
+// zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace vectis::test_driver {
+
+class Allocation {
+ public:
+  Allocation(std::uint64_t address, std::size_t bytes, int device);
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  [[nodiscard]] bool is_intact() const;  // nothing was written behind its end
+
+  const std::uint64_t address;
+  const std::size_t bytes;
+  const int device;
+  std::size_t pending = 0;  // pieces of queued work that use it
+  char* host = nullptr;
+
+ private:
+  char* mapping_ = nullptr;
+  std::size_t mapped_ = 0;
+};
+
+class AddressSpace {
+ public:
+  // Refuses with code 2 when the device has no room.
+  std::uint64_t allocate(int device, std::size_t bytes, std::size_t device_bytes);
+  // Violations: an address that is no allocation's beginning, freed twice, or used by queued work.
+  void free(int device, std::uint64_t address);
+  // The memory in which [address, address + bytes) lies. Everything else is a violation; `what` says whose range it is.
+  std::shared_ptr<Allocation> find(int device, std::uint64_t address, std::size_t bytes, const std::string& what);
+  [[nodiscard]] std::size_t used(int device) const;
+
+ private:
+  std::map<std::uint64_t, std::shared_ptr<Allocation>> allocations_;  // by address; null: freed
+  std::map<int, std::size_t> used_;
+  std::map<int, std::uint64_t> next_;
+};
+
+}  // namespace vectis::test_driver

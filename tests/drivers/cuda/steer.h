@@ -1,0 +1,66 @@
+/* What a test asks of a test driver's library, under the name VECTIS_TEST_DRIVER_ENTRY. Every function may be called by
+ * any thread. */
+#ifndef VECTIS_TEST_DRIVER_STEER_H
+#define VECTIS_TEST_DRIVER_STEER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kinds of objects that are counted. */
+/* NOLINTBEGIN(readability-identifier-naming): names of C */
+enum {
+  VECTIS_DRIVER_CONTEXTS = 0, /* references held to them */
+  VECTIS_DRIVER_MEMORIES = 1,
+  VECTIS_DRIVER_STREAMS = 2,
+  VECTIS_DRIVER_EVENTS = 3,
+  VECTIS_DRIVER_MODULES = 4,
+  VECTIS_DRIVER_PROGRAMS = 5, /* of the compiler */
+  VECTIS_DRIVER_KINDS = 6
+};
+/* NOLINTEND(readability-identifier-naming) */
+
+typedef struct VectisTestDriver {
+  /* Forgets planned faults and sets the call counts to zero. Live objects and violations stay. */
+  void (*reset)(void);
+  /* The `nth` call (1: the next) of `function` ("cuMemAlloc_v2") from now on returns `code` and does nothing, but for
+   * functions that release: they release and say that they failed. Replaces the fault planned before. */
+  void (*fail_call)(const char* function, uint32_t nth, int32_t code);
+  /* The `nth` piece of queued work that runs from now on ends with `code`, which sticks to its context. */
+  void (*fail_work)(uint32_t nth, int32_t code);
+  /* 1 when the planned fault has struck. */
+  int32_t (*struck)(void);
+
+  /* Functions called since the last reset: how many, the name of each, and how often. */
+  uint32_t (*function_count)(void);
+  const char* (*function_name)(uint32_t function);
+  uint32_t (*calls)(uint32_t function);
+
+  /* Live objects of a kind. */
+  int64_t (*live)(int32_t kind);
+  /* Uses of the interface against its rules since the process began, and the text of the last one. A process that ends
+   * with one, or with live objects, ends with the status 86 unless they were forgiven. */
+  int64_t (*violations)(void);
+  const char* (*last_violation)(void);
+  void (*forgive)(void);
+
+  /* The order in which queued work runs within what streams allow; 0: at once, as it is queued. */
+  void (*set_order)(uint64_t seed);
+  /* Lets the device's clock jump ahead. */
+  void (*advance_clock)(uint64_t nanoseconds);
+  /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture". */
+  void (*set)(const char* key, uint64_t value);
+  /* Heals lost devices. */
+  void (*heal)(void);
+} VectisTestDriver;
+
+#define VECTIS_TEST_DRIVER_ENTRY "vectis_test_driver"
+typedef const VectisTestDriver* (*VectisTestDriverEntry)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
