@@ -1,11 +1,13 @@
 """Plants mutants and sees whether conformance catches them: `python3 -m tools.mutants`.
 
 Mutants of bodies and printers (tests/mutants/text.toml) change the text on its way to the OpenCL compiler and need no
-build. Mutants of C++ (tests/mutants/source.toml) are built in a copy of the tree. A mutant counts as caught only when it
-was really planted, compiled, and something failed that passes without it.
+build. Mutants of C++ (tests/mutants/source.toml) are built in a copy of the tree and run on the CPU; so are those of the
+printers for WebGPU (tests/mutants/webgpu.toml, and what text.toml changes in words that all dialects share), on lavapipe.
+A mutant counts as caught only when it was really planted, compiled, and something failed that passes without it.
 """
 
 import argparse
+import dataclasses
 import os
 import random
 import shutil
@@ -43,6 +45,13 @@ class Verdict:
 def load(kind: str) -> list[Mutant]:
     with open(LISTS / f"{kind}.toml", "rb") as file:
         return [Mutant(**one) for one in tomllib.load(file)["mutant"]]
+
+
+def for_webgpu() -> list[Mutant]:
+    """The list of its own, and the text mutants of what all printers of hand-written kernels share."""
+    shared = "src/kernel/text/prelude.cpp"
+    text = (ROOT / shared).read_text()
+    return load("webgpu") + [dataclasses.replace(mutant, file=shared) for mutant in load("text") if mutant.find in text]
 
 
 def choose(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -110,7 +119,7 @@ class Runner:
             return Verdict(True, first_failure(done.stdout))
         return Verdict(False, "MISSED" if done.returncode == 0 else f"ended with {done.returncode}: {said[-200:]}")
 
-    def clean(self, mutants: list[Mutant]) -> list[str]:
+    def clean(self, mutants: list[Mutant], backend: str) -> list[str]:
         """What fails without any mutant; nothing is proven by a failure that is there anyway."""
         wrong, seen = [], set()
         for mutant in mutants:
@@ -118,7 +127,7 @@ class Runner:
             if key in seen:
                 continue
             seen.add(key)
-            done = self.conformance(mutant, "cpu" if mutant.file else "opencl", self.driver(mutant))
+            done = self.conformance(mutant, backend, self.driver(mutant))
             found = mutant.by == "oclgrind" and any(finding in done.stdout + done.stderr for finding in FINDINGS)
             if done.returncode != 0 or found:
                 wrong.append(f"{mutant.operation} {mutant.case} fails without a mutant:\n{done.stdout}{done.stderr}")
@@ -133,11 +142,13 @@ def first_failure(text: str) -> str:
 
 
 class Tree:
-    """A copy of the repository in which C++ mutants are built."""
+    """A copy of the repository in which C++ mutants are built, with one backend to run them on."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
         self.folder = ROOT / "build" / "mutants" / "tree"
-        self.build = ROOT / "build" / "mutants" / "build"
+        self.build = ROOT / "build" / "mutants" / ("build" if backend == "cpu" else f"build-{backend}")
+        self.targets = ["vectis_cli"] if backend == "cpu" else ["vectis_cli", f"vectis_backend_{backend}"]
 
     def prepare(self) -> None:
         files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -149,12 +160,13 @@ class Tree:
         subprocess.run(["cmake", "-S", self.folder, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DCMAKE_CXX_COMPILER=g++-12", "-DCMAKE_C_COMPILER=gcc-12",
                         "-DVECTIS_TESTS=OFF", "-DVECTIS_BACKEND_OPENCL=OFF",
-                        "-DVECTIS_BACKEND_CUDA=OFF", "-DVECTIS_BACKEND_HIP=OFF", *launcher()],
+                        "-DVECTIS_BACKEND_CUDA=OFF", "-DVECTIS_BACKEND_HIP=OFF",
+                        f"-DVECTIS_BACKEND_WEBGPU={'ON' if self.backend == 'webgpu' else 'OFF'}", *launcher()],
                        check=True, capture_output=True)
         self.compile()
 
     def compile(self) -> None:
-        done = subprocess.run(["ninja", "-C", self.build, "vectis_cli"], capture_output=True, text=True, check=False)
+        done = subprocess.run(["ninja", "-C", self.build, *self.targets], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise DoesNotCompile(done.stdout[-2000:])
 
@@ -166,7 +178,7 @@ class Tree:
         target.write_text(text.replace(mutant.find, mutant.replace))
         try:
             self.compile()
-            return runner.judged(runner.conformance(mutant, "cpu", {}), True, mutant)
+            return runner.judged(runner.conformance(mutant, self.backend, runner.driver(mutant)), True, mutant)
         except DoesNotCompile as reason:
             return Verdict(False, f"does not compile: {reason}")
         finally:
@@ -190,7 +202,7 @@ def report(mutant: Mutant, verdict: Verdict) -> None:
 
 def text_mutants(build: Path, count: int, seed: int) -> list[Verdict]:
     runner, mutants = Runner(build, seed), choose(load("text"), count, seed)
-    for failure in runner.clean(mutants):
+    for failure in runner.clean(mutants, "opencl"):
         raise SystemExit(f"mutants: {failure}")
     verdicts = []
     for mutant in mutants:
@@ -199,11 +211,11 @@ def text_mutants(build: Path, count: int, seed: int) -> list[Verdict]:
     return verdicts
 
 
-def source_mutants(count: int, seed: int) -> list[Verdict]:
-    tree, mutants = Tree(), choose(load("source"), count, seed)
+def built_mutants(listed: list[Mutant], backend: str, count: int, seed: int) -> list[Verdict]:
+    tree, mutants = Tree(backend), choose(listed, count, seed)
     tree.prepare()
     runner = Runner(tree.build, seed)
-    for failure in runner.clean(mutants):
+    for failure in runner.clean(mutants, backend):
         raise SystemExit(f"mutants: {failure}")
     verdicts = []
     for mutant in mutants:
@@ -213,9 +225,17 @@ def source_mutants(count: int, seed: int) -> list[Verdict]:
     return verdicts
 
 
+def source_mutants(count: int, seed: int) -> list[Verdict]:
+    return built_mutants(load("source"), "cpu", count, seed)
+
+
+def webgpu_mutants(count: int, seed: int) -> list[Verdict]:
+    return built_mutants(for_webgpu(), "webgpu", count, seed)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m tools.mutants", description=__doc__)
-    parser.add_argument("kind", choices=("text", "source", "all"))
+    parser.add_argument("kind", choices=("text", "source", "webgpu", "all"))
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--count", type=int, default=0, help="so many of them, chosen by the seed; 0: all")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("VECTIS_TEST_SEED", "1")))
@@ -225,6 +245,8 @@ def main() -> int:
         verdicts += text_mutants(arguments.build.resolve(), arguments.count, arguments.seed)
     if arguments.kind in ("source", "all"):
         verdicts += source_mutants(arguments.count, arguments.seed)
+    if arguments.kind in ("webgpu", "all"):
+        verdicts += webgpu_mutants(arguments.count, arguments.seed)
     caught = sum(verdict.caught for verdict in verdicts)
     print(f"{caught} of {len(verdicts)} mutants caught")
     return 0 if caught == len(verdicts) else 1

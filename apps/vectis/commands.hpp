@@ -49,7 +49,8 @@ struct ConformanceArguments {
   std::string mode = "test";          // test, perf, support, fuzz
   std::string operations = ".*";
   std::string case_name;
-  std::string csv;  // a file; empty: none
+  std::string csv;         // a file; empty: none
+  std::string translated;  // BACKEND=FILE with a fingerprint of a text a line, for support; empty: none
   std::uint64_t seed = 1;
   double seconds = 60;
   bool slice = false;

@@ -118,6 +118,20 @@ std::optional<std::ofstream> csv_file(const std::string& path) {
   return file;
 }
 
+// "metal=FILE"
+std::vector<suite::TranslatedColumn> translated_columns(const std::string& asked) {
+  if (asked.empty()) return {};
+  const std::size_t equals = std::min(asked.find('='), asked.size());
+  std::ifstream file(asked.substr(std::min(equals + 1, asked.size())));
+  if (equals == asked.size() || !file) {
+    throw Error(ErrorCode::invalid_input, "conformance",
+                fmt::format("--translated '{}' names no backend and readable file; write it as metal=FILE", asked));
+  }
+  suite::TranslatedColumn column{asked.substr(0, equals), {}};
+  for (std::uint64_t text = 0; file >> std::hex >> text;) column.texts.insert(text);
+  return {std::move(column)};
+}
+
 }  // namespace
 
 int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, const ConformanceArguments& arguments) {
@@ -127,6 +141,7 @@ int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, con
     return 0;
   }
   std::optional<std::ofstream> csv = csv_file(arguments.csv);
+  const std::vector<suite::TranslatedColumn> translated = translated_columns(arguments.translated);
   std::vector<suite::SupportColumn> columns;
   bool passed = true;
   for (const Device& device : devices_of(runtime, arguments)) {
@@ -148,7 +163,7 @@ int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, con
     }
   }
   if (arguments.mode == "support") {
-    suite::write_support(out, columns);
+    suite::write_support(out, columns, translated);
     return 0;
   }
   return passed ? 0 : 1;

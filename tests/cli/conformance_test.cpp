@@ -52,9 +52,9 @@ TEST(ConformanceCommand, WritesTheSupportTable) {
   const ProcessResult result =
       test::run_vectis({"conformance", "--mode", "support", "--backend", "cpu", "--slice", "--op", "copy"});
   EXPECT_EQ(result.code, 0) << result.error;
-  EXPECT_THAT(result.output, HasSubstr("| operation | types | limit | cpu | opencl | webgpu | cuda | hip |"));
+  EXPECT_THAT(result.output, HasSubstr("| operation | types | limit | cpu | opencl | webgpu | cuda | hip | metal |"));
   EXPECT_THAT(result.output,
-              HasSubstr("| copy | float16 | exact | runs | untested | untested | untested | untested |"));
+              HasSubstr("| copy | float16 | exact | runs | untested | untested | untested | untested | untested |"));
   EXPECT_THAT(result.output, HasSubstr("| transpose | float16 | exact | untested |")) << "it did not run";
 }
 

@@ -18,28 +18,37 @@ using ir::Accuracy;
 using ir::Instruction;
 using ir::Loaded;
 using ir::loaded_type;
+using ir::Op;
 using ir::Plain;
 using ir::Type;
 using ir::usual_accuracy;
 using ir::whole_to_real;
 
-// An f32 implementation that errs as much as it may, at random: each result is off by up to `share` of the stated ulps,
-// and what is subnormal is sometimes flushed. Without a generator it rounds correctly and flushes nothing.
+// An f32 implementation that errs as much as it may, at random: each result is off by up to `share` of the stated
+// error, what is subnormal is sometimes flushed, and a fused multiply-add that may round twice sometimes does. Without
+// a generator it rounds correctly and flushes nothing.
 class Erring {
  public:
   using Value = Loaded;
-  explicit Erring(Random* random = nullptr, double share = 1) : random_(random), share_(share) {}
+  explicit Erring(Random* random = nullptr, double share = 1, const Accuracy& accuracy = usual_accuracy())
+      : random_(random), share_(share), accuracy_(&accuracy) {}
   Value real(double value) { return {flushed(static_cast<float>(value)), 0}; }
   static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
   static Value gathered(const Value& value, const Value&, Type) { return value; }
 
   Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) {
     Value exact = Plain::apply(one, operand, operands);
-    const double ulps = usual_accuracy().ulps[static_cast<std::size_t>(one.op)];
-    if (one.type != Type::f32 || ulps == 0) return exact;
+    const auto of_op = static_cast<std::size_t>(one.op);
+    const double ulps = accuracy_->ulps[of_op];
+    if (one.type != Type::f32 || ulps == 0 || !std::isfinite(ulps)) return exact;
+    if (one.op == Op::fma && accuracy_->contracts && random_ != nullptr && random_->below(2) == 0)
+      exact.real = static_cast<double>(static_cast<float>(operands[0].real * operands[1].real)) + operands[2].real;
     float value = static_cast<float>(exact.real);
     if (random_ != nullptr && ulps > 0.5 && std::isfinite(exact.real) && exact.real != 0) {
-      const double room = share_ * ulps * std::ldexp(1.0, std::ilogb(exact.real) - 23);
+      const double size = std::fabs(operands[ir::operand_count(one.op) - 1].real);
+      const double stated = ulps + (accuracy_->ulps_by_size[of_op] > 0 ? accuracy_->ulps_by_size[of_op] * size : 0);
+      const double room =
+          share_ * std::max(stated * std::ldexp(1.0, std::ilogb(exact.real) - 23), accuracy_->absolute[of_op]);
       const float moved = static_cast<float>(exact.real + room * (random_->unit() * 2 - 1));
       if (std::fabs(static_cast<double>(moved) - exact.real) <= room) value = moved;  // rounding may go too far
     }
@@ -54,6 +63,7 @@ class Erring {
   }
   Random* random_;
   double share_;
+  const Accuracy* accuracy_;
 };
 
 // What a buffer of this element then holds.

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tools.dialects.kernels import Manifest, Text, batches, module
+from tools.dialects.metal import pinned
 from tools.dialects.oclgrind import findings
 from tools.dialects.programs import build_failures
 
@@ -53,3 +54,12 @@ def test_failures_of_a_build_are_told_apart():
     assert build_failures(said, {"a", "b"}) == [("a", "[compile] failed\n  line 1"),
                                                 ("b", "[compile] failed too\nmore")]
     assert build_failures("", {"a"}) == []
+
+
+def test_buffers_of_metal_keep_the_numbers_of_their_bindings():
+    glsl = ("layout(std430, set = 0, binding = 0) buffer a { uint x[]; };\n"
+            "layout(std140, set = 0, binding = 1) uniform vti_scalars { uint n; };\n")
+    metal = "kernel void main0(device A& a [[buffer({})]], constant S& s [[buffer({})]])"
+    assert pinned(glsl, metal.format(0, 1)) is None
+    assert pinned(glsl, metal.format(1, 2)) == "bindings [0, 1] became buffers [1, 2]"
+    assert pinned(glsl, "void main0()") == "the text has no kernel"

@@ -1,4 +1,5 @@
-"""`python3 -m tools.dialects`: compiles every built-in kernel and random programs in every dialect."""
+"""`python3 -m tools.dialects`: compiles every built-in kernel and random programs in every dialect,
+and translates the built-in ones for Metal, where nothing here compiles them."""
 
 import argparse
 import json
@@ -8,13 +9,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.dialects import environment, nvrtc, oclgrind, programs, webgpu
+from tools.dialects import environment, metal, nvrtc, oclgrind, programs, webgpu
 from tools.dialects.kernels import Manifest, Outcome
 
 STEPS: dict[str, Callable[[Manifest, Path], list[Outcome]]] = {
     "opencl": lambda manifest, program: [programs.pocl(manifest, program)],
     "vulkan": lambda manifest, _: [programs.glslc(manifest, "glsl-vulkan")],
     "webgpu": lambda manifest, _: [programs.glslc(manifest, "glsl-webgpu"), *webgpu.run(manifest)],
+    "metal": lambda manifest, program: [metal.run(metal.texts_of(program), manifest.folder / "metal")],
     "cuda": lambda manifest, _: nvrtc.run(manifest, environment.nvrtc_library()),
     "hip": lambda manifest, _: programs.hipcc(manifest),
 }

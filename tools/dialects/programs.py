@@ -16,7 +16,7 @@ def plugins_of(program: Path) -> dict[str, str]:
     return {"VECTIS_BACKEND_PATH": str(program.resolve().parents[1] / "lib" / "vectis" / "backends")}
 
 
-def _run(command: list[object], env: dict[str, str] | None = None) -> tuple[int, str]:
+def run_program(command: list[object], env: dict[str, str] | None = None) -> tuple[int, str]:
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, errors="replace",
                           env={**os.environ, **(env or {})}, check=False)
     return done.returncode, done.stdout + done.stderr
@@ -32,7 +32,7 @@ def glslc(manifest: Manifest, dialect: str) -> Outcome:
     outcome = Outcome("glslc", dialect, len(texts))
 
     def one(text: Text) -> tuple[Text, int, str]:
-        return text, *_run(["glslc", *manifest.options(dialect), "-x", "glsl", text.file, "-o", spirv(text)])
+        return text, *run_program(["glslc", *manifest.options(dialect), "-x", "glsl", text.file, "-o", spirv(text)])
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for text, code, said in threads.map(one, texts):
@@ -51,7 +51,7 @@ def _hipcc(manifest: Manifest, texts: list[Text], architecture: str) -> Outcome:
     outcome = Outcome("hipcc", architecture, len(texts))
 
     def compile_file(source: Path) -> tuple[int, str]:
-        return _run(["hipcc", "-x", "hip", *manifest.options("hip-c++"), f"--offload-arch={architecture}",
+        return run_program(["hipcc", "-x", "hip", *manifest.options("hip-c++"), f"--offload-arch={architecture}",
                      "--cuda-device-only", "-w", "-c", source, "-o", source.with_suffix(".o")])
 
     def one(numbered: tuple[int, list[Text]]) -> None:
@@ -78,7 +78,7 @@ def pocl(manifest: Manifest, program: Path) -> Outcome:
     cache = manifest.folder / "pocl-cache"
     cache.mkdir(exist_ok=True)
     env = {**POCL, **plugins_of(program), "POCL_CACHE_DIR": str(cache)}
-    code, said = _run([program, "build", manifest.folder], env)
+    code, said = run_program([program, "build", manifest.folder], env)
     for kernel, message in build_failures(said, {text.kernel for text in texts}):
         outcome.failed(kernel, message)
     if code != 0 and not outcome.failures:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -111,6 +112,13 @@ struct SupportColumn {
   bool software = false;  // a software driver
   Report report;
 };
-VECTIS_API void write_support(std::ostream& out, std::span<const SupportColumn> columns);
+// A backend that has no driver here, for which kernels were at least translated: fingerprints of their texts in
+// glsl-webgpu. An operation counts as `translated` with the types for which all its kernels are among them.
+struct TranslatedColumn {
+  std::string backend;
+  std::set<std::uint64_t> texts;
+};
+VECTIS_API void write_support(std::ostream& out, std::span<const SupportColumn> columns,
+                              std::span<const TranslatedColumn> translated = {});
 
 }  // namespace vectis::inline v0_1::conformance

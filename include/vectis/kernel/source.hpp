@@ -75,6 +75,8 @@ struct KernelSource {
 VECTIS_API std::string print(const KernelSource& source, Dialect dialect);
 // "vt_" and the name.
 VECTIS_API std::string entry_point(const KernelSource& source);
+// What the printed text calls it: "main" in GLSL.
+VECTIS_API std::string entry_point(const KernelSource& source, Dialect dialect);
 
 // What a compiler of the dialect must be told, so that it neither contracts a*b+c nor takes short cuts. Separated by
 // blanks; empty when the text says it itself.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <span>
 
@@ -20,21 +19,6 @@ constexpr double float_max = std::numeric_limits<float>::max();
 constexpr double float_min = std::numeric_limits<float>::min();
 constexpr double correctly_rounded = 0.5;
 
-Accuracy make_usual() {
-  Accuracy accuracy;
-  const auto set = [&](double ulps, std::initializer_list<Op> ops) {
-    for (const Op op : ops) accuracy.ulps[static_cast<std::size_t>(op)] = ulps;
-  };
-  set(correctly_rounded, {Op::add, Op::sub, Op::mul, Op::fma, Op::convert});
-  set(2.5, {Op::div});
-  set(3, {Op::sqrt, Op::exp, Op::exp2, Op::log2});
-  set(4, {Op::log, Op::sin, Op::cos, Op::asin, Op::acos, Op::rsqrt});
-  set(5, {Op::tan, Op::tanh, Op::atan});
-  set(6, {Op::atan2});
-  set(16, {Op::pow, Op::erf});
-  return accuracy;
-}
-
 double ulp(double magnitude) {
   constexpr int fraction = 23;
   constexpr int smallest = -149;
@@ -45,8 +29,9 @@ Bounded anything(double value) { return {value, -infinity, infinity, 0, false, f
 
 double to_float(double value) { return static_cast<double>(static_cast<float>(value)); }
 
-// What an implementation that errs by `ulps` makes of an exact result in `range`, and the interpreter's `value`.
-Bounded enclose(double value, const Range& range, double ulps) {
+// What an implementation that errs by `ulps`, or `absolute` where that is more, makes of an exact result in `range`,
+// and the interpreter's `value`.
+Bounded enclose(double value, const Range& range, double ulps, double absolute = 0) {
   double low = range.low;
   double high = range.high;
   if (!std::isfinite(value) || !std::isfinite(low) || !std::isfinite(high)) {
@@ -56,7 +41,7 @@ Bounded enclose(double value, const Range& range, double ulps) {
   }
   if (ulps > correctly_rounded) {
     const double most = std::max(std::fabs(low), std::fabs(high));
-    const double error = ulps * ulp(most) + 0x1p-50 * most;  // the last: of our own functions
+    const double error = std::max(ulps * ulp(most), absolute) + 0x1p-50 * most;  // the last: of our own functions
     low -= error;
     high += error;
   } else if (ulps > 0) {
@@ -130,23 +115,48 @@ Bounded selected(Type type, const Bounded& condition, const Bounded& yes, const 
   return result;
 }
 
+double most_of(const Bounded& value) { return std::max(std::fabs(value.low), std::fabs(value.high)); }
+
+// The exact product and the rounded one.
+Range unrounded(const Range& product) {
+  return {std::min(product.low, to_float(product.low)), std::max(product.high, to_float(product.high)),
+          product.decided};
+}
+
+// Of a fused multiply-add that may be a product and a sum.
+std::optional<Range> range_of_parts(const Range& a, const Range& b, const Range& c) {
+  const auto product = range_of(Op::mul, a, b, {}, 0);
+  if (!product) return std::nullopt;
+  const auto fused = range_of(Op::fma, a, b, c, 0);
+  const auto parts = range_of(Op::add, unrounded(*product), c, {}, 0);
+  if (!fused || !parts) return std::nullopt;
+  if (std::isnan(fused->low) != std::isnan(parts->low)) return std::nullopt;
+  return Range{std::min(fused->low, parts->low), std::max(fused->high, parts->high), fused->decided};
+}
+
 Bounded computed(const Instruction& one, const std::array<Bounded, 3>& operands, const Accuracy& accuracy) {
   const auto& [a, b, c] = operands;
+  const auto of_op = static_cast<std::size_t>(one.op);
   const double value = real_op(one.op, a.value, b.value, c.value);
-  const auto range = range_of(one.op, range_of(a), range_of(b), range_of(c), accuracy.angle_max);
-  if (!range) return anything(value);
-  Bounded result = enclose(value, *range, accuracy.ulps[static_cast<std::size_t>(one.op)]);
+  const double size = most_of(operands[operand_count(one.op) - 1]);
+  const double ulps =
+      accuracy.ulps[of_op] + (accuracy.ulps_by_size[of_op] > 0 ? accuracy.ulps_by_size[of_op] * size : 0);
+  const bool fused = one.op == Op::fma && accuracy.contracts;
+  const auto range = fused ? range_of_parts(range_of(a), range_of(b), range_of(c))
+                           : range_of(one.op, range_of(a), range_of(b), range_of(c), accuracy.angle_max);
+  const bool promised = std::isfinite(ulps) || !std::isfinite(value);
+  if (!range || !promised || (one.op == Op::div && size > accuracy.divisor_max)) return anything(value);
+  Bounded result = enclose(value, *range, ulps, accuracy.absolute[of_op]);
+  if (one.op == Op::mul && accuracy.contracts && result.known && std::isfinite(result.value)) {
+    result.low = std::min(result.low, range->low);
+    result.high = std::max(result.high, range->high);
+  }
   const bool never_negative = one.op == Op::sqrt || one.op == Op::rsqrt || one.op == Op::exp || one.op == Op::exp2;
   if (never_negative && result.known) result.low = std::max(result.low, 0.0);
   return result;
 }
 
 }  // namespace
-
-const Accuracy& usual_accuracy() noexcept {
-  static const Accuracy accuracy = make_usual();
-  return accuracy;
-}
 
 Bounded Enclosing::real(double value) { return enclose(value, {value, value, true}, 0); }
 

@@ -6,19 +6,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/ir/accuracy.hpp"
 #include "kernel/ir/machine.hpp"
 #include "vectis/kernel/ir.hpp"
 
 namespace vectis::inline v0_1::ir {
-
-// How far from the exact result each operation of f32 may be, in units of the last place of the result; 0: not at all
-// (min, floor), 0.5: correctly rounded. Results below the smallest normal float may always become zero.
-struct Accuracy {
-  std::array<double, op_count> ulps{};
-  double angle_max = 30000;  // sin, cos and tan of more are taken for anything
-};
-// The full profile of OpenCL 1.2, and what Highway's functions state where that is more.
-const Accuracy& usual_accuracy() noexcept;
 
 struct Bounded {
   double value = 0;        // f32: what interpret gives

@@ -26,8 +26,8 @@ struct Counts {
 };
 
 // Runs programs with the erring implementation and counts what the bounds say of it.
-Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& options, double share,
-                      bool report = true) {
+Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& options, double share, bool report = true,
+                      const Accuracy& accuracy = usual_accuracy()) {
   Random random(seed);
   Counts counts;
   constexpr std::size_t elements = 9;
@@ -35,9 +35,9 @@ Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& op
     const Function f = random_program(random, options);
     const ProgramData data = random_data(f, elements, random);
     const Bindings bindings = data.bindings();
-    const auto expected = interpret_with_bounds(f, bindings, elements);
+    const auto expected = interpret_with_bounds(f, bindings, elements, accuracy);
     const auto plain = interpret(f, bindings, elements);
-    Machine<Erring> erring(f, bindings, Erring(&random, share));
+    Machine<Erring> erring(f, bindings, Erring(&random, share, accuracy));
     for (std::size_t element = 0; element < elements; ++element) {
       const auto values = erring.run(element);
       for (std::size_t k = 0; k < f.outputs.size(); ++k) {
@@ -72,6 +72,14 @@ TEST(IrBounds, HoldWhateverAnHonestImplementationComputes) {
   EXPECT_LT(static_cast<double>(counts.unknown) / all, 0.05);
   EXPECT_LT(static_cast<double>(counts.undecided) / all, 0.10);
   EXPECT_LT(static_cast<double>(counts.loose) / all, 0.20);
+}
+
+TEST(IrBounds, HoldWhateverAnHonestShaderComputes) {
+  const Counts counts = count_refusals(test::seed() + 2, 2000, {}, 1, true, shader_accuracy());
+  EXPECT_EQ(counts.refused, 0U);
+  EXPECT_LT(static_cast<double>(counts.unknown) / static_cast<double>(counts.all),
+            0.25);  // sin and cos of large angles
+  EXPECT_GT(count_refusals(test::seed() + 2, 2000, {}, 3, false, shader_accuracy()).refused, 0U);
 }
 
 TEST(IrBounds, HoldAmongInfinitiesAndNans) {

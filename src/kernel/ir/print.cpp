@@ -64,13 +64,15 @@ std::string c_signature(const Function& function, const Words& words, std::uint3
 }
 
 // Buffers are bindings from 0; scalars are push constants, or for WebGPU, which has none, the uniform after the
-// buffers.
+// buffers. WebGPU refuses a dispatch that binds one buffer both for reading alone and for writing, be it in place or in
+// memories cut from one buffer, so there inputs are declared like outputs.
 std::string glsl_frame(const Function& function, const Words& words, std::uint32_t group) {
   std::string text = fmt::format("layout(local_size_x = {}) in;\n", group);
   std::size_t binding = 0;
   for (const BufferText& buffer : buffers_of(function)) {
+    const bool writable = buffer.written || words.dialect == Dialect::glsl_webgpu;
     text += fmt::format("layout(std430, set = 0, binding = {}) {}buffer B{} {{ {} {}[]; }};\n", binding,
-                        buffer.written ? "" : "readonly ", binding, words.type(word_type(buffer.element)), buffer.name);
+                        writable ? "" : "readonly ", binding, words.type(word_type(buffer.element)), buffer.name);
     ++binding;
   }
   text += words.dialect == Dialect::glsl_vulkan
@@ -88,8 +90,8 @@ std::string wgsl_frame(const Function& function, const Words& words) {
   text += "}\n";
   std::size_t binding = 0;
   for (const BufferText& buffer : buffers_of(function)) {
-    text += fmt::format("@group(0) @binding({}) var<storage, {}> {}: array<{}>;\n", binding++,
-                        buffer.written ? "read_write" : "read", buffer.name, words.type(word_type(buffer.element)));
+    text += fmt::format("@group(0) @binding({}) var<storage, read_write> {}: array<{}>;\n", binding++, buffer.name,
+                        words.type(word_type(buffer.element)));
   }
   return text + fmt::format("@group(0) @binding({}) var<uniform> scalars: Scalars;\n", binding);
 }

@@ -1,44 +1,75 @@
+#include "kernel/launch/builtin.hpp"
+
 #include <set>
 
 #include "kernel/launch/type_sets.hpp"
+#include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace vectis::inline v0_1 {
 
+namespace {
+
+// Nothing when the device has too little for it.
+LaunchPlan plan_if_possible(const OperationCall& call, const DeviceInfo& device) {
+  try {
+    return call.operation->plan(call, device);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    return {};
+  }
+}
+
+DeviceInfo with_shared(std::uint64_t bytes) {
+  DeviceInfo device;
+  device.compute_units = 16;
+  device.limits.group_items_max = 256;
+  device.limits.group_size_max = {256, 256, 64};
+  device.limits.shared_bytes_max = bytes;
+  return device;
+}
+
+}  // namespace
+
+namespace detail {
+
+SampledPlans::SampledPlans()
+    : context_(runtime_.service<DeviceRegistry>().find("cpu").value()), nowhere_(context_, sizeof(std::uint32_t)) {}
+
+void SampledPlans::each(const Operation& operation, std::span<const DType> types, const DeviceInfo& device,
+                        const std::function<void(const PlannedLaunch&)>& visit) const {
+  std::vector<Number> numbers;
+  numbers.reserve(operation.parameters.size());
+  for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
+  for (const auto& shapes : operation.samples) {
+    std::vector<View> views;
+    views.reserve(shapes.size());
+    for (std::size_t i = 0; i < shapes.size(); ++i) views.emplace_back(nowhere_, types[i], shapes[i][0], shapes[i][1]);
+    for (const PlannedLaunch& launch : plan_if_possible({&operation, views, numbers}, device).launches) visit(launch);
+  }
+}
+
+}  // namespace detail
+
 std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
-  Runtime runtime;
-  // Views name a memory, plans never look into it.
-  const DeviceContext context(runtime.service<DeviceRegistry>().find("cpu").value());
-  const DeviceMemory nowhere(context, sizeof(std::uint32_t));
+  const detail::SampledPlans plans;
   std::vector<KernelSource> kernels;
   std::set<std::string> seen;
+  const auto add = [&](const PlannedLaunch& launch) {
+    if (seen.insert(launch.key).second) kernels.push_back(launch.source());
+  };
   for (const Operation& operation : operations()) {
-    std::vector<Number> numbers;
-    numbers.reserve(operation.parameters.size());
-    for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
-    detail::each_types(operation, [&](const std::vector<DType>& chosen) {
-      for (const auto& shapes : operation.samples) {
-        std::vector<View> views;
-        views.reserve(shapes.size());
-        for (std::size_t i = 0; i < shapes.size(); ++i)
-          views.emplace_back(nowhere, chosen[i], shapes[i][0], shapes[i][1]);
-        for (const PlannedLaunch& launch : operation.plan({&operation, views, numbers}, device).launches) {
-          if (seen.insert(launch.key).second) kernels.push_back(launch.source());
-        }
-      }
-    });
+    detail::each_types(operation, [&](const std::vector<DType>& types) { plans.each(operation, types, device, add); });
   }
   return kernels;
 }
 
-std::vector<KernelSource> builtin_kernels() {
-  DeviceInfo usual;
-  usual.compute_units = 16;
-  usual.limits.group_items_max = 256;
-  usual.limits.group_size_max = {256, 256, 64};
-  usual.limits.shared_bytes_max = std::uint64_t{48} << 10;
-  return builtin_kernels(usual);
+std::vector<KernelSource> builtin_kernels() { return builtin_kernels(with_shared(std::uint64_t{48} << 10)); }
+
+// What WebGPU promises everywhere, and what desktop drivers have.
+std::vector<DeviceInfo> prebuilt_devices() {
+  return {with_shared(std::uint64_t{16} << 10), with_shared(std::uint64_t{32} << 10)};
 }
 
 }  // namespace vectis::inline v0_1

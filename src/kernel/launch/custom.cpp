@@ -35,10 +35,18 @@ struct Printed {
                   kernel, device.label(), device.info().name, why));
 }
 
+// A device with a compiler of its own takes raw text in it.
+std::string why_not_printed(const DeviceInfo& info) {
+  if (info.dialects.empty()) return "has no run-time compiler";
+  return fmt::format(
+      "compiles {} at run time, in which portable kernels are not printed: give its text in that language",
+      info.dialects.front());
+}
+
 // The portable kernel in the first dialect of the device that it can be printed in.
 Printed print_for(const Device& device, const KernelSource& source) {
-  const auto dialect = detail::printed_dialect(device.info(), detail::KernelOrigin::written);
-  if (!dialect) refuse(device, source.name, "has no run-time compiler for a language that kernels are printed in");
+  const auto dialect = detail::printed_dialect(device.info(), detail::KernelOrigin::users);
+  if (!dialect) refuse(device, source.name, why_not_printed(device.info()));
   return {std::string(name(*dialect)), print(source, *dialect), std::string(compiler_options(*dialect)),
           body_file(source)};
 }

@@ -20,7 +20,7 @@ namespace {
 
 // The language hand-written kernels are printed in for a device.
 Dialect dialect_of(const ContextCore& context, std::string_view op) {
-  if (const auto dialect = printed_dialect(context.device->info, KernelOrigin::written)) return *dialect;
+  if (const auto dialect = printed_dialect(context.device->info, KernelOrigin::built_in)) return *dialect;
   throw Error(ErrorCode::no_compiler, op,
               fmt::format("{} does not do this operation itself and compiles no language kernels are printed in; use "
                           "another device",
@@ -62,7 +62,7 @@ EntryPoint compiled(const DeviceContext& context, Dialect dialect, const Planned
   key.append(launch.key);
   const auto make = [&] {
     const KernelSource source = launch.source();
-    return KernelText{std::string(name(dialect)), print(source, dialect), entry_point(source),
+    return KernelText{std::string(name(dialect)), print(source, dialect), entry_point(source, dialect),
                       std::string(compiler_options(dialect))};
   };
   return kernel_cache(context).entry_point(context, std::string_view(key.data(), key.size()),

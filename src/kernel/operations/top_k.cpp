@@ -229,26 +229,36 @@ void check(const OperationCall& call) {
   }
 }
 
+// Both ways for each room that a k can need.
+std::vector<std::vector<std::array<std::uint64_t, 2>>> samples() {
+  std::vector<std::vector<std::array<std::uint64_t, 2>>> shapes = {{{3, 9}, {3, 4}, {3, 4}}};
+  for (std::uint64_t k : {10, 300, 600}) {
+    shapes.push_back({{1, 100000}, {1, k}, {1, k}});
+    if (k > 10) shapes.push_back({{2, 5000}, {2, k}, {2, k}});
+  }
+  return shapes;
+}
+
 }  // namespace
 
 void define_top_k(std::vector<Operation>& operations) {
-  operations.push_back(
-      {.name = "top_k",
-       .summary = "values and index become the k best elements of each row of x and their places, best "
-                  "first, the lower place of equals; NaN comes last. At most 1024.",
-       .operands = {{"x", Access::read, {DType::float32}},
-                    {"values", Access::write, {DType::float32}},
-                    {"index", Access::write, {DType::int32}}},
-       .parameters = {{"largest", true, 0, 1, 1}},
-       .types_agree = {},
-       .check = check,
-       .when_empty = {},
-       .plan = plan,
-       .cost =
-           [](const OperationCall& call) {
-             return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
-           },
-       .samples = {{{3, 9}, {3, 4}, {3, 4}}, {{1, 100000}, {1, 10}, {1, 10}}, {{2, 5000}, {2, 600}, {2, 600}}}});
+  operations.push_back({.name = "top_k",
+                        .summary =
+                            "values and index become the k best elements of each row of x and their places, best "
+                            "first, the lower place of equals; NaN comes last. At most 1024.",
+                        .operands = {{"x", Access::read, {DType::float32}},
+                                     {"values", Access::write, {DType::float32}},
+                                     {"index", Access::write, {DType::int32}}},
+                        .parameters = {{"largest", true, 0, 1, 1}},
+                        .types_agree = {},
+                        .check = check,
+                        .when_empty = {},
+                        .plan = plan,
+                        .cost =
+                            [](const OperationCall& call) {
+                              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+                            },
+                        .samples = samples()});
 }
 
 }  // namespace vectis::inline v0_1

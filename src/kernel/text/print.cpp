@@ -93,12 +93,13 @@ std::string c_kernel(const KernelSource& source, Dialect dialect, std::string_vi
   return text + body(source, dialect);
 }
 
-// A packed output is read too: its words are shared with elements outside the view. WebGPU has no storage that is only
-// written.
+// A packed output is read too: its words are shared with elements outside the view. For WebGPU every buffer is read and
+// written: it refuses a dispatch that binds one buffer both for reading alone and for writing, even where the ranges
+// are apart, and memories are cut from buffers they share.
 std::string_view glsl_access(const BufferParameter& buffer, Dialect dialect) noexcept {
+  if (dialect == Dialect::glsl_webgpu) return "";
   if (buffer.access == Access::read) return "readonly ";
-  const bool only_written = buffer.access == Access::write && lanes(buffer.element) == 1;
-  return only_written && dialect == Dialect::glsl_vulkan ? "writeonly " : "";
+  return buffer.access == Access::write && lanes(buffer.element) == 1 ? "writeonly " : "";
 }
 
 // GLSL: parameters are global. Scalars travel as push constants, or, where there are none, in a uniform block behind
@@ -129,6 +130,10 @@ std::string glsl_kernel(const KernelSource& source, Dialect dialect) {
 }  // namespace
 
 std::string entry_point(const KernelSource& source) { return "vt_" + source.name; }
+
+std::string entry_point(const KernelSource& source, Dialect dialect) {
+  return is_glsl(dialect) ? "main" : entry_point(source);
+}
 
 std::string body_file(const KernelSource& source) { return source.name; }
 
