@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/exact_devices/fixture.hpp"
+#include "tests/exact_devices/problems.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace vectis::test {
@@ -21,39 +22,6 @@ constexpr const char* computing = "cpu";
 int problem_count() {
   const char* text = std::getenv("VECTIS_TEST_PROBLEMS");
   return text == nullptr ? 200 : std::atoi(text);
-}
-
-constexpr Distance products[] = {Distance::euclidean, Distance::inner_product, Distance::cosine};
-constexpr Precision precisions[] = {Precision::int8, Precision::bf16, Precision::fp16, Precision::fp32};
-
-// Sizes whose logarithm is even.
-std::size_t size(Random& random, std::size_t most) {
-  return static_cast<std::size_t>(std::exp2(random.unit() * std::log2(static_cast<double>(most))));
-}
-
-SearchProblem random_problem(Random& random, std::vector<std::uint64_t>& words) {
-  SearchProblem problem;
-  problem.dim = size(random, 200);
-  problem.distance = products[random.below(3)];
-  problem.precision = precisions[random.below(4)];
-  const std::size_t rows = size(random, 6000);
-  const std::size_t queries = size(random, 80);
-  const double scale = std::exp2(static_cast<double>(random.below(20)) - 10);
-  const double shift = random.below(3) == 0 ? 30 * scale : 0;
-  problem.corpus = cloud(random, rows * problem.dim, scale, shift);
-  problem.queries = cloud(random, queries * problem.dim, scale, shift);
-  problem.k = size(random, 50);
-  problem.segment_rows = 100 + size(random, 6000);
-  words.assign(rows / 64 + 1, 0);
-  if (random.below(4) == 0) {
-    for (std::uint64_t& word : words) word = random.next() & random.next();
-    problem.options.filter = IdFilter{words, 0};
-  }
-  if (random.below(4) == 0) {
-    problem.removed.resize(rows / 64 + 1);
-    for (std::uint64_t& word : problem.removed) word = random.next();
-  }
-  return problem;
 }
 
 TEST_F(ExactDevicesTest, RandomProblemsHaveTheirTruth) {

@@ -240,7 +240,7 @@ class Edges : public testing::TestWithParam<std::string> {
     const auto runner = make_runner(GetParam());
     const std::vector<Outputs> outputs = runner->run(cases);
     Tally tally;
-    for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], tally);
+    for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], runner->accuracy(), tally);
     EXPECT_EQ(tally.programs, cases.size());
     EXPECT_EQ(tally.refused, 0U);
     EXPECT_LT(tally.undecided, tally.elements / 4);
@@ -257,7 +257,7 @@ TEST(CpuEdges, AreRightOnEveryInstructionSet) {
     Tally tally;
     for (const auto& cases : {all_operations(), all_conversions(), all_gathers(), all_packed()}) {
       const std::vector<Outputs> outputs = runner->run(cases);
-      for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], tally);
+      for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], runner->accuracy(), tally);
     }
     EXPECT_EQ(tally.refused, 0U);
     ++sets;

@@ -20,11 +20,14 @@ using ir::Type;
 using ir::Value;
 
 std::vector<std::string> mapping_devices() {
+  std::vector<std::string> names{"cpu"};
 #if defined(VECTIS_HAS_OPENCL)
-  return {"cpu", "opencl"};
-#else
-  return {"cpu"};
+  names.emplace_back("opencl");
 #endif
+#if defined(VECTIS_HAS_WEBGPU)
+  names.emplace_back("webgpu");
+#endif
+  return names;
 }
 
 class Map : public DevicesTest, public testing::WithParamInterface<std::string> {
@@ -119,6 +122,34 @@ TEST_P(Map, WritesOverItsInput) {
   const DeviceMemory both = upload(std::vector<std::uint16_t>(1001, 0x3c00));
   run(b.finish(), {both}, {both}, 1001);
   EXPECT_EQ(download<std::uint16_t>(both, 1001), std::vector<std::uint16_t>(1001, 0x4000));
+}
+
+// Inputs, tables and outputs cut from one memory, as the pool cuts them.
+TEST_P(Map, TakesSlicesOfOneMemory) {
+  constexpr std::uint64_t slice = 4096;
+  constexpr std::size_t count = 1000;
+  const DeviceMemory whole(context_, 4 * slice);
+  std::vector<std::uint32_t> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = static_cast<std::uint32_t>(i % 7);
+  std::vector<DeviceMemory> parts;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    parts.push_back(whole.slice(i * slice, slice));
+    stream_.copy_to_device(parts.back(), 0, std::as_bytes(std::span(numbers)));
+  }
+  stream_.synchronize();
+  Builder b("slices");
+  const Value x = b.input(Element::u32);
+  const std::uint32_t table = b.table(Element::u32);
+  b.output(b.add(x, b.gather(table, x)), Element::u32);
+  b.output(b.mul(x, x), Element::u32);
+  run(b.finish(), {parts[0]}, {parts[2], parts[0]}, count, {}, {parts[1]});
+  const auto sums = download<std::uint32_t>(parts[2], count);
+  const auto squares = download<std::uint32_t>(parts[0], count);
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(sums[i], 2 * numbers[i]) << i;
+    ASSERT_EQ(squares[i], numbers[i] * numbers[i]) << i;
+  }
+  EXPECT_EQ(download<std::uint32_t>(parts[3], count), numbers);
 }
 
 TEST_P(Map, ComputesDecisionsLoopsAndTables) {

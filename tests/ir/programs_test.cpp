@@ -1,4 +1,4 @@
-// Random programs, with decisions, loops, tables and packed elements, on the CPU executor and on PoCL.
+// Random programs, with decisions, loops, tables and packed elements, on the CPU executor, on PoCL and on lavapipe.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_P(RandomPrograms, AreWithinTheInterpretersBounds) {
     std::vector<Case> cases;
     for (std::size_t i = first; i < std::min(first + together, programs()); ++i) cases.push_back(random_case(i));
     const std::vector<Outputs> outputs = runner->run(cases);
-    for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], tally);
+    for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], runner->accuracy(), tally);
     if (HasFailure()) break;
   }
   std::cout << fmt::format(

@@ -40,24 +40,35 @@ class CpuRunner final : public Runner {
   std::shared_ptr<Executor> executor_ = make_thread_executor({.threads = 3});
 };
 
-class OpenClRunner final : public Runner {
+class DeviceRunner final : public Runner {
  public:
+  DeviceRunner(const std::string& backend, Dialect dialect) : dialect_(dialect), context_(find(runtime_, backend)) {}
+
   std::vector<Outputs> run(const std::vector<Case>& cases) override {
     std::vector<ir::Function> functions;
     for (const Case& one : cases) functions.push_back(one.function);
-    const Program program(context_, "opencl-c", ir::print_module(functions, Dialect::opencl_c, group));
     std::vector<Outputs> all;
+    if (dialect_ == Dialect::wgsl) {  // a module for each
+      for (const Case& one : cases) all.push_back(launch(program_of({&one.function, 1}), one));
+      return all;
+    }
+    const Program program = program_of(functions);
     for (const Case& one : cases) all.push_back(launch(program, one));
     return all;
   }
+  [[nodiscard]] const ir::Accuracy& accuracy() const override { return ir::accuracy_of(dialect_); }
 
  private:
   static constexpr std::uint32_t group = 64;
 
-  static Device find(Runtime& runtime) {
-    const auto device = runtime.service<DeviceRegistry>().find("opencl");
-    if (!device) throw std::out_of_range("no device opencl");
+  static Device find(Runtime& runtime, const std::string& backend) {
+    const auto device = runtime.service<DeviceRegistry>().find(backend);
+    if (!device) throw std::out_of_range("no device " + backend);
     return *device;
+  }
+
+  Program program_of(std::span<const ir::Function> functions) {
+    return Program(context_, name(dialect_), ir::print_module(functions, dialect_, group));
   }
 
   DeviceMemory upload(const std::vector<std::byte>& bytes) {
@@ -87,8 +98,9 @@ class OpenClRunner final : public Runner {
     return outputs;
   }
 
+  Dialect dialect_;
   Runtime runtime_;
-  DeviceContext context_{find(runtime_)};
+  DeviceContext context_;
   Stream stream_{context_};
 };
 
@@ -132,22 +144,25 @@ Outputs empty_outputs(const Case& one) {
 }
 
 std::unique_ptr<Runner> make_cpu_runner() { return std::make_unique<CpuRunner>(); }
-std::unique_ptr<Runner> make_opencl_runner() { return std::make_unique<OpenClRunner>(); }
 
 std::vector<std::string> runner_names() {
+  std::vector<std::string> names{"cpu"};
 #if defined(VECTIS_HAS_OPENCL)
-  return {"cpu", "opencl"};
-#else
-  return {"cpu"};
+  names.emplace_back("opencl");
 #endif
+#if defined(VECTIS_HAS_WEBGPU)
+  names.emplace_back("webgpu");
+#endif
+  return names;
 }
 
 std::unique_ptr<Runner> make_runner(const std::string& name) {
-  return name == "cpu" ? make_cpu_runner() : make_opencl_runner();
+  if (name == "cpu") return make_cpu_runner();
+  return std::make_unique<DeviceRunner>(name, name == "opencl" ? Dialect::opencl_c : Dialect::wgsl);
 }
 
-void judge(const Case& one, const Outputs& outputs, Tally& tally) {
-  const auto expected = ir::interpret_with_bounds(one.function, one.data.bindings(), one.count);
+void judge(const Case& one, const Outputs& outputs, const ir::Accuracy& accuracy, Tally& tally) {
+  const auto expected = ir::interpret_with_bounds(one.function, one.data.bindings(), one.count, accuracy);
   ++tally.programs;
   bool told = false;
   for (std::size_t o = 0; o < outputs.size(); ++o) {

@@ -35,14 +35,15 @@ class Runner {
   virtual ~Runner() = default;
   // Cases have distinct names.
   virtual std::vector<Outputs> run(const std::vector<Case>& cases) = 0;
+  // What the language it runs them in promises.
+  [[nodiscard]] virtual const ir::Accuracy& accuracy() const { return ir::usual_accuracy(); }
 };
 
 // The CPU executor with three threads.
 std::unique_ptr<Runner> make_cpu_runner();
-// Kernels printed as OpenCL C, all cases in one program.
-std::unique_ptr<Runner> make_opencl_runner();
-// "cpu", and "opencl" where it was built.
+// "cpu", and "opencl" and "webgpu" where they were built.
 std::vector<std::string> runner_names();
+// Of devices: kernels printed as OpenCL C, all cases in one program, or as WGSL.
 std::unique_ptr<Runner> make_runner(const std::string& name);
 
 struct Tally {
@@ -56,6 +57,6 @@ struct Tally {
 
 // Adds what `outputs` are to the tally; the first element that is refused, or byte beyond the count that was touched,
 // is a failure of the running test with the function's text.
-void judge(const Case& one, const Outputs& outputs, Tally& tally);
+void judge(const Case& one, const Outputs& outputs, const ir::Accuracy& accuracy, Tally& tally);
 
 }  // namespace vectis::test
