@@ -60,9 +60,9 @@ TEST_F(WebGpuDevice, RunsAUsersWgslBetweenSlicesOfOneMemory) {
   const DeviceMemory whole(context, 16384);
   const DeviceMemory x = whole.slice(0, 4096);
   const DeviceMemory y = whole.slice(8192, 4096);
-  stream.copy_to_device(x, 0, std::as_bytes(std::span(ramp(1024))));
-  stream.copy_to_device(y, 0, std::as_bytes(std::span(ramp(1024))));
-  stream.synchronize();
+  const std::vector<float> numbers = ramp(1024);
+  stream.copy_to_device(x, 0, std::as_bytes(std::span(numbers)));
+  stream.copy_to_device(y, 0, std::as_bytes(std::span(numbers)));
   manager.launch(stream, scale, {count}, {x, y, count, 3.0F});
   const std::vector<float> result = download(y, 1024);
   for (std::size_t i = 0; i < result.size(); ++i)
