@@ -65,7 +65,7 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
   return guarded(message, [&] {
     const ListedAdapter& adapter = adapter_at(*state, index);
     VectisDeviceInfo answer{};
-    copy_text(answer.name, adapter.name);
+    copy_text(answer.name, adapter.name + " over " + adapter.api);
     copy_text(answer.maker, adapter.maker);
     copy_text(answer.driver, adapter.driver + ", wgpu-native " + version_text(state->api));
     copy_text(answer.physical_id, "webgpu-" + std::to_string(index));

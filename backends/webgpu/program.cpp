@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "kernels.hpp"
 #include "objects.hpp"
 #include "slots.hpp"
 #include "status.hpp"
@@ -23,15 +25,37 @@ std::unique_ptr<VectisProgram> from_wgsl(VectisContext& context, std::string_vie
   return std::unique_ptr<VectisProgram>(new VectisProgram{context, std::move(module), std::move(wgsl.interface)});
 }
 
+// A kernel of the host's own travels compiled.
+std::unique_ptr<VectisProgram> from_builtin(VectisContext& context, std::string_view text) {
+  const std::span<const BuiltinKernel> kernels = builtin_kernels();
+  const std::uint64_t hash = text_hash(text);
+  const auto found =
+      std::lower_bound(kernels.begin(), kernels.end(), hash,
+                       [](const BuiltinKernel& kernel, std::uint64_t wanted) { return kernel.text < wanted; });
+  if (found == kernels.end() || found->text != hash) {
+    throw Failure(VECTIS_UNSUPPORTED, "this text is none of the " + std::to_string(kernels.size()) +
+                                          " kernels that are built in, and WebGPU has no compiler of GLSL at run time; "
+                                          "write it in WGSL, or as an IR function for map()");
+  }
+  const std::span words(found->words, found->count);
+  return std::unique_ptr<VectisProgram>(new VectisProgram{context, make_module(context.gpu, words), read_spirv(words)});
+}
+
 }  // namespace
 
 VectisStatus program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
                             const char*, VectisProgram** program, VectisMessage* message) noexcept {
   return guarded(message, [&] {
-    if (std::string_view(dialect) != "wgsl") {
-      throw Failure(VECTIS_UNSUPPORTED, "the dialect is '" + std::string(dialect) + "', WebGPU takes wgsl");
+    const std::string_view language = dialect;
+    const std::string_view given(static_cast<const char*>(text), bytes);
+    if (language == "wgsl") {
+      *program = from_wgsl(*context, given).release();
+    } else if (language == "glsl-webgpu") {
+      *program = from_builtin(*context, given).release();
+    } else {
+      throw Failure(VECTIS_UNSUPPORTED,
+                    "the dialect is '" + std::string(language) + "', WebGPU takes wgsl, glsl-webgpu");
     }
-    *program = from_wgsl(*context, {static_cast<const char*>(text), bytes}).release();
     return VECTIS_OK;
   });
 }
