@@ -29,6 +29,9 @@ struct CompilerApi {
 #define VECTIS_DRIVER_SYMBOL(member, function, symbol) inline constexpr const char* symbol_of_##member = symbol;
 VECTIS_DRIVER_FUNCTIONS(VECTIS_DRIVER_SYMBOL)
 #undef VECTIS_DRIVER_SYMBOL
+#define VECTIS_COMPILER_SYMBOL(member, type, symbol) inline constexpr const char* compiler_symbol_of_##member = symbol;
+VECTIS_COMPILER_FUNCTIONS(VECTIS_COMPILER_SYMBOL)
+#undef VECTIS_COMPILER_SYMBOL
 
 // Opens the driver's library: the one the setting `driver` names, or the first there is. Throws Failure with the reason
 // NO_LIBRARY when there is none and DRIVER_TOO_OLD when it lacks a function.

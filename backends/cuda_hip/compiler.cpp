@@ -13,7 +13,8 @@ namespace {
 class CompilerJob {
  public:
   CompilerJob(const CompilerApi& api, const std::string& text) : api_(api) {
-    check_compiler(api, api.CreateProgram(&program_, text.c_str(), "kernel", 0, nullptr, nullptr), "CreateProgram");
+    check_compiler(api, api.CreateProgram(&program_, text.c_str(), "kernel", 0, nullptr, nullptr),
+                   compiler_symbol_of_CreateProgram);
   }
   ~CompilerJob() { static_cast<void>(api_.DestroyProgram(&program_)); }
   CompilerJob(const CompilerJob&) = delete;
@@ -36,7 +37,9 @@ std::string log_of(const CompilerApi& api, CompilerProgram program) {
   CompilerCode code = api.GetProgramLogSize(program, &bytes);
   std::string log(bytes, '\0');
   if (code == compiler_ok && bytes > 0) code = api.GetProgramLog(program, log.data());
-  if (code != compiler_ok) return "its output is lost: GetProgramLog failed with " + code_text(api, code);
+  if (code != compiler_ok)
+    return std::string("its output is lost: ") + compiler_symbol_of_GetProgramLog + " failed with " +
+           code_text(api, code);
   log.erase(log.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
   return log;
 }
@@ -90,8 +93,7 @@ Compiler find_compiler(const Host& host, int driver_version) {
 
 void check_compiler(const CompilerApi& compiler, CompilerCode code, const char* call) {
   if (code == compiler_ok) return;
-  throw Failure(VECTIS_DRIVER_FAILURE,
-                std::string(compiler_title) + "'s " + call + " failed with " + code_text(compiler, code));
+  throw Failure(VECTIS_DRIVER_FAILURE, std::string(call) + " failed with " + code_text(compiler, code));
 }
 
 Compiled compile(const CompilerApi& compiler, const Target& target, std::string_view text, const char* options) {
@@ -111,7 +113,7 @@ Compiled compile(const CompilerApi& compiler, const Target& target, std::string_
     throw Failure(VECTIS_COMPILE_FAILED, std::string(compiler_title) + " failed with " + code_text(compiler, code) +
                                              ":\n" + log_of(compiler, job.get()));
   }
-  check_compiler(compiler, code, "CompileProgram");
+  check_compiler(compiler, code, compiler_symbol_of_CompileProgram);
   return {compiled_code(compiler, job.get(), machine_code), log_of(compiler, job.get())};
 }
 

@@ -50,10 +50,13 @@ int attribute(const Api& api, DeviceId device, Attribute which) {
 // Says once why nothing can be compiled for a device.
 Target target_of(const VectisBackendState& state, const ListedDevice& device, int index) {
   Target target;
+  target.obstacle = state.compiler.obstacle;
   if (state.compiler.obstacle.empty()) {
-    target = choose_target(state.compiler.api, device.major, device.minor);
-  } else {
-    target.obstacle = state.compiler.obstacle;
+    try {
+      target = choose_target(state.compiler.api, device.major, device.minor);
+    } catch (const Failure& failure) {
+      target.obstacle = failure.what();
+    }
   }
   if (target.obstacle) {
     state.host.log(VECTIS_LOG_WARNING, "device " + std::to_string(index) + " compiles no kernels: " + compiler_title +

@@ -24,7 +24,9 @@ Current::Current(const Api& api, ContextHandle context) : api_(api) {
   VECTIS_CALL(api, SetDevice, context);
 }
 
-Current::~Current() { static_cast<void>(api_.SetDevice(before_)); }
+Current::~Current() {
+  if (api_.SetDevice(before_) != hipSuccess) static_cast<void>(api_.SetDevice(before_));
+}
 
 std::uint64_t capabilities(int, int) {
   return VECTIS_CAN_FP16 | VECTIS_CAN_FP64 | VECTIS_CAN_SUBGROUPS | VECTIS_CAN_TIMESTAMPS;

@@ -1,4 +1,5 @@
-// The OpenCL plug-in seen as a host sees it: the bare table, a small host around it, and nothing of Vectis.
+// A plug-in seen as a host sees it: the bare table, a small host around it, and nothing of Vectis. The program of the
+// rig and the settings are the backend's own: program_text.cpp, and one in tests/cuda.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,6 +22,13 @@ namespace vectis::test {
 
 // The table of the plug-in under test.
 const VectisBackend& plugin();
+
+// The program of Rig: `mirror` reverses each work-group's floats, times a factor, plus the group's number; `place`
+// writes where each work-item is; `slow` runs for a while.
+extern const std::string_view program_text;
+extern const char* const program_dialect;
+// Settings every host begins with.
+std::map<std::string, std::string> usual_settings();
 
 // What a slot said.
 struct Answer {
@@ -48,7 +56,7 @@ class TestHost {
  public:
   TestHost();
 
-  std::map<std::string, std::string> settings;
+  std::map<std::string, std::string> settings = usual_settings();
   bool has_library = true;
   std::map<std::string, void*> replaced;  // by symbol; null: the library has no such symbol
 
@@ -107,10 +115,6 @@ class Rig {
 
 // Device memory of the rig's context, freed with the last copy.
 std::shared_ptr<VectisMemory> allocate(const Rig& rig, std::uint64_t bytes);
-
-// The program of Rig: `mirror` reverses each work-group's floats, times a factor, plus the group's number; `place`
-// writes where each work-item is; `slow` runs for a while.
-extern const std::string_view program_text;
 
 // One launch of `mirror` over `count` floats in groups of `group`.
 Answer launch_mirror(VectisStream* stream, VectisKernel* kernel, VectisMemory* in, VectisMemory* out, float factor,

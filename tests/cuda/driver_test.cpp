@@ -1,0 +1,241 @@
+// What the test driver notices, asked through CUDA's own functions: it must find what a careless plug-in would do.
+#include <cuda.h>
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "tests/cuda/steering.hpp"
+#include "tests/support/seed.hpp"
+
+namespace vectis::test {
+namespace {
+
+using testing::HasSubstr;
+
+template <class Function>
+Function symbol(const char* variable, const char* name) {
+  void* library = dlopen(std::getenv(variable), RTLD_NOW | RTLD_LOCAL);
+  void* address = library == nullptr ? nullptr : dlsym(library, name);
+  if (address == nullptr) throw std::runtime_error(std::string("no ") + name);
+  return reinterpret_cast<Function>(address);
+}
+
+#define DRIVER(function) symbol<decltype(&::function)>("VECTIS_BACKENDS_CUDA_DRIVER", #function)
+#define COMPILER(type, function) symbol<type>("VECTIS_BACKENDS_CUDA_COMPILER", #function)
+
+std::string compiled(const char* text) {
+  void* program = nullptr;
+  COMPILER(int (*)(void**, const char*, const char*, int, void*, void*), nvrtcCreateProgram)
+  (&program, text, "", 0, nullptr, nullptr);
+  const char* option = "--gpu-architecture=sm_90";
+  EXPECT_EQ(COMPILER(int (*)(void*, int, const char**), nvrtcCompileProgram)(program, 1, &option), 0);
+  std::size_t bytes = 0;
+  COMPILER(int (*)(void*, std::size_t*), nvrtcGetCUBINSize)(program, &bytes);
+  std::string image(bytes, '\0');
+  COMPILER(int (*)(void*, char*), nvrtcGetCUBIN)(program, image.data());
+  COMPILER(int (*)(void**), nvrtcDestroyProgram)(&program);
+  return image;
+}
+
+// A context, a stream and some memory, made by hand.
+class TestDriver : public testing::Test {
+ protected:
+  static constexpr std::size_t bytes = 4096;
+
+  TestDriver() {
+    DRIVER(cuInit)(0);
+    DRIVER(cuDevicePrimaryCtxRetain)(&context, 0);
+    DRIVER(cuCtxPushCurrent_v2)(context);
+    DRIVER(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING);
+    DRIVER(cuStreamCreate)(&other, CU_STREAM_NON_BLOCKING);
+    DRIVER(cuEventCreate)(&event, 0);
+    DRIVER(cuMemAlloc_v2)(&memory, bytes);
+    driver.set_order(seed() | 1U);
+  }
+  ~TestDriver() override {
+    EXPECT_EQ(DRIVER(cuCtxSynchronize)(), CUDA_SUCCESS);
+    if (memory != 0) DRIVER(cuMemFree_v2)(memory);
+    DRIVER(cuEventDestroy_v2)(event);
+    DRIVER(cuStreamDestroy_v2)(stream);
+    DRIVER(cuStreamDestroy_v2)(other);
+    DRIVER(cuCtxPopCurrent_v2)(&context);
+    DRIVER(cuDevicePrimaryCtxRelease_v2)(0);
+    EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
+  }
+
+  // `careless` is found, and said in these words.
+  void expect_found(const std::function<void()>& careless, const std::string& words) {
+    EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
+    careless();
+    EXPECT_GT(driver.violations(), 0) << words;
+    EXPECT_THAT(driver.last_violation(), HasSubstr(words));
+    driver.forgive();
+  }
+  void fill(CUstream on, unsigned char value) { DRIVER(cuMemsetD8Async)(memory, value, bytes, on); }
+  unsigned char first_byte(CUstream on) {
+    unsigned char value = 0;
+    DRIVER(cuMemcpyDtoHAsync_v2)(&value, memory, 1, on);
+    DRIVER(cuStreamSynchronize)(on);
+    return value;
+  }
+  void launch(const char* text, const char* name, unsigned threads) {
+    const std::string image = compiled(text);
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    ASSERT_EQ(DRIVER(cuModuleLoadData)(&module, image.c_str()), CUDA_SUCCESS);
+    ASSERT_EQ(DRIVER(cuModuleGetFunction)(&function, module, name), CUDA_SUCCESS);
+    void* parameters[] = {&memory};
+    EXPECT_EQ(DRIVER(cuLaunchKernel)(function, 2, 1, 1, threads, 1, 1, 0, stream, parameters, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(DRIVER(cuStreamSynchronize)(stream), CUDA_SUCCESS);
+    DRIVER(cuModuleUnload)(module);
+  }
+
+  const VectisTestDriver& driver = driver_of("cuda");
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUstream other = nullptr;
+  CUevent event = nullptr;
+  CUdeviceptr memory = 0;
+};
+
+TEST_F(TestDriver, FindsWrongRanges) {
+  std::vector<char> host(bytes + 1);
+  expect_found([&] { DRIVER(cuMemcpyHtoDAsync_v2)(memory, host.data(), bytes + 1, stream); }, "4097 bytes at 0");
+  expect_found([&] { DRIVER(cuMemcpyDtoHAsync_v2)(host.data(), memory + 1, bytes, stream); }, "4096 bytes at 1");
+  expect_found([&] { DRIVER(cuMemsetD8Async)(memory + bytes, 0, 1, stream); }, "1 bytes at 4096");
+  expect_found([&] { DRIVER(cuMemsetD8Async)(1234, 0, 1, stream); }, "is no address of the device");
+  expect_found([&] { DRIVER(cuMemcpyDtoDAsync_v2)(memory + 10, memory, 20, stream); }, "overlaps");
+}
+
+TEST_F(TestDriver, FindsWrongFrees) {
+  expect_found([&] { DRIVER(cuMemFree_v2)(memory + 4); }, "is no allocation");
+  driver.set_order(2);
+  for (int i = 0; i < 20; ++i) fill(stream, 1);
+  expect_found([&] { DRIVER(cuMemFree_v2)(memory); }, "pieces of queued work use it");
+  expect_found([&] { DRIVER(cuMemFree_v2)(memory); }, "freed already");
+  expect_found([&] { fill(stream, 1); }, "freed memory");
+  memory = 0;
+}
+
+TEST_F(TestDriver, FindsAForgottenContextAndWrongHandles) {
+  std::thread([&] {
+    CUdeviceptr address = 0;
+    expect_found([&] { DRIVER(cuMemAlloc_v2)(&address, 16); }, "none is current");
+    expect_found([&] { DRIVER(cuStreamSynchronize)(stream); }, "none is current");
+  }).join();
+  CUcontext second = nullptr;
+  DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
+  DRIVER(cuCtxPushCurrent_v2)(second);
+  expect_found([&] { DRIVER(cuStreamSynchronize)(stream); }, "a stream of another context");
+  expect_found([&] { DRIVER(cuEventQuery)(event); }, "an event of another context");
+  DRIVER(cuCtxPopCurrent_v2)(&second);
+  DRIVER(cuDevicePrimaryCtxRelease_v2)(1);
+  expect_found([&] { DRIVER(cuCtxPushCurrent_v2)(second); }, "nobody holds");
+  expect_found([&] { DRIVER(cuEventDestroy_v2)(reinterpret_cast<CUevent>(stream)); }, "a handle of no event");
+  expect_found([&] { DRIVER(cuStreamSynchronize)(nullptr); }, "the default stream");
+}
+
+TEST_F(TestDriver, FindsWhatAContextLeaves) {
+  CUcontext second = nullptr;
+  CUdeviceptr forgotten = 0;
+  DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
+  DRIVER(cuCtxPushCurrent_v2)(second);
+  DRIVER(cuMemAlloc_v2)(&forgotten, 100);
+  expect_found([&] { DRIVER(cuDevicePrimaryCtxRelease_v2)(1); }, "ends with 1 objects");
+  DRIVER(cuMemFree_v2)(forgotten);
+  DRIVER(cuCtxPopCurrent_v2)(&second);
+}
+
+// Whatever the seed, who waits reads what was written.
+TEST_F(TestDriver, OrderIsKeptWhereItIsAskedFor) {
+  for (unsigned round = 0; round < 200; ++round) {
+    const auto value = static_cast<unsigned char>(round);
+    fill(stream, value);
+    DRIVER(cuEventRecord)(event, stream);
+    DRIVER(cuStreamWaitEvent)(other, event, 0);
+    ASSERT_EQ(first_byte(other), value);
+    ASSERT_EQ(DRIVER(cuEventQuery)(event), CUDA_SUCCESS);
+    DRIVER(cuEventRecord)(event, other);
+    DRIVER(cuStreamWaitEvent)(stream, event, 0);
+  }
+}
+
+// And who does not, reads something old within a few rounds.
+TEST_F(TestDriver, AForgottenWaitIsSeen) {
+  unsigned wrong_across = 0;
+  unsigned wrong_host = 0;
+  unsigned not_ready = 0;
+  for (unsigned round = 0; round < 100; ++round) {
+    const auto value = static_cast<unsigned char>(round + 1);
+    fill(stream, value);
+    DRIVER(cuEventRecord)(event, stream);
+    if (DRIVER(cuEventQuery)(event) == CUDA_ERROR_NOT_READY) ++not_ready;
+    if (first_byte(other) != value) ++wrong_across;
+    DRIVER(cuStreamSynchronize)(stream);
+    unsigned char early = 0;
+    DRIVER(cuMemcpyDtoHAsync_v2)(&early, memory, 1, stream);
+    if (early != value) ++wrong_host;
+    DRIVER(cuStreamSynchronize)(stream);
+  }
+  EXPECT_GT(wrong_across, 20U);
+  EXPECT_GT(wrong_host, 50U);
+  EXPECT_GT(not_ready, 50U);
+}
+
+TEST_F(TestDriver, RunsKernelsAndFindsDivergentBarriers) {
+  launch(R"(extern "C" __global__ void reversed(unsigned* out) {
+    __shared__ unsigned tile[64];
+    tile[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    unsigned sum = 0;
+    for (unsigned step = 0; step < 3; ++step) {
+      sum += tile[63 - threadIdx.x];
+      __syncthreads();
+    }
+    out[blockIdx.x * 64 + threadIdx.x] = sum + blockIdx.x;
+  })",
+         "reversed", 64);
+  std::vector<unsigned> out(128);
+  DRIVER(cuMemcpyDtoHAsync_v2)(out.data(), memory, 512, stream);
+  DRIVER(cuStreamSynchronize)(stream);
+  for (unsigned i = 0; i < 128; ++i) ASSERT_EQ(out[i], 3 * (63 - i % 64) + i / 64) << i;
+  expect_found(
+      [&] {
+        launch(
+            R"(extern "C" __global__ void some(unsigned* out) { if (threadIdx.x < 3) __syncthreads(); out[0] = 1; })",
+            "some", 8);
+      },
+      "divergent barrier in some: 3 of 8 threads");
+  expect_found(
+      [&] {
+        launch(
+            "extern \"C\" __global__ void apart(unsigned* out) {\n if (threadIdx.x < 3) {\n __syncthreads();\n }\n"
+            "else {\n __syncthreads();\n }\n out[0] = 1; }",
+            "apart", 8);
+      },
+      "divergent barrier in apart");
+}
+
+TEST_F(TestDriver, AMissingBarrierIsSeen) {
+  unsigned wrong = 0;
+  for (int round = 0; round < 20; ++round) {
+    launch(R"(extern "C" __global__ void racing(unsigned* out) {
+      __shared__ unsigned tile[64];
+      tile[threadIdx.x] = threadIdx.x;
+      out[blockIdx.x * 64 + threadIdx.x] = tile[63 - threadIdx.x];
+    })",
+           "racing", 64);
+    std::vector<unsigned> out(64);
+    DRIVER(cuMemcpyDtoHAsync_v2)(out.data(), memory, 256, stream);
+    DRIVER(cuStreamSynchronize)(stream);
+    for (unsigned i = 0; i < 64; ++i) wrong += out[i] != 63 - i ? 1U : 0U;
+  }
+  EXPECT_GT(wrong, 0U);
+}
+
+}  // namespace
+}  // namespace vectis::test

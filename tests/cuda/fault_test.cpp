@@ -1,0 +1,244 @@
+// Every call the plug-in makes of the driver and of the compiler fails once: the failure is typed, nothing leaks, and
+// the next call works.
+#include <gmock/gmock.h>
+
+#include <iostream>
+
+#include "tests/cuda/steering.hpp"
+#include "tests/opencl/exercises.hpp"
+
+namespace vectis::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int out_of_memory = 2;
+constexpr int launch_failed = 719;
+constexpr int unknown = 999;
+constexpr int unnamed = 12345;
+
+#if VECTIS_TEST_HIP
+constexpr const char* driver_variable = "VECTIS_BACKENDS_HIP_DRIVER";
+constexpr const char* compiler_variable = "VECTIS_BACKENDS_HIP_COMPILER";
+#else
+constexpr const char* driver_variable = "VECTIS_BACKENDS_CUDA_DRIVER";
+constexpr const char* compiler_variable = "VECTIS_BACKENDS_CUDA_COMPILER";
+#endif
+
+// The libraries below the plug-in: two for CUDA; for HIP one, which stands in the list twice.
+const std::vector<const VectisTestDriver*>& libraries() {
+  static const std::vector<const VectisTestDriver*> all = [] {
+    std::vector<const VectisTestDriver*> both = {&steering(driver_variable)};
+    if (&steering(compiler_variable) != both[0]) both.push_back(&steering(compiler_variable));
+    return both;
+  }();
+  return all;
+}
+
+const VectisTestDriver& driver() { return *libraries()[0]; }
+
+using Live = std::vector<std::int64_t>;
+
+Live live() {
+  Live counts;
+  for (const VectisTestDriver* library : libraries()) {
+    for (int kind = 0; kind < VECTIS_DRIVER_KINDS; ++kind) counts.push_back(library->live(kind));
+  }
+  return counts;
+}
+
+struct FaultPoint {
+  const VectisTestDriver* library;
+  std::string function;
+  std::uint32_t nth;
+  int code;
+};
+
+bool is_compilers(const std::string& function) {
+  return function.starts_with("nvrtc") || function.starts_with("hiprtc");
+}
+
+bool is_release(const std::string& function) {
+  for (const char* word : {"Destroy", "Free", "Release", "Unload", "CtxPop"}) {
+    if (function.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool says_nothing(const std::string& slot) {
+  return slot == "close" || slot == "memory_free" || slot.ends_with("_destroy");
+}
+
+// Failures that cost no more than words, or nothing: the compiler's log, and giving back the thread's device.
+bool is_harmless(const Exercise& exercise, const FaultPoint& point) {
+  if (says_nothing(exercise.slot) || is_release(point.function)) return true;
+  if (point.function.find("ProgramLog") != std::string::npos) return true;
+  if (point.function == "hipSetDevice" && point.nth == 2) return true;
+  return exercise.slot == "open" && is_compilers(point.function);
+}
+
+VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) {
+  if (is_harmless(exercise, point)) return exercise.without_fault;
+  if (exercise.slot == "open") return VECTIS_BACKEND_CREATION;
+  if (is_compilers(point.function)) return VECTIS_DRIVER_FAILURE;
+  if (point.code == out_of_memory) return VECTIS_ALLOCATION;
+  if (point.code == launch_failed) return VECTIS_DEVICE_LOST;
+  return exercise.slot == "context_create" ? VECTIS_BACKEND_CREATION : VECTIS_DRIVER_FAILURE;
+}
+
+void reset() {
+  for (const VectisTestDriver* library : libraries()) library->reset();
+}
+
+// Every call the exercise makes below the plug-in, with every code.
+std::vector<FaultPoint> fault_points(const Exercise& exercise) {
+  Rig rig;
+  exercise.prepare(rig);
+  reset();
+  const Answer answer = exercise.call(rig);
+  EXPECT_EQ(answer.status, exercise.without_fault) << answer;
+  std::vector<FaultPoint> points;
+  for (const VectisTestDriver* library : libraries()) {
+    for (std::uint32_t function = 0; function < library->function_count(); ++function) {
+      const std::string name = library->function_name(function);
+      const std::vector<int> codes =
+          is_compilers(name) ? std::vector{1, 11} : std::vector{out_of_memory, launch_failed, unknown, unnamed};
+      for (std::uint32_t nth = 1; nth <= library->calls(function); ++nth) {
+        for (const int code : codes) points.push_back({library, name, nth, code});
+      }
+    }
+  }
+  return points;
+}
+
+void expect_told(const Exercise& exercise, const FaultPoint& point, const Answer& answer) {
+  const VectisStatus expected = expected_status(exercise, point);
+  EXPECT_EQ(answer.status, expected) << answer;
+  if (is_harmless(exercise, point)) return;
+  EXPECT_THAT(answer.text, HasSubstr(point.function));
+  EXPECT_THAT(answer.text, HasSubstr(std::to_string(point.code)));
+  if (exercise.slot == "open") {
+    EXPECT_NE(answer.reason, VECTIS_REASON_NONE);
+  }
+}
+
+void inject(const Exercise& exercise, const FaultPoint& point) {
+  SCOPED_TRACE(exercise.slot + " " + exercise.note + ": call " + std::to_string(point.nth) + " of " + point.function +
+               " gives " + std::to_string(point.code));
+  const Live at_first = live();
+  {
+    Rig rig;
+    exercise.prepare(rig);
+    const Live before = live();
+    point.library->fail_call(point.function.c_str(), point.nth, point.code);
+    const Answer answer = exercise.call(rig);
+    EXPECT_EQ(point.library->struck(), 1);
+    reset();
+    expect_told(exercise, point, answer);
+    if (answer.status != VECTIS_OK) {
+      EXPECT_EQ(live(), before);
+    }
+    if (!says_nothing(exercise.slot)) {
+      EXPECT_EQ(exercise.call(rig).status, exercise.without_fault);
+    }
+  }
+  EXPECT_EQ(live(), at_first);
+}
+
+TEST(DriverFault, EveryCallBelowEverySlot) {
+  std::size_t points = 0;
+  std::map<std::string, std::size_t> by_function;
+  for (const Exercise& exercise : exercises()) {
+    for (const FaultPoint& point : fault_points(exercise)) {
+      inject(exercise, point);
+      ++by_function[point.function];
+      ++points;
+    }
+  }
+  for (const VectisTestDriver* library : libraries()) EXPECT_EQ(library->violations(), 0) << library->last_violation();
+  for (const auto& [function, count] : by_function) std::cout << "  " << function << ": " << count << '\n';
+  std::cout << points << " fault points over " << by_function.size() << " functions\n";
+  EXPECT_GE(points, 150U);
+}
+
+// Every function the plug-in looks up is called by some exercise, but for those that tell the names of codes.
+TEST(DriverFault, EveryFunctionIsReached) {
+  std::set<std::string> called;
+  std::set<std::string> wanted;
+  for (const Exercise& exercise : exercises()) {
+    reset();
+    {
+      Rig rig;
+      exercise.prepare(rig);
+      exercise.call(rig);
+      const auto symbols = rig.host.symbols();
+      wanted.insert(symbols.begin(), symbols.end());
+    }
+    for (const VectisTestDriver* library : libraries()) {
+      for (std::uint32_t function = 0; function < library->function_count(); ++function) {
+        called.insert(library->function_name(function));
+      }
+    }
+  }
+  std::vector<std::string> missing;
+  std::set_difference(wanted.begin(), wanted.end(), called.begin(), called.end(), std::back_inserter(missing));
+  std::erase_if(missing, [](const std::string& name) { return name.find("GetError") != std::string::npos; });
+  // PTX is asked for only where a device is newer than the compiler.
+  std::erase_if(missing, [](const std::string& name) { return name.starts_with("nvrtcGetPTX"); });
+  EXPECT_THAT(missing, testing::IsEmpty());
+}
+
+// --- Work that fails after it was accepted --------------------------------------------------------------------------
+
+using Tell = std::function<Answer(Rig&)>;
+
+void expect_later_failure(const Exercise& exercise, int code, const Tell& tell) {
+  SCOPED_TRACE(exercise.slot + " ends with " + std::to_string(code));
+  const Live at_first = live();
+  {
+    Rig rig;
+    exercise.prepare(rig);
+    rig.need_event();
+    EXPECT_TRUE(works(rig.synchronize()));
+    driver().fail_work(1, code);
+    EXPECT_TRUE(works(exercise.call(rig)) || driver().struck() == 1) << "the failure comes later";
+    for (int again = 0; again < 2; ++again) {
+      const Answer answer = tell(rig);
+      EXPECT_EQ(answer.status, code == launch_failed ? VECTIS_DEVICE_LOST : VECTIS_DRIVER_FAILURE) << answer;
+      EXPECT_THAT(answer.text, HasSubstr(std::to_string(code)));
+    }
+  }
+  driver().heal();
+  reset();
+  EXPECT_EQ(live(), at_first) << "what is lost can still be given back";
+}
+
+void expect_told_by(const Tell& tell) {
+  for (const Exercise& exercise : exercises()) {
+    if (!exercise.starts_command) continue;
+    for (const int code : {launch_failed, unknown}) expect_later_failure(exercise, code, tell);
+  }
+}
+
+TEST(DriverLateFault, IsToldByTheStream) {
+  expect_told_by([](Rig& rig) { return rig.synchronize(); });
+}
+
+TEST(DriverLateFault, IsToldByAnEventRecordedAfterIt) {
+  expect_told_by([](Rig& rig) {
+    const Answer recorded = ask(plugin().event_record, rig.event, rig.stream);
+    return recorded.status != VECTIS_OK ? recorded : ask(plugin().event_synchronize, rig.event);
+  });
+}
+
+TEST(DriverLateFault, IsToldToWhoeverAsksAnEvent) {
+  expect_told_by([](Rig& rig) {
+    Answer answer = ask(plugin().event_record, rig.event, rig.stream);
+    if (answer.status == VECTIS_OK) answer = ask(plugin().event_query, rig.event);
+    while (answer.status == VECTIS_NOT_READY) answer = ask(plugin().event_query, rig.event);
+    return answer;
+  });
+}
+
+}  // namespace
+}  // namespace vectis::test

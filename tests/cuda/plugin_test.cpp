@@ -1,0 +1,225 @@
+// The plug-in on the test driver: what it says of devices and why it cannot be opened, its programs, launches and
+// times.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "tests/cuda/steering.hpp"
+#include "tests/opencl/harness.hpp"
+#include "tests/support/seed.hpp"
+
+namespace vectis::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr bool is_hip = VECTIS_TEST_HIP != 0;
+
+const VectisTestDriver& driver() { return driver_of(is_hip ? "hip" : "cuda"); }
+
+class GpuPlugin : public testing::Test {
+ protected:
+  GpuPlugin() { driver().set_order(seed() | 1U); }
+  ~GpuPlugin() override {
+    rig.destroy();
+    EXPECT_EQ(driver().violations(), 0) << driver().last_violation();
+    for (const auto& [key, value] : usual) driver().set(key.c_str(), value);
+  }
+  void state(const std::string& key, std::uint64_t value, std::uint64_t usually) {
+    usual[key] = usually;
+    driver().set(key.c_str(), value);
+  }
+  Answer open() { return ask(plugin().open, rig.host.get(), &rig.state); }
+  VectisDeviceInfo info(std::uint32_t index = 0) {
+    VectisDeviceInfo answer{};
+    answer.size = sizeof answer;
+    EXPECT_TRUE(works(ask(plugin().device_info, rig.state, index, &answer)));
+    return answer;
+  }
+
+  std::map<std::string, std::uint64_t> usual;
+  Rig rig;
+};
+
+void expect_refused(const Answer& answer, VectisReason reason, const std::string& words) {
+  EXPECT_EQ(answer.status, VECTIS_BACKEND_CREATION) << answer;
+  EXPECT_EQ(answer.reason, reason) << answer;
+  EXPECT_THAT(answer.text, HasSubstr(words));
+}
+
+TEST_F(GpuPlugin, SaysWhyItCannotBeOpened) {
+  rig.host.has_library = false;
+  expect_refused(open(), VECTIS_REASON_NO_LIBRARY, "cannot be opened: no such file");
+  rig.host.has_library = true;
+  rig.host.replaced[is_hip ? "hipModuleLoadData" : "cuModuleLoadData"] = nullptr;
+  expect_refused(open(), VECTIS_REASON_DRIVER_TOO_OLD, "ModuleLoadData: it is older than");
+  rig.host.replaced.clear();
+  state("init", 34, 0);
+  expect_refused(open(), VECTIS_REASON_NO_DRIVER, "stub library");
+  state("init", 100, 0);
+  expect_refused(open(), VECTIS_REASON_NO_DEVICE, "(100)");
+  state("init", 999, 0);
+  expect_refused(open(), VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened");
+  state("init", 803, 0);
+  expect_refused(open(), VECTIS_REASON_DRIVER_TOO_OLD, "its kernel module differ");
+  state("init", 3, 0);
+  expect_refused(open(), VECTIS_REASON_OTHER, "3");
+  state("init", 0, 0);
+}
+
+TEST_F(GpuPlugin, RefusesAnOldDriverAndOneWithoutDevices) {
+  state("version", is_hip ? 40300000 : 10020, is_hip ? 50220000 : 13000);
+  expect_refused(open(), VECTIS_REASON_DRIVER_TOO_OLD,
+                 is_hip ? "HIP 4.3, HIP 5.0 is needed" : "CUDA 10.2, CUDA 11.2 is");
+  state("version", is_hip ? 50220000 : 13000, is_hip ? 50220000 : 13000);
+  state("devices", 0, 4);
+  expect_refused(open(), VECTIS_REASON_NO_DEVICE, "offers no device");
+}
+
+TEST_F(GpuPlugin, DescribesItsDevices) {
+  rig.need_state();
+  std::uint32_t count = 0;
+  EXPECT_TRUE(works(ask(plugin().device_count, rig.state, &count)));
+  EXPECT_EQ(count, 4U);
+  const VectisDeviceInfo third = info(2);
+  EXPECT_STREQ(third.name, "Test GPU 2");
+  EXPECT_STREQ(third.dialects, program_dialect);
+  EXPECT_STREQ(third.physical_id, "pci-0000:03:00.0");
+  EXPECT_EQ(third.software, 0);
+  EXPECT_EQ(third.parent, -1);
+  EXPECT_EQ(third.group_items_max, 1024U);
+  EXPECT_EQ(third.group_size_max[2], 64U);
+  EXPECT_EQ(third.shared_bytes_max, 48U << 10U);
+  EXPECT_NE(third.capabilities & VECTIS_CAN_TIMESTAMPS, 0U);
+  VectisDeviceInfo none{};
+  none.size = sizeof none;
+  EXPECT_EQ(ask(plugin().device_info, rig.state, 4U, &none).status, VECTIS_INVALID_INPUT);
+}
+
+TEST_F(GpuPlugin, ComputesNothingWithoutACompilerButCopies) {
+  rig.host.settings["compiler"] = "no-such-library.so";
+  rig.need_streams();
+  EXPECT_STREQ(info().dialects, "");
+  EXPECT_THAT(rig.host.logged(), testing::Contains(HasSubstr("compiles no kernels")));
+  const Answer answer = ask(plugin().program_create, rig.context, program_dialect, program_text.data(),
+                            program_text.size(), "", &rig.program);
+  EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(answer.text, HasSubstr("no-such-library.so cannot be opened"));
+  rig.need_memory();
+  rig.upload(rig.memory, rig.data.data(), rig.data.size());
+  EXPECT_EQ(rig.download(rig.memory, rig.data.size()), rig.data);
+}
+
+TEST_F(GpuPlugin, SaysWhatIsWrongWithAProgram) {
+  rig.need_context();
+  const auto build = [&](const char* dialect, std::string_view text, const char* options = "") {
+    return ask(plugin().program_create, rig.context, dialect, text.data(), text.size(), options, &rig.program);
+  };
+  const Answer wrong = build(program_dialect, "extern \"C\" __global__ void k() { undeclared_thing = 1; }");
+  EXPECT_EQ(wrong.status, VECTIS_COMPILE_FAILED);
+  EXPECT_THAT(wrong.text, HasSubstr("undeclared_thing"));
+  EXPECT_EQ(build(program_dialect, program_text, "--no-such-option").status, VECTIS_COMPILE_FAILED);
+  EXPECT_EQ(build("opencl-c", program_text).status, VECTIS_UNSUPPORTED);
+  EXPECT_EQ(build("binary", "not a binary").status, VECTIS_INVALID_INPUT);
+  rig.need_program();
+  const Answer missing = ask(plugin().kernel_create, rig.program, "nothing", &rig.kernel);
+  EXPECT_EQ(missing.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(missing.text, HasSubstr("'nothing'"));
+}
+
+TEST_F(GpuPlugin, KeepsBinariesAndRefusesDamagedOnes) {
+  rig.need_program();
+  std::size_t bytes = 0;
+  EXPECT_TRUE(works(ask(plugin().program_binary, rig.program, nullptr, &bytes)));
+  std::string binary(bytes, '\0');
+  std::size_t room = bytes - 1;
+  EXPECT_EQ(ask(plugin().program_binary, rig.program, binary.data(), &room).status, VECTIS_INVALID_INPUT);
+  EXPECT_TRUE(works(ask(plugin().program_binary, rig.program, binary.data(), &bytes)));
+  const auto load = [&](const std::string& image) {
+    VectisProgram* program = nullptr;
+    const Answer answer = ask(plugin().program_create, rig.context, "binary", image.data(), image.size(), "", &program);
+    if (program != nullptr) plugin().program_destroy(program);
+    return answer.status;
+  };
+  EXPECT_EQ(load(binary), VECTIS_OK);
+  for (std::size_t cut = 0; cut < binary.size(); cut += 7) EXPECT_EQ(load(binary.substr(0, cut)), VECTIS_INVALID_INPUT);
+  for (std::size_t at = 0; at < binary.size(); at += 5) {
+    std::string changed = binary;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    EXPECT_EQ(load(changed), VECTIS_INVALID_INPUT) << at;
+  }
+}
+
+TEST_F(GpuPlugin, LaunchesAndRefusesWrongArguments) {
+  rig.need_streams();
+  rig.need_kernel();
+  std::vector<float> in(777);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i) - 300;
+  const auto from = allocate(rig, in.size() * sizeof(float));
+  const auto to = allocate(rig, in.size() * sizeof(float));
+  rig.upload(from.get(), in.data(), in.size() * sizeof(float));
+  for (const std::uint32_t group : {1U, 32U, 100U, 1024U}) {
+    EXPECT_TRUE(works(launch_mirror(rig.stream, rig.kernel, from.get(), to.get(), 2.5F, 777, group)));
+    const auto bytes = rig.download(to.get(), in.size() * sizeof(float));
+    std::vector<float> out(in.size());
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    EXPECT_EQ(out, mirror_oracle(in, 2.5F, group)) << group;
+  }
+  VectisKernel* bounded = nullptr;
+  EXPECT_TRUE(works(ask(plugin().kernel_create, rig.program, "bounded", &bounded)));
+  const VectisArgument memory{VECTIS_ARGUMENT_MEMORY, to.get(), nullptr, 0};
+  const VectisLaunch wide{sizeof wide, {1, 1, 1}, {65, 1, 1}, &memory, 1};
+  const Answer answer = ask(plugin().launch, rig.stream, bounded, &wide);
+  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(answer.text, HasSubstr("65 items, this kernel takes 64"));
+  if (!is_hip) {  // HIP does not tell what a kernel takes
+    const VectisLaunch few{sizeof few, {1, 1, 1}, {8, 1, 1}, nullptr, 0};
+    EXPECT_THAT(ask(plugin().launch, rig.stream, bounded, &few).text, HasSubstr("has 0 arguments"));
+    const std::uint32_t value = 1;
+    const VectisArgument number{VECTIS_ARGUMENT_VALUE, nullptr, &value, sizeof value};
+    const VectisLaunch small{sizeof small, {1, 1, 1}, {8, 1, 1}, &number, 1};
+    EXPECT_THAT(ask(plugin().launch, rig.stream, bounded, &small).text, HasSubstr("has 4 bytes, the kernel takes 8"));
+  }
+  plugin().kernel_destroy(bounded);
+}
+
+TEST_F(GpuPlugin, TellsTheTimeOverHours) {
+  rig.need_streams();
+  rig.need_event();
+  std::uint64_t last = 0;
+  EXPECT_EQ(ask(plugin().event_timestamp, rig.event, &last).status, VECTIS_INVALID_INPUT) << "never recorded";
+  for (int round = 0; round < 50; ++round) {
+    EXPECT_TRUE(works(ask(plugin().event_record, rig.event, rig.stream)));
+    EXPECT_TRUE(works(ask(plugin().event_synchronize, rig.event)));
+    std::uint64_t now = 0;
+    EXPECT_TRUE(works(ask(plugin().event_timestamp, rig.event, &now)));
+    constexpr std::uint64_t jump = 7'000'000'000;
+    if (round > 0) {
+      EXPECT_GE(now + 1000, last + jump);
+      EXPECT_LT(now, last + jump + 5'000'000'000);
+    }
+    last = now;
+    driver().advance_clock(jump);
+  }
+}
+
+TEST_F(GpuPlugin, TellsFreeMemoryAndRunsOutOfIt) {
+  rig.need_state();
+  VectisMemoryInfo memory{sizeof memory, 0, 0};
+  if (!is_hip) {
+    EXPECT_EQ(ask(plugin().device_memory, rig.state, 1U, &memory).status, VECTIS_UNSUPPORTED) << "no context yet";
+  }
+  state("memory", 1U << 20U, std::uint64_t{16} << 30U);
+  rig.need_context();
+  EXPECT_TRUE(works(ask(plugin().device_memory, rig.state, 0U, &memory)));
+  EXPECT_EQ(memory.total_bytes, 1U << 20U);
+  EXPECT_EQ(memory.free_bytes, 1U << 20U);
+  const auto most = allocate(rig, 1000000);
+  VectisMemory* more = nullptr;
+  const Answer answer = ask(plugin().memory_allocate, rig.context, 100000U, &more);
+  EXPECT_EQ(answer.status, VECTIS_ALLOCATION);
+  EXPECT_THAT(answer.text, HasSubstr("of 100000 bytes"));
+}
+
+}  // namespace
+}  // namespace vectis::test
