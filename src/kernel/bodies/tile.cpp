@@ -10,7 +10,9 @@ namespace {
 
 // A group of SIDE * SIDE work-items makes a tile of (4 * SIDE)² results, sixteen each. Both matrices' parts lie in
 // shared memory with the depth outermost; they are read from memory along whichever of their two steps is 1. Each part
-// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`.
+// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`. Loops
+// inside of that over the depth have few rounds, and a number of them that compilers know, so that they are unrolled:
+// Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
 constexpr const char* tile_body = R"(
 uint across = LOCAL_ID(0) % SIDE;
 uint down = LOCAL_ID(0) / SIDE;
@@ -28,7 +30,8 @@ for (uint t = 0u; t < count; t++) {
   }
   for (uint s = 0u; s < steps; s++) {
     uint depth0 = s * DEPTH;
-    for (uint i = LOCAL_ID(0); i < TILE * DEPTH; i += GROUP_SIZE(0)) {
+    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {
+      uint i = first + LOCAL_ID(0);
       uint r = i / DEPTH;
       uint k = i % DEPTH;
       if (a_depth_step != 1u) {
@@ -41,7 +44,8 @@ for (uint t = 0u; t < count; t++) {
       }
       a_part[k * PITCH + r] = value;
     }
-    for (uint i = LOCAL_ID(0); i < TILE * DEPTH; i += GROUP_SIZE(0)) {
+    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {
+      uint i = first + LOCAL_ID(0);
       uint r = i / DEPTH;
       uint k = i % DEPTH;
       if (b_depth_step != 1u) {
@@ -57,17 +61,20 @@ for (uint t = 0u; t < count; t++) {
     BARRIER();
     NUMBER parts[16];
     for (uint i = 0u; i < 16u; i++) { parts[i] = ZERO; }
-    for (uint k = 0u; k < DEPTH; k++) {
-      NUMBER b0 = b_part[k * PITCH + across];
-      NUMBER b1 = b_part[k * PITCH + across + SIDE];
-      NUMBER b2 = b_part[k * PITCH + across + 2u * SIDE];
-      NUMBER b3 = b_part[k * PITCH + across + 3u * SIDE];
-      for (uint i = 0u; i < 4u; i++) {
-        NUMBER a0 = a_part[k * PITCH + down + i * SIDE];
-        parts[i * 4u] = tile_step(a0, b0, parts[i * 4u]);
-        parts[i * 4u + 1u] = tile_step(a0, b1, parts[i * 4u + 1u]);
-        parts[i * 4u + 2u] = tile_step(a0, b2, parts[i * 4u + 2u]);
-        parts[i * 4u + 3u] = tile_step(a0, b3, parts[i * 4u + 3u]);
+    for (uint four = 0u; four < DEPTH; four += 4u) {
+      for (uint k = 0u; k < 4u; k++) {
+        uint at = (four + k) * PITCH;
+        NUMBER b0 = b_part[at + across];
+        NUMBER b1 = b_part[at + across + SIDE];
+        NUMBER b2 = b_part[at + across + 2u * SIDE];
+        NUMBER b3 = b_part[at + across + 3u * SIDE];
+        for (uint i = 0u; i < 4u; i++) {
+          NUMBER a0 = a_part[at + down + i * SIDE];
+          parts[i * 4u] = tile_step(a0, b0, parts[i * 4u]);
+          parts[i * 4u + 1u] = tile_step(a0, b1, parts[i * 4u + 1u]);
+          parts[i * 4u + 2u] = tile_step(a0, b2, parts[i * 4u + 2u]);
+          parts[i * 4u + 3u] = tile_step(a0, b3, parts[i * 4u + 3u]);
+        }
       }
     }
     for (uint i = 0u; i < 16u; i++) { $ADD }

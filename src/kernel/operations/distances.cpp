@@ -34,11 +34,12 @@ TileWork tile_work(Metric metric, const View& q) {
   if (metric == Metric::cosine) {
     work.buffers.insert(work.buffers.end(),
                         {{"q_norms", Element::f32, Access::read}, {"x_norms", Element::f32, Access::read}});
+    // Norms may be NaN, and naga takes `!=` for a comparison that is false of NaN.
     work.store = R"(
       float q_norm = LOAD_q_norms(row);
       float x_norm = LOAD_x_norms(col);
       float distance = 1.0f;
-      if (q_norm != 0.0f && x_norm != 0.0f) { distance = 1.0f - acc / (q_norm * x_norm); }
+      if (!(q_norm == 0.0f) && !(x_norm == 0.0f)) { distance = 1.0f - acc / (q_norm * x_norm); }
       STORE_y(to, distance);
 )";
   }
