@@ -81,7 +81,8 @@ TEST_F(WebGpuDevice, HasNoCompilerForPortableKernels) {
                               .body = "STORE_x(GLOBAL_ID(0), 2.0f * LOAD_x(GLOBAL_ID(0)));"};
   EXPECT_ERROR((void)manager.make_kernel(portable, "webgpu"), ErrorCode::no_compiler, "kernel 'twice': webgpu:0",
                "compiles wgsl at run time", "map()");
-  EXPECT_ERROR(Program(context, "glsl-webgpu", print(portable, Dialect::glsl_webgpu)), ErrorCode::no_compiler);
+  EXPECT_ERROR(Program(context, "glsl-webgpu", print(portable, Dialect::glsl_webgpu)), ErrorCode::unsupported,
+               "built in");
 }
 
 // Every operand in one buffer, as the pool's small blocks are.

@@ -10,9 +10,9 @@ namespace {
 
 // A group of SIDE * SIDE work-items makes a tile of (4 * SIDE)² results, sixteen each. Both matrices' parts lie in
 // shared memory with the depth outermost; they are read from memory along whichever of their two steps is 1. Each part
-// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`. Loops
-// inside of that over the depth have few rounds, and a number of them that compilers know, so that they are unrolled:
-// Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
+// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`.
+// Loops inside of that over the depth have few rounds, and a number of them that compilers know, so that they are
+// unrolled: Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
 constexpr const char* tile_body = R"(
 uint across = LOCAL_ID(0) % SIDE;
 uint down = LOCAL_ID(0) / SIDE;
