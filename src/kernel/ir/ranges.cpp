@@ -14,35 +14,35 @@ namespace vectis::inline v0_1::ir {
 namespace {
 
 using std::numbers::pi;
-using Maybe = std::optional<Range>;
+using MaybeRange = std::optional<Range>;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 // Around all of them. NaN among numbers: anything.
-Maybe hull(std::initializer_list<double> ends) noexcept {
+MaybeRange hull(std::initializer_list<double> ends) noexcept {
   const auto nans = std::ranges::count_if(ends, [](double end) { return std::isnan(end); });
   if (nans == static_cast<std::ptrdiff_t>(ends.size())) return Range{nan, nan};
   if (nans > 0) return std::nullopt;
   return Range{std::min(ends), std::max(ends)};
 }
 
-Maybe monotone(Op op, const Range& a) noexcept { return hull({real_op(op, a.low), real_op(op, a.high)}); }
+MaybeRange monotone(Op op, const Range& a) noexcept { return hull({real_op(op, a.low), real_op(op, a.high)}); }
 
 // For operations that jump.
-Maybe stepped(Op op, const Range& a) noexcept {
-  Maybe range = monotone(op, a);
+MaybeRange stepped(Op op, const Range& a) noexcept {
+  MaybeRange range = monotone(op, a);
   if (range) range->decided = !(range->low < range->high);
   return range;
 }
 
 // An operation of [from, to], or of numbers above `from` alone.
-Maybe within(Op op, const Range& a, double from, double to, bool open) noexcept {
+MaybeRange within(Op op, const Range& a, double from, double to, bool open) noexcept {
   if (std::isnan(a.low) || a.high < from || a.low > to) return Range{nan, nan};
   const bool inside = a.high <= to && (open ? a.low > from : a.low >= from);
   return inside ? monotone(op, a) : std::nullopt;
 }
 
-Maybe angle(Op op, const Range& a, double angle_max) noexcept {
+MaybeRange angle(Op op, const Range& a, double angle_max) noexcept {
   if (!std::isfinite(a.low)) return Range{nan, nan};
   if (a.low < -angle_max || a.high > angle_max) return std::nullopt;
   if (op == Op::tan) {
@@ -54,34 +54,34 @@ Maybe angle(Op op, const Range& a, double angle_max) noexcept {
   return Range{std::max(-1.0, middle - half), std::min(1.0, middle + half)};
 }
 
-Maybe magnitude(const Range& a) noexcept {
+MaybeRange magnitude(const Range& a) noexcept {
   const double low = std::fabs(a.low);
   const double high = std::fabs(a.high);
   return a.holds(0) ? hull({0, low, high}) : hull({low, high});
 }
 
 // Monotone in each operand: the extremes are at the corners.
-Maybe corners(Op op, const Range& a, const Range& b) noexcept {
+MaybeRange corners(Op op, const Range& a, const Range& b) noexcept {
   return hull(
       {real_op(op, a.low, b.low), real_op(op, a.low, b.high), real_op(op, a.high, b.low), real_op(op, a.high, b.high)});
 }
 
-Maybe fused(const Range& a, const Range& b, const Range& c) noexcept {
+MaybeRange fused(const Range& a, const Range& b, const Range& c) noexcept {
   const auto at = [&](double x, double y, double z) { return std::fma(x, y, z); };
   return hull({at(a.low, b.low, c.low), at(a.low, b.high, c.low), at(a.high, b.low, c.low), at(a.high, b.high, c.low),
                at(a.low, b.low, c.high), at(a.low, b.high, c.high), at(a.high, b.low, c.high),
                at(a.high, b.high, c.high)});
 }
 
-Maybe divided(const Range& a, const Range& b) noexcept {
+MaybeRange divided(const Range& a, const Range& b) noexcept {
   if (b.holds(0)) return std::nullopt;
   return corners(Op::div, a, b);
 }
 
-Maybe remainder(const Range& a, const Range& b) noexcept {
+MaybeRange remainder(const Range& a, const Range& b) noexcept {
   const bool points = !(a.low < a.high) && !(b.low < b.high);
   if (points) return corners(Op::rem, a, b);
-  const Maybe quotient = divided(a, b);
+  const MaybeRange quotient = divided(a, b);
   if (!quotient || !std::isfinite(a.low) || !std::isfinite(b.low)) return std::nullopt;
   const double times = std::trunc(quotient->low);
   if (times == std::trunc(quotient->high)) {
@@ -93,20 +93,20 @@ Maybe remainder(const Range& a, const Range& b) noexcept {
   return Range{a.low < 0 ? -most : 0, a.high > 0 ? most : 0, false};
 }
 
-Maybe power(const Range& a, const Range& b) noexcept {
+MaybeRange power(const Range& a, const Range& b) noexcept {
   const bool points = !(a.low < a.high) && !(b.low < b.high);
   if (a.low > 0 || (points && a.low != 0)) return corners(Op::pow, a, b);
   return std::nullopt;
 }
 
-Maybe direction(const Range& y, const Range& x) noexcept {
+MaybeRange direction(const Range& y, const Range& x) noexcept {
   if (y.holds(0) && x.low <= 0) return Range{-pi, pi, false};  // on two sides of the cut, or signs of zero
   return corners(Op::atan2, y, x);
 }
 
 }  // namespace
 
-Maybe range_of(Op op, const Range& a, const Range& b, const Range& c, double angle_max) noexcept {
+MaybeRange range_of(Op op, const Range& a, const Range& b, const Range& c, double angle_max) noexcept {
   constexpr double far = std::numeric_limits<double>::infinity();
   switch (op) {
     case Op::mul:
