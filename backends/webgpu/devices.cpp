@@ -43,8 +43,10 @@ std::uint64_t memory_bytes(const Host& host, const WGPULimits& limits) {
   return megabytes << 20U;
 }
 
+// A buffer may be larger than what a kernel can be given of it (128 MiB are usual for that). The host then asks for
+// several allocations and cuts its rows between them, so no launch meets the limit of a binding.
 void describe_limits(const WGPULimits& limits, VectisDeviceInfo& info) {
-  info.allocation_bytes_max = limits.maxBufferSize / 4 * 4;
+  info.allocation_bytes_max = std::min(limits.maxBufferSize, limits.maxStorageBufferBindingSize) / 4 * 4;
   info.memory_alignment = limits.minStorageBufferOffsetAlignment;
   info.shared_bytes_max = limits.maxComputeWorkgroupStorageSize;
   info.group_items_max = limits.maxComputeInvocationsPerWorkgroup;

@@ -53,6 +53,9 @@ inline std::vector<std::string> computing_devices() {
 #if defined(VECTIS_HAS_HIP)
   devices.emplace_back("hip");
 #endif
+#if defined(VECTIS_HAS_WEBGPU)
+  devices.insert(devices.end(), {"webgpu:0", "webgpu:1"});  // over Vulkan and over OpenGL
+#endif
   return devices;
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 class Streams : public test::DevicesTest, public testing::WithParamInterface<std::string> {
  protected:
+  bool has_timestamps() { return device(GetParam()).info().capabilities.timestamps; }
   DeviceContext context{device(GetParam())};
 };
 
@@ -60,6 +61,10 @@ TEST_P(Streams, TimestampsFollowTheOrder) {
     stream.record(events.back());
   }
   events.back().synchronize();
+  if (!has_timestamps()) {
+    EXPECT_EQ(events.back().timestamp(), std::nullopt);
+    return;
+  }
   Duration before{0};
   for (const Event& event : events) {
     const auto now = event.timestamp();
@@ -80,7 +85,10 @@ TEST_P(Streams, AnEventCanBeRecordedAgain) {
   stream.fill(memory, 0, memory.bytes(), 1);
   stream.record(event);
   event.synchronize();
-  EXPECT_GT(*event.timestamp(), *first);
+  EXPECT_TRUE(event.passed());
+  if (has_timestamps()) {
+    EXPECT_GT(event.timestamp().value(), first.value());
+  }
 }
 
 TEST_P(Streams, MayBeMovedAndOutliveTheirParts) {

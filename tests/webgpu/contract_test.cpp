@@ -193,6 +193,24 @@ TEST_P(Webgpu, RefusedLaunchesLeaveTheStreamAsItWas) {
   refused({{in.get(), out.get()}, {1, 64}, {1, 1, 1}, {32, 1, 1}}, "compiled for 64");
 }
 
+// The host never asks for so much in one piece: allocation_bytes_max is what can be bound.
+TEST_P(Webgpu, ABufferOverTheBindingLimitCanBeCopiedAndNotBound) {
+  const std::uint64_t limit = rig.info.allocation_bytes_max;
+  const Memory large = rig.allocate(limit + 1000);
+  const Memory in = rig.allocate(256);
+  const Bytes sent = noise(3001);
+  rig.upload(large.get(), sent.data(), sent.size(), limit - 2003);
+  ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.stream, large.get(), 5U, large.get(), limit - 2003, sent.size())));
+  EXPECT_EQ(rig.download(large.get(), sent.size(), 5), sent);
+  EXPECT_EQ(rig.download(large.get(), sent.size(), limit - 2003), sent);
+  const Answer answer = launch(rig.stream, rig.kernel(add_text, "add"), {{in.get(), large.get()}, {1, 64}});
+  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(answer.text, HasSubstr(std::to_string(limit + 1000)));
+  EXPECT_THAT(answer.text, HasSubstr(std::to_string(limit)));
+  const Memory part = rig.slice(large, limit / 2, limit / 4);
+  EXPECT_TRUE(works(launch(rig.stream, rig.kernel(add_text, "add"), {{in.get(), part.get()}, {1, 64}})));
+}
+
 TEST_P(Webgpu, ALostDeviceIsSaidByEverySlotAndNobodyElseIsHurt) {
   Rig other(GetParam());
   const Kernel add = rig.kernel(add_text, "add");

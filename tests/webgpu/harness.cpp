@@ -80,7 +80,8 @@ Handle* make(Slot slot, Arguments... arguments) {
 
 }  // namespace
 
-Rig::Rig(const std::string& api) {
+Rig::Rig(const std::string& api, void (*prepare)(TestHost&)) {
+  if (prepare != nullptr) prepare(host);
   host.settings["api"] = api;
   state = make<VectisBackendState>(plugin().open, host.get());
   info.size = sizeof info;

@@ -63,7 +63,7 @@ using Kernel = std::shared_ptr<VectisKernel>;
 // One device opened through the interface `api` ("vulkan", "gl"), with two streams. Throws when it cannot be.
 class Rig {
  public:
-  explicit Rig(const std::string& api);
+  explicit Rig(const std::string& api, void (*prepare)(TestHost&) = nullptr);
   ~Rig();
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;

@@ -90,7 +90,7 @@ void refuse_launches(Rig& rig, Tally& tally) {
 
 void refuse_sizes(Rig& rig, Tally& tally) {
   for (const std::uint64_t bytes :
-       {rig.info.allocation_bytes_max + 1, std::uint64_t{1} << 48U, std::uint64_t{1} << 62U, UINT64_MAX / 2}) {
+       {std::uint64_t{1} << 40U, std::uint64_t{1} << 48U, std::uint64_t{1} << 62U, UINT64_MAX / 2}) {
     VectisMemory* memory = nullptr;
     tally.add(std::to_string(bytes) + " bytes", ask(plugin().memory_allocate, rig.context, bytes, &memory));
   }
