@@ -7,7 +7,7 @@ namespace vectis::webgpu {
 
 namespace {
 
-constexpr std::uint32_t group_items = 256;
+constexpr std::uint32_t copied_at_once = 256;
 constexpr std::uint64_t part_bytes = std::uint64_t{32} << 20U;  // of one launch: well below its limit of groups
 
 // Both kernels write the words from `first` to `last`; of these two only the bytes that the masks let through.
@@ -28,7 +28,7 @@ fn fill(@builtin(global_invocation_id) id: vec3<u32>) {
 
 // `start` is the byte of the source that belongs into the lowest byte of word `first`, plus 4: it may lie up to three
 // bytes before the source's beginning.
-constexpr const char* copy_text = R"(
+constexpr const char* copy_kernel_text = R"(
 struct Job { first: u32, last: u32, first_mask: u32, last_mask: u32, start: u32, source_last: u32 }
 @group(0) @binding(0) var<storage, read_write> source: array<u32>;
 @group(0) @binding(1) var<storage, read_write> words: array<u32>;
@@ -57,7 +57,7 @@ struct Words {
         first_mask(~std::uint32_t{0} << (begin % 4 * 8)),
         last_mask(~std::uint32_t{0} >> ((3 - (begin + bytes - 1) % 4) * 8)) {}
 
-  [[nodiscard]] std::array<std::uint32_t, 3> groups() const { return {(last - first) / group_items + 1, 1, 1}; }
+  [[nodiscard]] std::array<std::uint32_t, 3> groups() const { return {(last - first) / copied_at_once + 1, 1, 1}; }
 
   std::uint32_t first;
   std::uint32_t last;
@@ -102,7 +102,7 @@ void ByteKernels::fill(Recorder& recorder, const DeviceBuffer& buffer, std::uint
 
 void ByteKernels::copy(Recorder& recorder, const DeviceBuffer& source, std::uint64_t source_offset,
                        const DeviceBuffer& target, std::uint64_t target_offset, std::uint64_t bytes) {
-  const Pipeline& kernel = pipeline(copy_, copy_text, "copy");
+  const Pipeline& kernel = pipeline(copy_, copy_kernel_text, "copy");
   for (const std::uint64_t end = target_offset + bytes; target_offset < end;) {
     const std::uint64_t part = std::min(end - target_offset, part_bytes - target_offset % 4);
     const std::array bound{window(source, source_offset, part), window(target, target_offset, part)};

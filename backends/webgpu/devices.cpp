@@ -14,7 +14,7 @@ namespace vectis::webgpu {
 namespace {
 
 template <std::size_t Room>
-void copy_text(char (&target)[Room], std::string_view text) {
+void put_text(char (&target)[Room], std::string_view text) {
   const std::size_t length = std::min(text.size(), Room - 1);
   text.copy(target, length);
   target[length] = '\0';
@@ -67,11 +67,11 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
   return guarded(message, [&] {
     const ListedAdapter& adapter = adapter_at(*state, index);
     VectisDeviceInfo answer{};
-    copy_text(answer.name, adapter.name + " over " + adapter.api);
-    copy_text(answer.maker, adapter.maker);
-    copy_text(answer.driver, adapter.driver + ", wgpu-native " + version_text(state->api));
-    copy_text(answer.physical_id, "webgpu-" + std::to_string(index));
-    copy_text(answer.dialects, "wgsl,glsl-webgpu");
+    put_text(answer.name, adapter.name + " over " + adapter.api);
+    put_text(answer.maker, adapter.maker);
+    put_text(answer.driver, adapter.driver + ", wgpu-native " + version_text(state->api));
+    put_text(answer.physical_id, "webgpu-" + std::to_string(index));
+    put_text(answer.dialects, "wgsl,glsl-webgpu");
     answer.kind = adapter.type == WGPUAdapterType_CPU ? VECTIS_DEVICE_CPU : VECTIS_DEVICE_GPU;
     answer.software = is_software(adapter) ? 1 : 0;
     answer.parent = -1;

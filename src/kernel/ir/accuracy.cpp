@@ -8,8 +8,6 @@ namespace vectis::inline v0_1::ir {
 
 namespace {
 
-constexpr double correctly_rounded = 0.5;
-
 using Table = std::array<double, op_count>;
 
 void set(Table& table, double value, std::initializer_list<Op> ops) {

@@ -20,6 +20,8 @@ struct Accuracy {
   bool contracts = false;      // a product may go into a sum unrounded, and a fused multiply-add may round it
 };
 
+inline constexpr double correctly_rounded = 0.5;  // ulps
+
 // The full profile of OpenCL 1.2, and what Highway's functions state where that is more.
 const Accuracy& usual_accuracy() noexcept;
 // What WGSL promises, and Vulkan below it; for the functions we compute ourselves, what follows from it.

@@ -17,7 +17,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double float_max = std::numeric_limits<float>::max();
 constexpr double float_min = std::numeric_limits<float>::min();
-constexpr double correctly_rounded = 0.5;
 
 double ulp(double magnitude) {
   constexpr int fraction = 23;
