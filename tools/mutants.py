@@ -18,6 +18,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools import webgpu_driver
+
 ROOT = Path(__file__).resolve().parents[1]
 LISTS = ROOT / "tests" / "mutants"
 OCLGRIND = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
@@ -80,8 +82,10 @@ class Runner:
             return subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace",
                                   check=False, timeout=TIMEOUT)
 
-    def driver(self, mutant: Mutant) -> dict[str, str]:
+    def driver(self, mutant: Mutant, backend: str) -> dict[str, str]:
         """The environment that makes the mutant's driver the only one."""
+        if backend == "webgpu":
+            return webgpu_driver.environment("vulkan")
         if mutant.by != "oclgrind":
             return {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_MAX_PTHREAD_COUNT": "4",
                     "POCL_CACHE_DIR": str(self.cache_folder())}
@@ -100,7 +104,7 @@ class Runner:
             patch = {"OPENCL_LAYERS": str(self.build / "lib" / "libvectis_opencl_patch_layer.so"),
                      "VECTIS_PATCH_FIND": mutant.find, "VECTIS_PATCH_REPLACE": mutant.replace,
                      "VECTIS_PATCH_REPORT": report.name}
-            done = self.conformance(mutant, "opencl", {**self.driver(mutant), **patch})
+            done = self.conformance(mutant, "opencl", {**self.driver(mutant, "opencl"), **patch})
             planted = bool(Path(report.name).read_text())
         return self.judged(done, planted, mutant)
 
@@ -127,7 +131,7 @@ class Runner:
             if key in seen:
                 continue
             seen.add(key)
-            done = self.conformance(mutant, backend, self.driver(mutant))
+            done = self.conformance(mutant, backend, self.driver(mutant, backend))
             found = mutant.by == "oclgrind" and any(finding in done.stdout + done.stderr for finding in FINDINGS)
             if done.returncode != 0 or found:
                 wrong.append(f"{mutant.operation} {mutant.case} fails without a mutant:\n{done.stdout}{done.stderr}")
@@ -161,9 +165,14 @@ class Tree:
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DCMAKE_CXX_COMPILER=g++-12", "-DCMAKE_C_COMPILER=gcc-12",
                         "-DVECTIS_TESTS=OFF", "-DVECTIS_BACKEND_OPENCL=OFF",
                         "-DVECTIS_BACKEND_CUDA=OFF", "-DVECTIS_BACKEND_HIP=OFF",
-                        f"-DVECTIS_BACKEND_WEBGPU={'ON' if self.backend == 'webgpu' else 'OFF'}", *launcher()],
+                        *self.webgpu_options(), *launcher()],
                        check=True, capture_output=True)
         self.compile()
+
+    def webgpu_options(self) -> list[str]:
+        if self.backend != "webgpu":
+            return ["-DVECTIS_BACKEND_WEBGPU=OFF"]
+        return ["-DVECTIS_BACKEND_WEBGPU=ON", f"-DWEBGPU_HEADERS={Path(webgpu_driver.library()).parent}"]
 
     def compile(self) -> None:
         done = subprocess.run(["ninja", "-C", self.build, *self.targets], capture_output=True, text=True, check=False)
@@ -178,7 +187,8 @@ class Tree:
         target.write_text(text.replace(mutant.find, mutant.replace))
         try:
             self.compile()
-            return runner.judged(runner.conformance(mutant, self.backend, runner.driver(mutant)), True, mutant)
+            done = runner.conformance(mutant, self.backend, runner.driver(mutant, self.backend))
+            return runner.judged(done, True, mutant)
         except DoesNotCompile as reason:
             return Verdict(False, f"does not compile: {reason}")
         finally:

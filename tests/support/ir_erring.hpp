@@ -41,7 +41,7 @@ class Erring {
     const auto of_op = static_cast<std::size_t>(one.op);
     const double ulps = accuracy_->ulps[of_op];
     if (one.type != Type::f32 || ulps == 0 || !std::isfinite(ulps)) return exact;
-    if (one.op == Op::fma && accuracy_->contracts && random_ != nullptr && random_->below(2) == 0)
+    if (one.op == Op::fma && accuracy_->reorders && random_ != nullptr && random_->below(2) == 0)
       exact.real = static_cast<double>(static_cast<float>(operands[0].real * operands[1].real)) + operands[2].real;
     float value = static_cast<float>(exact.real);
     if (random_ != nullptr && ulps > 0.5 && std::isfinite(exact.real) && exact.real != 0) {

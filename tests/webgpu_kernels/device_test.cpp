@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 #include "tests/devices/fixture.hpp"
 #include "tests/support/expect_error.hpp"
@@ -52,6 +53,19 @@ TEST_F(WebGpuDevice, StatesOneOfThePrebuiltDevices) {
   };
   EXPECT_TRUE(std::ranges::any_of(prebuilt_devices(), same));
   EXPECT_THAT(context.device().info().dialects, testing::ElementsAre("wgsl", "glsl-webgpu"));
+}
+
+// Each text is found among what the plug-in carries, and wgpu takes the module.
+TEST_F(WebGpuDevice, HasEveryBuiltInKernel) {
+  std::set<std::string> texts;
+  for (const DeviceInfo& prebuilt : prebuilt_devices()) {
+    for (const KernelSource& source : builtin_kernels(prebuilt)) {
+      EXPECT_EQ(entry_point(source, Dialect::glsl_webgpu), "main");
+      if (!texts.insert(print(source, Dialect::glsl_webgpu)).second) continue;
+      EXPECT_NO_THROW(Program(context, "glsl-webgpu", *texts.find(print(source, Dialect::glsl_webgpu)))) << source.name;
+    }
+  }
+  EXPECT_GT(texts.size(), 100U);
 }
 
 TEST_F(WebGpuDevice, RunsAUsersWgslBetweenSlicesOfOneMemory) {

@@ -26,7 +26,8 @@ Accuracy make_usual() {
   return accuracy;
 }
 
-// The section "Accuracy of Concrete Floating Point Expressions" of the WGSL specification, from top to bottom.
+// The section "Accuracy of Concrete Floating Point Expressions" of the WGSL specification, from top to bottom, and
+// "Reassociation and Fusion": Mesa's drivers make x + (a - c) + c to x + a.
 //
 // Our own helpers (print_helpers.cpp) follow from it. tanh is (e - 1) / (e + 1) of e = exp(2t), t >= 0.25: 3 + 4t ulps
 // of e are at most 8 of the result, the quotient adds 2.5 and the sums 1 each. erf subtracts from 1 an exp of at most
@@ -36,7 +37,7 @@ Accuracy make_usual() {
 // unit of y.
 Accuracy make_shader() {
   Accuracy accuracy;
-  accuracy.contracts = true;
+  accuracy.reorders = true;
   set(accuracy.ulps, correctly_rounded, {Op::add, Op::sub, Op::mul, Op::fma, Op::convert});
   set(accuracy.ulps, 2.5, {Op::div});
   accuracy.divisor_max = 0x1p126;

@@ -17,7 +17,7 @@ struct Accuracy {
   std::array<double, op_count> absolute{};
   double angle_max = 30000;    // sin, cos and tan of more are taken for anything
   double divisor_max = 1e300;  // quotients by more are taken for anything
-  bool contracts = false;      // a product may go into a sum unrounded, and a fused multiply-add may round it
+  bool reorders = false;       // sums and products may be done in another order, fused, and not fused
 };
 
 inline constexpr double correctly_rounded = 0.5;  // ulps

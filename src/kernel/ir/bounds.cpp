@@ -108,6 +108,7 @@ Bounded selected(Type type, const Bounded& condition, const Bounded& yes, const 
   } else if (yes.known && no.known && std::isfinite(yes.value) && std::isfinite(no.value)) {
     result.low = std::min(yes.low, no.low);
     result.high = std::max(yes.high, no.high);
+    result.terms = std::max(yes.terms, no.terms);
   } else {
     return anything(result.value);
   }
@@ -116,21 +117,22 @@ Bounded selected(Type type, const Bounded& condition, const Bounded& yes, const 
 
 double most_of(const Bounded& value) { return std::max(std::fabs(value.low), std::fabs(value.high)); }
 
-// The exact product and the rounded one.
-Range unrounded(const Range& product) {
-  return {std::min(product.low, to_float(product.low)), std::max(product.high, to_float(product.high)),
-          product.decided};
-}
+double terms_of(const Bounded& value) { return std::max(value.terms, most_of(value)); }
 
-// Of a fused multiply-add that may be a product and a sum.
-std::optional<Range> range_of_parts(const Range& a, const Range& b, const Range& c) {
-  const auto product = range_of(Op::mul, a, b, {}, 0);
-  if (!product) return std::nullopt;
-  const auto fused = range_of(Op::fma, a, b, c, 0);
-  const auto parts = range_of(Op::add, unrounded(*product), c, {}, 0);
-  if (!fused || !parts) return std::nullopt;
-  if (std::isnan(fused->low) != std::isnan(parts->low)) return std::nullopt;
-  return Range{std::min(fused->low, parts->low), std::max(fused->high, parts->high), fused->decided};
+bool is_sum_or_product(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::fma; }
+
+// Sums and products where the implementation may change their order and fuse them: each is off by a unit of the last
+// place of the largest partial sum there can be.
+Bounded reordered(Op op, double value, const Range& range, const std::array<Bounded, 3>& operands) {
+  const auto& [a, b, c] = operands;
+  const double product = terms_of(a) * terms_of(b);
+  const double terms = op == Op::mul ? product : op == Op::fma ? product + terms_of(c) : terms_of(a) + terms_of(b);
+  if (op == Op::fma && std::isfinite(product) && product > float_max) return anything(value);  // by itself infinite
+  Bounded result = enclose(value, range, 1, std::isfinite(terms) ? ulp(terms) : 0);
+  if (!result.known || !std::isfinite(value)) return result;
+  if (terms > float_max) return anything(value);
+  result.terms = terms;
+  return result;
 }
 
 Bounded computed(const Instruction& one, const std::array<Bounded, 3>& operands, const Accuracy& accuracy) {
@@ -138,18 +140,14 @@ Bounded computed(const Instruction& one, const std::array<Bounded, 3>& operands,
   const auto of_op = static_cast<std::size_t>(one.op);
   const double value = real_op(one.op, a.value, b.value, c.value);
   const double size = most_of(operands[operand_count(one.op) - 1]);
-  const double ulps =
-      accuracy.ulps[of_op] + (accuracy.ulps_by_size[of_op] > 0 ? accuracy.ulps_by_size[of_op] * size : 0);
-  const bool fused = one.op == Op::fma && accuracy.contracts;
-  const auto range = fused ? range_of_parts(range_of(a), range_of(b), range_of(c))
-                           : range_of(one.op, range_of(a), range_of(b), range_of(c), accuracy.angle_max);
+  const double by_size = accuracy.ulps_by_size[of_op] > 0 ? accuracy.ulps_by_size[of_op] * size : 0;
+  const double ulps = accuracy.ulps[of_op] + by_size;
+  const auto range = range_of(one.op, range_of(a), range_of(b), range_of(c), accuracy.angle_max);
   const bool promised = std::isfinite(ulps) || !std::isfinite(value);
   if (!range || !promised || (one.op == Op::div && size > accuracy.divisor_max)) return anything(value);
+  if (accuracy.reorders && is_sum_or_product(one.op)) return reordered(one.op, value, *range, operands);
   Bounded result = enclose(value, *range, ulps, accuracy.absolute[of_op]);
-  if (one.op == Op::mul && accuracy.contracts && result.known && std::isfinite(result.value)) {
-    result.low = std::min(result.low, range->low);
-    result.high = std::max(result.high, range->high);
-  }
+  if (one.op == Op::neg) result.terms = a.terms;
   const bool never_negative = one.op == Op::sqrt || one.op == Op::rsqrt || one.op == Op::exp || one.op == Op::exp2;
   if (never_negative && result.known) result.low = std::max(result.low, 0.0);
   return result;

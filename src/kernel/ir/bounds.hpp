@@ -19,6 +19,7 @@ struct Bounded {
   std::uint32_t bits = 0;  // i32, u32, bool
   bool known = true;       // false: may be anything, also NaN (f32) or another number (integers)
   bool decided = true;     // false: a comparison, a rounding or an index on the way could go either way
+  double terms = 0;        // f32: no less than any partial sum of what was added up to make it; 0: the ends say it
 };
 
 // results[output][element]; integers have value = low = high.

@@ -137,6 +137,7 @@ std::string BodyPrinter::expression(const Instruction& one) {
 std::string BodyPrinter::arithmetic(const Instruction& one, std::string_view a, std::string_view b) {
   const bool two = operand_count(one.op) == 2;
   const std::string operands = two ? fmt::format("{}, {}", a, b) : std::string(a);
+  if (one.op == Op::atan && !words_.ordered) return helper("vt_atan", operands);
   if (const std::string_view function = words_.function(one.op); !function.empty())
     return fmt::format("{}({})", function, operands);
   switch (one.op) {

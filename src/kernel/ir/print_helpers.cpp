@@ -134,6 +134,10 @@ const std::vector<Helper>& helpers() {
   }
   return @select(positive, -positive, x < 0.0f);
 )"},
+      // Mesa's software drivers make zero of NaN.
+      {"vt_atan", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+  return @atan(x);
+)"},
       {"vt_atan2", f32, {{f32, "y"}, {f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
   if (vt_nan(y)) { return y; }
   %b left = (@u_f(x) >> 31u) == 1u;

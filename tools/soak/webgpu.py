@@ -1,0 +1,123 @@
+"""`./dev soak webgpu`: what the WebGPU backend promises, at full count, into docs/evidence/webgpu.json.
+
+On Mesa's software drivers: lavapipe through Vulkan, and llvmpipe through OpenGL with no Vulkan driver there."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools import mutants, suite, webgpu_driver
+from tools.dialects import metal
+from tools.evidence import Figure, output_of, run_soak
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASE = ROOT / "build" / "release"
+BIN = RELEASE / "bin"
+KEPT = ROOT / "build" / "soak"
+PROBLEMS = 2000
+PROGRAMS = 2000
+DRIVERS = {"vulkan": "lavapipe", "gl": "llvmpipe over GL"}
+
+
+def seed() -> str:
+    return os.environ.get("VECTIS_TEST_SEED", "1")
+
+
+def conformance(interface: str) -> list[Figure]:
+    suite.build("release")
+    KEPT.mkdir(parents=True, exist_ok=True)
+    target, driver = KEPT / f"conformance-webgpu-{interface}.csv", DRIVERS[interface]
+    words = [BIN / "vectis", "conformance", "--backend", "webgpu", "--seed", seed(), "--csv", target]
+    subprocess.run([str(word) for word in words], env={**os.environ, **webgpu_driver.environment(interface)}, check=False)
+    rows = list(csv.DictReader(target.open()))
+    cases: dict[str, int] = {}
+    for row in rows:
+        cases[row["operation"]] = cases.get(row["operation"], 0) + int(row["cases"])
+    figures = [Figure.measured(f"conformance on {driver}, failures of {sum(cases.values())} cases",
+                               sum(int(row["failures"]) for row in rows), "failures", "== 0"),
+               Figure.measured(f"conformance on {driver}, operations with types refused",
+                               sum(int(row["refused"]) for row in rows), "lines", "== 0")]
+    return figures + [Figure.measured(f"conformance on {driver}, {name}", count, "cases", ">= 1")
+                      for name, count in sorted(cases.items())]
+
+
+def planted() -> list[Figure]:
+    verdicts = mutants.webgpu_mutants(0, int(seed()))
+    return [Figure.measured("mutants of printers planted", len(verdicts), "mutants", ">= 20"),
+            Figure.measured("mutants of printers not caught on lavapipe", sum(not one.caught for one in verdicts),
+                            "mutants", "== 0")]
+
+
+def problems() -> list[Figure]:
+    """Exact search: random problems on lavapipe, one corpus over three kinds of device, one of them lost."""
+    suite.build("release")
+    text = output_of(BIN / "exact_webgpu_test", root=ROOT, env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
+    tried = re.search(r"^(\d+) random problems on webgpu", text, re.MULTILINE)
+    passed = re.search(r"\[  PASSED  \] (\d+) tests", text)
+    return [Figure.measured("random problems on lavapipe with the CPU's ids", int(tried.group(1)) if tried else 0,
+                            "problems", f">= {PROBLEMS}"),
+            Figure.measured("suites of lavapipe beside PoCL beside the CPU, one lost", int(passed.group(1)) - 1,
+                            "suites", ">= 2")]
+
+
+def programs() -> list[Figure]:
+    suite.build("release")
+    text = output_of(BIN / "ir_test", "--gtest_filter=*RandomPrograms*webgpu*", root=ROOT,
+                     env={"VECTIS_IR_PROGRAMS": str(PROGRAMS)})
+    row = json.loads(re.search(r"^ir-programs (\{.*\})$", text, re.MULTILINE).group(1))
+    return [Figure.measured("random programs as WGSL on lavapipe", row["programs"], "programs", f">= {PROGRAMS}"),
+            Figure.measured(f"results outside WGSL's bounds, of {row['elements']}", row["refused"], "results", "== 0")]
+
+
+def hostile() -> list[Figure]:
+    """Kernels and launches over every limit: typed errors, most of them wgpu's own."""
+    suite.build("release")
+    text = output_of(BIN / "webgpu_test", "--gtest_filter=*ostile*", root=ROOT)  # an abort ends the soak
+    figures = []
+    for tried, interface, by_wgpu in re.findall(
+            r"^(\d+) wrong kernels and launches over (\w+), (\d+) refused by wgpu itself", text, re.MULTILINE):
+        figures += [Figure.measured(f"hostile kernels and launches over {interface}, typed errors and no abort",
+                                    int(tried), "tried", ">= 200"),
+                    Figure.measured(f"hostile ones over {interface} that wgpu itself refused", int(by_wgpu), "refused",
+                                    ">= 100")]
+    return figures
+
+
+def translated() -> list[Figure]:
+    suite.build("release")
+    row = metal.run(metal.texts_of(BIN / "vectis"), ROOT / "build" / "dialects" / "metal")
+    return [Figure.measured("built-in kernels translated for Metal", row.texts - len(row.failures), "texts", ">= 100"),
+            Figure.measured("built-in kernels not translated", len(row.failures), "texts", "== 0")]
+
+
+def support() -> list[Figure]:
+    """The words of docs/support.md."""
+    table = [[cell.strip() for cell in line.split("|")[1:-1]]
+             for line in (ROOT / "docs" / "support.md").read_text().splitlines() if line.startswith("| ")]
+    heads, rows = table[0], table[1:]
+    words = {backend: [row[heads.index(backend)] for row in rows] for backend in ("webgpu", "metal")}
+    runs = words["webgpu"].count("runs on a software driver")
+    texts = words["metal"].count("translated")
+    return [Figure.measured("lines of webgpu that run on a software driver", runs, "lines", f">= {len(rows)}"),
+            Figure.measured("lines of metal that are translated", texts, "lines", ">= 100")]
+
+
+def launches() -> list[Figure]:
+    text = output_of(ROOT / "bench" / "launch-webgpu", root=ROOT)
+    report = json.loads(text[text.index("{"):text.rindex("}") + 1])
+    return [Figure.measured("an operation on one work-group, lavapipe", round(report["ratio"], 3),
+                            "of bare wgpu-native's time", "<= 1.5"),
+            Figure.measured("allocations of wgpu buffers in a steady state", report["allocations"], "buffers", "== 0")]
+
+
+MEASUREMENTS = {"conformance on lavapipe": lambda: conformance("vulkan"), "conformance over GL": lambda: conformance("gl"),
+                "problems": problems, "programs": programs, "hostile": hostile, "translated": translated,
+                "support": support, "launches": launches, "mutants": planted}
+
+
+if __name__ == "__main__":
+    sys.exit(run_soak("webgpu", ROOT, MEASUREMENTS))
