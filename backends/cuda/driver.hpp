@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+struct _nvrtcProgram;  // NVRTC's own name for it
+
 namespace vectis::cuda_hip {
 
 using Code = CUresult;
@@ -66,7 +68,7 @@ using Attribute = CUdevice_attribute;
 
 // NVRTC has no header in the package the driver's comes from; its interface is these lines.
 using CompilerCode = int;
-using CompilerProgram = struct CudaCompilerProgram*;
+using CompilerProgram = ::_nvrtcProgram*;
 #define VECTIS_COMPILER_FUNCTIONS(each)                                                                            \
   each(Version, CompilerCode (*)(int*, int*), "nvrtcVersion")                                                      \
   each(CreateProgram, CompilerCode (*)(CompilerProgram*, const char*, const char*, int, const char* const*,        \

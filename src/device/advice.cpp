@@ -45,7 +45,21 @@ struct Remedy {
 constexpr std::string_view opencl_gpu_drivers =
     "install your GPU maker's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: nvidia-opencl-icd)";
 
+constexpr std::string_view nvidia_module =
+    "load NVIDIA's kernel modules (`sudo modprobe nvidia nvidia-uvm`) or reinstall its driver until `nvidia-smi` works";
+constexpr std::string_view amd_module = "load AMD's kernel module (`sudo modprobe amdgpu`) until `rocminfo` works";
+
 constexpr std::array remedies = {
+    Remedy{"cuda",
+           BackendState::no_library,
+           {"apt-get install nvidia-driver libcuda1", "install NVIDIA's driver (RPM Fusion: akmod-nvidia)",
+            "pacman -S nvidia-utils", "install NVIDIA's driver (libcuda.so.1)"}},
+    Remedy{"cuda", BackendState::no_driver, {nvidia_module, nvidia_module, nvidia_module, nvidia_module}},
+    Remedy{"hip",
+           BackendState::no_library,
+           {"apt-get install libamdhip64-5", "dnf install rocm-hip", "pacman -S hip-runtime-amd",
+            "install AMD's ROCm (libamdhip64.so)"}},
+    Remedy{"hip", BackendState::no_driver, {amd_module, amd_module, amd_module, amd_module}},
     Remedy{"opencl",
            BackendState::no_library,
            {"apt-get install ocl-icd-libopencl1", "dnf install ocl-icd", "pacman -S ocl-icd",

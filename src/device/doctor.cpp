@@ -143,7 +143,7 @@ DoctorReport diagnose(Runtime& runtime) {
   const std::vector<detail::PluginFile> files = detail::find_plugins(os, runtime.settings());
   for (const detail::PluginFile& file : files)
     report.backends.push_back(with_advice(os, examine(os, runtime.settings(), file)));
-  for (const std::string& shipped : detail::shipped_plugins()) {
+  for (const std::string& shipped : detail::shipped_plugins(os)) {
     if (std::ranges::find(files, shipped, &detail::PluginFile::name) == files.end()) {
       report.backends.push_back(absent(os, runtime.settings(), shipped));
     }

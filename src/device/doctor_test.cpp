@@ -123,6 +123,71 @@ TEST(Doctor, TwoDevices) {
   expect_golden("two_devices", os);
 }
 
+// --- CUDA: the reasons are those its plug-in gives (tests/cuda/plugin_test.cpp)
+// ---------------------------------------
+
+constexpr auto cuda_plugin = "/opt/vectis/lib/vectis/backends/libvectis_backend_cuda.so";
+
+// A Debian with an NVIDIA card and Vectis with its CUDA plug-in, whose probe says this.
+void install_cuda(FakeOs& os, BackendState state, const std::string& reason, std::vector<DeviceSummary> devices = {}) {
+  install(os);
+  os.directories["/opt/vectis/lib/vectis/backends"] = {"libvectis_backend_cuda.so", "libvectis_backend_opencl.so"};
+  os.directories["/dev"] = {"null", "nvidia0", "nvidiactl"};
+  os.accesses["/dev/nvidia0"] = FileAccess::granted;
+  os.accesses["/dev/nvidiactl"] = FileAccess::granted;
+  answer(os, opencl(BackendState::no_library, "libOpenCL.so.1: cannot open shared object file"));
+  Diagnosis cuda;
+  cuda.backend = "cuda";
+  cuda.path = cuda_plugin;
+  cuda.requirement = "an NVIDIA driver for CUDA 11.2 or newer";
+  cuda.state = state;
+  cuda.reason = reason;
+  cuda.devices = std::move(devices);
+  os.runs[{probe_path, cuda_plugin, ""}] = {ProcessResult::End::exited, 0, detail::to_line(cuda, "") + "\n", ""};
+}
+
+TEST(Doctor, CudaWithoutADriver) {
+  FakeOs os;
+  install_cuda(os, BackendState::no_library,
+               "the CUDA driver libcuda.so.1 cannot be opened: libcuda.so.1: cannot open shared object file");
+  expect_golden("cuda_no_driver", os);
+}
+
+TEST(Doctor, CudaWithTheStubLibrary) {
+  FakeOs os;
+  install_cuda(os, BackendState::no_driver,
+               "cuInit failed with CUDA_ERROR_STUB_LIBRARY (34): this is the stub library for linking, not the driver; "
+               "remove it from the library path");
+  expect_golden("cuda_stub", os);
+}
+
+TEST(Doctor, CudaWithAnOldDriver) {
+  FakeOs os;
+  install_cuda(os, BackendState::driver_too_old, "the driver states CUDA 10.2, CUDA 11.2 is needed");
+  expect_golden("cuda_old_driver", os);
+}
+
+TEST(Doctor, CudaWithoutPermission) {
+  FakeOs os;
+  install_cuda(os, BackendState::no_device, "cuInit failed with CUDA_ERROR_NO_DEVICE (100)");
+  os.accesses["/dev/nvidia0"] = FileAccess::denied;
+  expect_golden("cuda_no_permission", os);
+}
+
+TEST(Doctor, CudaWithTwoGpus) {
+  FakeOs os;
+  install_cuda(os, BackendState::ready, "", {{"NVIDIA H100", "CUDA 13.0", false}, {"NVIDIA L4", "CUDA 13.0", false}});
+  expect_golden("cuda_two_gpus", os);
+}
+
+TEST(Doctor, AGpuWithoutItsPlugin) {
+  FakeOs os;
+  install(os);
+  os.directories["/dev"] = {"nvidia0"};
+  answer(os, opencl(BackendState::no_library, "libOpenCL.so.1: cannot open shared object file"));
+  expect_golden("cuda_plugin_missing", os);
+}
+
 TEST(Doctor, PluginNotInstalled) {
   FakeOs os;
   install(os);

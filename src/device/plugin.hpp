@@ -30,8 +30,8 @@ PluginFile plugin_at(std::string path);
 // Place in the automatic order; smaller comes first.
 int automatic_rank(std::string_view backend) noexcept;
 
-// The names this version ships as plug-ins, so that a missing file is noticed.
-std::vector<std::string> shipped_plugins();
+// The plug-ins of this version whose absence is worth a word: OpenCL, and those of makers whose cards this machine has.
+std::vector<std::string> shipped_plugins(const Os& os);
 
 // A backend after the attempt to open it: ready with its core and devices, or a status that says why not. The devices'
 // ids and the status's handles are the registry's to set.

@@ -77,6 +77,13 @@ int automatic_rank(std::string_view backend) noexcept {
   return static_cast<int>(std::ranges::find(known, backend) - known.begin());
 }
 
-std::vector<std::string> shipped_plugins() { return {"opencl"}; }
+std::vector<std::string> shipped_plugins(const Os& os) {
+  std::vector<std::string> names{"opencl"};
+  const auto is_nvidias = [](const std::string& node) { return node.starts_with("nvidia"); };
+  const std::vector<std::string> nodes = os.list_directory("/dev");
+  if (std::ranges::any_of(nodes, is_nvidias)) names.emplace_back("cuda");
+  if (std::ranges::find(nodes, "kfd") != nodes.end()) names.emplace_back("hip");
+  return names;
+}
 
 }  // namespace vectis::inline v0_1::detail

@@ -104,7 +104,7 @@ void DeviceRegistry::State::open_all() {
 }
 
 void DeviceRegistry::State::add_missing() {
-  for (const std::string& wanted : detail::shipped_plugins()) {
+  for (const std::string& wanted : detail::shipped_plugins(runtime.os())) {
     if (std::ranges::any_of(opened, [&](const auto& one) { return one.status.name == wanted; })) continue;
     detail::OpenedBackend missing;
     missing.status.name = wanted;

@@ -11,6 +11,8 @@
 #include "tests/cuda/steering.hpp"
 #include "tests/support/seed.hpp"
 
+struct _nvrtcProgram;  // NVRTC's own name for it
+
 namespace vectis::test {
 namespace {
 
@@ -28,16 +30,18 @@ Function symbol(const char* variable, const char* name) {
 #define COMPILER(type, function) symbol<type>("VECTIS_BACKENDS_CUDA_COMPILER", #function)
 
 std::string compiled(const char* text) {
-  void* program = nullptr;
-  COMPILER(int (*)(void**, const char*, const char*, int, void*, void*), nvrtcCreateProgram)
-  (&program, text, "", 0, nullptr, nullptr);
+  using Handle = _nvrtcProgram*;
+  Handle program = nullptr;
+  const auto create = COMPILER(int (*)(Handle*, const char*, const char*, int, const char* const*, const char* const*),
+                               nvrtcCreateProgram);
+  create(&program, text, "", 0, nullptr, nullptr);
   const char* option = "--gpu-architecture=sm_90";
-  EXPECT_EQ(COMPILER(int (*)(void*, int, const char**), nvrtcCompileProgram)(program, 1, &option), 0);
+  EXPECT_EQ(COMPILER(int (*)(Handle, int, const char* const*), nvrtcCompileProgram)(program, 1, &option), 0);
   std::size_t bytes = 0;
-  COMPILER(int (*)(void*, std::size_t*), nvrtcGetCUBINSize)(program, &bytes);
+  COMPILER(int (*)(Handle, std::size_t*), nvrtcGetCUBINSize)(program, &bytes);
   std::string image(bytes, '\0');
-  COMPILER(int (*)(void*, char*), nvrtcGetCUBIN)(program, image.data());
-  COMPILER(int (*)(void**), nvrtcDestroyProgram)(&program);
+  COMPILER(int (*)(Handle, char*), nvrtcGetCUBIN)(program, image.data());
+  COMPILER(int (*)(Handle*), nvrtcDestroyProgram)(&program);
   return image;
 }
 
@@ -144,10 +148,16 @@ TEST_F(TestDriver, FindsWhatAContextLeaves) {
   CUdeviceptr forgotten = 0;
   DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
   DRIVER(cuCtxPushCurrent_v2)(second);
+  expect_found([&] { DRIVER(cuDevicePrimaryCtxRelease_v2)(1); }, "ends while it is current");
+  DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
   DRIVER(cuMemAlloc_v2)(&forgotten, 100);
+  DRIVER(cuCtxPopCurrent_v2)(&second);
   expect_found([&] { DRIVER(cuDevicePrimaryCtxRelease_v2)(1); }, "ends with 1 objects");
+  DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
+  DRIVER(cuCtxPushCurrent_v2)(second);
   DRIVER(cuMemFree_v2)(forgotten);
   DRIVER(cuCtxPopCurrent_v2)(&second);
+  DRIVER(cuDevicePrimaryCtxRelease_v2)(1);
 }
 
 // Whatever the seed, who waits reads what was written.

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 constexpr int out_of_memory = 2;
 constexpr int launch_failed = 719;
 constexpr int unknown = 999;
-constexpr int unnamed = 12345;
+constexpr int unnamed = 998;  // a value the enumerations can hold
 
 #if VECTIS_TEST_HIP
 constexpr const char* driver_variable = "VECTIS_BACKENDS_HIP_DRIVER";
@@ -35,7 +35,7 @@ const std::vector<const VectisTestDriver*>& libraries() {
   return all;
 }
 
-const VectisTestDriver& driver() { return *libraries()[0]; }
+const VectisTestDriver& driver_library() { return *libraries()[0]; }
 
 using Live = std::vector<std::int64_t>;
 
@@ -200,15 +200,15 @@ void expect_later_failure(const Exercise& exercise, int code, const Tell& tell) 
     exercise.prepare(rig);
     rig.need_event();
     EXPECT_TRUE(works(rig.synchronize()));
-    driver().fail_work(1, code);
-    EXPECT_TRUE(works(exercise.call(rig)) || driver().struck() == 1) << "the failure comes later";
+    driver_library().fail_work(1, code);
+    EXPECT_TRUE(works(exercise.call(rig)) || driver_library().struck() == 1) << "the failure comes later";
     for (int again = 0; again < 2; ++again) {
       const Answer answer = tell(rig);
       EXPECT_EQ(answer.status, code == launch_failed ? VECTIS_DEVICE_LOST : VECTIS_DRIVER_FAILURE) << answer;
       EXPECT_THAT(answer.text, HasSubstr(std::to_string(code)));
     }
   }
-  driver().heal();
+  driver_library().heal();
   reset();
   EXPECT_EQ(live(), at_first) << "what is lost can still be given back";
 }

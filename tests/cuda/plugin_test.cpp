@@ -15,19 +15,19 @@ using testing::HasSubstr;
 
 constexpr bool is_hip = VECTIS_TEST_HIP != 0;
 
-const VectisTestDriver& driver() { return driver_of(is_hip ? "hip" : "cuda"); }
+const VectisTestDriver& test_driver() { return driver_of(is_hip ? "hip" : "cuda"); }
 
 class GpuPlugin : public testing::Test {
  protected:
-  GpuPlugin() { driver().set_order(seed() | 1U); }
+  GpuPlugin() { test_driver().set_order(seed() | 1U); }
   ~GpuPlugin() override {
     rig.destroy();
-    EXPECT_EQ(driver().violations(), 0) << driver().last_violation();
-    for (const auto& [key, value] : usual) driver().set(key.c_str(), value);
+    EXPECT_EQ(test_driver().violations(), 0) << test_driver().last_violation();
+    for (const auto& [key, value] : usual) test_driver().set(key.c_str(), value);
   }
   void state(const std::string& key, std::uint64_t value, std::uint64_t usually) {
     usual[key] = usually;
-    driver().set(key.c_str(), value);
+    test_driver().set(key.c_str(), value);
   }
   Answer open() { return ask(plugin().open, rig.host.get(), &rig.state); }
   VectisDeviceInfo info(std::uint32_t index = 0) {
@@ -199,7 +199,7 @@ TEST_F(GpuPlugin, TellsTheTimeOverHours) {
       EXPECT_LT(now, last + jump + 5'000'000'000);
     }
     last = now;
-    driver().advance_clock(jump);
+    test_driver().advance_clock(jump);
   }
 }
 

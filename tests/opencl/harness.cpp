@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <ostream>
 #include <stdexcept>
 
@@ -9,7 +10,8 @@ namespace vectis::test {
 
 const VectisBackend& plugin() {
   static const VectisBackend* table = [] {
-    void* library = dlopen(VECTIS_PLUGIN_UNDER_TEST, RTLD_NOW | RTLD_LOCAL);
+    const char* other = std::getenv("VECTIS_PLUGIN_UNDER_TEST");  // a mutant of it
+    void* library = dlopen(other == nullptr ? VECTIS_PLUGIN_UNDER_TEST : other, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw std::runtime_error(dlerror());
     return reinterpret_cast<VectisBackendEntry>(dlsym(library, VECTIS_ENTRY_NAME))();
   }();

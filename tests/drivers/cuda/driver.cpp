@@ -91,6 +91,9 @@ void Driver::release(int device) {
   if (context.objects != 0) {
     Control::get().violate("a context ends with " + std::to_string(context.objects) + " objects in it");
   }
+  if (std::find(current_contexts.begin(), current_contexts.end(), &context) != current_contexts.end()) {
+    Control::get().violate("a context ends while it is current on this thread");
+  }
   context.failure = 0;
 }
 

@@ -34,11 +34,11 @@ class Fibre {
   void (*body_)(void*) = nullptr;
   void* argument_ = nullptr;
   // What sanitizers keep about stacks.
-  void* fake_stack_ = nullptr;
-  const void* outer_bottom_ = nullptr;
-  std::size_t outer_bytes_ = 0;
-  void* thread_inside_ = nullptr;
-  void* thread_outside_ = nullptr;
+  [[maybe_unused]] void* fake_stack_ = nullptr;
+  [[maybe_unused]] const void* outer_bottom_ = nullptr;
+  [[maybe_unused]] std::size_t outer_bytes_ = 0;
+  [[maybe_unused]] void* thread_inside_ = nullptr;
+  [[maybe_unused]] void* thread_outside_ = nullptr;
 };
 
 }  // namespace vectis::test_driver

@@ -10,6 +10,7 @@
 
 #include "control.hpp"
 #include "fibres.hpp"
+#include "memory.hpp"
 
 namespace vectis::test_driver {
 
@@ -23,23 +24,25 @@ constexpr unsigned char shared_dirt = 0xFF;  // NaN, and no sensible index
 class GroupRunner {
  public:
   GroupRunner(const Launch& launch, std::mt19937_64& random)
-      : launch_(launch), place_(*launch.module->get().place), random_(random) {
+      : launch_(launch),
+        place_(*launch.module->get().place),
+        random_(random),
+        dynamic_(0, launch.dynamic_shared_bytes + 1, 0) {
     for (const auto& parameter : launch.parameters) {
       parameters_.push_back(const_cast<std::byte*>(parameter.data()));
     }
     threads_ = launch.group.x * launch.group.y * launch.group.z;
-    dynamic_.resize(launch.dynamic_shared_bytes + 16);
     place_.grid = launch.grid;
     place_.group = launch.group;
-    place_.dynamic_shared = dynamic_.data();
+    place_.dynamic_shared = dynamic_.host;
     place_.barrier = wait_here;
   }
 
   void run(VtdTriple group) {
     place_.block = group;
     const VtdModule& module = launch_.module->get();
-    std::memset(module.shared_begin, shared_dirt, launch_.module->shared_bytes());
-    std::memset(dynamic_.data(), shared_dirt, dynamic_.size());
+    std::fill(module.shared_begin, module.shared_end, static_cast<char>(shared_dirt));
+    std::memset(dynamic_.host, shared_dirt, dynamic_.bytes);
     next_ = 0;
     ended_ = 0;
     used_ = 0;
@@ -113,8 +116,8 @@ class GroupRunner {
   const Launch& launch_;
   VtdPlace& place_;
   std::mt19937_64& random_;
+  Allocation dynamic_;  // a byte more than was asked for, and then no more
   std::vector<void*> parameters_;
-  std::vector<char> dynamic_;
   std::vector<Fibre*> waiting_;
   std::size_t used_ = 0;
   unsigned threads_ = 0;

@@ -8,6 +8,8 @@
 #include "control.hpp"
 #include "programs.hpp"
 
+struct _nvrtcProgram;  // NVRTC's own name for it
+
 namespace {
 
 using namespace vectis::test_driver;  // NOLINT(google-build-using-namespace): the whole file stands on it
@@ -49,16 +51,17 @@ VTD_EXPORT int nvrtcGetSupportedArchs(int* target) {
   return entered("nvrtcGetSupportedArchs", [&] { std::copy(architectures.begin(), architectures.end(), target); });
 }
 
-VTD_EXPORT int nvrtcCreateProgram(const void** handle, const char* text, const char*, int headers, const char* const*,
-                                  const char* const*) {
-  return entered("nvrtcCreateProgram", [&] { *handle = create_program(text, headers); });
+VTD_EXPORT int nvrtcCreateProgram(_nvrtcProgram** handle, const char* text, const char*, int headers,
+                                  const char* const*, const char* const*) {
+  return entered("nvrtcCreateProgram",
+                 [&] { *handle = static_cast<_nvrtcProgram*>(const_cast<void*>(create_program(text, headers))); });
 }
 
-VTD_EXPORT int nvrtcDestroyProgram(const void** handle) {
+VTD_EXPORT int nvrtcDestroyProgram(_nvrtcProgram** handle) {
   return entered("nvrtcDestroyProgram", [&] { destroy_program(*handle); }, true);
 }
 
-VTD_EXPORT int nvrtcCompileProgram(const void* handle, int count, const char* const* options) {
+VTD_EXPORT int nvrtcCompileProgram(_nvrtcProgram* handle, int count, const char* const* options) {
   return entered("nvrtcCompileProgram", [&] {
     Program& one = program(handle);
     const std::vector<std::string> words(options, options + count);
@@ -68,30 +71,30 @@ VTD_EXPORT int nvrtcCompileProgram(const void* handle, int count, const char* co
   });
 }
 
-VTD_EXPORT int nvrtcGetProgramLogSize(const void* handle, std::size_t* bytes) {
+VTD_EXPORT int nvrtcGetProgramLogSize(_nvrtcProgram* handle, std::size_t* bytes) {
   return entered("nvrtcGetProgramLogSize", [&] { *bytes = program(handle).log.size() + 1; });
 }
 
-VTD_EXPORT int nvrtcGetProgramLog(const void* handle, char* target) {
+VTD_EXPORT int nvrtcGetProgramLog(_nvrtcProgram* handle, char* target) {
   return entered("nvrtcGetProgramLog", [&] { give_text(program(handle).log, target); });
 }
 
-VTD_EXPORT int nvrtcGetCUBINSize(const void* handle, std::size_t* bytes) {
+VTD_EXPORT int nvrtcGetCUBINSize(_nvrtcProgram* handle, std::size_t* bytes) {
   return entered("nvrtcGetCUBINSize",
                  [&] { *bytes = program(handle).machine_code ? program(handle).image.size() + 1 : 0; });
 }
 
-VTD_EXPORT int nvrtcGetCUBIN(const void* handle, char* target) {
+VTD_EXPORT int nvrtcGetCUBIN(_nvrtcProgram* handle, char* target) {
   return entered("nvrtcGetCUBIN", [&] {
     if (!program(handle).machine_code) refuse(compiler_invalid_program, "machine code of a program compiled to PTX");
     give_text(program(handle).image, target);
   });
 }
 
-VTD_EXPORT int nvrtcGetPTXSize(const void* handle, std::size_t* bytes) {
+VTD_EXPORT int nvrtcGetPTXSize(_nvrtcProgram* handle, std::size_t* bytes) {
   return entered("nvrtcGetPTXSize", [&] { *bytes = program(handle).image.size() + 1; });
 }
 
-VTD_EXPORT int nvrtcGetPTX(const void* handle, char* target) {
+VTD_EXPORT int nvrtcGetPTX(_nvrtcProgram* handle, char* target) {
   return entered("nvrtcGetPTX", [&] { give_text(program(handle).image, target); });
 }

@@ -1,0 +1,56 @@
+"""`./dev soak cuda-hip`: CUDA and HIP on the test driver, at full count, into docs/evidence/cuda-hip.json."""
+
+import re
+import sys
+from pathlib import Path
+
+from tools import cuda_hip_mutants, suite
+from tools.evidence import Figure, output_of, run_soak
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+SEARCHES = 500
+
+
+def conformance() -> list[Figure]:
+    suite.build("release")
+    text = output_of(BUILD / "bin" / "cuda_hip_test", root=ROOT, env={"VECTIS_TEST_CONFORMANCE": "whole"})
+    figures = []
+    for device, cases, failures in re.findall(r"(\w+):0: (\d+) cases, (\d+) failures", text):
+        figures += [Figure.measured(f"conformance on {device}, all shapes and layouts", int(cases), "cases", ">= 10000"),
+                    Figure.measured(f"conformance on {device}", int(failures), "failures", "== 0")]
+    return figures
+
+
+def searches() -> list[Figure]:
+    suite.build("release")
+    text = output_of(BUILD / "bin" / "cuda_hip_search_test", root=ROOT, env={"VECTIS_TEST_SEARCHES": str(SEARCHES)})
+    return [Figure.measured(f"random searches on one, two and four {name} devices that give the truth", int(count),
+                            "problems", f">= {SEARCHES}")
+            for name, count in re.findall(r"(\w+): (\d+) problems on one", text)]
+
+
+def faults() -> list[Figure]:
+    suite.build("release")
+    figures = []
+    for name in ("cuda", "hip"):
+        text = output_of(BUILD / "bin" / f"{name}_plugin_test", "--gtest_filter=Driver*", root=ROOT)
+        points = int(re.search(r"(\d+) fault points over", text).group(1))
+        failed = len(re.findall(r"\[  FAILED  \] \S+ \(", text))
+        figures += [Figure.measured(f"calls below the {name} plug-in that failed once", points, "points", ">= 150"),
+                    Figure.measured(f"{name}: wrong status, leak, or next call broken", failed, "suites", "== 0")]
+    return figures
+
+
+def mistakes() -> list[Figure]:
+    suite.build("release")
+    planted, caught = cuda_hip_mutants.run(BUILD, 0)
+    return [Figure.measured("mutants of the host code", planted, "mutants", ">= 25"),
+            Figure.measured("mutants not noticed on the test driver", planted - caught, "mutants", "== 0")]
+
+
+MEASUREMENTS = {"faults": faults, "searches": searches, "mutants": mistakes, "conformance": conformance}
+
+
+if __name__ == "__main__":
+    sys.exit(run_soak("cuda-hip", ROOT, MEASUREMENTS))
