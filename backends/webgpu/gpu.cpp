@@ -55,7 +55,7 @@ void Gpu::check() const {
 }
 
 void Gpu::lose() {
-  const std::lock_guard lock(submitting_);
+  const std::lock_guard lock(ending_);
   note_lost("it was given up");
   api_.DeviceDestroy(device());
 }
@@ -74,6 +74,7 @@ void Gpu::check_unclaimed() {
 // wgpu-native ends the process when a submission fails. Command buffers were judged when they were finished, so what is
 // left is a device that is gone: asking how far it is lets wgpu find that out and report it.
 std::uint64_t Gpu::submit(WGPUCommandBuffer commands) {
+  const auto held = hold();
   const std::lock_guard lock(submitting_);
   check();
   poll(nullptr);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 
 #include "api.hpp"
@@ -29,6 +30,9 @@ class Gpu {
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
   // Ends the device as a driver's failure would.
   void lose();
+  // Nobody ends the device while this is held. wgpu-native ends the process when it is asked for something of a buffer
+  // or a queue that was destroyed, so such calls are made under it, after check().
+  [[nodiscard]] std::shared_lock<std::shared_mutex> hold() { return std::shared_lock(ending_); }
   void note_lost(const std::string& why);
 
   // Hands over what was written to buffers and these commands, which may be null. Returns the place in the queue's
@@ -56,7 +60,8 @@ class Gpu {
   mutable std::mutex mutex_;
   std::string why_lost_;   // guarded by mutex_
   std::string unclaimed_;  // what wgpu said outside of any trap; guarded by mutex_
-  std::mutex submitting_;  // places are given in the order of the queue, and nobody ends the device meanwhile
+  std::mutex submitting_;  // places are given in the order of the queue
+  std::shared_mutex ending_;
   Owned<WGPUDevice> device_;
   Owned<WGPUQueue> queue_;
 };

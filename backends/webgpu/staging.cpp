@@ -39,6 +39,8 @@ void StagingBuffer::read(Gpu& gpu, std::uint64_t place, std::uint64_t skip, void
     gpu.check();
     throw Failure(VECTIS_DRIVER_FAILURE, "wgpu did not map " + std::to_string(whole) + " bytes for the host");
   }
+  const auto held = gpu.hold();
+  gpu.check();
   const void* from = api.BufferGetConstMappedRange(handle, 0, whole);
   if (from != nullptr) std::memcpy(target, static_cast<const std::byte*>(from) + skip, bytes);
   api.BufferUnmap(handle);

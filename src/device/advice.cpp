@@ -70,6 +70,12 @@ constexpr std::array remedies = {
             "install your GPU maker's OpenCL driver (intel-compute-runtime, mesa-libOpenCL, or NVIDIA's)",
             "install your GPU maker's OpenCL driver (intel-compute-runtime, opencl-mesa, opencl-nvidia)",
             "install your GPU maker's OpenCL driver"}},
+    Remedy{"webgpu",
+           BackendState::no_driver,
+           {"apt-get install mesa-vulkan-drivers libvulkan1 (AMD, Intel), or NVIDIA's driver",
+            "dnf install mesa-vulkan-drivers vulkan-loader (AMD, Intel), or NVIDIA's driver",
+            "pacman -S vulkan-icd-loader and vulkan-radeon, vulkan-intel or nvidia-utils",
+            "install your GPU maker's Vulkan driver"}},
 };
 
 std::optional<std::string> known_remedy(const Os& os, const Ailment& ailment) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -276,6 +277,35 @@ TEST_P(WebgpuConcurrent, ThreadsWorkFailAndFreeSideBySide) {
   std::thread second(work, rig.other_stream, 2000);
   first.join();
   second.join();
+}
+
+// wgpu ends the process over a submission to, or a mapping of, what is destroyed: none may slip between.
+TEST_P(WebgpuConcurrent, ADeviceMayBeLostAtAnyMomentOfOthersWork) {
+  for (int round = 0; round < 12; ++round) {
+    Rig rig(GetParam());
+    const Kernel add = rig.kernel(add_text, "add");
+    std::atomic<int> done{0};
+    const auto work = [&](VectisStream* stream, const Memory& memory) {
+      std::array<std::uint8_t, 999> bytes{};
+      while (true) {
+        const std::array answers{
+            ask(plugin().copy_to_device, stream, memory.get(), 3U, static_cast<const void*>(bytes.data()), 999U),
+            launch(stream, add, {{memory.get(), memory.get()}, {1, 64}}),
+            ask(plugin().copy_to_host, stream, static_cast<void*>(bytes.data()), memory.get(), 1U, 999U)};
+        ++done;
+        for (const Answer& answer : answers) {
+          if (answer.status == VECTIS_DEVICE_LOST) return;
+          EXPECT_TRUE(works(answer));
+        }
+      }
+    };
+    std::thread first(work, rig.stream, rig.allocate(4096));
+    std::thread second(work, rig.other_stream, rig.allocate(4096));
+    while (done < 5 + round) std::this_thread::yield();
+    EXPECT_TRUE(works(ask(plugin().configure, rig.state, "lose", "0")));
+    first.join();
+    second.join();
+  }
 }
 
 }  // namespace
