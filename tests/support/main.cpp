@@ -25,7 +25,8 @@ void set_default(const std::string& assignment) {
 // Leaks of drivers and the compilers inside them, never of ours.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libtbb\n";
+  return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libtbb\nleak:libwgpu_native\n"
+         "leak:libvulkan\nleak:libEGL\nleak:libgallium\nleak:swrast_dri\n";
 }
 #endif
 #endif

@@ -1,5 +1,6 @@
 // What a repeated launch makes of wgpu's objects: encoders and command buffers, which wgpu uses up, and nothing else.
 #include <dlfcn.h>
+#include <wgpu.h>
 
 #include <atomic>
 
@@ -10,31 +11,37 @@ namespace {
 
 std::atomic<std::size_t> made{0};
 
-// Stands for a function of wgpu that makes something, and counts.
-template <int Number>
-struct Counted {
-  static inline void* (*real)(void*, const void*) = nullptr;
-  static void* call(void* device, const void* wanted) {
+// Stands for a function of wgpu that makes something, and counts. `Tag` tells functions of one type apart.
+template <class Function, class Tag>
+struct Counted;
+
+template <class Result, class... Arguments, class Tag>
+struct Counted<Result (*)(Arguments...), Tag> {
+  static inline Result (*real)(Arguments...) = nullptr;
+  static Result call(Arguments... arguments) {
     ++made;
-    return real(device, wanted);
+    return real(arguments...);
+  }
+
+  static void stand_in(TestHost& host, const char* symbol) {
+    void* library = dlopen(host.settings.at("library").c_str(), RTLD_NOW | RTLD_LOCAL);
+    real = reinterpret_cast<Result (*)(Arguments...)>(dlsym(library, symbol));
+    host.replaced[symbol] = reinterpret_cast<void*>(&call);
   }
 };
 
-template <int Number>
-void count(TestHost& host, const char* symbol) {
-  void* library = dlopen(host.settings.at("library").c_str(), RTLD_NOW | RTLD_LOCAL);
-  Counted<Number>::real = reinterpret_cast<void* (*)(void*, const void*)>(dlsym(library, symbol));
-  host.replaced[symbol] = reinterpret_cast<void*>(&Counted<Number>::call);
-}
+#define VECTIS_COUNT(symbol) Counted<decltype(&::symbol), struct symbol##Tag>::stand_in(host, #symbol)
 
 void count_all(TestHost& host) {
-  count<0>(host, "wgpuDeviceCreateBuffer");
-  count<1>(host, "wgpuDeviceCreateBindGroup");
-  count<2>(host, "wgpuDeviceCreateBindGroupLayout");
-  count<3>(host, "wgpuDeviceCreatePipelineLayout");
-  count<4>(host, "wgpuDeviceCreateComputePipeline");
-  count<5>(host, "wgpuDeviceCreateShaderModule");
+  VECTIS_COUNT(wgpuDeviceCreateBuffer);
+  VECTIS_COUNT(wgpuDeviceCreateBindGroup);
+  VECTIS_COUNT(wgpuDeviceCreateBindGroupLayout);
+  VECTIS_COUNT(wgpuDeviceCreatePipelineLayout);
+  VECTIS_COUNT(wgpuDeviceCreateComputePipeline);
+  VECTIS_COUNT(wgpuDeviceCreateShaderModule);
 }
+
+#undef VECTIS_COUNT
 
 TEST(WebgpuSteady, RepeatedWorkMakesNothing) {
   Rig rig("vulkan", count_all);
