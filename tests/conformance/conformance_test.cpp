@@ -101,6 +101,15 @@ TEST_F(Conformance, OpenClPasses) {
 }
 #endif
 
+#if defined(VECTIS_HAS_WEBGPU)
+TEST_F(Conformance, WebGpuPasses) {
+  const Report report = test("webgpu");
+  print(report);
+  EXPECT_TRUE(report.passed());
+  expect_page(report, "webgpu", "runs on a software driver");
+}
+#endif
+
 TEST_F(Conformance, ADeviceThatComputesNothingFailsEverywhere) {
   const Report report = test("null", "(?!map|threads|memory|errors|streams).*");
   EXPECT_FALSE(report.passed());
