@@ -92,7 +92,7 @@ TEST_P(ProfiledDevices, PlacesWorkOnTheHostsClock) {
     }
   }
   ASSERT_EQ(work.size(), 20U);
-  constexpr double doubt = 100;  // microseconds of matching on a busy machine
+  constexpr double doubt = 5000;  // microseconds of matching clocks while others have the processor
   for (std::size_t i = 0; i < work.size(); ++i) {
     EXPECT_LE(work[i].second, end + doubt);
     EXPECT_GE(work[i].first, i == 0 ? begin : work[i - 1].second);
