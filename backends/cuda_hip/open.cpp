@@ -18,6 +18,7 @@ Failure failed_start(const Api& api, Code code) {
               text + ": this is the stub library for linking, not the driver; remove it from the library path",
               VECTIS_REASON_NO_DRIVER};
     case code_no_device:
+    case code_invalid_device:
       return {VECTIS_BACKEND_CREATION, text, VECTIS_REASON_NO_DEVICE};
     case code_driver_mismatch:
       return {VECTIS_BACKEND_CREATION, text + ": the driver's library and its kernel module differ; restart",

@@ -58,6 +58,8 @@ TEST_F(GpuPlugin, SaysWhyItCannotBeOpened) {
   expect_refused(open(), VECTIS_REASON_NO_DRIVER, "stub library");
   state("init", 100, 0);
   expect_refused(open(), VECTIS_REASON_NO_DEVICE, "(100)");
+  state("init", 101, 0);
+  expect_refused(open(), VECTIS_REASON_NO_DEVICE, "101");
   state("init", 999, 0);
   expect_refused(open(), VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened");
   state("init", 803, 0);
