@@ -13,10 +13,9 @@ VectisStatus stream_create(VectisContext* context, VectisStream** stream, Vectis
   });
 }
 
-// What was handed over finishes by itself.
 void stream_destroy(VectisStream* stream) noexcept {
   try {
-    stream->recorder.flush();
+    stream->context.gpu.wait(stream->recorder.flush());
   } catch (...) {  // NOLINT(bugprone-empty-catch): nobody is left to be told
   }
   delete stream;
