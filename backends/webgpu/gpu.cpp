@@ -54,9 +54,10 @@ void Gpu::check() const {
   throw Failure(VECTIS_DEVICE_LOST, "the device is lost: " + why_lost_);
 }
 
+// Said first, so that others stop asking for the lock that is waited for here.
 void Gpu::lose() {
-  const std::lock_guard lock(ending_);
   note_lost("it was given up");
+  const std::lock_guard lock(ending_);
   api_.DeviceDestroy(device());
 }
 
