@@ -8,13 +8,16 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "backends/webgpu/kernels.hpp"
 #include "vectis/base.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/device.hpp"
@@ -27,9 +30,19 @@ constexpr int rounds = 41;
 constexpr std::uint32_t columns = 64;
 constexpr std::uint32_t step = 256;  // between the scalars of two launches
 
-std::span<const std::uint32_t> module_of(const std::string& text) {
-  for (const vectis::webgpu::BuiltinKernel& kernel : vectis::webgpu::builtin_kernels()) {
-    if (kernel.text == vectis::webgpu::text_hash(text)) return {kernel.words, kernel.count};
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What glslc made of this text when the plug-in was built.
+std::vector<std::uint32_t> module_of(const std::string& text) {
+  for (const auto& file : std::filesystem::directory_iterator(VECTIS_WEBGPU_TEXTS)) {
+    if (file.path().extension() != ".comp" || contents(file.path()) != text) continue;
+    const std::string bytes = contents(file.path().string() + ".spv");
+    std::vector<std::uint32_t> words(bytes.size() / sizeof(std::uint32_t));
+    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint32_t));
+    return words;
   }
   throw std::runtime_error("fill is not among the built-in kernels");
 }

@@ -43,7 +43,14 @@ Subject floats() {
                   {0, 0, -2.5, 0.5}, {1, 0, 0.75, 1}, {0, 1, 1.0, -3.25}, {1, 1, -1.0, 2.5}};
   made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities, Data::zeros};
   made.prepare = [](Problem& problem, Random& random) {
-    if (real(problem.numbers, 3, 0) != 0) problem.operands[2].fill(Data::uniform, random);
+    Operand& c = problem.operands[2];
+    if (real(problem.numbers, 3, 0) != 0) {
+      c.fill(Data::uniform, random);
+    } else {  // what was there is not looked at, so a NaN must go
+      for (std::uint64_t row = 0; row < c.rows(); ++row) {
+        for (std::uint64_t column = 0; column < c.columns(); ++column) c.set(row, column, NAN);
+      }
+    }
   };
   made.reference = [](const Problem& before, std::size_t, std::uint64_t row, std::span<Expectation> out) {
     const Operand& a = before.operands[0];

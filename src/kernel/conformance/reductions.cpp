@@ -145,7 +145,7 @@ Subject reduction(const Kind& kind, bool by_row) {
                                           Data::zeros,   Data::denormals, Data::wide}
                             : std::vector{Data::uniform,    Data::positive, Data::wide,     Data::special,
                                           Data::infinities, Data::zeros,    Data::denormals};
-  made.one_result = !by_row && !kind.compares;
+  made.few_results = !kind.compares;
   made.random_most = {2000, 20000};
   made.repair = [of_nothing = kind.of_nothing, by_row](Dimensions& d) {
     if (!of_nothing) d[1] = std::max<std::uint64_t>(d[1], 1);

@@ -125,7 +125,7 @@ std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Reach r
     if (subject.data.size() == 1 || (reach == Reach::slice && i > 0)) continue;
     add(subject.large[i], layout(3 * i + 1), subject.data[1 + i % (subject.data.size() - 1)], subject.numbers.back());
   }
-  if (subject.one_result && reach != Reach::slice) {
+  if (subject.few_results && reach != Reach::slice) {
     for (const Dimensions& dimensions : subject.large) {
       for (std::size_t k = 0; k < layouts; ++k) add(dimensions, layout(k), subject.data[1], subject.numbers.front());
     }

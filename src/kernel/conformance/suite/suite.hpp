@@ -85,9 +85,9 @@ struct Subject {
   std::vector<Dimensions> small;  // each in every layout
   Dimensions medium;              // with every kind of data and all numbers
   std::vector<Dimensions> large;  // each once
-  // A case has one result and so tells one error: large ones also come with the second kind of data in every layout, so
-  // that any seed finds an error near the worst. Not in a slice.
-  bool one_result = false;
+  // A large case has few results and so tells few errors: they also come with the second kind of data in every layout,
+  // so that any seed finds an error near the worst. Not in a slice.
+  bool few_results = false;
   // Over 2^31 bytes of a type of four; the first dimension grows for smaller types. With --full only.
   std::vector<Dimensions> huge;
   Dimensions timed;                                 // what `perf` measures
