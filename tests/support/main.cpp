@@ -29,7 +29,7 @@ extern "C" const char* __lsan_default_suppressions() {
          "leak:libvulkan\nleak:libEGL\nleak:libgallium\nleak:swrast_dri\n";
 }
 // Drivers stay where they are: of code no longer there a stack has no names, and no suppression would fit.
-extern "C" int dlclose(void* /*library*/) noexcept { return 0; }
+extern "C" [[gnu::visibility("default")]] int dlclose(void* /*library*/) noexcept { return 0; }
 #endif
 #endif
 
