@@ -53,11 +53,11 @@ struct Kind {
   double long_limit;  // of int8 vectors too long for sums of 31 bits
 };
 
-// A long sum of squares: WebGPU may round FMA twice, which costs a fifth more than one rounding does.
+// Largest where products and sums are rounded apart, as WebGPU allows: measured there over ten seeds, with room.
 constexpr Kind kinds[] = {
-    {"l2_distance", l2, "the distance", {1.2e-6, 1.2e-6, 9e-7, 8e-8}, 1e-7},
-    {"inner_product", inner, "the sum of magnitudes of the products", {9e-7, 1e-6, 8e-7, 8e-8}, 1e-7},
-    {"cosine_distance", cosine, "one and the cosine of the magnitudes", {5e-7, 4.5e-7, 2.5e-7, 1.6e-7}, 1e-7},
+    {"l2_distance", l2, "the distance", {1.4e-6, 1.4e-6, 1.3e-6, 8e-8}, 1e-7},
+    {"inner_product", inner, "the sum of magnitudes of the products", {1.2e-6, 1.3e-6, 1.2e-6, 8e-8}, 1e-7},
+    {"cosine_distance", cosine, "one and the cosine of the magnitudes", {5e-7, 6e-7, 5e-7, 1.6e-7}, 1.6e-7},
 };
 
 // Dimensions: queries, points, coordinates.
