@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "backends/plugin/host.hpp"
 #include "driver.hpp"
-#include "host.hpp"
 
 namespace vectis::cuda_hip {
+
+using plugin::Host;
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are the driver's
 struct Api {

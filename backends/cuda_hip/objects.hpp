@@ -9,14 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "backends/plugin/host.hpp"
 #include "clock.hpp"
 #include "compiler.hpp"
 #include "driver.hpp"
-#include "host.hpp"
 #include "owned.hpp"
 #include "vectis/device/backend.h"
 
 namespace vectis::cuda_hip {
+
+using plugin::Host;
 
 struct ListedDevice {
   DeviceId id{};

@@ -1,29 +1,17 @@
-// How a failure travels: thrown as Failure inside the plug-in, a status and a message at its boundary.
+// What codes of the driver mean as failures.
 #pragma once
 
-#include <exception>
 #include <string>
 #include <utility>
 
 #include "api.hpp"
+#include "backends/plugin/failure.hpp"
 #include "vectis/device/backend.h"
 
 namespace vectis::cuda_hip {
 
-class Failure : public std::exception {
- public:
-  Failure(VectisStatus status, std::string text, VectisReason reason = VECTIS_REASON_NONE)
-      : status_(status), reason_(reason), text_(std::move(text)) {}
-
-  [[nodiscard]] VectisStatus status() const noexcept { return status_; }
-  [[nodiscard]] VectisReason reason() const noexcept { return reason_; }
-  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
-
- private:
-  VectisStatus status_;
-  VectisReason reason_;
-  std::string text_;
-};
+using plugin::Failure;
+using plugin::tell;
 
 // Codes the sources name. CUDA and HIP number theirs alike.
 inline constexpr int code_invalid_value = 1;
@@ -52,19 +40,10 @@ inline void check(const Api& api, Code code, const char* call) {
 #define VECTIS_CALL(api, member, ...) \
   ::vectis::cuda_hip::check(api, (api).member(__VA_ARGS__), ::vectis::cuda_hip::symbol_of_##member)
 
-// Writes `text` into the host's message, cut to fit at a whole UTF-8 character, and returns `status`.
-VectisStatus tell(VectisMessage* message, VectisStatus status, const char* text, VectisReason reason) noexcept;
-// Tells the exception being handled.
-VectisStatus tell_current(VectisMessage* message) noexcept;
-
 // Runs the body of a slot; whatever it throws becomes its status and message.
 template <class Body>
 VectisStatus guarded(VectisMessage* message, Body&& body) noexcept {
-  try {
-    return std::forward<Body>(body)();
-  } catch (...) {
-    return tell_current(message);
-  }
+  return plugin::guarded("the backend", message, std::forward<Body>(body));
 }
 
 }  // namespace vectis::cuda_hip

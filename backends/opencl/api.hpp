@@ -3,9 +3,11 @@
 
 #include <CL/cl.h>
 
-#include "host.hpp"
+#include "backends/plugin/host.hpp"
 
 namespace vectis::opencl {
+
+using plugin::Host;
 
 // clang-format off
 #define VECTIS_OPENCL_FUNCTIONS(each)                                                            \

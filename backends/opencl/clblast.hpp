@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <mutex>
 
-#include "host.hpp"
+#include "backends/plugin/host.hpp"
 
 namespace vectis::opencl {
+
+using plugin::Host;
 
 // The one function this backend calls, as CLBlast's C interface declares it. Enumerations are ints of stable values.
 using ClblastSgemm = int (*)(int layout, int a_transpose, int b_transpose, std::size_t m, std::size_t n, std::size_t k,

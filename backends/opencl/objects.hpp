@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "api.hpp"
+#include "backends/plugin/host.hpp"
 #include "clblast.hpp"
-#include "host.hpp"
 #include "owned.hpp"
 #include "progress.hpp"
 #include "vectis/device/backend.h"
 
 namespace vectis::opencl {
+
+using plugin::Host;
 
 struct ListedDevice {
   cl_platform_id platform = nullptr;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <new>
 
 namespace vectis::opencl {
 
@@ -103,34 +101,6 @@ Failure failed_call(const char* call, cl_int code) { return failed_call(call, co
 
 Failure failed_call(const char* call, cl_int code, VectisStatus status) {
   return {status, std::string(call) + " failed with " + describe(code)};
-}
-
-VectisStatus tell(VectisMessage* message, VectisStatus status, const char* text, VectisReason reason) noexcept {
-  message->reason = reason;
-  if (message->capacity == 0) return status;
-  std::size_t length = std::strlen(text);
-  if (length >= message->capacity) {
-    length = message->capacity - 1;
-    while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
-  }
-  std::memcpy(message->text, text, length);
-  message->text[length] = '\0';
-  return status;
-}
-
-VectisStatus tell_current(VectisMessage* message) noexcept {
-  try {
-    throw;
-  } catch (const Failure& failure) {
-    return tell(message, failure.status(), failure.what(), failure.reason());
-  } catch (const std::bad_alloc&) {
-    return tell(message, VECTIS_ALLOCATION, "the host has no memory left for the OpenCL backend's own records",
-                VECTIS_REASON_OTHER);
-  } catch (const std::exception& other) {
-    return tell(message, VECTIS_DRIVER_FAILURE, other.what(), VECTIS_REASON_OTHER);
-  } catch (...) {
-    return tell(message, VECTIS_DRIVER_FAILURE, "the OpenCL backend failed without a word", VECTIS_REASON_OTHER);
-  }
 }
 
 }  // namespace vectis::opencl

@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "host.hpp"
+#include "backends/plugin/host.hpp"
 
 namespace vectis::webgpu {
+
+using plugin::Host;
 
 // clang-format off
 #define VECTIS_WEBGPU_FUNCTIONS(each)                                                            \

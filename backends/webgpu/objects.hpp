@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "api.hpp"
+#include "backends/plugin/host.hpp"
 #include "bind_groups.hpp"
 #include "bytes.hpp"
 #include "gpu.hpp"
-#include "host.hpp"
 #include "interface.hpp"
 #include "owned.hpp"
 #include "recorder.hpp"
@@ -19,6 +19,8 @@
 #include "vectis/device/backend.h"
 
 namespace vectis::webgpu {
+
+using plugin::Host;
 
 struct ListedAdapter {
   Owned<WGPUAdapter> adapter;

@@ -1,7 +1,7 @@
 """Folders point one way: an #include goes to the same folder or to the left."""
 
 from tools.check.finding import Finding, Report, Rule
-from tools.check.map import CONTRACT, STEP, Place, place_of, resolve
+from tools.check.map import CONTRACT, SHARED, STEP, Place, place_of, resolve
 from tools.check.tree import Tree, is_test
 
 NAME = "layers"
@@ -28,7 +28,7 @@ def check(tree: Tree) -> Report:
 
 def forbidden(name: str, place: Place, target: str, to: Place) -> str | None:
     """Why `name` may not include `target`, or None."""
-    if to.kind == "backend" and not (place.kind == "backend" and place.name == to.name):
+    if to.kind == "backend" and not (place.kind == "backend" and _sees(place.name, to.name)):
         return f"nobody includes backends/{to.name}"
     if place.kind == "outside":
         return "examples use only public headers" if place.name == "examples" and not _public(to, place) else None
@@ -41,6 +41,11 @@ def forbidden(name: str, place: Place, target: str, to: Place) -> str | None:
     return _from_layer(place, to)
 
 
+def _sees(backend: str, other: str) -> bool:
+    """Whether a backend sees another folder of backends/: its own, and as a plug-in what plug-ins share."""
+    return backend == other or (other == SHARED and backend != "cpu")
+
+
 def _public(to: Place, place: Place) -> bool:
     return to.public or (to.kind == "outside" and to.name == place.name)
 
@@ -50,7 +55,7 @@ def _from_backend(place: Place, target: str, to: Place) -> str | None:
         return None
     if place.name == "cpu":
         return None if to.public and to.name == "base" else "backends/cpu includes itself, vectis/base/ and the contract"
-    return "a plug-in includes itself and vectis/device/backend.h, nothing else of ours"
+    return "a plug-in includes itself, backends/plugin/ and vectis/device/backend.h, nothing else of ours"
 
 
 def _from_layer(place: Place, to: Place) -> str | None:

@@ -9,6 +9,7 @@ ORDER = (("base",), ("device",), ("memory",), ("kernel",), ("plan",), ("array",)
 STEP = {layer: step for step, layers in enumerate(ORDER) for layer in layers}
 
 CONTRACT = "include/vectis/device/backend.h"
+SHARED = "plugin"  # backends/plugin: what our plug-ins have in common
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 
 #include "vectis/device/backend.h"
 
-namespace vectis::webgpu {
+namespace vectis::plugin {
 
 class Host {
  public:
@@ -24,4 +24,4 @@ class Host {
   const VectisHost* host_;
 };
 
-}  // namespace vectis::webgpu
+}  // namespace vectis::plugin
