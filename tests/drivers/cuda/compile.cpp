@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -56,6 +57,12 @@ std::string host_text(const std::string& text) {
   }
   return std::regex_replace(text, dynamic_shared, "$1* $2 = reinterpret_cast<$1*>(vtd_place.dynamic_shared);") +
          (table.empty() ? "" : "\nVTD_MODULE(" + table + ")\n");
+}
+
+// No other process and no other thread has it: both may compile the same text at this moment.
+std::string own_mark() {
+  static std::atomic<unsigned> count = 0;
+  return std::to_string(getpid()) + "." + std::to_string(count++);
 }
 
 int run(const std::vector<std::string>& words, const std::string& output) {
@@ -116,7 +123,7 @@ CompileResult compile_kernels(const std::string& text, const std::vector<std::st
   if (result.compiled) return result;
 
   mkdir(cache_folder().c_str(), 0755);
-  const std::string own = base + "." + std::to_string(getpid());  // others may compile the same at this moment
+  const std::string own = base + "." + own_mark();
   std::ofstream(own + ".cpp", std::ios::binary) << source_text;
   words.insert(words.end(), {own + ".cpp", "-o", own + ".so", "-lm"});
   result.compiled = run(words, own + ".log") == 0;

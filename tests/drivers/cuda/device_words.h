@@ -43,16 +43,31 @@ static inline int __dp4a(int a, int b, int sum) {
   static inline float name(float x) { return __builtin_##name(x); }
 #define VTD_FUNCTION2(name) \
   static inline float name(float x, float y) { return __builtin_##name(x, y); }
-VTD_FUNCTION1(fabsf)
-VTD_FUNCTION1(sqrtf)
-VTD_FUNCTION1(expf)
-VTD_FUNCTION1(exp2f) VTD_FUNCTION1(logf) VTD_FUNCTION1(log2f) VTD_FUNCTION1(sinf) VTD_FUNCTION1(cosf)
-    VTD_FUNCTION1(tanf) VTD_FUNCTION1(tanhf) VTD_FUNCTION1(asinf) VTD_FUNCTION1(acosf) VTD_FUNCTION1(atanf)
-        VTD_FUNCTION1(floorf) VTD_FUNCTION1(ceilf) VTD_FUNCTION1(rintf) VTD_FUNCTION1(truncf) VTD_FUNCTION1(erff)
-            VTD_FUNCTION2(fminf) VTD_FUNCTION2(fmaxf) VTD_FUNCTION2(fmodf) VTD_FUNCTION2(powf)
-                VTD_FUNCTION2(atan2f) static inline float rsqrtf(float x) {
-  return (float)(1.0 / __builtin_sqrt((double)x));
-}
+VTD_FUNCTION1(fabsf);
+VTD_FUNCTION1(sqrtf);
+VTD_FUNCTION1(expf);
+VTD_FUNCTION1(exp2f);
+VTD_FUNCTION1(logf);
+VTD_FUNCTION1(log2f);
+VTD_FUNCTION1(sinf);
+VTD_FUNCTION1(cosf);
+VTD_FUNCTION1(tanf);
+VTD_FUNCTION1(tanhf);
+VTD_FUNCTION1(asinf);
+VTD_FUNCTION1(acosf);
+VTD_FUNCTION1(atanf);
+VTD_FUNCTION1(floorf);
+VTD_FUNCTION1(ceilf);
+VTD_FUNCTION1(rintf);
+VTD_FUNCTION1(truncf);
+VTD_FUNCTION1(erff);
+VTD_FUNCTION2(fminf);
+VTD_FUNCTION2(fmaxf);
+VTD_FUNCTION2(fmodf);
+VTD_FUNCTION2(powf);
+VTD_FUNCTION2(atan2f);
+
+static inline float rsqrtf(float x) { return (float)(1.0 / __builtin_sqrt((double)x)); }
 static inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 #define VTD_ATOMIC(name, expression)          \
