@@ -1,14 +1,13 @@
 """`./dev soak kernels`: what the kernel layer promises, at full count, into docs/evidence/kernels.json."""
 
-import csv
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from tools import add_operation, mutants, suite
+from tools import add_operation, conformance, mutants, suite, webgpu_driver
+from tools.conformance import seed
 from tools.evidence import Figure, output_of, run_soak
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,29 +20,9 @@ POCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_MAX_PTHREAD_COU
         "POCL_CACHE_DIR": str(ROOT / "build" / "pocl-cache")}
 
 
-def seed() -> str:
-    return os.environ.get("VECTIS_TEST_SEED", "1")
-
-
-def csv_of(backend: str) -> Path:
-    return KEPT / f"conformance-{backend}.csv"
-
-
-def conformance(backend: str) -> list[Figure]:
+def conforming(backend: str) -> list[Figure]:
     suite.build("release")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    words = [BIN / "vectis", "conformance", "--backend", backend, "--seed", seed(), "--csv", csv_of(backend)]
-    subprocess.run([str(word) for word in words], env={**os.environ, **POCL}, check=False)
-    rows = list(csv.DictReader(csv_of(backend).open()))
-    cases: dict[str, int] = {}
-    for row in rows:
-        cases[row["operation"]] = cases.get(row["operation"], 0) + int(row["cases"])
-    figures = [Figure.measured(f"conformance on {backend}, failures of {sum(cases.values())} cases",
-                               sum(int(row["failures"]) for row in rows), "failures", "== 0"),
-               Figure.measured(f"conformance on {backend}, operations with types refused",
-                               sum(int(row["refused"]) for row in rows), "lines", "== 0")]
-    return figures + [Figure.measured(f"conformance on {backend}, {name}", count, "cases", ">= 1")
-                      for name, count in sorted(cases.items())]
+    return conformance.run(BIN / "vectis", backend, backend, POCL)
 
 
 def huge(backend: str) -> list[Figure]:
@@ -66,11 +45,12 @@ def clblast() -> list[Figure]:
 
 
 def limits() -> list[Figure]:
-    """Limits against the errors measured on both backends: each is one number for all devices."""
+    """Limits against the errors measured on all backends that run: each is one number for all devices."""
+    conformance.run(BIN / "vectis", "webgpu", "lavapipe", webgpu_driver.environment("vulkan"))
     worst: dict[tuple[str, str], float] = {}
     stated: dict[tuple[str, str], float] = {}
-    for backend in ("cpu", "opencl"):
-        for row in csv.DictReader(csv_of(backend).open()):
+    for device in ("cpu", "opencl", "lavapipe"):
+        for row in conformance.rows_of(device):
             key = (row["operation"], row["types"])
             worst[key] = max(worst.get(key, 0.0), float(row["worst_error"]))
             stated[key] = float(row["limit"])
@@ -158,8 +138,8 @@ def json_of(text: str) -> dict:
     return json.loads(text[text.index("{"):text.rindex("}") + 1])
 
 
-MEASUREMENTS = {"conformance on cpu": lambda: conformance("cpu"),
-                "conformance on opencl": lambda: conformance("opencl"), "products by CLBlast": clblast,
+MEASUREMENTS = {"conformance on cpu": lambda: conforming("cpu"),
+                "conformance on opencl": lambda: conforming("opencl"), "products by CLBlast": clblast,
                 "huge views on cpu": lambda: huge("cpu"), "huge views on opencl": lambda: huge("opencl"),
                 "limits": limits, "mutants": planted, "dialects": dialects, "programs": programs,
                 "elementwise": elementwise, "products": products, "launches": launches, "profiler": profiler,

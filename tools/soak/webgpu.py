@@ -2,47 +2,27 @@
 
 On Mesa's software drivers: lavapipe through Vulkan, and llvmpipe through OpenGL with no Vulkan driver there."""
 
-import csv
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
-from tools import mutants, suite, webgpu_driver
+from tools import conformance, mutants, suite, webgpu_driver
+from tools.conformance import seed
 from tools.dialects import metal
 from tools.evidence import Figure, output_of, run_soak
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASE = ROOT / "build" / "release"
 BIN = RELEASE / "bin"
-KEPT = ROOT / "build" / "soak"
 PROBLEMS = 2000
 PROGRAMS = 2000
 DRIVERS = {"vulkan": "lavapipe", "gl": "llvmpipe over GL"}
 
 
-def seed() -> str:
-    return os.environ.get("VECTIS_TEST_SEED", "1")
-
-
-def conformance(interface: str) -> list[Figure]:
+def conforming(interface: str) -> list[Figure]:
     suite.build("release")
-    KEPT.mkdir(parents=True, exist_ok=True)
-    target, driver = KEPT / f"conformance-webgpu-{interface}.csv", DRIVERS[interface]
-    words = [BIN / "vectis", "conformance", "--backend", "webgpu", "--seed", seed(), "--csv", target]
-    subprocess.run([str(word) for word in words], env={**os.environ, **webgpu_driver.environment(interface)}, check=False)
-    rows = list(csv.DictReader(target.open()))
-    cases: dict[str, int] = {}
-    for row in rows:
-        cases[row["operation"]] = cases.get(row["operation"], 0) + int(row["cases"])
-    figures = [Figure.measured(f"conformance on {driver}, failures of {sum(cases.values())} cases",
-                               sum(int(row["failures"]) for row in rows), "failures", "== 0"),
-               Figure.measured(f"conformance on {driver}, operations with types refused",
-                               sum(int(row["refused"]) for row in rows), "lines", "== 0")]
-    return figures + [Figure.measured(f"conformance on {driver}, {name}", count, "cases", ">= 1")
-                      for name, count in sorted(cases.items())]
+    return conformance.run(BIN / "vectis", "webgpu", DRIVERS[interface], webgpu_driver.environment(interface))
 
 
 def planted() -> list[Figure]:
@@ -116,7 +96,7 @@ def launches() -> list[Figure]:
             Figure.measured("suites in which repeated work made anything", failed, "suites", "== 0")]
 
 
-MEASUREMENTS = {"conformance on lavapipe": lambda: conformance("vulkan"), "conformance over GL": lambda: conformance("gl"),
+MEASUREMENTS = {"conformance on lavapipe": lambda: conforming("vulkan"), "conformance over GL": lambda: conforming("gl"),
                 "problems": problems, "programs": programs, "hostile": hostile, "translated": translated,
                 "support": support, "launches": launches, "mutants": planted}
 
