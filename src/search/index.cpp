@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "search/results.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -27,6 +28,17 @@ std::span<const Hit> SearchResult::operator[](std::size_t query) const {
   }
   const std::size_t begin = query == 0 ? 0 : ends_[query - 1];
   return std::span(hits_).subspan(begin, ends_[query] - begin);
+}
+
+SearchResult joined_result(std::vector<std::vector<Hit>> hits, SearchExplanation explanation) {
+  std::vector<std::size_t> ends;
+  std::vector<Hit> all;
+  ends.reserve(hits.size());
+  std::size_t count = 0;
+  for (const auto& found : hits) ends.push_back(count += found.size());
+  all.reserve(count);
+  for (const auto& found : hits) all.insert(all.end(), found.begin(), found.end());
+  return {std::move(ends), std::move(all), std::move(explanation)};
 }
 
 }  // namespace vectis::inline v0_1

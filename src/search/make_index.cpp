@@ -10,6 +10,9 @@
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/searcher.hpp"
+#include "search/exact/summed.hpp"
+#include "search/graph/graph_format.hpp"
+#include "search/graph/graph_index.hpp"
 #include "search/searchers.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/selection.hpp"
@@ -22,14 +25,15 @@ namespace {
 constexpr std::string_view kind_brute = "brute";
 constexpr std::string_view kind_gpu = "gpu";
 constexpr std::string_view kind_auto = "auto";
+constexpr std::string_view kind_graph = graph::kind_hnsw;
 
 // The name as a text that lives for ever.
 std::string_view known_kind(std::string_view op, std::string_view kind) {
-  for (const std::string_view known : {kind_brute, kind_gpu, kind_auto}) {
+  for (const std::string_view known : {kind_brute, kind_gpu, kind_auto, kind_graph}) {
     if (kind == known) return known;
   }
   throw Error(ErrorCode::unsupported_backend, op,
-              fmt::format("there is no index '{}'; there are 'brute', 'gpu' and 'auto'", kind));
+              fmt::format("there is no index '{}'; there are 'brute', 'gpu', 'auto' and 'hnsw'", kind));
 }
 
 // Devices named one after the other by the setting gpu.devices, each as forced as if it were asked for alone.
@@ -107,18 +111,44 @@ std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view
   return gpu_searcher(runtime);
 }
 
+// What every file of an index begins with.
+std::string read_mark(ByteReader& reader) {
+  std::string mark(exact::exact_mark.size(), ' ');
+  reader.read(std::as_writable_bytes(std::span(mark)));
+  return mark;
+}
+
 }  // namespace
 
 std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distance distance, Runtime& runtime) {
   kind = known_kind("make_index", kind);
+  if (kind == kind_graph) return make_graph_index(dim, distance, {}, runtime);
   exact::check_dim("make_index", dim);
   auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, exact::default_precision(distance));
   return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), searcher_for(runtime, kind, distance));
 }
 
+std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, const GraphOptions& options,
+                                        Runtime& runtime) {
+  exact::check_dim("make_index", dim);
+  graph::GraphShape shape;
+  shape.degree = options.degree;
+  shape.kept = options.degree - options.degree / 6;
+  shape.build_width = options.build_width;
+  shape.seed = options.seed;
+  graph::check_graph("make_index", distance, shape);
+  return std::make_unique<graph::GraphIndex>(runtime,
+                                             std::make_unique<graph::Corpus>(runtime.executor(), distance, dim, shape));
+}
+
 std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime) {
   runtime.check_fork("load_index");
   try {
+    const std::string mark = read_mark(reader);
+    if (mark == graph::graph_mark) {
+      return std::make_unique<graph::GraphIndex>(runtime, graph::load_graph(reader, runtime.executor()));
+    }
+    if (mark != exact::exact_mark) exact::damaged("it does not begin with the mark of an index");
     exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor());
     return std::make_unique<exact::ExactIndex>(runtime, loaded.kind, std::move(loaded.corpus),
                                                searcher_for(runtime, loaded.kind, loaded.corpus->distance()));

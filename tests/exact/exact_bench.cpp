@@ -1,11 +1,12 @@
-// Exact search driven line by line, so that ./dev bench exact can measure peers in turns. A line is a command and
+// An index driven line by line, so that ./dev bench exact and ann can measure peers in turns. A line is a command and
 // words `name=value`; each is answered with one line of JSON, {"error": ...} when it failed.
 //
 //   corpus file=F dim=D rows=N            reads N rows of D floats
 //   queries file=F rows=N                 likewise, of the corpus' dimension
 //   threads count=T                       from now on; drops the index
-//   add precision=P                       makes the index of the whole corpus anew: milliseconds until it can search
-//   search queries=N batch=B k=K ids=F    N queries, B at a call; the ids found are written to F when it is given
+//   add kind=K precision=P                makes the index of the whole corpus anew: milliseconds until it can search
+//   search queries=N batch=B k=K ids=F    N queries, B at a call; the ids found are written to F when it is given.
+//                                         recall=R asks an approximate index for it, first=N leaves out N queries
 //   drop what=corpus|index                gives the memory back
 //   peaks                                 gigabytes a second read by all threads, AMX int8 operations of one thread
 #include <fmt/format.h>
@@ -135,17 +136,21 @@ class Bench {
     index_.reset();
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    index_ = vectis::make_index("brute", corpus_.dim, vectis::Distance::euclidean, *runtime_);
+    index_ = vectis::make_index(words.text("kind", "brute"), corpus_.dim, vectis::Distance::euclidean, *runtime_);
     index_->set_precision(precision_of(words.text("precision", "int8")));
     index_->add(corpus_.some(0, corpus_.count));
     const double milliseconds = milliseconds_since(start);
     return {{"ms", milliseconds},
             {"processor_ms", processor_milliseconds() - processor},
-            {"bytes_per_vector", index_->statistics().bytes_per_vector}};
+            {"bytes_per_vector", index_->statistics().bytes_per_vector},
+            {"explained", index_->explain()}};
   }
   Json search(const Words& words) {
     if (index_ == nullptr) throw Error(ErrorCode::invalid_input, "bench", "add comes before search");
-    const std::size_t all = words.number("queries", queries_.count);
+    const std::size_t skipped = words.number("first");
+    const std::size_t all = words.number("queries", queries_.count - skipped);
+    vectis::SearchOptions options;
+    if (!words.text("recall").empty()) options.recall = std::stod(words.text("recall"));
     const std::size_t batch = words.number("batch", all);
     std::vector<std::uint64_t> ids;
     std::uint64_t survivors = 0;
@@ -155,7 +160,8 @@ class Bench {
     for (std::size_t first = 0; first < all; first += batch) {
       const std::size_t count = std::min(batch, all - first);
       const std::uint64_t start = vectis::monotonic_nanoseconds();
-      const vectis::SearchResult found = index_->search(queries_.some(first, count), words.number("k", 10));
+      const vectis::SearchResult found =
+          index_->search(queries_.some(skipped + first, count), words.number("k", 10), options);
       calls.push_back(milliseconds_since(start));
       survivors += found.explanation().survivors;
       way = found.explanation().way;

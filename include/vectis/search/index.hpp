@@ -42,10 +42,15 @@ struct IdFilter {
   }
 };
 
+inline constexpr double default_recall = 0.95;
+
 struct SearchOptions {
   std::optional<IdFilter> filter = std::nullopt;
   std::optional<double> radius = std::nullopt;  // only hits at most this far away
-  Context context = {};                         // deadline, cancel; looked at between pieces of work
+  // The mean share of the true k nearest that an approximate index shall find, above 0 and at most 1; default_recall
+  // when nothing is said. Exact indexes always find all.
+  std::optional<double> recall = std::nullopt;
+  Context context = {};  // deadline, cancel; looked at between pieces of work
 };
 
 // How an answer came about.
@@ -90,7 +95,7 @@ struct IndexStatistics {
 };
 
 // Thread-safe: any number of searches run beside one change; changes wait for each other. A search sees the index as it
-// was when the search began.
+// was when the search began; an approximate one may miss what a change is just moving.
 //
 // Vectors and queries are rows of dim() floats, one after the other. Every number must be finite: NaN and infinity are
 // InvalidInput naming row and coordinate, and nothing is added. Sizes that are no multiple of dim() are InvalidInput.
@@ -137,12 +142,23 @@ class VECTIS_API Index {
   virtual void save(ByteWriter& writer) const = 0;
 };
 
-// `kind` is "brute" (this processor), "gpu" (the devices) or "auto" (whatever is predicted to be fastest). An unknown
+// `kind` is "brute" (this processor), "gpu" (the devices), "auto" (whatever is predicted to be fastest) or "hnsw" (a
+// graph: approximate, with a recall that is asked for; Euclidean, cosine and inner product). An unknown
 // kind is UnsupportedBackend naming those that exist; "gpu" without a usable GPU is BackendCreation with the doctor's
 // reason, or UnsupportedBackend when there is none. `dim` is from 1 to 65,536.
 VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim,
                                              Distance distance = Distance::euclidean,
                                              Runtime& runtime = Runtime::get_default());
+
+struct GraphOptions {
+  std::size_t degree = 24;        // most links of a vector, 4 bytes each; 4 to 256
+  std::size_t build_width = 160;  // how far neighbours are looked for; more is slower to build and better to search
+  std::uint64_t seed = 1;         // of the order in which vectors are linked; the same seed gives the same graph
+};
+// An index of the kind "hnsw".
+VECTIS_API std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance = Distance::euclidean,
+                                                   const GraphOptions& options = {},
+                                                   Runtime& runtime = Runtime::get_default());
 
 // Reads what save wrote. CorruptData when it is damaged, Unsupported when it needs a feature this version has not.
 VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime = Runtime::get_default());

@@ -80,6 +80,30 @@ void check_finite(std::string_view op, Executor& executor, std::span<const float
                           place / dim, place % dim, vectors[place]));
 }
 
+std::size_t check_rows(std::string_view op, const Runtime& runtime, std::span<const float> vectors, std::size_t dim) {
+  runtime.check_fork(op);
+  const std::size_t rows = count_rows(op, vectors.size(), dim);
+  check_finite(op, runtime.executor(), vectors, dim);
+  return rows;
+}
+
+void check_ids(std::string_view op, std::size_t rows, std::span<const std::uint64_t> ids) {
+  if (rows == ids.size()) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} vectors and {} ids, they must be as many; give each vector its id", rows, ids.size()));
+}
+
+void check_one(std::string_view op, std::size_t numbers, std::size_t dim) {
+  if (numbers == dim) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("a vector of {} numbers, the index has {}; give one whole vector", numbers, dim));
+}
+
+void check_radius(std::string_view op, std::optional<double> radius) {
+  if (!radius || !std::isnan(*radius)) return;
+  throw Error(ErrorCode::invalid_input, op, "the radius is not a number; leave it out to search without one");
+}
+
 void check_distinct(std::string_view op, std::span<const std::uint64_t> ids) {
   if (std::ranges::adjacent_find(ids, std::ranges::greater_equal{}) == ids.end()) return;  // they grow
   std::vector<std::uint64_t> sorted(ids.begin(), ids.end());

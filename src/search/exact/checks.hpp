@@ -1,12 +1,14 @@
-// What every call of an exact index refuses, with one wording for all of them.
+// What every call of an index refuses, with one wording for all of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "vectis/base/executor.hpp"
+#include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -23,6 +25,16 @@ void check_dim(std::string_view op, std::size_t dim);
 
 // InvalidInput naming row and coordinate when a number is not finite.
 void check_finite(std::string_view op, Executor& executor, std::span<const float> vectors, std::size_t dim);
+
+// All of that for vectors or queries of an index, after a look whether this process was forked; returns how many rows.
+std::size_t check_rows(std::string_view op, const Runtime& runtime, std::span<const float> vectors, std::size_t dim);
+
+// InvalidInput unless there is one id for each row.
+void check_ids(std::string_view op, std::size_t rows, std::span<const std::uint64_t> ids);
+// InvalidInput unless `numbers` is one vector.
+void check_one(std::string_view op, std::size_t numbers, std::size_t dim);
+// InvalidInput when there is a radius that is not a number.
+void check_radius(std::string_view op, std::optional<double> radius);
 
 // An id that occurs twice is InvalidInput.
 void check_distinct(std::string_view op, std::span<const std::uint64_t> ids);

@@ -1,33 +1,13 @@
 #include "search/exact/corpus.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <limits>
-#include <new>
-#include <numeric>
 
+#include "search/exact/changes.hpp"
 #include "search/exact/checks.hpp"
 #include "search/exact/draft.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::exact {
-
-namespace {
-
-// Runs a change; what the standard library says about memory becomes our own error.
-template <class Change>
-auto with_memory(std::string_view op, std::size_t bytes, Change change) {
-  try {
-    return change();
-  } catch (const std::bad_alloc&) {
-    throw Error(
-        ErrorCode::allocation, op,
-        fmt::format("no memory for a change of {} bytes, nothing was changed; change less at once, or compact", bytes));
-  }
-}
-
-}  // namespace
 
 Part make_part(const SegmentView& view, std::size_t capacity, std::size_t bytes) {
   return {IdLookup(std::span(view.ids, view.rows), capacity), capacity, view.rows, bytes};
@@ -94,20 +74,10 @@ std::uint64_t Corpus::add(std::span<const float> vectors) {
   return with_memory("add", vectors.size_bytes(), [&] {
     const std::lock_guard lock(writer_);
     Draft draft(*this);
-    const std::size_t rows = vectors.size() / dim_;
-    constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
     const std::optional<std::uint64_t> highest = draft.snapshot.highest_id;
-    if (highest && rows > last - *highest) {
-      throw Error(ErrorCode::invalid_input, "add",
-                  fmt::format("{} vectors after id {} would pass the largest id, {}; name their ids with add_with_ids",
-                              rows, *highest, last));
-    }
-    const std::uint64_t first = highest ? *highest + 1 : 0;
-    std::vector<std::uint64_t> ids(rows);
-    std::iota(ids.begin(), ids.end(), first);
-    draft.append(vectors, ids);
+    draft.append(vectors, next_ids("add", highest, vectors.size() / dim_));
     publish(std::move(draft));
-    return first;
+    return highest ? *highest + 1 : 0;
   });
 }
 
@@ -117,9 +87,7 @@ void Corpus::add_with_ids(std::span<const float> vectors, std::span<const std::u
     const std::lock_guard lock(writer_);
     Draft draft(*this);
     for (const std::uint64_t id : ids) {
-      if (!draft.snapshot.find(id)) continue;
-      throw Error(ErrorCode::invalid_input, "add_with_ids",
-                  fmt::format("id {} is there already; update it, remove it first, or choose another", id));
+      if (draft.snapshot.find(id)) refuse_present("add_with_ids", id);
     }
     draft.append(vectors, ids);
     publish(std::move(draft));
@@ -143,9 +111,7 @@ void Corpus::update(std::uint64_t id, std::span<const float> vector) {
   with_memory("update", vector.size_bytes(), [&] {
     const std::lock_guard lock(writer_);
     Draft draft(*this);
-    if (!draft.remove(id)) {
-      throw Error(ErrorCode::invalid_input, "update", fmt::format("id {} is not there; add it with add_with_ids", id));
-    }
+    if (!draft.remove(id)) refuse_absent("update", id);
     draft.append(vector, std::span(&id, 1));
     draft.reclaim();
     publish(std::move(draft));

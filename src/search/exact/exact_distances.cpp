@@ -1,54 +1,13 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "search/exact/candidates.hpp"
+#include "search/exact/row_distances.hpp"
 
 namespace vectis::inline v0_1::exact {
 
 namespace {
-
-// One sum must be added in order, so its additions wait for each other; sums of several rows do not.
-constexpr std::size_t rows_together = 8;
-using Rows = std::array<const float*, rows_together>;
-using Sums = std::array<double, rows_together>;
-
-Sums squared_differences(const float* query, const Rows& rows, std::size_t dim) noexcept {
-  Sums sums{};
-  for (std::size_t i = 0; i < dim; ++i) {
-    for (std::size_t row = 0; row < rows_together; ++row) {
-      const double difference = double{query[i]} - double{rows[row][i]};
-      sums[row] += difference * difference;
-    }
-  }
-  return sums;
-}
-
-Sums products(const float* query, const Rows& rows, std::size_t dim) noexcept {
-  Sums sums{};
-  for (std::size_t i = 0; i < dim; ++i) {
-    for (std::size_t row = 0; row < rows_together; ++row) sums[row] += double{query[i]} * double{rows[row][i]};
-  }
-  return sums;
-}
-
-Sums distances_of_rows(const SearchTask& task, const float* query, const Rows& rows, std::size_t count) {
-  Sums sums{};
-  if (task.distance == Distance::euclidean) {
-    sums = squared_differences(query, rows, task.dim);
-    for (double& sum : sums) sum = std::sqrt(sum);
-  } else if (task.distance == Distance::inner_product) {
-    sums = products(query, rows, task.dim);
-    for (double& sum : sums) sum = -sum;
-  } else {
-    for (std::size_t row = 0; row < count; ++row) {
-      sums[row] = exact_distance(task.distance, {query, task.dim}, {rows[row], task.dim});
-    }
-  }
-  return sums;
-}
 
 // Candidates lie anywhere in memory: what the next few begin with is on its way while these are computed.
 void prefetch_rows(const SearchTask& task, std::span<const Candidate> candidates) noexcept {
@@ -70,9 +29,9 @@ void compute_distances(const SearchTask& task, std::size_t query, std::span<Cand
     const std::size_t count = std::min(rows_together, candidates.size() - first);
     const std::size_t next = std::min(first + rows_together, candidates.size());
     prefetch_rows(task, candidates.subspan(next, std::min(rows_together, candidates.size() - next)));
-    Rows rows;
-    for (std::size_t i = 0; i < rows_together; ++i) {
-      const Candidate& candidate = candidates[first + std::min(i, count - 1)];
+    std::array<const float*, rows_together> rows;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Candidate& candidate = candidates[first + i];
       const SegmentView& segment = task.segments[candidate.segment];
       if (segment.originals != nullptr) {
         rows[i] = segment.originals + candidate.row * task.dim;
@@ -82,7 +41,8 @@ void compute_distances(const SearchTask& task, std::size_t query, std::span<Cand
       segment.read_row(candidate.row, decoded.data() + i * task.dim);
       rows[i] = decoded.data() + i * task.dim;
     }
-    const Sums distances = distances_of_rows(task, task.query(query), rows, count);
+    std::array<double, rows_together> distances;
+    row_distances(task.distance, {task.query(query), task.dim}, std::span(rows).first(count), distances.data());
     for (std::size_t i = 0; i < count; ++i) candidates[first + i].distance = distances[i];
   }
 }

@@ -15,7 +15,6 @@ namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::string_view magic = "VECTISEX";
 constexpr std::uint32_t version = 1;
 constexpr std::uint64_t feature_codes = 1;                                // a reader must know blocks of codes
 constexpr std::array<std::string_view, 3> kinds{"brute", "gpu", "auto"};  // numbered from 1 on
@@ -31,7 +30,7 @@ struct Header {
 };
 
 void write_header(ByteWriter& writer, const Header& header) {
-  writer.write(std::as_bytes(std::span(magic)));
+  writer.write(std::as_bytes(std::span(exact_mark)));
   writer.put(version);
   SummingWriter out(writer);
   out.put(header.has_codes ? feature_codes : std::uint64_t{0});
@@ -46,23 +45,8 @@ void write_header(ByteWriter& writer, const Header& header) {
   out.close();
 }
 
-void refuse_features(std::string_view who, std::uint64_t features, std::uint64_t known) {
-  if ((features & ~known) == 0) return;
-  throw Error(ErrorCode::unsupported, loading,
-              fmt::format("the index needs features {:#x} that this {} does not know; use a newer version",
-                          features & ~known, who));
-}
-
 Header read_header(ByteReader& reader) {
-  std::array<char, magic.size()> begin{};
-  reader.read(std::as_writable_bytes(std::span(begin)));
-  if (std::string_view(begin.data(), begin.size()) != magic) damaged("it does not begin with the mark of an index");
-  const auto found_version = reader.get<std::uint32_t>();
-  if (found_version != version) {
-    throw Error(
-        ErrorCode::unsupported, loading,
-        fmt::format("version {} of the format, this program reads {}; use a newer one", found_version, version));
-  }
+  refuse_version(reader.get<std::uint32_t>(), version);
   SummingReader in(reader);
   const auto reader_features = in.get<std::uint64_t>();
   const auto writer_features = in.get<std::uint64_t>();

@@ -12,6 +12,8 @@
 
 namespace vectis::inline v0_1::exact {
 
+inline constexpr std::string_view exact_mark = "VECTISEX";  // its first bytes
+
 void save_exact(ByteWriter& writer, std::string_view kind, Distance distance, std::size_t dim,
                 const Snapshot& snapshot);
 
@@ -20,8 +22,8 @@ struct LoadedExact {
   std::unique_ptr<Corpus> corpus;
 };
 
-// CorruptData when the bytes are damaged, Unsupported when they need a feature this version has not. Memory grows with
-// what was read, whatever the bytes promise.
+// Reads what follows the mark. CorruptData when the bytes are damaged, Unsupported when they need a feature this
+// version has not. Memory grows with what was read, whatever the bytes promise.
 [[nodiscard]] LoadedExact load_exact(ByteReader& reader, Executor& executor);
 
 }  // namespace vectis::inline v0_1::exact

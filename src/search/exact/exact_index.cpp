@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_format.hpp"
+#include "search/results.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
 
@@ -25,17 +25,6 @@ std::uint64_t scanned_bytes(const Snapshot& snapshot, std::size_t dim) noexcept 
 
 bool any_compacted(const Snapshot& snapshot) noexcept {
   return std::ranges::any_of(snapshot.views, [](const SegmentView& view) { return view.originals == nullptr; });
-}
-
-SearchResult result_of(ExactAnswer&& answer) {
-  std::vector<std::size_t> ends;
-  std::vector<Hit> hits;
-  ends.reserve(answer.hits.size());
-  std::size_t count = 0;
-  for (const auto& found : answer.hits) ends.push_back(count += found.size());
-  hits.reserve(count);
-  for (const auto& found : answer.hits) hits.insert(hits.end(), found.begin(), found.end());
-  return {std::move(ends), std::move(hits), std::move(answer.explanation)};
 }
 
 }  // namespace
@@ -57,25 +46,14 @@ ExactIndex::ExactIndex(Runtime& runtime, std::string_view kind, std::unique_ptr<
 
 std::size_t ExactIndex::size() const { return static_cast<std::size_t>(corpus_->now()->vectors()); }
 
-std::size_t ExactIndex::check(std::string_view op, std::span<const float> vectors) const {
-  runtime_.check_fork(op);
-  const std::size_t rows = count_rows(op, vectors.size(), dim());
-  check_finite(op, runtime_.executor(), vectors, dim());
-  return rows;
-}
-
 std::uint64_t ExactIndex::add(std::span<const float> vectors) {
-  check("add", vectors);
+  check_rows("add", runtime_, vectors, dim());
   return corpus_->add(vectors);
 }
 
 void ExactIndex::add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  const std::size_t rows = count_rows("add_with_ids", vectors.size(), dim());
-  if (rows != ids.size()) {
-    throw Error(ErrorCode::invalid_input, "add_with_ids",
-                fmt::format("{} vectors and {} ids, they must be as many; give each vector its id", rows, ids.size()));
-  }
-  check("add_with_ids", vectors);
+  check_ids("add_with_ids", count_rows("add_with_ids", vectors.size(), dim()), ids);
+  check_rows("add_with_ids", runtime_, vectors, dim());
   corpus_->add_with_ids(vectors, ids);
 }
 
@@ -85,11 +63,8 @@ std::size_t ExactIndex::remove(std::span<const std::uint64_t> ids) {
 }
 
 void ExactIndex::update(std::uint64_t id, std::span<const float> vector) {
-  if (vector.size() != dim()) {
-    throw Error(ErrorCode::invalid_input, "update",
-                fmt::format("a vector of {} numbers, the index has {}; give one whole vector", vector.size(), dim()));
-  }
-  check("update", vector);
+  check_one("update", vector.size(), dim());
+  check_rows("update", runtime_, vector, dim());
   corpus_->update(id, vector);
 }
 
@@ -104,10 +79,8 @@ std::optional<std::vector<float>> ExactIndex::get(std::uint64_t id) const {
 
 SearchResult ExactIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const std::uint64_t begin = monotonic_nanoseconds();
-  const std::size_t count = check("search", queries);
-  if (options.radius && std::isnan(*options.radius)) {
-    throw Error(ErrorCode::invalid_input, "search", "the radius is not a number; leave it out to search without one");
-  }
+  const std::size_t count = check_rows("search", runtime_, queries, dim());
+  check_radius("search", options.radius);
   options.context.check("search", runtime_.executor());
   const auto snapshot = corpus_->now();
   ExactAnswer answer;
@@ -131,7 +104,7 @@ SearchResult ExactIndex::search(std::span<const float> queries, std::size_t k, c
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
   survivors_.fetch_add(answer.explanation.survivors, std::memory_order_relaxed);
-  return result_of(std::move(answer));
+  return joined_result(std::move(answer.hits), std::move(answer.explanation));
 }
 
 void ExactIndex::set_precision(Precision precision) {

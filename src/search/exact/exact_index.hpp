@@ -53,9 +53,6 @@ class ExactIndex final : public Index {
   void save(ByteWriter& writer) const override;
 
  private:
-  // Whole rows of finite numbers; returns how many.
-  std::size_t check(std::string_view op, std::span<const float> vectors) const;
-
   Runtime& runtime_;
   std::string_view kind_;
   std::unique_ptr<Searcher> searcher_;

@@ -21,6 +21,19 @@ inline constexpr std::string_view loading = "load_index";
   throw Error(ErrorCode::corrupt_data, loading, fmt::format("{}; the data is damaged, use another copy", what));
 }
 
+inline void refuse_version(std::uint32_t found, std::uint32_t known) {
+  if (found == known) return;
+  throw Error(ErrorCode::unsupported, loading,
+              fmt::format("version {} of the format, this program reads {}; use a newer one", found, known));
+}
+
+inline void refuse_features(std::string_view who, std::uint64_t features, std::uint64_t known) {
+  if ((features & ~known) == 0) return;
+  throw Error(ErrorCode::unsupported, loading,
+              fmt::format("the index needs features {:#x} that this {} does not know; use a newer version",
+                          features & ~known, who));
+}
+
 class SummingWriter final : public ByteWriter {
  public:
   explicit SummingWriter(ByteWriter& writer) : writer_(writer) {}

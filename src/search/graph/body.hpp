@@ -1,0 +1,74 @@
+// Everything a graph index keeps of its vectors.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "search/graph/graph.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// Who a row is and from which change until which it can be found. Written by the one who changes, read by searches.
+class Heads {
+ public:
+  static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+
+  void reserve(std::size_t rows) { rows_.reserve(rows, 0); }
+  // Before the row is linked.
+  void born(Slot slot, std::uint64_t id, std::uint64_t epoch) const noexcept { *head(slot) = {id, epoch, never}; }
+  void dies(Slot slot, std::uint64_t epoch) const noexcept {
+    std::atomic_ref(head(slot)->death).store(epoch, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t id(Slot slot) const noexcept { return head(slot)->id; }
+  [[nodiscard]] std::uint64_t death(Slot slot) const noexcept {
+    return std::atomic_ref(head(slot)->death).load(std::memory_order_relaxed);
+  }
+  // Whether a search that began at this epoch sees the row.
+  [[nodiscard]] bool visible(Slot slot, std::uint64_t epoch) const noexcept {
+    return head(slot)->birth <= epoch && epoch < death(slot);
+  }
+  [[nodiscard]] const void* address(Slot slot) const noexcept { return rows_[slot]; }
+
+  struct Head {
+    std::uint64_t id = 0;
+    std::uint64_t birth = 0;
+    std::uint64_t death = 0;
+  };
+
+ private:
+  [[nodiscard]] Head* head(Slot slot) const noexcept { return reinterpret_cast<Head*>(rows_[slot]); }
+  Rows rows_{sizeof(Head)};
+};
+
+struct Body {
+  Body(Frame frame, const GraphShape& shape, bool with_originals)
+      : graph(std::move(frame), shape), originals(graph.frame.dim * sizeof(float)), keeps_originals(with_originals) {}
+
+  Graph graph;
+  Heads heads;
+  Rows originals;        // as the user gave them
+  bool keeps_originals;  // false: what the codes stand for is the truth
+
+  void reserve(std::size_t rows) {
+    graph.codes.reserve(rows, chunk_bytes);
+    graph.links.reserve(rows);
+    heads.reserve(rows);
+    if (keeps_originals) originals.reserve(rows, 0);
+  }
+  [[nodiscard]] std::size_t row_bytes() const noexcept {
+    return graph.frame.row_bytes + graph.links.degree() * sizeof(Slot) + sizeof(Heads::Head) +
+           (keeps_originals ? originals.row_bytes() : 0);
+  }
+  // The row's vector: the original, or decoded into `scratch`, which has room for dim numbers.
+  [[nodiscard]] const float* vector(Slot slot, float* scratch) const {
+    if (keeps_originals) return reinterpret_cast<const float*>(originals[slot]);
+    decode_row(graph.frame, graph.codes[slot], scratch);
+    return scratch;
+  }
+};
+
+}  // namespace vectis::inline v0_1::graph

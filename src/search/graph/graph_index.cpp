@@ -1,0 +1,282 @@
+#include "search/graph/graph_index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "search/exact/checks.hpp"
+#include "search/exact/exact_index.hpp"
+#include "search/graph/graph_format.hpp"
+#include "search/results.hpp"
+#include "vectis/base/clock.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+// So few are looked through faster than a walk takes.
+constexpr std::size_t scanned_whole = 1000;
+// A walk scores about this many rows for each place of its width.
+constexpr double scores_per_place = 12;
+
+std::size_t count_allowed(const IdFilter& filter) {
+  std::size_t count = 0;
+  for (const std::uint64_t word : filter.words) count += static_cast<std::size_t>(std::popcount(word));
+  return count;
+}
+
+double checked_recall(const SearchOptions& options) {
+  const double recall = options.recall.value_or(default_recall);
+  if (recall > 0 && recall <= 1) return recall;
+  throw Error(ErrorCode::invalid_input, "search",
+              fmt::format("a recall of {}, it must be above 0 and at most 1; 0.95 is usual", recall));
+}
+
+void require(bool right, std::string_view op, std::string_view what, std::size_t value, std::size_t low,
+             std::size_t high) {
+  if (right) return;
+  throw Error(ErrorCode::invalid_input, op, fmt::format("{} of {}, allowed are {} to {}", what, value, low, high));
+}
+
+}  // namespace
+
+void check_graph(std::string_view op, Distance distance, const GraphShape& shape) {
+  if (!exact::can_scan(distance, Precision::int8)) {
+    throw Error(ErrorCode::unsupported, op,
+                fmt::format("a graph knows euclidean, cosine and inner_product, not {}; use 'brute'", name(distance)));
+  }
+  require(shape.degree >= 4 && shape.degree <= 256, op, "a degree", shape.degree, 4, 256);
+  require(shape.kept >= 2 && shape.kept <= shape.degree, op, "kept links", shape.kept, 2, shape.degree);
+  require(shape.build_width >= shape.kept && shape.build_width <= 4096, op, "a build width", shape.build_width,
+          shape.kept, 4096);
+  if (!(shape.reach >= 1 && shape.reach <= 4)) {
+    throw Error(ErrorCode::invalid_input, op, fmt::format("a reach of {}, allowed are 1 to 4", shape.reach));
+  }
+}
+
+// How the queries of one search are answered.
+struct GraphIndex::Plan {
+  std::shared_ptr<const Epoch> epoch;
+  Look look;
+  std::string way;
+  std::string reason;
+  bool whole = false;       // `among` is looked through
+  std::vector<Slot> among;  // rows
+  const IdFilter* filter = nullptr;
+  std::uint64_t scored_max = 0;  // of a filtered walk
+};
+
+// A walker for as long as this lives.
+class GraphIndex::Borrowed {
+ public:
+  Borrowed(const GraphIndex& index, const Graph& graph) : index_(index) {
+    {
+      const std::lock_guard lock(index_.walkers_mutex_);
+      if (!index_.walkers_.empty()) {
+        walker_ = std::move(index_.walkers_.back());
+        index_.walkers_.pop_back();
+      }
+    }
+    if (!walker_) walker_ = std::make_unique<Walker>(graph);
+    walker_->scored = 0;
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() {
+    index_.scored_.fetch_add(walker_->scored, std::memory_order_relaxed);
+    const std::lock_guard lock(index_.walkers_mutex_);
+    if (index_.walkers_.size() < index_.walkers_.capacity()) index_.walkers_.push_back(std::move(walker_));
+  }
+  [[nodiscard]] Walker& walker() const noexcept { return *walker_; }
+
+ private:
+  const GraphIndex& index_;
+  std::unique_ptr<Walker> walker_;
+};
+
+GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus)
+    : runtime_(runtime), corpus_(std::move(corpus)) {
+  walkers_.reserve(64);
+}
+
+GraphIndex::~GraphIndex() = default;
+
+std::uint64_t GraphIndex::add(std::span<const float> vectors) {
+  exact::check_rows("add", runtime_, vectors, dim());
+  return corpus_->add(vectors);
+}
+
+void GraphIndex::add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+  exact::check_ids("add_with_ids", exact::count_rows("add_with_ids", vectors.size(), dim()), ids);
+  exact::check_rows("add_with_ids", runtime_, vectors, dim());
+  corpus_->add_with_ids(vectors, ids);
+}
+
+std::size_t GraphIndex::remove(std::span<const std::uint64_t> ids) {
+  runtime_.check_fork("remove");
+  return corpus_->remove(ids);
+}
+
+void GraphIndex::update(std::uint64_t id, std::span<const float> vector) {
+  exact::check_one("update", vector.size(), dim());
+  exact::check_rows("update", runtime_, vector, dim());
+  corpus_->update(id, vector);
+}
+
+std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return corpus_->get(id); }
+
+GraphIndex::Plan GraphIndex::plan(std::size_t k, const SearchOptions& options) const {
+  const double recall = checked_recall(options);
+  Plan plan;
+  plan.epoch = corpus_->now();
+  const std::size_t live = plan.epoch->live;
+  const Calibration unmeasured;
+  const Calibration& calibration = plan.epoch->calibration ? *plan.epoch->calibration : unmeasured;
+  k = std::min(k, live);
+  plan.look = {.body = plan.epoch->body.get(),
+               .entries = plan.epoch->entries,
+               .epoch = plan.epoch->number,
+               .k = k,
+               .width = calibration.width_for(recall, k),
+               .radius = options.radius};
+  if (k == 0) return plan;
+  plan.way = "graph";
+  plan.reason =
+      calibration.points.empty()
+          ? fmt::format("a walk of width {}; nothing was measured for a recall of {}", plan.look.width, recall)
+          : fmt::format("a walk of width {} for a recall of {}, measured with {} vectors", plan.look.width, recall,
+                        calibration.vectors);
+  std::size_t allowed = live;
+  if (options.filter) {
+    plan.filter = &*options.filter;
+    allowed = std::min(allowed, count_allowed(*options.filter));
+    plan.scored_max = allowed;
+  }
+  // A walk past what a filter forbids scores as many more rows as it forbids.
+  const double walked = scores_per_place * static_cast<double>(plan.look.width) * static_cast<double>(live) /
+                        static_cast<double>(std::max<std::size_t>(1, allowed));
+  plan.whole =
+      live <= scanned_whole || (options.filter && static_cast<double>(allowed) <= walked) || plan.look.width >= live;
+  if (!plan.whole && !options.filter) return plan;
+  if (plan.whole) {
+    plan.way = "scan";
+    plan.reason = fmt::format("{} of {} vectors may be found: all of them are looked at", allowed, live);
+  }
+  if (options.filter) {
+    // The rows as this epoch's body numbers them; when that was replaced meanwhile, begin with the next.
+    for (;; plan.epoch = corpus_->now()) {
+      plan.look.body = plan.epoch->body.get();
+      plan.look.entries = plan.epoch->entries;
+      plan.look.epoch = plan.epoch->number;
+      if (auto rows = corpus_->rows_of(*options.filter, *plan.look.body)) {
+        plan.among = std::move(*rows);
+        return plan;
+      }
+    }
+  }
+  for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
+    if (plan.look.body->heads.visible(slot, plan.look.epoch)) plan.among.push_back(slot);
+  }
+  return plan;
+}
+
+void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const {
+  if (plan.whole) {
+    look_among(plan.look, plan.among, query, walker, hits);
+  } else if (plan.filter == nullptr) {
+    graph::look(plan.look, query, walker, hits);
+  } else if (!look_filtered(plan.look, *plan.filter, plan.scored_max, query, walker, hits)) {
+    look_among(plan.look, plan.among, query, walker, hits);
+  }
+}
+
+SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
+  const std::uint64_t begin = monotonic_nanoseconds();
+  const std::size_t count = exact::check_rows("search", runtime_, queries, dim());
+  exact::check_radius("search", options.radius);
+  options.context.check("search", runtime_.executor());
+  const Plan how = plan(k, options);
+  std::vector<std::vector<Hit>> found(count);
+  const std::uint64_t scored_before = scored_.load(std::memory_order_relaxed);
+  if (how.look.k > 0) {
+    runtime_.executor().parallel_for(count, 1, [&](std::size_t first, std::size_t end) {
+      const Borrowed borrowed(*this, how.look.body->graph);
+      for (std::size_t i = first; i < end; ++i) {
+        options.context.check("search", runtime_.executor());
+        answer(how, queries.data() + i * dim(), borrowed.walker(), found[i]);
+      }
+    });
+  }
+  searches_.fetch_add(1, std::memory_order_relaxed);
+  queries_.fetch_add(count, std::memory_order_relaxed);
+  SearchExplanation explanation;
+  explanation.device = "cpu";
+  explanation.way = how.way.empty() ? "none" : how.way;
+  explanation.reason = how.reason.empty() ? "there was nothing to look for" : how.reason;
+  explanation.precision = Precision::int8;
+  explanation.rows_scanned = scored_.load(std::memory_order_relaxed) - scored_before;
+  explanation.seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+  return joined_result(std::move(found), std::move(explanation));
+}
+
+void GraphIndex::set_precision(Precision precision) {
+  runtime_.check_fork("set_precision");
+  if (precision == Precision::int8) return;
+  throw Error(ErrorCode::unsupported, "set_precision",
+              fmt::format("a graph walks int8 codes, not {}; leave it at int8", name(precision)));
+}
+
+void GraphIndex::compact() {
+  runtime_.check_fork("compact");
+  corpus_->compact();
+}
+
+IndexStatistics GraphIndex::statistics() const {
+  const auto now = corpus_->now();
+  IndexStatistics statistics;
+  statistics.vectors = now->live;
+  statistics.removed = now->removed;
+  statistics.segments = now->body ? 1 : 0;
+  statistics.bytes = now->bytes();
+  if (now->live > 0) {
+    statistics.bytes_per_vector = static_cast<double>(statistics.bytes) / static_cast<double>(now->live);
+  }
+  statistics.scanned_bytes_per_vector = now->body ? now->body->graph.frame.row_bytes : 0;
+  statistics.searches = searches_.load(std::memory_order_relaxed);
+  statistics.queries = queries_.load(std::memory_order_relaxed);
+  statistics.survivors = scored_.load(std::memory_order_relaxed);
+  return statistics;
+}
+
+std::string GraphIndex::explain(std::size_t queries, std::size_t k) const {
+  const auto now = corpus_->now();
+  const GraphShape& shape = corpus_->shape();
+  std::string text = fmt::format(
+      "hnsw: {} vectors of {} numbers, {} distance, {} rows removed\n"
+      "{:.1f} bytes per vector: {} of links ({} at most), {} of int8 codes, {} of originals, and what finds ids\n",
+      now->live, dim(), name(distance()), now->removed, statistics().bytes_per_vector, shape.degree * sizeof(Slot),
+      shape.degree, now->body ? now->body->graph.frame.row_bytes : 0,
+      now->body && now->body->keeps_originals ? dim() * sizeof(float) : 0);
+  if (now->calibration) {
+    text += fmt::format("recall of {} neighbours by width, measured on held-out vectors beside {}:", calibrated_k,
+                        now->calibration->vectors);
+    for (const CalibrationPoint& point : now->calibration->points) {
+      text += fmt::format(" {}: {:.3f}", point.width, point.recall);
+    }
+    text += '\n';
+  }
+  const Plan how = plan(k, {});
+  return text + fmt::format("{} queries: {}\n", queries, how.reason.empty() ? "nothing to look for" : how.reason);
+}
+
+void GraphIndex::save(ByteWriter& writer) const {
+  runtime_.check_fork("save");
+  save_graph(writer, distance(), dim(), corpus_->shape(), corpus_->contents());
+}
+
+}  // namespace vectis::inline v0_1::graph

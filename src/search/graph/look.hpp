@@ -1,0 +1,38 @@
+// The nearest rows of one query.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "search/graph/body.hpp"
+#include "search/graph/walk.hpp"
+#include "vectis/search/index.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// What is common to all queries of a search. Immutable.
+struct Look {
+  const Body* body = nullptr;
+  std::span<const Slot> entries;
+  std::uint64_t epoch = 0;  // rows visible then
+  std::size_t k = 0;
+  std::size_t width = 0;  // of the walk, at least k
+  std::optional<double> radius = std::nullopt;
+};
+
+// By a walk: nearest first, ties by lower id, with true distances.
+void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits);
+
+// By a walk past all rows whose results are only those that `filter` allows, until the width is full of them and
+// nothing nearer is left. False when it took more than `scored_max` scores; then the hits mean nothing.
+bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t scored_max, const float* query,
+                   Walker& walker, std::vector<Hit>& hits);
+
+// Among these rows only, all of them.
+void look_among(const Look& look, std::span<const Slot> slots, const float* query, Walker& walker,
+                std::vector<Hit>& hits);
+
+}  // namespace vectis::inline v0_1::graph

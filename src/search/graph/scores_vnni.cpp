@@ -1,0 +1,91 @@
+// Scores with AVX-512 VNNI: four rows at a time, so that their sums are added up together.
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <algorithm>
+
+#include "search/graph/scores.hpp"
+
+#define VECTIS_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,fma")]]
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t rows_together = 4;
+
+// Sum i of the result is the sum of the lanes of vector i.
+VECTIS_VNNI inline __m128i sums_of(const __m512i* vectors) {
+  const __m512i low =
+      _mm512_add_epi32(_mm512_unpacklo_epi32(vectors[0], vectors[1]), _mm512_unpackhi_epi32(vectors[0], vectors[1]));
+  const __m512i high =
+      _mm512_add_epi32(_mm512_unpacklo_epi32(vectors[2], vectors[3]), _mm512_unpackhi_epi32(vectors[2], vectors[3]));
+  const __m512i four = _mm512_add_epi32(_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
+  const __m256i two = _mm256_add_epi32(_mm512_castsi512_si256(four), _mm512_extracti64x4_epi64(four, 1));
+  return _mm_add_epi32(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
+}
+
+// The terms of four rows, one kind in one vector: a 4 by 4 transposition.
+VECTIS_VNNI inline void load_terms(const Frame& frame, const std::byte* const* rows, __m128& step, __m128& low,
+                                   __m128& square) {
+  const auto at = [&](std::size_t i) {
+    return _mm_loadu_ps(reinterpret_cast<const float*>(rows[i] + frame.code_bytes));
+  };
+  __m128 unused = at(3);
+  square = at(2);
+  low = at(1);
+  step = at(0);
+  _MM_TRANSPOSE4_PS(step, low, square, unused);
+}
+
+// `shifted`: the query's codes have a shift, so that the sums of the rows' codes count.
+template <bool shifted>
+VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
+                              std::size_t count, float* scores) {
+  const __m512i ones = _mm512_set1_epi8(1);
+  const __m128 scale = _mm_set1_ps(query.scale());
+  const __m128 shift = _mm_set1_ps(query.shift());
+  const __m128 query_sum = _mm_set1_ps(query.sum());
+  const __m128 weight = _mm_set1_ps(query.weight());
+  for (std::size_t first = 0; first < count; first += rows_together) {
+    const std::byte* four[rows_together];
+    for (std::size_t i = 0; i < rows_together; ++i) four[i] = rows[slots[std::min(first + i, count - 1)]];
+    __m512i products[rows_together];
+    __m512i sums[rows_together];
+    for (std::size_t i = 0; i < rows_together; ++i) products[i] = sums[i] = _mm512_setzero_si512();
+    for (std::size_t chunk = 0; chunk < query.chunks(); ++chunk) {
+      const __m512i codes = _mm512_load_si512(query.codes() + chunk * chunk_bytes);
+      const __mmask64 inside = shifted && (chunk + 1) * chunk_bytes > frame.coded_dim
+                                   ? (__mmask64{1} << (frame.coded_dim % chunk_bytes)) - 1
+                                   : ~__mmask64{0};
+      for (std::size_t i = 0; i < rows_together; ++i) {
+        const __m512i row = _mm512_loadu_si512(four[i] + chunk * chunk_bytes);
+        products[i] = _mm512_dpbusd_epi32(products[i], row, codes);
+        if constexpr (shifted) sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_maskz_mov_epi8(inside, row), ones);
+      }
+    }
+    __m128 inner = _mm_mul_ps(scale, _mm_cvtepi32_ps(sums_of(products)));
+    if constexpr (shifted) inner = _mm_fmadd_ps(shift, _mm_cvtepi32_ps(sums_of(sums)), inner);
+    __m128 step;
+    __m128 low;
+    __m128 square;
+    load_terms(frame, four, step, low, square);
+    inner = _mm_fmadd_ps(step, inner, _mm_mul_ps(low, query_sum));
+    const __m128 result = _mm_fnmadd_ps(_mm_set1_ps(2), inner, _mm_mul_ps(weight, square));
+    const std::size_t left = std::min(rows_together, count - first);
+    _mm_mask_storeu_ps(scores + first, static_cast<__mmask8>((1U << left) - 1), result);
+  }
+}
+
+}  // namespace
+
+VECTIS_VNNI void score_rows_vnni(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
+                                 std::size_t count, float* scores) {
+  query.shift() != 0 ? score<true>(frame, rows, query, slots, count, scores)
+                     : score<false>(frame, rows, query, slots, count, scores);
+}
+
+}  // namespace vectis::inline v0_1::graph
+
+#endif
