@@ -2,6 +2,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "search/searchers.hpp"
 
@@ -12,7 +13,10 @@ namespace {
 class DeviceSearcher final : public Searcher {
  public:
   DeviceSearcher(Runtime& runtime, std::span<const Device> devices, DeviceSplit split, std::string reason)
-      : search_(runtime, devices), split_(split), reason_(std::move(reason)) {}
+      : search_(runtime, devices),
+        devices_(devices.begin(), devices.end()),
+        split_(split),
+        reason_(std::move(reason)) {}
 
   [[nodiscard]] ExactAnswer search(const SearchTask& task) const override {
     DeviceSearchAnswer found = search_.search(task, split_);
@@ -31,6 +35,8 @@ class DeviceSearcher final : public Searcher {
                        search_.labels(), search_.resident_bytes(), reason_);
   }
 
+  [[nodiscard]] IndexDevices devices() const override { return {devices_, reason_}; }
+
   void prepare(std::span<const SegmentView> segments) override { search_.prepare(segments, split_); }
 
   [[nodiscard]] std::uint64_t resident_bytes() const override { return search_.resident_bytes(); }
@@ -44,6 +50,7 @@ class DeviceSearcher final : public Searcher {
   }
 
   mutable DeviceSearch search_;  // thread-safe; keeps segments on its devices
+  std::vector<Device> devices_;
   DeviceSplit split_;
   std::string reason_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +60,17 @@ exact::DeviceSplit split_of(const Runtime& runtime) {
               fmt::format("gpu.split is '{}' by {}; it may be 'shards' or 'replicas'", setting.value, setting.source));
 }
 
+// The devices a call names; empty when it leaves the choice to the index.
+std::optional<IndexDevices> asked_devices(Runtime& runtime, const IndexOptions& options) {
+  if (!options.device || *options.device == "auto") return std::nullopt;
+  return IndexDevices{named_devices(runtime, *options.device),
+                      fmt::format("'{}' was asked for by the call", *options.device)};
+}
+
+bool only_cpu(std::span<const Device> devices) {
+  return std::ranges::all_of(devices, [](const Device& device) { return device.backend() == "cpu"; });
+}
+
 std::unique_ptr<exact::Searcher> gpu_searcher(Runtime& runtime) {
   const Setting named = runtime.settings().get("gpu.devices");
   if (!named.value.empty()) {
@@ -89,25 +102,42 @@ std::string why_no_gpu(Runtime& runtime) {
   }
 }
 
-std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Distance distance) {
-  const std::vector<Device> devices = automatic_devices(runtime);
+std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Distance distance,
+                                                    const std::optional<IndexDevices>& asked) {
+  std::vector<Device> devices = asked ? asked->devices : automatic_devices(runtime);
   if (!exact::can_scan(distance, Precision::int8)) {
     return exact::make_host_searcher(runtime.executor(), fmt::format("only the CPU scans {}", name(distance)));
   }
   if (devices.empty()) {
     return exact::make_host_searcher(runtime.executor(), "'auto' fell back to the CPU: " + why_no_gpu(runtime));
   }
+  std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu"; });
   return exact::make_planned_searcher(runtime, devices);
 }
 
-std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Distance distance) {
-  if (kind == kind_brute) return exact::make_host_searcher(runtime.executor(), "the index is 'brute'");
-  if (kind == kind_auto) return automatic_searcher(runtime, distance);
+// A kind that searches on this processor alone refuses to be told of another.
+void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
+  if (!asked || only_cpu(asked->devices)) return;
+  throw Error(
+      ErrorCode::unsupported, "make_index",
+      fmt::format("'{}' searches on this processor, {}; use 'gpu' or 'auto', or name no device", kind, asked->reason));
+}
+
+std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Distance distance,
+                                              const IndexOptions& options) {
+  const std::optional<IndexDevices> asked = asked_devices(runtime, options);
+  if (kind == kind_brute) {
+    refuse_devices(kind, asked);
+    return exact::make_host_searcher(runtime.executor(), "the index is 'brute'");
+  }
+  if (asked && only_cpu(asked->devices)) return exact::make_host_searcher(runtime.executor(), asked->reason);
+  if (kind == kind_auto) return automatic_searcher(runtime, distance, asked);
   if (!exact::can_scan(distance, Precision::int8)) {
     throw Error(ErrorCode::unsupported, "make_index",
                 fmt::format("devices do not scan {}, only euclidean, cosine and inner_product; use 'brute' or 'auto'",
                             name(distance)));
   }
+  if (asked) return exact::make_device_searcher(runtime, asked->devices, split_of(runtime), asked->reason);
   return gpu_searcher(runtime);
 }
 
@@ -120,12 +150,17 @@ std::string read_mark(ByteReader& reader) {
 
 }  // namespace
 
-std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distance distance, Runtime& runtime) {
+std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distance distance, Runtime& runtime,
+                                  const IndexOptions& options) {
   kind = known_kind("make_index", kind);
-  if (kind == kind_graph) return make_graph_index(dim, distance, {}, runtime);
+  if (kind == kind_graph) {
+    refuse_devices(kind, asked_devices(runtime, options));
+    return make_graph_index(dim, distance, {}, runtime);
+  }
   exact::check_dim("make_index", dim);
   auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, exact::default_precision(distance));
-  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), searcher_for(runtime, kind, distance));
+  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus),
+                                             searcher_for(runtime, kind, distance, options));
 }
 
 std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, const GraphOptions& options,
@@ -141,7 +176,7 @@ std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, cons
                                              std::make_unique<graph::Corpus>(runtime.executor(), distance, dim, shape));
 }
 
-std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime) {
+std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
   runtime.check_fork("load_index");
   try {
     const std::string mark = read_mark(reader);
@@ -150,8 +185,8 @@ std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime) {
     }
     if (mark != exact::exact_mark) exact::damaged("it does not begin with the mark of an index");
     exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor());
-    return std::make_unique<exact::ExactIndex>(runtime, loaded.kind, std::move(loaded.corpus),
-                                               searcher_for(runtime, loaded.kind, loaded.corpus->distance()));
+    auto searcher = searcher_for(runtime, loaded.kind, loaded.corpus->distance(), options);
+    return std::make_unique<exact::ExactIndex>(runtime, loaded.kind, std::move(loaded.corpus), std::move(searcher));
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::allocation, "load_index",
                 "no memory for what is being read; close something, or load it "

@@ -26,9 +26,9 @@ class DeviceOption {
     if (!searcher_) searcher_ = make_device_searcher(runtime_, std::span(&device_, 1), DeviceSplit::shards, {});
     return *searcher_;
   }
-  [[nodiscard]] double resident_bytes() {
+  [[nodiscard]] std::uint64_t resident_bytes() {
     const std::lock_guard lock(mutex_);
-    return searcher_ ? static_cast<double>(searcher_->resident_bytes()) : 0.0;
+    return searcher_ ? searcher_->resident_bytes() : 0;
   }
 
  private:
@@ -63,12 +63,24 @@ class PlannedSearcher final : public Searcher {
                        planner(runtime_).choose(ways_of(task, std::max<std::size_t>(queries, 1))).explain());
   }
 
+  [[nodiscard]] IndexDevices devices() const override {
+    IndexDevices all{{}, "each search goes where it is predicted to be answered first, here or there"};
+    for (const auto& option : options_) all.devices.push_back(option->device());
+    return all;
+  }
+
+  [[nodiscard]] std::uint64_t resident_bytes() const override {
+    std::uint64_t sum = 0;
+    for (const auto& option : options_) sum += option->resident_bytes();
+    return sum;
+  }
+
  private:
   // This processor first, then the devices.
   [[nodiscard]] std::vector<vectis::Candidate> ways_of(const SearchTask& task, std::size_t queries) const {
     std::vector<vectis::Candidate> ways{{cpu_, work_on_host(task, queries)}};
     for (const auto& option : options_) {
-      ways.emplace_back(option->device(), work_on_device(task, queries, option->resident_bytes()));
+      ways.emplace_back(option->device(), work_on_device(task, queries, static_cast<double>(option->resident_bytes())));
     }
     return ways;
   }

@@ -101,7 +101,7 @@ TEST_F(ExactDevicesTest, NoMemoryIsAnErrorThatSuggestsASmallerBatch) {
     (void)scan.scan(one, all, limits, candidates);
     FAIL() << "there was memory";
   } catch (const OutOfMemoryError& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("set gpu.batch_size to 20"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("set gpu.batch_size to 1"));
     EXPECT_THAT(error.what(), testing::HasSubstr("failing"));
   }
 }

@@ -67,6 +67,22 @@ TEST_F(KindsTest, GpuUsesTheDevicesThatAreNamedTogether) {
   }
 }
 
+TEST_F(KindsTest, TheCallNamesTheDevices) {
+  Runtime runtime(options({{"gpu.devices", "opencl:0"}}));
+  for (const char* const kind : {"gpu", "auto"}) {
+    const auto index = make_index(kind, dim, Distance::euclidean, runtime, {.device = "opencl:1, opencl:2"});
+    expect_brute(*index, runtime);
+    std::vector<std::string> labels;
+    for (const Device& device : index->devices().devices) labels.push_back(device.label());
+    EXPECT_THAT(labels, testing::ElementsAre("opencl:1", "opencl:2"));
+    if (index->kind() == "gpu") {
+      EXPECT_GE(index->statistics().device_bytes, 9000U * dim);
+    }
+  }
+  EXPECT_ERROR(make_index("brute", dim, Distance::euclidean, runtime, {.device = "opencl:1"}), ErrorCode::unsupported,
+               "'brute' searches on this processor");
+}
+
 TEST_F(KindsTest, GpuGoesToTheActiveDevice) {
   Runtime runtime(options({}));
   const Device wanted = choose_device(runtime, {.device = "opencl:2"}).device;

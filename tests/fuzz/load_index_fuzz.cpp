@@ -1,75 +1,24 @@
 // load_index with anything, and what it accepts put to use. The last argument is the folder of the corpus; small saved
 // indexes are written there first.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "tests/fuzz/fuzz.hpp"
 #include "vectis/base.hpp"
 #include "vectis/search.hpp"
 
 namespace {
 
 using namespace vectis;
+using namespace vectis::fuzz;
 
-using Bytes = std::vector<std::byte>;
 using Ids = std::vector<std::uint64_t>;
-
-// One thread, so that a run can be repeated.
-Runtime& runtime() {
-  static Runtime made([] {
-    RuntimeOptions options;
-    options.executor = std::make_shared<SimulatedExecutor>(1);
-    return options;
-  }());
-  return made;
-}
-
-template <class T>
-T number_at(const Bytes& bytes, std::size_t at) {
-  T value{};
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
-
-// Fingerprints made right, as far as the blocks can be followed: otherwise nothing would be tested but them.
-void mend(Bytes& bytes) {
-  constexpr std::size_t features_at = 12;
-  constexpr std::size_t header_end = 52;
-  constexpr std::size_t sum_bytes = 8;
-  const auto close = [&](std::size_t begin, std::size_t end) {
-    const std::uint64_t sum = fingerprint(std::span(bytes).subspan(begin, end - begin));
-    std::memcpy(bytes.data() + end, &sum, sum_bytes);
-    return end + sum_bytes;
-  };
-  if (bytes.size() < header_end + sum_bytes) return;
-  std::size_t at = close(features_at, header_end);
-  const std::size_t dim = number_at<std::uint32_t>(bytes, 32);
-  const auto precision = number_at<std::uint8_t>(bytes, 30);
-  const std::size_t code_bytes = precision == 4 ? 1 : 2;
-  if (dim > bytes.size()) return;
-  while (at + 12 <= bytes.size()) {
-    const std::size_t rows = number_at<std::uint64_t>(bytes, at + 4);
-    if (rows > bytes.size()) return;
-    const bool codes = number_at<std::uint32_t>(bytes, at) == 2;
-    const std::size_t body = codes ? 4 + 4 * dim + rows * (8 + 4 + code_bytes * dim) : rows * (8 + 4 * dim);
-    if (body > bytes.size() || at + 12 + body + sum_bytes > bytes.size()) return;
-    at = close(at, at + 12 + body);
-  }
-}
 
 Bytes saved(const Index& index) {
   MemoryWriter writer;
   index.save(writer);
   return {writer.bytes().begin(), writer.bytes().end()};
-}
-
-void expect(bool holds) {
-  if (!holds) std::abort();
 }
 
 // Bounds may rule out nothing that is near, whoever wrote the codes.
@@ -138,20 +87,14 @@ std::vector<Bytes> seeds() {
 }  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
-  const std::filesystem::path folder = (*arguments)[*count - 1];
-  if (*count < 2 || !std::filesystem::is_directory(folder)) return 0;
-  int number = 0;
-  for (const Bytes& file : seeds()) {
-    std::ofstream out(folder / ("seed-" + std::to_string(number++)), std::ios::binary);
-    out.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
-  }
+  write_seeds(*count, *arguments, seeds());
   return 0;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto given = std::as_bytes(std::span(data, size));
   Bytes bytes(given.begin(), given.end());
-  if (fingerprint(given) % 16 != 0) mend(bytes);  // most are; some are left as they came
+  if (fingerprint(given) % 16 != 0) mend_index(bytes, 0);  // most are; some are left as they came
   try {
     MemoryReader reader(bytes);
     use(*load_index(reader, runtime()));

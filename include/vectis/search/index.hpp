@@ -20,6 +20,7 @@
 #include "vectis/base/export.hpp"
 #include "vectis/base/precision.hpp"
 #include "vectis/base/runtime.hpp"
+#include "vectis/device/device.hpp"
 #include "vectis/search/distance.hpp"
 
 namespace vectis::inline v0_1 {
@@ -87,11 +88,18 @@ struct IndexStatistics {
   std::uint64_t removed = 0;  // rows not yet reclaimed
   std::uint64_t segments = 0;
   std::uint64_t bytes = 0;                     // of everything that grows with the vectors
+  std::uint64_t device_bytes = 0;              // that devices hold beside them
   double bytes_per_vector = 0;                 // bytes / vectors; 0 when there are none
   std::uint64_t scanned_bytes_per_vector = 0;  // what a search reads of each vector
   std::uint64_t searches = 0;
   std::uint64_t queries = 0;
   std::uint64_t survivors = 0;  // of all queries so far
+};
+
+// Where an index searches: fixed when it is made.
+struct IndexDevices {
+  std::vector<Device> devices;  // besides this processor; empty: this processor alone
+  std::string reason;           // why these
 };
 
 // Thread-safe: any number of searches run beside one change; changes wait for each other. A search sees the index as it
@@ -120,6 +128,10 @@ class VECTIS_API Index {
   virtual std::size_t remove(std::span<const std::uint64_t> ids) = 0;
   // InvalidInput when the id is not there.
   virtual void update(std::uint64_t id, std::span<const float> vector) = 0;
+  // Adds those that are not there and replaces those that are. InvalidInput when an id is twice among `ids`; then
+  // nothing is changed. Exact indexes do all or nothing, and a search sees all of it or none; an index that does not
+  // override this does one after the other once everything was checked, so that want of memory may leave some undone.
+  virtual void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   // Empty when the id is not there. The vector as it was added, or after compact() as it is stored.
   [[nodiscard]] virtual std::optional<std::vector<float>> get(std::uint64_t id) const = 0;
 
@@ -135,6 +147,8 @@ class VECTIS_API Index {
   virtual void compact() = 0;
 
   [[nodiscard]] virtual IndexStatistics statistics() const = 0;
+  // This processor alone, unless the index says otherwise.
+  [[nodiscard]] virtual IndexDevices devices() const;
   // What the index is made of and how a search of `queries` would be done, for people.
   [[nodiscard]] virtual std::string explain(std::size_t queries = 1, std::size_t k = 10) const = 0;
 
@@ -142,13 +156,22 @@ class VECTIS_API Index {
   virtual void save(ByteWriter& writer) const = 0;
 };
 
+// How an index is made, besides what it holds.
+struct IndexOptions {
+  // What DeviceRequest takes, or several of them with commas between: the devices of "gpu", and those that "auto" may
+  // choose besides this processor. "cpu" means this processor for every kind. Empty or "auto": the index's own rules.
+  std::optional<std::string> device = std::nullopt;
+};
+
 // `kind` is "brute" (this processor), "gpu" (the devices), "auto" (whatever is predicted to be fastest) or "hnsw" (a
 // graph: approximate, with a recall that is asked for; Euclidean, cosine and inner product). An unknown
 // kind is UnsupportedBackend naming those that exist; "gpu" without a usable GPU is BackendCreation with the doctor's
-// reason, or UnsupportedBackend when there is none. `dim` is from 1 to 65,536.
+// reason, or UnsupportedBackend when there is none. `dim` is from 1 to 65,536. A device named for a kind that does not
+// use it is Unsupported.
 VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim,
                                              Distance distance = Distance::euclidean,
-                                             Runtime& runtime = Runtime::get_default());
+                                             Runtime& runtime = Runtime::get_default(),
+                                             const IndexOptions& options = {});
 
 struct GraphOptions {
   std::size_t degree = 24;        // most links of a vector, 4 bytes each; 4 to 256
@@ -161,6 +184,7 @@ VECTIS_API std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance dis
                                                    Runtime& runtime = Runtime::get_default());
 
 // Reads what save wrote. CorruptData when it is damaged, Unsupported when it needs a feature this version has not.
-VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime = Runtime::get_default());
+VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime = Runtime::get_default(),
+                                             const IndexOptions& options = {});
 
 }  // namespace vectis::inline v0_1

@@ -118,6 +118,18 @@ void Corpus::update(std::uint64_t id, std::span<const float> vector) {
   });
 }
 
+void Corpus::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+  with_memory("upsert", vectors.size_bytes(), [&] {
+    check_distinct("upsert", ids);
+    const std::lock_guard lock(writer_);
+    Draft draft(*this);
+    for (const std::uint64_t id : ids) static_cast<void>(draft.remove(id));
+    draft.append(vectors, ids);
+    draft.reclaim();
+    publish(std::move(draft));
+  });
+}
+
 void Corpus::set_precision(Precision precision) {
   with_memory("set_precision", 0, [&] {
     const std::lock_guard lock(writer_);

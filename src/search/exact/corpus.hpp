@@ -63,6 +63,7 @@ class Corpus {
   void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t remove(std::span<const std::uint64_t> ids);
   void update(std::uint64_t id, std::span<const float> vector);
+  void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   void set_precision(Precision precision);
   void compact();
 

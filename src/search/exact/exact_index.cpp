@@ -68,6 +68,12 @@ void ExactIndex::update(std::uint64_t id, std::span<const float> vector) {
   corpus_->update(id, vector);
 }
 
+void ExactIndex::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+  check_ids("upsert", count_rows("upsert", vectors.size(), dim()), ids);
+  check_rows("upsert", runtime_, vectors, dim());
+  corpus_->upsert(vectors, ids);
+}
+
 std::optional<std::vector<float>> ExactIndex::get(std::uint64_t id) const {
   const auto snapshot = corpus_->now();
   const auto place = snapshot->find(id);
@@ -130,6 +136,7 @@ IndexStatistics ExactIndex::statistics() const {
   statistics.removed = snapshot->removed();
   statistics.segments = snapshot->views.size();
   statistics.bytes = snapshot->bytes();
+  statistics.device_bytes = searcher_->resident_bytes();
   if (statistics.vectors > 0) {
     statistics.bytes_per_vector = static_cast<double>(statistics.bytes) / static_cast<double>(statistics.vectors);
   }

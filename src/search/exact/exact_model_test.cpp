@@ -27,7 +27,7 @@ class ExactModel {
   }
 
   void step() {
-    switch (random_.below(12)) {
+    switch (random_.below(14)) {
       case 0:
       case 1:
       case 2:
@@ -44,6 +44,9 @@ class ExactModel {
         return update();
       case 10:
         return change_precision();
+      case 11:
+      case 12:
+        return upsert();
       default:
         return reload();
     }
@@ -113,6 +116,20 @@ class ExactModel {
     }
     index_->update(id, vector);
     truth_.put(id, vector);
+  }
+  void upsert() {
+    Ids ids(1 + count());
+    for (auto& id : ids) id = any_id() + random_.below(3) * random_.below(1000);
+    std::ranges::sort(ids);
+    if (random_.below(2) == 0) ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    const Floats vectors = test::random_rows(random_, ids.size(), dim_);
+    if (std::ranges::adjacent_find(ids) != ids.end()) {
+      EXPECT_ERROR(index_->upsert(vectors, ids), ErrorCode::invalid_input, "twice");
+      return;
+    }
+    index_->upsert(vectors, ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) truth_.put(ids[i], std::span(vectors).subspan(i * dim_, dim_));
+    next_id_ = std::max(next_id_, ids.back() + 1);
   }
   void change_precision() {
     const auto precision = static_cast<Precision>(1 + random_.below(4));

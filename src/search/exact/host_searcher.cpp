@@ -32,6 +32,8 @@ class HostSearcher final : public Searcher {
                        fmt::join(host_ways(task.precision), ", "), reason_);
   }
 
+  [[nodiscard]] IndexDevices devices() const override { return {{}, reason_}; }
+
  private:
   Executor& executor_;
   std::string reason_;

@@ -31,6 +31,8 @@ class Searcher {
   [[nodiscard]] virtual ExactAnswer search(const SearchTask& task) const = 0;
   // How a search like this would be done, a few lines for people; its queries may be missing.
   [[nodiscard]] virtual std::string explain(const SearchTask& task, std::size_t queries) const = 0;
+  // Who may compute besides this processor, and why.
+  [[nodiscard]] virtual IndexDevices devices() const = 0;
   // What its devices keep of segments they scanned.
   [[nodiscard]] virtual std::uint64_t resident_bytes() const { return 0; }
   // These are the segments from now on; called by the writer before readers see them, so that the first search finds

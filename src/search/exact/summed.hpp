@@ -17,20 +17,21 @@ namespace vectis::inline v0_1::exact {
 
 inline constexpr std::string_view loading = "load_index";
 
-[[noreturn]] inline void damaged(std::string_view what) {
-  throw Error(ErrorCode::corrupt_data, loading, fmt::format("{}; the data is damaged, use another copy", what));
+[[noreturn]] inline void damaged(std::string_view what, std::string_view op = loading) {
+  throw Error(ErrorCode::corrupt_data, op, fmt::format("{}; the data is damaged, use another copy", what));
 }
 
-inline void refuse_version(std::uint32_t found, std::uint32_t known) {
+inline void refuse_version(std::uint32_t found, std::uint32_t known, std::string_view op = loading) {
   if (found == known) return;
-  throw Error(ErrorCode::unsupported, loading,
+  throw Error(ErrorCode::unsupported, op,
               fmt::format("version {} of the format, this program reads {}; use a newer one", found, known));
 }
 
-inline void refuse_features(std::string_view who, std::uint64_t features, std::uint64_t known) {
+inline void refuse_features(std::string_view who, std::uint64_t features, std::uint64_t known,
+                            std::string_view op = loading) {
   if ((features & ~known) == 0) return;
-  throw Error(ErrorCode::unsupported, loading,
-              fmt::format("the index needs features {:#x} that this {} does not know; use a newer version",
+  throw Error(ErrorCode::unsupported, op,
+              fmt::format("the data needs features {:#x} that this {} does not know; use a newer version",
                           features & ~known, who));
 }
 
@@ -52,7 +53,8 @@ class SummingWriter final : public ByteWriter {
 
 class SummingReader final : public ByteReader {
  public:
-  explicit SummingReader(ByteReader& reader) : reader_(reader) {}
+  // `op` is the call that errors name.
+  explicit SummingReader(ByteReader& reader, std::string_view op = loading) : reader_(reader), op_(op) {}
 
   void read(std::span<std::byte> target) override {
     reader_.read(target);
@@ -72,11 +74,12 @@ class SummingReader final : public ByteReader {
   }
   // CorruptData when the fingerprint that ends the block is another.
   void close(std::string_view block) {
-    if (reader_.get<std::uint64_t>() != sum_) damaged(fmt::format("the fingerprint of a {} is wrong", block));
+    if (reader_.get<std::uint64_t>() != sum_) damaged(fmt::format("the fingerprint of a {} is wrong", block), op_);
   }
 
  private:
   ByteReader& reader_;
+  std::string_view op_;
   std::uint64_t sum_ = fingerprint({});
 };
 

@@ -25,13 +25,36 @@ std::uint64_t query_bytes(std::size_t dim, std::size_t capacity) noexcept {
   return lane_count * (3 * capacity * slot + dim * sizeof(float) + 64);
 }
 
+// How many queries of this many bytes a batch may have where `bytes` are free.
+std::uint64_t fitting_queries(std::uint64_t bytes, std::uint64_t bytes_each) noexcept {
+  return bytes / batch_share / bytes_each;
+}
+
+// What a scan could have of the device now, as far as that can be told.
+std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
+  const auto stats = memory_pool(runtime).get_memory_stats(device.id());
+  if (!stats) return 0;
+  const std::uint64_t allowed = stats->limit_bytes - std::min(stats->in_use_bytes, stats->limit_bytes);
+  try {
+    if (const auto now = device.memory()) return std::min(allowed, stats->cached_bytes + now->free_bytes);
+  } catch (const Error&) {  // it cannot tell
+  }
+  return allowed;
+}
+
 // The same error, with the device's name, and for want of memory with what would fit.
-[[noreturn]] void rethrow_named(const Device& device, std::size_t queries) {
+[[noreturn]] void rethrow_named(Runtime& runtime, const Device& device, const SearchTask& task) {
   try {
     throw;
   } catch (const OutOfMemoryError& error) {
     OutOfMemoryReport report = error.report();
-    if (queries > 1) report.advice = fmt::format("search in smaller batches: set gpu.batch_size to {}", queries / 2);
+    const std::uint64_t fitting =
+        fitting_queries(available_bytes(runtime, device), query_bytes(task.dim, device_capacity(task.k)));
+    const std::uint64_t half = task.query_count() / 2;
+    if (half > 0) {
+      report.advice = fmt::format("search in smaller batches: set gpu.batch_size to {}",
+                                  std::clamp<std::uint64_t>(fitting, 1, half));
+    }
     throw OutOfMemoryError("search", std::move(report));
   } catch (const Error& error) {
     const bool is_ours = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
@@ -103,7 +126,7 @@ std::size_t DeviceScan::batch_size(std::size_t dim, std::size_t k) const {
   const auto stats = memory_pool(runtime_).get_memory_stats(device_.id());
   const std::uint64_t limit = stats ? stats->limit_bytes : device_.info().memory_bytes / 2;
   const std::uint64_t used = stats ? stats->in_use_bytes : 0;
-  const std::uint64_t fitting = (limit > used ? limit - used : 0) / batch_share / query_bytes(dim, device_capacity(k));
+  const std::uint64_t fitting = fitting_queries(limit > used ? limit - used : 0, query_bytes(dim, device_capacity(k)));
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(fitting, 1, wanted));
 }
 
@@ -129,7 +152,7 @@ DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::s
   try {
     return ScanRun(runtime_, device_, resident_, task, limits, candidates).run(chosen);
   } catch (...) {
-    rethrow_named(device_, task.query_count());
+    rethrow_named(runtime_, device_, task);
   }
 }
 

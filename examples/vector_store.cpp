@@ -1,0 +1,42 @@
+// A store of collections: inserting, searching, changing, saving and loading, wherever it is searched.
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <vectis/base.hpp>
+#include <vectis/store.hpp>
+#include <vector>
+
+int main() {
+  using Ids = std::vector<std::uint64_t>;
+  constexpr std::size_t dim = 8;
+  vectis::Random random(1);
+  std::vector<float> vectors(1000 * dim);
+  for (float& number : vectors) number = static_cast<float>(random.unit());
+
+  vectis::VectorStore store;
+  vectis::Collection books = store.create_collection(
+      "books", {.dim = dim, .distance = vectis::Distance::cosine, .index = "auto", .vectors_max = 100'000});
+  books.insert(vectors);  // ids 0 to 999
+
+  const std::vector<float> query(vectors.begin(), vectors.begin() + dim);  // the vector with id 0
+  const vectis::SearchResult found = books.search(query, 3);
+  for (const vectis::Hit& hit : found[0]) std::cout << "id " << hit.id << " at " << hit.distance << '\n';
+
+  books.upsert(Ids{1, 5000}, std::vector<float>(2 * dim, 0.5F));  // 1 is replaced, 5000 is new
+  books.erase(Ids{0, 7});
+
+  const vectis::CollectionMetadata about = books.metadata();
+  std::cout << about.vector_count << " vectors in " << about.bytes << " bytes, searched on " << about.device
+            << " (GPU: " << about.gpu_backend << ") because " << about.reason << '\n';
+
+  vectis::MemoryWriter file;
+  store.save(file);
+  vectis::MemoryReader reader(file.bytes());
+  const vectis::VectorStore again = vectis::VectorStore::load(reader);
+  const bool good = found[0].front().id == 0 && books.size() == 999 && !books.get(7) &&
+                    again.collection("books").get(5000) == books.get(5000);
+
+  store.drop_collection("books");
+  return good && store.list_collections().empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,96 @@
+// A collection: vectors under ids, searched on a device that was chosen when the collection was made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vectis/base/export.hpp"
+#include "vectis/base/precision.hpp"
+#include "vectis/search/distance.hpp"
+#include "vectis/search/index.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace detail {
+class CollectionCore;
+}
+
+// What a collection is. Fixed once it is made, and saved with it.
+struct CollectionConfig {
+  std::size_t dim = 0;  // numbers in a vector, 1 to 65,536
+  Distance distance = Distance::euclidean;
+  std::string index = "auto";                         // a kind that make_index knows
+  std::optional<Precision> precision = std::nullopt;  // what searches scan; empty: the index's own choice
+  std::optional<double> recall = std::nullopt;        // share of the nearest that must be found, above 0, at most 1
+  std::optional<std::string> device = std::nullopt;   // as IndexOptions::device
+  std::optional<std::uint64_t> vectors_max = std::nullopt;  // a change that would pass it is InvalidInput
+  std::string tenant = {};                                  // whose it is: at most 255 bytes, kept and not looked at
+
+  bool operator==(const CollectionConfig&) const = default;
+};
+
+// A collection as it is now, for people and monitoring.
+struct CollectionMetadata {
+  std::string name;
+  CollectionConfig config;
+  std::uint64_t vector_count = 0;
+  std::uint64_t bytes = 0;             // of the host, everything that grows with the vectors
+  std::string gpu_backend = "none";    // "cuda", "rocm", "metal", "webgpu", "opencl"; "none": this processor alone
+  std::string gpu_device;              // "NVIDIA RTX 4090"; several joined by ", "
+  std::uint64_t gpu_memory_used = 0;   // bytes that the devices hold of this collection
+  std::uint64_t gpu_memory_total = 0;  // bytes of those devices
+  std::string device;                  // "cpu", "opencl:0"; several joined by ", "
+  std::string reason;                  // why there
+};
+
+// A handle, cheap to copy; all copies mean the same collection. Thread-safe: any number of searches run beside one
+// change, changes wait for each other, and a search sees the collection as it was when the search began.
+//
+// A handle may outlive its VectorStore, not the Runtime. Once the collection was dropped, what is running ends as
+// usual, and every later call but name, config and metadata is InvalidInput; the memory goes with the last handle.
+//
+// A change that throws changes nothing (see Index::upsert for kinds that are not exact). A device that fails during a
+// search is told to the log with its backend, and is the Error of that search: nothing is tried elsewhere.
+class VECTIS_API Collection {
+ public:
+  explicit Collection(std::shared_ptr<detail::CollectionCore> core) noexcept : core_(std::move(core)) {}
+
+  [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] const CollectionConfig& config() const noexcept;
+  [[nodiscard]] std::size_t size() const;
+
+  // Ids are given in order from one more than the largest ever used; returns the first.
+  std::uint64_t insert(std::span<const float> vectors);
+  // InvalidInput when an id is there already or twice among `ids`.
+  void insert(std::span<const std::uint64_t> ids, std::span<const float> vectors);
+  // Inserts those that are not there and replaces those that are.
+  void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors);
+  // Returns how many of them were there.
+  std::size_t erase(std::span<const std::uint64_t> ids);
+  bool erase(std::uint64_t id) { return erase(std::span(&id, 1)) == 1; }
+
+  // Empty where the id is not there.
+  [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
+  [[nodiscard]] std::vector<std::optional<std::vector<float>>> get(std::span<const std::uint64_t> ids) const;
+
+  // The k nearest of each query. The collection's recall holds unless the options name one.
+  [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,
+                                    const SearchOptions& options = {}) const;
+
+  [[nodiscard]] CollectionMetadata metadata() const;
+  // Where and how a search of `queries` would be done, for people.
+  [[nodiscard]] std::string explain(std::size_t queries = 1, std::size_t k = 10) const;
+
+  bool operator==(const Collection& other) const noexcept { return core_ == other.core_; }
+
+ private:
+  std::shared_ptr<detail::CollectionCore> core_;
+};
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,40 @@
+#include "vectis/store/collection.hpp"
+
+#include "store/collection_core.hpp"
+
+namespace vectis::inline v0_1 {
+
+const std::string& Collection::name() const noexcept { return core_->record().name; }
+const CollectionConfig& Collection::config() const noexcept { return core_->record().config; }
+std::size_t Collection::size() const { return core_->size(); }
+
+std::uint64_t Collection::insert(std::span<const float> vectors) { return core_->insert(vectors); }
+
+void Collection::insert(std::span<const std::uint64_t> ids, std::span<const float> vectors) {
+  core_->insert(ids, vectors);
+}
+
+void Collection::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors) {
+  core_->upsert(ids, vectors);
+}
+
+std::size_t Collection::erase(std::span<const std::uint64_t> ids) { return core_->erase(ids); }
+
+std::optional<std::vector<float>> Collection::get(std::uint64_t id) const { return core_->get(id); }
+
+std::vector<std::optional<std::vector<float>>> Collection::get(std::span<const std::uint64_t> ids) const {
+  std::vector<std::optional<std::vector<float>>> vectors;
+  vectors.reserve(ids.size());
+  for (const std::uint64_t id : ids) vectors.push_back(core_->get(id));
+  return vectors;
+}
+
+SearchResult Collection::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
+  return core_->search(queries, k, options);
+}
+
+CollectionMetadata Collection::metadata() const { return core_->metadata(); }
+
+std::string Collection::explain(std::size_t queries, std::size_t k) const { return core_->explain(queries, k); }
+
+}  // namespace vectis::inline v0_1

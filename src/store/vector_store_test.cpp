@@ -1,0 +1,133 @@
+#include "vectis/store/vector_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/store_model.hpp"
+
+namespace vectis {
+namespace {
+
+using test::Floats;
+using test::Ids;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class VectorStoreTest : public testing::Test {
+ protected:
+  static RuntimeOptions logging(std::vector<std::string>& lines) {
+    RuntimeOptions options;
+    options.log_level = LogLevel::info;
+    options.log = [&lines](const LogRecord& record) {
+      static std::mutex mutex;
+      const std::lock_guard lock(mutex);
+      lines.push_back(std::string(name(record.level)) + " " + std::string(record.component) + ": " +
+                      std::string(record.message));
+    };
+    return options;
+  }
+
+  std::vector<std::string> log;
+  Runtime runtime{logging(log)};
+  VectorStore store{runtime};
+  Random random{test::seed()};
+};
+
+TEST_F(VectorStoreTest, ChoosesThePlaceOnceAndSaysWhy) {
+  const Collection books = store.create_collection("books", {.dim = 4, .distance = Distance::cosine, .device = "cpu"});
+  const CollectionMetadata about = books.metadata();
+  EXPECT_EQ(about.name, "books");
+  EXPECT_EQ(about.gpu_backend, "none");
+  EXPECT_EQ(about.gpu_device, "");
+  EXPECT_EQ(about.gpu_memory_used, 0U);
+  EXPECT_EQ(about.gpu_memory_total, 0U);
+  EXPECT_EQ(about.device, "cpu");
+  EXPECT_EQ(about.reason, "'cpu' was asked for by the call");
+  EXPECT_THAT(log, Contains("info store: collection 'books' is searched on cpu: " + about.reason));
+  EXPECT_THAT(books.explain(), HasSubstr("collection 'books' on cpu"));
+}
+
+TEST_F(VectorStoreTest, NamesAreCheckedAndLimited) {
+  for (const char* const good : {"a", "A-1.b_c", "_", "9"}) store.create_collection(good, {.dim = 1});
+  for (const std::string& bad : {std::string(), std::string("-a"), std::string(".."), std::string("a/b"),
+                                 std::string("a b"), std::string("\xc3\xa9"), std::string(256, 'x')}) {
+    EXPECT_ERROR(store.create_collection(bad, {.dim = 1}), ErrorCode::invalid_input, "no name for a collection");
+  }
+  store.create_collection(std::string(255, 'x'), {.dim = 1});
+  EXPECT_THAT(store.list_collections(), ElementsAre("9", "A-1.b_c", "_", "a", std::string(255, 'x')));
+  EXPECT_ERROR((void)store.collection("absent"), ErrorCode::invalid_input, "absent", "create_collection");
+  EXPECT_FALSE(store.find_collection("absent"));
+  EXPECT_EQ(store.find_collection("a"), store.collection("a"));
+}
+
+TEST_F(VectorStoreTest, WhatACollectionCannotBeIsRefused) {
+  EXPECT_ERROR(store.create_collection("a", {.dim = 0}), ErrorCode::invalid_input, "dimension of 0");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .index = "tree"}), ErrorCode::unsupported_backend, "tree");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 0.0}), ErrorCode::invalid_input, "recall of 0");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 1.5}), ErrorCode::invalid_input, "recall of 1.5");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .device = "tpu"}), ErrorCode::unsupported_backend, "tpu");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .tenant = std::string(256, 't')}), ErrorCode::invalid_input,
+               "tenant has 256 bytes");
+  EXPECT_ERROR(store.create_collection(
+                   "a", {.dim = 1, .distance = Distance::manhattan, .index = "brute", .precision = Precision::int8}),
+               ErrorCode::unsupported, "fp32 only");
+  EXPECT_TRUE(store.list_collections().empty());
+}
+
+TEST_F(VectorStoreTest, ALimitHoldsAndLeavesTheRestAlone) {
+  Collection few = store.create_collection("few", {.dim = 1, .vectors_max = 3, .tenant = "somebody"});
+  few.insert(Ids{1, 2}, Floats{1, 2});
+  EXPECT_ERROR(few.insert(Floats{3, 4}), ErrorCode::invalid_input, "limit of 3", "2 vectors more than the 2");
+  EXPECT_ERROR(few.insert(Ids{3, 4}, Floats{3, 4}), ErrorCode::invalid_input, "limit of 3");
+  EXPECT_ERROR(few.upsert(Ids{2, 3, 4}, Floats{9, 3, 4}), ErrorCode::invalid_input, "limit of 3");
+  EXPECT_EQ(few.get(2), Floats{2});
+  few.upsert(Ids{2, 3, 1}, Floats{20, 30, 10});
+  EXPECT_EQ(few.size(), 3U);
+  EXPECT_ERROR(few.insert(Floats{4}), ErrorCode::invalid_input, "limit of 3");
+  EXPECT_TRUE(few.erase(1));
+  EXPECT_FALSE(few.erase(1));
+  EXPECT_EQ(few.insert(Floats{4}), 4U);
+  EXPECT_THAT(few.get(Ids{1, 2, 4}), ElementsAre(std::nullopt, Floats{20}, Floats{4}));
+}
+
+TEST_F(VectorStoreTest, ADroppedCollectionIsSafeAndRefuses) {
+  Collection old = store.create_collection("a", {.dim = 1});
+  old.insert(Floats{1});
+  EXPECT_TRUE(store.drop_collection("a"));
+  EXPECT_FALSE(store.drop_collection("a"));
+  EXPECT_ERROR(old.insert(Floats{1}), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR(old.upsert(Ids{1}, Floats{1}), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR(old.erase(0), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR((void)old.get(0), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR((void)old.search(Floats{1}, 1), ErrorCode::invalid_input, "was dropped");
+  EXPECT_EQ(old.metadata().vector_count, 1U);
+  Collection next = store.create_collection("a", {.dim = 2});
+  EXPECT_FALSE(next == old);
+  EXPECT_EQ(next.size(), 0U);
+}
+
+TEST_F(VectorStoreTest, AHandleOutlivesItsStore) {
+  std::optional<VectorStore> brief(runtime);
+  Collection kept = brief->create_collection("kept", {.dim = 1});
+  brief.reset();
+  kept.insert(Floats{5});
+  EXPECT_EQ(kept.search(Floats{5}, 1)[0].front(), (Hit{0, 0.0}));
+}
+
+TEST_F(VectorStoreTest, NothingAtAllIsAllowed) {
+  Collection none = store.create_collection("none", {.dim = 3});
+  none.insert(Floats{});
+  none.insert(Ids{}, Floats{});
+  none.upsert(Ids{}, Floats{});
+  EXPECT_EQ(none.erase(Ids{}), 0U);
+  EXPECT_TRUE(none.get(Ids{}).empty());
+  EXPECT_EQ(none.search(Floats{}, 5).queries(), 0U);
+  EXPECT_TRUE(none.search(Floats{1, 2, 3}, 5)[0].empty());
+}
+
+}  // namespace
+}  // namespace vectis

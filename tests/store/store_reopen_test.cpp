@@ -1,0 +1,115 @@
+// A store that is opened beside its device, and without it.
+#include "tests/store/fixture.hpp"
+
+#if defined(VECTIS_HAS_OPENCL)
+
+namespace vectis::test {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::size_t reopen_dim = 12;
+
+class StoreReopen : public testing::Test {
+ protected:
+  VectorStore filled(Runtime& runtime, const std::string& index, const std::string& device) {
+    VectorStore store(runtime);
+    Collection made = store.create_collection("c", {.dim = reopen_dim, .index = index, .device = device});
+    const Floats numbers = random_rows(random, 300, reopen_dim);
+    made.insert(numbers);
+    truth.put_all(0, numbers);
+    return store;
+  }
+  static VectorStore opened(const Bytes& file, Runtime& runtime) {
+    MemoryReader reader(file);
+    return VectorStore::load(reader, runtime);
+  }
+  void expect_all(const VectorStore& store) {
+    expect_collection(store.collection("c"), truth, random_rows(random, 3, reopen_dim), 6);
+  }
+
+  Random random{seed()};
+  BruteForce truth{reopen_dim, Distance::euclidean};
+};
+
+TEST_F(StoreReopen, BesideItsDeviceItIsThereAgain) {
+  for (const char* const index : {"gpu", "auto"}) {
+    LoggedRuntime runtime;
+    const VectorStore store = filled(*runtime, index, "opencl:0");
+    const CollectionMetadata before = store.collection("c").metadata();
+    EXPECT_EQ(before.gpu_backend, "opencl");
+    EXPECT_GT(before.gpu_memory_total, 0U);
+    EXPECT_THAT(runtime.take_log(), Contains(HasSubstr("info store: collection 'c' is searched on opencl:0: ")));
+    LoggedRuntime next;
+    const VectorStore again = opened(saved(store), *next);
+    const CollectionMetadata after = again.collection("c").metadata();
+    EXPECT_EQ(after.gpu_backend, "opencl");
+    EXPECT_EQ(after.gpu_device, before.gpu_device);
+    EXPECT_EQ(after.reason, before.reason);
+    EXPECT_THAT(next.take_log(), Not(Contains(HasSubstr("warning store"))));
+    expect_all(again);
+  }
+}
+
+TEST_F(StoreReopen, WithoutItsDeviceItWarnsUsesTheCpuAndRemembers) {
+  const std::pair<const char*, Settings::Values> cases[] = {{"failing:0", {{"backend_path", computing_backends()}}},
+                                                            {"opencl:0", {{"gpu.enabled", "false"}}}};
+  for (const auto& [device, settings] : cases) {
+    for (const char* const index : {"gpu", "auto"}) {
+      SCOPED_TRACE(std::string(device) + " " + index);
+      LoggedRuntime runtime;
+      const VectorStore store = filled(*runtime, index, device);
+      const Bytes file = saved(store);
+      LoggedRuntime without(settings);
+      const VectorStore again = opened(file, *without);
+      EXPECT_THAT(without.take_log(), Contains(AllOf(HasSubstr("warning store: collection 'c' is searched on the CPU"),
+                                                     HasSubstr(device))));
+      const CollectionMetadata about = again.collection("c").metadata();
+      EXPECT_EQ(about.gpu_backend, "none");
+      EXPECT_EQ(about.device, "cpu");
+      EXPECT_THAT(about.reason, HasSubstr("cannot be used"));
+      EXPECT_EQ(about.config.device, device);
+      expect_all(again);
+      EXPECT_EQ(saved(again), file);
+      LoggedRuntime back;
+      EXPECT_EQ(opened(saved(again), *back).collection("c").metadata().device, device);
+    }
+  }
+}
+
+TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
+  LoggedRuntime runtime;
+  const VectorStore store = filled(*runtime, "gpu", "opencl:0");
+  Bytes file = saved(store);
+  const std::string name = store.collection("c").metadata().gpu_device;
+  // The name in the record becomes another of the same length; its fingerprint is made right.
+  const std::string other(name.size(), '?');
+  auto at = std::search(file.begin(), file.end(), std::as_bytes(std::span(name)).begin(),
+                        std::as_bytes(std::span(name)).end());
+  ASSERT_NE(at, file.end());
+  std::ranges::copy(std::as_bytes(std::span(other)), at);
+  constexpr std::size_t record_begin = 8 + 4 + 24 + 8;
+  const auto record_end = static_cast<std::size_t>(at - file.begin()) + name.size();
+  const std::uint64_t sum = fingerprint(std::span(file).subspan(record_begin, record_end - record_begin));
+  std::ranges::copy(std::as_bytes(std::span(&sum, 1)), file.begin() + static_cast<std::ptrdiff_t>(record_end));
+  const VectorStore again = opened(file, *runtime);
+  EXPECT_EQ(again.collection("c").metadata().device, "cpu");
+  EXPECT_THAT(again.collection("c").metadata().reason, HasSubstr("no device of opencl is a '??"));
+  expect_all(again);
+}
+
+TEST_F(StoreReopen, AKindThatUsesNoDeviceRefusesOne) {
+  LoggedRuntime runtime;
+  VectorStore store(*runtime);
+  EXPECT_ERROR(store.create_collection("c", {.dim = 2, .index = "brute", .device = "opencl:0"}), ErrorCode::unsupported,
+               "'brute' searches on this processor", "'opencl:0' was asked for");
+  EXPECT_TRUE(store.list_collections().empty());
+}
+
+}  // namespace
+}  // namespace vectis::test
+
+#endif

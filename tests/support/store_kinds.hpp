@@ -1,0 +1,27 @@
+// The kinds of index that a store can be tested with here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vectis/base/error.hpp"
+#include "vectis/search/index.hpp"
+
+namespace vectis::test {
+
+// Those that make_index takes for this distance.
+inline std::vector<std::string> kinds_for(Runtime& runtime, Distance distance) {
+  std::vector<std::string> kinds;
+  for (const char* const kind : {"brute", "gpu", "auto", "hnsw"}) {
+    try {
+      (void)make_index(kind, 4, distance, runtime);
+      kinds.emplace_back(kind);
+    } catch (const Error&) {  // not here
+    }
+  }
+  return kinds;
+}
+
+inline bool is_exact(const std::string& kind) { return kind != "hnsw"; }
+
+}  // namespace vectis::test
