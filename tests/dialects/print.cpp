@@ -36,6 +36,16 @@ class Writer {
         {{"kernel", kernel}, {"kind", kind}, {"dialect", name(dialect)}, {"entry", entry}, {"file", file}});
   }
 
+  // What tells built-in kernels of one name apart: the elements of their buffers, work-items of a group, and words that
+  // were put in place of others.
+  void add(const std::string& kernel, const KernelSource& source, Dialect dialect) {
+    add(kernel, "built-in", dialect, entry_point(source), print(source, dialect));
+    nlohmann::json& text = texts_.back();
+    for (const BufferParameter& buffer : source.buffers) text["elements"].push_back(name(buffer.element));
+    text["group"] = source.group[0] * source.group[1] * source.group[2];
+    for (const auto& [word, replacement] : source.defines) text["defines"][word] = replacement;
+  }
+
   void finish() {
     nlohmann::json options;
     for (const Dialect dialect : dialects) options[std::string(name(dialect))] = compiler_options(dialect);
@@ -57,8 +67,7 @@ void print_all(const std::filesystem::path& folder, const Choice& choice) {
     std::string kernel = source.name;
     for (int number = 2; !taken.insert(kernel).second; ++number) kernel = fmt::format("{}_{}", source.name, number);
     for (const Dialect dialect : dialects) {
-      if (dialect != Dialect::wgsl)
-        writer.add(kernel, "built-in", dialect, entry_point(source), print(source, dialect));
+      if (dialect != Dialect::wgsl) writer.add(kernel, source, dialect);
     }
   }
   Random random(choice.seed);

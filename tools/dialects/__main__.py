@@ -17,7 +17,8 @@ STEPS: dict[str, Callable[[Manifest, Path], list[Outcome]]] = {
     "vulkan": lambda manifest, _: [programs.glslc(manifest, "glsl-vulkan")],
     "webgpu": lambda manifest, _: [programs.glslc(manifest, "glsl-webgpu"), *webgpu.run(manifest)],
     "metal": lambda manifest, program: [metal.run(metal.texts_of(program), manifest.folder / "metal")],
-    "cuda": lambda manifest, _: nvrtc.run(manifest, environment.nvrtc_library()),
+    "cuda": lambda manifest, _: nvrtc.run(manifest, environment.nvrtc_library(),
+                                             environment.old_nvrtc_library()),
     "hip": lambda manifest, _: programs.hipcc(manifest),
 }
 

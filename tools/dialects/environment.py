@@ -21,8 +21,18 @@ def python() -> Path:
 
 
 def nvrtc_library() -> Path:
+    """That of CUDA 13, which ./dev setup puts into build/venv."""
+    return _library(ROOT / "build" / "venv", "libnvrtc.so.13")
+
+
+def old_nvrtc_library() -> Path:
+    """That of CUDA 12, which still compiles for a V100."""
     python()
-    found = sorted(FOLDER.glob("lib/python3*/site-packages/nvidia/**/libnvrtc.so*"))
+    return _library(FOLDER, "libnvrtc.so.12")
+
+
+def _library(folder: Path, name: str) -> Path:
+    found = sorted(folder.glob(f"lib/python3*/site-packages/nvidia/**/{name}"))
     if not found:
-        raise FileNotFoundError(f"no libnvrtc below {FOLDER}")
+        raise FileNotFoundError(f"no {name} below {folder}; run ./dev setup")
     return found[0]

@@ -13,6 +13,10 @@ class Text:
     dialect: str
     entry: str
     file: Path
+    # Of built-in kernels:
+    elements: list[str] = field(default_factory=list)  # of the buffers
+    group: int = 0  # work-items
+    defines: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tools import cuda_hip_mutants, suite
 from tools.evidence import Figure, output_of, run_soak
+from tools.gpu_evidence import collect
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
@@ -49,7 +50,23 @@ def mistakes() -> list[Figure]:
             Figure.measured("mutants not noticed on the test driver", planted - caught, "mutants", "== 0")]
 
 
-MEASUREMENTS = {"faults": faults, "searches": searches, "mutants": mistakes, "conformance": conformance}
+def machine_code() -> list[Figure]:
+    """The hot kernels, compiled for GPUs and read."""
+    suite.build("release")
+    read = collect.collect(BUILD / "bin" / "vectis-kernels", ROOT / "build" / "gpu-evidence")
+    without_dots = [row for row in read.rows if row.label.startswith("scan_bounds i8") and row.counts
+                    and row.counts["IDP"] == 0]
+    page = (ROOT / "docs" / "gpu-evidence.md").read_text()
+    return [Figure.measured("hot kernels read as machine code", len(read.kernels), "kernels", ">= 60"),
+            Figure.measured("architectures they are compiled for", len({row.architecture for row in read.rows}),
+                            "architectures", ">= 6"),
+            Figure.measured("hot kernels that spill without a reason given", len(read.unexplained()), "kernels", "== 0"),
+            Figure.measured("int8 scans without dp4a, NVIDIA", len(without_dots), "kernels", "== 0"),
+            Figure.measured("docs/gpu-evidence.md is of other texts", int(read.fingerprint not in page), "pages",
+                            "== 0")]
+
+
+MEASUREMENTS = {"machine code": machine_code, "faults": faults, "searches": searches, "mutants": mistakes, "conformance": conformance}
 
 
 if __name__ == "__main__":

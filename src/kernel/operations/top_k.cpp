@@ -159,7 +159,7 @@ KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
   }
   result.shared = {{"keys", Element::u32, 2 * room}, {"places", Element::u32, 2 * room}, {"found", Element::u32, 1}};
   result.group = {group, 1, 1};
-  result.defines = {{"ROOM", fmt::format("{}u", room)}};
+  result.defines = {{"ROOM", fmt::format("{}u", room)}, {"RESIDENT_GROUPS", "4"}};
   result.functions = functions;
   result.body = substitute(body, {{"$LOAD", step == Step::kept ? load_kept : load_element},
                                   {"$STORE", step == Step::segments ? store_kept : store_result}});

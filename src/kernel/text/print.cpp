@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "kernel/text/check.hpp"
 #include "kernel/text/prelude.hpp"
 #include "vectis/kernel/source.hpp"
@@ -127,6 +129,16 @@ std::string glsl_kernel(const KernelSource& source, Dialect dialect) {
   return text + definitions(source, dialect) + "void main() {\n" + body(source, dialect);
 }
 
+// A kernel may define how many of its groups a compute unit should hold at once. CUDA's compiler, not told, may rather
+// keep values in memory than hold fewer; HIP's second number means something else.
+std::string launch_bounds(const KernelSource& source, Dialect dialect) {
+  const std::uint32_t items = source.group[0] * source.group[1] * source.group[2];
+  const auto resident = std::ranges::find(source.defines, std::string_view("RESIDENT_GROUPS"),
+                                          [](const auto& define) { return define.first; });
+  if (dialect != Dialect::cuda || resident == source.defines.end()) return fmt::to_string(items);
+  return fmt::format("{}, {}", items, resident->second);
+}
+
 }  // namespace
 
 std::string entry_point(const KernelSource& source) { return "vt_" + source.name; }
@@ -167,7 +179,7 @@ std::string print(const KernelSource& source, Dialect dialect) {
     case Dialect::hip:
       return text + c_kernel(source, dialect,
                              fmt::format("extern \"C\" __global__ void __launch_bounds__({})",
-                                         source.group[0] * source.group[1] * source.group[2]));
+                                         launch_bounds(source, dialect)));
     default:
       return text + glsl_kernel(source, dialect);
   }

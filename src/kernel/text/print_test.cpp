@@ -28,6 +28,10 @@ TEST(PrintSource, EachDialectHasItsOwnFrame) {
   for (const Dialect dialect : {Dialect::cuda, Dialect::hip}) {
     EXPECT_THAT(print(twice(), dialect), HasSubstr("extern \"C\" __global__ void __launch_bounds__(64) vt_twice("));
   }
+  KernelSource resident = twice();
+  resident.defines.emplace_back("RESIDENT_GROUPS", "4");
+  EXPECT_THAT(print(resident, Dialect::cuda), HasSubstr("__launch_bounds__(64, 4) vt_twice("));
+  EXPECT_THAT(print(resident, Dialect::hip), HasSubstr("__launch_bounds__(64) vt_twice("));
   const std::string vulkan = print(twice(), Dialect::glsl_vulkan);
   EXPECT_TRUE(vulkan.starts_with("#version 450\n"));
   EXPECT_THAT(vulkan, HasSubstr("layout(push_constant, std430) uniform vti_scalars { uint count; };"));

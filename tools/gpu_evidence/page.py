@@ -1,0 +1,121 @@
+"""docs/gpu-evidence.md, out of what was read."""
+
+from tools.dialects.nvrtc import OLD_ARCHITECTURES
+from tools.gpu_evidence import amd, roofline
+from tools.gpu_evidence.collect import READ, REASONS, Evidence, Row
+from tools.gpu_evidence.hot import FAMILIES
+
+HEAD = """# Evidence from machine code
+
+Written by `python3 -m tools.gpu_evidence`; do not edit. No GPU ran any of this: the hot kernels are compiled for GPUs
+that are not here, and the machine code is read. That shows registers, spills, widths and counts of instructions; it
+shows no time. NVIDIA's code is made by NVRTC {nvidia} (with CUDA 12.9's for {old}), AMD's by hipcc. Occupancy is
+computed from registers, shared memory and the size of groups. A cell with several numbers has one for each architecture
+of its heading, in that order.
+"""
+
+MODEL = """## What it could reach: a *model*, no measurement
+
+An exact search of 1,000,000 vectors of 128 elements by `scan_bounds` with tiles of 64 x 64, if nothing ever waited: the
+largest of the time to read the rows once, to issue all instructions counted above, and to pass all multiply-adds
+through their units. *Hardware* is the larger of reading the rows and the makers' peak rate for the type, tensor cores
+included. Milliseconds for 1, 100 and 10,000 queries. For one query the narrow tile of 64 x 4 is taken.
+"""
+
+
+def _joined(values: list[object]) -> str:
+    """One number where all are the same."""
+    words = [str(value) for value in values]
+    return words[0] if len(set(words)) == 1 else " / ".join(words)
+
+
+def _table(heading: list[str], rows: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(heading) + " |", "|" + "---|" * len(heading),
+            *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def _widths(row: Row) -> str:
+    return ", ".join(f"{count} x {bits}" for bits, count in row.loads.items())
+
+
+def _spills(rows: list[Row]) -> str:
+    return _joined([row.spilled + row.counts.get("LDL", 0) + row.counts.get("STL", 0) for row in rows])
+
+
+def nvidia_line(rows: list[Row]) -> list[str]:
+    """One kernel, all architectures that are read."""
+    costs = [row.cost for row in rows]
+    distance = _joined([f"{cost.instructions:.0f}" for cost in costs]) if costs[0] else ""
+    rest = _joined([f"{cost.rest:.1f}" for cost in costs]) if costs[0] else ""
+    return [rows[0].label, _joined([row.registers for row in rows]), _joined([row.shared for row in rows]),
+            _spills(rows), _joined([f"{row.occupancy:.0%}" for row in rows]),
+            _joined([row.counts[""] for row in rows]), _joined([row.counts["FFMA"] for row in rows]),
+            _joined([row.counts["IDP"] for row in rows]), _joined([_widths(row) for row in rows]), distance, rest]
+
+
+def _nvidia(evidence: Evidence) -> list[str]:
+    lines = [f"## NVIDIA: {' / '.join(READ)}", "",
+             "*Spills*: bytes, and instructions LDL and STL. *A distance*: instructions a lane issues for one distance "
+             "of vectors of 128 elements; *of it behind the sum*: the bound, its comparison, the store. *Loads*: LDG by "
+             "width in bits.", ""]
+    by_label = [evidence.of(architecture) for architecture in READ]
+    heading = ["kernel", "registers", "shared bytes", "spills", "occupancy", "instructions", "FFMA", "dp4a (IDP)",
+               "loads", "a distance", "of it behind the sum"]
+    for family in FAMILIES:
+        labels = [one.label for one in evidence.kernels if one.family == family]
+        rows = [nvidia_line([rows[label] for rows in by_label]) for label in labels]
+        lines += [f"### {family.capitalize()}", "", *_table(heading, rows), ""]
+    return lines
+
+
+def _old(evidence: Evidence) -> list[str]:
+    lines = []
+    for architecture in OLD_ARCHITECTURES:
+        rows = evidence.of(architecture).values()
+        lines += [f"For {architecture} (V100) the same {len(rows)} kernels are compiled by NVRTC 12.9: at most "
+                  f"{max(row.registers for row in rows)} registers, "
+                  f"{sum(row in evidence.spilling() for row in rows)} of them spill (see above).", ""]
+    return lines
+
+
+def _amd(evidence: Evidence) -> list[str]:
+    names = amd.ARCHITECTURES
+    by_label = [evidence.of(architecture) for architecture in names]
+    rows = []
+    for label in by_label[0]:
+        one = [found[label] for found in by_label]
+        rows.append([label, _joined([row.registers for row in one]), _joined([row.shared for row in one]),
+                     _joined([row.spilled for row in one]), _joined([row.local for row in one]),
+                     _joined([f"{row.occupancy:.0%}" for row in one])])
+    return [f"## AMD: {' / '.join(names)}", "", "From the notes of the code objects.", "",
+            *_table(["kernel", "VGPRs", "LDS bytes", "spilled registers", "scratch bytes", "occupancy"], rows), ""]
+
+
+def _model(evidence: Evidence) -> list[str]:
+    rows = []
+    for card in roofline.CARDS:
+        read = evidence.of(card.architecture)
+        for element in roofline.BYTES:
+            made = []
+            for queries in roofline.BATCHES:
+                cost = read[f"scan_bounds {element}, {'64 x 4' if queries == 1 else '64 x 64'}"].cost
+                made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps))
+            rows.append([card.name, element, " / ".join(f"{one.milliseconds:.3g}" for one in made),
+                         " / ".join(one.wall for one in made), " / ".join(f"{one.limit:.3g}" for one in made)])
+    heading = ["card", "scanned", "this code, *model*", "its wall", "hardware"]
+    return [*MODEL.splitlines(), "", *_table(heading, rows), ""]
+
+
+def _findings(evidence: Evidence) -> list[str]:
+    lines = [f"{len(evidence.kernels)} kernels, {len(evidence.rows)} compilations, {len(evidence.unexplained())} with "
+             "spills that have no reason."]
+    lines += [f"- {row.label} for {row.architecture}, {row.spilled} bytes: {REASONS.get(row.architecture, 'mend it')}."
+              for row in evidence.spilling()]
+    return [*lines, "", f"Fingerprint of the kernels' texts: {evidence.fingerprint}", ""]
+
+
+def write(evidence: Evidence) -> str:
+    head = HEAD.format(nvidia="13", old=", ".join(OLD_ARCHITECTURES))
+    lines = [*head.splitlines(), "", *_findings(evidence), *_nvidia(evidence), *_old(evidence), *_amd(evidence),
+             *_model(evidence)]
+    return "\n".join(lines).rstrip() + "\n"
