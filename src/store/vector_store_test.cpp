@@ -118,6 +118,16 @@ TEST_F(VectorStoreTest, AHandleOutlivesItsStore) {
   EXPECT_EQ(kept.search(Floats{5}, 1)[0].front(), (Hit{0, 0.0}));
 }
 
+TEST_F(VectorStoreTest, ACollectionsRecallHoldsUnlessASearchNamesOne) {
+  Collection near = store.create_collection("near", {.dim = 4, .index = "hnsw", .recall = 0.875});
+  near.insert(test::random_rows(random, 1500, 4));
+  const Floats query = test::random_rows(random, 1, 4);
+  EXPECT_THAT(near.search(query, 5).explanation().reason, HasSubstr("a recall of 0.875"));
+  EXPECT_THAT(near.search(query, 5, {.recall = 0.75}).explanation().reason, HasSubstr("a recall of 0.75"));
+  EXPECT_ERROR(store.create_collection("far", {.dim = 4, .index = "hnsw", .device = "failing"}),
+               ErrorCode::unsupported_backend, "failing");
+}
+
 TEST_F(VectorStoreTest, NothingAtAllIsAllowed) {
   Collection none = store.create_collection("none", {.dim = 3});
   none.insert(Floats{});
