@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "search/exact/checks.hpp"
-#include "search/results.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -50,16 +49,5 @@ void Index::upsert(std::span<const float> vectors, std::span<const std::uint64_t
 }
 
 IndexDevices Index::devices() const { return {{}, "the index searches on this processor"}; }
-
-SearchResult joined_result(std::vector<std::vector<Hit>> hits, SearchExplanation explanation) {
-  std::vector<std::size_t> ends;
-  std::vector<Hit> all;
-  ends.reserve(hits.size());
-  std::size_t count = 0;
-  for (const auto& found : hits) ends.push_back(count += found.size());
-  all.reserve(count);
-  for (const auto& found : hits) all.insert(all.end(), found.begin(), found.end());
-  return {std::move(ends), std::move(all), std::move(explanation)};
-}
 
 }  // namespace vectis::inline v0_1

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "kernel/ir/ops.hpp"
+
 namespace vectis::inline v0_1::ir {
 
 namespace {
@@ -133,13 +135,29 @@ std::string BodyPrinter::expression(const Instruction& one) {
   return one.type == Type::f32 ? arithmetic(one, a, b) : integer(one, a, b);
 }
 
+std::vector<bool> BodyPrinter::known_values(const Function& function) {
+  std::vector<bool> known(function.instructions.size());
+  for (Id id = 0; id < known.size(); ++id) {
+    const Instruction& one = function.instructions[id];
+    bool all = one.op == Op::constant || shape(one.op) == Shape::plain || shape(one.op) == Shape::typed;
+    for (std::size_t i = 0; i < operand_count(one.op); ++i) all = all && one.operands[i] < id && known[one.operands[i]];
+    known[id] = all;
+  }
+  return known;
+}
+
 // f32.
 std::string BodyPrinter::arithmetic(const Instruction& one, std::string_view a, std::string_view b) {
   const bool two = operand_count(one.op) == 2;
   const std::string operands = two ? fmt::format("{}, {}", a, b) : std::string(a);
   if (one.op == Op::atan && !words_.ordered) return helper("vt_atan", operands);
-  if (const std::string_view function = words_.function(one.op); !function.empty())
-    return fmt::format("{}({})", function, operands);
+  if (const std::string_view function = words_.function(one.op); !function.empty()) {
+    const std::string call = fmt::format("{}({})", function, operands);
+    // A NaN that is known when the kernel is compiled is not left to PoCL's compiler, which makes anything of the
+    // conversions to integers inside such functions.
+    const bool guarded = words_.dialect == Dialect::opencl_c && !two && known_[one.operands[0]];
+    return guarded ? words_.choose(fmt::format("isnan({})", a), a, call) : call;
+  }
   switch (one.op) {
     case Op::add:
     case Op::sub:

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernel/ir/print_dialect.hpp"
 
@@ -14,7 +15,7 @@ namespace vectis::inline v0_1::ir {
 class BodyPrinter {
  public:
   BodyPrinter(const Function& function, const Words& words, std::set<std::string_view>& helpers)
-      : function_(function), words_(words), helpers_(helpers) {}
+      : function_(function), words_(words), helpers_(helpers), known_(known_values(function)) {}
 
   // The statements of the body, each line indented by `indent` spaces.
   std::string body(std::size_t indent);
@@ -30,6 +31,8 @@ class BodyPrinter {
   void block(const Block& block, std::size_t indent, std::string& text);
   void loop(const Instruction& instruction, std::size_t indent, std::string& text);
   std::string expression(const Instruction& one);
+  // Which values follow from constants alone.
+  static std::vector<bool> known_values(const Function& function);
   std::string arithmetic(const Instruction& one, std::string_view a, std::string_view b);
   std::string integer(const Instruction& one, std::string_view a, std::string_view b);
   std::string comparison(const Instruction& one, std::string_view a, std::string_view b);
@@ -41,6 +44,7 @@ class BodyPrinter {
   const Function& function_;
   const Words& words_;
   std::set<std::string_view>& helpers_;
+  std::vector<bool> known_;
 };
 
 }  // namespace vectis::inline v0_1::ir

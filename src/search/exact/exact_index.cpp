@@ -7,7 +7,7 @@
 
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_format.hpp"
-#include "search/results.hpp"
+#include "search/exact/results.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
 

@@ -18,8 +18,12 @@ class Heads {
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
   void reserve(std::size_t rows) { rows_.reserve(rows, 0); }
-  // Before the row is linked.
-  void born(Slot slot, std::uint64_t id, std::uint64_t epoch) const noexcept { *head(slot) = {id, epoch, never}; }
+  // Before the row is linked. Somebody may ask at this moment whether the row it was before is visible.
+  void born(Slot slot, std::uint64_t id, std::uint64_t epoch) const noexcept {
+    head(slot)->id = id;
+    std::atomic_ref(head(slot)->birth).store(epoch, std::memory_order_relaxed);
+    std::atomic_ref(head(slot)->death).store(never, std::memory_order_release);
+  }
   void dies(Slot slot, std::uint64_t epoch) const noexcept {
     std::atomic_ref(head(slot)->death).store(epoch, std::memory_order_relaxed);
   }
@@ -27,9 +31,11 @@ class Heads {
   [[nodiscard]] std::uint64_t death(Slot slot) const noexcept {
     return std::atomic_ref(head(slot)->death).load(std::memory_order_relaxed);
   }
-  // Whether a search that began at this epoch sees the row.
+  // Whether a search that began at this epoch sees the row. Death is read first: whoever sees that of a new row sees
+  // its birth too, which is later than any epoch at which the slot was looked for.
   [[nodiscard]] bool visible(Slot slot, std::uint64_t epoch) const noexcept {
-    return head(slot)->birth <= epoch && epoch < death(slot);
+    if (std::atomic_ref(head(slot)->death).load(std::memory_order_acquire) <= epoch) return false;
+    return std::atomic_ref(head(slot)->birth).load(std::memory_order_relaxed) <= epoch;
   }
   [[nodiscard]] const void* address(Slot slot) const noexcept { return rows_[slot]; }
 

@@ -10,8 +10,8 @@
 
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_index.hpp"
+#include "search/exact/results.hpp"
 #include "search/graph/graph_format.hpp"
-#include "search/results.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
 
@@ -221,7 +221,7 @@ SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, c
   explanation.precision = Precision::int8;
   explanation.rows_scanned = scored_.load(std::memory_order_relaxed) - scored_before;
   explanation.seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
-  return joined_result(std::move(found), std::move(explanation));
+  return exact::joined_result(std::move(found), std::move(explanation));
 }
 
 void GraphIndex::set_precision(Precision precision) {

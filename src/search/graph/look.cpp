@@ -33,7 +33,8 @@ void take_best(const Look& look, const float* query, const Pool& pool, Walker& w
     std::array<const float*, exact::rows_together> rows;
     std::array<double, exact::rows_together> distances;
     for (std::size_t i = 0; i < count; ++i) {
-      rows[i] = body.vector(walker.fresh[first + i], walker.decoded.data() + i * dim);
+      float* const scratch = body.keeps_originals ? nullptr : walker.decoded.data() + i * dim;
+      rows[i] = body.vector(walker.fresh[first + i], scratch);
     }
     exact::row_distances(body.graph.frame.distance, {query, dim}, std::span(rows).first(count), distances.data());
     for (std::size_t i = 0; i < count; ++i) {

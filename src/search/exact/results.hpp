@@ -5,8 +5,8 @@
 
 #include "vectis/search/index.hpp"
 
-namespace vectis::inline v0_1 {
+namespace vectis::inline v0_1::exact {
 
 [[nodiscard]] SearchResult joined_result(std::vector<std::vector<Hit>> hits, SearchExplanation explanation);
 
-}  // namespace vectis::inline v0_1
+}  // namespace vectis::inline v0_1::exact
