@@ -31,6 +31,16 @@ TEST(Print, ItemsMakeAWordOfTheMostPackedOutput) {
   EXPECT_EQ(elements_per_item(scaled_add(Element::bf16)), 2U);
 }
 
+TEST(Print, LeavesNoKnownNaNToTheCompilerOfOpenCl) {
+  Builder b("of_constants");
+  const Value known = b.unary(Op::tan, b.unary(Op::log, b.constant(-1.5F)));
+  b.output(b.add(known, b.unary(Op::exp, b.input(Element::f32))), Element::f32);
+  const Function function = b.finish();
+  EXPECT_THAT(print(function, Dialect::opencl_c, 64), HasSubstr("isnan(v"));
+  EXPECT_THAT(print(function, Dialect::opencl_c, 64), HasSubstr("= exp(v"));
+  EXPECT_THAT(print(function, Dialect::cuda, 64), testing::Not(HasSubstr("isnan")));
+}
+
 TEST(Print, SharesHelpersInOneModule) {
   std::vector<Function> two = {scaled_add(Element::f16), scaled_add(Element::f16)};
   two[1].name = "other";
