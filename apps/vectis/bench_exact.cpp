@@ -2,21 +2,19 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
-#include "vectis/base/random.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/search/index.hpp"
+#include "vectis/search/sample_vectors.hpp"
 #include "vectis/table.hpp"
 
 namespace vectis::app {
@@ -28,52 +26,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t rounds = 5;
 constexpr std::size_t single_queries = 20;
 constexpr std::size_t checked_queries = 3;
-constexpr std::size_t inner_dim = 32;
-constexpr std::size_t clusters = 1000;
-
-float normal(Random& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.unit()));
-  return static_cast<float>(radius * std::cos(2 * std::numbers::pi * random.unit()));
-}
-
-std::vector<float> normals(Random& random, std::size_t count, float scale) {
-  std::vector<float> values(count);
-  std::ranges::generate(values, [&] { return scale * normal(random); });
-  return values;
-}
-
-// Overlapping clusters of different width in few dimensions, projected to many: what embeddings look like.
-class Clusters {
- public:
-  Clusters(Random random, std::size_t dim)
-      : random_(random),
-        dim_(dim),
-        centres_(normals(random_, clusters * inner_dim, 1)),
-        projection_(normals(random_, inner_dim * dim, 1 / std::sqrt(static_cast<float>(inner_dim)))) {
-    for (std::size_t i = 0; i < clusters; ++i)
-      widths_.push_back(std::exp2(static_cast<float>(random_.unit()) * 3 - 2.5F));
-  }
-
-  std::vector<float> draw(std::size_t rows) {
-    std::vector<float> values(rows * dim_);
-    for (std::size_t row = 0; row < rows; ++row) {
-      const std::size_t cluster = random_.below(clusters);
-      float* const target = values.data() + row * dim_;
-      for (std::size_t i = 0; i < inner_dim; ++i) {
-        const float inner = centres_[cluster * inner_dim + i] + widths_[cluster] * normal(random_);
-        for (std::size_t j = 0; j < dim_; ++j) target[j] += inner * projection_[i * dim_ + j];
-      }
-    }
-    return values;
-  }
-
- private:
-  Random random_;
-  std::size_t dim_;
-  std::vector<float> centres_;
-  std::vector<float> projection_;
-  std::vector<float> widths_;
-};
 
 double milliseconds(const std::function<void()>& work) {
   const std::uint64_t start = monotonic_nanoseconds();
@@ -143,7 +95,7 @@ int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& argum
   const Precision precision = precision_of(arguments.precision);
   const std::unique_ptr<Index> index = index_on(runtime, arguments.device, dim);
   index->set_precision(precision);
-  Clusters data(Random(arguments.seed), dim);
+  SampleVectors data(arguments.seed, dim);
   const std::vector<float> corpus = data.draw(arguments.rows);
   const std::vector<float> queries = data.draw(arguments.queries);
 

@@ -61,4 +61,17 @@ struct ConformanceArguments {
 // Progress goes to `progress`, what was found to `out`.
 int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, const ConformanceArguments& arguments);
 
+struct ReportArguments {
+  std::string device = "auto";  // as VECTIS_DEVICE takes it; software drivers too when named
+  std::string out;              // a file; empty: named after the device, in the working directory
+  std::string operations = ".*";
+  std::size_t rows = 0;  // 0: a million on a GPU
+  std::size_t dim = 128;
+  std::uint64_t seed = 1;
+  bool full = false;
+  bool no_speeds = false;
+};
+// Conformance, speeds and targets of one device, as a file to send in. Fails when a target that applies is missed.
+int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const ReportArguments& arguments);
+
 }  // namespace vectis::app

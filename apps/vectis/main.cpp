@@ -79,6 +79,20 @@ void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments
   });
 }
 
+void add_report(CLI::App& app, vectis::app::ReportArguments& arguments, Run& run) {
+  auto* report = app.add_subcommand("report", "Test and measure a device, and write a file to send in");
+  report->add_option("--device", arguments.device, "As VECTIS_DEVICE takes it; software drivers too");
+  report->add_option("--out", arguments.out, "The file; else one named after the device, here");
+  report->add_option("--op", arguments.operations, "Only what this regular expression matches as a whole");
+  report->add_option("--rows", arguments.rows, "Vectors to search; else a million on a GPU");
+  report->add_option("--dim", arguments.dim, "Numbers of each")->check(CLI::Range(1, 65536));
+  report->add_option("--seed", arguments.seed, "Of everything random");
+  report->add_flag("--full", arguments.full, "All of conformance instead of a slice");
+  report->add_flag("--no-speeds", arguments.no_speeds, "Leave out the speed of each operation by itself");
+  report->callback(
+      [&] { run = [&](Runtime& runtime) { return vectis::app::report(runtime, std::cout, std::cerr, arguments); }; });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,6 +125,8 @@ int main(int argc, char** argv) {
   add_exact(*bench, exact_arguments, json, run);
   vectis::app::ConformanceArguments conformance_arguments;
   add_conformance(app, conformance_arguments, run);
+  vectis::app::ReportArguments report_arguments;
+  add_report(app, report_arguments, run);
   auto* memory = app.add_subcommand("memory", "Show the memory of every device, or a snapshot that a program left");
   vectis::app::MemoryArguments memory_arguments;
   auto* snapshot = memory->add_option("PATH", memory_arguments.path, "A snapshot, or the folder of memory.live");

@@ -4,3 +4,5 @@
 #include "vectis/search/distance.hpp"
 #include "vectis/search/index.hpp"
 #include "vectis/search/l2_distance.hpp"
+#include "vectis/search/report.hpp"
+#include "vectis/search/sample_vectors.hpp"

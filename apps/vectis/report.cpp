@@ -1,0 +1,204 @@
+#include "vectis/search/report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "vectis/base/error.hpp"
+#include "vectis/base/version.hpp"
+#include "vectis/commands.hpp"
+#include "vectis/device/selection.hpp"
+#include "vectis/table.hpp"
+
+namespace vectis::app {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int format_version = 1;
+
+Json json_of(const conformance::Report& suite) {
+  Json lines = Json::array();
+  for (const conformance::Line& line : suite.lines) {
+    lines.push_back({{"operation", line.operation},
+                     {"types", line.types},
+                     {"cases", line.cases},
+                     {"failures", line.failures},
+                     {"refused", line.refused},
+                     {"worst_error", line.worst},
+                     {"limit", line.limit}});
+  }
+  Json failures = Json::array();
+  for (const conformance::Failure& failure : suite.failures) {
+    failures.push_back({{"operation", failure.operation}, {"case", failure.case_name}, {"what", failure.what}});
+  }
+  return {{"passed", suite.passed()},
+          {"cases", suite.cases()},
+          {"failed", suite.failed()},
+          {"failures", failures},
+          {"lines", lines}};
+}
+
+Json json_of(const conformance::SpeedReport& speeds) {
+  Json lines = Json::array();
+  for (const conformance::Speed& speed : speeds.speeds) {
+    lines.push_back({{"operation", speed.operation},
+                     {"types", speed.types},
+                     {"case", speed.case_name},
+                     {"seconds", speed.seconds},
+                     {"gigaflops", speed.gigaflops},
+                     {"gigabytes", speed.gigabytes},
+                     {"percent_of_roofline", speed.of_roofline * 100},
+                     {"error", speed.error},
+                     {"failure", speed.failure}});
+  }
+  return {{"peak_gigaflops", speeds.peak_gigaflops}, {"peak_gigabytes", speeds.peak_gigabytes}, {"operations", lines}};
+}
+
+Json json_of(const IndexSpeed& index) {
+  Json searches = Json::array();
+  for (const SearchSpeed& speed : index.searches) {
+    searches.push_back({{"precision", name(speed.precision)},
+                        {"single_ms", speed.single_seconds * 1e3},
+                        {"batch_of_100_ms", speed.batch_seconds * 1e3},
+                        {"single_percent_of_roofline", speed.single_of_roofline * 100},
+                        {"batch_percent_of_roofline", speed.batch_of_roofline * 100},
+                        {"wrong_answers", speed.wrong}});
+  }
+  Json page = {{"device", index.device},
+               {"build_seconds", index.build_seconds},
+               {"insert_10000_ms", index.insert_seconds * 1e3},
+               {"searches", searches}};
+  if (index.memory_overhead) page["memory_overhead_percent"] = *index.memory_overhead * 100;
+  return page;
+}
+
+Json json_of(const OperationSpeed& speed) {
+  if (!speed.skipped.empty()) return {{"name", speed.name}, {"skipped", speed.skipped}};
+  return {{"name", speed.name}, {"ms", speed.seconds * 1e3}, {"percent_of_roofline", speed.of_roofline * 100}};
+}
+
+Json json_of(const JudgedTarget& target) {
+  Json page = {{"name", target.name},
+               {"aim", fmt::format("{} {:g} {}", target.at_least ? ">=" : "<=", target.limit, target.unit)},
+               {"verdict", name(target.judgement)}};
+  if (target.measured) page["measured"] = *target.measured;
+  if (!target.reason.empty()) page["reason"] = target.reason;
+  return page;
+}
+
+Json json_of(const DeviceReport& result) {
+  Json page = {{"format", format_version},
+               {"vectis", version()},
+               {"device", result.device},
+               {"name", result.info.name},
+               {"maker", result.info.maker},
+               {"driver", result.info.driver},
+               {"kind", name(result.info.kind)},
+               {"software", result.info.software},
+               {"gpu", result.gpu},
+               {"compute_units", result.info.compute_units},
+               {"memory_bytes", result.info.memory_bytes},
+               {"capabilities", result.info.capabilities.names()},
+               {"seed", result.seed},
+               {"rows", result.rows},
+               {"dim", result.dim},
+               {"passed", result.passed()},
+               {"failures", result.failures},
+               {"targets", Json::array()},
+               {"conformance", json_of(result.conformance)},
+               {"index", json_of(result.index)},
+               {"processor", json_of(result.host)},
+               {"distances_and_products", Json::array()},
+               {"speeds", json_of(result.speeds)}};
+  for (const JudgedTarget& target : result.targets) page["targets"].push_back(json_of(target));
+  for (const OperationSpeed& speed : result.operations) page["distances_and_products"].push_back(json_of(speed));
+  return page;
+}
+
+void print_searches(std::ostream& out, const DeviceReport& result) {
+  std::vector<Row> rows = {{"searches", "scanned", "one ms", "% of roofline", "100 ms", "% of roofline", "wrong"}};
+  const auto add = [&](const IndexSpeed& index) {
+    for (const SearchSpeed& speed : index.searches) {
+      rows.push_back(
+          {index.device, std::string(name(speed.precision)), fmt::format("{:.3f}", speed.single_seconds * 1e3),
+           fmt::format("{:.1f}", speed.single_of_roofline * 100), fmt::format("{:.3f}", speed.batch_seconds * 1e3),
+           fmt::format("{:.1f}", speed.batch_of_roofline * 100), fmt::to_string(speed.wrong)});
+    }
+  };
+  add(result.index);
+  if (result.index.device != result.host.device) add(result.host);
+  print_table(out, rows, Columns::numbers);
+}
+
+void print_operations(std::ostream& out, const DeviceReport& result) {
+  std::vector<Row> rows = {{"operation", "ms", "% of roofline"}};
+  for (const OperationSpeed& speed : result.operations) {
+    if (speed.skipped.empty()) {
+      rows.push_back(
+          {speed.name, fmt::format("{:.3f}", speed.seconds * 1e3), fmt::format("{:.1f}", speed.of_roofline * 100)});
+    } else {
+      rows.push_back({speed.name, "-", speed.skipped});
+    }
+  }
+  print_table(out, rows, Columns::numbers);
+}
+
+void print_targets(std::ostream& out, const DeviceReport& result) {
+  std::vector<Row> rows = {{"target", "aim", "measured", "verdict"}};
+  for (const JudgedTarget& target : result.targets) {
+    std::string verdict(name(target.judgement));
+    if (!target.reason.empty()) verdict += ": " + target.reason;
+    rows.push_back({target.name,
+                    fmt::format("{} {:g} {}", target.at_least ? "at least" : "at most", target.limit, target.unit),
+                    target.measured ? fmt::format("{:.4g}", *target.measured) : "-", std::move(verdict)});
+  }
+  print_table(out, rows, Columns::text);
+}
+
+void print_report(std::ostream& out, const DeviceReport& result) {
+  fmt::print(out, "{}: {}, driver {}; {} vectors of {} numbers, seed {}\n\n", result.device, result.info.name,
+             result.info.driver, result.rows, result.dim, result.seed);
+  print_searches(out, result);
+  fmt::print(out, "\n");
+  print_operations(out, result);
+  fmt::print(out, "\n");
+  print_targets(out, result);
+  for (const std::string& failure : result.failures) fmt::print(out, "\nFAILED {}\n", failure);
+  fmt::print(out, "\nconformance: {} cases, {} failures\n", result.conformance.cases(), result.conformance.failed());
+}
+
+}  // namespace
+
+int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const ReportArguments& arguments) {
+  const Device device =
+      choose_device(runtime, {.device = arguments.device, .gpu_enabled = true, .allow_software = true}).device;
+  std::string path = arguments.out;
+  if (path.empty()) path = fmt::format("vectis-report-{}-{}.json", device.backend(), device.id());
+  std::ofstream file(path, std::ios::trunc);  // before the work: a wrong path is told at once
+  if (!file) {
+    throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written; check the path and its permissions", path));
+  }
+  ReportOptions options;
+  options.reach = arguments.full ? conformance::Reach::full : conformance::Reach::slice;
+  options.operations = arguments.operations;
+  options.speeds = !arguments.no_speeds;
+  options.rows = arguments.rows;
+  options.dim = arguments.dim;
+  options.seed = arguments.seed;
+  options.progress = [&progress](const std::string& what) {
+    fmt::print(progress, "{} ...\n", what);
+    progress.flush();
+  };
+  const DeviceReport result = vectis::report(runtime, device, options);
+  file << json_of(result).dump(1) << "\n";
+  if (!file.flush()) throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written", path));
+  print_report(out, result);
+  fmt::print(out, "{}: written to {}\n", result.passed() ? "passed" : "FAILED", path);
+  return result.passed() ? 0 : 1;
+}
+
+}  // namespace vectis::app

@@ -1,0 +1,100 @@
+// `vectis report` as the owner of a device runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/cli/run.hpp"
+
+namespace vectis {
+namespace {
+
+using testing::HasSubstr;
+
+nlohmann::json read_json(const std::string& path) { return nlohmann::json::parse(std::ifstream(path)); }
+
+std::vector<std::string> small_report(const std::string& device, const std::string& path) {
+  return {"report", "--device", device, "--op", "fill", "--rows", "2000", "--dim", "24", "--out", path, "--seed", "5"};
+}
+
+void expect_whole(const nlohmann::json& page, const std::string& device) {
+  EXPECT_EQ(page.at("format"), 1);
+  EXPECT_EQ(page.at("device"), device);
+  EXPECT_EQ(page.at("rows"), 2000);
+  EXPECT_EQ(page.at("seed"), 5);
+  EXPECT_EQ(page.at("passed"), true);
+  EXPECT_GT(page.at("conformance").at("cases"), 0);
+  EXPECT_EQ(page.at("conformance").at("failed"), 0);
+  ASSERT_EQ(page.at("targets").size(), 14U);
+  for (const nlohmann::json& target : page.at("targets")) {
+    EXPECT_EQ(target.at("verdict"), "does not apply") << target;
+    EXPECT_THAT(target.at("reason").get<std::string>(), HasSubstr("processor")) << target;
+  }
+  for (const char* side : {"index", "processor"}) {
+    ASSERT_EQ(page.at(side).at("searches").size(), 3U);
+    for (const nlohmann::json& speed : page.at(side).at("searches")) {
+      EXPECT_GT(speed.at("single_ms"), 0);
+      EXPECT_GT(speed.at("batch_percent_of_roofline"), 0);
+      EXPECT_EQ(speed.at("wrong_answers"), 0);
+    }
+  }
+  EXPECT_EQ(page.at("distances_and_products").size(), 7U);
+  EXPECT_EQ(page.at("distances_and_products").at(2).at("name"), "l2_distance int8");
+  EXPECT_GT(page.at("distances_and_products").at(0).at("percent_of_roofline"), 0);
+}
+
+TEST(ReportCommand, RunsOnTheProcessorAndSaysThatTargetsDoNotApply) {
+  const std::string path = testing::TempDir() + "report-cpu.json";
+  const ProcessResult result = test::run_vectis(small_report("cpu", path));
+  ASSERT_EQ(result.code, 0) << result.output << result.error;
+  const nlohmann::json page = read_json(path);
+  expect_whole(page, "cpu:0");
+  EXPECT_GT(page.at("speeds").at("operations").size(), 0U);
+  EXPECT_GT(page.at("speeds").at("operations").at(0).at("percent_of_roofline"), 0);
+  for (const char* part : {"% of roofline", "l2_distance fp16", "matmul 512", "at most 67.8 ms",
+                           "does not apply: this is the processor that GPUs are compared with", "0 failures"}) {
+    EXPECT_THAT(result.output, HasSubstr(part));
+  }
+  EXPECT_THAT(result.output, HasSubstr("passed: written to " + path));
+  EXPECT_THAT(result.error, HasSubstr("conformance ..."));
+}
+
+#if defined(VECTIS_OPENCL_LAYER)
+TEST(ReportCommand, RunsOnASoftwareDriver) {
+  const std::string path = testing::TempDir() + "report-opencl.json";
+  std::vector<std::string> arguments = small_report("opencl:0", path);
+  arguments.emplace_back("--no-speeds");
+  const ProcessResult result = test::run_vectis(arguments);
+  ASSERT_EQ(result.code, 0) << result.output << result.error;
+  const nlohmann::json page = read_json(path);
+  expect_whole(page, "opencl:0");
+  EXPECT_EQ(page.at("software"), true);
+  EXPECT_EQ(page.at("index").at("device"), "opencl:0");
+  EXPECT_EQ(page.at("processor").at("device"), "cpu");
+  EXPECT_GT(page.at("index").at("memory_overhead_percent"), 0);
+}
+#endif
+
+TEST(ReportCommand, FailsOnABackendThatComputesNothing) {
+  const std::string path = testing::TempDir() + "report-null.json";
+  std::vector<std::string> arguments = small_report("null", path);
+  arguments.emplace_back("--no-speeds");
+  const ProcessResult result =
+      test::run_vectis(arguments, {std::string("VECTIS_BACKEND_PATH=") + VECTIS_TEST_BACKENDS});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.output, HasSubstr("FAILED: written to"));
+  const nlohmann::json page = read_json(path);
+  EXPECT_EQ(page.at("passed"), false);
+  EXPECT_GT(page.at("conformance").at("failed"), 0);
+  EXPECT_EQ(page.at("index").at("searches").at(0).at("wrong_answers"), 100);
+  EXPECT_EQ(page.at("processor").at("searches").at(0).at("wrong_answers"), 0);
+}
+
+TEST(ReportCommand, NamesMistakes) {
+  EXPECT_THAT(test::run_vectis(small_report("cpu", "/proc/none/x")).error, HasSubstr("cannot be written"));
+  EXPECT_THAT(test::run_vectis(small_report("nobody", "/tmp/never")).error, HasSubstr("nobody"));
+  EXPECT_NE(test::run_vectis({"report", "--dim", "0"}).code, 0);
+}
+
+}  // namespace
+}  // namespace vectis
