@@ -49,8 +49,8 @@ struct IndexSpeed {
 
 // One operation on data that is already there.
 struct OperationSpeed {
-  std::string name;  // "l2_distance int8", "matmul 4096"
-  double seconds = 0;
+  std::string name;    // "l2_distance int8", "matmul 4096"
+  double seconds = 0;  // foreseen where it was skipped for taking too long
   double of_roofline = 0;
   std::string skipped;  // not empty: why it was not measured
 };

@@ -111,7 +111,7 @@ std::vector<OperationSpeed> measure_operations(const Device& device, const Sampl
   for (const std::uint64_t size : product_sizes) {
     const std::string label = fmt::format("matmul {}", size);
     if (expected > longest_product) {
-      speeds.push_back({label, 0, 0, fmt::format("it would take about {:.0f} s", expected)});
+      speeds.push_back({label, expected, 0, fmt::format("it would take about {:.0f} s", expected)});
       expected *= 8;
       continue;
     }

@@ -92,11 +92,12 @@ const OperationSpeed* find_speed(const DeviceReport& report, std::string_view na
   return found == report.operations.end() ? nullptr : &*found;
 }
 
+// What was foreseen to take longer than it may was not worth measuring, and is missed.
 void judge_operation(Judge& judge, const DeviceReport& report, const char* name, double limit, std::string why_not) {
   const OperationSpeed* const speed = find_speed(report, name);
-  const bool measured = speed != nullptr && speed->skipped.empty();
-  if (why_not.empty() && speed != nullptr) why_not = speed->skipped;
-  judge.add(name, measured ? scaled(speed->seconds) : std::nullopt, limit, "ms", false, std::move(why_not));
+  const bool known = speed != nullptr && speed->seconds > 0;
+  if (why_not.empty() && speed != nullptr && !known) why_not = speed->skipped;
+  judge.add(name, known ? scaled(speed->seconds) : std::nullopt, limit, "ms", false, std::move(why_not));
 }
 
 }  // namespace

@@ -117,6 +117,14 @@ TEST(ReportTargets, ThatWereNotMeasuredAreNotMet) {
   EXPECT_EQ(std::ranges::find(report.targets, "l2_distance fp32", &JudgedTarget::name)->reason, "no memory for it");
 }
 
+TEST(ReportTargets, ThatWereForeseenToTakeTooLongAreMissed) {
+  DeviceReport report = good_report();
+  report.operations[6] = {"matmul 4096", 111, 0, "it would take about 111 s"};
+  report = judged(report);
+  EXPECT_EQ(count(report, Judgement::missed), 1U);
+  EXPECT_EQ(report.targets.back().measured, 111'000);
+}
+
 TEST(ReportTargets, DoNotOutweighWrongAnswers) {
   DeviceReport wrong_answer = judged(good_report());
   wrong_answer.index.searches[0].wrong = 1;
