@@ -98,18 +98,6 @@ TEST_P(CpuMatmul, Large) {
   check(DType::float32, {450, 64, 300, true, true}, {});
 }
 
-TEST_P(CpuMatmul, NoTermsScaleWhatIsThere) {
-  const Sheet a = sheet(DType::float32, 2, 0, {0, 1});
-  const Sheet b = sheet(DType::float32, 0, 3);
-  Sheet c = random_sheet(DType::float32, 2, 3);
-  c.set(1, 1, 4);
-  ASSERT_TRUE(run("matmul", {&a, &b, &c}, {number(0), number(0), number(1), number(0.5)}));
-  EXPECT_EQ(c.get(1, 1), 2);
-  c.set(1, 1, std::nan(""));
-  ASSERT_TRUE(run("matmul", {&a, &b, &c}));
-  EXPECT_EQ(c.get(1, 1), 0);
-}
-
 TEST_P(CpuMatmul, OtherTypesAreLeftToOthers) {
   const Sheet a = random_sheet(DType::float32, 2, 2);
   const Sheet b = random_sheet(DType::float16, 2, 2);

@@ -29,20 +29,6 @@ MatrixProduct describe(const Call& call, bool transpose_a, bool transpose_b, Sca
           row_of(c, 0), c.stride};
 }
 
-// c = beta * c, for a product of no terms.
-void scale(const VectisView& c, float beta) {
-  for (std::uint64_t row = 0; row < c.rows; ++row) {
-    for (std::uint64_t column = 0; column < c.columns; ++column) {
-      if (c.type == VECTIS_INT32) {
-        row_as<std::int32_t>(c, row)[column] = 0;
-      } else {
-        float& value = row_as<float>(c, row)[column];
-        value = beta == 0 ? 0.0F : beta * value;
-      }
-    }
-  }
-}
-
 void multiply_tiles(const Call& call, bool transpose_a, bool transpose_b, Scales scales) {
   const VectisView& c = call.views[2];
   const auto finish = [&](std::uint64_t row, std::uint64_t column, std::uint64_t rows, std::uint64_t columns,
@@ -104,12 +90,7 @@ VectisStatus matmul(const Call& call) {
   const Scales scales{static_cast<float>(call.real(2, 1)), static_cast<float>(call.real(3, 0))};
   if (!has_types || (is_bytes && (scales.alpha != 1 || scales.beta != 0))) return VECTIS_UNSUPPORTED;
   const MatrixProduct product = describe(call, transpose_a, transpose_b, scales);
-  if (product.m == 0 || product.n == 0) return VECTIS_OK;
-  if (product.k == 0) {
-    scale(c, scales.beta);
-  } else if (!multiply_by_onednn(call, product)) {
-    multiply_tiles(call, transpose_a, transpose_b, scales);
-  }
+  if (!multiply_by_onednn(call, product)) multiply_tiles(call, transpose_a, transpose_b, scales);
   return VECTIS_OK;
 }
 
