@@ -51,6 +51,29 @@ ir::Function small_integers() {
   return b.finish();
 }
 
+// What cuts, rounds and counts, on numbers half of which lie between two results.
+ir::Function roundings() {
+  ir::Builder b("conformance_roundings");
+  const ir::Value x = b.input(Element::f32);
+  for (const ir::Op op : {ir::Op::floor, ir::Op::ceil, ir::Op::round, ir::Op::trunc, ir::Op::sign}) {
+    b.output(b.unary(op, x), Element::f32);
+  }
+  const ir::Value bits = b.input(Element::u32);
+  b.output(b.unary(ir::Op::popcount, bits), Element::u32);
+  b.output(b.unary(ir::Op::leading_zeros, bits), Element::u32);
+  return b.finish();
+}
+
+// Sums that lie half-way between two numbers of 16 bits: those near 1024 and 128 are apart by 1.
+ir::Function ties() {
+  ir::Builder b("conformance_ties");
+  const ir::Value some = b.binary(ir::Op::bit_and, b.input(Element::u32), b.constant(std::uint32_t{31}));
+  const ir::Value half = b.mul(b.convert(some, ir::Type::f32), b.constant(0.5F));
+  b.output(b.add(half, b.constant(1024.0F)), Element::f16);
+  b.output(b.add(half, b.constant(128.0F)), Element::bf16);
+  return b.finish();
+}
+
 // Newton's square root: a loop with two carried values.
 ir::Function loop() {
   ir::Builder b("conformance_loop");
@@ -161,6 +184,9 @@ BehaviourReport run_map(Runtime&, const Device& device, std::uint64_t seed, Reac
   MapCases cases(device, seed);
   for (const ir::Function& function : {six_steps(), halves(), small_integers(), loop()}) {
     for (const std::size_t count : {0U, 1U, 2U, 3U, 5U, 255U, 256U, 1027U, 70'001U}) cases.run(function, count);
+  }
+  for (const ir::Function& function : {roundings(), ties()}) {
+    for (const std::size_t count : {1U, 1027U}) cases.run(function, count);
   }
   Random random(seed);
   for (std::size_t i = 0; i < programs_of(reach); ++i) {
