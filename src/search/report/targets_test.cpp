@@ -40,14 +40,14 @@ DeviceReport judged(DeviceReport report) {
   return report;
 }
 
-std::size_t count(const DeviceReport& report, Judgement judgement) {
+std::size_t targets_that_are(const DeviceReport& report, Judgement judgement) {
   return static_cast<std::size_t>(std::ranges::count(report.targets, judgement, &JudgedTarget::judgement));
 }
 
 TEST(ReportTargets, AreAllMetByAGpuThatMeetsThem) {
   const DeviceReport report = judged(good_report());
   EXPECT_EQ(report.targets.size(), 14U);
-  EXPECT_EQ(count(report, Judgement::met), 14U);
+  EXPECT_EQ(targets_that_are(report, Judgement::met), 14U);
   EXPECT_TRUE(report.passed());
 }
 
@@ -65,14 +65,14 @@ TEST(ReportTargets, AreMissedOneByOne) {
     DeviceReport report = good_report();
     change.first(report);
     report = judged(report);
-    EXPECT_EQ(count(report, Judgement::missed), change.second) << name;
+    EXPECT_EQ(targets_that_are(report, Judgement::missed), change.second) << name;
     EXPECT_FALSE(report.passed()) << name;
   }
   for (std::size_t i = 0; i < good_report().operations.size(); ++i) {
     DeviceReport report = good_report();
     report.operations[i].seconds *= 3;
     report = judged(report);
-    EXPECT_EQ(count(report, Judgement::missed), 1U) << report.operations[i].name;
+    EXPECT_EQ(targets_that_are(report, Judgement::missed), 1U) << report.operations[i].name;
   }
 }
 
@@ -80,7 +80,7 @@ TEST(ReportTargets, DoNotApplyToProcessorsAndSaySo) {
   DeviceReport report = good_report();
   report.gpu = false;
   report = judged(report);
-  EXPECT_EQ(count(report, Judgement::not_applicable), 14U);
+  EXPECT_EQ(targets_that_are(report, Judgement::not_applicable), 14U);
   EXPECT_THAT(report.targets[0].reason, HasSubstr("the processor that GPUs are compared with"));
   EXPECT_TRUE(report.targets[0].measured.has_value()) << "what was measured is told all the same";
   EXPECT_TRUE(report.passed());
@@ -93,7 +93,7 @@ TEST(ReportTargets, OfAMillionVectorsSayNothingOfFewer) {
   DeviceReport report = good_report();
   report.rows = 1000;
   report = judged(report);
-  EXPECT_EQ(count(report, Judgement::met), 4U) << "products of matrices";
+  EXPECT_EQ(targets_that_are(report, Judgement::met), 4U) << "products of matrices";
   EXPECT_THAT(report.targets[0].reason, HasSubstr("stated for 1000000 vectors of 128 numbers, and 1000 of 128"));
 }
 
@@ -103,8 +103,8 @@ TEST(ReportTargets, DependOnTheBackend) {
   report.operations[6].seconds = 0.060;  // more than CUDA's 42.3 ms, less than the 67.8 of AMD's
   report.index.searches[1].single_seconds = 0.0019;
   report = judged(report);
-  EXPECT_EQ(count(report, Judgement::missed), 0U);
-  EXPECT_EQ(count(report, Judgement::not_applicable), 1U) << "memory, which is stated for CUDA";
+  EXPECT_EQ(targets_that_are(report, Judgement::missed), 0U);
+  EXPECT_EQ(targets_that_are(report, Judgement::not_applicable), 1U) << "memory, which is stated for CUDA";
 }
 
 TEST(ReportTargets, ThatWereNotMeasuredAreNotMet) {
@@ -113,7 +113,7 @@ TEST(ReportTargets, ThatWereNotMeasuredAreNotMet) {
   report.operations.pop_back();
   report.index.memory_overhead.reset();
   report = judged(report);
-  EXPECT_EQ(count(report, Judgement::not_applicable), 3U);
+  EXPECT_EQ(targets_that_are(report, Judgement::not_applicable), 3U);
   EXPECT_EQ(std::ranges::find(report.targets, "l2_distance fp32", &JudgedTarget::name)->reason, "no memory for it");
 }
 
@@ -121,7 +121,7 @@ TEST(ReportTargets, ThatWereForeseenToTakeTooLongAreMissed) {
   DeviceReport report = good_report();
   report.operations[6] = {"matmul 4096", 111, 0, "it would take about 111 s"};
   report = judged(report);
-  EXPECT_EQ(count(report, Judgement::missed), 1U);
+  EXPECT_EQ(targets_that_are(report, Judgement::missed), 1U);
   EXPECT_EQ(report.targets.back().measured, 111'000);
 }
 
