@@ -64,13 +64,17 @@ ir::Function roundings() {
   return b.finish();
 }
 
-// Sums that lie half-way between two numbers of 16 bits: those near 1024 and 128 are apart by 1.
+// Numbers half-way between two of 16 bits: those of f16 near 1024 and of bf16 near 128 are apart by 1. They are made of
+// bits, so that no arithmetic leaves a doubt which they are.
 ir::Function ties() {
   ir::Builder b("conformance_ties");
   const ir::Value some = b.binary(ir::Op::bit_and, b.input(Element::u32), b.constant(std::uint32_t{31}));
-  const ir::Value half = b.mul(b.convert(some, ir::Type::f32), b.constant(0.5F));
-  b.output(b.add(half, b.constant(1024.0F)), Element::f16);
-  b.output(b.add(half, b.constant(128.0F)), Element::bf16);
+  const auto halves_from = [&](std::uint32_t bits, std::uint32_t half) {
+    const ir::Value steps = b.binary(ir::Op::shl, some, b.constant(half));
+    return b.bitcast(b.add(steps, b.constant(bits)), ir::Type::f32);
+  };
+  b.output(halves_from(0x4480'0000, 12), Element::f16);
+  b.output(halves_from(0x4300'0000, 15), Element::bf16);
   return b.finish();
 }
 

@@ -186,13 +186,12 @@ GraphIndex::Plan GraphIndex::plan(std::size_t k, const SearchOptions& options) c
 }
 
 void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const {
-  if (plan.whole) {
-    look_among(plan.look, plan.among, query, walker, hits);
-  } else if (plan.filter == nullptr) {
+  if (!plan.whole && plan.filter == nullptr) {
     graph::look(plan.look, query, walker, hits);
-  } else if (!look_filtered(plan.look, *plan.filter, plan.scored_max, query, walker, hits)) {
-    look_among(plan.look, plan.among, query, walker, hits);
+    return;
   }
+  if (!plan.whole && look_filtered(plan.look, *plan.filter, plan.scored_max, query, walker, hits)) return;
+  look_among(plan.look, plan.among, query, walker, hits);
 }
 
 SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {

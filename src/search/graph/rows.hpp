@@ -26,17 +26,16 @@ class Rows {
     while (capacity_ < rows) {
       const std::size_t count = first_rows << blocks_.size();
       Pages pages(count * row_bytes_ + slack_bytes);
-      // The place of row 0 as this block sees it; never read before the block's own first row.
-      const std::uintptr_t origin = reinterpret_cast<std::uintptr_t>(pages.data()) - capacity_ * row_bytes_;
       blocks_.push_back(std::move(pages));
-      origins_[blocks_.size() - 1].store(origin, std::memory_order_release);
+      begins_[blocks_.size() - 1].store(blocks_.back().data(), std::memory_order_release);
       capacity_ += count;
     }
   }
 
   [[nodiscard]] std::byte* operator[](Slot slot) const noexcept {
     const auto block = static_cast<std::size_t>(std::bit_width(slot / first_rows + 1U)) - 1;
-    return reinterpret_cast<std::byte*>(origins_[block].load(std::memory_order_relaxed) + slot * row_bytes_);
+    const std::size_t before = (first_rows << block) - first_rows;
+    return begins_[block].load(std::memory_order_relaxed) + (slot - before) * row_bytes_;
   }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
 
@@ -44,7 +43,7 @@ class Rows {
   static constexpr std::size_t first_rows = 4096;
   std::size_t row_bytes_;
   std::size_t capacity_ = 0;
-  std::array<std::atomic<std::uintptr_t>, 32> origins_{};
+  std::array<std::atomic<std::byte*>, 32> begins_{};
   std::vector<Pages> blocks_;
 };
 
