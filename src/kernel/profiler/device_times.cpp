@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <tuple>
 
 #include "device/events.hpp"
 
@@ -124,12 +123,17 @@ void DeviceTimes::give_back(EventPair events) {
   idle_count_ += 2;
 }
 
-void DeviceTimes::settle_queue(Queue& queue, bool wait, std::vector<SettledWork>& settled) {
+void DeviceTimes::settle_queue(Queue& queue, bool wait, std::uint64_t& last_end, std::vector<SettledWork>& settled) {
   while (!queue.empty() && over(queue.front().events, wait)) {
     PendingWork& work = queue.front();
     const auto times = times_of(work.events);
     SettledWork done{work.place, work.record, times.has_value(), 0, 0};
-    if (times) std::tie(done.begin, done.end) = *times;
+    if (times) {
+      // Work of a stream follows one another, whatever microseconds a driver's clock disagrees with itself by.
+      done.begin = std::max(times->first, last_end);
+      done.end = std::max(times->second, done.begin);
+      last_end = done.end;
+    }
     settled.push_back(done);
     give_back(std::move(work.events));
     queue.pop_front();
@@ -143,7 +147,7 @@ std::vector<SettledWork> DeviceTimes::settle(bool wait) {
     taken.swap(pending_);
   }
   std::vector<SettledWork> settled;
-  for (auto& [stream, queue] : taken) settle_queue(queue, wait, settled);
+  for (auto& [stream, queue] : taken) settle_queue(queue, wait, ends_[stream], settled);
   if (wait) match_again();
   const std::lock_guard lock(mutex_);
   pending_count_ -= settled.size();

@@ -78,12 +78,14 @@ class DeviceTimes {
   Event event_for(const std::shared_ptr<ContextCore>& context);
   void match(const std::shared_ptr<ContextCore>& context);
   void match_again();
-  void settle_queue(Queue& queue, bool wait, std::vector<SettledWork>& settled);
+  // In the order the work was given; `last_end` is that of the stream's work before, on the device's clock.
+  void settle_queue(Queue& queue, bool wait, std::uint64_t& last_end, std::vector<SettledWork>& settled);
 
   HostClock now_;
   mutable std::mutex mutex_;
   std::map<StreamKey, Queue> pending_;
   std::size_t pending_count_ = 0;
+  std::map<StreamKey, std::uint64_t> ends_;                // touched by settle alone
   std::map<const ContextCore*, std::vector<Event>> idle_;  // an event keeps its context alive
   std::size_t idle_count_ = 0;
   std::map<int, DeviceClock> clocks_;
