@@ -190,7 +190,7 @@ std::string BodyPrinter::integer(const Instruction& one, std::string_view a, std
   const bool is_signed = one.type == Type::i32;
   const std::string ua = words_.as(one.type, Type::u32, a);
   const std::string ub = words_.as(one.type, Type::u32, b);
-  const std::string negative = words_.as(Type::u32, one.type, fmt::format("0u - {}", ua));
+  std::string negative = words_.as(Type::u32, one.type, fmt::format("0u - {}", ua));
   const std::string operands = fmt::format("{}, {}", a, b);
   switch (one.op) {
     case Op::div:
@@ -211,7 +211,7 @@ std::string BodyPrinter::integer(const Instruction& one, std::string_view a, std
 }
 
 std::string BodyPrinter::comparison(const Instruction& one, std::string_view a, std::string_view b) {
-  const std::string plain = fmt::format("{} {} {}", a, infix(one.op), b);
+  std::string plain = fmt::format("{} {} {}", a, infix(one.op), b);
   if (words_.ordered || type_of(one.operands[0]) != Type::f32) return plain;
   const std::string nan_a = helper("vt_nan", a);
   const std::string nan_b = helper("vt_nan", b);
@@ -273,7 +273,7 @@ std::string BodyPrinter::load(std::string_view buffer, Element element, std::str
 }
 
 std::string BodyPrinter::stored(const Output& output) {
-  const std::string element = value(output.value);
+  std::string element = value(output.value);
   switch (output.element) {
     case Element::f16:
       return helper("vt_to_f16", element);

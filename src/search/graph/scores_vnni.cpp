@@ -39,8 +39,8 @@ VECTIS_VNNI inline void load_terms(const Frame& frame, const std::byte* const* r
   _MM_TRANSPOSE4_PS(step, low, square, unused);
 }
 
-// `shifted`: the query's codes have a shift, so that the sums of the rows' codes count.
-template <bool shifted>
+// `Shifted`: the query's codes have a shift, so that the sums of the rows' codes count.
+template <bool Shifted>
 VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
                               std::size_t count, float* scores) {
   const __m512i ones = _mm512_set1_epi8(1);
@@ -56,17 +56,17 @@ VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQ
     for (std::size_t i = 0; i < rows_together; ++i) products[i] = sums[i] = _mm512_setzero_si512();
     for (std::size_t chunk = 0; chunk < query.chunks(); ++chunk) {
       const __m512i codes = _mm512_load_si512(query.codes() + chunk * chunk_bytes);
-      const __mmask64 inside = shifted && (chunk + 1) * chunk_bytes > frame.coded_dim
+      const __mmask64 inside = Shifted && (chunk + 1) * chunk_bytes > frame.coded_dim
                                    ? (__mmask64{1} << (frame.coded_dim % chunk_bytes)) - 1
                                    : ~__mmask64{0};
       for (std::size_t i = 0; i < rows_together; ++i) {
         const __m512i row = _mm512_loadu_si512(four[i] + chunk * chunk_bytes);
         products[i] = _mm512_dpbusd_epi32(products[i], row, codes);
-        if constexpr (shifted) sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_maskz_mov_epi8(inside, row), ones);
+        if constexpr (Shifted) sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_maskz_mov_epi8(inside, row), ones);
       }
     }
     __m128 inner = _mm_mul_ps(scale, _mm_cvtepi32_ps(sums_of(products)));
-    if constexpr (shifted) inner = _mm_fmadd_ps(shift, _mm_cvtepi32_ps(sums_of(sums)), inner);
+    if constexpr (Shifted) inner = _mm_fmadd_ps(shift, _mm_cvtepi32_ps(sums_of(sums)), inner);
     __m128 step;
     __m128 low;
     __m128 square;
