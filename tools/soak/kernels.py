@@ -73,6 +73,7 @@ def dialects() -> list[Figure]:
     suite.build("release")
     KEPT.mkdir(parents=True, exist_ok=True)
     target = KEPT / "dialects.json"
+    target.unlink(missing_ok=True)  # what an earlier run left is no answer
     subprocess.run([sys.executable, "-m", "tools.dialects", "--programs", "200", "--seed", seed(), "--json",
                     str(target)], cwd=ROOT, check=False)
     return [Figure.measured(f"{row['compiler']} {row['target']}: failures of {row['texts']} texts",
