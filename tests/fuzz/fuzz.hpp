@@ -82,4 +82,21 @@ inline std::size_t mend_index(Bytes& bytes, std::size_t begin) {
   return missing == 0 ? at : 0;
 }
 
+// One input: most are mended, some are left as they came. What is refused is refused for a reason that loading may
+// give.
+template <class Mend, class LoadAndUse>
+void try_input(const std::uint8_t* data, std::size_t size, const Mend& mend, const LoadAndUse& load_and_use) {
+  const auto given = std::as_bytes(std::span(data, size));
+  Bytes bytes(given.begin(), given.end());
+  if (fingerprint(given) % 16 != 0) mend(bytes);
+  try {
+    MemoryReader reader(bytes);
+    load_and_use(reader);
+  } catch (const Error& error) {
+    const ErrorCode code = error.code();
+    expect(code == ErrorCode::corrupt_data || code == ErrorCode::unsupported || code == ErrorCode::backend_creation ||
+           code == ErrorCode::unsupported_backend);
+  }
+}
+
 }  // namespace vectis::fuzz

@@ -1,6 +1,7 @@
 // Everything a graph index keeps of its vectors.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -74,6 +75,11 @@ struct Body {
     if (keeps_originals) return reinterpret_cast<const float*>(originals[slot]);
     decode_row(graph.frame, graph.codes[slot], scratch);
     return scratch;
+  }
+  // Writes the row's dim numbers.
+  void read_row(Slot slot, float* target) const {
+    const float* const found = vector(slot, target);
+    if (found != target) std::copy_n(found, graph.frame.dim, target);
   }
 };
 

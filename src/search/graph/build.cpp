@@ -22,20 +22,18 @@ struct Edge {
 };
 
 // The links of one new row, from a walk for it.
-void choose_links(const Graph& graph, std::span<const Slot> entries, Slot slot, Walker& walker, Pruner& pruner,
-                  std::vector<Neighbour>& near) {
+void choose_links(const Graph& graph, std::span<const Slot> entries, Slot slot, Walker& walker, Pruner& pruner) {
   walker.query.set_row(graph.frame, graph.codes[slot]);
   walk(graph, entries, graph.shape.build_width, walker);
-  near.clear();
+  pruner.near.clear();
   for (const Place& place : walker.pool.places()) {
-    if (place.slot() != slot) near.push_back({place.score() + walker.query.square(), place.slot()});
+    if (place.slot() != slot) pruner.near.push_back({place.score() + walker.query.square(), place.slot()});
   }
-  prune(graph, near, graph.shape.kept, pruner);
+  prune(graph, pruner.near, graph.shape.kept, pruner);
 }
 
 // Adds new links to a row's list, which is pruned when it is too long.
-void take_in(const Graph& graph, Slot slot, std::span<const Edge> edges, Pruner& pruner, std::vector<Neighbour>& near,
-             std::vector<Slot>& list, std::vector<float>& distances) {
+void take_in(const Graph& graph, Slot slot, std::span<const Edge> edges, Pruner& pruner, std::vector<Slot>& list) {
   list.resize(graph.links.degree() + edges.size());
   std::size_t count = graph.links.read(slot, list.data());
   for (const Edge& edge : edges) {
@@ -49,11 +47,7 @@ void take_in(const Graph& graph, Slot slot, std::span<const Edge> edges, Pruner&
     graph.links.write(slot, list);
     return;
   }
-  distances.resize(count);
-  distances_from(graph, slot, list, pruner, distances.data());
-  near.clear();
-  for (std::size_t i = 0; i < count; ++i) near.push_back({distances[i], list[i]});
-  prune(graph, near, graph.shape.kept, pruner);
+  prune_rows(graph, slot, list, graph.shape.kept, pruner);
   graph.links.write(slot, pruner.chosen);
 }
 
@@ -62,9 +56,8 @@ void link_batch(Executor& executor, Graph& graph, std::span<const Slot> entries,
   executor.parallel_for(slots.size(), grain, [&](std::size_t begin, std::size_t end) {
     Walker walker(graph);
     Pruner pruner(graph);
-    std::vector<Neighbour> near;
     for (std::size_t i = begin; i < end; ++i) {
-      choose_links(graph, entries, slots[i], walker, pruner, near);
+      choose_links(graph, entries, slots[i], walker, pruner);
       chosen[i] = pruner.chosen;
     }
   });
@@ -81,12 +74,10 @@ void link_batch(Executor& executor, Graph& graph, std::span<const Slot> entries,
   starts.push_back(edges.size());
   executor.parallel_for(starts.size() - 1, grain, [&](std::size_t begin, std::size_t end) {
     Pruner pruner(graph);
-    std::vector<Neighbour> near;
     std::vector<Slot> list;
-    std::vector<float> distances;
     for (std::size_t i = begin; i < end; ++i) {
       const std::span<const Edge> own(edges.data() + starts[i], starts[i + 1] - starts[i]);
-      take_in(graph, own.front().to, own, pruner, near, list, distances);
+      take_in(graph, own.front().to, own, pruner, list);
     }
   });
 }
@@ -127,19 +118,13 @@ void relink_around(Executor& executor, Graph& graph, std::span<const Slot> rows,
                    const std::function<bool(Slot)>& removed) {
   executor.parallel_for(rows.size(), grain, [&](std::size_t begin, std::size_t end) {
     Pruner pruner(graph);
-    std::vector<Neighbour> near;
     std::vector<Slot> list(graph.links.degree());
     std::vector<Slot> candidates;
-    std::vector<float> distances;
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t links = graph.links.read(rows[i], list.data());
       if (std::none_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(links), removed)) continue;
       heirs(graph, rows[i], std::span(list).first(links), removed, candidates);
-      distances.resize(candidates.size());
-      distances_from(graph, rows[i], candidates, pruner, distances.data());
-      near.clear();
-      for (std::size_t j = 0; j < candidates.size(); ++j) near.push_back({distances[j], candidates[j]});
-      prune(graph, near, graph.shape.kept, pruner);
+      prune_rows(graph, rows[i], candidates, graph.shape.kept, pruner);
       graph.links.write(rows[i], pruner.chosen);
     }
   });

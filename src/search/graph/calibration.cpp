@@ -44,14 +44,6 @@ std::size_t Calibration::width_for(double recall, std::size_t k) const {
   return scaled(low.width * std::pow(static_cast<double>(after->width) / low.width, std::clamp(part, 0.0, 1.0)));
 }
 
-double Calibration::recall_at(std::size_t width) const {
-  double recall = 0;
-  for (const CalibrationPoint& point : points) {
-    if (point.width <= width) recall = point.recall;
-  }
-  return recall;
-}
-
 Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot> rows,
                       std::span<const float> queries) {
   const std::size_t dim = look.body->graph.frame.dim;

@@ -26,8 +26,6 @@ struct Calibration {
   // The width for this recall of k neighbours; between points by the logarithm, beyond the last one its width, which is
   // the widest that was tried.
   [[nodiscard]] std::size_t width_for(double recall, std::size_t k) const;
-  // What was measured for a width, for people.
-  [[nodiscard]] double recall_at(std::size_t width) const;
 };
 
 // Walks of `look` for each of these vectors, which are not in the graph, at growing width until nearly all of the truth

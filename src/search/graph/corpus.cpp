@@ -79,13 +79,18 @@ void Corpus::publish() {
   next->table_bytes = table_.bytes();
   next->calibration = calibration_;
   next->gone = std::make_shared<std::atomic<bool>>(false);
+  forget_ended_epochs();
   epochs_.emplace_back(epoch_, next->gone);
   const std::lock_guard lock(epoch_mutex_);
   now_ = std::move(next);
 }
 
-void Corpus::collect_free() {
+void Corpus::forget_ended_epochs() {
   while (!epochs_.empty() && epochs_.front().second->load(std::memory_order_acquire)) epochs_.pop_front();
+}
+
+void Corpus::collect_free() {
+  forget_ended_epochs();
   const std::uint64_t oldest = epochs_.empty() ? epoch_ : epochs_.front().first;
   while (!limbo_.empty() && limbo_.front().epoch < oldest) {
     free_.insert(free_.end(), limbo_.front().slots.begin(), limbo_.front().slots.end());
@@ -147,9 +152,7 @@ void Corpus::link(std::span<const Slot> slots) {
   }
   std::vector<float> queries((slots.size() - first) * dim_);
   for (std::size_t i = first; i < order.size(); ++i) {
-    float* const target = queries.data() + (i - first) * dim_;
-    const float* const vector = body_->vector(order[i], target);
-    if (vector != target) std::memcpy(target, vector, dim_ * sizeof(float));
+    body_->read_row(order[i], queries.data() + (i - first) * dim_);
   }
   const Look look{.body = body_.get(), .entries = entries_, .epoch = epoch_ + 1};
   calibration_ = std::make_shared<const Calibration>(calibrate(executor_, look, findable, queries));
@@ -358,8 +361,7 @@ std::optional<std::vector<float>> Corpus::get(std::uint64_t id) const {
   const auto slot = table_.find(id);
   if (!slot) return std::nullopt;
   std::vector<float> vector(dim_);
-  const float* const found = body_->vector(*slot, vector.data());
-  if (found != vector.data()) std::memcpy(vector.data(), found, dim_ * sizeof(float));
+  body_->read_row(*slot, vector.data());
   return vector;
 }
 

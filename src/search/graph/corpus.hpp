@@ -92,6 +92,7 @@ class Corpus {
   void repair_if_due();
   void repair();
   [[nodiscard]] bool wants_calibration(std::size_t added) const noexcept;
+  void forget_ended_epochs();
   void collect_free();
   // A copy without holes; nothing is linked to removed rows.
   [[nodiscard]] Contents dense(bool with_originals) const;

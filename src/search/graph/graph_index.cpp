@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "search/exact/checks.hpp"
@@ -65,10 +63,12 @@ struct GraphIndex::Plan {
   Look look;
   std::string way;
   std::string reason;
-  bool whole = false;       // `among` is looked through
-  std::vector<Slot> among;  // rows
+  bool whole = false;  // all rows that may be found are looked at
   const IdFilter* filter = nullptr;
   std::uint64_t scored_max = 0;  // of a filtered walk
+  // The rows that may be found, looked up by the first query that needs them.
+  mutable std::once_flag looked_up;
+  mutable std::vector<Slot> among;
 };
 
 // A walker for as long as this lives.
@@ -130,9 +130,8 @@ void GraphIndex::update(std::uint64_t id, std::span<const float> vector) {
 
 std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return corpus_->get(id); }
 
-GraphIndex::Plan GraphIndex::plan(std::size_t k, const SearchOptions& options) const {
+void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& plan) const {
   const double recall = checked_recall(options);
-  Plan plan;
   plan.epoch = corpus_->now();
   const std::size_t live = plan.epoch->live;
   const Calibration unmeasured;
@@ -144,7 +143,7 @@ GraphIndex::Plan GraphIndex::plan(std::size_t k, const SearchOptions& options) c
                .k = k,
                .width = calibration.width_for(recall, k),
                .radius = options.radius};
-  if (k == 0) return plan;
+  if (k == 0) return;
   plan.way = "graph";
   plan.reason =
       calibration.points.empty()
@@ -162,27 +161,28 @@ GraphIndex::Plan GraphIndex::plan(std::size_t k, const SearchOptions& options) c
                         static_cast<double>(std::max<std::size_t>(1, allowed));
   plan.whole =
       live <= scanned_whole || (options.filter && static_cast<double>(allowed) <= walked) || plan.look.width >= live;
-  if (!plan.whole && !options.filter) return plan;
   if (plan.whole) {
     plan.way = "scan";
     plan.reason = fmt::format("{} of {} vectors may be found: all of them are looked at", allowed, live);
   }
-  if (options.filter) {
-    // The rows as this epoch's body numbers them; when that was replaced meanwhile, begin with the next.
-    for (;; plan.epoch = corpus_->now()) {
-      plan.look.body = plan.epoch->body.get();
-      plan.look.entries = plan.epoch->entries;
-      plan.look.epoch = plan.epoch->number;
-      if (auto rows = corpus_->rows_of(*options.filter, *plan.look.body)) {
+}
+
+std::span<const Slot> GraphIndex::rows_among(const Plan& plan) const {
+  std::call_once(plan.looked_up, [&] {
+    if (plan.filter != nullptr) {
+      if (auto rows = corpus_->rows_of(*plan.filter, *plan.look.body)) {
         plan.among = std::move(*rows);
-        return plan;
+        return;
       }
     }
-  }
-  for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
-    if (plan.look.body->heads.visible(slot, plan.look.epoch)) plan.among.push_back(slot);
-  }
-  return plan;
+    // No filter, or its ids are looked up in another body by now: every row of this epoch is asked.
+    const Heads& heads = plan.look.body->heads;
+    for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
+      if (!heads.visible(slot, plan.look.epoch)) continue;
+      if (plan.filter == nullptr || plan.filter->allows(heads.id(slot))) plan.among.push_back(slot);
+    }
+  });
+  return plan.among;
 }
 
 void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const {
@@ -191,7 +191,7 @@ void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, st
     return;
   }
   if (!plan.whole && look_filtered(plan.look, *plan.filter, plan.scored_max, query, walker, hits)) return;
-  look_among(plan.look, plan.among, query, walker, hits);
+  look_among(plan.look, rows_among(plan), query, walker, hits);
 }
 
 SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
@@ -199,7 +199,8 @@ SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, c
   const std::size_t count = exact::check_rows("search", runtime_, queries, dim());
   exact::check_radius("search", options.radius);
   options.context.check("search", runtime_.executor());
-  const Plan how = plan(k, options);
+  Plan how;
+  make_plan(k, options, how);
   std::vector<std::vector<Hit>> found(count);
   const std::uint64_t scored_before = scored_.load(std::memory_order_relaxed);
   if (how.look.k > 0) {
@@ -269,7 +270,8 @@ std::string GraphIndex::explain(std::size_t queries, std::size_t k) const {
     }
     text += '\n';
   }
-  const Plan how = plan(k, {});
+  Plan how;
+  make_plan(k, {}, how);
   return text + fmt::format("{} queries: {}\n", queries, how.reason.empty() ? "nothing to look for" : how.reason);
 }
 

@@ -54,7 +54,8 @@ class GraphIndex final : public Index {
  private:
   class Borrowed;
   struct Plan;
-  [[nodiscard]] Plan plan(std::size_t k, const SearchOptions& options) const;
+  void make_plan(std::size_t k, const SearchOptions& options, Plan& plan) const;
+  [[nodiscard]] std::span<const Slot> rows_among(const Plan& plan) const;
   void answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const;
 
   Runtime& runtime_;

@@ -4,11 +4,18 @@
 
 namespace vectis::inline v0_1::graph {
 
-void distances_from(const Graph& graph, Slot from, std::span<const Slot> slots, Pruner& pruner, float* distances) {
+namespace {
+
+// Squared distances from row `from` to pruner.slots, into pruner.scores.
+void measure_from(const Graph& graph, Slot from, Pruner& pruner) {
   pruner.query.set_row(graph.frame, graph.codes[from]);
-  graph.score_rows(graph.frame, graph.codes, pruner.query, slots.data(), slots.size(), distances);
-  for (std::size_t i = 0; i < slots.size(); ++i) distances[i] += pruner.query.square();
+  pruner.scores.resize(pruner.slots.size());
+  graph.score_rows(graph.frame, graph.codes, pruner.query, pruner.slots.data(), pruner.slots.size(),
+                   pruner.scores.data());
+  for (float& score : pruner.scores) score += pruner.query.square();
 }
+
+}  // namespace
 
 void prune(const Graph& graph, std::span<const Neighbour> candidates, std::size_t count, Pruner& pruner) {
   const float reach = graph.shape.reach * graph.shape.reach;
@@ -22,9 +29,8 @@ void prune(const Graph& graph, std::span<const Neighbour> candidates, std::size_
     const std::size_t rest = pruner.left.size() - begin;
     if (rest == 0 || pruner.chosen.size() == count) break;
     pruner.slots.resize(rest);
-    pruner.scores.resize(rest);
     for (std::size_t i = 0; i < rest; ++i) pruner.slots[i] = pruner.left[begin + i].slot;
-    distances_from(graph, best, pruner.slots, pruner, pruner.scores.data());
+    measure_from(graph, best, pruner);
     std::size_t end = begin;
     for (std::size_t i = 0; i < rest; ++i) {
       const Neighbour& other = pruner.left[begin + i];
@@ -32,6 +38,14 @@ void prune(const Graph& graph, std::span<const Neighbour> candidates, std::size_
     }
     pruner.left.resize(end);
   }
+}
+
+void prune_rows(const Graph& graph, Slot from, std::span<const Slot> candidates, std::size_t count, Pruner& pruner) {
+  pruner.slots.assign(candidates.begin(), candidates.end());
+  measure_from(graph, from, pruner);
+  pruner.near.clear();
+  for (std::size_t i = 0; i < candidates.size(); ++i) pruner.near.push_back({pruner.scores[i], candidates[i]});
+  prune(graph, pruner.near, count, pruner);
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -24,6 +24,7 @@ struct Pruner {
   explicit Pruner(const Graph& graph) : query(graph.frame) {}
 
   CodedQuery query;
+  std::vector<Neighbour> near;
   std::vector<Neighbour> left;
   std::vector<Slot> slots;
   std::vector<float> scores;
@@ -34,7 +35,7 @@ struct Pruner {
 // until `count` are chosen; into pruner.chosen, nearest first.
 void prune(const Graph& graph, std::span<const Neighbour> candidates, std::size_t count, Pruner& pruner);
 
-// Squared distances from row `from` to these.
-void distances_from(const Graph& graph, Slot from, std::span<const Slot> slots, Pruner& pruner, float* distances);
+// The same for rows whose distances to `from` are not known yet.
+void prune_rows(const Graph& graph, Slot from, std::span<const Slot> candidates, std::size_t count, Pruner& pruner);
 
 }  // namespace vectis::inline v0_1::graph
