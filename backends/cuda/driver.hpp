@@ -47,6 +47,9 @@ using Attribute = CUdevice_attribute;
   each(MemcpyDtoHAsync, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                                                 \
   each(MemcpyDtoDAsync, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                                                 \
   each(MemsetD8Async, cuMemsetD8Async, "cuMemsetD8Async")                                                          \
+  each(MemcpyPeerAsync, cuMemcpyPeerAsync, "cuMemcpyPeerAsync")                                                    \
+  each(DeviceCanAccessPeer, cuDeviceCanAccessPeer, "cuDeviceCanAccessPeer")                                        \
+  each(EnablePeerAccess, cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess")                                           \
   each(StreamCreate, cuStreamCreate, "cuStreamCreate")                                                             \
   each(StreamDestroy, cuStreamDestroy, "cuStreamDestroy_v2")                                                       \
   each(StreamSynchronize, cuStreamSynchronize, "cuStreamSynchronize")                                              \
@@ -112,6 +115,8 @@ inline constexpr Attribute attribute_compute_units = CU_DEVICE_ATTRIBUTE_MULTIPR
 inline constexpr Attribute attribute_major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
 inline constexpr Attribute attribute_minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
 inline constexpr CUfunction_attribute function_group_items = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+
+inline constexpr unsigned event_without_time = CU_EVENT_DISABLE_TIMING;
 
 inline Address advanced(Address address, std::uint64_t bytes) { return address + bytes; }
 // The driver's functions take what they only read as const here, and not in HIP.

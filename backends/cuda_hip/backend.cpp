@@ -47,6 +47,7 @@ constexpr VectisBackend make_table() {
   table.kernel_destroy = slots::kernel_destroy;
   table.launch = slots::launch;
   table.program_binary = slots::program_binary;
+  table.copy_from_peer = slots::copy_from_peer;
   return table;
 }
 

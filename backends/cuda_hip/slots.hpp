@@ -46,6 +46,11 @@ VectisStatus copy_on_device(VectisStream* stream, VectisMemory* target, std::uin
 VectisStatus fill(VectisStream* stream, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes,
                   std::uint8_t value, VectisMessage* message) noexcept;
 
+// peer.cpp
+VectisStatus copy_from_peer(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset,
+                            VectisStream* source_stream, VectisMemory* source, std::uint64_t source_offset,
+                            std::uint64_t bytes, VectisMessage* message) noexcept;
+
 // launch.cpp
 VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch,
                     VectisMessage* message) noexcept;

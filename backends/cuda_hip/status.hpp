@@ -18,7 +18,10 @@ inline constexpr int code_invalid_value = 1;
 inline constexpr int code_stub_library = 34;
 inline constexpr int code_no_device = 100;
 inline constexpr int code_invalid_device = 101;  // what HIP says where AMD's kernel driver finds nothing
+inline constexpr int code_peer_unsupported = 217;
 inline constexpr int code_not_ready = 600;
+inline constexpr int code_peer_enabled_already = 704;
+inline constexpr int code_too_many_peers = 711;
 inline constexpr int code_driver_mismatch = 803;
 inline constexpr int code_unknown = 999;
 

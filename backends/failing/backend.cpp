@@ -189,6 +189,7 @@ constexpr VectisBackend make_table() {
   VECTIS_WRAP(launch);
   VECTIS_WRAP(program_binary);
   VECTIS_WRAP(run_op);
+  VECTIS_WRAP(copy_from_peer);
 #undef VECTIS_WRAP
   return table;
 }

@@ -43,6 +43,9 @@ using Attribute = hipDeviceAttribute_t;
   each(MemcpyDtoHAsync, hipMemcpyDtoHAsync, "hipMemcpyDtoHAsync")                                                  \
   each(MemcpyDtoDAsync, hipMemcpyDtoDAsync, "hipMemcpyDtoDAsync")                                                  \
   each(MemsetD8Async, hipMemsetD8Async, "hipMemsetD8Async")                                                        \
+  each(MemcpyPeerAsync, hipMemcpyPeerAsync, "hipMemcpyPeerAsync")                                                  \
+  each(DeviceCanAccessPeer, hipDeviceCanAccessPeer, "hipDeviceCanAccessPeer")                                      \
+  each(EnablePeerAccess, hipDeviceEnablePeerAccess, "hipDeviceEnablePeerAccess")                                   \
   each(StreamCreate, hipStreamCreateWithFlags, "hipStreamCreateWithFlags")                                         \
   each(StreamDestroy, hipStreamDestroy, "hipStreamDestroy")                                                        \
   each(StreamSynchronize, hipStreamSynchronize, "hipStreamSynchronize")                                            \
@@ -100,6 +103,8 @@ inline constexpr Attribute attribute_compute_units = hipDeviceAttributeMultiproc
 inline constexpr Attribute attribute_major = hipDeviceAttributeComputeCapabilityMajor;
 inline constexpr Attribute attribute_minor = hipDeviceAttributeComputeCapabilityMinor;
 inline constexpr hipFunction_attribute function_group_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+
+inline constexpr unsigned event_without_time = hipEventDisableTiming;
 
 inline Address advanced(Address address, std::uint64_t bytes) { return static_cast<char*>(address) + bytes; }
 inline void* readable(const void* host) { return const_cast<void*>(host); }

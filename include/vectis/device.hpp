@@ -2,6 +2,7 @@
 #pragma once
 
 #include "vectis/device/context.hpp"
+#include "vectis/device/copy.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/device/doctor.hpp"
 #include "vectis/device/program.hpp"

@@ -16,6 +16,13 @@ void check_same_context(std::string_view op, const ContextCore& stream, const Co
                           describe(*stream.device), describe(*other.device)));
 }
 
+void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes) {
+  if (offset <= memory.bytes && bytes <= memory.bytes - offset) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} bytes at offset {} reach beyond the memory's {} bytes; check offset and size", bytes,
+                          offset, memory.bytes));
+}
+
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
   std::uint64_t items = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {

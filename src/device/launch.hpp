@@ -1,4 +1,4 @@
-// Checks every device makes alike before a kernel is launched.
+// Checks made alike for every device before it is given work.
 #pragma once
 
 #include <span>
@@ -14,6 +14,9 @@ namespace vectis::inline v0_1::detail {
 
 // InvalidInput unless both are the same context.
 void check_same_context(std::string_view op, const ContextCore& stream, const ContextCore& other);
+
+// InvalidInput unless the range lies inside the memory.
+void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes);
 
 // InvalidInput when the shape is empty or larger than the device allows.
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits);

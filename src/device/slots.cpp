@@ -51,6 +51,7 @@ constexpr std::array entries = {
     VECTIS_SLOT(launch, group),
     VECTIS_SLOT(program_binary, optional),
     VECTIS_SLOT(run_op, optional),
+    VECTIS_SLOT(copy_from_peer, optional),
 };
 #undef VECTIS_SLOT
 

@@ -17,13 +17,6 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-void check_range(std::string_view op, const detail::MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes) {
-  if (offset <= memory.bytes && bytes <= memory.bytes - offset) return;
-  throw Error(ErrorCode::invalid_input, op,
-              fmt::format("{} bytes at offset {} reach beyond the memory's {} bytes; check offset and size", bytes,
-                          offset, memory.bytes));
-}
-
 void check_disjoint(std::uint64_t target, std::uint64_t source, std::uint64_t bytes) {
   if (target + bytes <= source || source + bytes <= target) return;
   throw Error(
@@ -124,7 +117,7 @@ DeviceContext Stream::context() const { return DeviceContext{core_->context}; }
 void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, std::span<const std::byte> source) {
   constexpr std::string_view op = "copy_to_device";
   detail::ContextCore& context = enter(op, *core_, {target.core().get()});
-  check_range(op, *target.core(), offset, source.size());
+  detail::check_range(op, *target.core(), offset, source.size());
   if (source.empty()) return;
   give(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device, core_->handle,
        target.core()->handle, offset, static_cast<const void*>(source.data()), std::uint64_t{source.size()});
@@ -133,7 +126,7 @@ void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, st
 void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
   constexpr std::string_view op = "copy_to_host";
   detail::ContextCore& context = enter(op, *core_, {source.core().get()});
-  check_range(op, *source.core(), offset, target.size());
+  detail::check_range(op, *source.core(), offset, target.size());
   if (target.empty()) return;
   give(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
        static_cast<void*>(target.data()), source.core()->handle, offset, std::uint64_t{target.size()});
@@ -143,8 +136,8 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
                             std::uint64_t source_offset, std::uint64_t bytes) {
   constexpr std::string_view op = "copy_on_device";
   detail::ContextCore& context = enter(op, *core_, {target.core().get(), source.core().get()});
-  check_range(op, *target.core(), target_offset, bytes);
-  check_range(op, *source.core(), source_offset, bytes);
+  detail::check_range(op, *target.core(), target_offset, bytes);
+  detail::check_range(op, *source.core(), source_offset, bytes);
   if (bytes == 0) return;
   if (target.core() == source.core()) check_disjoint(target_offset, source_offset, bytes);
   give(op, *core_, detail::WorkKind::copy_on_device, op, bytes, context.slots().copy_on_device, core_->handle,
@@ -154,7 +147,7 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
 void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
   constexpr std::string_view op = "fill";
   enter(op, *core_, {target.core().get()});
-  check_range(op, *target.core(), offset, bytes);
+  detail::check_range(op, *target.core(), offset, bytes);
   if (bytes == 0) return;
   if (fill_natively(*core_, *target.core(), offset, bytes, value)) return;
   constexpr std::uint64_t block_bytes = 1 << 20;

@@ -160,6 +160,38 @@ TEST_F(TestDriver, FindsWhatAContextLeaves) {
   DRIVER(cuDevicePrimaryCtxRelease_v2)(1);
 }
 
+TEST_F(TestDriver, FindsCarelessPeerCopies) {
+  CUcontext second = nullptr;
+  CUdeviceptr there = 0;
+  DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
+  DRIVER(cuCtxPushCurrent_v2)(second);
+  DRIVER(cuMemAlloc_v2)(&there, bytes);
+  DRIVER(cuCtxPopCurrent_v2)(&second);
+  const auto copy = [&](CUdeviceptr target, CUdeviceptr source, std::size_t count) {
+    DRIVER(cuMemcpyPeerAsync)(target, context, source, second, count, stream);
+  };
+  expect_found([&] { copy(memory, there, 1); }, "without access");
+  driver.set("peer", 0);
+  int reaches = 1;
+  EXPECT_EQ(DRIVER(cuDeviceCanAccessPeer)(&reaches, 0, 1), CUDA_SUCCESS);
+  EXPECT_EQ(reaches, 0);
+  expect_found([&] { DRIVER(cuCtxEnablePeerAccess)(second, 0); }, "out of reach");
+  driver.set("peer", 1);
+  expect_found([&] { DRIVER(cuCtxEnablePeerAccess)(context, 0); }, "out of reach");
+  EXPECT_EQ(DRIVER(cuCtxEnablePeerAccess)(second, 0), CUDA_SUCCESS);
+  EXPECT_EQ(DRIVER(cuCtxEnablePeerAccess)(second, 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  expect_found([&] { copy(memory, there + 1, bytes); }, "source of a peer copy: 4096 bytes at 1");
+  expect_found([&] { copy(memory + 1, there, bytes); }, "target of a peer copy: 4096 bytes at 1");
+  expect_found([&] { copy(there, memory, bytes); }, "memory of another device");
+  copy(memory, there, bytes);
+  DRIVER(cuStreamSynchronize)(stream);
+  DRIVER(cuCtxPushCurrent_v2)(second);
+  DRIVER(cuMemFree_v2)(there);
+  DRIVER(cuCtxPopCurrent_v2)(&second);
+  DRIVER(cuDevicePrimaryCtxRelease_v2)(1);
+  expect_found([&] { DRIVER(cuCtxEnablePeerAccess)(second, 0); }, "nobody holds");
+}
+
 // Whatever the seed, who waits reads what was written.
 TEST_F(TestDriver, OrderIsKeptWhereItIsAskedFor) {
   for (unsigned round = 0; round < 200; ++round) {

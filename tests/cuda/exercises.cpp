@@ -125,6 +125,15 @@ std::vector<Exercise> work_exercises() {
       {"copy_on_device", "", need_work,
        [&](Rig& rig) { return ask(table.copy_on_device, rig.stream, rig.other_memory, 3U, rig.memory, 1U, 99U); },
        VECTIS_OK, true},
+      {"copy_from_peer", "",
+       [](Rig& rig) {
+         need_work(rig);
+         rig.need_peer();
+       },
+       [&](Rig& rig) {
+         return ask(table.copy_from_peer, rig.stream, rig.memory, 3U, rig.peer_stream, rig.peer_memory, 1U, 99U);
+       },
+       VECTIS_OK, true},
       {"fill", "", need_work,
        [&](Rig& rig) { return ask(table.fill, rig.stream, rig.memory, 1U, 99U, std::uint8_t{9}); }, VECTIS_OK, true},
       {"event_record", "", need_recorded_event,

@@ -99,6 +99,15 @@ void Rig::need_memory() {
   make(other_memory, plugin().memory_allocate, context, bytes);
 }
 
+void Rig::need_peer() {
+  need_state();
+  make(peer_context, plugin().context_create, state, device + 1);
+  make(peer_stream, plugin().stream_create, peer_context);
+  make(peer_memory, plugin().memory_allocate, peer_context, bytes);
+  EXPECT_TRUE(works(ask(plugin().fill, peer_stream, peer_memory, 0U, bytes, std::uint8_t{5})));
+  EXPECT_TRUE(works(ask(plugin().stream_synchronize, peer_stream)));
+}
+
 void Rig::need_program() {
   need_context();
   make(program, plugin().program_create, context, program_dialect, program_text.data(), program_text.size(), "");
@@ -119,6 +128,9 @@ void Rig::destroy() {
   if (slice != nullptr) table.memory_free(context, std::exchange(slice, nullptr));
   if (memory != nullptr) table.memory_free(context, std::exchange(memory, nullptr));
   if (other_memory != nullptr) table.memory_free(context, std::exchange(other_memory, nullptr));
+  if (peer_stream != nullptr) table.stream_destroy(std::exchange(peer_stream, nullptr));
+  if (peer_memory != nullptr) table.memory_free(peer_context, std::exchange(peer_memory, nullptr));
+  if (peer_context != nullptr) table.context_destroy(std::exchange(peer_context, nullptr));
   if (context != nullptr) table.context_destroy(std::exchange(context, nullptr));
   if (state != nullptr) table.close(std::exchange(state, nullptr));
 }

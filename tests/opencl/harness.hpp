@@ -94,6 +94,9 @@ class Rig {
   VectisMemory* memory = nullptr;
   VectisMemory* other_memory = nullptr;
   VectisMemory* slice = nullptr;
+  VectisContext* peer_context = nullptr;
+  VectisStream* peer_stream = nullptr;
+  VectisMemory* peer_memory = nullptr;
   VectisProgram* program = nullptr;
   VectisKernel* kernel = nullptr;
   std::vector<std::uint8_t> data = std::vector<std::uint8_t>(bytes, 7);
@@ -103,6 +106,7 @@ class Rig {
   void need_streams();
   void need_event();
   void need_memory();  // two, of `bytes` each
+  void need_peer();    // another device's context, stream and memory of `bytes`, all of them 5
   void need_program();
   void need_kernel();
   void destroy();

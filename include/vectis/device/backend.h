@@ -30,7 +30,7 @@ extern "C" {
 
 /* The host refuses another major version; a smaller minor version only lacks the slots appended since. */
 #define VECTIS_ABI_MAJOR 1u
-#define VECTIS_ABI_MINOR 1u
+#define VECTIS_ABI_MINOR 2u
 
 #define VECTIS_ENTRY_NAME "vectis_backend_entry"
 
@@ -324,6 +324,14 @@ typedef struct VectisBackend {
      types or shapes of one, that the portable kernel shall serve. May be asked by any thread through different streams.
    */
   VectisStatus (*run_op)(VectisStream* stream, const VectisOpCall* call, VectisMessage* message);
+
+  /* OPTIONAL, since 1.2: the host copies through its own memory. Copies from another context of this backend, to which
+     `source_stream` and `source` belong, into the stream's own. It is work of both streams: it starts after all either
+     was given before, and what either is given later starts after it. VECTIS_UNSUPPORTED for two devices that do not
+     reach each other. */
+  VectisStatus (*copy_from_peer)(VectisStream* stream, VectisMemory* target, uint64_t target_offset,
+                                 VectisStream* source_stream, VectisMemory* source, uint64_t source_offset,
+                                 uint64_t bytes, VectisMessage* message);
 } VectisBackend;
 
 /* What a plug-in exports under VECTIS_ENTRY_NAME. The table lives as long as the process. */

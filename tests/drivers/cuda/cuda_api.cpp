@@ -44,6 +44,7 @@ constexpr std::array names = {
     Named{CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY"},
     Named{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
     Named{CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
+    Named{CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"},
     Named{CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
     Named{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     Named{CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
@@ -195,6 +196,27 @@ VTD_EXPORT CUresult cuMemcpyDtoHAsync_v2(void* target, CUdeviceptr source, std::
 
 VTD_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, std::size_t bytes, CUstream stream) {
   return api("cuMemcpyDtoDAsync_v2", [&](Driver& driver) { driver.copy_on_device(target, source, bytes, stream); });
+}
+
+VTD_EXPORT CUresult cuDeviceCanAccessPeer(int* reaches, CUdevice device, CUdevice peer) {
+  return device_api("cuDeviceCanAccessPeer", [&](Driver&) { *reaches = Driver::reaches(device, peer) ? 1 : 0; });
+}
+
+VTD_EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  return api("cuCtxEnablePeerAccess", [&](Driver& driver) {
+    if (flags != 0) refuse(1, "peer access with flags");
+    auto& context = *reinterpret_cast<Context*>(peer);
+    if (context.holders == 0) refuse(201, "access to a context nobody holds");
+    driver.enable_peer(context);
+  });
+}
+
+VTD_EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from,
+                                      std::size_t bytes, CUstream stream) {
+  return api("cuMemcpyPeerAsync", [&](Driver& driver) {
+    driver.copy_from_peer(target, *reinterpret_cast<Context*>(to), source, *reinterpret_cast<Context*>(from), bytes,
+                          stream);
+  });
 }
 
 VTD_EXPORT CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char value, std::size_t bytes, CUstream stream) {

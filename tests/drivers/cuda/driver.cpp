@@ -11,9 +11,11 @@ constexpr int invalid_value = 1;
 constexpr int not_initialised = 3;
 constexpr int invalid_device = 101;
 constexpr int invalid_context = 201;
+constexpr int peer_unsupported = 217;
 constexpr int invalid_handle = 400;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
+constexpr int peer_enabled_already = 704;
 
 thread_local std::vector<Context*> current_contexts;
 
@@ -95,6 +97,8 @@ void Driver::release(int device) {
     Control::get().violate("a context ends while it is current on this thread");
   }
   context.failure = 0;
+  context.peers.clear();
+  for (auto& [other, reaching] : contexts_) reaching.peers.erase(device);
 }
 
 void Driver::push(Context& context) {
@@ -208,6 +212,30 @@ void Driver::copy_on_device(std::uint64_t target, std::uint64_t source, std::siz
   enqueue(handle, {[=] { std::memcpy(place, origin, bytes); }, {to, from}, nullptr, nullptr});
 }
 
+bool Driver::reaches(int device, int peer) {
+  need_device(device);
+  need_device(peer);
+  return device != peer && Control::get().setting("peer", 1) != 0;
+}
+
+void Driver::enable_peer(Context& peer) {
+  Context& context = current();
+  if (!reaches(context.device, peer.device)) refuse(peer_unsupported, "access to a device that is out of reach");
+  if (!context.peers.insert(peer.device).second) throw Refusal{peer_enabled_already};
+}
+
+void Driver::copy_from_peer(std::uint64_t target, Context& to, std::uint64_t source, Context& from, std::size_t bytes,
+                            const void* handle) {
+  const Context& own = *stream(handle).context;
+  if (&own != &to) refuse(invalid_context, "a peer copy on a stream of another context than its target's");
+  if (!own.peers.contains(from.device)) refuse(peer_unsupported, "a peer copy without access to the source's device");
+  const auto memory = memory_.find(to.device, target, bytes, "target of a peer copy");
+  const auto origin = memory_.find(from.device, source, bytes, "source of a peer copy");
+  char* place = memory->host + (target - memory->address);
+  const char* begin = origin->host + (source - origin->address);
+  enqueue(handle, {[=] { std::memcpy(place, begin, bytes); }, {memory, origin}, nullptr, nullptr});
+}
+
 void Driver::fill(std::uint64_t target, unsigned char value, std::size_t bytes, const void* handle) {
   const auto memory = memory_.find(stream(handle).context->device, target, bytes, "target of a fill");
   char* place = memory->host + (target - memory->address);
@@ -254,7 +282,7 @@ void Driver::synchronise_event(const void* handle) {
 }
 
 void Driver::wait(const void* stream_handle, const void* handle) {
-  Event& awaited = event(handle);
+  const Event& awaited = events_.get(handle);  // of any context
   stream(stream_handle);
   if (awaited.place == nullptr) return;
   enqueue(stream_handle, {nullptr, {}, awaited.place, nullptr});

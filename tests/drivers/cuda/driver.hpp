@@ -95,6 +95,11 @@ class Driver {
   void copy_to_device(std::uint64_t target, const void* source, std::size_t bytes, const void* stream);
   void copy_to_host(void* target, std::uint64_t source, std::size_t bytes, const void* stream);
   void copy_on_device(std::uint64_t target, std::uint64_t source, std::size_t bytes, const void* stream);
+  // Between devices. Without access the real ones take a way through the host by themselves; here it is a violation.
+  static bool reaches(int device, int peer);
+  void enable_peer(Context& peer);
+  void copy_from_peer(std::uint64_t target, Context& to, std::uint64_t source, Context& from, std::size_t bytes,
+                      const void* stream);
   void fill(std::uint64_t target, unsigned char value, std::size_t bytes, const void* stream);
 
   Event* create_event();

@@ -170,6 +170,25 @@ VTD_EXPORT hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t target, hipDeviceptr_t s
              [&](Driver& driver) { driver.copy_on_device(number(target), number(source), bytes, stream); });
 }
 
+VTD_EXPORT hipError_t hipDeviceCanAccessPeer(int* reaches, int device, int peer) {
+  return api("hipDeviceCanAccessPeer", [&](Driver&) { *reaches = Driver::reaches(device, peer) ? 1 : 0; });
+}
+
+VTD_EXPORT hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return api("hipDeviceEnablePeerAccess", [&](Driver& driver) {
+    if (flags != 0) refuse(1, "peer access with flags");
+    driver.enable_peer(driver.context_of(peer));
+  });
+}
+
+VTD_EXPORT hipError_t hipMemcpyPeerAsync(void* target, int to, const void* source, int from, std::size_t bytes,
+                                         hipStream_t stream) {
+  return api("hipMemcpyPeerAsync", [&](Driver& driver) {
+    driver.copy_from_peer(number(target), driver.context_of(to), number(source), driver.context_of(from), bytes,
+                          stream);
+  });
+}
+
 VTD_EXPORT hipError_t hipMemsetD8Async(hipDeviceptr_t target, unsigned char value, std::size_t bytes,
                                        hipStream_t stream) {
   return api("hipMemsetD8Async", [&](Driver& driver) { driver.fill(number(target), value, bytes, stream); });

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "memory.hpp"
@@ -18,6 +19,7 @@ struct Context {
   int holders = 0;
   int failure = 0;  // a failure of work, which sticks
   std::int64_t objects = 0;
+  std::set<int> peers;  // devices whose memory it may reach
 };
 
 struct Stream;

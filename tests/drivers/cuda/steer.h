@@ -50,7 +50,8 @@ typedef struct VectisTestDriver {
   void (*set_order)(uint64_t seed);
   /* Lets the device's clock jump ahead. */
   void (*advance_clock)(uint64_t nanoseconds);
-  /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture". */
+  /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture",
+   * "peer" (1: devices reach each other). */
   void (*set)(const char* key, uint64_t value);
   /* Heals lost devices. */
   void (*heal)(void);
