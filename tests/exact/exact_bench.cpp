@@ -4,14 +4,24 @@
 //   corpus file=F dim=D rows=N            reads N rows of D floats
 //   queries file=F rows=N                 likewise, of the corpus' dimension
 //   threads count=T                       from now on; drops the index
-//   add kind=K precision=P                makes the index of the whole corpus anew: milliseconds until it can search
+//   add kind=K precision=P rows=N         makes the index of the first N rows anew: milliseconds until it can search;
+//                                         without a precision it has the index's own
+//   insert first=F rows=N                 adds rows of the corpus; their ids are their places there
+//   remove ids=F                          those of the file
+//   save file=F, load file=F              the index
+//   statistics                            of the index
 //   search queries=N batch=B k=K ids=F    N queries, B at a call; the ids found are written to F when it is given.
 //                                         recall=R asks an approximate index for it, first=N leaves out N queries
+//   filtered filters=F words=W after=0|1  likewise, one query at a call until budget_ms have passed, each with its own
+//                                         W words of the file, and queries with fewer than k hits filled up with the
+//                                         largest id. after=1: the filter is applied to what is found without it, of
+//                                         as many as it takes
 //   drop what=corpus|index                gives the memory back
 //   peaks                                 gigabytes a second read by all threads, AMX int8 operations of one thread
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <ctime>
 #include <fstream>
@@ -22,11 +32,13 @@
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/exact/peaks.hpp"
 #include "vectis/base.hpp"
 #include "vectis/base/clock.hpp"
+#include "vectis/base/file.hpp"
 #include "vectis/base/pages.hpp"
 #include "vectis/search/index.hpp"
 
@@ -100,6 +112,36 @@ vectis::Precision precision_of(const std::string& text) {
   throw Error(ErrorCode::invalid_input, "bench", fmt::format("no precision '{}'", text));
 }
 
+// Numbers out of a file that holds nothing else.
+std::vector<std::uint64_t> read_words(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw Error(ErrorCode::io, "bench", fmt::format("{} cannot be read", path));
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(file.tellg()) / sizeof(std::uint64_t));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(words.data()), static_cast<std::streamsize>(words.size() * sizeof(words[0])));
+  return words;
+}
+
+// What is allowed among the nearest of all, of twice as many until it is enough.
+std::vector<vectis::Hit> filtered_afterwards(const vectis::Index& index, std::span<const float> query, std::size_t k,
+                                             vectis::SearchOptions options) {
+  const vectis::IdFilter filter = *std::exchange(options.filter, std::nullopt);
+  std::size_t allowed = 0;
+  for (const std::uint64_t word : filter.words) allowed += static_cast<std::size_t>(std::popcount(word));
+  const std::size_t live = index.size();
+  // As many as it would take if the filter had nothing to do with the query.
+  std::size_t wanted = std::min(live, k * live / std::max<std::size_t>(allowed, 1) + k);
+  while (true) {
+    const vectis::SearchResult found = index.search(query, wanted, options);
+    std::vector<vectis::Hit> hits;
+    for (const vectis::Hit& hit : found[0]) {
+      if (hits.size() < k && filter.allows(hit.id)) hits.push_back(hit);
+    }
+    if (hits.size() >= k || wanted == live) return hits;
+    wanted = std::min(live, wanted * 2);
+  }
+}
+
 class Bench {
  public:
   Json run(const std::string& command, const Words& words) {
@@ -107,7 +149,13 @@ class Bench {
     if (command == "queries") return read_queries(words);
     if (command == "threads") return set_threads(words);
     if (command == "add") return add(words);
+    if (command == "insert") return insert(words);
+    if (command == "remove") return remove(words);
+    if (command == "save") return save(words);
+    if (command == "load") return load(words);
+    if (command == "statistics") return statistics();
     if (command == "search") return search(words);
+    if (command == "filtered") return filtered(words);
     if (command == "drop") return drop(words);
     if (command == "peaks") {
       return {{"gigabytes_per_second", read_bandwidth(runtime_->executor())}, {"amx_int8_gops", amx_int8_peak()}};
@@ -137,16 +185,89 @@ class Bench {
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
     index_ = vectis::make_index(words.text("kind", "brute"), corpus_.dim, vectis::Distance::euclidean, *runtime_);
-    index_->set_precision(precision_of(words.text("precision", "int8")));
-    index_->add(corpus_.some(0, corpus_.count));
-    const double milliseconds = milliseconds_since(start);
-    return {{"ms", milliseconds},
-            {"processor_ms", processor_milliseconds() - processor},
-            {"bytes_per_vector", index_->statistics().bytes_per_vector},
+    if (!words.text("precision").empty()) index_->set_precision(precision_of(words.text("precision")));
+    index_->add(corpus_.some(0, words.number("rows", corpus_.count)));
+    Json reply = taken(start, processor);
+    reply.update(statistics());
+    return reply;
+  }
+  Json insert(const Words& words) {
+    std::vector<std::uint64_t> ids(words.number("rows"));
+    std::iota(ids.begin(), ids.end(), words.number("first"));
+    const double processor = processor_milliseconds();
+    const std::uint64_t start = vectis::monotonic_nanoseconds();
+    made().add_with_ids(corpus_.some(words.number("first"), ids.size()), ids);
+    return taken(start, processor);
+  }
+  Json remove(const Words& words) {
+    const std::vector<std::uint64_t> ids = read_words(words.text("ids"));
+    const double processor = processor_milliseconds();
+    const std::uint64_t start = vectis::monotonic_nanoseconds();
+    const std::size_t removed = made().remove(ids);
+    Json reply = taken(start, processor);
+    reply["removed"] = removed;
+    return reply;
+  }
+  Json save(const Words& words) {
+    vectis::FileWriter writer(words.text("file"));
+    made().save(writer);
+    writer.finish();
+    return Json::object();
+  }
+  Json load(const Words& words) {
+    index_.reset();
+    vectis::FileReader reader(words.text("file"));
+    index_ = vectis::load_index(reader, *runtime_);
+    return statistics();
+  }
+  Json statistics() {
+    const vectis::IndexStatistics now = made().statistics();
+    return {{"bytes", now.bytes},
+            {"bytes_per_vector", now.bytes_per_vector},
+            {"vectors", now.vectors},
             {"explained", index_->explain()}};
   }
+  static Json taken(std::uint64_t start, double processor) {
+    return {{"ms", milliseconds_since(start)}, {"processor_ms", processor_milliseconds() - processor}};
+  }
+  vectis::Index& made() {
+    if (index_ == nullptr) throw Error(ErrorCode::invalid_input, "bench", "add comes before everything else");
+    return *index_;
+  }
+  Json filtered(const Words& words) {
+    const std::vector<std::uint64_t> bits = read_words(words.text("filters"));
+    const std::size_t each = words.number("words");
+    const std::size_t skipped = words.number("first");
+    const std::size_t k = words.number("k", 10);
+    vectis::SearchOptions options;
+    if (!words.text("recall").empty()) options.recall = std::stod(words.text("recall"));
+    std::vector<std::uint64_t> ids;
+    std::map<std::string, std::size_t> ways;
+    const double processor = processor_milliseconds();
+    const std::uint64_t start = vectis::monotonic_nanoseconds();
+    const double budget = std::stod(words.text("budget_ms", "1e12"));
+    std::size_t done = 0;
+    for (; (done + 1) * each <= bits.size() && milliseconds_since(start) < budget; ++done) {
+      const auto query = queries_.some(skipped + done, 1);
+      options.filter = vectis::IdFilter{std::span(bits).subspan(done * each, each)};
+      std::vector<vectis::Hit> hits;
+      if (words.number("after") == 1) {
+        hits = filtered_afterwards(made(), query, k, options);
+      } else {
+        const vectis::SearchResult found = made().search(query, k, options);
+        hits.assign(found[0].begin(), found[0].end());
+        ++ways[found.explanation().way];
+      }
+      for (const vectis::Hit& hit : hits) ids.push_back(hit.id);
+      ids.resize((done + 1) * k, ~std::uint64_t{0});
+    }
+    Json reply = taken(start, processor);
+    write_ids(words.text("ids"), ids);
+    reply["done"] = done;
+    reply["ways"] = ways;
+    return reply;
+  }
   Json search(const Words& words) {
-    if (index_ == nullptr) throw Error(ErrorCode::invalid_input, "bench", "add comes before search");
     const std::size_t skipped = words.number("first");
     const std::size_t all = words.number("queries", queries_.count - skipped);
     vectis::SearchOptions options;
@@ -154,6 +275,7 @@ class Bench {
     const std::size_t batch = words.number("batch", all);
     std::vector<std::uint64_t> ids;
     std::uint64_t survivors = 0;
+    std::uint64_t scored = 0;
     std::string way;
     std::vector<double> calls;
     const double processor = processor_milliseconds();
@@ -161,9 +283,10 @@ class Bench {
       const std::size_t count = std::min(batch, all - first);
       const std::uint64_t start = vectis::monotonic_nanoseconds();
       const vectis::SearchResult found =
-          index_->search(queries_.some(skipped + first, count), words.number("k", 10), options);
+          made().search(queries_.some(skipped + first, count), words.number("k", 10), options);
       calls.push_back(milliseconds_since(start));
       survivors += found.explanation().survivors;
+      scored += found.explanation().rows_scanned;
       way = found.explanation().way;
       for (std::size_t query = 0; query < count; ++query) {
         for (const vectis::Hit& hit : found[query]) ids.push_back(hit.id);
@@ -175,6 +298,7 @@ class Bench {
             {"calls", calls},
             {"way", way},
             {"bytes_per_vector", index_->statistics().scanned_bytes_per_vector},
+            {"scored", scored},
             {"survivors_per_query", static_cast<double>(survivors) / static_cast<double>(all)}};
   }
   static void write_ids(const std::string& path, const std::vector<std::uint64_t>& ids) {

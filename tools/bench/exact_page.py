@@ -115,14 +115,14 @@ def _draw(target: Path, reports: list[dict]) -> None:
     figure.savefig(target, metadata={"Date": None})
 
 
-def _processor() -> tuple[str, int]:
+def processor_name() -> tuple[str, int]:
     names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
              if line.startswith("model name")]
     return names[0], len(names)
 
 
 def write(root: Path, reports: list[dict]) -> None:
-    processor, cores = _processor()
+    processor, cores = processor_name()
     newest = max(reports, key=lambda report: report["date"])
     head = _HEAD.format(date=newest["date"][:10], commit=newest["commit"][:12], processor=processor, cores=cores,
                         picture=PICTURE)

@@ -1,0 +1,174 @@
+"""The programs that `./dev bench ann` drives line by line, ours and each peer, and the indexes they left for next time.
+
+An index is built once by two threads, in a process of its own, and kept under build/bench-data/indexes with what building
+took. Ours belongs to the program that built it, a peer's to its release."""
+
+import hashlib
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+
+from tools.bench.ann_data import QUERIES, Set
+from tools.bench.ann_libraries import LIBRARIES, folder_of
+from tools.bench.exact_truth import K
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = "vectis"
+BUILD_THREADS = 2
+ASKED = ("0.8", "0.84", "0.87", "0.89", "0.9", "0.91", "0.92", "0.93", "0.94", "0.945", "0.95", "0.955", "0.96", "0.965",
+         "0.97", "0.975", "0.98", "0.983", "0.986", "0.988", "0.99", "0.992", "0.994", "0.996", "0.998")
+
+
+class Failed(Exception):
+    """What a contestant said instead of doing it."""
+
+
+class Contestant:
+    """A child process; commands and answers are lines."""
+
+    def __init__(self, name: str, program: Path, threads: int):
+        self.name, self.threads = name, threads
+        self.ours = name.startswith(OURS)
+        self.settings = list(ASKED if self.ours else LIBRARIES[name].SETTINGS)
+        command = [str(program)] if self.ours else [sys.executable, "-W", "ignore", "-m", "tools.bench.ann_peer", name,
+                                                    str(threads)]
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+                                        env={**os.environ, **dict.fromkeys(names, str(threads))})
+        if self.ours:
+            self.ask("threads", count=threads)
+
+    def ask(self, command: str, **words: object) -> dict:
+        self.process.stdin.write("\t".join([command, *(f"{key}={value}" for key, value in words.items())]) + "\n")
+        self.process.stdin.flush()
+        while True:  # libraries may print lines of their own
+            line = self.process.stdout.readline()
+            if not line:
+                raise Failed(f"{self.name}: {command}: ended with {self.process.wait()}")
+            if line.startswith("{"):
+                break
+        reply = json.loads(line)
+        if "error" in reply:
+            raise Failed(f"{self.name}: {command}: {reply['error']}")
+        return reply
+
+    def queries(self, data: Set) -> None:
+        self.ask("queries", file=data.queries_file, rows=QUERIES)
+
+    def corpus(self, data: Set, rows: int, file: Path | None = None) -> None:
+        self.ask("corpus", file=file or data.corpus_file, dim=data.dim, rows=rows)
+
+    def add(self, rows: int, scratch: Path, kind: str = "hnsw") -> dict:
+        return self.ask("add", rows=rows, **({"kind": kind} if self.ours else {"scratch": scratch}))
+
+    def search(self, setting: str, queries: slice, ids: Path) -> tuple[numpy.ndarray, dict]:
+        """What was found, and processor_ms; of ours also how many vectors were scored."""
+        words = {"recall" if self.ours else "setting": setting}
+        count = queries.stop - queries.start
+        reply = self.ask("search", **words, k=K, first=queries.start, queries=count, ids=ids)
+        return numpy.fromfile(ids, numpy.int64).reshape(count, -1), reply
+
+    def resident_bytes(self) -> int:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+    def __enter__(self) -> "Contestant":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Field:
+    """Who takes part on one set, and where their indexes are kept."""
+
+    def __init__(self, data: Set, program: Path):
+        self.data, self.program = data, program.resolve()
+        self.digest = hashlib.sha256(self.program.read_bytes()).hexdigest()[:12]
+        self.indexes = data.folder / "indexes" / data.name
+
+    def version(self, name: str) -> str:
+        """Of what a kept figure of this contestant depends on."""
+        return self.digest if name == OURS else str(folder_of(name))
+
+    def started(self, name: str, threads: int) -> Contestant:
+        return Contestant(name, self.program, threads)
+
+    def folder(self, name: str) -> Path:
+        return self.indexes / (f"{OURS}-{self.digest}" if name == OURS else folder_of(name))
+
+    def build(self, name: str, keep: bool = True) -> dict:
+        """Builds it now; what it took. An index that was kept stays."""
+        with tempfile.TemporaryDirectory(dir=self.data.folder) as scratch, \
+                self.started(name, BUILD_THREADS) as one:
+            one.corpus(self.data, self.data.rows)
+            reply = one.add(self.data.rows, Path(scratch))
+            reply["threads"], reply["load"] = BUILD_THREADS, os.getloadavg()[0]
+            target = self.folder(name)
+            if keep and not target.is_dir():
+                self._forget_older(name)
+                unfinished = Path(scratch) / "kept"
+                unfinished.mkdir()
+                one.ask("save", file=unfinished / "index")
+                (unfinished / "build.json").write_text(json.dumps(reply))
+                target.parent.mkdir(parents=True, exist_ok=True)
+                unfinished.rename(target)
+        told = f"{reply['ms'] / 1e3:.1f} s, {reply['processor_ms'] / 1e3:.1f} s of processor time"
+        print(f"bench: {self.data.name}: {name} built in {told}", file=sys.stderr, flush=True)
+        return reply
+
+    def _forget_older(self, name: str) -> None:
+        """Indexes of programs that are no more."""
+        if name == OURS and self.indexes.is_dir():
+            for old in self.indexes.glob(f"{OURS}-*"):
+                shutil.rmtree(old)
+
+    def building(self, name: str) -> dict:
+        """What building took, now or when the index that is kept was built."""
+        kept = self.folder(name) / "build.json"
+        return json.loads(kept.read_text()) if kept.is_file() else self.build(name)
+
+    def loaded(self, name: str) -> Contestant:
+        """One thread, the kept index in memory, ready to be asked."""
+        self.building(name)
+        one = self.started(name, 1)
+        if one.ours:  # its process wants to know how long a query is
+            one.corpus(self.data, 1)
+        one.queries(self.data)
+        one.ask("load", file=self.folder(name) / "index")
+        return one
+
+
+class Kept:
+    """Parts of a table that were computed, each as long as what it depends on, and the code that does it, stay the
+    same."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.parts = json.loads(path.read_text()) if path.is_file() else {}
+
+    def part(self, name: str, version: str, compute) -> object:
+        code = Path(inspect.getsourcefile(compute)).read_bytes()
+        version = f"{version} {hashlib.sha256(code).hexdigest()[:12]}"
+        there = self.parts.get(name)
+        if there is None or there["version"] != version:
+            there = self.parts[name] = {"version": version, "value": compute()}
+            self.write()
+        return there["value"]
+
+    def write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = self.path.with_suffix(".part")
+        unfinished.write_text(json.dumps(self.parts))
+        unfinished.rename(self.path)

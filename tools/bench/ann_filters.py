@@ -1,0 +1,129 @@
+"""Searches of which a filter lets through a half, a tenth or a hundredth: at random, only what is on the other side of a
+plane through the middle, or only what is farthest from the query. Each query has a filter of its own and is a call of
+its own.
+
+Ours in its graph stands beside looking at all that may be found (our exact index; FAISS, row by row) and beside filtering
+what a search without a filter finds."""
+
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy
+
+from tools.bench import ann_sweep
+from tools.bench.ann_contest import OURS, Contestant, Field, Kept
+from tools.bench.ann_data import FAR, REPORTED, ordered, recall
+from tools.bench.exact_truth import K
+
+SHARES = (0.5, 0.1, 0.01)
+KINDS = ("random", "other side", "farthest")
+QUERIES = 100
+ASKED = 0.95
+BUDGET_MS = 20_000  # of one contestant in one round; a slow one answers fewer queries
+SEED = 20_240_601
+BLOCK = 100_000
+MISSING = 0.01  # a rival that finds less than asked by more than this is shown, but is no rival
+WAYS = ("graph", "after", "exact", "flat")
+
+
+def _distances(corpus: numpy.ndarray, query: numpy.ndarray) -> numpy.ndarray:
+    """Squared, in single precision."""
+    return numpy.concatenate([((corpus[start:start + BLOCK] - query) ** 2).sum(axis=1)
+                              for start in range(0, len(corpus), BLOCK)])
+
+
+def _keys(kind: str, corpus: numpy.ndarray, query: numpy.ndarray, distances: numpy.ndarray, middle: numpy.ndarray,
+          random: numpy.random.Generator) -> numpy.ndarray:
+    """The lowest ones are let through."""
+    if kind == "random":
+        return random.random(len(corpus), numpy.float32)
+    if kind == "farthest":
+        return -distances
+    normal = random.standard_normal(corpus.shape[1]).astype(numpy.float32)
+    normal *= numpy.sign(normal @ (query - middle)) or 1
+    return corpus @ normal
+
+
+class Case:
+    """Bits and true neighbours of every query."""
+
+    def __init__(self, data, kind: str, share: float, folder: Path):
+        corpus = numpy.array(data.corpus()[:data.rows])
+        queries = data.queries()[REPORTED][:QUERIES]
+        random = numpy.random.default_rng((SEED, KINDS.index(kind), int(share * 1000)))
+        middle = corpus.mean(axis=0)
+        count = int(data.rows * share)
+        self.words = (data.rows + 63) // 64
+        bits, candidates = [], []
+        for query in queries:
+            distances = _distances(corpus, query)
+            allowed = numpy.argpartition(_keys(kind, corpus, query, distances, middle, random), count - 1)[:count]
+            flags = numpy.zeros(self.words * 64, numpy.uint8)
+            flags[allowed] = 1
+            bits.append(numpy.packbits(flags, bitorder="little"))
+            near = numpy.argpartition(distances[allowed], FAR * K)[:FAR * K] if count > FAR * K else slice(None)
+            chosen = numpy.full(FAR * K, -1, numpy.int64)
+            chosen[:len(allowed[near])] = allowed[near]
+            candidates.append(chosen)
+        self.truth = ordered(corpus, queries, numpy.array(candidates))
+        self.file = folder / "filters"
+        numpy.concatenate(bits).tofile(self.file)
+
+    def ask(self, one: Contestant, ids: Path, **words: object) -> dict:
+        """Milliseconds of processor time for each query, and recall."""
+        reply = one.ask("filtered", filters=self.file, words=self.words, k=K, first=REPORTED.start, ids=ids,
+                        budget_ms=BUDGET_MS, **words)
+        found = numpy.fromfile(ids, numpy.int64).reshape(-1, K)
+        return {"ms": reply["processor_ms"] / reply["done"], "recall": recall(found, self.truth[:reply["done"]]),
+                "done": reply["done"], "ways": reply.get("ways", {})}
+
+
+def _players(field: Field) -> dict[str, Contestant]:
+    exact, flat = field.started(OURS, 1), field.started("faiss flat", 1)
+    for one in (exact, flat):
+        one.corpus(field.data, field.data.rows)
+        one.queries(field.data)
+        one.add(field.data.rows, Path(), "brute")
+    exact.ask("drop", what="corpus")
+    return {"graph": field.loaded(OURS), "exact": exact, "flat": flat}
+
+
+def _measured(field: Field, players: dict[str, Contestant], kind: str, share: float, rounds: int) -> dict:
+    with tempfile.TemporaryDirectory(dir=field.data.folder) as folder:
+        case, ids = Case(field.data, kind, share, Path(folder)), Path(folder) / "ids"
+        asks = {"graph": lambda: case.ask(players["graph"], ids, recall=ASKED),
+                "after": lambda: case.ask(players["graph"], ids, recall=ASKED, after=1),
+                "exact": lambda: case.ask(players["exact"], ids), "flat": lambda: case.ask(players["flat"], ids)}
+        lines = {way: [] for way in WAYS}
+        for number in range(rounds):
+            for way in WAYS[number % len(WAYS):] + WAYS[:number % len(WAYS)]:
+                slow = number > 0 and lines[way][0]["ms"] > 5 * lines["graph"][0]["ms"]
+                lines[way].append(lines[way][0] if slow else asks[way]())  # the hopeless are measured once
+    result = {way: {"ms": statistics.median(one["ms"] for one in found), **{key: found[0][key] for key in
+                                                                           ("recall", "done", "ways")}}
+              for way, found in lines.items()}
+    rivals = [way for way in WAYS[1:] if result[way]["recall"] >= ASKED - MISSING]
+    better = min(rivals, key=lambda way: result[way]["ms"])
+    result["better"] = better
+    result["ratio"] = ann_sweep.interval([mine["ms"] / theirs["ms"] for mine, theirs in
+                                          zip(lines["graph"], lines[better], strict=True)])
+    told = ", ".join(f"{way} {result[way]['ms']:.3f} ms at {result[way]['recall']:.3f}" for way in WAYS)
+    print(f"bench: {field.data.name}: {kind}, {share:.0%} pass: {told}", file=sys.stderr, flush=True)
+    return result
+
+
+def filters(field: Field, kept: Kept, rounds: int) -> dict:
+    players: dict[str, Contestant] = {}
+
+    def once(kind: str, share: float) -> dict:
+        if not players:
+            players.update(_players(field))
+        return _measured(field, players, kind, share, rounds)
+    result = {f"{kind}, {share:.0%}": kept.part(f"{kind} {share}", field.digest,
+                                                lambda kind=kind, share=share: once(kind, share))
+              for kind in KINDS for share in SHARES}
+    for one in players.values():
+        one.close()
+    return result

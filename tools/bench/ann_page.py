@@ -1,0 +1,166 @@
+"""docs/ann-bench.md, its pictures, and the tables of a terminal, all from what `./dev bench ann` measured."""
+
+from pathlib import Path
+
+from tools.bench.ann_contest import OURS
+from tools.bench.ann_libraries import GRAPHS
+
+PICTURE = "ann-{}.svg"
+_HEAD = """# How fast approximate search is
+
+Written by `./dev bench ann --page` from what it measured ({commits}): {processor}, {cores} cores, k = 10. Speed is
+queries a second of processor time with one thread; builds have two threads. Everybody is measured in turns, and a ratio is
+that of one round; intervals hold the median ratio with 95 %. Settings are chosen by 500 queries and reported with 500 others;
+our index calibrates itself with vectors of the corpus. Nothing was tuned on hard-1m.
+
+- `hard-100k`, `hard-1m`: 128 dimensions, 1,000 overlapping clusters in 32 dimensions whose widths differ by up to 8 times
+  ([tools/bench/exact_data.py](../tools/bench/exact_data.py)).
+- `embeddings`: descriptions of Debian's packages through MiniLM, 384 dimensions
+  ([tools/bench/embeddings.py](../tools/bench/embeddings.py)).
+"""
+_TITLES = {"curves": "Speed at a recall", "builds": "Building with two threads", "memory": "Bytes for each vector",
+           "asked": "A recall that is asked for", "filters": "Filters, a recall of 0.95 asked for",
+           "streaming": "Ten rounds of deleting a tenth and inserting a tenth"}
+
+
+def _rate(value: float | None) -> str:
+    return f"{value:,.0f}" if value else "–"
+
+
+def _ratio(one: dict | None) -> str:
+    return f"{one['median']:.2f} ({one['low']:.2f} to {one['high']:.2f})" if one else "–"
+
+
+def _curves(table: dict) -> list[list[str]]:
+    recalls = list(table["best"])
+    lines = [["", *(f"at {recall}" for recall in recalls), "build, s", *(f"ours over it at {recall}" for recall in recalls)]]
+    for name, one in table["contestants"].items():
+        marks = "".join(f" ({recall})" for recall, best in table["best"].items() if best == name)
+        ratios = [_ratio(table["ratios"].get(name, {}).get(recall)) if name != OURS else "" for recall in recalls]
+        lines.append([name + (" best graph peer" + marks if marks else ""),
+                      *(_rate(one["rates"][recall]) for recall in recalls), f"{one['build']['ms'] / 1e3:.1f}", *ratios])
+    return lines
+
+
+def _builds(table: dict) -> list[list[str]]:
+    lines = [["", "seconds", "processor seconds", "queries/s at 0.9", "at 0.95", "at 0.99", "the fastest peer over ours"]]
+    for name, one in table["contestants"].items():
+        ratios = f"{_ratio(table['ratios']['ms'])}, processor {_ratio(table['ratios']['processor_ms'])}"
+        lines.append([name, f"{one['seconds']:.1f}", f"{one['processor_seconds']:.1f}",
+                      *(_rate(one["rates"][recall]) for recall in ("0.9", "0.95", "0.99")),
+                      ratios if name == OURS else ""])
+    return lines
+
+
+def _memory(table: dict) -> list[list[str]]:
+    kinds = ("links", "codes", "originals", "total", "resident")
+    return [["", *kinds], *([name, *(f"{one[kind]:.1f}" if kind in one else "" for kind in kinds)]
+                            for name, one in table.items())]
+
+
+def _asked(table: dict) -> list[list[str]]:
+    return [["asked", "found", "cost over that of the best fixed setting"],
+            *([asked, f"{one['recall']:.4f}", f"{one['cost']:.2f}" if one["cost"] else "not reached by any"]
+              for asked, one in table["asked"].items())]
+
+
+def _filters(table: dict) -> list[list[str]]:
+    def cell(one: dict) -> str:
+        return f"{one['ms']:.3f} ({one['recall']:.3f})"
+    return [["filter, passing", "ours, ms (recall)", "filtering afterwards", "our exact index", "FAISS row by row",
+             "ours over the better"],
+            *([name, *(cell(one[way]) for way in ("graph", "after", "exact", "flat")),
+               f"{_ratio(one['ratio'])} × {one['better']}"] for name, one in table.items())]
+
+
+def _streaming(table: dict) -> list[list[str]]:
+    lines = [["", "rows", "recall after each round", "fresh builds of the same", "recall lost at equal work", "bytes over fresh",
+              "resident over fresh", "search cost over fresh"]]
+    for name, one in table.items():
+        lines.append([name, f"{one['rows']:,}", " ".join(f"{line['streamed']['recall']:.3f}" for line in one["rounds"]),
+                      " ".join(f"{line['fresh']['recall']:.3f}" for line in one["rounds"] if "fresh" in line),
+                      f"{one['lost']:.4f}", f"{one['bytes']:.3f}", f"{one['resident']:.3f}", f"{one['cost']:.2f}"])
+    return lines
+
+
+_LINES = {"curves": _curves, "builds": _builds, "memory": _memory, "asked": _asked, "filters": _filters,
+          "streaming": _streaming}
+
+
+def text_of(table: str, report: dict) -> str:
+    """For a terminal."""
+    lines = _LINES[table](report["table"])
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    title = f"{report['set']}, {report['rows']:,} × {report['dim']}: {_TITLES[table].lower()}"
+    return "\n".join([title, *("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip()
+                               for line in lines)])
+
+
+def _markdown(lines: list[list[str]]) -> str:
+    head, *rest = lines
+    text = "| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|\n"
+    return text + "".join("| " + " | ".join(line) + " |\n" for line in rest)
+
+
+def draw(target: Path, report: dict) -> None:
+    """Recall against queries a second; the graphs as lines, the others dashed."""
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "vectis", "font.size": 8, "svg.fonttype": "none"})
+    from matplotlib import pyplot
+    from tools.bench.ann_sweep import front
+    figure, axis = pyplot.subplots(figsize=(7, 4.6))
+    queries = 500
+    colours = pyplot.get_cmap("tab20").colors
+    for number, (name, one) in enumerate(report["table"]["contestants"].items()):
+        points = [point for point in front([tuple(point) for point in one["points"]]) if point[0] >= 0.8]
+        if not points:
+            continue
+        ours = name == OURS
+        axis.plot([recall for recall, _ in points], [queries / ms * 1e3 for _, ms in points],
+                  marker="o", markersize=4 if ours else 2.5, linewidth=2.4 if ours else 1,
+                  linestyle="-" if ours or name in GRAPHS else "--", color="black" if ours else colours[number % 20],
+                  label=name, zorder=3 if ours else 2)
+    axis.set_yscale("log")
+    axis.yaxis.set_major_formatter("{x:,.0f}")
+    axis.yaxis.set_minor_formatter("{x:,.0f}")
+    axis.set_xscale("function", functions=(lambda x: -_log10(1.0005 - x), lambda y: 1.0005 - 10 ** -y))
+    axis.set_xticks([0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999], ["0.8", "0.9", "0.95", "0.98", "0.99", "0.995", "0.999"])
+    axis.set_xlim(0.8, 1)
+    axis.grid(which="both", linewidth=0.3)
+    axis.set_xlabel("recall of the 10 nearest")
+    axis.set_ylabel("queries a second of processor time")
+    axis.set_title(f"{report['set']}: {report['rows']:,} × {report['dim']}, one thread", loc="left", fontweight="bold",
+                   fontsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure.tight_layout()
+    figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None)
+    pyplot.close(figure)
+
+
+def _log10(values):
+    import numpy
+    return numpy.log10(numpy.maximum(values, 1e-6))
+
+
+def write(root: Path, reports: dict[str, dict[str, dict]]) -> None:
+    from tools.bench.exact_page import processor_name
+    processor, cores = processor_name()
+    commits = sorted({(report["date"][:10], report["commit"][:12]) for tables in reports.values()
+                      for report in tables.values()})
+    text = _HEAD.format(commits=", ".join(f"{date}, commit `{commit}`" for date, commit in commits), processor=processor,
+                        cores=cores)
+    for name, tables in reports.items():
+        first = next(iter(tables.values()))
+        text += f"\n## {name}: {first['rows']:,} × {first['dim']}\n"
+        for table, title in _TITLES.items():
+            if table not in tables:
+                continue
+            text += f"\n### {title}\n\n"
+            if table == "curves":
+                picture = PICTURE.format(name)
+                draw(root / "docs" / picture, tables[table])
+                text += f"![Recall against queries a second on {name}]({picture})\n\n"
+            text += _markdown(_LINES[table](tables[table]["table"]))
+    (root / "docs" / "ann-bench.md").write_text(text)
