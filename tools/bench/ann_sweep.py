@@ -3,8 +3,6 @@
 import math
 import statistics
 
-import numpy
-
 Point = tuple[float, float]  # recall, milliseconds of processor time
 SLACK = 1.1  # a setting this much slower than a better one may still be the best when measured again
 
@@ -37,6 +35,7 @@ def time_at(points: list[Point], recall: float) -> float | None:
 
 def interval(ratios: list[float]) -> dict:
     """The median, and what 95 % of medians of resampled rounds lie between."""
+    import numpy
     medians = numpy.median(numpy.random.default_rng(1).choice(ratios, (4000, len(ratios))), axis=1)
     return {"median": statistics.median(ratios), "low": float(numpy.percentile(medians, 2.5)),
             "high": float(numpy.percentile(medians, 97.5))}
