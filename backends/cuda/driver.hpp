@@ -43,6 +43,8 @@ using Attribute = CUdevice_attribute;
   each(MemGetInfo, cuMemGetInfo, "cuMemGetInfo_v2")                                                                \
   each(MemAlloc, cuMemAlloc, "cuMemAlloc_v2")                                                                      \
   each(MemFree, cuMemFree, "cuMemFree_v2")                                                                         \
+  each(MemHostAlloc, cuMemHostAlloc, "cuMemHostAlloc")                                                             \
+  each(MemFreeHost, cuMemFreeHost, "cuMemFreeHost")                                                                \
   each(MemcpyHtoDAsync, cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                                                 \
   each(MemcpyDtoHAsync, cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                                                 \
   each(MemcpyDtoDAsync, cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                                                 \
@@ -116,6 +118,7 @@ inline constexpr Attribute attribute_major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABIL
 inline constexpr Attribute attribute_minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
 inline constexpr CUfunction_attribute function_group_items = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
+inline constexpr unsigned pinned_for_all_contexts = CU_MEMHOSTALLOC_PORTABLE;
 inline constexpr unsigned event_without_time = CU_EVENT_DISABLE_TIMING;
 
 inline Address advanced(Address address, std::uint64_t bytes) { return address + bytes; }

@@ -48,6 +48,8 @@ constexpr VectisBackend make_table() {
   table.launch = slots::launch;
   table.program_binary = slots::program_binary;
   table.copy_from_peer = slots::copy_from_peer;
+  table.host_allocate = slots::host_allocate;
+  table.host_free = slots::host_free;
   return table;
 }
 

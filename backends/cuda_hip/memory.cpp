@@ -13,6 +13,11 @@ namespace {
 // Kernels reach packed elements through the 32-bit words they lie in: the last word is there as a whole.
 std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
 
+// The driver does not promise to wait for work that uses what is freed.
+void wait_for_users(const Api& api) {
+  if (static_cast<int>(api.Synchronize()) != 0) static_cast<void>(api.Synchronize());
+}
+
 }  // namespace
 
 VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory** memory,
@@ -40,15 +45,33 @@ VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint6
   });
 }
 
-// The driver does not promise to wait for work that uses the memory.
 void memory_free(VectisContext* context, VectisMemory* memory) noexcept {
   if (!memory->is_slice) {
     in_context(*context, [&] {
-      if (static_cast<int>(context->api.Synchronize()) != 0) static_cast<void>(context->api.Synchronize());
+      wait_for_users(context->api);
       static_cast<void>(context->api.MemFree(memory->address));
     });
   }
   delete memory;
+}
+
+VectisStatus host_allocate(VectisContext* context, std::uint64_t bytes, void** address,
+                           VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const Api& api = context->api;
+    const Current current(api, context->context.get());
+    void* made = nullptr;
+    VECTIS_CALL(api, MemHostAlloc, &made, bytes, pinned_for_all_contexts);
+    *address = made;
+    return VECTIS_OK;
+  });
+}
+
+void host_free(VectisContext* context, void* address) noexcept {
+  in_context(*context, [&] {
+    wait_for_users(context->api);
+    static_cast<void>(context->api.MemFreeHost(address));
+  });
 }
 
 }  // namespace vectis::cuda_hip

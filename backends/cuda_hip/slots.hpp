@@ -31,6 +31,10 @@ VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint6
                           VectisMessage* message) noexcept;
 void memory_free(VectisContext* context, VectisMemory* memory) noexcept;
 
+VectisStatus host_allocate(VectisContext* context, std::uint64_t bytes, void** address,
+                           VectisMessage* message) noexcept;
+void host_free(VectisContext* context, void* address) noexcept;
+
 // stream.cpp
 VectisStatus stream_create(VectisContext* context, VectisStream** stream, VectisMessage* message) noexcept;
 void stream_destroy(VectisStream* stream) noexcept;

@@ -190,6 +190,8 @@ constexpr VectisBackend make_table() {
   VECTIS_WRAP(program_binary);
   VECTIS_WRAP(run_op);
   VECTIS_WRAP(copy_from_peer);
+  VECTIS_WRAP(host_allocate);
+  VECTIS_WRAP(host_free);
 #undef VECTIS_WRAP
   return table;
 }

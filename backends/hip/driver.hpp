@@ -39,6 +39,8 @@ using Attribute = hipDeviceAttribute_t;
   each(MemGetInfo, hipMemGetInfo, "hipMemGetInfo")                                                                 \
   each(MemAlloc, hipMalloc, "hipMalloc")                                                                           \
   each(MemFree, hipFree, "hipFree")                                                                                \
+  each(MemHostAlloc, hipHostMalloc, "hipHostMalloc")                                                               \
+  each(MemFreeHost, hipHostFree, "hipHostFree")                                                                    \
   each(MemcpyHtoDAsync, hipMemcpyHtoDAsync, "hipMemcpyHtoDAsync")                                                  \
   each(MemcpyDtoHAsync, hipMemcpyDtoHAsync, "hipMemcpyDtoHAsync")                                                  \
   each(MemcpyDtoDAsync, hipMemcpyDtoDAsync, "hipMemcpyDtoDAsync")                                                  \
@@ -104,6 +106,7 @@ inline constexpr Attribute attribute_major = hipDeviceAttributeComputeCapability
 inline constexpr Attribute attribute_minor = hipDeviceAttributeComputeCapabilityMinor;
 inline constexpr hipFunction_attribute function_group_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
+inline constexpr unsigned pinned_for_all_contexts = hipHostMallocPortable;
 inline constexpr unsigned event_without_time = hipEventDisableTiming;
 
 inline Address advanced(Address address, std::uint64_t bytes) { return static_cast<char*>(address) + bytes; }

@@ -5,6 +5,7 @@
 #include "vectis/device/copy.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/device/doctor.hpp"
+#include "vectis/device/host_memory.hpp"
 #include "vectis/device/program.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"

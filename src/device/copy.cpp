@@ -10,13 +10,15 @@
 #include "device/cores.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
+#include "device/pinned.hpp"
 
 namespace vectis::inline v0_1 {
 
 namespace {
 
 constexpr std::string_view copy_between_op = "copy_between";
-constexpr std::uint64_t staging_bytes = std::uint64_t{4} << 20U;
+constexpr std::uint64_t block_bytes_max = std::uint64_t{4} << 20U;
+constexpr std::uint64_t block_count = 2;
 
 // A part of a copy that a stream takes or gives.
 struct CopyEnd {
@@ -61,47 +63,65 @@ bool copy_from_peer(const CopyEnd& to, const CopyEnd& from, std::uint64_t bytes)
   return offer();
 }
 
-// Waits for both streams before the staging memory goes, also when one of them failed.
-class StagingGuard {
+// The blocks a copy goes through: pinned where one of the backends has such memory, which the context then keeps for
+// the next copy. Both streams are waited for before the memory goes, also when one of them failed.
+class Staging {
  public:
-  StagingGuard(const Stream& to, const Stream& from) : streams_{to.core(), from.core()} {}
-  StagingGuard(const StagingGuard&) = delete;
-  StagingGuard& operator=(const StagingGuard&) = delete;
-  ~StagingGuard() {
-    if (done_) return;
+  Staging(const Stream& to, const Stream& from, std::uint64_t bytes)
+      : streams_{to.core(), from.core()}, block_bytes_(std::min(bytes, block_bytes_max)) {
     for (const detail::StreamCore* stream : streams_) {
+      detail::ContextCore& context = *stream->context;
+      memory_ = context.staging.exchange(nullptr);
+      if (memory_ == nullptr) memory_ = detail::pin(context, block_count * block_bytes_max);
+      if (memory_ == nullptr) continue;
+      pinned_by_ = &context;
+      return;
+    }
+    ordinary_.resize(block_count * block_bytes_);
+    memory_ = ordinary_.data();
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging() {
+    for (const detail::StreamCore* stream : streams_) {
+      if (done_) break;
       detail::SlotMessage ignored;
       static_cast<void>(stream->context->slots().stream_synchronize(stream->handle, ignored.get()));
     }
+    if (pinned_by_ == nullptr) return;
+    if (std::byte* other = pinned_by_->staging.exchange(memory_)) detail::unpin(*pinned_by_, other);
   }
+
+  [[nodiscard]] std::uint64_t block_bytes() const noexcept { return block_bytes_; }
+  [[nodiscard]] std::span<std::byte> block(std::uint64_t turn, std::uint64_t bytes) const noexcept {
+    return {memory_ + turn % block_count * block_bytes_, bytes};
+  }
+  // Nothing uses the blocks any more.
   void done() noexcept { done_ = true; }
 
  private:
   std::array<const detail::StreamCore*, 2> streams_;
+  std::uint64_t block_bytes_;
+  std::vector<std::byte> ordinary_;
+  detail::ContextCore* pinned_by_ = nullptr;
+  std::byte* memory_ = nullptr;
   bool done_ = false;
 };
 
 // Two blocks take turns: while one is written to the target the other is read from the source.
 void copy_staged(const CopyEnd& to, const CopyEnd& from, std::uint64_t bytes) {
-  struct Block {
-    std::vector<std::byte> bytes;
-    Event written;
-  };
-  const std::uint64_t block_bytes = std::min(bytes, staging_bytes);
-  std::array blocks = {Block{std::vector<std::byte>(block_bytes), Event(to.stream.context())},
-                       Block{std::vector<std::byte>(block_bytes), Event(to.stream.context())}};
-  StagingGuard guard(to.stream, from.stream);
-  for (std::uint64_t done = 0, turn = 0; done < bytes; done += block_bytes, ++turn) {
-    Block& block = blocks[turn % blocks.size()];
-    const std::span part = std::span(block.bytes).first(std::min(block_bytes, bytes - done));
-    block.written.synchronize();
+  const std::array<Event, block_count> written = {Event(to.stream.context()), Event(to.stream.context())};
+  Staging staging(to.stream, from.stream, bytes);
+  for (std::uint64_t done = 0, turn = 0; done < bytes; done += staging.block_bytes(), ++turn) {
+    const std::span part = staging.block(turn, std::min(staging.block_bytes(), bytes - done));
+    written[turn % block_count].synchronize();
     from.stream.copy_to_host(part, from.memory, from.offset + done);
     from.stream.synchronize();
     to.stream.copy_to_device(to.memory, to.offset + done, part);
-    to.stream.record(block.written);
+    to.stream.record(written[turn % block_count]);
   }
   to.stream.synchronize();
-  guard.done();
+  staging.done();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -50,11 +51,13 @@ struct ContextCore {
   std::shared_ptr<const DeviceCore> device;
   VectisContext* handle = nullptr;
   std::atomic<bool> lost{false};
+  std::atomic<std::byte*> staging{nullptr};  // pinned, kept between two copies that go through the host
 
   explicit ContextCore(std::shared_ptr<const DeviceCore> owner) : device(std::move(owner)) {}
   ContextCore(const ContextCore&) = delete;
   ContextCore& operator=(const ContextCore&) = delete;
   ~ContextCore() {
+    if (std::byte* kept = staging.load()) slots().host_free(handle, kept);
     if (handle != nullptr) slots().context_destroy(handle);
   }
 

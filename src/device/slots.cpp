@@ -52,6 +52,8 @@ constexpr std::array entries = {
     VECTIS_SLOT(program_binary, optional),
     VECTIS_SLOT(run_op, optional),
     VECTIS_SLOT(copy_from_peer, optional),
+    VECTIS_SLOT(host_allocate, optional),
+    VECTIS_SLOT(host_free, optional),
 };
 #undef VECTIS_SLOT
 

@@ -192,6 +192,25 @@ TEST_F(TestDriver, FindsCarelessPeerCopies) {
   expect_found([&] { DRIVER(cuCtxEnablePeerAccess)(second, 0); }, "nobody holds");
 }
 
+TEST_F(TestDriver, FindsCarelessUseOfPinnedMemory) {
+  void* pinned = nullptr;
+  expect_found([&] { DRIVER(cuMemHostAlloc)(&pinned, bytes, 0); }, "one context alone");
+  ASSERT_EQ(DRIVER(cuMemHostAlloc)(&pinned, bytes, CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
+  const std::int64_t before = driver.pinned_copies();
+  DRIVER(cuMemcpyDtoHAsync_v2)(static_cast<char*>(pinned) + 1, memory, bytes - 1, stream);
+  EXPECT_EQ(driver.pinned_copies(), before + 1);
+  expect_found([&] { DRIVER(cuMemcpyDtoHAsync_v2)(static_cast<char*>(pinned) + 1, memory, bytes, stream); },
+               "reaches beyond pinned memory");
+  driver.set_order(2);
+  for (int i = 0; i < 20; ++i) DRIVER(cuMemcpyDtoHAsync_v2)(pinned, memory, bytes, stream);
+  expect_found([&] { DRIVER(cuMemFreeHost)(pinned); }, "pieces of queued work use it");
+  DRIVER(cuStreamSynchronize)(stream);
+  expect_found([&] { DRIVER(cuMemFreeHost)(pinned); }, "freed already");
+  expect_found([&] { DRIVER(cuMemcpyDtoHAsync_v2)(pinned, memory, 1, stream); }, "pinned memory that is freed");
+  int ordinary = 0;
+  expect_found([&] { DRIVER(cuMemFreeHost)(&ordinary); }, "not pinned");
+}
+
 // Whatever the seed, who waits reads what was written.
 TEST_F(TestDriver, OrderIsKeptWhereItIsAskedFor) {
   for (unsigned round = 0; round < 200; ++round) {

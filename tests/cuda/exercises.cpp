@@ -81,6 +81,24 @@ Answer memory_allocate(Rig& rig) {
   return answer;
 }
 
+Answer host_free(Rig& rig) {
+  plugin().host_free(rig.context, std::exchange(rig.pinned, nullptr));
+  return {};
+}
+
+Answer host_allocate(Rig& rig) {
+  if (rig.pinned != nullptr) host_free(rig);
+  Answer answer = ask(plugin().host_allocate, rig.context, Rig::bytes, &rig.pinned);
+  EXPECT_EQ(rig.pinned != nullptr, answer.status == VECTIS_OK);
+  return answer;
+}
+
+void need_pinned_work(Rig& rig) {
+  need_work(rig);
+  rig.need_pinned();
+  EXPECT_TRUE(works(ask(plugin().copy_to_host, rig.stream, rig.pinned, rig.memory, 0U, Rig::bytes)));
+}
+
 Answer timestamp(Rig& rig) {
   std::uint64_t time = 0;
   Answer answer = ask(plugin().event_timestamp, rig.event, &time);
@@ -101,6 +119,8 @@ std::vector<Exercise> lifetime_exercises() {
        [&](Rig& rig) { return destroy(table.context_destroy, rig.context); }},
       {"memory_allocate", "", [](Rig& rig) { rig.need_context(); }, memory_allocate},
       {"memory_free", "used by work", need_work, memory_free},
+      {"host_allocate", "", [](Rig& rig) { rig.need_context(); }, host_allocate},
+      {"host_free", "used by work", need_pinned_work, host_free},
       {"stream_create", "", [](Rig& rig) { rig.need_context(); },
        [&](Rig& rig) { return make_anew(table.stream_destroy, rig.stream, table.stream_create, rig.context); }},
       {"stream_destroy", "with work under way", need_work,

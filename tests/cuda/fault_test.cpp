@@ -66,7 +66,7 @@ bool is_release(const std::string& function) {
 }
 
 bool says_nothing(const std::string& slot) {
-  return slot == "close" || slot == "memory_free" || slot.ends_with("_destroy");
+  return slot == "close" || slot == "memory_free" || slot == "host_free" || slot.ends_with("_destroy");
 }
 
 // Failures that cost no more than words, or nothing: the compiler's log, and giving back the thread's device.

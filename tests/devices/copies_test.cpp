@@ -90,6 +90,39 @@ TEST_P(Copies, BringTheSameBytesWhateverTheRoute) {
   }
 }
 
+// A copy through the host uses pinned memory where one of the two has any, and pins nothing anew for the next copy.
+TEST_P(Copies, AreStagedInPinnedMemory) {
+  constexpr std::size_t bytes = std::size_t{9} << 20U;
+  const DeviceMemory source(from_context, bytes);
+  const DeviceMemory target(to_context, bytes);
+  const std::vector<std::string> backends = test::test_driver_backends();
+  const auto sum = [&](auto counter) {
+    std::int64_t all = 0;
+    for (const std::string& backend : backends) all += (test::driver_of(backend).*counter)();
+    return all;
+  };
+  const auto pinned_memories = [&] {
+    std::int64_t all = 0;
+    for (const std::string& backend : backends) all += test::driver_of(backend).live(VECTIS_DRIVER_PINNED);
+    return all;
+  };
+  for (int round = 0; round < 3; ++round) {
+    const std::int64_t pinned = sum(&VectisTestDriver::pinned_copies);
+    const std::int64_t pageable = sum(&VectisTestDriver::pageable_copies);
+    const CopyRoute route = copy_between(to, target, 0, from, source, 0, bytes);
+    const bool both = GetParam().to == "cuda:0" && GetParam().from == "hip:1";  // the memory of one is not the other's
+    if (!both) {
+      EXPECT_EQ(sum(&VectisTestDriver::pageable_copies), pageable);
+    }
+    const bool uses_driver = GetParam().to != "cpu" || GetParam().from != "cpu";
+    const std::string& named = GetParam().to == "cpu" ? GetParam().from : GetParam().to;
+    if (route == CopyRoute::staged && uses_driver && (named.starts_with("cuda") || named.starts_with("hip"))) {
+      EXPECT_GE(sum(&VectisTestDriver::pinned_copies), pinned + 3);
+      EXPECT_EQ(pinned_memories(), 1);
+    }
+  }
+}
+
 // The source is written before and overwritten after, the target read before and after, and nobody waits in between.
 TEST_P(Copies, KeepTheOrderOfBothStreams) {
   constexpr std::size_t bytes = 5000;
@@ -160,6 +193,53 @@ TEST_P(Copies, StayOnADeviceThatIsBoth) {
     EXPECT_EQ(received, std::vector<std::byte>(bytes, static_cast<std::byte>(round)));
   }
   EXPECT_ERROR(copy_between(to, target, 3, to, target, 0, 7), ErrorCode::invalid_input, "overlap");
+}
+
+class HostMemories : public test::DevicesTest, public testing::WithParamInterface<std::string> {
+ protected:
+  ~HostMemories() override { registry().configure("failing", "reset", ""); }
+};
+
+TEST_P(HostMemories, ServeCopiesBothWays) {
+  const DeviceContext context(device(GetParam()));
+  const bool has_pinned = GetParam() == "cuda" || GetParam() == "hip";
+  Stream stream(context);
+  for (const std::size_t bytes : std::array<std::size_t, 4>{1, 7, 4096, 1000003}) {
+    HostMemory sent(context, bytes);
+    HostMemory received(context, bytes);
+    EXPECT_EQ(sent.pinned(), has_pinned);
+    EXPECT_EQ(sent.bytes().size(), bytes);
+    std::ranges::fill(sent.bytes(), std::byte{42});
+    const DeviceMemory memory(context, bytes);
+    stream.copy_to_device(memory, 0, sent.bytes());
+    stream.copy_to_host(received.bytes(), memory, 0);
+    stream.synchronize();
+    EXPECT_TRUE(std::ranges::equal(sent.bytes(), received.bytes()));
+    const HostMemory moved = std::move(received);
+    EXPECT_TRUE(std::ranges::equal(sent.bytes(), moved.bytes()));
+    sent = HostMemory(context, 3);
+    EXPECT_EQ(sent.bytes().size(), 3U);
+  }
+  EXPECT_TRUE(HostMemory(context, 0).bytes().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, HostMemories, testing::ValuesIn(test::computing_devices()), test::case_name);
+
+// Where no memory can be pinned any more, ordinary memory serves; another failure is told.
+TEST(HostMemory, IsOrdinaryWhereNoneCanBePinned) {
+  for (const std::string& backend : test::test_driver_backends()) {
+    Runtime runtime;
+    const DeviceContext context(runtime.service<DeviceRegistry>().find(backend).value());
+    const VectisTestDriver& driver = test::driver_of(backend);
+    const char* function = backend == "hip" ? "hipHostMalloc" : "cuMemHostAlloc";
+    driver.fail_call(function, 1, 2);
+    const HostMemory ordinary(context, 1000);
+    EXPECT_FALSE(ordinary.pinned());
+    EXPECT_EQ(ordinary.bytes().size(), 1000U);
+    driver.fail_call(function, 1, 999);
+    EXPECT_ERROR(HostMemory(context, 1000), ErrorCode::driver_failure, "999");
+    EXPECT_TRUE(HostMemory(context, 1000).pinned());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Copies, testing::ValuesIn(pairs()), pair_name);

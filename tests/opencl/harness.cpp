@@ -108,6 +108,11 @@ void Rig::need_peer() {
   EXPECT_TRUE(works(ask(plugin().stream_synchronize, peer_stream)));
 }
 
+void Rig::need_pinned() {
+  need_context();
+  make(pinned, plugin().host_allocate, context, bytes);
+}
+
 void Rig::need_program() {
   need_context();
   make(program, plugin().program_create, context, program_dialect, program_text.data(), program_text.size(), "");
@@ -128,6 +133,7 @@ void Rig::destroy() {
   if (slice != nullptr) table.memory_free(context, std::exchange(slice, nullptr));
   if (memory != nullptr) table.memory_free(context, std::exchange(memory, nullptr));
   if (other_memory != nullptr) table.memory_free(context, std::exchange(other_memory, nullptr));
+  if (pinned != nullptr) table.host_free(context, std::exchange(pinned, nullptr));
   if (peer_stream != nullptr) table.stream_destroy(std::exchange(peer_stream, nullptr));
   if (peer_memory != nullptr) table.memory_free(peer_context, std::exchange(peer_memory, nullptr));
   if (peer_context != nullptr) table.context_destroy(std::exchange(peer_context, nullptr));

@@ -97,6 +97,7 @@ class Rig {
   VectisContext* peer_context = nullptr;
   VectisStream* peer_stream = nullptr;
   VectisMemory* peer_memory = nullptr;
+  void* pinned = nullptr;
   VectisProgram* program = nullptr;
   VectisKernel* kernel = nullptr;
   std::vector<std::uint8_t> data = std::vector<std::uint8_t>(bytes, 7);
@@ -107,6 +108,7 @@ class Rig {
   void need_event();
   void need_memory();  // two, of `bytes` each
   void need_peer();    // another device's context, stream and memory of `bytes`, all of them 5
+  void need_pinned();  // host memory of `bytes`
   void need_program();
   void need_kernel();
   void destroy();

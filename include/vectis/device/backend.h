@@ -332,6 +332,12 @@ typedef struct VectisBackend {
   VectisStatus (*copy_from_peer)(VectisStream* stream, VectisMemory* target, uint64_t target_offset,
                                  VectisStream* source_stream, VectisMemory* source, uint64_t source_offset,
                                  uint64_t bytes, VectisMessage* message);
+
+  /* OPTIONAL as a pair, since 1.2: ordinary memory serves. Memory of the host that copies of this backend's contexts
+     reach without a detour (pinned), at least 16-aligned. VECTIS_ALLOCATION when there is no more of it. */
+  VectisStatus (*host_allocate)(VectisContext* context, uint64_t bytes, void** address, VectisMessage* message);
+  /* Work of this context that was enqueued already still finds the memory; the host waited for that of others. */
+  void (*host_free)(VectisContext* context, void* address);
 } VectisBackend;
 
 /* What a plug-in exports under VECTIS_ENTRY_NAME. The table lives as long as the process. */

@@ -186,6 +186,17 @@ VTD_EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
   return api("cuMemFree_v2", [&](Driver& driver) { driver.free(address); }, true);
 }
 
+VTD_EXPORT CUresult cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags) {
+  return api("cuMemHostAlloc", [&](Driver& driver) {
+    if (flags != CU_MEMHOSTALLOC_PORTABLE) refuse(1, "pinned memory for one context alone");
+    *address = driver.pin(bytes);
+  });
+}
+
+VTD_EXPORT CUresult cuMemFreeHost(void* address) {
+  return api("cuMemFreeHost", [&](Driver& driver) { driver.unpin(address); }, true);
+}
+
 VTD_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void* source, std::size_t bytes, CUstream stream) {
   return api("cuMemcpyHtoDAsync_v2", [&](Driver& driver) { driver.copy_to_device(target, source, bytes, stream); });
 }

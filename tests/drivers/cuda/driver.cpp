@@ -154,6 +154,26 @@ std::size_t Driver::free_bytes() {
   return device_bytes() - memory_.used(device);
 }
 
+void* Driver::pin(std::size_t bytes) {
+  Context& context = current();
+  void* address = pinned_.allocate(context.device, bytes);
+  ++context.objects;
+  return address;
+}
+
+void Driver::unpin(const void* address) {
+  Context* context = current_contexts.empty() ? nullptr : current_contexts.back();
+  if (context == nullptr) refuse(invalid_context, "pinned memory is freed and no context is current");
+  --contexts_.at(pinned_.free(address)).objects;
+  if (context->failure != 0) throw Refusal{context->failure};
+}
+
+std::shared_ptr<Allocation> Driver::pinned(const void* address, std::size_t bytes) {
+  auto memory = pinned_.find(address, bytes);
+  ++(memory == nullptr ? pageable_copies : pinned_copies);
+  return memory;
+}
+
 // --- Streams --------------------------------------------------------------------------------------------------------
 
 Stream& Driver::stream(const void* handle) {
@@ -193,13 +213,13 @@ void Driver::enqueue(const void* handle, Work work) { queue.push(stream(handle),
 void Driver::copy_to_device(std::uint64_t target, const void* source, std::size_t bytes, const void* handle) {
   const auto memory = memory_.find(stream(handle).context->device, target, bytes, "target of a copy to the device");
   char* place = memory->host + (target - memory->address);
-  enqueue(handle, {[=] { std::memcpy(place, source, bytes); }, {memory}, nullptr, nullptr});
+  enqueue(handle, {[=] { std::memcpy(place, source, bytes); }, {memory, pinned(source, bytes)}, nullptr, nullptr});
 }
 
 void Driver::copy_to_host(void* target, std::uint64_t source, std::size_t bytes, const void* handle) {
   const auto memory = memory_.find(stream(handle).context->device, source, bytes, "source of a copy to the host");
   const char* place = memory->host + (source - memory->address);
-  enqueue(handle, {[=] { std::memcpy(target, place, bytes); }, {memory}, nullptr, nullptr});
+  enqueue(handle, {[=] { std::memcpy(target, place, bytes); }, {memory, pinned(target, bytes)}, nullptr, nullptr});
 }
 
 void Driver::copy_on_device(std::uint64_t target, std::uint64_t source, std::size_t bytes, const void* handle) {

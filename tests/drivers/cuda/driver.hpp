@@ -2,6 +2,7 @@
 // HIP shares. One lock is held throughout: one piece of work runs at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -64,6 +65,8 @@ class Driver {
 
   std::mutex mutex;
   Queue queue;
+  std::atomic<std::int64_t> pinned_copies{0};
+  std::atomic<std::int64_t> pageable_copies{0};
 
   void initialise();
   void need_initialised() const;
@@ -87,6 +90,9 @@ class Driver {
   std::uint64_t allocate(std::size_t bytes);
   void free(std::uint64_t address);
   std::size_t free_bytes();
+  // Pinned memory of the host, for copies of every context.
+  void* pin(std::size_t bytes);
+  void unpin(const void* address);
 
   Stream* create_stream();
   void destroy_stream(const void* stream);
@@ -126,7 +132,11 @@ class Driver {
 
   bool initialised_ = false;
   std::map<int, Context> contexts_;
+  // The pinned memory in which a copy's range of the host lies, or null. One that was freed is a violation.
+  std::shared_ptr<Allocation> pinned(const void* address, std::size_t bytes);
+
   AddressSpace memory_;
+  PinnedMemory pinned_;
   Handles<Stream> streams_{"stream", VECTIS_DRIVER_STREAMS};
   Handles<Event> events_{"event", VECTIS_DRIVER_EVENTS};
   Handles<LoadedModule> modules_{"module", VECTIS_DRIVER_MODULES};

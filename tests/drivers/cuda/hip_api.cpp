@@ -155,6 +155,17 @@ VTD_EXPORT hipError_t hipFree(void* address) {
   return api("hipFree", [&](Driver& driver) { driver.free(number(address)); }, true);
 }
 
+VTD_EXPORT hipError_t hipHostMalloc(void** address, std::size_t bytes, unsigned flags) {
+  return api("hipHostMalloc", [&](Driver& driver) {
+    if (flags != hipHostMallocPortable) refuse(1, "pinned memory for one device alone");
+    *address = driver.pin(bytes);
+  });
+}
+
+VTD_EXPORT hipError_t hipHostFree(void* address) {
+  return api("hipHostFree", [&](Driver& driver) { driver.unpin(address); }, true);
+}
+
 VTD_EXPORT hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t target, void* source, std::size_t bytes, hipStream_t stream) {
   return api("hipMemcpyHtoDAsync",
              [&](Driver& driver) { driver.copy_to_device(number(target), source, bytes, stream); });

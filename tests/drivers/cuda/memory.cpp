@@ -52,6 +52,11 @@ bool Allocation::is_intact() const {
   return true;
 }
 
+void Allocation::retire() {
+  madvise(mapping_, mapped_, MADV_DONTNEED);
+  mprotect(mapping_, mapped_, PROT_NONE);
+}
+
 std::uint64_t AddressSpace::allocate(int device, std::size_t bytes, std::size_t device_bytes) {
   if (bytes == 0) refuse(1, "an allocation of no bytes");
   if (bytes > device_bytes - used_[device]) throw Refusal{2};
@@ -99,6 +104,42 @@ std::shared_ptr<Allocation> AddressSpace::find(int device, std::uint64_t address
 std::size_t AddressSpace::used(int device) const {
   const auto found = used_.find(device);
   return found == used_.end() ? 0 : found->second;
+}
+
+void* PinnedMemory::allocate(int device, std::size_t bytes) {
+  if (bytes == 0) refuse(1, "pinned memory of no bytes");
+  auto memory = std::make_shared<Allocation>(0, bytes, device);
+  char* address = memory->host;
+  memories_[reinterpret_cast<std::uint64_t>(address)].memory = std::move(memory);
+  Control::get().count(VECTIS_DRIVER_PINNED, 1);
+  return address;
+}
+
+int PinnedMemory::free(const void* address) {
+  const auto found = memories_.find(reinterpret_cast<std::uint64_t>(address));
+  if (found == memories_.end()) refuse(1, "free of host memory that is not pinned");
+  if (found->second.freed) refuse(1, "free of pinned memory that is freed already");
+  Allocation& memory = *found->second.memory;
+  if (memory.pending > 0) {
+    Control::get().violate("free of pinned memory while " + std::to_string(memory.pending) +
+                           " pieces of queued work use it");
+  }
+  if (!memory.is_intact()) Control::get().violate("something was written behind the end of pinned memory");
+  if (memory.pending == 0) memory.retire();
+  found->second.freed = true;
+  Control::get().count(VECTIS_DRIVER_PINNED, -1);
+  return memory.device;
+}
+
+std::shared_ptr<Allocation> PinnedMemory::find(const void* address, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uint64_t>(address);
+  auto found = memories_.upper_bound(begin);
+  if (found == memories_.begin()) return nullptr;
+  const auto& [start, pinned] = *--found;
+  if (begin - start >= pinned.memory->bytes) return nullptr;
+  if (pinned.freed) refuse(1, "a copy uses pinned memory that is freed");
+  if (bytes > pinned.memory->bytes - (begin - start)) refuse(1, "a copy reaches beyond pinned memory");
+  return pinned.memory;
 }
 
 }  // namespace vectis::test_driver

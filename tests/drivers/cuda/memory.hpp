@@ -19,11 +19,12 @@ class Allocation {
   Allocation& operator=(const Allocation&) = delete;
 
   [[nodiscard]] bool is_intact() const;  // nothing was written behind its end
+  void retire();                         // its pages stay, and cannot be touched
 
   const std::uint64_t address;
   const std::size_t bytes;
   const int device;
-  std::size_t pending = 0;  // pieces of queued work that use it
+  std::int64_t pending = 0;  // pieces of queued work that use it
   char* host = nullptr;
 
  private:
@@ -45,6 +46,23 @@ class AddressSpace {
   std::map<std::uint64_t, std::shared_ptr<Allocation>> allocations_;  // by address; null: freed
   std::map<int, std::size_t> used_;
   std::map<int, std::uint64_t> next_;
+};
+
+// Memory of the host that was asked for by the driver. What was freed can neither be touched nor come back.
+class PinnedMemory {
+ public:
+  void* allocate(int device, std::size_t bytes);
+  // The device it was made for. Violations: no beginning of such memory, freed twice, or used by queued work.
+  int free(const void* address);
+  // The memory in which the range lies; null: memory of others. A range that leaves it, or is freed, is a violation.
+  std::shared_ptr<Allocation> find(const void* address, std::size_t bytes);
+
+ private:
+  struct Pinned {
+    std::shared_ptr<Allocation> memory;
+    bool freed = false;
+  };
+  std::map<std::uint64_t, Pinned> memories_;  // by address
 };
 
 }  // namespace vectis::test_driver

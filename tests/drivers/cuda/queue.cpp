@@ -8,6 +8,16 @@
 
 namespace vectis::test_driver {
 
+namespace {
+
+void count_users(const Work& work, std::int64_t change) {
+  for (const auto& memory : work.memories) {
+    if (memory != nullptr) memory->pending += change;
+  }
+}
+
+}  // namespace
+
 void Queue::set_order(std::uint64_t seed) {
   late_ = seed != 0;
   random_.seed(seed);
@@ -21,7 +31,7 @@ void Queue::remove(Stream& stream) {
 }
 
 void Queue::push(Stream& stream, Work work) {
-  for (const auto& memory : work.memories) ++memory->pending;
+  count_users(work, 1);
   if (work.marks != nullptr) work.marks->stream = &stream;
   stream.work.push_back(std::move(work));
   if (!late_) finish(stream);
@@ -50,7 +60,7 @@ Stream* Queue::any_ready() {
 void Queue::run_head(Stream& stream) {
   const Work work = std::move(stream.work.front());
   stream.work.pop_front();
-  for (const auto& memory : work.memories) --memory->pending;
+  count_users(work, -1);
   if (stream.context->failure == 0 && work.run != nullptr) {
     const auto planned = Control::get().begin_work();
     if (planned) {

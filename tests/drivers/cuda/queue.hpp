@@ -32,10 +32,10 @@ struct Place {
 };
 
 struct Work {
-  std::function<void()> run;  // null: nothing to do
-  std::vector<std::shared_ptr<Allocation>> memories;
-  std::shared_ptr<Place> after;  // cannot run before this is passed
-  std::shared_ptr<Place> marks;  // is passed when it has run
+  std::function<void()> run;                          // null: nothing to do
+  std::vector<std::shared_ptr<Allocation>> memories;  // that it uses; null: memory the driver does not know
+  std::shared_ptr<Place> after;                       // cannot run before this is passed
+  std::shared_ptr<Place> marks;                       // is passed when it has run
 };
 
 struct Stream {

@@ -18,7 +18,8 @@ enum {
   VECTIS_DRIVER_EVENTS = 3,
   VECTIS_DRIVER_MODULES = 4,
   VECTIS_DRIVER_PROGRAMS = 5, /* of the compiler */
-  VECTIS_DRIVER_KINDS = 6
+  VECTIS_DRIVER_PINNED = 6,   /* memories of the host */
+  VECTIS_DRIVER_KINDS = 7
 };
 /* NOLINTEND(readability-identifier-naming) */
 
@@ -40,6 +41,9 @@ typedef struct VectisTestDriver {
 
   /* Live objects of a kind. */
   int64_t (*live)(int32_t kind);
+  /* Copies between host and device so far, by the memory of the host they used. */
+  int64_t (*pinned_copies)(void);
+  int64_t (*pageable_copies)(void);
   /* Uses of the interface against its rules since the process began, and the text of the last one. A process that ends
    * with one, or with live objects, ends with the status 86 unless they were forgiven. */
   int64_t (*violations)(void);
