@@ -23,11 +23,23 @@ void copy_text(char (&target)[Room], std::string_view text) {
   target[length] = '\0';
 }
 
+std::string bus_of(const VectisBackendState& state, const ListedDevice& device) {
+  std::array<char, 32> bus{};
+  VECTIS_CALL(state.api, DeviceGetPciBusId, bus.data(), static_cast<int>(bus.size() - 1), device.id);
+  return bus.data();
+}
+
+// What was not there at first may be there when it is asked for again.
+const Monitor& monitor_of(VectisBackendState& state) {
+  const std::lock_guard lock(state.monitor_mutex);
+  if (state.monitor == nullptr) state.monitor = open_monitor(state.host);
+  return *state.monitor;
+}
+
 void describe_identity(const VectisBackendState& state, const ListedDevice& device, VectisDeviceInfo& info) {
   std::array<char, sizeof info.name> name{};
   VECTIS_CALL(state.api, DeviceGetName, name.data(), static_cast<int>(name.size() - 1), device.id);
-  std::array<char, 32> bus{};
-  VECTIS_CALL(state.api, DeviceGetPciBusId, bus.data(), static_cast<int>(bus.size() - 1), device.id);
+  const std::string bus = bus_of(state, device);
   copy_text(info.name, name.data());
   copy_text(info.maker, device_maker);
   copy_text(info.driver, version_text(state.driver_version));
@@ -86,7 +98,10 @@ VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, Vecti
   return guarded(message, [&] {
     const ListedDevice& device = device_at(*state, index);
     if (!has_context(state->api, device.id)) {
-      throw Failure(VECTIS_UNSUPPORTED, "free memory is known once a context is there");
+      const MonitoredMemory memory = monitor_of(*state).memory(bus_of(*state, device));
+      info->total_bytes = memory.total_bytes;
+      info->free_bytes = memory.free_bytes;
+      return VECTIS_OK;
     }
     const SharedContext context(state->api, device.id);
     const Current current(state->api, context.get());
@@ -95,6 +110,15 @@ VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, Vecti
     VECTIS_CALL(state->api, MemGetInfo, &free, &total);
     info->total_bytes = total;
     info->free_bytes = free;
+    return VECTIS_OK;
+  });
+}
+
+VectisStatus device_utilisation(VectisBackendState* state, std::uint32_t index, double* share,
+                                VectisMessage* message) noexcept {
+  return guarded(message, [&] {
+    const ListedDevice& device = device_at(*state, index);
+    *share = monitor_of(*state).utilisation(bus_of(*state, device));
     return VECTIS_OK;
   });
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "clock.hpp"
 #include "compiler.hpp"
 #include "driver.hpp"
+#include "monitor.hpp"
 #include "owned.hpp"
 #include "vectis/device/backend.h"
 
@@ -35,6 +37,8 @@ struct VectisBackendState {
   int driver_version = 0;
   vectis::cuda_hip::Compiler compiler;
   std::vector<vectis::cuda_hip::ListedDevice> devices;
+  std::mutex monitor_mutex = {};
+  std::unique_ptr<const vectis::cuda_hip::Monitor> monitor = {};  // guarded; made when it is first asked for
 };
 
 struct VectisContext {

@@ -19,6 +19,9 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
 VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, VectisMemoryInfo* info,
                            VectisMessage* message) noexcept;
 
+VectisStatus device_utilisation(VectisBackendState* state, std::uint32_t index, double* share,
+                                VectisMessage* message) noexcept;
+
 // context.cpp
 VectisStatus context_create(VectisBackendState* state, std::uint32_t index, VectisContext** context,
                             VectisMessage* message) noexcept;

@@ -1,6 +1,7 @@
 #include "own.hpp"
 
 #include "compiler.hpp"
+#include "monitor.hpp"
 #include "status.hpp"
 
 namespace vectis::cuda_hip {
@@ -46,5 +47,10 @@ std::string compiled_code(const CompilerApi& compiler, CompilerProgram program, 
 }
 
 std::optional<std::vector<std::size_t>> parameter_sizes(const Api&, FunctionHandle) { return std::nullopt; }
+
+// ROCm SMI is not asked: HIP itself tells free memory, other processes' use included.
+std::unique_ptr<const Monitor> open_monitor(const plugin::Host&) {
+  throw Failure(VECTIS_UNSUPPORTED, "HIP does not tell how busy a device is");
+}
 
 }  // namespace vectis::cuda_hip

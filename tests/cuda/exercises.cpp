@@ -54,6 +54,15 @@ Answer device_memory(Rig& rig) {
   return answer;
 }
 
+bool is_cuda() { return program_dialect == std::string_view("cuda-c++"); }
+
+Answer device_utilisation(Rig& rig) {
+  double share = -1;
+  Answer answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+  EXPECT_EQ(share >= 0, answer.status == VECTIS_OK);
+  return answer;
+}
+
 Answer build(Rig& rig, const char* dialect, std::string_view text) {
   return make_anew(plugin().program_destroy, rig.program, plugin().program_create, rig.context, dialect, text.data(),
                    text.size(), "");
@@ -113,6 +122,9 @@ std::vector<Exercise> lifetime_exercises() {
        [&](Rig& rig) { return make_anew(table.close, rig.state, table.open, rig.host.get()); }},
       {"device_info", "", [](Rig& rig) { rig.need_state(); }, device_info},
       {"device_memory", "", [](Rig& rig) { rig.need_context(); }, device_memory},
+      {"device_memory", "without a context", [](Rig& rig) { rig.need_state(); }, device_memory},
+      {"device_utilisation", "", [](Rig& rig) { rig.need_state(); }, device_utilisation,
+       is_cuda() ? VECTIS_OK : VECTIS_UNSUPPORTED},
       {"context_create", "", [](Rig& rig) { rig.need_state(); },
        [&](Rig& rig) { return make_anew(table.context_destroy, rig.context, table.context_create, rig.state, 0U); }},
       {"context_destroy", "", [](Rig& rig) { rig.need_context(); },

@@ -208,9 +208,6 @@ TEST_F(GpuPlugin, TellsTheTimeOverHours) {
 TEST_F(GpuPlugin, TellsFreeMemoryAndRunsOutOfIt) {
   rig.need_state();
   VectisMemoryInfo memory{sizeof memory, 0, 0};
-  if (!is_hip) {
-    EXPECT_EQ(ask(plugin().device_memory, rig.state, 1U, &memory).status, VECTIS_UNSUPPORTED) << "no context yet";
-  }
   state("memory", 1U << 20U, std::uint64_t{16} << 30U);
   rig.need_context();
   EXPECT_TRUE(works(ask(plugin().device_memory, rig.state, 0U, &memory)));
@@ -221,6 +218,45 @@ TEST_F(GpuPlugin, TellsFreeMemoryAndRunsOutOfIt) {
   const Answer answer = ask(plugin().memory_allocate, rig.context, 100000U, &more);
   EXPECT_EQ(answer.status, VECTIS_ALLOCATION);
   EXPECT_THAT(answer.text, HasSubstr("of 100000 bytes"));
+}
+
+TEST_F(GpuPlugin, TellsWhatOthersDoOnADeviceNobodyHereUses) {
+  rig.need_state();
+  double share = -1;
+  VectisMemoryInfo memory{sizeof memory, 0, 0};
+  if (is_hip) {
+    const Answer answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+    EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
+    EXPECT_THAT(answer.text, HasSubstr("HIP does not tell"));
+    return;
+  }
+  const VectisTestDriver& nvml = steering("VECTIS_BACKENDS_CUDA_MONITOR");
+  nvml.set("busy", 40);
+  EXPECT_TRUE(works(ask(plugin().device_utilisation, rig.state, 2U, &share)));
+  EXPECT_EQ(share, 0.42) << "the third device";
+  EXPECT_TRUE(works(ask(plugin().device_memory, rig.state, 1U, &memory)));
+  EXPECT_EQ(memory.total_bytes, std::uint64_t{16} << 30U);
+  EXPECT_EQ(memory.free_bytes, std::uint64_t{13} << 30U);
+  EXPECT_EQ(test_driver().live(VECTIS_DRIVER_CONTEXTS), 0) << "nobody asked for one";
+  nvml.set("busy", 30);
+}
+
+TEST_F(GpuPlugin, SaysWhyItCannotTellWithoutItsMonitor) {
+  if (is_hip) return;  // it has none
+  rig.host.settings["monitor"] = "no-such-library.so";
+  rig.need_state();
+  double share = -1;
+  Answer answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+  EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(answer.text, HasSubstr("NVML: no-such-library.so cannot be opened"));
+  VectisMemoryInfo memory{sizeof memory, 0, 0};
+  EXPECT_EQ(ask(plugin().device_memory, rig.state, 0U, &memory).status, VECTIS_UNSUPPORTED);
+  rig.host.settings["monitor"] = usual_settings()["monitor"];
+  rig.host.replaced["nvmlDeviceGetMemoryInfo"] = nullptr;
+  answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+  EXPECT_THAT(answer.text, HasSubstr("has no nvmlDeviceGetMemoryInfo"));
+  rig.host.replaced.clear();
+  EXPECT_TRUE(works(ask(plugin().device_utilisation, rig.state, 0U, &share))) << "it is there now";
 }
 
 }  // namespace

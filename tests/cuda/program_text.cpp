@@ -49,8 +49,10 @@ const char* const program_dialect = "cuda-c++";
 std::map<std::string, std::string> usual_settings() {
   const std::string prefix =
       std::string(program_dialect) == "hip-c++" ? "VECTIS_BACKENDS_HIP_" : "VECTIS_BACKENDS_CUDA_";
-  return {{"driver", std::getenv((prefix + "DRIVER").c_str())},
-          {"compiler", std::getenv((prefix + "COMPILER").c_str())}};
+  std::map<std::string, std::string> settings = {{"driver", std::getenv((prefix + "DRIVER").c_str())},
+                                                 {"compiler", std::getenv((prefix + "COMPILER").c_str())}};
+  if (const char* monitor = std::getenv((prefix + "MONITOR").c_str())) settings["monitor"] = monitor;
+  return settings;
 }
 
 }  // namespace vectis::test

@@ -143,8 +143,8 @@ void Control::violate(const std::string& text) {
 }
 
 bool Control::report_at_exit() {
-  constexpr std::array<const char*, VECTIS_DRIVER_KINDS> kinds = {"contexts", "memories", "streams",        "events",
-                                                                  "modules",  "programs", "pinned memories"};
+  constexpr std::array<const char*, VECTIS_DRIVER_KINDS> kinds = {
+      "contexts", "memories", "streams", "events", "modules", "programs", "pinned memories", "sessions"};
   const std::lock_guard lock(mutex_);
   bool good = violations_ == 0;
   if (!good) {

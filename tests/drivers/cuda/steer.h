@@ -19,7 +19,8 @@ enum {
   VECTIS_DRIVER_MODULES = 4,
   VECTIS_DRIVER_PROGRAMS = 5, /* of the compiler */
   VECTIS_DRIVER_PINNED = 6,   /* memories of the host */
-  VECTIS_DRIVER_KINDS = 7
+  VECTIS_DRIVER_SESSIONS = 7, /* with NVML */
+  VECTIS_DRIVER_KINDS = 8
 };
 /* NOLINTEND(readability-identifier-naming) */
 
@@ -55,7 +56,7 @@ typedef struct VectisTestDriver {
   /* Lets the device's clock jump ahead. */
   void (*advance_clock)(uint64_t nanoseconds);
   /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture",
-   * "peer" (1: devices reach each other). */
+   * "peer" (1: devices reach each other); of NVML "busy" (percent, of the first device) and "others" (bytes). */
   void (*set)(const char* key, uint64_t value);
   /* Heals lost devices. */
   void (*heal)(void);
