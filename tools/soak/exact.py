@@ -89,7 +89,7 @@ def regret(text: str, where: str) -> list[Figure]:
 
 def readers_and_writer() -> list[Figure]:
     suite.build("tsan")
-    text = output_of(BUILD / "tsan" / "bin" / "search_test", "--gtest_filter=IndexConcurrent.*", root=ROOT,
+    text = output_of(BUILD / "tsan" / "bin" / "indexes_test", "--gtest_filter=*IndexesConcurrent.Readers*", root=ROOT,
                      env=suite.sanitizer_environment())
     passed = int(re.search(r"\[  PASSED  \] (\d+) test", text).group(1))
     return [Figure.measured("cases with 8 readers and a writer under ThreadSanitizer", passed, "cases", ">= 2"),

@@ -100,28 +100,12 @@ TEST_F(ExactFormatTest, ComesBackInEveryState) {
   }
 }
 
-TEST_F(ExactFormatTest, RemembersTheLargestIdEverUsed) {
-  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
-  index->add(Floats{1, 2, 3});
-  index->remove(Ids{0, 1, 2});
-  const auto copy = loaded(saved(*index));
-  EXPECT_EQ(copy->size(), 0U);
-  EXPECT_EQ(copy->add(Floats{4}), 3U);
-}
-
 TEST_F(ExactFormatTest, LargeDataComesBackInSeveralBlocks) {
   const std::size_t dim = 20'000;
   const auto index = make_index("brute", dim, Distance::euclidean, runtime);
   index->add(random_rows(random, 2 * exact::segment_rows_max(dim) + 5, dim));
   index->remove(Ids{0, 7, 500});
   expect_round_trip(*index);
-}
-
-TEST_F(ExactFormatTest, NoPartOfAFileIsAnIndex) {
-  const Bytes file = small_file();
-  for (std::size_t size = 0; size < file.size(); ++size) {
-    EXPECT_ERROR(static_cast<void>(loaded(std::span(file).first(size))), ErrorCode::corrupt_data, "");
-  }
 }
 
 TEST_F(ExactFormatTest, EveryChangedBitIsNoticed) {

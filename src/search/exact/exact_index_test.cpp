@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
@@ -18,11 +15,8 @@ using test::expect_same;
 using test::Floats;
 using test::Ids;
 using test::random_rows;
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
-constexpr std::uint64_t last_id = std::numeric_limits<std::uint64_t>::max();
 using Sizes = std::vector<std::size_t>;
 constexpr Precision all_precisions[] = {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
 
@@ -191,106 +185,6 @@ TEST_F(ExactIndexTest, SaysWhatItIs) {
   EXPECT_THAT(index->explain(5, 7), HasSubstr("5 queries for the 7 nearest"));
 }
 
-TEST_F(ExactIndexTest, EmptyQuestionsHaveEmptyAnswers) {
-  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
-  EXPECT_THAT(index->search(Floats{1, 2}, 3)[0], IsEmpty());
-  index->add(Floats{0, 0});
-  EXPECT_EQ(index->search(Floats{}, 3).queries(), 0U);
-  const SearchResult none = index->search(Floats{1, 2, 3, 4}, 0);
-  EXPECT_EQ(none.queries(), 2U);
-  EXPECT_THAT(none[1], IsEmpty());
-  EXPECT_ERROR(static_cast<void>(none[2]), ErrorCode::invalid_input, "query 2 of an answer to 2");
-  EXPECT_EQ(index->add(Floats{}), 1U);
-  index->add_with_ids({}, {});
-  EXPECT_EQ(index->remove({}), 0U);
-  EXPECT_EQ(index->size(), 1U);
-}
-
-TEST_F(ExactIndexTest, RefusesWhatIsNoVector) {
-  const auto index = make_index("brute", 3, Distance::euclidean, runtime);
-  index->add(Floats{1, 2, 3});
-  EXPECT_ERROR(index->add(Floats{1, 2}), ErrorCode::invalid_input, "[add]", "2 numbers", "rows of 3");
-  EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2, 3, 4}, 1)), ErrorCode::invalid_input, "[search]");
-  EXPECT_ERROR(index->update(0, Floats{1, 2}), ErrorCode::invalid_input, "2 numbers, the index has 3");
-  EXPECT_ERROR(index->add_with_ids(Floats{1, 2, 3}, Ids{1, 2}), ErrorCode::invalid_input, "1 vectors and 2 ids");
-  EXPECT_ERROR(index->update(7, Floats{1, 2, 3}), ErrorCode::invalid_input, "id 7 is not there");
-  EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2, 3}, 1, {.radius = std::nan("")})), ErrorCode::invalid_input,
-               "radius");
-  EXPECT_EQ(index->size(), 1U);
-}
-
-TEST_F(ExactIndexTest, RefusesNumbersThatAreNotFinite) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  for (const float bad : {std::nanf(""), infinity, -infinity}) {
-    const auto index = make_index("brute", 100, Distance::euclidean, runtime);
-    for (const std::size_t place : Sizes{0, 99, 150, 1023, 1024, 99'999}) {
-      Floats vectors(100'000, 1.0F);
-      vectors[place] = bad;
-      const std::string where = "row " + std::to_string(place / 100) + ", coordinate " + std::to_string(place % 100);
-      EXPECT_ERROR(index->add(vectors), ErrorCode::invalid_input, where);
-      EXPECT_ERROR(static_cast<void>(index->search(vectors, 1)), ErrorCode::invalid_input, where);
-    }
-    EXPECT_EQ(index->size(), 0U);
-    index->add(Floats(100));
-    EXPECT_ERROR(index->update(0, Floats(100, bad)), ErrorCode::invalid_input, "row 0, coordinate 0");
-    EXPECT_EQ(index->get(0), Floats(100));
-  }
-}
-
-TEST_F(ExactIndexTest, TiesGoToTheLowerId) {
-  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
-  index->add_with_ids(Floats{1, 1, 1, 1}, Ids{9, 3, last_id, 0});
-  const SearchResult found = index->search(Floats{0}, 3);
-  EXPECT_THAT(test::hits_of(found, 0), ElementsAre(Hit{0, 1.0}, Hit{3, 1.0}, Hit{9, 1.0}));
-}
-
-TEST_F(ExactIndexTest, ZeroIsAtOneFromEverythingUnderCosine) {
-  const auto index = make_index("brute", 2, Distance::cosine, runtime);
-  index->add(Floats{0, 0, 1, 0, -1, 0});
-  EXPECT_THAT(test::hits_of(index->search(Floats{2, 0}, 3), 0), ElementsAre(Hit{1, 0.0}, Hit{0, 1.0}, Hit{2, 2.0}));
-  EXPECT_THAT(test::hits_of(index->search(Floats{0, 0}, 3), 0), ElementsAre(Hit{0, 1.0}, Hit{1, 1.0}, Hit{2, 1.0}));
-}
-
-TEST_F(ExactIndexTest, IdsGoUpToTheLast) {
-  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
-  index->add_with_ids(Floats{1, 2}, Ids{last_id - 3, last_id - 2});
-  EXPECT_EQ(index->add(Floats{3, 4}), last_id - 1);
-  EXPECT_EQ(index->get(last_id), Floats{4});
-  EXPECT_THAT(test::hits_of(index->search(Floats{4}, 1), 0), ElementsAre(Hit{last_id, 0.0}));
-  EXPECT_ERROR(index->add(Floats{5}), ErrorCode::invalid_input, "18446744073709551615");
-  index->add_with_ids(Floats{6, 7}, Ids{0, 1});
-  EXPECT_EQ(index->get(0), Floats{6});
-  EXPECT_EQ(index->remove(Ids{last_id}), 1U);
-  EXPECT_ERROR(index->add(Floats{5}), ErrorCode::invalid_input, "largest id");
-  EXPECT_EQ(index->size(), 5U);
-}
-
-TEST_F(ExactIndexTest, IdsAreUsedOnce) {
-  const auto index = make_index("brute", 1, Distance::euclidean, runtime);
-  index->add_with_ids(Floats{1, 2, 3}, Ids{5, 1, 4});
-  EXPECT_ERROR(index->add_with_ids(Floats{1, 2}, Ids{7, 4}), ErrorCode::invalid_input, "id 4 is there already");
-  EXPECT_ERROR(index->add_with_ids(Floats{1, 2, 3}, Ids{8, 7, 8}), ErrorCode::invalid_input, "id 8 is given twice");
-  EXPECT_EQ(index->size(), 3U);
-  EXPECT_EQ(index->get(7), std::nullopt);
-  EXPECT_EQ(index->add(Floats{9}), 6U);
-  EXPECT_EQ(index->remove(Ids{6, 6, 99}), 1U);
-  EXPECT_EQ(index->add(Floats{9}), 7U) << "an id is not used again by itself";
-  index->add_with_ids(Floats{10}, Ids{6});
-  EXPECT_EQ(index->get(6), Floats{10});
-}
-
-TEST_F(ExactIndexTest, AnUpdateReplaces) {
-  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
-  index->add(Floats{0, 0, 1, 1, 2, 2});
-  index->update(1, Floats{5, 5});
-  EXPECT_EQ(index->size(), 3U);
-  EXPECT_EQ(index->get(1), (Floats{5, 5}));
-  EXPECT_THAT(test::hits_of(index->search(Floats{5, 5}, 1), 0), ElementsAre(Hit{1, 0.0}));
-  for (int i = 0; i < 5000; ++i) index->update(2, Floats{static_cast<float>(i), 0});
-  EXPECT_EQ(index->get(2), (Floats{4999, 0}));
-  EXPECT_LT(index->statistics().removed, 10U) << "what is removed is reclaimed";
-}
-
 TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
   const std::size_t dim = 5;
   const auto index = make_index("brute", dim, Distance::euclidean, runtime);
@@ -355,15 +249,6 @@ TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {
   const Floats far = index->get(2).value();
   EXPECT_NEAR(far[0], 1e38F, 1e36F);
   EXPECT_NEAR(far[1], -1e38F, 1e36F);
-}
-
-TEST_F(ExactIndexTest, StopsWhenItIsTold) {
-  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
-  index->add(Floats{1, 2});
-  CancelSource source;
-  source.cancel();
-  EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2}, 1, {.context = Context{}.with_cancel(source)})),
-               ErrorCode::cancelled, "[search]");
 }
 
 }  // namespace

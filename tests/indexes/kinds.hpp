@@ -1,0 +1,95 @@
+// The kinds of index, and what the suite asks of each: a new one joins by a line here.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/approximate.hpp"
+#include "tests/support/brute_force.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/base.hpp"
+#include "vectis/search/index.hpp"
+
+namespace vectis::test {
+
+struct IndexKind {
+  const char* name;
+  const char* label;   // of the test
+  const char* device;  // nullptr: its own choice
+  bool exact;
+  bool any_distance;  // else euclidean, cosine and inner_product
+};
+
+inline void PrintTo(const IndexKind& kind, std::ostream* out) { *out << kind.label; }
+
+inline constexpr std::array index_kinds{
+    IndexKind{.name = "brute", .label = "brute", .device = nullptr, .exact = true, .any_distance = true},
+    IndexKind{.name = "gpu", .label = "gpu", .device = "failing", .exact = true, .any_distance = false},
+    IndexKind{.name = "auto", .label = "auto", .device = nullptr, .exact = true, .any_distance = true},
+    IndexKind{.name = "hnsw", .label = "hnsw", .device = nullptr, .exact = false, .any_distance = false},
+};
+// Chooses for every search; the device is calibrated first, which takes longer than most tests.
+inline constexpr IndexKind planned_kind{
+    .name = "auto", .label = "planned", .device = "failing", .exact = true, .any_distance = true};
+
+inline std::vector<Distance> distances_of(const IndexKind& kind) {
+  if (!kind.any_distance) return {Distance::euclidean, Distance::cosine, Distance::inner_product};
+  return {all_distances().begin(), all_distances().end()};
+}
+
+inline IndexOptions options_of(const IndexKind& kind) {
+  IndexOptions options;
+  if (kind.device != nullptr) options.device = kind.device;
+  return options;
+}
+
+inline std::unique_ptr<Index> made(const IndexKind& kind, std::size_t dim, Distance distance, Runtime& runtime) {
+  return make_index(kind.name, dim, distance, runtime, options_of(kind));
+}
+
+using FileBytes = std::vector<std::byte>;
+
+inline FileBytes file_of(const Index& index) {
+  MemoryWriter writer;
+  index.save(writer);
+  return {writer.bytes().begin(), writer.bytes().end()};
+}
+
+// The index of a file, all of which it is.
+inline std::unique_ptr<Index> index_of(const IndexKind& kind, std::span<const std::byte> file, Runtime& runtime) {
+  MemoryReader reader(file);
+  auto index = load_index(reader, runtime, options_of(kind));
+  EXPECT_EQ(reader.left(), 0U);
+  return index;
+}
+
+// What is asked of answers: of exact kinds the truth to the last bit, of others that they are sound; tallied.
+inline void expect_answers(const IndexKind& kind, const Index& index, const BruteForce& truth,
+                           std::span<const float> queries, std::size_t k, const SearchOptions& options, Tally& tally) {
+  if (kind.exact) {
+    expect_same(index, truth, queries, k, options);
+  } else {
+    expect_sound(index, truth, queries, k, options, tally);
+  }
+}
+
+// Tests of one kind, in a runtime of their own.
+class IndexKinds : public testing::TestWithParam<IndexKind> {
+ protected:
+  [[nodiscard]] const IndexKind& kind() const { return GetParam(); }
+  std::unique_ptr<Index> make(std::size_t dim, Distance distance = Distance::euclidean) {
+    return made(kind(), dim, distance, runtime);
+  }
+
+  Runtime runtime;
+  Random random{seed()};
+};
+
+inline std::string kind_name(const testing::TestParamInfo<IndexKind>& info) { return info.param.label; }
+
+}  // namespace vectis::test
