@@ -2,6 +2,7 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
@@ -73,6 +74,7 @@ Json describe(const Device& device) {
           {"capabilities", info.capabilities.names()},
           {"limits",
            {{"allocation_bytes_max", info.limits.allocation_bytes_max},
+            {"binding_bytes_max", std::min(info.limits.binding_bytes_max, info.limits.allocation_bytes_max)},
             {"memory_alignment", info.limits.memory_alignment},
             {"shared_bytes_max", info.limits.shared_bytes_max},
             {"group_items_max", info.limits.group_items_max},

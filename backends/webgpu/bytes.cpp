@@ -8,7 +8,7 @@ namespace vectis::webgpu {
 namespace {
 
 constexpr std::uint32_t copied_at_once = 256;
-constexpr std::uint64_t part_bytes = std::uint64_t{32} << 20U;  // of one launch: well below its limit of groups
+constexpr std::uint64_t part_bytes_max = std::uint64_t{32} << 20U;  // of one launch: well below its limit of groups
 
 // Both kernels write the words from `first` to `last`; of these two only the bytes that the masks let through.
 constexpr const char* fill_text = R"(
@@ -87,11 +87,18 @@ BoundBuffer ByteKernels::window(const DeviceBuffer& buffer, std::uint64_t offset
   return {&buffer, begin, (offset + bytes + 3) / 4 * 4 - begin};
 }
 
+// A window can show so much of a buffer, wherever it begins.
+std::uint64_t ByteKernels::part_bytes() const {
+  const WGPULimits& limits = gpu_.limits();
+  const std::uint64_t hidden = limits.minStorageBufferOffsetAlignment + 4;  // before it, and behind it in its last word
+  return std::min(part_bytes_max, limits.maxStorageBufferBindingSize / 4 * 4 - hidden);
+}
+
 void ByteKernels::fill(Recorder& recorder, const DeviceBuffer& buffer, std::uint64_t offset, std::uint64_t bytes,
                        std::uint32_t pattern) {
   const Pipeline& kernel = pipeline(fill_, fill_text, "fill");
   for (const std::uint64_t end = offset + bytes; offset < end;) {
-    const std::uint64_t part = std::min(end - offset, part_bytes - offset % 4);
+    const std::uint64_t part = std::min(end - offset, part_bytes() - offset % 4);
     const BoundBuffer bound = window(buffer, offset, part);
     const Words words(offset - bound.offset, part);
     const std::array job{words.first, words.last, words.first_mask, words.last_mask, pattern};
@@ -104,7 +111,7 @@ void ByteKernels::copy(Recorder& recorder, const DeviceBuffer& source, std::uint
                        const DeviceBuffer& target, std::uint64_t target_offset, std::uint64_t bytes) {
   const Pipeline& kernel = pipeline(copy_, copy_kernel_text, "copy");
   for (const std::uint64_t end = target_offset + bytes; target_offset < end;) {
-    const std::uint64_t part = std::min(end - target_offset, part_bytes - target_offset % 4);
+    const std::uint64_t part = std::min(end - target_offset, part_bytes() - target_offset % 4);
     const std::array bound{window(source, source_offset, part), window(target, target_offset, part)};
     const std::uint64_t from = source_offset - bound[0].offset;
     const Words words(target_offset - bound[1].offset, part);

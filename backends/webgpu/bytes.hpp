@@ -24,6 +24,8 @@ class ByteKernels {
 
  private:
   const Pipeline& pipeline(std::optional<Pipeline>& made, const char* text, const char* name);
+  // How much one launch sets or copies.
+  [[nodiscard]] std::uint64_t part_bytes() const;
   // The part of a buffer that is bound so that `offset` and the bytes behind it lie in it.
   BoundBuffer window(const DeviceBuffer& buffer, std::uint64_t offset, std::uint64_t bytes) const;
 

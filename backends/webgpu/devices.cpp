@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string>
 #include <string_view>
 
 #include "discovery.hpp"
 #include "objects.hpp"
+#include "settings.hpp"
 #include "slots.hpp"
 #include "status.hpp"
 
@@ -29,24 +29,15 @@ bool is_software(const ListedAdapter& adapter) {
 // WebGPU does not tell how much memory a device has. The setting `memory_mb` does; without it the largest buffer is
 // what is known to be there.
 std::uint64_t memory_bytes(const Host& host, const WGPULimits& limits) {
-  const char* text = host.setting("memory_mb");
-  if (text == nullptr) return limits.maxBufferSize;
-  std::uint64_t megabytes = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stopped, error] = std::from_chars(text, end, megabytes);
-  constexpr std::uint64_t megabytes_max = std::uint64_t{1} << 40U;
-  if (error != std::errc() || stopped != end || megabytes == 0 || megabytes > megabytes_max) {
-    throw Failure(VECTIS_INVALID_INPUT,
-                  std::string("the setting memory_mb is '") + text + "', it must be a whole number of MiB from 1 on",
-                  VECTIS_REASON_OTHER);
-  }
-  return megabytes << 20U;
+  const auto megabytes = number_setting(host, "memory_mb", "MiB");
+  return megabytes ? *megabytes << 20U : limits.maxBufferSize;
 }
 
-// A buffer may be larger than what a kernel can be given of it (128 MiB are usual for that). The host then asks for
-// several allocations and cuts its rows between them, so no launch meets the limit of a binding.
+// A buffer may be larger than what a kernel can be given of it (128 MiB are usual for that): the host cuts its
+// operations to fit.
 void describe_limits(const WGPULimits& limits, VectisDeviceInfo& info) {
-  info.allocation_bytes_max = std::min(limits.maxBufferSize, limits.maxStorageBufferBindingSize) / 4 * 4;
+  info.allocation_bytes_max = limits.maxBufferSize / 4 * 4;
+  info.binding_bytes_max = limits.maxStorageBufferBindingSize / 4 * 4;
   info.memory_alignment = limits.minStorageBufferOffsetAlignment;
   info.shared_bytes_max = limits.maxComputeWorkgroupStorageSize;
   info.group_items_max = limits.maxComputeInvocationsPerWorkgroup;

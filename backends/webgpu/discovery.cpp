@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "settings.hpp"
 #include "status.hpp"
 
 namespace vectis::webgpu {
@@ -76,8 +78,9 @@ std::string maker_name(std::uint32_t vendor, WGPUBackendType type) {
   }
 }
 
-// The full limits of the adapter, but for the shape of a group, which kernels are compiled for.
-WGPULimits wanted_limits(const WGPULimits& offered) {
+// The full limits of the adapter, but for the shape of a group, which kernels are compiled for, and what a kernel is
+// given of a buffer at once when that is to be less.
+WGPULimits wanted_limits(const WGPULimits& offered, std::optional<std::uint64_t> binding_kilobytes) {
   WGPULimits wanted = offered;
   wanted.nextInChain = nullptr;
   wanted.maxComputeInvocationsPerWorkgroup = group_items;
@@ -86,6 +89,9 @@ WGPULimits wanted_limits(const WGPULimits& offered) {
   wanted.maxComputeWorkgroupSizeZ = group_depth;
   wanted.maxComputeWorkgroupStorageSize =
       offered.maxComputeWorkgroupStorageSize >= shared_bytes_large ? shared_bytes_large : shared_bytes_small;
+  if (binding_kilobytes) {
+    wanted.maxStorageBufferBindingSize = std::min(offered.maxStorageBufferBindingSize, *binding_kilobytes << 10U);
+  }
   return wanted;
 }
 
@@ -128,6 +134,7 @@ std::vector<ListedAdapter> adapters_of(const Api& api, WGPUInstance instance) {
 
 // Takes what is usable and says of the rest why it is not.
 void add_usable(VectisBackendState& state, std::vector<ListedAdapter> found) {
+  const auto binding_kilobytes = number_setting(state.host, "binding_kb", "KiB");
   for (ListedAdapter& adapter : found) {
     if (!suffices(adapter.limits)) {
       state.host.log(VECTIS_LOG_INFO, adapter.name + " through " + adapter.api +
@@ -135,7 +142,7 @@ void add_usable(VectisBackendState& state, std::vector<ListedAdapter> found) {
                                           "and 16 KiB, or fewer than 8 storage buffers");
       continue;
     }
-    adapter.limits = wanted_limits(adapter.limits);
+    adapter.limits = wanted_limits(adapter.limits, binding_kilobytes);
     state.adapters.push_back(std::move(adapter));
   }
 }

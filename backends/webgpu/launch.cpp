@@ -16,7 +16,7 @@ constexpr std::size_t scalars_max = 256;  // words
 // The arguments of a launch, sorted without asking the allocator.
 class Arguments {
  public:
-  explicit Arguments(const VectisLaunch& launch) {
+  Arguments(const VectisLaunch& launch, std::uint64_t bound_max) : bound_max_(bound_max) {
     for (std::size_t index = 0; index < launch.argument_count; ++index) add(index, launch.arguments[index]);
   }
 
@@ -27,7 +27,13 @@ class Arguments {
   void add(std::size_t index, const VectisArgument& argument) {
     if (argument.kind == VECTIS_ARGUMENT_MEMORY) {
       if (buffer_count_ == buffers_max) refuse(index, "is one buffer too many, the limit is 64");
-      buffers_[buffer_count_++] = argument.memory->bound();
+      const BoundBuffer bound = argument.memory->bound();
+      if (bound.bytes > bound_max_) {
+        refuse(index, "is a memory of " + std::to_string(argument.memory->bytes) +
+                          " bytes, the device gives a kernel at most " + std::to_string(bound_max_) +
+                          " of one; launch over slices of it");
+      }
+      buffers_[buffer_count_++] = bound;
     } else if (argument.kind == VECTIS_ARGUMENT_SHARED) {
       refuse(index, "is shared memory, which a WebGPU kernel declares itself");
     } else if (argument.bytes != sizeof(std::uint32_t)) {
@@ -43,6 +49,7 @@ class Arguments {
     throw Failure(VECTIS_INVALID_INPUT, "argument " + std::to_string(index) + " " + why);
   }
 
+  std::uint64_t bound_max_;
   std::array<BoundBuffer, buffers_max> buffers_;
   std::array<std::uint32_t, scalars_max> scalars_;
   std::size_t buffer_count_ = 0;
@@ -66,7 +73,7 @@ VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaun
                     VectisMessage* message) noexcept {
   return guarded(message, [&] {
     check_group(kernel->pipeline, *launch);
-    const Arguments arguments(*launch);
+    const Arguments arguments(*launch, stream->context.gpu.limits().maxStorageBufferBindingSize);
     stream->recorder.dispatch({kernel->pipeline,
                                arguments.buffers(),
                                arguments.scalars(),

@@ -66,6 +66,7 @@ DeviceInfo info_of(const VectisDeviceInfo& raw) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     info.limits.group_size_max[axis] = std::max(raw.group_size_max[axis], 1U);
   }
+  if (raw.binding_bytes_max > 0) info.limits.binding_bytes_max = raw.binding_bytes_max;
   info.capabilities = capabilities_of(raw.capabilities);
   return info;
 }

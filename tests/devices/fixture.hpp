@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vectis/base.hpp"
@@ -22,6 +23,8 @@ inline std::vector<std::byte> random_bytes(Random& random, std::size_t count) {
 
 class DevicesTest : public testing::Test {
  protected:
+  explicit DevicesTest(RuntimeOptions options = {}) : runtime_(std::move(options)) {}
+
   Runtime& runtime() { return runtime_; }
   DeviceRegistry& registry() { return runtime_.service<DeviceRegistry>(); }
   Device device(const std::string& name) {

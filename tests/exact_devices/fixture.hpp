@@ -75,6 +75,8 @@ inline std::vector<Hit> truth(const SearchProblem& problem, std::size_t query) {
 
 class ExactDevicesTest : public DevicesTest {
  protected:
+  explicit ExactDevicesTest(RuntimeOptions options = {}) : DevicesTest(std::move(options)) {}
+
   std::vector<exact::SegmentView> segments_of(const SearchProblem& problem) {
     std::vector<exact::SegmentView> views;
     std::vector<std::uint64_t> ids(problem.rows());

@@ -38,6 +38,48 @@ TEST_F(WebGpuSearch, RandomProblemsHaveTheirTruth) {
   std::cout << webgpu_problems() << " random problems on " << devices.labels() << '\n';
 }
 
+// A device that gives kernels far less of a memory than a segment is, or what was found of a batch.
+class WebGpuSearchInParts : public ExactDevicesTest {
+ protected:
+  static constexpr std::uint64_t limit = 256 << 10;  // bytes
+
+  WebGpuSearchInParts() : ExactDevicesTest(with_small_bindings()) {}
+
+ private:
+  static RuntimeOptions with_small_bindings() {
+    RuntimeOptions options;
+    options.settings["backends.webgpu.binding_kb"] = std::to_string(limit >> 10U);
+    return options;
+  }
+};
+
+TEST_F(WebGpuSearchInParts, SegmentsLargerThanABindingHaveTheirTruth) {
+  exact::DeviceSearch devices = on({"webgpu"});
+  ASSERT_EQ(device("webgpu").info().limits.binding_bytes_max, limit);
+  SearchProblem problem;
+  problem.dim = 40;
+  problem.corpus = cloud(random, 20'000 * problem.dim, 1, 3);
+  problem.queries = cloud(random, 21 * problem.dim, 1, 3);
+  problem.segment_rows = problem.rows();  // 800,000 bytes at least
+  for (const Precision precision : precisions) {
+    problem.precision = precision;
+    expect_truth(problem, search(devices, problem));
+  }
+}
+
+TEST_F(WebGpuSearchInParts, RandomProblemsHaveTheirTruth) {
+  exact::DeviceSearch devices = on({"webgpu"});
+  const int problems = webgpu_problems() / 5;
+  for (int i = 0; i < problems; ++i) {
+    Random own(seed() + 1'000'000 + static_cast<std::uint64_t>(i));
+    std::vector<std::uint64_t> words;
+    const SearchProblem problem = random_problem(own, words);
+    expect_truth(problem, search(devices, problem));
+    if (HasFatalFailure()) FAIL() << "problem " << i;
+  }
+  std::cout << problems << " random problems in parts of " << limit << " bytes on " << devices.labels() << '\n';
+}
+
 #if defined(VECTIS_HAS_OPENCL)
 TEST_F(WebGpuSearch, OneCorpusIsSpreadOverThreeKindsOfDevice) {
   exact::DeviceSearch devices = on({"webgpu", "opencl:0", "cpu"});

@@ -194,9 +194,9 @@ TEST_P(Webgpu, RefusedLaunchesLeaveTheStreamAsItWas) {
   refused({{in.get(), out.get()}, {1, 64}, {1, 1, 1}, {32, 1, 1}}, "compiled for 64");
 }
 
-// The host never asks for so much in one piece: allocation_bytes_max is what can be bound.
-TEST_P(Webgpu, ABufferOverTheBindingLimitCanBeCopiedAndNotBound) {
-  const std::uint64_t limit = rig.info.allocation_bytes_max;
+// 128 MiB on these drivers; binding_test.cpp has the rest with a lowered limit.
+TEST_P(Webgpu, ABufferOverTheBindingLimitCanBeCopiedAndNotBoundWhole) {
+  const std::uint64_t limit = rig.info.binding_bytes_max;
   const Memory large = rig.allocate(limit + 1000);
   const Memory in = rig.allocate(256);
   const Bytes sent = noise(3001);

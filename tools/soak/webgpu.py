@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools import conformance, mutants, suite, webgpu_driver
+from tools import browser_demo, conformance, mutants, suite, webgpu_driver
 from tools.conformance import seed
 from tools.dialects import metal
 from tools.evidence import Figure, output_of, run_soak
@@ -17,6 +17,7 @@ RELEASE = ROOT / "build" / "release"
 BIN = RELEASE / "bin"
 PROBLEMS = 2000
 PROGRAMS = 2000
+ROUNDS = 20
 DRIVERS = {"vulkan": "lavapipe", "gl": "llvmpipe over GL"}
 
 
@@ -35,13 +36,49 @@ def planted() -> list[Figure]:
 def problems() -> list[Figure]:
     """Exact search: random problems on lavapipe, one corpus over three kinds of device, one of them lost."""
     suite.build("release")
-    text = output_of(BIN / "exact_webgpu_test", root=ROOT, env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
+    text = output_of(BIN / "exact_webgpu_test", "--gtest_filter=WebGpuSearch.*", root=ROOT,
+                     env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
     tried = re.search(r"^(\d+) random problems on webgpu", text, re.MULTILINE)
     passed = re.search(r"\[  PASSED  \] (\d+) tests", text)
     return [Figure.measured("random problems on lavapipe with the CPU's ids", int(tried.group(1)) if tried else 0,
                             "problems", f">= {PROBLEMS}"),
             Figure.measured("suites of lavapipe beside PoCL beside the CPU, one lost", int(passed.group(1)) - 1,
                             "suites", ">= 2")]
+
+
+def parts() -> list[Figure]:
+    """Kernels are given 256 KiB of a memory at most: the suite's larger cases are cut, and so is every corpus."""
+    suite.build("release")
+    small = {"VECTIS_BACKENDS_WEBGPU_BINDING_KB": "256"}
+    device = "lavapipe with bindings of 256 KiB"
+    figures = conformance.run(BIN / "vectis", "webgpu", device, webgpu_driver.environment("vulkan") | small)
+    text = output_of(BIN / "exact_webgpu_test", "--gtest_filter=WebGpuSearchInParts.*", root=ROOT,
+                     env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
+    tried = re.search(r"^(\d+) random problems in parts", text, re.MULTILINE)
+    for round_ in range(ROUNDS):  # a failure ends the soak
+        output_of(BIN / "webgpu_kernels_test", "--gtest_filter=WebGpuParts.*:WebGpuLimit.*", root=ROOT,
+                  env={"VECTIS_TEST_SEED": str(int(seed()) + round_)})
+    return figures[:2] + [
+        Figure.measured("random problems on segments over the binding limit with the CPU's ids",
+                        int(tried.group(1)) if tried else 0, "problems", f">= {PROBLEMS // 5}"),
+        Figure.measured("seeds for which operations and maps over the binding limit are as on the CPU", ROUNDS, "seeds",
+                        f">= {ROUNDS}")]
+
+
+def browser() -> list[Figure]:
+    """The page of examples/browser in Debian's chromium."""
+    suite.build("release")
+    if browser_demo.browser() is None:
+        raise SystemExit("the soak runs a page in chromium, which is not here; Debian: apt-get install chromium")
+    result = browser_demo.run(BIN / "example_browser", ROOT / "build" / "soak" / "browser.png")
+    if "error" in result:
+        raise SystemExit(f"the page says: {result['error']}")
+    return [Figure.measured("vectors searched in chromium with the IR's WGSL", result["rows"], "vectors", ">= 50000"),
+            Figure.measured(f"recall in chromium ({result['adapter']}), of {result['places']} places", result["recall"],
+                            "share", ">= 1"),
+            Figure.measured("distances in chromium that are the CPU's bit by bit", result["equal_distances"], "places",
+                            f">= {result['places']}"),
+            Figure.measured("a query in chromium, median", round(result["milliseconds"], 1), "ms", "< 1000")]
 
 
 def programs() -> list[Figure]:
@@ -97,8 +134,8 @@ def launches() -> list[Figure]:
 
 
 MEASUREMENTS = {"conformance on lavapipe": lambda: conforming("vulkan"), "conformance over GL": lambda: conforming("gl"),
-                "problems": problems, "programs": programs, "hostile": hostile, "translated": translated,
-                "support": support, "launches": launches, "mutants": planted}
+                "problems": problems, "parts": parts, "browser": browser, "programs": programs, "hostile": hostile,
+                "translated": translated, "support": support, "launches": launches, "mutants": planted}
 
 
 if __name__ == "__main__":

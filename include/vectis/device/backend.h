@@ -144,6 +144,8 @@ typedef struct VectisDeviceInfo {
   uint32_t group_items_max;   /* work-items in one group */
   uint32_t group_size_max[3]; /* by dimension */
   uint64_t capabilities;      /* VECTIS_CAN_* */
+  uint64_t binding_bytes_max; /* since 1.2. What a kernel can be given of one memory, which must then be sliceable; the
+                                 host cuts named operations to fit. 0: every memory whole */
 } VectisDeviceInfo;
 
 typedef struct VectisMemoryInfo {

@@ -47,6 +47,7 @@ struct DeviceLimits {
   std::uint64_t shared_bytes_max = 0;
   std::uint32_t group_items_max = 1;
   std::array<std::uint32_t, 3> group_size_max{1, 1, 1};
+  std::uint64_t binding_bytes_max = UINT64_MAX;  // what a kernel can be given of one memory
 };
 
 struct DeviceInfo {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,6 +80,19 @@ struct OperationCost {
   double bytes = 0;       // read and written at least once
 };
 
+// A way to do a call in parts, one after the other: a part takes the same range of these operands, along rows or
+// columns, and the others whole.
+enum class CutAxis : std::uint8_t { rows, columns };
+struct CutOperand {
+  std::size_t operand = 0;
+  CutAxis axis = CutAxis::rows;
+};
+struct Cut {
+  std::vector<CutOperand> operands;
+  std::optional<std::size_t> numbered{};  // the parameter that a part's beginning is added to
+  std::optional<std::size_t> added_to{};  // the parameter that is 1 in all parts but the first
+};
+
 struct OperandRule {
   std::string name;
   Access access = Access::read;
@@ -109,6 +123,8 @@ struct Operation {
   std::function<OperationCost(const OperationCall&)> cost;
   // Shapes of the operands (rows, columns), not empty, that together make `plan` use every kernel it has.
   std::vector<std::vector<std::array<std::uint64_t, 2>>> samples;
+  // How a call can be done in parts, where a device cannot give a kernel its operands whole; empty: in none.
+  std::function<std::vector<Cut>(const OperationCall&)> cuts{};
 };
 
 // All of them, by name in alphabetical order.

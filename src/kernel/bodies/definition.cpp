@@ -27,6 +27,21 @@ void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t 
                            call.operation->operands[operand].name, view.rows, view.columns, rows, columns, why));
 }
 
+Cut cut_along(CutAxis axis, std::initializer_list<std::size_t> operands) {
+  Cut cut;
+  for (const std::size_t operand : operands) cut.operands.push_back({operand, axis});
+  return cut;
+}
+
+std::function<std::vector<Cut>(const OperationCall&)> cut_by_rows(std::initializer_list<std::size_t> operands) {
+  return [cut = cut_along(CutAxis::rows, operands)](const OperationCall&) { return std::vector{cut}; };
+}
+
+std::function<std::vector<Cut>(const OperationCall&)> cut_anywhere(std::initializer_list<std::size_t> operands) {
+  return [rows = cut_along(CutAxis::rows, operands),
+          columns = cut_along(CutAxis::columns, operands)](const OperationCall&) { return std::vector{rows, columns}; };
+}
+
 double bytes_of(std::span<const View> views) {
   double bytes = 0;
   for (const View& view : views)

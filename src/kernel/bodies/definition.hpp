@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -31,6 +32,13 @@ inline constexpr double anything = std::numeric_limits<double>::infinity();
 // InvalidInput unless the operand has this many rows and columns; `why` says where they come from.
 void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t rows, std::uint64_t columns,
                   std::string_view why);
+
+// All of these operands along one axis.
+Cut cut_along(CutAxis axis, std::initializer_list<std::size_t> operands);
+// For Operation::cuts: rows of these operands go together.
+std::function<std::vector<Cut>(const OperationCall&)> cut_by_rows(std::initializer_list<std::size_t> operands);
+// The same, and within a row its elements.
+std::function<std::vector<Cut>(const OperationCall&)> cut_anywhere(std::initializer_list<std::size_t> operands);
 
 // Bytes of all elements of the views, once each.
 double bytes_of(std::span<const View> views);

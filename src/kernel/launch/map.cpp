@@ -9,8 +9,10 @@
 
 #include "device/cores.hpp"
 #include "device/observer.hpp"
+#include "kernel/ir/shift_index.hpp"
 #include "kernel/launch/dialect.hpp"
 #include "kernel/launch/map_check.hpp"
+#include "kernel/launch/parts.hpp"
 #include "kernel/launch/prepared.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/kernel/cache.hpp"
@@ -74,6 +76,23 @@ void launch_kernel(Stream& stream, detail::PreparedFunction& prepared, const Map
   launch(tuned_group(stream, prepared.kernel_key(), items, standard, launch));
 }
 
+// Each part counts its elements from its own first on.
+void launch_parts(Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count,
+                  Dialect dialect) {
+  const detail::DeviceCore& device = *stream.core()->context->device;
+  const bool shifted = ir::uses_index(function);
+  const auto prepared =
+      device.backend->runtime.service<detail::PreparedFunctions>().get(shifted ? ir::shift_index(function) : function);
+  std::vector<std::uint32_t> arguments(buffers.arguments.begin(), buffers.arguments.end());
+  if (shifted) arguments.push_back(0);
+  detail::for_each_part(function, buffers, count, device,
+                        [&](MapBuffers part, std::uint64_t first, std::uint64_t elements) {
+                          if (shifted) arguments.back() = static_cast<std::uint32_t>(first);
+                          part.arguments = arguments;
+                          launch_kernel(stream, *prepared, part, elements, dialect);
+                        });
+}
+
 // Read and written at least once.
 std::uint64_t bytes_of(const ir::Function& function, std::uint64_t count) {
   const ir::Cost cost = ir::cost(function);
@@ -108,8 +127,10 @@ void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const execu
 void map_checked(Stream& stream, const ir::Function& function, detail::PreparedFunction& prepared,
                  const MapBuffers& buffers, std::uint64_t count) {
   const detail::DeviceCore& device = *stream.core()->context->device;
-  if (const auto dialect = detail::printed_dialect(device.info, detail::KernelOrigin::generated))
-    return launch_kernel(stream, prepared, buffers, count, *dialect);
+  if (const auto dialect = detail::printed_dialect(device.info, detail::KernelOrigin::generated)) {
+    if (detail::bindable(buffers, device.info.limits)) return launch_kernel(stream, prepared, buffers, count, *dialect);
+    return launch_parts(stream, function, buffers, count, *dialect);
+  }
   const auto host = addresses(function, buffers);
   if (!host) {
     throw Error(ErrorCode::no_compiler, "map",

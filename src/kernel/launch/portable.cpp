@@ -9,6 +9,7 @@
 #include "device/call.hpp"
 #include "kernel/launch/check.hpp"
 #include "kernel/launch/dialect.hpp"
+#include "kernel/launch/parts.hpp"
 #include "memory/device_pool.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/kernel/cache.hpp"
@@ -69,9 +70,7 @@ EntryPoint compiled(const DeviceContext& context, Dialect dialect, const Planned
                                            std::function<KernelText()>(std::cref(make)));
 }
 
-}  // namespace
-
-void run_portable(Stream& stream, const OperationCall& call) {
+void run_bound(Stream& stream, const OperationCall& call) {
   const DeviceContext context = stream.context();
   const Dialect dialect = dialect_of(*context.core(), call.operation->name);
   check_portable(call);
@@ -88,6 +87,14 @@ void run_portable(Stream& stream, const OperationCall& call) {
     std::ranges::move(launch.scalars, std::back_inserter(arguments));
     stream.launch(compiled(context, dialect, launch), launch.shape, arguments);
   }
+}
+
+}  // namespace
+
+void run_portable(Stream& stream, const OperationCall& call) {
+  const DeviceCore& device = *stream.core()->context->device;
+  if (bindable(call, device.info.limits)) return run_bound(stream, call);
+  for_each_part(call, device, [&](const OperationCall& part) { run_bound(stream, part); });
 }
 
 }  // namespace vectis::inline v0_1::detail

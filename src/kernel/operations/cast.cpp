@@ -93,7 +93,8 @@ void define_cast(std::vector<Operation>& operations) {
            [](const OperationCall& call) {
              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
            },
-       .samples = {{{3, 5}, {3, 5}}}});
+       .samples = {{{3, 5}, {3, 5}}},
+       .cuts = cut_anywhere({0, 1})});
 }
 
 }  // namespace vectis::inline v0_1

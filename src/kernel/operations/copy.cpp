@@ -31,7 +31,8 @@ void define_copy(std::vector<Operation>& operations) {
                         .when_empty = {},
                         .plan = plan,
                         .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
-                        .samples = {{{3, 5}, {3, 5}}}});
+                        .samples = {{{3, 5}, {3, 5}}},
+                        .cuts = cut_anywhere({0, 1})});
 }
 
 }  // namespace vectis::inline v0_1

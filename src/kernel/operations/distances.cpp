@@ -86,6 +86,9 @@ Operation define(const char* name, const char* summary, Metric metric) {
   operation.plan = [metric](const OperationCall& call, const DeviceInfo& device) { return plan(call, device, metric); };
   operation.cost = cost;
   operation.samples = {{{3, 8}, {5, 8}, {3, 5}}};
+  operation.cuts = [](const OperationCall&) -> std::vector<Cut> {
+    return {{{{0, CutAxis::rows}, {2, CutAxis::rows}}}, {{{1, CutAxis::rows}, {2, CutAxis::columns}}}};
+  };
   return operation;
 }
 

@@ -77,7 +77,8 @@ void define_fill(std::vector<Operation>& operations) {
                         .when_empty = {},
                         .plan = plan,
                         .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
-                        .samples = {{{3, 5}}}});
+                        .samples = {{{3, 5}}},
+                        .cuts = cut_anywhere({0})});
 }
 
 }  // namespace vectis::inline v0_1

@@ -172,20 +172,27 @@ void define_gather_scatter(std::vector<Operation>& operations) {
                         .when_empty = {},
                         .plan = plan_gather,
                         .cost = cost,
-                        .samples = {{{3, 5}, {1, 2}, {2, 5}}}});
-  operations.push_back({.name = "scatter",
-                        .summary = "Row index[m] of out becomes row m of x, the highest m of equals; numbers out of "
-                                   "range are skipped, other rows stay.",
-                        .operands = {{"x", Access::read, storage_types()},
-                                     {"index", Access::read, {DType::int32}},
-                                     {"out", Access::read_write, storage_types()}},
-                        .parameters = {},
-                        .types_agree = same_type<0, 2>,
-                        .check = check_scatter,
-                        .when_empty = {},
-                        .plan = plan_scatter,
-                        .cost = cost,
-                        .samples = {{{2, 5}, {1, 2}, {3, 5}}}});
+                        .samples = {{{3, 5}, {1, 2}, {2, 5}}},
+                        .cuts = [](const OperationCall&) -> std::vector<Cut> {
+                          return {{{{1, CutAxis::columns}, {2, CutAxis::rows}}}};
+                        }});
+  operations.push_back(
+      {.name = "scatter",
+       .summary = "Row index[m] of out becomes row m of x, the highest m of equals; numbers out of "
+                  "range are skipped, other rows stay.",
+       .operands = {{"x", Access::read, storage_types()},
+                    {"index", Access::read, {DType::int32}},
+                    {"out", Access::read_write, storage_types()}},
+       .parameters = {},
+       .types_agree = same_type<0, 2>,
+       .check = check_scatter,
+       .when_empty = {},
+       .plan = plan_scatter,
+       .cost = cost,
+       .samples = {{{2, 5}, {1, 2}, {3, 5}}},
+       .cuts = [](const OperationCall&) -> std::vector<Cut> {
+         return {{{{0, CutAxis::rows}, {1, CutAxis::columns}}}};  // the part with the highest rows comes last
+       }});
 }
 
 }  // namespace vectis::inline v0_1

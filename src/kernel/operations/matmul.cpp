@@ -91,6 +91,19 @@ void when_empty(Stream& stream, const OperationCall& call) {
       {0, 0, 1.0, call.numbers[beta]});
 }
 
+// Along the rows of c, its columns, and what is added up.
+std::vector<Cut> cuts(const OperationCall& call) {
+  const bool turn_a = call.numbers[transpose_a].integer != 0;
+  const bool turn_b = call.numbers[transpose_b].integer != 0;
+  constexpr auto rows = CutAxis::rows;
+  constexpr auto columns = CutAxis::columns;
+  std::vector<Cut> ways{{{{0, turn_a ? columns : rows}, {2, rows}}}, {{{1, turn_b ? rows : columns}, {2, columns}}}};
+  if (call.views[0].type == DType::int8) return ways;  // it takes no beta
+  ways.push_back({{{0, turn_a ? rows : columns}, {1, turn_b ? columns : rows}}});
+  ways.back().added_to = beta;
+  return ways;
+}
+
 OperationCost cost(const OperationCall& call) {
   const Sizes size = sizes(call);
   const double products = static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
@@ -118,7 +131,8 @@ void define_matmul(std::vector<Operation>& operations) {
        .when_empty = when_empty,
        .plan = plan,
        .cost = cost,
-       .samples = {{{3, 4}, {4, 5}, {3, 5}}}});
+       .samples = {{{3, 4}, {4, 5}, {3, 5}}},
+       .cuts = cuts});
 }
 
 }  // namespace vectis::inline v0_1

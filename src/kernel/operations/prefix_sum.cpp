@@ -195,7 +195,8 @@ void define_prefix_sum(std::vector<Operation>& operations) {
                             [](const OperationCall& call) {
                               return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
                             },
-                        .samples = {{{3, 5}, {3, 5}}, {{1, 100000}, {1, 100000}}}});
+                        .samples = {{{3, 5}, {3, 5}}, {{1, 100000}, {1, 100000}}},
+                        .cuts = cut_by_rows({0, 1})});
 }
 
 }  // namespace vectis::inline v0_1

@@ -83,6 +83,7 @@ Operation define(const Reduction& reduction, bool whole) {
   };
   operation.samples = {{{3, 5}, {whole ? 1U : 3U, 1}},
                        {{1, 20000}, {1, 1}}};  // two levels, and short enough for an emulator
+  if (!whole) operation.cuts = cut_by_rows({0, 1});
   return operation;
 }
 

@@ -290,6 +290,11 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   scan.samples = {{{1020, 7}, {40, 7}, {1020, 4}, {40, 4}, {40, 9}, {40, 18}, {40, 1}},
                   {{2040, 7}, {9, 7}, {2040, 4}, {9, 4}, {9, 9}, {9, 18}, {9, 1}},
                   {{300, 7}, {3, 7}, {300, 4}, {3, 4}, {3, 9}, {3, 18}, {3, 1}}};
+  scan.cuts = [](const OperationCall&) -> std::vector<Cut> {
+    Cut by_rows = cut_along(CutAxis::rows, {0, 2});
+    by_rows.numbered = 0;
+    return {by_rows, cut_along(CutAxis::rows, {1, 3, 4, 5, 6})};
+  };
   operations.push_back(std::move(scan));
 }
 

@@ -171,6 +171,7 @@ void define_tighten_bounds(std::vector<Operation>& operations) {
     return OperationCost{static_cast<double>(call.views[1].elements()) * 6, bytes};
   };
   tighten.samples = {{{3, 300}, {3, 600}, {3, 1}, {3, 1}, {3, 40}, {3, 80}}};
+  tighten.cuts = cut_by_rows({0, 1, 2, 3, 4, 5});
   operations.push_back(std::move(tighten));
 }
 

@@ -258,7 +258,8 @@ void define_top_k(std::vector<Operation>& operations) {
                             [](const OperationCall& call) {
                               return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
                             },
-                        .samples = samples()});
+                        .samples = samples(),
+                        .cuts = cut_by_rows({0, 1, 2})});
 }
 
 }  // namespace vectis::inline v0_1

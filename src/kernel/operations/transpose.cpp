@@ -93,7 +93,11 @@ void define_transpose(std::vector<Operation>& operations) {
                         .when_empty = {},
                         .plan = plan,
                         .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
-                        .samples = {{{3, 5}, {5, 3}}}});
+                        .samples = {{{3, 5}, {5, 3}}},
+                        .cuts = [](const OperationCall&) -> std::vector<Cut> {
+                          return {{{{0, CutAxis::rows}, {1, CutAxis::columns}}},
+                                  {{{0, CutAxis::columns}, {1, CutAxis::rows}}}};
+                        }});
 }
 
 }  // namespace vectis::inline v0_1
