@@ -18,10 +18,10 @@ def csv_of(device: str) -> Path:
     return KEPT / f"conformance-{device.replace(' ', '-')}.csv"
 
 
-def run(program: Path, backend: str, device: str, environment: dict[str, str]) -> list[Figure]:
+def run(program: Path, backend: str, device: str, environment: dict[str, str], operations: str = ".*") -> list[Figure]:
     """`device` names it in figures; every line goes to csv_of(device)."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    words = [program, "conformance", "--backend", backend, "--seed", seed(), "--csv", csv_of(device)]
+    words = [program, "conformance", "--backend", backend, "--seed", seed(), "--csv", csv_of(device), "--op", operations]
     subprocess.run([str(word) for word in words], env={**os.environ, **environment}, check=False)
     rows = rows_of(device)
     cases: dict[str, int] = {}
