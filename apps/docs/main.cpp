@@ -51,7 +51,12 @@ void configuration(std::ostream& out) {
       "environment:\n"
       "`backends.opencl.sub_devices` cuts every OpenCL device that can be cut into that many further devices;\n"
       "`backends.opencl.clblast` says where CLBlast, if installed, multiplies matrices: `on` for every device, `off`,\n"
-      "else on GPUs.\n");
+      "else on GPUs.\n\n"
+      "`backends.cuda.driver` and `backends.hip.driver` name the driver's library, `backends.cuda.compiler` and\n"
+      "`backends.hip.compiler` that of NVRTC and of hipRTC, `backends.cuda.monitor` that of NVML, `backends.cuda.blas` "
+      "that of\n"
+      "cuBLASLt or `off`: a path, or a name the system's loader knows. Without them the usual names are tried, the "
+      "newest first.\n");
 }
 
 std::string types(const std::vector<vectis::DType>& allowed) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <ostream>
@@ -157,7 +158,9 @@ int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, con
     if (csv) write_csv(*csv, report);
     passed = passed && report.passed();
     if (arguments.mode == "support") {
-      columns.push_back({std::string(device.backend()), device.info().software, std::move(report)});
+      const bool test_driven =
+          std::ranges::find(arguments.test_driven, device.backend()) != arguments.test_driven.end();
+      columns.push_back({std::string(device.backend()), device.info().software, std::move(report), test_driven});
     } else {
       print_report(out, report);
     }

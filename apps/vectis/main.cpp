@@ -66,6 +66,10 @@ void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments
   conformance->add_option("--op", arguments.operations, "Only what this regular expression matches as a whole");
   conformance->add_option("--case", arguments.case_name, "Only the case of this name");
   conformance->add_option("--csv", arguments.csv, "Also write the results to this file");
+  conformance
+      ->add_option("--test-driver", arguments.test_driven,
+                   "For support: a backend whose driver here is that of tests/drivers; several")
+      ->allow_extra_args(false);
   conformance->add_option("--translated", arguments.translated,
                           "For support: BACKEND=FILE, what `python3 -m tools.dialects` lists as translated");
   conformance->add_option("--seed", arguments.seed, "Of everything random");

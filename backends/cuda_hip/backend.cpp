@@ -48,6 +48,7 @@ constexpr VectisBackend make_table() {
   table.kernel_destroy = slots::kernel_destroy;
   table.launch = slots::launch;
   table.program_binary = slots::program_binary;
+  table.run_op = slots::run_op;
   table.copy_from_peer = slots::copy_from_peer;
   table.host_allocate = slots::host_allocate;
   table.host_free = slots::host_free;

@@ -13,8 +13,8 @@ VectisStatus context_create(VectisBackendState* state, std::uint32_t index, Vect
   return guarded(message, [&] {
     const ListedDevice& device = device_at(*state, index);
     try {
-      auto made = std::unique_ptr<VectisContext>(
-          new VectisContext{state->api, state->compiler, device, {state->api, device.id}, Clock(state->api)});
+      auto made = std::unique_ptr<VectisContext>(new VectisContext{
+          state->api, state->compiler, device, state->blas_source, {state->api, device.id}, Clock(state->api)});
       const Current current(made->api, made->context.get());
       made->clock.start();
       *context = made.release();
@@ -27,7 +27,10 @@ VectisStatus context_create(VectisBackendState* state, std::uint32_t index, Vect
 }
 
 void context_destroy(VectisContext* context) noexcept {
-  in_context(*context, [&] { context->clock.close(); });
+  in_context(*context, [&] {
+    context->blas.reset();
+    context->clock.close();
+  });
   delete context;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/plugin/host.hpp"
+#include "blas.hpp"
 #include "clock.hpp"
 #include "compiler.hpp"
 #include "driver.hpp"
@@ -37,6 +38,7 @@ struct VectisBackendState {
   int driver_version = 0;
   vectis::cuda_hip::Compiler compiler;
   std::vector<vectis::cuda_hip::ListedDevice> devices;
+  vectis::cuda_hip::BlasSource blas_source = vectis::cuda_hip::BlasSource(host);
   std::mutex monitor_mutex = {};
   std::unique_ptr<const vectis::cuda_hip::Monitor> monitor = {};  // guarded; made when it is first asked for
 };
@@ -45,8 +47,11 @@ struct VectisContext {
   const vectis::cuda_hip::Api& api;
   const vectis::cuda_hip::Compiler& compiler;
   const vectis::cuda_hip::ListedDevice& device;
+  vectis::cuda_hip::BlasSource& blas_source;
   vectis::cuda_hip::SharedContext context;
   vectis::cuda_hip::Clock clock;
+  mutable std::mutex blas_mutex = {};
+  mutable std::unique_ptr<const vectis::cuda_hip::Blas> blas = {};  // guarded; made when it is first needed
 };
 
 struct VectisMemory {

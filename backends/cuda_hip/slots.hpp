@@ -62,6 +62,9 @@ VectisStatus copy_from_peer(VectisStream* stream, VectisMemory* target, std::uin
 VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch,
                     VectisMessage* message) noexcept;
 
+// operations.cpp
+VectisStatus run_op(VectisStream* stream, const VectisOpCall* call, VectisMessage* message) noexcept;
+
 // event.cpp
 VectisStatus event_create(VectisContext* context, VectisEvent** event, VectisMessage* message) noexcept;
 void event_destroy(VectisEvent* event) noexcept;

@@ -1,5 +1,6 @@
 #include "own.hpp"
 
+#include "blas.hpp"
 #include "compiler.hpp"
 #include "monitor.hpp"
 #include "status.hpp"
@@ -47,6 +48,9 @@ std::string compiled_code(const CompilerApi& compiler, CompilerProgram program, 
 }
 
 std::optional<std::vector<std::size_t>> parameter_sizes(const Api&, FunctionHandle) { return std::nullopt; }
+
+// rocBLAS is not used: the portable kernel multiplies.
+std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host&) { return nullptr; }
 
 // ROCm SMI is not asked: HIP itself tells free memory, other processes' use included.
 std::unique_ptr<const Monitor> open_monitor(const plugin::Host&) {

@@ -56,6 +56,10 @@ TEST(ConformanceCommand, WritesTheSupportTable) {
   EXPECT_THAT(result.output,
               HasSubstr("| copy | float16 | exact | runs | untested | untested | untested | untested | untested |"));
   EXPECT_THAT(result.output, HasSubstr("| transpose | float16 | exact | untested |")) << "it did not run";
+  EXPECT_THAT(test::run_vectis({"conformance", "--mode", "support", "--backend", "cpu", "--test-driver", "cpu",
+                                "--slice", "--op", "copy"})
+                  .output,
+              HasSubstr("| copy | float16 | exact | runs on a test driver |"));
 }
 
 TEST(ConformanceCommand, ListsNamesAndRefusesNonsense) {

@@ -47,6 +47,69 @@ TEST_P(OnTheTestDriver, ConformancePasses) {
   EXPECT_TRUE(report.passed());
 }
 
+#if defined(VECTIS_HAS_CUDA)
+
+// Products by cuBLASLt, whose test library computes them by plain loops and checks what it is asked for.
+class ByCublasLt : public testing::Test {
+ protected:
+  ByCublasLt() { driver.set_order(seed() | 1U); }
+  ~ByCublasLt() override {
+    library.set("algorithms", 1);
+    EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
+    EXPECT_EQ(library.violations(), 0) << library.last_violation();
+  }
+  std::uint32_t products() {
+    for (std::uint32_t function = 0; function < library.function_count(); ++function) {
+      if (library.function_name(function) == std::string("cublasLtMatmul")) return library.calls(function);
+    }
+    return 0;
+  }
+  void expect_passed(const std::string& what) {
+    RuntimeOptions with_library;
+    with_library.settings["backends.cuda.blas"] = std::getenv("VECTIS_TEST_CUBLASLT");
+    Runtime runtime(with_library);
+    conformance::Options options;
+    options.seed = seed();
+    options.operations = "matmul";
+    options.reach = whole() ? conformance::Reach::standard : conformance::Reach::slice;
+    const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
+    const conformance::Report report = conformance::test(runtime, device, options);
+    for (const conformance::Failure& failure : report.failures) {
+      ADD_FAILURE() << failure.operation << ' ' << failure.case_name << ": " << failure.what;
+    }
+    std::cout << what << ": " << report.cases() << " cases, " << products() << " products by cuBLASLt\n";
+    EXPECT_TRUE(report.passed());
+  }
+
+  const VectisTestDriver& driver = driver_of("cuda");
+  const VectisTestDriver& library = steering("VECTIS_TEST_CUBLASLT");
+};
+
+TEST_F(ByCublasLt, ProductsPass) {
+  library.reset();
+  expect_passed("products");
+  EXPECT_GT(products(), 10U);
+}
+
+TEST_F(ByCublasLt, ProductsPassWithoutItWhereItKnowsNone) {
+  library.reset();
+  library.set("algorithms", 0);
+  expect_passed("products without algorithms");
+  EXPECT_EQ(products(), 0U);
+}
+
+TEST_F(ByCublasLt, ProductsPassWhereItFails) {
+  library.reset();
+  library.fail_call("cublasLtCreate", 1, 3);
+  expect_passed("products after a failed creation");
+  EXPECT_EQ(library.struck(), 1);
+  library.fail_call("cublasLtMatmul", 2, 13);
+  expect_passed("products with one that fails");
+  EXPECT_EQ(library.struck(), 1);
+}
+
+#endif
+
 INSTANTIATE_TEST_SUITE_P(Backends, OnTheTestDriver, testing::ValuesIn(test_driver_backends()), case_name);
 
 }  // namespace

@@ -178,9 +178,20 @@ std::vector<Exercise> work_exercises() {
   };
 }
 
+// Three rows times four columns, from parts of one memory.
+Answer multiply(Rig& rig) {
+  const std::array views = {VectisView{rig.memory, 0, 3, 5, 6, VECTIS_FLOAT32},
+                            VectisView{rig.memory, 40, 5, 4, 4, VECTIS_FLOAT32},
+                            VectisView{rig.other_memory, 1, 3, 4, 7, VECTIS_FLOAT32}};
+  const std::array numbers = {VectisNumber{0, 0}, VectisNumber{0, 0}, VectisNumber{1, 1}, VectisNumber{0, 0}};
+  const VectisOpCall call{sizeof call, "matmul", views.data(), views.size(), numbers.data(), numbers.size()};
+  return ask(plugin().run_op, rig.stream, &call);
+}
+
 std::vector<Exercise> program_exercises() {
   const VectisBackend& table = plugin();
   return {
+      {"run_op", "a product", need_work, multiply, is_cuda() ? VECTIS_OK : VECTIS_UNSUPPORTED, is_cuda()},
       {"program_create", "from source", [](Rig& rig) { rig.need_context(); },
        [](Rig& rig) { return build(rig, program_dialect, program_text); }},
       {"program_create", "from source that is wrong", [](Rig& rig) { rig.need_context(); },

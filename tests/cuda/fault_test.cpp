@@ -25,13 +25,14 @@ constexpr const char* driver_variable = "VECTIS_BACKENDS_CUDA_DRIVER";
 constexpr const char* compiler_variable = "VECTIS_BACKENDS_CUDA_COMPILER";
 #endif
 
-// The libraries below the plug-in: three for CUDA; for HIP one, which stands in the list twice.
+// The libraries below the plug-in: four for CUDA; for HIP one, which stands in the list twice.
 const std::vector<const VectisTestDriver*>& libraries() {
   static const std::vector<const VectisTestDriver*> all = [] {
     std::vector<const VectisTestDriver*> both = {&steering(driver_variable)};
     if (&steering(compiler_variable) != both[0]) both.push_back(&steering(compiler_variable));
 #if !VECTIS_TEST_HIP
     both.push_back(&steering("VECTIS_BACKENDS_CUDA_MONITOR"));
+    both.push_back(&steering("VECTIS_TEST_CUBLASLT"));
 #endif
     return both;
   }();
@@ -42,12 +43,13 @@ const VectisTestDriver& driver_library() { return *libraries()[0]; }
 
 using Live = std::vector<std::int64_t>;
 
-// A session with NVML, once opened, stays until the plug-in is closed.
-Live live(bool with_sessions = true) {
+// A session with NVML, once opened, stays until the plug-in is closed, and cuBLASLt's handle with its context.
+Live live(bool with_lasting = true) {
   Live counts;
   for (const VectisTestDriver* library : libraries()) {
     for (int kind = 0; kind < VECTIS_DRIVER_KINDS; ++kind) {
-      if (with_sessions || kind != VECTIS_DRIVER_SESSIONS) counts.push_back(library->live(kind));
+      const bool lasting = kind == VECTIS_DRIVER_SESSIONS || kind == VECTIS_DRIVER_BLAS;
+      if (with_lasting || !lasting) counts.push_back(library->live(kind));
     }
   }
   return counts;
@@ -64,7 +66,10 @@ bool is_compilers(const std::string& function) {
   return function.starts_with("nvrtc") || function.starts_with("hiprtc");
 }
 
-bool is_monitors(const std::string& function) { return function.starts_with("nvml"); }
+// Libraries that nobody depends on.
+bool is_optional(const std::string& function) {
+  return function.starts_with("nvml") || function.starts_with("cublasLt");
+}
 
 bool is_release(const std::string& function) {
   for (const char* word : {"Destroy", "Free", "Release", "Unload", "CtxPop", "Shutdown"}) {
@@ -88,7 +93,7 @@ bool is_harmless(const Exercise& exercise, const FaultPoint& point) {
 VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) {
   if (is_harmless(exercise, point)) return exercise.without_fault;
   if (exercise.slot == "open") return VECTIS_BACKEND_CREATION;
-  if (is_monitors(point.function)) return VECTIS_UNSUPPORTED;
+  if (is_optional(point.function)) return VECTIS_UNSUPPORTED;
   if (is_compilers(point.function)) return VECTIS_DRIVER_FAILURE;
   if (point.code == out_of_memory) return VECTIS_ALLOCATION;
   if (point.code == launch_failed) return VECTIS_DEVICE_LOST;
@@ -110,7 +115,7 @@ std::vector<FaultPoint> fault_points(const Exercise& exercise) {
   for (const VectisTestDriver* library : libraries()) {
     for (std::uint32_t function = 0; function < library->function_count(); ++function) {
       const std::string name = library->function_name(function);
-      const std::vector<int> codes = is_compilers(name) || is_monitors(name)
+      const std::vector<int> codes = is_compilers(name) || is_optional(name)
                                          ? std::vector{1, 11}
                                          : std::vector{out_of_memory, launch_failed, unknown, unnamed};
       for (std::uint32_t nth = 1; nth <= library->calls(function); ++nth) {

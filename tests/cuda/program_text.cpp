@@ -52,6 +52,7 @@ std::map<std::string, std::string> usual_settings() {
   std::map<std::string, std::string> settings = {{"driver", std::getenv((prefix + "DRIVER").c_str())},
                                                  {"compiler", std::getenv((prefix + "COMPILER").c_str())}};
   if (const char* monitor = std::getenv((prefix + "MONITOR").c_str())) settings["monitor"] = monitor;
+  if (const char* blas = std::getenv("VECTIS_TEST_CUBLASLT")) settings["blas"] = blas;
   return settings;
 }
 

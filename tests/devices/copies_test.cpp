@@ -1,6 +1,7 @@
 // Copies between devices: the same bytes by every route, in the order of both streams.
 #include <array>
-#include <optional>
+#include <cstdlib>
+#include <iostream>
 
 #include "tests/cuda/steering.hpp"
 #include "tests/devices/fixture.hpp"
@@ -17,6 +18,12 @@ struct Pair {
 };
 
 CopyRoute expected_route(const Pair& pair) { return pair.reach ? CopyRoute::peer : CopyRoute::staged; }
+
+// VECTIS_TEST_COPIES asks for so many more copies of random sizes on every pair.
+std::size_t more_copies() {
+  const char* wanted = std::getenv("VECTIS_TEST_COPIES");
+  return wanted == nullptr ? 10 : std::strtoull(wanted, nullptr, 10);
+}
 
 std::string pair_name(const testing::TestParamInfo<Pair>& info) {
   std::string name = info.param.to + "_from_" + info.param.from + (info.param.reach ? "_peer" : "");
@@ -61,6 +68,12 @@ class Copies : public test::DevicesTest, public testing::WithParamInterface<Pair
     }
   }
 
+  static void TearDownTestSuite() {
+    std::cout << "copies between devices with the right bytes: " << right[0] << " on one device, " << right[1]
+              << " by peer, " << right[2] << " staged\n";
+  }
+  static inline std::array<std::size_t, 3> right{};  // by route
+
   Random random{test::seed()};
   DeviceContext to_context{device(GetParam().to)};
   DeviceContext from_context{device(GetParam().from)};
@@ -70,7 +83,9 @@ class Copies : public test::DevicesTest, public testing::WithParamInterface<Pair
 
 TEST_P(Copies, BringTheSameBytesWhateverTheRoute) {
   constexpr std::size_t block = std::size_t{4} << 20U;  // of staging
-  for (const std::size_t bytes : std::array<std::size_t, 7>{1, 3, 1000, 65537, block - 1, block + 1, 2 * block + 5}) {
+  std::vector<std::size_t> sizes = {1, 3, 1000, 65537, block - 1, block + 1, 2 * block + 5};
+  for (std::size_t more = 0; more < more_copies(); ++more) sizes.push_back(1 + random.next() % (1U << (more % 20)));
+  for (const std::size_t bytes : sizes) {
     const std::size_t target_offset = random.next() % 9;
     const std::size_t source_offset = random.next() % 9;
     const std::vector<std::byte> sent = test::random_bytes(random, bytes + source_offset + 3);
@@ -87,6 +102,7 @@ TEST_P(Copies, BringTheSameBytesWhateverTheRoute) {
     std::copy_n(sent.begin() + static_cast<std::ptrdiff_t>(source_offset), bytes,
                 expected.begin() + static_cast<std::ptrdiff_t>(target_offset));
     EXPECT_EQ(received, expected) << bytes << " bytes";
+    if (received == expected) ++right[static_cast<std::size_t>(expected_route(GetParam()))];
   }
 }
 

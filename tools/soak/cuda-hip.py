@@ -11,6 +11,7 @@ from tools.gpu_evidence import collect
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "release"
 SEARCHES = 500
+COPIES = 300
 
 
 def conformance() -> list[Figure]:
@@ -50,6 +51,18 @@ def mistakes() -> list[Figure]:
             Figure.measured("mutants not noticed on the test driver", planted - caught, "mutants", "== 0")]
 
 
+def copies() -> list[Figure]:
+    """Between devices, by every route, the test driver's delays on."""
+    suite.build("release")
+    text = output_of(BUILD / "bin" / "devices_test", "--gtest_filter=*Copies*:*HostMem*:StagedFaults*", root=ROOT,
+                     env={"VECTIS_TEST_COPIES": str(COPIES)})
+    peer, staged = re.search(r"(\d+) by peer, (\d+) staged", text).groups()
+    failed = len(re.findall(r"\[  FAILED  \] \S+ \(", text))
+    return [Figure.measured("copies from device to device with the right bytes", int(peer), "copies", ">= 1000"),
+            Figure.measured("copies staged through the host with the right bytes", int(staged), "copies", ">= 1000"),
+            Figure.measured("copies between devices: wrong bytes, order, or memory not pinned", failed, "tests", "== 0")]
+
+
 def machine_code() -> list[Figure]:
     """The hot kernels, compiled for GPUs and read."""
     suite.build("release")
@@ -66,7 +79,8 @@ def machine_code() -> list[Figure]:
                             "== 0")]
 
 
-MEASUREMENTS = {"machine code": machine_code, "faults": faults, "searches": searches, "mutants": mistakes, "conformance": conformance}
+MEASUREMENTS = {"machine code": machine_code, "faults": faults, "searches": searches, "mutants": mistakes, "copies": copies,
+                "conformance": conformance}
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ struct SupportColumn {
   std::string backend;
   bool software = false;  // a software driver
   Report report;
+  bool test_driver = false;  // tests/drivers stood for the maker's driver
 };
 // A backend that has no driver here, for which kernels were at least translated: fingerprints of their texts in
 // glsl-webgpu. An operation counts as `translated` with the types for which all its kernels are among them.

@@ -143,8 +143,9 @@ void Control::violate(const std::string& text) {
 }
 
 bool Control::report_at_exit() {
-  constexpr std::array<const char*, VECTIS_DRIVER_KINDS> kinds = {
-      "contexts", "memories", "streams", "events", "modules", "programs", "pinned memories", "sessions"};
+  constexpr std::array<const char*, VECTIS_DRIVER_KINDS> kinds = {"contexts",        "memories", "streams",
+                                                                  "events",          "modules",  "programs",
+                                                                  "pinned memories", "sessions", "objects of cuBLASLt"};
   const std::lock_guard lock(mutex_);
   bool good = violations_ == 0;
   if (!good) {

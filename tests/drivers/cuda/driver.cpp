@@ -379,4 +379,18 @@ void Driver::launch(const void* handle, VtdTriple grid, VtdTriple group, unsigne
   enqueue(stream_handle, std::move(work));
 }
 
+void Driver::run_above(std::span<const VectisDriverRange> ranges, void (*run)(void*, char* const*),
+                       const std::shared_ptr<void>& state, const void* handle) {
+  Work work;
+  std::vector<char*> places;
+  for (const VectisDriverRange& range : ranges) {
+    const auto memory =
+        memory_.find(stream(handle).context->device, range.address, range.bytes, "memory of a library above");
+    places.push_back(memory->host + (range.address - memory->address));
+    work.memories.push_back(memory);
+  }
+  work.run = [=] { run(state.get(), places.data()); };
+  enqueue(handle, std::move(work));
+}
+
 }  // namespace vectis::test_driver

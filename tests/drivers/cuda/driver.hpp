@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,10 @@ class Driver {
   static const VtdKernel& kernel(const void* function);
   void launch(const void* function, VtdTriple grid, VtdTriple group, unsigned shared_bytes, const void* stream,
               void** parameters);
+
+  // Work of a library above, for `run` with where the ranges are.
+  void run_above(std::span<const VectisDriverRange> ranges, void (*run)(void*, char* const*),
+                 const std::shared_ptr<void>& state, const void* stream);
 
   void heal();
 

@@ -35,6 +35,16 @@ const VectisTestDriver steering = {
     .advance_clock = [](uint64_t time) { locked([&](Driver& driver) { driver.queue.advance_clock(time); }); },
     .set = [](const char* key, uint64_t value) { Control::get().set(key, value); },
     .heal = [] { locked([](Driver& driver) { driver.heal(); }); },
+    .enqueue = [](const void* stream, const VectisDriverRange* ranges, uint32_t count, void (*run)(void*, char* const*),
+                  void (*release)(void*), void* state) -> int32_t {
+      const std::shared_ptr<void> kept(state, release);
+      try {
+        locked([&](Driver& driver) { driver.run_above({ranges, count}, run, kept, stream); });
+      } catch (const vectis::test_driver::Refusal& refusal) {
+        return refusal.code;
+      }
+      return 0;
+    },
 };
 
 }  // namespace

@@ -20,9 +20,16 @@ enum {
   VECTIS_DRIVER_PROGRAMS = 5, /* of the compiler */
   VECTIS_DRIVER_PINNED = 6,   /* memories of the host */
   VECTIS_DRIVER_SESSIONS = 7, /* with NVML */
-  VECTIS_DRIVER_KINDS = 8
+  VECTIS_DRIVER_BLAS = 8,     /* objects of cuBLASLt */
+  VECTIS_DRIVER_KINDS = 9
 };
 /* NOLINTEND(readability-identifier-naming) */
+
+/* Device memory that a piece of work uses. */
+typedef struct VectisDriverRange {
+  uint64_t address;
+  uint64_t bytes;
+} VectisDriverRange;
 
 typedef struct VectisTestDriver {
   /* Forgets planned faults and sets the call counts to zero. Live objects and violations stay. */
@@ -56,10 +63,15 @@ typedef struct VectisTestDriver {
   /* Lets the device's clock jump ahead. */
   void (*advance_clock)(uint64_t nanoseconds);
   /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture",
-   * "peer" (1: devices reach each other); of NVML "busy" (percent, of the first device) and "others" (bytes). */
+   * "peer" (1: devices reach each other); of NVML "busy" (percent, of the first device) and "others" (bytes);
+   * of cuBLASLt "algorithms" (0: it knows none). */
   void (*set)(const char* key, uint64_t value);
   /* Heals lost devices. */
   void (*heal)(void);
+  /* For a library above the driver: queues `run` on a stream of the current context, with where its ranges are in the
+   * host's memory. `state` is released in any case. A refusal's code, or 0. */
+  int32_t (*enqueue)(const void* stream, const VectisDriverRange* ranges, uint32_t count,
+                     void (*run)(void* state, char* const* places), void (*release)(void* state), void* state);
 } VectisTestDriver;
 
 #define VECTIS_TEST_DRIVER_ENTRY "vectis_test_driver"
