@@ -70,7 +70,9 @@ Precision precision_of(const std::string& text) {
 
 // The index that computes on what the user named. A device is named by making it this thread's own.
 std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std::size_t dim) {
-  if (device == "auto" || device == "gpu") return make_index(device, dim, Distance::euclidean, runtime);
+  if (device == "auto" || device == "gpu") {
+    return make_index(device, dim, Distance::euclidean, runtime, {.recall = 1.0});
+  }
   const Device chosen = choose_device(runtime, DeviceRequest{.device = device}).device;
   if (chosen.backend() == "cpu") return make_index("brute", dim, Distance::euclidean, runtime);
   set_active_device(chosen.id(), runtime);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "search/auto_index.hpp"
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"
@@ -141,11 +142,48 @@ std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view
   return gpu_searcher(runtime);
 }
 
+// What searches of 'auto' ask for unless they name it.
+double automatic_recall(const IndexOptions& options) {
+  const double recall = options.recall.value_or(default_recall);
+  if (recall > 0 && recall <= 1) return recall;
+  throw Error(ErrorCode::invalid_input, "make_index",
+              fmt::format("a recall of {}, it must be above 0 and at most 1; 0.95 is usual", recall));
+}
+
+std::unique_ptr<exact::ExactIndex> exact_index(Runtime& runtime, std::string_view kind,
+                                               std::unique_ptr<exact::Corpus> corpus, const IndexOptions& options) {
+  auto searcher = searcher_for(runtime, kind, corpus->distance(), options);
+  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), std::move(searcher));
+}
+
+// Alone, or ready for a graph beside it; `graph` may be missing.
+std::unique_ptr<Index> with_graph(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
+                                  std::unique_ptr<Index> graph, const IndexOptions& options) {
+  const double recall = automatic_recall(options);
+  if (exact->kind() != kind_auto || recall == 1 || !exact::can_scan(exact->distance(), Precision::int8)) return exact;
+  return std::make_unique<AutoIndex>(runtime, std::move(exact), std::move(graph), recall);
+}
+
 // What every file of an index begins with.
 std::string read_mark(ByteReader& reader) {
   std::string mark(exact::exact_mark.size(), ' ');
   reader.read(std::as_writable_bytes(std::span(mark)));
   return mark;
+}
+
+std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime) {
+  return std::make_unique<graph::GraphIndex>(runtime, graph::load_graph(reader, runtime.executor()));
+}
+
+// The graph of the same vectors that follows an exact index.
+std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact) {
+  if (read_mark(reader) != graph::graph_mark) exact::damaged("there is no graph beside an index that has one");
+  auto graph = loaded_graph(reader, runtime);
+  if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->distance() != exact.distance() ||
+      graph->size() != exact.size()) {
+    exact::damaged("a graph of other vectors than the index");
+  }
+  return graph;
 }
 
 }  // namespace
@@ -159,8 +197,7 @@ std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distan
   }
   exact::check_dim("make_index", dim);
   auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, exact::default_precision(distance));
-  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus),
-                                             searcher_for(runtime, kind, distance, options));
+  return with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options);
 }
 
 std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, const GraphOptions& options,
@@ -179,14 +216,18 @@ std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, cons
 std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
   runtime.check_fork("load_index");
   try {
-    const std::string mark = read_mark(reader);
-    if (mark == graph::graph_mark) {
-      return std::make_unique<graph::GraphIndex>(runtime, graph::load_graph(reader, runtime.executor()));
+    std::string mark = read_mark(reader);
+    if (mark == graph::graph_mark) return loaded_graph(reader, runtime);
+    const bool has_graph = mark == auto_mark;
+    if (has_graph) {
+      read_auto_header(reader);
+      mark = read_mark(reader);
     }
     if (mark != exact::exact_mark) exact::damaged("it does not begin with the mark of an index");
     exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor());
-    auto searcher = searcher_for(runtime, loaded.kind, loaded.corpus->distance(), options);
-    return std::make_unique<exact::ExactIndex>(runtime, loaded.kind, std::move(loaded.corpus), std::move(searcher));
+    auto exact = exact_index(runtime, loaded.kind, std::move(loaded.corpus), options);
+    auto graph = has_graph ? graph_beside(reader, runtime, *exact) : nullptr;
+    return with_graph(runtime, std::move(exact), std::move(graph), options);
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::allocation, "load_index",
                 "no memory for what is being read; close something, or load it "

@@ -37,7 +37,9 @@ void check_agreement(const detail::CollectionRecord& record, const Index& index)
 
 CorePointer load_collection(ByteReader& reader, Runtime& runtime, detail::CollectionRecord record) {
   const detail::Reopening reopening = detail::reopen(runtime, record);
-  std::unique_ptr<Index> index = load_index(reader, runtime, reopening.options);
+  IndexOptions options = reopening.options;
+  options.recall = record.config.recall;
+  std::unique_ptr<Index> index = load_index(reader, runtime, options);
   check_agreement(record, *index);
   std::string reason = record.devices.empty() ? index->devices().reason : record.reason;
   if (!reopening.missing.empty()) {
@@ -96,7 +98,8 @@ Collection VectorStore::create_collection(std::string_view name, CollectionConfi
     const std::shared_lock lock(state_->mutex);
     state_->check_free(name);
   }
-  auto index = make_index(config.index, config.dim, config.distance, runtime, {.device = config.device});
+  auto index = make_index(config.index, config.dim, config.distance, runtime,
+                          {.device = config.device, .recall = config.recall});
   if (config.precision) index->set_precision(*config.precision);
   const IndexDevices place = index->devices();
   detail::CollectionRecord record{std::string(name), std::move(config), detail::records_of(place.devices),

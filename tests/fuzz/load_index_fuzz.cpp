@@ -106,7 +106,7 @@ void use(Index& index) {
   const std::size_t dim = index.dim();
   if (dim > 64) return;
   const std::vector<float> query(dim, 0.5F);
-  const bool graph = index.kind() == "hnsw";
+  const bool graph = index.kind() != "brute" && index.kind() != "gpu";
   const auto expect_answers = graph ? expect_sound : expect_exact;
   expect_answers(index, query);
   const Bytes file = saved(index);

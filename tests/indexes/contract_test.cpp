@@ -283,6 +283,7 @@ TEST_P(IndexContract, StopsWhenItIsTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexContract, testing::ValuesIn(index_kinds), kind_name);
+INSTANTIATE_TEST_SUITE_P(Growing, IndexContract, testing::Values(growing_kind), kind_name);
 
 }  // namespace
 }  // namespace vectis::test

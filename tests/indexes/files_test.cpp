@@ -88,6 +88,7 @@ TEST_P(IndexFiles, EveryChangedBitIsNoticed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexFiles, testing::ValuesIn(index_kinds), kind_name);
+INSTANTIATE_TEST_SUITE_P(Growing, IndexFiles, testing::Values(growing_kind), kind_name);
 
 }  // namespace
 }  // namespace vectis::test

@@ -219,7 +219,7 @@ TEST_P(IndexesConcurrent, ReadersOfExactKindsSeePublishedStates) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexesConcurrent, testing::ValuesIn(index_kinds), kind_name);
-INSTANTIATE_TEST_SUITE_P(Planned, IndexesConcurrent, testing::Values(planned_kind), kind_name);
+INSTANTIATE_TEST_SUITE_P(More, IndexesConcurrent, testing::Values(planned_kind, growing_kind), kind_name);
 
 }  // namespace
 }  // namespace vectis::test

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "search/auto_index.hpp"
+#include "search/exact/checks.hpp"
 #include "tests/support/approximate.hpp"
 #include "tests/support/brute_force.hpp"
 #include "tests/support/seed.hpp"
@@ -33,6 +35,9 @@ inline constexpr std::array index_kinds{
     IndexKind{.name = "auto", .label = "auto", .device = nullptr, .exact = true, .any_distance = true},
     IndexKind{.name = "hnsw", .label = "hnsw", .device = nullptr, .exact = false, .any_distance = false},
 };
+// Has a graph beside it once it has a few vectors; a file of it that has none comes back as an ordinary one.
+inline constexpr IndexKind growing_kind{
+    .name = "auto", .label = "growing", .device = nullptr, .exact = false, .any_distance = true};
 // Chooses for every search; the device is calibrated first, which takes longer than most tests.
 inline constexpr IndexKind planned_kind{
     .name = "auto", .label = "planned", .device = "failing", .exact = true, .any_distance = true};
@@ -48,7 +53,18 @@ inline IndexOptions options_of(const IndexKind& kind) {
   return options;
 }
 
+inline std::unique_ptr<Index> growing_index(std::size_t dim, Distance distance, Runtime& runtime,
+                                            std::size_t rows_min) {
+  auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, Precision::int8);
+  auto searcher = exact::make_host_searcher(runtime.executor(), "no device was asked for");
+  auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
+  return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, default_recall,
+                                     AutoRules{.rows_min = rows_min, .gain_min = 0, .payback_max = 1e12});
+}
+
 inline std::unique_ptr<Index> made(const IndexKind& kind, std::size_t dim, Distance distance, Runtime& runtime) {
+  const bool grows = kind.label == growing_kind.label && exact::can_scan(distance, Precision::int8);
+  if (grows && dim > 0 && dim <= exact::dim_max) return growing_index(dim, distance, runtime, 1100);
   return make_index(kind.name, dim, distance, runtime, options_of(kind));
 }
 

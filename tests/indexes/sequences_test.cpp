@@ -185,7 +185,7 @@ TEST_P(IndexSequences, DoWhatAMapDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexSequences, testing::ValuesIn(index_kinds), kind_name);
-INSTANTIATE_TEST_SUITE_P(Planned, IndexSequences, testing::Values(planned_kind), kind_name);
+INSTANTIATE_TEST_SUITE_P(More, IndexSequences, testing::Values(planned_kind, growing_kind), kind_name);
 
 }  // namespace
 }  // namespace vectis::test

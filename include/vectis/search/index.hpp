@@ -161,9 +161,13 @@ struct IndexOptions {
   // What DeviceRequest takes, or several of them with commas between: the devices of "gpu", and those that "auto" may
   // choose besides this processor. "cpu" means this processor for every kind. Empty or "auto": the index's own rules.
   std::optional<std::string> device = std::nullopt;
+  // Of "auto": what searches ask for unless they name a recall, default_recall when nothing is said. An index with 1
+  // stays exact; with less it has a graph beside it from the size on where one pays, and may then miss something.
+  std::optional<double> recall = std::nullopt;
 };
 
-// `kind` is "brute" (this processor), "gpu" (the devices), "auto" (whatever is predicted to be fastest) or "hnsw" (a
+// `kind` is "brute" (this processor), "gpu" (the devices), "auto" (whatever is predicted to be fastest: exact here or
+// on a device, or by a graph once there are vectors enough and as long as the recall asked for is below 1) or "hnsw" (a
 // graph: approximate, with a recall that is asked for; Euclidean, cosine and inner product). An unknown
 // kind is UnsupportedBackend naming those that exist; "gpu" without a usable GPU is BackendCreation with the doctor's
 // reason, or UnsupportedBackend when there is none. `dim` is from 1 to 65,536. A device named for a kind that does not

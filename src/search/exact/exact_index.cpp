@@ -122,6 +122,8 @@ void ExactIndex::set_precision(Precision precision) {
   corpus_->set_precision(precision);
 }
 
+bool ExactIndex::compacted() const { return any_compacted(*corpus_->now()); }
+
 Precision ExactIndex::precision() const { return corpus_->now()->precision; }
 
 void ExactIndex::compact() {

@@ -54,6 +54,11 @@ class ExactIndex final : public Index {
   [[nodiscard]] std::string explain(std::size_t queries, std::size_t k) const override;
   void save(ByteWriter& writer) const override;
 
+  // What it has now.
+  [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const { return corpus_->now(); }
+  // Whether some of it has no originals.
+  [[nodiscard]] bool compacted() const;
+
  private:
   Runtime& runtime_;
   std::string_view kind_;

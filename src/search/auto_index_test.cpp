@@ -1,0 +1,173 @@
+// When an 'auto' index gets a graph, which of both answers, and that the exact one stays the truth.
+#include "search/auto_index.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "search/graph_work.hpp"
+#include "tests/support/approximate.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/device/registry.hpp"
+#include "vectis/plan/planner.hpp"
+
+namespace vectis {
+namespace {
+
+using test::BruteForce;
+using test::clustered_rows;
+using test::Floats;
+using test::Ids;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t auto_dim = 12;
+
+class AutoIndexTest : public testing::Test {
+ protected:
+  std::unique_ptr<AutoIndex> make(AutoRules rules) {
+    auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), Distance::euclidean, auto_dim, Precision::int8);
+    auto searcher = exact::make_host_searcher(runtime.executor(), "no device was asked for");
+    auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
+    return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, 0.9, rules);
+  }
+  // Teaches the planner that work of this name takes for ever.
+  void make_slow(const std::string& name) {
+    const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
+    Work work{.name = name};
+    work.host_seconds = 1e-5;
+    for (int i = 0; i < 8; ++i) planner(runtime).record(Candidate(cpu, work), 1.0);
+  }
+  static constexpr AutoRules eager{.rows_min = 1500, .gain_min = 0, .payback_max = 1e12};
+
+  Runtime runtime;
+  Random random{test::seed()};
+};
+
+TEST_F(AutoIndexTest, GetsAGraphByItsSizeAndLosesIt) {
+  const auto index = make(eager);
+  index->add(clustered_rows(random, 1400, auto_dim));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: below 1500 vectors"));
+  const std::uint64_t before = index->statistics().bytes;
+  index->add(clustered_rows(random, 200, auto_dim));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("a graph beside it: with 1600 vectors of 12 numbers"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("at a recall of 0.9"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("graph, cpu"));
+  EXPECT_GT(index->statistics().bytes, before * 3 / 2);
+  Ids ids(1000);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+  EXPECT_EQ(index->remove(ids), ids.size());
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: it was dropped when 600 vectors were left"));
+  index->add(clustered_rows(random, 1000, auto_dim));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("a graph beside it"));
+}
+
+TEST_F(AutoIndexTest, AGraphThatDoesNotPayIsNotBuilt) {
+  const auto slow = make({.rows_min = 1000, .gain_min = 1e9});
+  slow->add(clustered_rows(random, 1200, auto_dim));
+  EXPECT_THAT(slow->explain(1, 10), HasSubstr("no graph: with 1200 vectors"));
+  slow->add(clustered_rows(random, 100, auto_dim));
+  EXPECT_THAT(slow->explain(1, 10), HasSubstr("with 1200 vectors")) << "not thought of again so soon";
+  slow->add(clustered_rows(random, 400, auto_dim));
+  EXPECT_THAT(slow->explain(1, 10), HasSubstr("with 1700 vectors"));
+  const auto dear = make({.rows_min = 1000, .gain_min = 0, .payback_max = -1});
+  dear->add(clustered_rows(random, 1200, auto_dim));
+  EXPECT_THAT(dear->explain(1, 10), HasSubstr("no graph: with 1200 vectors"));
+}
+
+TEST_F(AutoIndexTest, ARecallOfOneIsExactAndAllOthersAreSound) {
+  const auto index = make(eager);
+  const Floats vectors = clustered_rows(random, 3000, auto_dim);
+  index->add(vectors);
+  BruteForce truth(auto_dim, Distance::euclidean);
+  truth.put_all(0, vectors);
+  const Floats queries = clustered_rows(random, 60, auto_dim);
+  test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
+  test::Tally tally;
+  test::expect_sound(*index, truth, queries, 10, {}, tally);
+  make_slow("exact/int8");
+  test::expect_sound(*index, truth, queries, 10, {}, tally);
+  EXPECT_GE(tally.recall(), 0.85);
+  const SearchResult walked = index->search(std::span(queries).first(auto_dim), 10, {});
+  EXPECT_EQ(walked.explanation().way, "graph");
+  EXPECT_THAT(walked.explanation().reason, AllOf(HasSubstr("graph, cpu is predicted"), HasSubstr("a walk of width")));
+  test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
+}
+
+TEST_F(AutoIndexTest, AGraphIsNotWalkedWhereScanningIsQuicker) {
+  const auto index = make(eager);
+  const Floats vectors = clustered_rows(random, 1600, auto_dim);
+  index->add(vectors);
+  BruteForce truth(auto_dim, Distance::euclidean);
+  truth.put_all(0, vectors);
+  make_slow("graph/int8");
+  test::expect_same(*index, truth, clustered_rows(random, 20, auto_dim), 10);
+}
+
+TEST_F(AutoIndexTest, ComesBackWithItsGraphOrWithoutWhenNobodyMayMissAnything) {
+  const auto index = make(eager);
+  index->add(clustered_rows(random, 2000, auto_dim));
+  index->remove(Ids{5, 6});
+  MemoryWriter writer;
+  index->save(writer);
+  MemoryReader reader(writer.bytes());
+  const auto copy = load_index(reader, runtime);
+  EXPECT_EQ(reader.left(), 0U);
+  EXPECT_EQ(copy->kind(), "auto");
+  EXPECT_EQ(copy->size(), 1998U);
+  EXPECT_THAT(copy->explain(), HasSubstr("a graph beside it: it was in the file"));
+  MemoryReader again(writer.bytes());
+  EXPECT_THAT(load_index(again, runtime, {.recall = 1.0})->explain(), Not(HasSubstr("graph")));
+}
+
+TEST_F(AutoIndexTest, FilesThatDoNotFitTogetherAreDamaged) {
+  const auto index = make(eager);
+  index->add(clustered_rows(random, 1600, auto_dim));
+  MemoryWriter writer;
+  index->save(writer);
+  const auto graph_at = [](std::span<const std::byte> bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return text.find("VECTISGR");
+  };
+  std::vector<std::byte> bytes(writer.bytes().begin(), writer.bytes().end());
+  const auto other = make_index("hnsw", auto_dim, Distance::euclidean, runtime);
+  other->add(clustered_rows(random, 7, auto_dim));
+  MemoryWriter wrong;
+  other->save(wrong);
+  bytes.resize(graph_at(bytes));
+  const auto load = [&] {
+    MemoryReader reader(bytes);
+    return load_index(reader, runtime);
+  };
+  EXPECT_ERROR(load(), ErrorCode::corrupt_data, "");
+  bytes.insert(bytes.end(), wrong.bytes().begin(), wrong.bytes().end());
+  EXPECT_ERROR(load(), ErrorCode::corrupt_data, "other vectors");
+  bytes[8] ^= std::byte{1};
+  EXPECT_ERROR(load(), ErrorCode::unsupported, "version");
+}
+
+TEST_F(AutoIndexTest, RecallsAreChecked) {
+  for (const double recall : {0.0, -1.0, 1.1, std::nan("")}) {
+    EXPECT_ERROR(make_index("auto", 2, Distance::euclidean, runtime, {.recall = recall}), ErrorCode::invalid_input,
+                 "a recall of");
+  }
+}
+
+TEST(GraphWorkTest, GrowsWithWhatIsAskedFor) {
+  const graph::GraphTask task{.rows = 100'000, .dim = 128, .k = 10, .recall = 0.95, .threads = 2};
+  const auto seconds = [](graph::GraphTask one, std::size_t queries) {
+    return graph::work_of_walks(one, queries).host_seconds;
+  };
+  auto more = task;
+  more.recall = 0.99;
+  EXPECT_GT(seconds(more, 1), 1.5 * seconds(task, 1));
+  more = task;
+  more.rows *= 10;
+  EXPECT_GT(seconds(more, 1), seconds(task, 1));
+  EXPECT_LT(seconds(more, 1), 4 * seconds(task, 1));
+  EXPECT_NEAR(seconds(task, 1000), 500 * seconds(task, 1), 1e-9);
+  EXPECT_GT(graph::seconds_to_build(more), 9 * graph::seconds_to_build(task));
+}
+
+}  // namespace
+}  // namespace vectis
