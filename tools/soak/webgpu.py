@@ -61,7 +61,7 @@ def parts() -> list[Figure]:
         output_of(BIN / "webgpu_kernels_test", "--gtest_filter=WebGpuParts.*:WebGpuLimit.*", root=ROOT,
                   env={"VECTIS_TEST_SEED": str(int(seed()) + round_)})
     return figures[:2] + [
-        Figure.measured("random problems on segments over the binding limit with the CPU's ids",
+        Figure.measured("random problems with bindings of 256 KiB and the CPU's ids",
                         int(tried.group(1)) if tried else 0, "problems", f">= {PROBLEMS // 5}"),
         Figure.measured("seeds for which operations and maps over the binding limit are as on the CPU", ROUNDS, "seeds",
                         f">= {ROUNDS}")]
