@@ -178,7 +178,7 @@ VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t 
                                              const IndexOptions& options = {});
 
 struct GraphOptions {
-  std::size_t degree = 24;        // most links of a vector, 4 bytes each; 4 to 256
+  std::size_t degree = 30;        // most links of a vector, 3 bytes each up to 16.7 million vectors; 4 to 255
   std::size_t build_width = 160;  // how far neighbours are looked for; more is slower to build and better to search
   std::uint64_t seed = 1;         // of the order in which vectors are linked; the same seed gives the same graph
 };

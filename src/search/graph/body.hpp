@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "search/graph/graph.hpp"
+#include "search/graph/vectors.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -52,33 +53,29 @@ class Heads {
 };
 
 struct Body {
-  Body(Frame frame, const GraphShape& shape, bool with_originals)
-      : graph(std::move(frame), shape), originals(graph.frame.dim * sizeof(float)), keeps_originals(with_originals) {}
+  // For this many rows at most.
+  Body(Frame frame, const GraphShape& shape, std::size_t rows_max, bool whole_vectors)
+      : graph(std::move(frame), shape, Links::slot_bytes_for(rows_max)), vectors(graph.frame.dim, whole_vectors) {}
 
   Graph graph;
   Heads heads;
-  Rows originals;        // as the user gave them
-  bool keeps_originals;  // false: what the codes stand for is the truth
+  Vectors vectors;
 
+  [[nodiscard]] std::size_t rows_max() const noexcept {
+    return std::min(slots_max, std::size_t{1} << (8 * graph.links.slot_bytes()));
+  }
   void reserve(std::size_t rows) {
-    graph.codes.reserve(rows, chunk_bytes);
+    graph.codes.reserve(rows, 0);
     graph.links.reserve(rows);
     heads.reserve(rows);
-    if (keeps_originals) originals.reserve(rows, 0);
+    vectors.reserve(rows);
   }
   [[nodiscard]] std::size_t row_bytes() const noexcept {
-    return graph.frame.row_bytes + graph.links.degree() * sizeof(Slot) + sizeof(Heads::Head) +
-           (keeps_originals ? originals.row_bytes() : 0);
-  }
-  // The row's vector: the original, or decoded into `scratch`, which has room for dim numbers.
-  [[nodiscard]] const float* vector(Slot slot, float* scratch) const {
-    if (keeps_originals) return reinterpret_cast<const float*>(originals[slot]);
-    decode_row(graph.frame, graph.codes[slot], scratch);
-    return scratch;
+    return graph.frame.row_bytes + graph.links.row_bytes() + sizeof(Heads::Head) + vectors.row_bytes();
   }
   // Writes the row's dim numbers.
   void read_row(Slot slot, float* target) const {
-    const float* const found = vector(slot, target);
+    const float* const found = vectors.numbers(slot, target);
     if (found != target) std::copy_n(found, graph.frame.dim, target);
   }
 };

@@ -24,7 +24,10 @@ struct Edge {
 // The links of one new row, from a walk for it.
 void choose_links(const Graph& graph, std::span<const Slot> entries, Slot slot, Walker& walker, Pruner& pruner) {
   walker.query.set_row(graph.frame, graph.codes[slot]);
-  walk(graph, entries, graph.shape.build_width, walker);
+  const GraphShape& shape = graph.shape;
+  walk(graph, entries,
+       {.nearest = shape.kept, .slack = shape.build_slack, .kept = shape.build_width, .width = shape.build_width},
+       walker);
   pruner.near.clear();
   for (const Place& place : walker.pool.places()) {
     if (place.slot() != slot) pruner.near.push_back({place.score() + walker.query.square(), place.slot()});

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr std::array<std::uint32_t, 17> widths{10,  14,  20,  28,  40,  56,   80,   112, 160,
-                                               224, 320, 448, 640, 896, 1280, 1792, 2560};
+constexpr std::array slacks{1.0F,  1.01F, 1.02F, 1.03F, 1.04F, 1.05F, 1.06F, 1.08F, 1.1F,
+                            1.12F, 1.15F, 1.18F, 1.22F, 1.26F, 1.3F,  1.4F,  1.5F};
 constexpr double enough = 0.9985;
 // Where nothing was measured: small graphs are searched as a whole, and this is generous for others.
-constexpr std::size_t width_unmeasured = 256;
+constexpr CalibrationPoint unmeasured{.slack = 1.2F, .recall = 0, .scored = 3000};
 
 // A range of queries at a time, each with a walker of its own.
 template <class Body>
@@ -31,17 +32,18 @@ std::size_t common(std::span<const Hit> found, std::span<const std::uint64_t> tr
 
 }  // namespace
 
-std::size_t Calibration::width_for(double recall, std::size_t k) const {
-  const double share = std::max(1.0, static_cast<double>(k) / static_cast<double>(calibrated_k));
-  const auto scaled = [&](double width) { return std::max(k, static_cast<std::size_t>(std::ceil(width * share))); };
-  if (points.empty()) return scaled(width_unmeasured);
+CalibrationPoint Calibration::point_for(double recall) const {
+  if (points.empty()) return unmeasured;
   const auto after = std::ranges::find_if(points, [&](const CalibrationPoint& p) { return p.recall >= recall; });
-  if (after == points.end()) return scaled(points.back().width);
-  if (after == points.begin()) return scaled(after->width);
+  if (after == points.end()) return points.back();
+  if (after == points.begin()) return points.front();
   const CalibrationPoint& low = *(after - 1);
-  // Misses fall by about the same factor whenever the width does by one.
-  const double part = std::log((1 - low.recall) / (1 - recall)) / std::log((1 - low.recall) / (1 - after->recall));
-  return scaled(low.width * std::pow(static_cast<double>(after->width) / low.width, std::clamp(part, 0.0, 1.0)));
+  const double part =
+      std::log((1 - low.recall) / (1 - recall)) / std::log((1 - low.recall) / std::max(1e-6, 1.0 - after->recall));
+  const auto share = static_cast<float>(std::clamp(part, 0.0, 1.0));
+  return {.slack = low.slack + share * (after->slack - low.slack),
+          .recall = static_cast<float>(recall),
+          .scored = low.scored + share * (after->scored - low.scored)};
 }
 
 Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot> rows,
@@ -50,7 +52,6 @@ Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot
   const std::size_t count = queries.size() / dim;
   Look asked = look;
   asked.k = calibrated_k;
-  asked.width = calibrated_k * 4;
   std::vector<std::vector<std::uint64_t>> truths(count);
   for_queries(executor, asked, count, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
     look_among(asked, rows, queries.data() + i * dim, walker, hits);
@@ -58,18 +59,25 @@ Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot
   });
   Calibration result;
   result.vectors = rows.size();
-  for (const std::uint32_t width : widths) {
-    asked.width = width;
+  for (const float slack : slacks) {
+    asked.effort = effort_for(calibrated_k, slack);
     std::vector<std::size_t> found(count);
+    std::vector<std::uint64_t> scored(count);
     for_queries(executor, asked, count, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
+      walker.scored = 0;
       graph::look(asked, queries.data() + i * dim, walker, hits);
       found[i] = common(hits, truths[i]);
+      scored[i] = walker.scored;
     });
-    std::size_t sum = 0;
-    for (const std::size_t one : found) sum += one;
-    const auto recall = static_cast<float>(static_cast<double>(sum) / static_cast<double>(count * calibrated_k));
-    if (result.points.empty() || recall > result.points.back().recall) result.points.push_back({width, recall});
-    if (double{recall} >= enough) break;
+    const double all_found = std::accumulate(found.begin(), found.end(), 0.0);
+    const double all_scored = std::accumulate(scored.begin(), scored.end(), 0.0);
+    const CalibrationPoint point{.slack = slack,
+                                 .recall = static_cast<float>(all_found / static_cast<double>(count * calibrated_k)),
+                                 .scored = static_cast<float>(all_scored / static_cast<double>(count))};
+    const bool grew = result.points.empty() ||
+                      (point.recall > result.points.back().recall && point.scored > result.points.back().scored);
+    if (grew) result.points.push_back(point);
+    if (double{point.recall} >= enough) break;
   }
   return result;
 }

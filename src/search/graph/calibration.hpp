@@ -1,4 +1,4 @@
-// How wide a walk must be for a wanted recall, measured on vectors that were not in the graph yet.
+// How much slack a walk needs for a wanted recall, measured on vectors that were not in the graph yet.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,23 @@
 namespace vectis::inline v0_1::graph {
 
 struct CalibrationPoint {
-  std::uint32_t width = 0;
+  float slack = 1;
   float recall = 0;  // mean share of the true nearest `calibrated_k` that were found
+  float scored = 0;  // rows that a walk looked at, on average
 };
 
-inline constexpr std::size_t calibrated_k = 10;
-
-// Points of growing width and recall. Immutable once made.
+// Immutable once made.
 struct Calibration {
-  std::vector<CalibrationPoint> points;
-  std::uint64_t vectors = 0;  // in the graph when it was measured
+  std::vector<CalibrationPoint> points;  // all three growing
+  std::uint64_t vectors = 0;             // in the graph when it was measured
 
-  // The width for this recall of k neighbours; between points by the logarithm, beyond the last one its width, which is
-  // the widest that was tried.
-  [[nodiscard]] std::size_t width_for(double recall, std::size_t k) const;
+  // What this recall takes: between points by the logarithm of what is missed; beyond the last one that one, which is
+  // the widest that was tried. Where nothing was measured, something generous.
+  [[nodiscard]] CalibrationPoint point_for(double recall) const;
 };
 
-// Walks of `look` for each of these vectors, which are not in the graph, at growing width until nearly all of the truth
-// is found. `rows` are those that can be found.
+// Walks of `look` for each of these vectors, which are not in the graph, with growing slack until nearly all of the
+// truth is found. `rows` are those that can be found.
 [[nodiscard]] Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot> rows,
                                     std::span<const float> queries);
 

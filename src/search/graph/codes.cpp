@@ -1,156 +1,132 @@
 #include "search/graph/codes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
-#include <numeric>
+
+#include "search/graph/norms.hpp"
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr float code_max = 255;
 constexpr float query_code_max = 127;
-constexpr std::size_t row_alignment = 16;
+// Adding and taking this away again rounds numbers up to 2^22 to whole ones.
+constexpr float whole_rounding = 0x1.8p23F;
 
-constexpr std::size_t rounded_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+// Upper halves of floats; rounded up, and rounded down, so that a row's steps reach from its least number to its
+// largest.
+std::uint32_t upper_bits(float value) { return std::bit_cast<std::uint32_t>(value) >> 16U; }
+float from_upper(std::uint32_t bits) { return std::bit_cast<float>(bits << 16U); }
+std::uint32_t rounded_away(float value) {
+  const std::uint32_t bits = upper_bits(value);
+  return from_upper(bits) == value ? bits : bits + 1;
 }
+std::uint32_t step_bits(float step) { return rounded_away(step); }
+std::uint32_t low_bits(float low) { return low < 0 ? rounded_away(low) : upper_bits(low); }
 
-double squared_norm(const float* vector, std::size_t dim) noexcept {
-  double sum = 0;
-  for (std::size_t i = 0; i < dim; ++i) sum += double{vector[i]} * double{vector[i]};
-  return sum;
-}
-
-// The vector as the frame's distance wants it, centre not yet taken away. `added` is the coordinate of inner product.
-void transform(const Frame& frame, const float* vector, double added, float* target) {
-  double factor = std::ldexp(1.0, -frame.exponent);
-  if (frame.distance == Distance::cosine) {
-    const double norm = std::sqrt(squared_norm(vector, frame.dim));
-    if (norm > 0) factor = 1 / norm;
-  }
-  for (std::size_t i = 0; i < frame.dim; ++i) target[i] = static_cast<float>(double{vector[i]} * factor);
-  if (frame.coded_dim > frame.dim) target[frame.dim] = static_cast<float>(added);
-}
-
-double missing_norm(const Frame& frame, const float* vector) {
-  if (frame.distance != Distance::inner_product) return 0;
-  const double wanted = double{frame.norm} * double{frame.norm};
-  const double there = std::ldexp(squared_norm(vector, frame.dim), -2 * frame.exponent);
-  return std::sqrt(std::max(0.0, wanted - there));
-}
+std::size_t codes_in_half(const Frame& frame) { return frame.row_bytes - terms_bytes; }
 
 }  // namespace
 
-Frame empty_frame(Distance distance, std::size_t dim) {
-  Frame frame;
-  frame.distance = distance;
-  frame.dim = dim;
-  frame.coded_dim = dim + (distance == Distance::inner_product ? 1 : 0);
-  frame.code_bytes = rounded_up(frame.coded_dim, sizeof(float));
-  frame.row_bytes = rounded_up(frame.code_bytes + sizeof(RowTerms), row_alignment);
-  return frame;
-}
-
-Frame make_frame(Distance distance, std::size_t dim, std::span<const float> vectors) {
-  Frame frame = empty_frame(distance, dim);
-  const std::size_t rows = vectors.size() / dim;
-  double longest = 0;
-  for (std::size_t row = 0; row < rows; ++row) {
-    longest = std::max(longest, std::sqrt(squared_norm(vectors.data() + row * dim, dim)));
+void encode_coordinates(const Frame& frame, const float* coordinates, std::byte* row) noexcept {
+  const auto code_max = static_cast<float>((1U << frame.bits) - 1);
+  const auto [low, high] = std::minmax_element(coordinates, coordinates + frame.coded_dim);
+  const std::uint32_t low_part = low_bits(*low);
+  const float begin = from_upper(low_part);
+  const std::uint32_t step_part = step_bits((*high - begin) / code_max);
+  const float step = from_upper(step_part);
+  const float inverse = step > 0 ? 1 / step : 0;
+  const auto square = static_cast<float>(squared_norm(coordinates, frame.coded_dim));
+  std::memset(row, 0, frame.row_bytes);
+  const std::uint32_t terms = step_part | (low_part << 16U);
+  std::memcpy(row, &terms, sizeof terms);
+  std::memcpy(row + sizeof terms, &square, sizeof square);
+  auto* const codes = reinterpret_cast<std::uint8_t*>(row) + terms_bytes;
+  const std::size_t half = frame.bits == 8 ? frame.coded_dim : codes_in_half(frame);
+  for (std::size_t i = 0; i < frame.coded_dim; ++i) {
+    const float whole = ((coordinates[i] - begin) * inverse + whole_rounding) - whole_rounding;
+    const auto code = static_cast<unsigned>(std::clamp(whole, 0.0F, code_max));
+    const bool upper = i >= half;
+    codes[upper ? i - half : i] |= static_cast<std::uint8_t>(upper ? code << 4U : code);
   }
-  if (distance != Distance::cosine && longest > 0) std::frexp(longest, &frame.exponent);
-  if (distance == Distance::inner_product) frame.norm = static_cast<float>(std::ldexp(longest, -frame.exponent));
-  std::vector<double> sums(frame.coded_dim);
-  std::vector<float> one(frame.coded_dim);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const float* const vector = vectors.data() + row * dim;
-    transform(frame, vector, missing_norm(frame, vector), one.data());
-    for (std::size_t i = 0; i < one.size(); ++i) sums[i] += double{one[i]};
-  }
-  frame.centre.resize(frame.coded_dim);
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    frame.centre[i] = static_cast<float>(sums[i] / static_cast<double>(rows));
-  }
-  return frame;
 }
 
 void encode_row(const Frame& frame, const float* vector, std::byte* row) {
-  thread_local std::vector<float> centred;
-  centred.resize(frame.coded_dim);
-  transform(frame, vector, missing_norm(frame, vector), centred.data());
-  for (std::size_t i = 0; i < centred.size(); ++i) centred[i] -= frame.centre[i];
-  const auto [low, high] = std::ranges::minmax(centred);
-  RowTerms terms;
-  terms.low = low;
-  terms.step = (high - low) / code_max;
-  terms.square = static_cast<float>(squared_norm(centred.data(), centred.size()));
-  if (frame.distance == Distance::cosine && squared_norm(vector, frame.dim) == 0) terms.square += 1;
-  const float inverse = terms.step > 0 ? 1 / terms.step : 0;
-  auto* const codes = reinterpret_cast<std::uint8_t*>(row);
-  for (std::size_t i = 0; i < centred.size(); ++i) {
-    codes[i] = static_cast<std::uint8_t>(std::clamp(std::nearbyint((centred[i] - low) * inverse), 0.0F, code_max));
+  thread_local std::vector<float> coordinates;
+  coordinates.resize(frame.coded_dim);
+  place_row(frame, vector, coordinates.data());
+  encode_coordinates(frame, coordinates.data(), row);
+  if (frame.distance == Distance::cosine && squared_norm(vector, frame.dim) == 0) {
+    const float square = terms_of(row).square + 1;
+    std::memcpy(row + sizeof(std::uint32_t), &square, sizeof square);
   }
-  std::memset(codes + centred.size(), 0, frame.row_bytes - centred.size());
-  std::memcpy(row + frame.code_bytes, &terms, sizeof terms);
 }
 
-void decode_row(const Frame& frame, const std::byte* row, float* vector) noexcept {
-  const RowTerms terms = terms_of(frame, row);
-  const auto* const codes = reinterpret_cast<const std::uint8_t*>(row);
-  for (std::size_t i = 0; i < frame.dim; ++i) {
-    vector[i] = std::ldexp(terms.low + terms.step * static_cast<float>(codes[i]) + frame.centre[i], frame.exponent);
-  }
-  // Under cosine all norms are 1 but for zeros.
-  if (frame.distance == Distance::cosine && squared_norm(vector, frame.dim) < 0.25)
-    std::fill_n(vector, frame.dim, 0.0F);
-}
-
-RowTerms terms_of(const Frame& frame, const std::byte* row) noexcept {
+RowTerms terms_of(const std::byte* row) noexcept {
+  std::uint32_t parts = 0;
   RowTerms terms;
-  std::memcpy(&terms, row + frame.code_bytes, sizeof terms);
+  std::memcpy(&parts, row, sizeof parts);
+  std::memcpy(&terms.square, row + sizeof parts, sizeof terms.square);
+  terms.step = from_upper(parts & 0xFFFFU);
+  terms.low = from_upper(parts >> 16U);
   return terms;
 }
 
 CodedQuery::CodedQuery(const Frame& frame)
-    : chunks_((frame.coded_dim + chunk_bytes - 1) / chunk_bytes),
-      memory_((chunks_ + 1) * chunk_bytes),
-      codes_(memory_.data() + (chunk_bytes - reinterpret_cast<std::uintptr_t>(memory_.data()) % chunk_bytes)),
+    : row_bytes_(frame.row_bytes),
+      memory_(2 * row_bytes_ + line_bytes),
+      codes_(memory_.data() + (line_bytes - reinterpret_cast<std::uintptr_t>(memory_.data()) % line_bytes)),
       coordinates_(frame.coded_dim) {}
 
 void CodedQuery::set_vector(const Frame& frame, const float* vector) {
-  transform(frame, vector, 0, coordinates_.data());
-  const bool product = frame.distance == Distance::inner_product;  // the centre's part is the same for all rows
+  place_query(frame, vector, coordinates_.data());
+  set_coordinates(frame, coordinates_.data());
+  if (frame.distance != Distance::inner_product) return;
+  weight_ = 0;
+  square_ = product_offset(frame, vector);
+}
+
+void CodedQuery::set_coordinates(const Frame& frame, const float* coordinates) {
   float largest = 0;
-  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-    if (!product) coordinates_[i] -= frame.centre[i];
-    largest = std::max(largest, std::abs(coordinates_[i]));
-  }
+  for (std::size_t i = 0; i < frame.coded_dim; ++i) largest = std::max(largest, std::abs(coordinates[i]));
   scale_ = largest / query_code_max;
   shift_ = 0;
-  weight_ = product ? 0 : 1;
+  weight_ = 1;
   const float inverse = scale_ > 0 ? 1 / scale_ : 0;
+  const std::size_t half = codes_in_half(frame);
+  std::memset(codes_, 0, 2 * row_bytes_);  // a row may have been here
   std::int32_t sum = 0;
-  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-    codes_[i] = static_cast<std::int8_t>(std::nearbyint(coordinates_[i] * inverse));
-    sum += codes_[i];
+  for (std::size_t i = 0; i < frame.coded_dim; ++i) {
+    const auto code = static_cast<std::int8_t>((coordinates[i] * inverse + whole_rounding) - whole_rounding);
+    codes_[terms_bytes + (i < half ? i : i - half + row_bytes_)] = code;
+    sum += code;
   }
   sum_ = scale_ * static_cast<float>(sum);
-  square_ = static_cast<float>(squared_norm(coordinates_.data(), coordinates_.size()));
+  square_ = static_cast<float>(squared_norm(coordinates, frame.coded_dim));
 }
 
 void CodedQuery::set_row(const Frame& frame, const std::byte* row) {
-  const RowTerms terms = terms_of(frame, row);
-  const auto* const codes = reinterpret_cast<const std::uint8_t*>(row);
-  std::int32_t sum = 0;
-  for (std::size_t i = 0; i < frame.coded_dim; ++i) {
-    codes_[i] = static_cast<std::int8_t>(codes[i] - 128);
-    sum += codes_[i];
+  const RowTerms terms = terms_of(row);
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(row);
+  const int middle = 1 << (frame.bits - 1);
+  std::int32_t sum = -middle * static_cast<std::int32_t>(frame.coded_dim);
+  if (frame.bits == 8) {
+    for (std::size_t i = terms_bytes; i < row_bytes_; ++i) {
+      codes_[i] = static_cast<std::int8_t>(bytes[i] - 128);
+      sum += bytes[i];
+    }
+  } else {
+    for (std::size_t i = terms_bytes; i < row_bytes_; ++i) {
+      codes_[i] = static_cast<std::int8_t>((bytes[i] & 15) - 8);
+      codes_[row_bytes_ + i] = static_cast<std::int8_t>((bytes[i] >> 4) - 8);
+      sum += (bytes[i] & 15) + (bytes[i] >> 4);
+    }
   }
   weight_ = 1;
   scale_ = terms.step;
-  shift_ = terms.low + 128 * terms.step;
+  shift_ = terms.low + static_cast<float>(middle) * terms.step;
   sum_ = scale_ * static_cast<float>(sum) + shift_ * static_cast<float>(frame.coded_dim);
   square_ = terms.square;
 }

@@ -18,7 +18,8 @@ namespace vectis::inline v0_1::graph {
 namespace {
 
 constexpr std::size_t entries_max = 64;
-constexpr std::size_t frame_rows_max = 20'000;  // that centre and norm are taken from
+constexpr std::size_t frame_rows_max = 10'000;  // that a frame is made from
+constexpr std::size_t frame_growth = 4;         // so many times as many vectors deserve another frame
 constexpr std::size_t encode_grain = 256;
 // Removed rows are unlinked when they are this part of all, and their memory is given back when it is a third of all.
 constexpr std::size_t repair_part = 20;
@@ -101,11 +102,6 @@ void Corpus::collect_free() {
 std::vector<Slot> Corpus::new_slots(std::size_t count) {
   collect_free();
   const std::size_t reused = std::min(count, free_.size());
-  if (rows_ + (count - reused) > slots_max) {
-    throw Error(ErrorCode::invalid_input, "add",
-                fmt::format("{} vectors more than the {} there are, a graph index has {} at most; use several", count,
-                            rows_, slots_max));
-  }
   body_->reserve(rows_ + (count - reused));
   std::vector<Slot> slots(free_.end() - static_cast<std::ptrdiff_t>(reused), free_.end());
   free_.resize(free_.size() - reused);
@@ -118,7 +114,7 @@ void Corpus::place(std::span<const Slot> slots, std::span<const float> vectors, 
     for (std::size_t i = begin; i < end; ++i) {
       const float* const vector = vectors.data() + i * dim_;
       encode_row(body_->graph.frame, vector, body_->graph.codes[slots[i]]);
-      if (body_->keeps_originals) std::memcpy(body_->originals[slots[i]], vector, dim_ * sizeof(float));
+      body_->vectors.write(slots[i], vector);
       body_->heads.born(slots[i], ids[i], epoch_ + 1);
       body_->graph.links.write(slots[i], {});
     }
@@ -159,12 +155,45 @@ void Corpus::link(std::span<const Slot> slots) {
   link_rows(executor_, body_->graph, entries_, std::span(order).subspan(first), linked + first);
 }
 
+void Corpus::make_room(std::span<const float> vectors, std::size_t count) {
+  const std::size_t rows = rows_ + count;
+  if (rows > slots_max) {
+    throw Error(ErrorCode::invalid_input, "add",
+                fmt::format("{} vectors more than the {} there are, a graph index has {} at most; use several", count,
+                            rows_, slots_max));
+  }
+  if (!body_) {
+    body_ = std::make_shared<Body>(make_frame(executor_, distance_, dim_, spread_rows(vectors, dim_, frame_rows_max)),
+                                   shape_, rows, true);
+    return;
+  }
+  const Frame& frame = body_->graph.frame;
+  const bool outgrown = frame.sampled < frame_rows_max && table_.size() + count >= frame_growth * frame.sampled;
+  if (!outgrown && rows <= body_->rows_max()) return;
+  if (!dead_.empty()) repair();
+  if (outgrown) {
+    std::vector<float> sample = spread_rows(vectors, dim_, frame_rows_max / 2);
+    append_spread(sample);
+    adopt(dense(make_frame(executor_, distance_, dim_, sample), rows, body_->vectors.whole()));
+  } else {
+    adopt(dense(frame, rows, body_->vectors.whole()));
+  }
+}
+
+void Corpus::append_spread(std::vector<float>& sample) const {
+  std::vector<Slot> there;
+  for (Slot slot = 0; slot < rows_; ++slot) {
+    if (body_->heads.visible(slot, epoch_)) there.push_back(slot);
+  }
+  const std::size_t count = std::min(there.size(), frame_rows_max / 2);
+  sample.resize(sample.size() + count * dim_);
+  float* const target = sample.data() + sample.size() - count * dim_;
+  for (std::size_t i = 0; i < count; ++i) body_->read_row(there[there.size() * i / count], target + i * dim_);
+}
+
 void Corpus::insert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
   if (ids.empty()) return;
-  if (!body_) {
-    body_ =
-        std::make_shared<Body>(make_frame(distance_, dim_, spread_rows(vectors, dim_, frame_rows_max)), shape_, true);
-  }
+  make_room(vectors, ids.size());
   {
     const std::unique_lock lock(table_mutex_);
     table_.reserve(table_.size() + ids.size());
@@ -235,6 +264,7 @@ void Corpus::update(std::uint64_t id, std::span<const float> vector) {
     const auto slot = table_.find(id);
     if (!slot) exact::refuse_absent("update", id);
     dead_.reserve(dead_.size() + 2);
+    make_room(vector, 1);
     const std::vector<Slot> fresh = new_slots(1);
     try {
       place(fresh, vector, std::span(&id, 1));
@@ -267,7 +297,7 @@ void Corpus::repair_if_due() {
     repair();
     std::size_t unused = free_.size();
     for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
-    if (unused > shrink_min && unused > rows_ / 3) adopt(dense(body_->keeps_originals));
+    if (unused > shrink_min && unused > rows_ / 3) adopt(dense(body_->graph.frame, 0, body_->vectors.whole()));
   } catch (const std::bad_alloc&) {
     return;  // what was removed cannot be found, which is what was asked for; the next change tries again
   } catch (const Error& error) {
@@ -296,7 +326,7 @@ void Corpus::repair() {
   dead_.clear();
 }
 
-Contents Corpus::dense(bool with_originals) const {
+Contents Corpus::dense(const Frame& frame, std::size_t rows_max, bool whole_vectors) const {
   Contents result;
   std::vector<Slot> kept;
   std::vector<Slot> moved(rows_, Links::no_link);
@@ -306,20 +336,34 @@ Contents Corpus::dense(bool with_originals) const {
     kept.push_back(slot);
   }
   const Graph& from = body_->graph;
-  result.body = std::make_shared<Body>(from.frame, shape_, with_originals);
+  result.body = std::make_shared<Body>(frame, shape_, std::max(rows_max, kept.size()), whole_vectors);
   result.body->reserve(kept.size());
-  std::vector<Slot> list(from.links.degree());
-  for (Slot slot = 0; slot < kept.size(); ++slot) {
-    std::memcpy(result.body->graph.codes[slot], from.codes[kept[slot]], from.frame.row_bytes);
-    if (with_originals) std::memcpy(result.body->originals[slot], body_->originals[kept[slot]], dim_ * sizeof(float));
-    result.body->heads.born(slot, body_->heads.id(kept[slot]), 0);
-    const std::size_t links = from.links.read(kept[slot], list.data());
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < links; ++i) {
-      if (moved[list[i]] != Links::no_link) list[count++] = moved[list[i]];
+  const bool same_codes = &frame == &from.frame;
+  executor_.parallel_for(kept.size(), encode_grain, [&](std::size_t begin, std::size_t end) {
+    std::vector<Slot> list(from.links.degree());
+    std::vector<float> numbers(dim_);
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto slot = static_cast<Slot>(i);
+      const float* const vector = body_->vectors.numbers(kept[i], numbers.data());
+      if (same_codes) {
+        std::memcpy(result.body->graph.codes[slot], from.codes[kept[i]], frame.row_bytes);
+      } else {
+        encode_row(frame, vector, result.body->graph.codes[slot]);
+      }
+      if (whole_vectors == body_->vectors.whole()) {
+        std::ranges::copy(body_->vectors.bytes(kept[i]), result.body->vectors.bytes(slot).begin());
+      } else {
+        result.body->vectors.write(slot, vector);
+      }
+      result.body->heads.born(slot, body_->heads.id(kept[i]), 0);
+      const std::size_t links = from.links.read(kept[i], list.data());
+      std::size_t count = 0;
+      for (std::size_t j = 0; j < links; ++j) {
+        if (moved[list[j]] != Links::no_link) list[count++] = moved[list[j]];
+      }
+      result.body->graph.links.write(slot, std::span(list).first(count));
     }
-    result.body->graph.links.write(slot, std::span(list).first(count));
-  }
+  });
   for (const Slot entry : entries_) {
     if (moved[entry] != Links::no_link) result.entries.push_back(moved[entry]);
   }
@@ -351,7 +395,7 @@ void Corpus::compact() {
     const std::lock_guard lock(writer_);
     if (!body_) return;
     if (!dead_.empty()) repair();
-    adopt(dense(false));
+    adopt(dense(body_->graph.frame, 0, false));
     publish();
   });
 }
@@ -382,7 +426,7 @@ Contents Corpus::contents() {
   const std::lock_guard lock(writer_);
   if (!body_) return {};
   if (!dead_.empty()) repair();
-  return dense(body_->keeps_originals);
+  return dense(body_->graph.frame, 0, body_->vectors.whole());
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -66,7 +66,7 @@ class Corpus {
   void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t remove(std::span<const std::uint64_t> ids);
   void update(std::uint64_t id, std::span<const float> vector);
-  // Drops the originals and everything removed.
+  // Keeps vectors as bytes, and nothing that was removed.
   void compact();
 
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
@@ -89,13 +89,17 @@ class Corpus {
   // Rows of a change that failed: nobody ever finds them.
   void bury(std::span<const Slot> slots);
   void publish();
+  // A body for this many rows more, with a frame that fits what is there by then.
+  void make_room(std::span<const float> vectors, std::size_t count);
+  // Adds vectors that are there, from all over the corpus.
+  void append_spread(std::vector<float>& sample) const;
   void repair_if_due();
   void repair();
   [[nodiscard]] bool wants_calibration(std::size_t added) const noexcept;
   void forget_ended_epochs();
   void collect_free();
   // A copy without holes; nothing is linked to removed rows.
-  [[nodiscard]] Contents dense(bool with_originals) const;
+  [[nodiscard]] Contents dense(const Frame& frame, std::size_t rows_max, bool whole_vectors) const;
   void adopt(Contents contents);
 
   Executor& executor_;

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -22,10 +25,39 @@ using exact::SummingReader;
 using exact::SummingWriter;
 
 constexpr std::uint32_t version = 1;
-constexpr std::uint64_t feature_codes_only = 1;  // originals were dropped
+constexpr std::uint64_t feature_codes_only = 1;  // vectors are kept as bytes
 constexpr std::size_t rows_of_block = 4096;
 constexpr std::size_t points_max = 64;
 constexpr std::size_t entries_most = 4096;
+
+// Streams that know how many bytes have passed.
+class CountingWriter final : public ByteWriter {
+ public:
+  explicit CountingWriter(ByteWriter& writer) : writer_(writer) {}
+  void write(std::span<const std::byte> bytes) override {
+    writer_.write(bytes);
+    count_ += bytes.size();
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+ private:
+  ByteWriter& writer_;
+  std::size_t count_ = 0;
+};
+
+class CountingReader final : public ByteReader {
+ public:
+  CountingReader(ByteReader& reader, std::size_t before) : reader_(reader), count_(before) {}
+  void read(std::span<std::byte> target) override {
+    reader_.read(target);
+    count_ += target.size();
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+ private:
+  ByteReader& reader_;
+  std::size_t count_ = 0;
+};
 
 void put_numbers(ByteWriter& out, std::span<const float> numbers) { out.write(std::as_bytes(numbers)); }
 
@@ -34,7 +66,7 @@ void write_header(ByteWriter& writer, Distance distance, std::size_t dim, const 
   writer.write(std::as_bytes(std::span(graph_mark)));
   writer.put(version);
   SummingWriter out(writer);
-  const bool codes_only = contents.body && !contents.body->keeps_originals;
+  const bool codes_only = contents.body && !contents.body->vectors.whole();
   out.put(codes_only ? feature_codes_only : std::uint64_t{0});
   out.put(std::uint64_t{0});  // what a writer must know: nothing yet
   out.put(static_cast<std::uint8_t>(distance));
@@ -42,6 +74,7 @@ void write_header(ByteWriter& writer, Distance distance, std::size_t dim, const 
   out.put(static_cast<std::uint32_t>(shape.degree));
   out.put(static_cast<std::uint32_t>(shape.kept));
   out.put(static_cast<std::uint32_t>(shape.build_width));
+  out.put(shape.build_slack);
   out.put(shape.reach);
   out.put(shape.seed);
   out.put(static_cast<std::uint8_t>(contents.highest_id.has_value()));
@@ -57,30 +90,94 @@ void write_frame(ByteWriter& writer, const Contents& contents) {
   out.put(static_cast<std::int32_t>(frame.exponent));
   out.put(frame.norm);
   put_numbers(out, frame.centre);
+  out.put(static_cast<std::uint64_t>(frame.sampled));
+  out.put(static_cast<std::uint32_t>(frame.coded_dim));
+  out.put(static_cast<std::uint8_t>(frame.bits));
+  out.put(static_cast<std::uint8_t>(!frame.directions.empty()));
+  put_numbers(out, frame.directions);
   out.put(static_cast<std::uint32_t>(contents.entries.size()));
   for (const Slot entry : contents.entries) out.put(entry);
   out.put(contents.calibration.vectors);
   out.put(static_cast<std::uint32_t>(contents.calibration.points.size()));
   for (const CalibrationPoint& point : contents.calibration.points) {
-    out.put(point.width);
+    out.put(point.slack);
     out.put(point.recall);
+    out.put(point.scored);
   }
   out.close();
 }
 
-void write_block(ByteWriter& writer, const Body& body, std::size_t first, std::size_t rows) {
-  SummingWriter out(writer);
-  std::vector<Slot> list(body.graph.links.degree());
-  for (std::size_t row = first; row < first + rows; ++row) {
-    const auto slot = static_cast<Slot>(row);
-    out.put(body.heads.id(slot));
-    out.write({body.graph.codes[slot], body.graph.frame.code_bytes + sizeof(RowTerms)});
-    const std::size_t links = body.graph.links.read(slot, list.data());
-    out.put(static_cast<std::uint16_t>(links));
-    out.write(std::as_bytes(std::span(list).first(links)));
-    if (body.keeps_originals) out.write({body.originals[slot], body.originals.row_bytes()});
+// What every row has, one after the other in a file: rows of one thing lie side by side, so that a file can be mapped.
+struct Section {
+  std::size_t row_bytes = 0;
+  std::function<void(Slot, std::byte*)> put;         // the row as it is in a file
+  std::function<void(Slot, const std::byte*)> take;  // Corrupt data when it cannot be one
+};
+
+std::vector<Section> sections_of(const Body& body, std::size_t rows, std::uint64_t highest_id) {
+  const Links& links = body.graph.links;
+  const Rows& codes = body.graph.codes;
+  const std::size_t code_bytes = body.graph.frame.row_bytes;
+  const auto take_id = [&body, highest_id](Slot slot, const std::byte* row) {
+    std::uint64_t id = 0;
+    std::memcpy(&id, row, sizeof id);
+    if (id > highest_id) damaged(fmt::format("id {} is out of place", id));
+    body.heads.born(slot, id, 0);
+  };
+  const auto take_codes = [&codes, code_bytes](Slot slot, const std::byte* row) {
+    const RowTerms terms = terms_of(row);
+    const bool finite = std::isfinite(terms.step) && std::isfinite(terms.low) && std::isfinite(terms.square);
+    if (!finite) damaged("a row that is no number");
+    std::memcpy(codes[slot], row, code_bytes);
+  };
+  const auto take_links = [&links, rows](Slot slot, const std::byte* row) {
+    Slot list[Links::degree_max];
+    const std::size_t count = links.decode(row, list);
+    if (count > links.degree()) damaged(fmt::format("{} links of a row", count));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (list[i] >= rows || list[i] == slot) damaged(fmt::format("a link to row {} of {}", list[i], rows));
+    }
+    links.write(slot, std::span(list).first(count));
+  };
+  const auto take_vector = [&body](Slot slot, const std::byte* row) {
+    std::memcpy(body.vectors.bytes(slot).data(), row, body.vectors.row_bytes());
+    if (!body.vectors.finite(slot)) damaged("a vector that is not finite");
+  };
+  return {{sizeof(std::uint64_t),
+           [&body](Slot slot, std::byte* row) {
+             const std::uint64_t id = body.heads.id(slot);
+             std::memcpy(row, &id, sizeof id);
+           },
+           take_id},
+          {code_bytes, [&codes, code_bytes](Slot slot, std::byte* row) { std::memcpy(row, codes[slot], code_bytes); },
+           take_codes},
+          {links.row_bytes(),
+           [&links](Slot slot, std::byte* row) {
+             Slot list[Links::degree_max];
+             links.encode(std::span(list).first(links.read(slot, list)), row);
+           },
+           take_links},
+          {body.vectors.row_bytes(),
+           [&body](Slot slot, std::byte* row) { std::ranges::copy(body.vectors.bytes(slot), row); }, take_vector}};
+}
+
+void write_padding(CountingWriter& out) {
+  constexpr std::array<std::byte, line_bytes> zeros{};
+  out.write(std::span(zeros).first((line_bytes - out.count() % line_bytes) % line_bytes));
+}
+
+void write_section(CountingWriter& out, const Section& section, std::size_t rows, std::vector<std::uint64_t>& sums) {
+  write_padding(out);
+  std::vector<std::byte> block;
+  for (std::size_t first = 0; first < rows; first += rows_of_block) {
+    const std::size_t count = std::min(rows_of_block, rows - first);
+    block.assign(count * section.row_bytes, std::byte{0});
+    for (std::size_t i = 0; i < count; ++i) {
+      section.put(static_cast<Slot>(first + i), block.data() + i * section.row_bytes);
+    }
+    out.write(block);
+    sums.push_back(fingerprint(block));
   }
-  out.close();
 }
 
 struct Header {
@@ -104,6 +201,7 @@ Header read_header(ByteReader& reader) {
   header.shape.degree = in.get<std::uint32_t>();
   header.shape.kept = in.get<std::uint32_t>();
   header.shape.build_width = in.get<std::uint32_t>();
+  header.shape.build_slack = in.get<float>();
   header.shape.reach = in.get<float>();
   header.shape.seed = in.get<std::uint64_t>();
   const auto used = in.get<std::uint8_t>();
@@ -135,27 +233,47 @@ void read_calibration(SummingReader& in, Calibration& calibration) {
   calibration.vectors = in.get<std::uint64_t>();
   const auto points = in.get<std::uint32_t>();
   if (points > points_max) damaged(fmt::format("{} points of recall", points));
+  CalibrationPoint before{.slack = 0, .recall = -1, .scored = -1};
   for (std::uint32_t i = 0; i < points; ++i) {
     CalibrationPoint point;
-    point.width = in.get<std::uint32_t>();
+    point.slack = in.get<float>();
     point.recall = in.get<float>();
-    const bool grows =
-        i == 0 || (point.width > calibration.points.back().width && point.recall > calibration.points.back().recall);
-    if (!grows || point.width == 0 || point.width > 1'000'000 || !(point.recall >= 0 && point.recall <= 1)) {
+    point.scored = in.get<float>();
+    const bool grows = point.slack > before.slack && point.recall > before.recall && point.scored > before.scored;
+    if (!grows || !(point.slack >= 1 && point.slack < 100) || !(point.recall <= 1) || !std::isfinite(point.scored)) {
       damaged("points of recall that do not grow");
     }
     calibration.points.push_back(point);
+    before = point;
   }
 }
 
-Contents read_frame(ByteReader& reader, const Header& header) {
-  SummingReader in(reader);
+bool all_finite(const std::vector<float>& numbers) {
+  return std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); });
+}
+
+Frame read_codes(SummingReader& in, const Header& header) {
   Frame frame = empty_frame(header.distance, header.dim);
   frame.exponent = in.get<std::int32_t>();
   frame.norm = in.get<float>();
   if (std::abs(frame.exponent) > 200 || !std::isfinite(frame.norm)) damaged("a frame no vectors have");
-  frame.centre = in.read_numbers<float>(frame.coded_dim);
-  if (!std::ranges::all_of(frame.centre, [](float x) { return std::isfinite(x); })) damaged("a centre without place");
+  frame.centre = in.read_numbers<float>(frame.full_dim);
+  frame.sampled = in.get<std::uint64_t>();
+  const auto coded_dim = in.get<std::uint32_t>();
+  const auto bits = in.get<std::uint8_t>();
+  const auto directed = in.get<std::uint8_t>();
+  const bool whole = directed == 0 && coded_dim == frame.full_dim && bits == 8;
+  const bool part = directed == 1 && coded_dim > 0 && coded_dim <= frame.full_dim && (bits == 4 || bits == 8);
+  if (!whole && !part) damaged(fmt::format("{} coordinates of {} bits", coded_dim, bits));
+  set_codes(frame, coded_dim, bits);
+  if (part) frame.directions = in.read_numbers<float>(frame.coded_dim * frame.full_dim);
+  if (!all_finite(frame.centre) || !all_finite(frame.directions)) damaged("a frame without place");
+  return frame;
+}
+
+Contents read_frame(ByteReader& reader, const Header& header) {
+  SummingReader in(reader);
+  Frame frame = read_codes(in, header);
   Contents contents;
   const auto entries = in.get<std::uint32_t>();
   if (entries > entries_most) damaged(fmt::format("{} entries", entries));
@@ -166,32 +284,39 @@ Contents read_frame(ByteReader& reader, const Header& header) {
   if (contents.entries.empty() != (header.rows == 0)) damaged("rows without an entry");
   read_calibration(in, contents.calibration);
   in.close("frame");
-  contents.body = std::make_shared<Body>(std::move(frame), header.shape, !header.codes_only);
+  contents.body = std::make_shared<Body>(std::move(frame), header.shape, header.rows, !header.codes_only);
   contents.highest_id = header.highest_id;
   return contents;
 }
 
-void read_row(SummingReader& in, const Header& header, Body& body, Slot slot, std::unordered_set<std::uint64_t>& ids) {
-  const auto id = in.get<std::uint64_t>();
-  if (id > header.highest_id.value_or(0) || !ids.insert(id).second) damaged(fmt::format("id {} is out of place", id));
-  body.heads.born(slot, id, 0);
-  in.read({body.graph.codes[slot], body.graph.frame.code_bytes + sizeof(RowTerms)});
-  const RowTerms terms = terms_of(body.graph.frame, body.graph.codes[slot]);
-  if (!std::isfinite(terms.step) || !std::isfinite(terms.low) || !std::isfinite(terms.square)) {
-    damaged("a row that is no number");
+void read_padding(CountingReader& in) {
+  std::array<std::byte, line_bytes> zeros{};
+  const auto some = std::span(zeros).first((line_bytes - in.count() % line_bytes) % line_bytes);
+  in.read(some);
+  if (std::ranges::count(some, std::byte{0}) != static_cast<std::ptrdiff_t>(some.size())) damaged("bytes in a gap");
+}
+
+// Memory for rows grows as they come.
+void read_section(CountingReader& in, const Section& section, Body& body, std::size_t rows,
+                  std::vector<std::uint64_t>& sums) {
+  read_padding(in);
+  std::vector<std::byte> block;
+  for (std::size_t first = 0; first < rows; first += rows_of_block) {
+    const std::size_t count = std::min(rows_of_block, rows - first);
+    block.resize(count * section.row_bytes);
+    in.read(block);
+    sums.push_back(fingerprint(block));
+    body.reserve(first + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      section.take(static_cast<Slot>(first + i), block.data() + i * section.row_bytes);
+    }
   }
-  const auto links = in.get<std::uint16_t>();
-  if (links > header.shape.degree) damaged(fmt::format("{} links of a row", links));
-  const std::vector<Slot> list = in.read_numbers<Slot>(links);
-  for (const Slot link : list) {
-    if (link >= header.rows || link == slot) damaged(fmt::format("a link to row {} of {}", link, header.rows));
-  }
-  body.graph.links.write(slot, list);
-  if (!body.keeps_originals) return;
-  auto* const original = reinterpret_cast<float*>(body.originals[slot]);
-  in.read(std::as_writable_bytes(std::span(original, header.dim)));
-  if (!std::all_of(original, original + header.dim, [](float x) { return std::isfinite(x); })) {
-    damaged("a vector that is not finite");
+}
+
+void refuse_equal_ids(const Body& body, std::size_t rows) {
+  std::unordered_set<std::uint64_t> ids;
+  for (Slot slot = 0; slot < rows; ++slot) {
+    if (!ids.insert(body.heads.id(slot)).second) damaged(fmt::format("id {} is there twice", body.heads.id(slot)));
   }
 }
 
@@ -199,31 +324,35 @@ void read_row(SummingReader& in, const Header& header, Body& body, Slot slot, st
 
 void save_graph(ByteWriter& writer, Distance distance, std::size_t dim, const GraphShape& shape,
                 const Contents& contents) {
-  write_header(writer, distance, dim, shape, contents);
+  CountingWriter out(writer);
+  write_header(out, distance, dim, shape, contents);
   if (!contents.body) return;
-  write_frame(writer, contents);
-  for (std::size_t first = 0; first < contents.rows; first += rows_of_block) {
-    write_block(writer, *contents.body, first, std::min(rows_of_block, contents.rows - first));
+  write_frame(out, contents);
+  std::vector<std::uint64_t> sums;
+  for (const Section& section : sections_of(*contents.body, contents.rows, contents.highest_id.value_or(0))) {
+    write_section(out, section, contents.rows, sums);
   }
+  write_padding(out);
+  out.write(std::as_bytes(std::span(sums)));
 }
 
 std::unique_ptr<Corpus> load_graph(ByteReader& reader, Executor& executor) {
-  const Header header = read_header(reader);
+  CountingReader in(reader, graph_mark.size());
+  const Header header = read_header(in);
   if (!header.has_body) {
     return std::make_unique<Corpus>(executor, header.distance, header.dim, header.shape);
   }
-  Contents contents = read_frame(reader, header);
-  std::unordered_set<std::uint64_t> ids;
-  while (contents.rows < header.rows) {
-    const std::size_t rows = std::min<std::size_t>(rows_of_block, header.rows - contents.rows);
-    contents.body->reserve(contents.rows + rows);
-    SummingReader in(reader);
-    for (std::size_t i = 0; i < rows; ++i) {
-      read_row(in, header, *contents.body, static_cast<Slot>(contents.rows + i), ids);
-    }
-    in.close("block of rows");
-    contents.rows += rows;
+  Contents contents = read_frame(in, header);
+  std::vector<std::uint64_t> sums;
+  for (const Section& section : sections_of(*contents.body, header.rows, header.highest_id.value_or(0))) {
+    read_section(in, section, *contents.body, header.rows, sums);
   }
+  read_padding(in);
+  for (const std::uint64_t sum : sums) {
+    if (in.get<std::uint64_t>() != sum) damaged("the fingerprint of a block of rows is wrong");
+  }
+  refuse_equal_ids(*contents.body, header.rows);
+  contents.rows = header.rows;
   return std::make_unique<Corpus>(executor, header.shape, std::move(contents));
 }
 

@@ -19,8 +19,6 @@ namespace {
 
 // So few are looked through faster than a walk takes.
 constexpr std::size_t scanned_whole = 1000;
-// A walk scores about this many rows for each place of its width.
-constexpr double scores_per_place = 12;
 
 std::size_t count_allowed(const IdFilter& filter) {
   std::size_t count = 0;
@@ -48,12 +46,15 @@ void check_graph(std::string_view op, Distance distance, const GraphShape& shape
     throw Error(ErrorCode::unsupported, op,
                 fmt::format("a graph knows euclidean, cosine and inner_product, not {}; use 'brute'", name(distance)));
   }
-  require(shape.degree >= 4 && shape.degree <= 256, op, "a degree", shape.degree, 4, 256);
+  require(shape.degree >= 4 && shape.degree <= Links::degree_max, op, "a degree", shape.degree, 4, Links::degree_max);
   require(shape.kept >= 2 && shape.kept <= shape.degree, op, "kept links", shape.kept, 2, shape.degree);
   require(shape.build_width >= shape.kept && shape.build_width <= 4096, op, "a build width", shape.build_width,
           shape.kept, 4096);
   if (!(shape.reach >= 1 && shape.reach <= 4)) {
     throw Error(ErrorCode::invalid_input, op, fmt::format("a reach of {}, allowed are 1 to 4", shape.reach));
+  }
+  if (!(shape.build_slack >= 1 && shape.build_slack <= 4)) {
+    throw Error(ErrorCode::invalid_input, op, fmt::format("a slack of {}, allowed are 1 to 4", shape.build_slack));
   }
 }
 
@@ -136,19 +137,20 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
   const std::size_t live = plan.epoch->live;
   const Calibration unmeasured;
   const Calibration& calibration = plan.epoch->calibration ? *plan.epoch->calibration : unmeasured;
+  const CalibrationPoint point = calibration.point_for(recall);
   k = std::min(k, live);
   plan.look = {.body = plan.epoch->body.get(),
                .entries = plan.epoch->entries,
                .epoch = plan.epoch->number,
                .k = k,
-               .width = calibration.width_for(recall, k),
+               .effort = effort_for(k, point.slack),
                .radius = options.radius};
   if (k == 0) return;
   plan.way = "graph";
   plan.reason =
       calibration.points.empty()
-          ? fmt::format("a walk of width {}; nothing was measured for a recall of {}", plan.look.width, recall)
-          : fmt::format("a walk of width {} for a recall of {}, measured with {} vectors", plan.look.width, recall,
+          ? fmt::format("a walk of slack {:.3f}; nothing was measured for a recall of {}", point.slack, recall)
+          : fmt::format("a walk of slack {:.3f} for a recall of {}, measured with {} vectors", point.slack, recall,
                         calibration.vectors);
   std::size_t allowed = live;
   if (options.filter) {
@@ -157,10 +159,10 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
     plan.scored_max = allowed;
   }
   // A walk past what a filter forbids scores as many more rows as it forbids.
-  const double walked = scores_per_place * static_cast<double>(plan.look.width) * static_cast<double>(live) /
+  const double walked = double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
+                        static_cast<double>(calibrated_k) * static_cast<double>(live) /
                         static_cast<double>(std::max<std::size_t>(1, allowed));
-  plan.whole =
-      live <= scanned_whole || (options.filter && static_cast<double>(allowed) <= walked) || plan.look.width >= live;
+  plan.whole = live <= scanned_whole || static_cast<double>(allowed) <= walked;
   if (plan.whole) {
     plan.way = "scan";
     plan.reason = fmt::format("{} of {} vectors may be found: all of them are looked at", allowed, live);
@@ -255,18 +257,19 @@ IndexStatistics GraphIndex::statistics() const {
 
 std::string GraphIndex::explain(std::size_t queries, std::size_t k) const {
   const auto now = corpus_->now();
-  const GraphShape& shape = corpus_->shape();
+  const Frame& frame = now->body ? now->body->graph.frame : Frame();
   std::string text = fmt::format(
       "hnsw: {} vectors of {} numbers, {} distance, {} rows removed\n"
-      "{:.1f} bytes per vector: {} of links ({} at most), {} of int8 codes, {} of originals, and what finds ids\n",
-      now->live, dim(), name(distance()), now->removed, statistics().bytes_per_vector, shape.degree * sizeof(Slot),
-      shape.degree, now->body ? now->body->graph.frame.row_bytes : 0,
-      now->body && now->body->keeps_originals ? dim() * sizeof(float) : 0);
+      "{:.1f} bytes per vector: {} of links ({} at most), {} of codes ({} coordinates of {} bits), {} of vectors, and "
+      "what finds ids\n",
+      now->live, dim(), name(distance()), now->removed, statistics().bytes_per_vector,
+      now->body ? now->body->graph.links.row_bytes() : 0, corpus_->shape().degree, frame.row_bytes, frame.coded_dim,
+      frame.bits, now->body ? now->body->vectors.row_bytes() : 0);
   if (now->calibration) {
-    text += fmt::format("recall of {} neighbours by width, measured on held-out vectors beside {}:", calibrated_k,
+    text += fmt::format("recall of {} neighbours by slack, measured on held-out vectors beside {}:", calibrated_k,
                         now->calibration->vectors);
     for (const CalibrationPoint& point : now->calibration->points) {
-      text += fmt::format(" {}: {:.3f}", point.width, point.recall);
+      text += fmt::format(" {:.2f}: {:.3f}", point.slack, point.recall);
     }
     text += '\n';
   }

@@ -12,6 +12,7 @@ namespace {
 
 // Codes are not exact, so this many of the best by code are compared by their true distances.
 constexpr std::size_t compared(std::size_t k) { return 2 * k + 12; }
+constexpr std::size_t remembered = 512;
 constexpr std::size_t piece = 256;  // rows scored at once by look_among
 
 // True distances of the best rows in the pool that are visible.
@@ -22,19 +23,18 @@ void take_best(const Look& look, const float* query, const Pool& pool, Walker& w
   for (const Place& place : pool.places()) {
     if (!body.heads.visible(place.slot(), look.epoch)) continue;
     walker.fresh.push_back(place.slot());
-    if (body.keeps_originals) __builtin_prefetch(body.originals[place.slot()]);
+    body.vectors.prefetch(place.slot());
     if (walker.fresh.size() == wanted) break;
   }
   const std::size_t dim = body.graph.frame.dim;
-  if (!body.keeps_originals) walker.decoded.resize(exact::rows_together * dim);
+  walker.decoded.resize(exact::rows_together * dim);
   hits.clear();
   for (std::size_t first = 0; first < walker.fresh.size(); first += exact::rows_together) {
     const std::size_t count = std::min(exact::rows_together, walker.fresh.size() - first);
     std::array<const float*, exact::rows_together> rows;
     std::array<double, exact::rows_together> distances;
     for (std::size_t i = 0; i < count; ++i) {
-      float* const scratch = body.keeps_originals ? nullptr : walker.decoded.data() + i * dim;
-      rows[i] = body.vector(walker.fresh[first + i], scratch);
+      rows[i] = body.vectors.numbers(walker.fresh[first + i], walker.decoded.data() + i * dim);
     }
     exact::row_distances(body.graph.frame.distance, {query, dim}, std::span(rows).first(count), distances.data());
     for (std::size_t i = 0; i < count; ++i) {
@@ -50,9 +50,15 @@ void take_best(const Look& look, const float* query, const Pool& pool, Walker& w
 
 }  // namespace
 
+Effort effort_for(std::size_t k, float slack) noexcept {
+  // With fewer neighbours than were measured with, fewer rows would be about as far as the last of them.
+  return {
+      .nearest = std::max(k, calibrated_k), .slack = slack, .kept = compared(k), .width = std::max(remembered, 4 * k)};
+}
+
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits) {
   walker.query.set_vector(look.body->graph.frame, query);
-  walk(look.body->graph, look.entries, look.width, walker);
+  walk(look.body->graph, look.entries, look.effort, walker);
   take_best(look, query, walker.pool, walker, hits);
 }
 
@@ -61,7 +67,7 @@ bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t score
   const Heads& heads = look.body->heads;
   walker.query.set_vector(look.body->graph.frame, query);
   const bool whole = walk_allowed(
-      look.body->graph, look.entries, look.width, scored_max,
+      look.body->graph, look.entries, look.effort, scored_max,
       [&](Slot slot) { return heads.visible(slot, look.epoch) && filter.allows(heads.id(slot)); }, walker);
   if (whole) take_best(look, query, walker.pool, walker, hits);
   return whole;

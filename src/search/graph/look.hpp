@@ -13,21 +13,26 @@
 
 namespace vectis::inline v0_1::graph {
 
+inline constexpr std::size_t calibrated_k = 10;  // neighbours for which slack is measured
+
+// A walk for the best k.
+[[nodiscard]] Effort effort_for(std::size_t k, float slack) noexcept;
+
 // What is common to all queries of a search. Immutable.
 struct Look {
   const Body* body = nullptr;
   std::span<const Slot> entries;
   std::uint64_t epoch = 0;  // rows visible then
   std::size_t k = 0;
-  std::size_t width = 0;  // of the walk, at least k
+  Effort effort = {};  // of the walk
   std::optional<double> radius = std::nullopt;
 };
 
 // By a walk: nearest first, ties by lower id, with true distances.
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits);
 
-// By a walk past all rows whose results are only those that `filter` allows, until the width is full of them and
-// nothing nearer is left. False when it took more than `scored_max` scores; then the hits mean nothing.
+// By a walk past all rows whose results are only those that `filter` allows. False when it took more than `scored_max`
+// scores; then the hits mean nothing.
 bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t scored_max, const float* query,
                    Walker& walker, std::vector<Hit>& hits);
 

@@ -91,9 +91,7 @@ class Pool {
 class Met {
  public:
   void start(std::size_t expected) {
-    const std::size_t wanted = std::bit_ceil(std::max<std::size_t>(1024, expected * 2));
-    if (table_.size() < wanted) table_.resize(wanted);
-    std::fill(table_.begin(), table_.end(), empty);
+    table_.assign(std::bit_ceil(std::max<std::size_t>(1024, expected * 2)), empty);
     count_ = 0;
   }
   // False when it was there already.

@@ -13,7 +13,7 @@
 namespace vectis::inline v0_1::graph {
 
 using Slot = std::uint32_t;
-inline constexpr Slot slots_max = 0x7FFF'FFFF;
+inline constexpr std::size_t slots_max = 0x7FFF'FFFF;
 
 // Blocks double: block b has rows from first_rows * (2^b - 1) on. One thread grows; any number read rows that it made
 // known to them. Pages that were never touched cost nothing.

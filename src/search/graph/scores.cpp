@@ -4,20 +4,40 @@
 
 namespace vectis::inline v0_1::graph {
 
+namespace {
+
+struct CodeSums {
+  std::int32_t product = 0;  // with the query's codes
+  std::int32_t sum = 0;
+};
+
+CodeSums sums_of(const Frame& frame, const std::byte* row, const CodedQuery& query) {
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(row);
+  CodeSums sums;
+  if (frame.bits == 8) {
+    for (std::size_t i = terms_bytes; i < frame.row_bytes; ++i) {
+      sums.product += bytes[i] * query.codes()[i];
+      sums.sum += bytes[i];
+    }
+    return sums;
+  }
+  for (std::size_t i = terms_bytes; i < frame.row_bytes; ++i) {
+    sums.product += (bytes[i] & 15) * query.codes()[i] + (bytes[i] >> 4) * query.upper_codes()[i];
+    sums.sum += (bytes[i] & 15) + (bytes[i] >> 4);
+  }
+  return sums;
+}
+
+}  // namespace
+
 void score_rows_plain(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
                       std::size_t count, float* scores) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::byte* const row = rows[slots[i]];
-    const auto* const codes = reinterpret_cast<const std::uint8_t*>(row);
-    std::int32_t product = 0;
-    std::int32_t sum = 0;
-    for (std::size_t j = 0; j < frame.coded_dim; ++j) {
-      product += std::int32_t{codes[j]} * std::int32_t{query.codes()[j]};
-      sum += codes[j];
-    }
-    const RowTerms terms = terms_of(frame, row);
+    const CodeSums sums = sums_of(frame, row, query);
+    const RowTerms terms = terms_of(row);
     const float inner =
-        terms.step * (query.scale() * static_cast<float>(product) + query.shift() * static_cast<float>(sum)) +
+        terms.step * (query.scale() * static_cast<float>(sums.product) + query.shift() * static_cast<float>(sums.sum)) +
         terms.low * query.sum();
     scores[i] = query.weight() * terms.square - 2 * inner;
   }

@@ -24,9 +24,7 @@ void score_rows_vnni(const Frame& frame, const Rows& rows, const CodedQuery& que
 
 // Asks for a row before it is needed.
 inline void prefetch_row(const Frame& frame, const std::byte* row) noexcept {
-  constexpr std::size_t line = 64;
-  for (std::size_t byte = 0; byte < frame.row_bytes; byte += line) __builtin_prefetch(row + byte);
-  __builtin_prefetch(row + frame.row_bytes - 1);
+  for (std::size_t byte = 0; byte < frame.row_bytes; byte += line_bytes) __builtin_prefetch(row + byte);
 }
 
 }  // namespace vectis::inline v0_1::graph

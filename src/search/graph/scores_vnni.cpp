@@ -14,6 +14,7 @@ namespace vectis::inline v0_1::graph {
 namespace {
 
 constexpr std::size_t rows_together = 4;
+constexpr __mmask64 behind_terms = ~__mmask64{0} << terms_bytes;
 
 // Sum i of the result is the sum of the lanes of vector i.
 VECTIS_VNNI inline __m128i sums_of(const __m512i* vectors) {
@@ -26,24 +27,23 @@ VECTIS_VNNI inline __m128i sums_of(const __m512i* vectors) {
   return _mm_add_epi32(_mm256_castsi256_si128(two), _mm256_extracti128_si256(two, 1));
 }
 
-// The terms of four rows, one kind in one vector: a 4 by 4 transposition.
-VECTIS_VNNI inline void load_terms(const Frame& frame, const std::byte* const* rows, __m128& step, __m128& low,
-                                   __m128& square) {
-  const auto at = [&](std::size_t i) {
-    return _mm_loadu_ps(reinterpret_cast<const float*>(rows[i] + frame.code_bytes));
-  };
-  __m128 unused = at(3);
-  square = at(2);
-  low = at(1);
-  step = at(0);
-  _MM_TRANSPOSE4_PS(step, low, square, unused);
+// The terms of four rows, one kind in one vector.
+VECTIS_VNNI inline void load_terms(const std::byte* const* rows, __m128& step, __m128& low, __m128& square) {
+  const auto at = [&](std::size_t i) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows[i])); };
+  const __m128 first = _mm_castsi128_ps(_mm_unpacklo_epi64(at(0), at(1)));
+  const __m128 second = _mm_castsi128_ps(_mm_unpacklo_epi64(at(2), at(3)));
+  const __m128i parts = _mm_castps_si128(_mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
+  square = _mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1));
+  step = _mm_castsi128_ps(_mm_slli_epi32(parts, 16));
+  low = _mm_castsi128_ps(_mm_and_si128(parts, _mm_set1_epi32(static_cast<int>(0xFFFF0000U))));
 }
 
 // `Shifted`: the query's codes have a shift, so that the sums of the rows' codes count.
-template <bool Shifted>
+template <std::size_t Bits, bool Shifted>
 VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
                               std::size_t count, float* scores) {
   const __m512i ones = _mm512_set1_epi8(1);
+  const __m512i lower = _mm512_set1_epi8(15);
   const __m128 scale = _mm_set1_ps(query.scale());
   const __m128 shift = _mm_set1_ps(query.shift());
   const __m128 query_sum = _mm_set1_ps(query.sum());
@@ -54,15 +54,19 @@ VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQ
     __m512i products[rows_together];
     __m512i sums[rows_together];
     for (std::size_t i = 0; i < rows_together; ++i) products[i] = sums[i] = _mm512_setzero_si512();
-    for (std::size_t chunk = 0; chunk < query.chunks(); ++chunk) {
-      const __m512i codes = _mm512_load_si512(query.codes() + chunk * chunk_bytes);
-      const __mmask64 inside = Shifted && (chunk + 1) * chunk_bytes > frame.coded_dim
-                                   ? (__mmask64{1} << (frame.coded_dim % chunk_bytes)) - 1
-                                   : ~__mmask64{0};
+    for (std::size_t byte = 0; byte < frame.row_bytes; byte += line_bytes) {
+      const __m512i codes = _mm512_load_si512(query.codes() + byte);
       for (std::size_t i = 0; i < rows_together; ++i) {
-        const __m512i row = _mm512_loadu_si512(four[i] + chunk * chunk_bytes);
+        __m512i row = _mm512_load_si512(four[i] + byte);
+        if constexpr (Shifted) row = byte == 0 ? _mm512_maskz_mov_epi8(behind_terms, row) : row;
+        if constexpr (Bits == 4) {
+          const __m512i upper = _mm512_and_si512(_mm512_srli_epi16(row, 4), lower);
+          row = _mm512_and_si512(row, lower);
+          products[i] = _mm512_dpbusd_epi32(products[i], upper, _mm512_load_si512(query.upper_codes() + byte));
+          if constexpr (Shifted) sums[i] = _mm512_dpbusd_epi32(sums[i], upper, ones);
+        }
         products[i] = _mm512_dpbusd_epi32(products[i], row, codes);
-        if constexpr (Shifted) sums[i] = _mm512_dpbusd_epi32(sums[i], _mm512_maskz_mov_epi8(inside, row), ones);
+        if constexpr (Shifted) sums[i] = _mm512_dpbusd_epi32(sums[i], row, ones);
       }
     }
     __m128 inner = _mm_mul_ps(scale, _mm_cvtepi32_ps(sums_of(products)));
@@ -70,7 +74,7 @@ VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQ
     __m128 step;
     __m128 low;
     __m128 square;
-    load_terms(frame, four, step, low, square);
+    load_terms(four, step, low, square);
     inner = _mm_fmadd_ps(step, inner, _mm_mul_ps(low, query_sum));
     const __m128 result = _mm_fnmadd_ps(_mm_set1_ps(2), inner, _mm_mul_ps(weight, square));
     const std::size_t left = std::min(rows_together, count - first);
@@ -78,12 +82,19 @@ VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQ
   }
 }
 
+template <std::size_t Bits>
+VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
+                              std::size_t count, float* scores) {
+  query.shift() != 0 ? score<Bits, true>(frame, rows, query, slots, count, scores)
+                     : score<Bits, false>(frame, rows, query, slots, count, scores);
+}
+
 }  // namespace
 
 VECTIS_VNNI void score_rows_vnni(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
                                  std::size_t count, float* scores) {
-  query.shift() != 0 ? score<true>(frame, rows, query, slots, count, scores)
-                     : score<false>(frame, rows, query, slots, count, scores);
+  frame.bits == 4 ? score<4>(frame, rows, query, slots, count, scores)
+                  : score<8>(frame, rows, query, slots, count, scores);
 }
 
 }  // namespace vectis::inline v0_1::graph

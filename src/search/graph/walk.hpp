@@ -12,6 +12,16 @@
 
 namespace vectis::inline v0_1::graph {
 
+// When a walk has seen enough: nothing is left to visit that is nearer than `slack` times the distance of the best
+// number `nearest`. So a walk goes on for long where many rows are about as far as the best, and ends soon where few
+// are.
+struct Effort {
+  std::size_t nearest = 10;
+  float slack = 1;
+  std::size_t kept = 32;    // at least so many of the best rows are wanted, however far they are
+  std::size_t width = 512;  // and at most so many are remembered
+};
+
 // What a walk needs beside the graph; made once for a thread. One thread at a time.
 struct Walker {
   explicit Walker(const Graph& graph);
@@ -27,12 +37,12 @@ struct Walker {
   std::uint64_t scored = 0;  // rows, of all walks so far
 };
 
-// Leaves the `width` best rows found for walker.query in walker.pool, beginning at `entries`.
-void walk(const Graph& graph, std::span<const Slot> entries, std::size_t width, Walker& walker);
+// Leaves the best rows found for walker.query in walker.pool, beginning at `entries`.
+void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effort, Walker& walker);
 
-// As walk, but walker.pool takes only rows that are allowed, and the walk goes on past all others until the pool is
-// full and nothing nearer is left. False when that took more than `scored_max` scores.
-bool walk_allowed(const Graph& graph, std::span<const Slot> entries, std::size_t width, std::uint64_t scored_max,
+// As walk, but walker.pool takes only rows that are allowed, and the walk goes on past all others. False when that took
+// more than `scored_max` scores.
+bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, std::uint64_t scored_max,
                   const std::function<bool(Slot)>& allowed, Walker& walker);
 
 }  // namespace vectis::inline v0_1::graph

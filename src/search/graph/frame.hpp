@@ -1,0 +1,51 @@
+// The space in which vectors are compared while a graph is walked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "vectis/base/executor.hpp"
+#include "vectis/search/distance.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// Distances between rows are squared Euclidean ones, which order as the true ones do: under cosine a vector is divided
+// by its norm; under inner product it gets one more coordinate, which brings all to one norm. Then the centre is taken
+// away, and of the directions in which vectors differ most the first few are kept, as codes of 8 or 4 bits. Immutable.
+struct Frame {
+  Distance distance = Distance::euclidean;
+  std::size_t dim = 0;        // of the user's vectors
+  std::size_t full_dim = 0;   // one more under inner product
+  int exponent = 0;           // vectors are multiplied by 2^-exponent first, so that squares are no infinities
+  float norm = 0;             // inner product: the one all vectors are brought to; longer ones stay longer
+  std::vector<float> centre;  // full_dim numbers
+
+  std::size_t coded_dim = 0;      // coordinates that are kept
+  std::vector<float> directions;  // coded_dim rows of full_dim numbers; empty: the coordinates themselves
+  std::size_t bits = 8;           // of a code: 8, or 4
+  std::size_t row_bytes = 0;      // whole cache lines
+  std::size_t sampled = 0;        // vectors it was made from
+};
+
+inline constexpr std::size_t line_bytes = 64;
+inline constexpr std::size_t terms_bytes = 8;  // before the codes of a row
+
+// All that follows from distance and dimension; the codes are 8 bits of every coordinate.
+[[nodiscard]] Frame empty_frame(Distance distance, std::size_t dim);
+// The frame whose rows keep this many coordinates in this many bits.
+void set_codes(Frame& frame, std::size_t coded_dim, std::size_t bits);
+
+// From these vectors, at least one: centre and norm, and the shortest rows with which those nearest by code still
+// contain nearly all of the truly nearest.
+[[nodiscard]] Frame make_frame(Executor& executor, Distance distance, std::size_t dim, std::span<const float> vectors);
+
+// The coordinates that are coded, of a row or of a query. Writes frame.coded_dim numbers.
+void place_row(const Frame& frame, const float* vector, float* coordinates);
+void place_query(const Frame& frame, const float* vector, float* coordinates);
+// Under inner product: what makes twice the negative products of a query with coded rows squared distances from it,
+// when it is brought to the norm of the rows, but for a factor.
+[[nodiscard]] float product_offset(const Frame& frame, const float* vector);
+
+}  // namespace vectis::inline v0_1::graph

@@ -1,0 +1,89 @@
+#include "search/graph/products.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "search/exact/wide.hpp"
+#include "vectis/base/cpu.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+using exact::F32x16;
+using exact::lanes;
+
+constexpr std::size_t tile = 4;
+
+// The numbers from `at` on, and zeros behind the end.
+VECTIS_WIDE void load_part(F32x16& value, const float* row, std::size_t at, std::size_t length) {
+  if (at + lanes <= length) {
+    exact::load_wide(value, row + at);
+    return;
+  }
+  alignas(64) float part[lanes] = {};
+  std::memcpy(part, row + at, (length - at) * sizeof(float));
+  exact::load_wide(value, part);
+}
+
+// Rows behind the last one are the last one again; their products are not written.
+VECTIS_WIDE void product_tile(const float* const* left, const float* const* right, std::size_t length,
+                              float (*sums)[tile]) {
+  F32x16 parts[tile][tile] = {};
+  for (std::size_t at = 0; at < length; at += lanes) {
+    F32x16 columns[tile];
+    for (std::size_t j = 0; j < tile; ++j) load_part(columns[j], right[j], at, length);
+    for (std::size_t i = 0; i < tile; ++i) {
+      F32x16 row;
+      load_part(row, left[i], at, length);
+      for (std::size_t j = 0; j < tile; ++j) parts[i][j] += row * columns[j];
+    }
+  }
+  for (std::size_t i = 0; i < tile; ++i) {
+    for (std::size_t j = 0; j < tile; ++j) sums[i][j] = exact::sum_of_lanes(parts[i][j]);
+  }
+}
+
+VECTIS_WIDE void all_tiles(const float* left, std::size_t left_rows, const float* right, std::size_t right_rows,
+                           std::size_t length, float* target) {
+  for (std::size_t i = 0; i < left_rows; i += tile) {
+    for (std::size_t j = 0; j < right_rows; j += tile) {
+      const float* some_left[tile];
+      const float* some_right[tile];
+      for (std::size_t n = 0; n < tile; ++n) {
+        some_left[n] = left + std::min(i + n, left_rows - 1) * length;
+        some_right[n] = right + std::min(j + n, right_rows - 1) * length;
+      }
+      float sums[tile][tile];
+      product_tile(some_left, some_right, length, sums);
+      for (std::size_t n = 0; n < std::min(tile, left_rows - i); ++n) {
+        std::copy_n(sums[n], std::min(tile, right_rows - j), target + (i + n) * right_rows + j);
+      }
+    }
+  }
+}
+
+#if defined(__x86_64__)
+VECTIS_TARGET_AVX512 void products_avx512(const float* left, std::size_t left_rows, const float* right,
+                                          std::size_t right_rows, std::size_t length, float* target) {
+  all_tiles(left, left_rows, right, right_rows, length, target);
+}
+
+VECTIS_TARGET_AVX2 void products_avx2(const float* left, std::size_t left_rows, const float* right,
+                                      std::size_t right_rows, std::size_t length, float* target) {
+  all_tiles(left, left_rows, right, right_rows, length, target);
+}
+#endif
+
+}  // namespace
+
+void products(const float* left, std::size_t left_rows, const float* right, std::size_t right_rows, std::size_t length,
+              float* target) {
+#if defined(__x86_64__)
+  if (cpu_info().avx512) return products_avx512(left, left_rows, right, right_rows, length, target);
+  if (cpu_info().avx2) return products_avx2(left, left_rows, right, right_rows, length, target);
+#endif
+  all_tiles(left, left_rows, right, right_rows, length, target);
+}
+
+}  // namespace vectis::inline v0_1::graph
