@@ -25,8 +25,7 @@ struct Edge {
 void choose_links(const Graph& graph, std::span<const Slot> entries, Slot slot, Walker& walker, Pruner& pruner) {
   walker.query.set_row(graph.frame, graph.codes[slot]);
   const GraphShape& shape = graph.shape;
-  walk(graph, entries,
-       {.nearest = shape.kept, .slack = shape.build_slack, .kept = shape.build_width, .width = shape.build_width},
+  walk(graph, entries, {.nearest = shape.kept, .slack = shape.build_slack, .kept = shape.build_width, .narrow = true},
        walker);
   pruner.near.clear();
   for (const Place& place : walker.pool.places()) {

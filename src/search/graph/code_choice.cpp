@@ -7,6 +7,7 @@
 #include "search/graph/codes.hpp"
 #include "search/graph/norms.hpp"
 #include "search/graph/products.hpp"
+#include "search/graph/rows.hpp"
 #include "search/graph/scores.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -73,11 +74,11 @@ double share_found(Executor& executor, const Frame& frame, const Trial& trial) {
   executor.parallel_for(trial.asked, 4, [&](std::size_t begin, std::size_t end) {
     CodedQuery query(frame);
     std::vector<float> scores(trial.count);
-    std::vector<Slot> all(trial.count);
-    std::iota(all.begin(), all.end(), Slot{0});
+    std::vector<const std::byte*> all(trial.count);
+    for (std::size_t i = 0; i < trial.count; ++i) all[i] = codes[static_cast<Slot>(i)];
     for (std::size_t one = begin; one < end; ++one) {
       query.set_coordinates(frame, trial.placed.data() + one * trial.placed_dim);
-      best_score_rows()(frame, codes, query, all.data(), all.size(), scores.data());
+      best_score_rows()(frame, query, all.data(), all.size(), scores.data());
       std::vector<Slot> best = others(trial, one);
       take_best(best, compared, scores);
       for (const Slot slot : trial.truths[one]) found += static_cast<std::size_t>(std::ranges::count(best, slot));

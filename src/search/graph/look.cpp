@@ -12,7 +12,6 @@ namespace {
 
 // Codes are not exact, so this many of the best by code are compared by their true distances.
 constexpr std::size_t compared(std::size_t k) { return 2 * k + 12; }
-constexpr std::size_t remembered = 512;
 constexpr std::size_t piece = 256;  // rows scored at once by look_among
 
 // True distances of the best rows in the pool that are visible.
@@ -52,8 +51,7 @@ void take_best(const Look& look, const float* query, const Pool& pool, Walker& w
 
 Effort effort_for(std::size_t k, float slack) noexcept {
   // With fewer neighbours than were measured with, fewer rows would be about as far as the last of them.
-  return {
-      .nearest = std::max(k, calibrated_k), .slack = slack, .kept = compared(k), .width = std::max(remembered, 4 * k)};
+  return {.nearest = std::max(k, calibrated_k), .slack = slack, .kept = std::max(compared(k), calibrated_k)};
 }
 
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits) {
@@ -78,11 +76,14 @@ void look_among(const Look& look, std::span<const Slot> slots, const float* quer
   const Graph& graph = look.body->graph;
   walker.query.set_vector(graph.frame, query);
   walker.pool.start(compared(look.k));
-  walker.scores.resize(std::max(walker.scores.size(), piece));
+  walker.make_room(piece);
   for (std::size_t first = 0; first < slots.size(); first += piece) {
     const std::span<const Slot> some = slots.subspan(first, std::min(piece, slots.size() - first));
-    for (const Slot slot : some) prefetch_row(graph.frame, graph.codes[slot]);
-    graph.score_rows(graph.frame, graph.codes, walker.query, some.data(), some.size(), walker.scores.data());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      walker.rows[i] = graph.codes[some[i]];
+      prefetch_row(graph.frame, walker.rows[i]);
+    }
+    graph.score_rows(graph.frame, walker.query, walker.rows.data(), some.size(), walker.scores.data());
     for (std::size_t i = 0; i < some.size(); ++i) walker.pool.offer(walker.scores[i], some[i]);
   }
   walker.scored += slots.size();

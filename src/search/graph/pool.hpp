@@ -1,4 +1,4 @@
-// The best rows seen so far on a walk, nearest first.
+// What a walk remembers.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,16 @@
 
 namespace vectis::inline v0_1::graph {
 
-// A score and a slot in one number that orders as the score does, then as the slot; the lowest bit says that the walk
-// has been there.
+// A score and a slot in one number that orders as the score does, then as the slot.
 class Place {
  public:
   Place() = default;
-  Place(float score, Slot slot) noexcept : key_((std::uint64_t{ordered(score)} << 32U) | (std::uint64_t{slot} << 1U)) {}
+  Place(float score, Slot slot) noexcept : key_((std::uint64_t{ordered(score)} << 32U) | slot) {}
 
-  [[nodiscard]] Slot slot() const noexcept { return static_cast<Slot>(key_ & 0xFFFF'FFFFU) >> 1U; }
+  [[nodiscard]] Slot slot() const noexcept { return static_cast<Slot>(key_); }
   [[nodiscard]] float score() const noexcept { return from_ordered(static_cast<std::uint32_t>(key_ >> 32U)); }
-  [[nodiscard]] bool visited() const noexcept { return (key_ & 1U) != 0; }
-  void visit() noexcept { key_ |= 1U; }
   bool operator<(const Place& other) const noexcept { return key_ < other.key_; }
+  bool operator==(const Place& other) const noexcept { return key_ == other.key_; }
 
  private:
   static std::uint32_t ordered(float score) noexcept {
@@ -39,55 +37,96 @@ class Place {
   std::uint64_t key_ = 0;
 };
 
-// One thread at a time.
+// The best rows seen so far, nearest first. One thread at a time.
 class Pool {
  public:
   void start(std::size_t width) {
     places_.resize(width + 1);
     width_ = width;
     size_ = 0;
-    next_ = 0;
   }
-  // Every row must be offered once.
+  // A row that is there already stays; one that fell out must not be nearer now.
   void offer(float score, Slot slot) noexcept {
     const Place place(score, slot);
     if (size_ == width_ && !(place < places_[size_ - 1])) return;
     Place* const begin = places_.data();
-    Place* const at = std::lower_bound(begin, begin + size_, place);
+    Place* const at = begin + count_before(place);
+    if (at != begin + size_ && *at == place) return;
     const std::size_t moved = static_cast<std::size_t>(begin + std::min(size_, width_ - 1) - at);
     std::memmove(at + 1, at, moved * sizeof(Place));
     *at = place;
     size_ = std::min(size_ + 1, width_);
-    next_ = std::min(next_, static_cast<std::size_t>(at - begin));
   }
   // Scores from here on are not taken any more.
   [[nodiscard]] float worst() const noexcept {
     return size_ < width_ ? std::numeric_limits<float>::infinity() : places_[size_ - 1].score();
   }
-  // The nearest row that was not visited yet is, or false.
-  bool visit_next(Slot& slot) noexcept {
-    while (next_ < size_ && places_[next_].visited()) ++next_;
-    if (next_ == size_) return false;
-    places_[next_].visit();
-    slot = places_[next_++].slot();
-    return true;
-  }
-  // Who would probably be visited next.
-  [[nodiscard]] const Place* peek() const noexcept {
-    std::size_t i = next_;
-    while (i < size_ && places_[i].visited()) ++i;
-    return i < size_ ? &places_[i] : nullptr;
-  }
   [[nodiscard]] std::span<const Place> places() const noexcept { return {places_.data(), size_}; }
 
  private:
+  // Places nearer than this one, by halves without a branch: which half it is cannot be foreseen.
+  [[nodiscard]] std::size_t count_before(const Place& place) const noexcept {
+    const Place* begin = places_.data();
+    std::size_t left = size_;
+    while (left > 1) {
+      const std::size_t half = left / 2;
+      begin += begin[half - 1] < place ? half : 0;
+      left -= half;
+    }
+    return static_cast<std::size_t>(begin - places_.data()) + (left == 1 && *begin < place ? 1 : 0);
+  }
+
   std::vector<Place> places_;
   std::size_t width_ = 0;
   std::size_t size_ = 0;
-  std::size_t next_ = 0;
 };
 
-// The rows a walk has met. One thread at a time.
+// Rows that may be visited. One thread at a time.
+class Frontier {
+ public:
+  void start() noexcept { places_.clear(); }
+  [[nodiscard]] bool empty() const noexcept { return places_.empty(); }
+  [[nodiscard]] const Place& nearest() const noexcept { return places_.front(); }
+  void push(float score, Slot slot) {
+    places_.emplace_back(score, slot);
+    std::push_heap(places_.begin(), places_.end(), Farther());
+  }
+  // The nearest, which is no longer there.
+  Slot take() noexcept {
+    const Slot slot = places_.front().slot();
+    std::pop_heap(places_.begin(), places_.end(), Farther());
+    places_.pop_back();
+    return slot;
+  }
+
+ private:
+  struct Farther {
+    bool operator()(const Place& a, const Place& b) const noexcept { return b < a; }
+  };
+  std::vector<Place> places_;
+};
+
+// Rows met of late. One thread at a time.
+class MetLately {
+ public:
+  MetLately() : table_(size) {}
+  void start() { std::fill(table_.begin(), table_.end(), empty); }
+  // False when it was met before; true may also be said of one that another has taken the place of since then.
+  bool insert(Slot slot) noexcept {
+    Slot& place = table_[(slot * 0x9E37'79B1U) >> (32U - size_bits)];
+    const bool fresh = place != slot;
+    place = slot;
+    return fresh;
+  }
+
+ private:
+  static constexpr unsigned size_bits = 12;
+  static constexpr std::size_t size = std::size_t{1} << size_bits;
+  static constexpr Slot empty = 0xFFFF'FFFF;
+  std::vector<Slot> table_;
+};
+
+// All rows a walk has met. One thread at a time.
 class Met {
  public:
   void start(std::size_t expected) {

@@ -44,8 +44,28 @@ VECTIS_WIDE void product_tile(const float* const* left, const float* const* righ
   }
 }
 
+// One left row with several right ones at a time: nothing is computed twice, and the right ones are read once.
+VECTIS_WIDE void single_row(const float* left, const float* right, std::size_t right_rows, std::size_t length,
+                            float* target) {
+  constexpr std::size_t together = 8;
+  for (std::size_t j = 0; j < right_rows; j += together) {
+    F32x16 parts[together] = {};
+    for (std::size_t at = 0; at < length; at += lanes) {
+      F32x16 row;
+      load_part(row, left, at, length);
+      for (std::size_t n = 0; n < together; ++n) {
+        F32x16 column;
+        load_part(column, right + std::min(j + n, right_rows - 1) * length, at, length);
+        parts[n] += row * column;
+      }
+    }
+    for (std::size_t n = 0; n < std::min(together, right_rows - j); ++n) target[j + n] = exact::sum_of_lanes(parts[n]);
+  }
+}
+
 VECTIS_WIDE void all_tiles(const float* left, std::size_t left_rows, const float* right, std::size_t right_rows,
                            std::size_t length, float* target) {
+  if (left_rows == 1) return single_row(left, right, right_rows, length, target);
   for (std::size_t i = 0; i < left_rows; i += tile) {
     for (std::size_t j = 0; j < right_rows; j += tile) {
       const float* some_left[tile];

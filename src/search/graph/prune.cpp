@@ -9,9 +9,10 @@ namespace {
 // Squared distances from row `from` to pruner.slots, into pruner.scores.
 void measure_from(const Graph& graph, Slot from, Pruner& pruner) {
   pruner.query.set_row(graph.frame, graph.codes[from]);
+  pruner.rows.resize(pruner.slots.size());
   pruner.scores.resize(pruner.slots.size());
-  graph.score_rows(graph.frame, graph.codes, pruner.query, pruner.slots.data(), pruner.slots.size(),
-                   pruner.scores.data());
+  for (std::size_t i = 0; i < pruner.slots.size(); ++i) pruner.rows[i] = graph.codes[pruner.slots[i]];
+  graph.score_rows(graph.frame, pruner.query, pruner.rows.data(), pruner.rows.size(), pruner.scores.data());
   for (float& score : pruner.scores) score += pruner.query.square();
 }
 

@@ -27,6 +27,7 @@ struct Pruner {
   std::vector<Neighbour> near;
   std::vector<Neighbour> left;
   std::vector<Slot> slots;
+  std::vector<const std::byte*> rows;
   std::vector<float> scores;
   std::vector<Slot> chosen;
 };

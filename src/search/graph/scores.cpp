@@ -30,12 +30,11 @@ CodeSums sums_of(const Frame& frame, const std::byte* row, const CodedQuery& que
 
 }  // namespace
 
-void score_rows_plain(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
-                      std::size_t count, float* scores) {
+void score_rows_plain(const Frame& frame, const CodedQuery& query, const std::byte* const* rows, std::size_t count,
+                      float* scores) {
   for (std::size_t i = 0; i < count; ++i) {
-    const std::byte* const row = rows[slots[i]];
-    const CodeSums sums = sums_of(frame, row, query);
-    const RowTerms terms = terms_of(row);
+    const CodeSums sums = sums_of(frame, rows[i], query);
+    const RowTerms terms = terms_of(rows[i]);
     const float inner =
         terms.step * (query.scale() * static_cast<float>(sums.product) + query.shift() * static_cast<float>(sums.sum)) +
         terms.low * query.sum();

@@ -4,19 +4,18 @@
 #include <cstddef>
 
 #include "search/graph/codes.hpp"
-#include "search/graph/rows.hpp"
 
 namespace vectis::inline v0_1::graph {
 
-// scores[i] is that of row slots[i]. A row may be asked for more than once.
-using ScoreRows = void (*)(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
-                           std::size_t count, float* scores);
+// scores[i] is that of rows[i]. A row may be asked for more than once.
+using ScoreRows = void (*)(const Frame& frame, const CodedQuery& query, const std::byte* const* rows, std::size_t count,
+                           float* scores);
 
-void score_rows_plain(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
-                      std::size_t count, float* scores);
+void score_rows_plain(const Frame& frame, const CodedQuery& query, const std::byte* const* rows, std::size_t count,
+                      float* scores);
 #if defined(__x86_64__)
-void score_rows_vnni(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
-                     std::size_t count, float* scores);
+void score_rows_vnni(const Frame& frame, const CodedQuery& query, const std::byte* const* rows, std::size_t count,
+                     float* scores);
 #endif
 
 // The fastest that this processor has.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "search/graph/rows.hpp"
 #include "tests/support/brute_force.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/base/executor.hpp"
@@ -26,15 +27,15 @@ TEST_P(ScoresTest, AreSquaredDistancesNearly) {
   set_codes(frame, dim, bits);
   Rows rows(frame.row_bytes);
   rows.reserve(count, 0);
-  std::vector<Slot> slots(count);
+  std::vector<const std::byte*> asked(count);
   for (Slot i = 0; i < count; ++i) {
-    slots[i] = i;
+    asked[i] = rows[i];
     encode_row(frame, vectors.data() + i * dim, rows[i]);
   }
   CodedQuery coded(frame);
   coded.set_vector(frame, query.data());
   std::vector<float> scores(count);
-  score_rows_plain(frame, rows, coded, slots.data(), count, scores.data());
+  score_rows_plain(frame, coded, asked.data(), count, scores.data());
   const double unit = std::ldexp(1.0, -2 * frame.exponent);
   for (std::size_t i = 0; i < count; ++i) {
     const double truth = exact_distance(Distance::euclidean, query, std::span(vectors).subspan(i * dim, dim));
@@ -45,14 +46,14 @@ TEST_P(ScoresTest, AreSquaredDistancesNearly) {
   }
   std::vector<float> best(count + 1, -1);
   const auto expect_as_plain = [&] {
-    best_score_rows()(frame, rows, coded, slots.data(), count, best.data());
+    best_score_rows()(frame, coded, asked.data(), count, best.data());
     for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(best[i], scores[i], 1e-4 * static_cast<double>(dim)) << i;
     EXPECT_EQ(best[count], -1) << "written behind the end";
   };
   expect_as_plain();
   // A row in the place of the query.
   coded.set_row(frame, rows[3]);
-  score_rows_plain(frame, rows, coded, slots.data(), count, scores.data());
+  score_rows_plain(frame, coded, asked.data(), count, scores.data());
   EXPECT_NEAR(scores[3] + coded.square(), 0, (bits == 8 ? 0.02 : 0.3) * static_cast<double>(dim) * unit);
   expect_as_plain();
 }

@@ -40,7 +40,7 @@ VECTIS_VNNI inline void load_terms(const std::byte* const* rows, __m128& step, _
 
 // `Shifted`: the query's codes have a shift, so that the sums of the rows' codes count.
 template <std::size_t Bits, bool Shifted>
-VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
+VECTIS_VNNI inline void score(const Frame& frame, const CodedQuery& query, const std::byte* const* rows,
                               std::size_t count, float* scores) {
   const __m512i ones = _mm512_set1_epi8(1);
   const __m512i lower = _mm512_set1_epi8(15);
@@ -50,7 +50,7 @@ VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQ
   const __m128 weight = _mm_set1_ps(query.weight());
   for (std::size_t first = 0; first < count; first += rows_together) {
     const std::byte* four[rows_together];
-    for (std::size_t i = 0; i < rows_together; ++i) four[i] = rows[slots[std::min(first + i, count - 1)]];
+    for (std::size_t i = 0; i < rows_together; ++i) four[i] = rows[std::min(first + i, count - 1)];
     __m512i products[rows_together];
     __m512i sums[rows_together];
     for (std::size_t i = 0; i < rows_together; ++i) products[i] = sums[i] = _mm512_setzero_si512();
@@ -83,18 +83,17 @@ VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQ
 }
 
 template <std::size_t Bits>
-VECTIS_VNNI inline void score(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
+VECTIS_VNNI inline void score(const Frame& frame, const CodedQuery& query, const std::byte* const* rows,
                               std::size_t count, float* scores) {
-  query.shift() != 0 ? score<Bits, true>(frame, rows, query, slots, count, scores)
-                     : score<Bits, false>(frame, rows, query, slots, count, scores);
+  query.shift() != 0 ? score<Bits, true>(frame, query, rows, count, scores)
+                     : score<Bits, false>(frame, query, rows, count, scores);
 }
 
 }  // namespace
 
-VECTIS_VNNI void score_rows_vnni(const Frame& frame, const Rows& rows, const CodedQuery& query, const Slot* slots,
+VECTIS_VNNI void score_rows_vnni(const Frame& frame, const CodedQuery& query, const std::byte* const* rows,
                                  std::size_t count, float* scores) {
-  frame.bits == 4 ? score<4>(frame, rows, query, slots, count, scores)
-                  : score<8>(frame, rows, query, slots, count, scores);
+  frame.bits == 4 ? score<4>(frame, query, rows, count, scores) : score<8>(frame, query, rows, count, scores);
 }
 
 }  // namespace vectis::inline v0_1::graph

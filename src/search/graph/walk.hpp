@@ -18,8 +18,8 @@ namespace vectis::inline v0_1::graph {
 struct Effort {
   std::size_t nearest = 10;
   float slack = 1;
-  std::size_t kept = 32;    // at least so many of the best rows are wanted, however far they are
-  std::size_t width = 512;  // and at most so many are remembered
+  std::size_t kept = 32;  // of the best rows, at least `nearest`
+  bool narrow = false;    // rows farther than those that are kept are not visited
 };
 
 // What a walk needs beside the graph; made once for a thread. One thread at a time.
@@ -28,13 +28,19 @@ struct Walker {
 
   CodedQuery query;
   Pool pool;
-  Met met;
-  std::vector<Slot> fresh;    // rows met for the first time in this step
-  std::vector<float> scores;  // theirs
+  MetLately met_lately;
+  Met met;  // of walk_allowed
+  Met visited;
+  Frontier frontier;
+  std::vector<Slot> fresh;             // rows met for the first time in this step
+  std::vector<const std::byte*> rows;  // theirs
+  std::vector<float> scores;           // likewise
   std::vector<Slot> neighbours;
-  std::vector<Place> frontier;  // of walk_allowed: a heap, nearest first
   std::vector<float> decoded;
   std::uint64_t scored = 0;  // rows, of all walks so far
+
+  // fresh, rows and scores have room for this many.
+  void make_room(std::size_t count);
 };
 
 // Leaves the best rows found for walker.query in walker.pool, beginning at `entries`.
