@@ -27,6 +27,7 @@ constexpr std::size_t repair_min = 64;
 constexpr std::size_t shrink_min = 1024;
 
 constexpr std::size_t calibrated_vectors_min = 2000;
+constexpr std::size_t recalibrated_part = 3;  // when this part was added or removed since the last time
 constexpr std::size_t held_out_max = 1000;
 constexpr std::size_t held_out_min = 100;
 constexpr std::size_t truth_scores_max = 500'000'000;
@@ -124,7 +125,8 @@ void Corpus::place(std::span<const Slot> slots, std::span<const float> vectors, 
 bool Corpus::wants_calibration(std::size_t added) const noexcept {
   const std::size_t all = table_.size() + added;
   return added >= 2 * held_out_min && all >= calibrated_vectors_min &&
-         (calibration_ == nullptr || all >= 2 * calibration_->vectors);
+         (calibration_ == nullptr || all >= 2 * calibration_->vectors ||
+          changed_since_calibration_ >= all / recalibrated_part);
 }
 
 void Corpus::link(std::span<const Slot> slots) {
@@ -132,6 +134,7 @@ void Corpus::link(std::span<const Slot> slots) {
   shuffle(order, Random(shape_.seed + epoch_));
   for (std::size_t i = 0; entries_.size() < entries_max && i < order.size(); ++i) entries_.push_back(order[i]);
   const std::size_t linked = table_.size() + dead_.size();
+  changed_since_calibration_ += slots.size();
   if (!wants_calibration(slots.size())) {
     link_rows(executor_, body_->graph, entries_, order, linked);
     return;
@@ -151,6 +154,7 @@ void Corpus::link(std::span<const Slot> slots) {
     body_->read_row(order[i], queries.data() + (i - first) * dim_);
   }
   const Look look{.body = body_.get(), .entries = entries_, .epoch = epoch_ + 1};
+  changed_since_calibration_ = 0;
   calibration_ = std::make_shared<const Calibration>(calibrate(executor_, look, findable, queries));
   link_rows(executor_, body_->graph, entries_, std::span(order).subspan(first), linked + first);
 }
@@ -252,6 +256,7 @@ std::size_t Corpus::remove(std::span<const std::uint64_t> ids) {
       }
     }
     const std::size_t count = dead_.size() - before;
+    changed_since_calibration_ += count;
     if (count > 0) publish();
     repair_if_due();
     return count;

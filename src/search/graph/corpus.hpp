@@ -118,6 +118,7 @@ class Corpus {
   std::deque<Limbo> limbo_;
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
   std::shared_ptr<const Calibration> calibration_;
+  std::size_t changed_since_calibration_ = 0;
 
   mutable std::shared_mutex table_mutex_;
   IdTable table_;

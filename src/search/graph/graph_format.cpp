@@ -240,7 +240,7 @@ void read_calibration(SummingReader& in, Calibration& calibration) {
     point.recall = in.get<float>();
     point.scored = in.get<float>();
     const bool grows = point.slack > before.slack && point.recall > before.recall && point.scored > before.scored;
-    if (!grows || !(point.slack >= 1 && point.slack < 100) || !(point.recall <= 1) || !std::isfinite(point.scored)) {
+    if (!grows || !(point.slack > 0 && point.slack < 100) || !(point.recall <= 1) || !std::isfinite(point.scored)) {
       damaged("points of recall that do not grow");
     }
     calibration.points.push_back(point);

@@ -142,6 +142,7 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
   plan.look = {.body = plan.epoch->body.get(),
                .entries = plan.epoch->entries,
                .epoch = plan.epoch->number,
+               .all_visible = plan.epoch->removed == 0,
                .k = k,
                .effort = effort_for(k, point.slack),
                .radius = options.radius};

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 
 #include "search/exact/row_distances.hpp"
+#include "search/graph/compare.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -14,28 +16,62 @@ namespace {
 constexpr std::size_t compared(std::size_t k) { return 2 * k + 12; }
 constexpr std::size_t piece = 256;  // rows scored at once by look_among
 
-// True distances of the best rows in the pool that are visible.
-void take_best(const Look& look, const float* query, const Pool& pool, Walker& walker, std::vector<Hit>& hits) {
-  const Body& body = *look.body;
-  const std::size_t wanted = compared(look.k);
-  walker.fresh.clear();
-  for (const Place& place : pool.places()) {
-    if (!body.heads.visible(place.slot(), look.epoch)) continue;
-    walker.fresh.push_back(place.slot());
-    body.vectors.prefetch(place.slot());
-    if (walker.fresh.size() == wanted) break;
+// The vectors of walker.fresh, in walker.vectors.
+void gather(const Vectors& vectors, std::size_t dim, Walker& walker) {
+  walker.vectors.resize(walker.fresh.size());
+  if (!vectors.whole()) walker.decoded.resize(walker.fresh.size() * dim);
+  for (const Slot slot : walker.fresh) vectors.prefetch(slot);
+  for (std::size_t i = 0; i < walker.fresh.size(); ++i) {
+    float* const scratch = vectors.whole() ? nullptr : walker.decoded.data() + i * dim;
+    walker.vectors[i] = vectors.numbers(walker.fresh[i], scratch);
   }
+}
+
+// Leaves the k nearest of walker.fresh and of its vectors in the first places, by their distances but for rounding.
+std::size_t nearest_first(const Body& body, const float* query, std::size_t k, Walker& walker) {
+  struct Near {
+    float distance = 0;
+    std::uint64_t id = 0;
+    Slot slot = 0;
+    const float* vector = nullptr;
+  };
+  const std::size_t count = walker.fresh.size();
+  if (count <= k) return count;
+  walker.make_room(count);
+  const Frame& frame = body.graph.frame;
+  compare_rows(frame.distance, query, walker.vectors.data(), count, frame.dim, std::ldexp(1.0F, -frame.exponent),
+               walker.scores.data());
+  std::vector<Near> near(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    near[i] = {walker.scores[i], body.heads.id(walker.fresh[i]), walker.fresh[i], walker.vectors[i]};
+  }
+  std::partial_sort(
+      near.begin(), near.begin() + static_cast<std::ptrdiff_t>(k), near.end(),
+      [](const Near& a, const Near& b) { return a.distance != b.distance ? a.distance < b.distance : a.id < b.id; });
+  for (std::size_t i = 0; i < k; ++i) {
+    walker.fresh[i] = near[i].slot;
+    walker.vectors[i] = near[i].vector;
+  }
+  return k;
+}
+
+// The best rows in the pool that are visible, by their true distances.
+void take_best(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits) {
+  const Body& body = *look.body;
   const std::size_t dim = body.graph.frame.dim;
-  walker.decoded.resize(exact::rows_together * dim);
+  walker.fresh.clear();
+  for (const Place& place : walker.pool.places()) {
+    if (body.heads.visible(place.slot(), look.epoch)) walker.fresh.push_back(place.slot());
+    if (walker.fresh.size() == compared(look.k)) break;
+  }
+  gather(body.vectors, dim, walker);
+  const std::size_t best = nearest_first(body, query, look.k, walker);
   hits.clear();
-  for (std::size_t first = 0; first < walker.fresh.size(); first += exact::rows_together) {
-    const std::size_t count = std::min(exact::rows_together, walker.fresh.size() - first);
-    std::array<const float*, exact::rows_together> rows;
+  for (std::size_t first = 0; first < best; first += exact::rows_together) {
+    const std::size_t count = std::min(exact::rows_together, best - first);
     std::array<double, exact::rows_together> distances;
-    for (std::size_t i = 0; i < count; ++i) {
-      rows[i] = body.vectors.numbers(walker.fresh[first + i], walker.decoded.data() + i * dim);
-    }
-    exact::row_distances(body.graph.frame.distance, {query, dim}, std::span(rows).first(count), distances.data());
+    exact::row_distances(body.graph.frame.distance, {query, dim}, std::span(walker.vectors).subspan(first, count),
+                         distances.data());
     for (std::size_t i = 0; i < count; ++i) {
       if (look.radius && distances[i] > *look.radius) continue;
       hits.push_back({body.heads.id(walker.fresh[first + i]), distances[i]});
@@ -44,7 +80,6 @@ void take_best(const Look& look, const float* query, const Pool& pool, Walker& w
   std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
   });
-  if (hits.size() > look.k) hits.resize(look.k);
 }
 
 }  // namespace
@@ -56,8 +91,15 @@ Effort effort_for(std::size_t k, float slack) noexcept {
 
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits) {
   walker.query.set_vector(look.body->graph.frame, query);
-  walk(look.body->graph, look.entries, look.effort, walker);
-  take_best(look, query, walker.pool, walker, hits);
+  if (look.all_visible) {
+    walk(look.body->graph, look.entries, look.effort, walker);
+  } else {
+    const Heads& heads = look.body->heads;
+    walk_visible(
+        look.body->graph, look.entries, look.effort, [&](Slot slot) { return heads.visible(slot, look.epoch); },
+        walker);
+  }
+  take_best(look, query, walker, hits);
 }
 
 bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t scored_max, const float* query,
@@ -67,7 +109,7 @@ bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t score
   const bool whole = walk_allowed(
       look.body->graph, look.entries, look.effort, scored_max,
       [&](Slot slot) { return heads.visible(slot, look.epoch) && filter.allows(heads.id(slot)); }, walker);
-  if (whole) take_best(look, query, walker.pool, walker, hits);
+  if (whole) take_best(look, query, walker, hits);
   return whole;
 }
 
@@ -87,7 +129,7 @@ void look_among(const Look& look, std::span<const Slot> slots, const float* quer
     for (std::size_t i = 0; i < some.size(); ++i) walker.pool.offer(walker.scores[i], some[i]);
   }
   walker.scored += slots.size();
-  take_best(look, query, walker.pool, walker, hits);
+  take_best(look, query, walker, hits);
 }
 
 }  // namespace vectis::inline v0_1::graph

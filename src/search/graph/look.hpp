@@ -22,7 +22,8 @@ inline constexpr std::size_t calibrated_k = 10;  // neighbours for which slack i
 struct Look {
   const Body* body = nullptr;
   std::span<const Slot> entries;
-  std::uint64_t epoch = 0;  // rows visible then
+  std::uint64_t epoch = 0;   // rows visible then
+  bool all_visible = false;  // all rows were; those added since may be met, and are left out at the end
   std::size_t k = 0;
   Effort effort = {};  // of the walk
   std::optional<double> radius = std::nullopt;

@@ -114,6 +114,12 @@ void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effor
       walker);
 }
 
+void walk_visible(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
+                  const std::function<bool(Slot)>& visible, Walker& walker) {
+  walker.met_lately.start();
+  walk_past(graph, entries, effort, std::numeric_limits<std::uint64_t>::max(), visible, walker.met_lately, walker);
+}
+
 bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, std::uint64_t scored_max,
                   const std::function<bool(Slot)>& allowed, Walker& walker) {
   walker.met.start(met_at_first);

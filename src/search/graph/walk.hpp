@@ -36,6 +36,7 @@ struct Walker {
   std::vector<const std::byte*> rows;  // theirs
   std::vector<float> scores;           // likewise
   std::vector<Slot> neighbours;
+  std::vector<const float*> vectors;  // that are compared at the end
   std::vector<float> decoded;
   std::uint64_t scored = 0;  // rows, of all walks so far
 
@@ -45,6 +46,10 @@ struct Walker {
 
 // Leaves the best rows found for walker.query in walker.pool, beginning at `entries`.
 void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effort, Walker& walker);
+
+// As walk, but walker.pool takes only rows that can be seen: nearly all can.
+void walk_visible(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
+                  const std::function<bool(Slot)>& visible, Walker& walker);
 
 // As walk, but walker.pool takes only rows that are allowed, and the walk goes on past all others. False when that took
 // more than `scored_max` scores.

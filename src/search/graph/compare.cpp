@@ -1,0 +1,121 @@
+#include "search/graph/compare.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "search/exact/wide.hpp"
+#include "vectis/base/cpu.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+using exact::F32x16;
+using exact::lanes;
+
+VECTIS_WIDE void load_rest(F32x16& value, const float* row, std::size_t at, std::size_t dim) {
+  alignas(64) float part[lanes] = {};
+  std::memcpy(part, row + at, (dim - at) * sizeof(float));
+  exact::load_wide(value, part);
+}
+
+struct Sums {
+  F32x16 first{};
+  F32x16 second{};
+};
+
+template <Distance D>
+VECTIS_WIDE void add_lanes(Sums& sums, const F32x16& query, const F32x16& row, float scale) {
+  if constexpr (D == Distance::euclidean) {
+    const F32x16 difference = (query - row) * scale;
+    sums.first += difference * difference;
+  } else if constexpr (D == Distance::inner_product) {
+    sums.first += (query * scale) * (row * scale);
+  } else {
+    sums.first += query * row;
+    sums.second += row * row;
+  }
+}
+
+template <Distance D>
+VECTIS_WIDE void sum_up(const float* query, const float* row, std::size_t dim, float scale, float& first,
+                        float& second) {
+  Sums sums;
+  std::size_t at = 0;
+  F32x16 left;
+  F32x16 right;
+  for (; at + lanes <= dim; at += lanes) {
+    exact::load_wide(left, query + at);
+    exact::load_wide(right, row + at);
+    add_lanes<D>(sums, left, right, scale);
+  }
+  if (at < dim) {
+    load_rest(left, query, at, dim);
+    load_rest(right, row, at, dim);
+    add_lanes<D>(sums, left, right, scale);
+  }
+  first = exact::sum_of_lanes(sums.first);
+  second = exact::sum_of_lanes(sums.second);
+}
+
+// A sum of squares that single precision holds well.
+VECTIS_WIDE bool is_usual(float square) { return square > 1e-30F && square < 1e30F; }
+
+// The negative cosine; in double precision for vectors that are very long or very short.
+VECTIS_WIDE float negative_cosine(const float* query, float query_square, const float* row, std::size_t dim) {
+  float product = 0;
+  float square = 0;
+  sum_up<Distance::cosine>(query, row, dim, 1, product, square);
+  if (is_usual(query_square) && is_usual(square)) return -product / std::sqrt(square) / std::sqrt(query_square);
+  return static_cast<float>(exact_distance(Distance::cosine, {query, dim}, {row, dim}) - 1);
+}
+
+template <Distance D>
+VECTIS_WIDE void compare_all(const float* query, const float* const* rows, std::size_t count, std::size_t dim,
+                             float scale, float* distances) {
+  float unused = 0;
+  float query_square = 0;
+  if constexpr (D == Distance::cosine) sum_up<D>(query, query, dim, 1, unused, query_square);
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (D == Distance::cosine) {
+      distances[i] = negative_cosine(query, query_square, rows[i], dim);
+    } else {
+      float sum = 0;
+      sum_up<D>(query, rows[i], dim, scale, sum, unused);
+      distances[i] = D == Distance::euclidean ? sum : -sum;
+    }
+  }
+}
+
+VECTIS_WIDE void compare(Distance distance, const float* query, const float* const* rows, std::size_t count,
+                         std::size_t dim, float scale, float* distances) {
+  if (distance == Distance::euclidean)
+    return compare_all<Distance::euclidean>(query, rows, count, dim, scale, distances);
+  if (distance == Distance::cosine) return compare_all<Distance::cosine>(query, rows, count, dim, scale, distances);
+  compare_all<Distance::inner_product>(query, rows, count, dim, scale, distances);
+}
+
+#if defined(__x86_64__)
+VECTIS_TARGET_AVX512 void compare_avx512(Distance distance, const float* query, const float* const* rows,
+                                         std::size_t count, std::size_t dim, float scale, float* distances) {
+  compare(distance, query, rows, count, dim, scale, distances);
+}
+
+VECTIS_TARGET_AVX2 void compare_avx2(Distance distance, const float* query, const float* const* rows, std::size_t count,
+                                     std::size_t dim, float scale, float* distances) {
+  compare(distance, query, rows, count, dim, scale, distances);
+}
+#endif
+
+}  // namespace
+
+void compare_rows(Distance distance, const float* query, const float* const* rows, std::size_t count, std::size_t dim,
+                  float scale, float* distances) {
+#if defined(__x86_64__)
+  if (cpu_info().avx512) return compare_avx512(distance, query, rows, count, dim, scale, distances);
+  if (cpu_info().avx2) return compare_avx2(distance, query, rows, count, dim, scale, distances);
+#endif
+  compare(distance, query, rows, count, dim, scale, distances);
+}
+
+}  // namespace vectis::inline v0_1::graph
