@@ -120,7 +120,7 @@ TEST_F(VectorStoreTest, AHandleOutlivesItsStore) {
 
 TEST_F(VectorStoreTest, ACollectionsRecallHoldsUnlessASearchNamesOne) {
   Collection near = store.create_collection("near", {.dim = 4, .index = "hnsw", .recall = 0.875});
-  near.insert(test::random_rows(random, 1500, 4));
+  near.insert(test::random_rows(random, 4000, 4));
   const Floats query = test::random_rows(random, 1, 4);
   EXPECT_THAT(near.search(query, 5).explanation().reason, HasSubstr("a recall of 0.875"));
   EXPECT_THAT(near.search(query, 5, {.recall = 0.75}).explanation().reason, HasSubstr("a recall of 0.75"));
