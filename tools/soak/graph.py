@@ -23,9 +23,15 @@ ROUNDS = 2000  # of random sequences of changes, for each kind of index
 
 
 def table(name: str, of: str) -> dict:
-    """Measured now, or where it was stopped."""
-    output_of(ROOT / "bench" / "ann", "--set", of, "--table", name, root=ROOT)
+    """Measured now, or from where it was stopped; it tells as it goes on."""
+    bench("--set", of, "--table", name)
     return kept(name, of)
+
+
+def bench(*words: str) -> None:
+    done = subprocess.run([str(ROOT / "bench" / "ann"), *words], cwd=ROOT, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"soak: bench/ann {' '.join(words)} ended with {done.returncode}")
 
 
 def kept(name: str, of: str) -> dict:
@@ -190,7 +196,7 @@ def loader() -> list[Figure]:
 
 
 def page() -> list[Figure]:
-    output_of(ROOT / "bench" / "ann", "--page", root=ROOT)
+    bench("--page")
     pictures = [of for of in SETS if (ROOT / "docs" / f"ann-{of}.svg").is_file()]
     return [Figure.measured("data sets with a table and a picture in docs/ann-bench.md", len(pictures), "sets", ">= 3")]
 
