@@ -19,7 +19,7 @@ TEST(BrokenPlugins, AreNamedWithTheirFault) {
     std::string reason;
   };
   const std::vector<Case> cases = {
-      {"wrong_version", "incompatible", "contract version 2.1, this Vectis has 1.1"},
+      {"wrong_version", "incompatible", "contract version 2.2, this Vectis has 1.2"},
       {"missing_slot", "incompatible", "required slot 'close' is missing"},
       {"no_entry", "not loadable", "exports no function vectis_backend_entry"},
       {"null_table", "incompatible", "returned NULL"},
