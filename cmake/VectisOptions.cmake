@@ -4,7 +4,9 @@ option(BUILD_SHARED_LIBS "Build libvectis as a shared library" ON)
 option(VECTIS_TESTS "Build tests, examples and the backends that serve them" ON)
 
 option(VECTIS_BACKEND_OPENCL "Build the OpenCL plug-in (needs the OpenCL headers, no driver)" ON)
-option(VECTIS_BACKEND_WEBGPU "Build the WebGPU plug-in (needs glslc, no driver)" ON)
+set(VECTIS_BACKEND_WEBGPU AUTO CACHE STRING
+    "Build the WebGPU plug-in (needs wgpu.h and glslc, no driver): ON, OFF, or AUTO, which is ON where both are found")
+set_property(CACHE VECTIS_BACKEND_WEBGPU PROPERTY STRINGS AUTO ON OFF)
 option(VECTIS_BACKEND_CUDA "Build the CUDA plug-in (needs cuda.h, no driver)" ON)
 option(VECTIS_BACKEND_HIP "Build the HIP plug-in (needs HIP's headers, no driver)" ON)
 option(VECTIS_ONEDNN "Let the CPU use oneDNN for matrix products where it is installed (needs its headers)" ON)
