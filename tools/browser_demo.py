@@ -63,7 +63,9 @@ class Chromium:
 
     def ask(self, method: str, session: str | None = None, **parameters) -> dict:
         self.last += 1
-        message = {"id": self.last, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
+        message = {"id": self.last, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
         os.write(self.write_end, json.dumps(message).encode() + b"\0")
         while True:
             while b"\0" not in self.received:

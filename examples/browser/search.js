@@ -1,5 +1,5 @@
-// Exact search with WebGPU: the kernel that Vectis prints computes the squared distance of every vector in fp32, and what
-// may be among the k nearest by the bound of its error is computed again in double precision, as Vectis does it.
+// Exact search with WebGPU: the kernel that Vectis prints computes the squared distance of every vector in fp32, and
+// what may be among the k nearest by the bound of its error is computed again in double precision, as Vectis does it.
 
 const element = (id) => document.getElementById(id);
 const whole = (number) => number.toLocaleString("en");
@@ -121,8 +121,8 @@ function summary(data, scan, found) {
     milliseconds: median(found.map((one) => one.milliseconds)),
     fastest: Math.min(...found.map((one) => one.milliseconds)),
     ranked: median(found.map((one) => one.ranked)),
-    recall: found.reduce((sum, one, query) =>
-      sum + one.hits.filter((hit) => data.answers[query].some((truth) => truth.id === hit.id)).length, 0) / places.length,
+    recall: found.flatMap((one, query) =>
+      one.hits.filter((hit) => data.answers[query].some((truth) => truth.id === hit.id))).length / places.length,
     equal_ids: places.filter(([hit, truth]) => hit.id === truth.id).length,
     equal_distances: places.filter(([hit, truth]) => hit.distance === truth.distance).length,
     places: places.length,
