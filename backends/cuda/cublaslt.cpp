@@ -1,5 +1,5 @@
 // cuBLASLt. What of its interface is used is declared here: its header comes with half a gigabyte of libraries. Where
-// the header is there it is compared.
+// the header lies beside the driver's it is compared.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -10,9 +10,8 @@
 #include "objects.hpp"
 #include "status.hpp"
 
-#if __has_include(<cublasLt.h>)
+#if defined(VECTIS_HAS_CUBLASLT_HEADER)
 #include <cublasLt.h>
-#define VECTIS_HAS_CUBLASLT_HEADER
 #endif
 
 namespace vectis::cuda_hip {
