@@ -18,7 +18,7 @@ namespace vectis::cuda_hip {
 
 namespace {
 
-// Handles and descriptors are pointers, enumerations ints.
+// Handles, descriptors and what is filled are pointers, enumerations ints.
 struct LtAlgorithm {
   std::uint64_t data[8];
 };
@@ -73,9 +73,9 @@ struct LtApi {
   int (*MatmulPreferenceCreate)(void**) = nullptr;
   int (*MatmulPreferenceDestroy)(void*) = nullptr;
   int (*MatmulPreferenceSetAttribute)(void*, int, const void*, std::size_t) = nullptr;
-  int (*MatmulAlgoGetHeuristic)(void*, void*, void*, void*, void*, void*, void*, int, LtFound*, int*) = nullptr;
+  int (*MatmulAlgoGetHeuristic)(void*, void*, void*, void*, void*, void*, void*, int, void*, int*) = nullptr;
   int (*Matmul)(void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, void*,
-                void*, void*, const LtAlgorithm*, void*, std::size_t, StreamHandle) = nullptr;
+                void*, void*, const void*, void*, std::size_t, void*) = nullptr;
 };
 // NOLINTEND(readability-identifier-naming)
 

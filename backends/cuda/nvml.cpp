@@ -28,8 +28,8 @@ struct NvmlApi {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   int (*handle)(const char*, NvmlDevice*) = nullptr;
-  int (*utilization)(NvmlDevice, NvmlUtilization*) = nullptr;
-  int (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
+  int (*utilization)(NvmlDevice, void*) = nullptr;  // NvmlUtilization
+  int (*memory)(NvmlDevice, void*) = nullptr;       // NvmlMemory
   const char* (*words)(int) = nullptr;
 };
 

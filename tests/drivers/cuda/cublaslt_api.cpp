@@ -236,7 +236,7 @@ VTD_EXPORT int cublasLtMatmulPreferenceSetAttribute(void* preference, int which,
 }
 
 VTD_EXPORT int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void* a, void* b, void* c, void* d,
-                                              void* preference, int room, Found* found, int* count) {
+                                              void* preference, int room, void* found, int* count) {
   return entered("cublasLtMatmulAlgoGetHeuristic", [&] {
     find(handle, Object::Kind::handle);
     const Object& result = find(c, Object::Kind::layout);
@@ -246,13 +246,13 @@ VTD_EXPORT int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void*
     check_product(find(product, Object::Kind::product), find(a, Object::Kind::layout), find(b, Object::Kind::layout),
                   result);
     *count = Control::get().setting("algorithms", 1) != 0 ? 1 : 0;
-    *found = {{algorithm_mark, told.alignments, result.rows, result.columns, {}}, 0, 0, 1, {}};
+    *static_cast<Found*>(found) = {{algorithm_mark, told.alignments, result.rows, result.columns, {}}, 0, 0, 1, {}};
   });
 }
 
 VTD_EXPORT int cublasLtMatmul(void* handle, void* product, const void* alpha, const void* a, void* a_layout,
                               const void* b, void* b_layout, const void* beta, const void* c, void* c_layout, void* d,
-                              void* d_layout, const Algorithm* algorithm, void* workspace, std::size_t workspace_bytes,
+                              void* d_layout, const void* algorithm, void* workspace, std::size_t workspace_bytes,
                               void* stream) {
   return entered("cublasLtMatmul", [&] {
     find(handle, Object::Kind::handle);
@@ -267,7 +267,7 @@ VTD_EXPORT int cublasLtMatmul(void* handle, void* product, const void* alpha, co
                                          find(b_layout, Object::Kind::layout), find(c_layout, Object::Kind::layout),
                                          static_cast<double>(by), static_cast<double>(plus)});
     check_product(job->product, job->a, job->b, job->c);
-    check_algorithm(*algorithm, job->c, {a, b, c, d});
+    check_algorithm(*static_cast<const Algorithm*>(algorithm), job->c, {a, b, c, d});
     const std::array ranges = {range_of(job->a, a), range_of(job->b, b), range_of(job->c, c)};
     const auto release = [](void* state) { delete static_cast<Job*>(state); };
     const int code = driver_below().enqueue(stream, ranges.data(), ranges.size(), run, release, job.release());

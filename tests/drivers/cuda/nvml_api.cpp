@@ -73,17 +73,19 @@ VTD_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, nvmlDevice_st**
   });
 }
 
-VTD_EXPORT int nvmlDeviceGetUtilizationRates(nvmlDevice_st* device, Utilization* rates) {
+VTD_EXPORT int nvmlDeviceGetUtilizationRates(nvmlDevice_st* device, void* target) {
   return entered("nvmlDeviceGetUtilizationRates", [&] {
     const int number = device_of(device);
+    auto* rates = static_cast<Utilization*>(target);
     rates->gpu = static_cast<unsigned>(Control::get().setting("busy", 30)) + static_cast<unsigned>(number);
     rates->memory = 99;
   });
 }
 
-VTD_EXPORT int nvmlDeviceGetMemoryInfo(nvmlDevice_st* device, Memory* memory) {
+VTD_EXPORT int nvmlDeviceGetMemoryInfo(nvmlDevice_st* device, void* target) {
   return entered("nvmlDeviceGetMemoryInfo", [&] {
     device_of(device);
+    auto* memory = static_cast<Memory*>(target);
     memory->total = Control::get().setting("memory", std::uint64_t{16} << 30U);
     memory->used = Control::get().setting("others", std::uint64_t{3} << 30U);
     memory->free = memory->total - memory->used;
