@@ -147,7 +147,8 @@ def asked(field: Field, kept: Kept, rounds: int) -> dict:
 
 def parts_of(explained: str) -> dict[str, float]:
     """Bytes for each vector, out of what our index says of itself."""
-    kinds = {"links": r"([\d.]+) of links", "codes": r"([\d.]+) of [\w -]*codes", "originals": r"([\d.]+) of originals"}
+    kinds = {"links": r"([\d.]+) of links", "codes": r"([\d.]+) of [\w -]*codes",
+             "originals": r"([\d.]+) of (?:originals|vectors)"}
     matches = {kind: re.search(pattern, explained) for kind, pattern in kinds.items()}
     return {kind: float(match.group(1)) for kind, match in matches.items() if match}
 
