@@ -1,9 +1,9 @@
 """`./dev bench ann`: the graph index beside its peers at equal recall, measured in turns.
 
-Times are processor time of one thread; building takes two. Each contestant is swept over its own settings (ours: the recall
-asked for), chosen by queries that are not reported; the time at a recall is interpolated between two settings, and a ratio is
-that of one round, so both sides saw the same machine. What was measured is kept in build/soak, and a run that was stopped
-goes on where it was."""
+Times are processor time of one thread; building takes two. Each contestant is swept over its own settings (ours: the
+recall asked for), chosen by queries that are not reported; the time at a recall is interpolated between two settings,
+and a ratio is that of one round, so both sides saw the same machine. What was measured is kept in build/soak, and a run
+that was stopped goes on where it was."""
 
 import argparse
 import json

@@ -1,7 +1,7 @@
 """The programs that `./dev bench ann` drives line by line, ours and each peer, and the indexes they left for next time.
 
-An index is built once by two threads, in a process of its own, and kept under build/bench-data/indexes with what building
-took. Ours belongs to the program that built it, a peer's to its release."""
+An index is built once by two threads, in a process of its own, and kept under build/bench-data/indexes with what
+building took. Ours belongs to the program that built it, a peer's to its release."""
 
 import hashlib
 import inspect
@@ -22,8 +22,8 @@ from tools.bench.exact_truth import K
 ROOT = Path(__file__).resolve().parents[2]
 OURS = "vectis"
 BUILD_THREADS = 2
-ASKED = ("0.8", "0.84", "0.87", "0.89", "0.9", "0.91", "0.92", "0.93", "0.94", "0.945", "0.95", "0.955", "0.96", "0.965",
-         "0.97", "0.975", "0.98", "0.983", "0.986", "0.988", "0.99", "0.992", "0.994", "0.996", "0.998")
+ASKED = ("0.8", "0.84", "0.87", "0.89", "0.9", "0.91", "0.92", "0.93", "0.94", "0.945", "0.95", "0.955", "0.96",
+         "0.965", "0.97", "0.975", "0.98", "0.983", "0.986", "0.988", "0.99", "0.992", "0.994", "0.996", "0.998")
 
 
 class Failed(Exception):

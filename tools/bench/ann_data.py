@@ -1,7 +1,7 @@
 """The vectors of `./dev bench ann`: hard synthetic ones, real embeddings, their queries and true neighbours.
 
-Queries that were tried out on (TUNING) are others than those that are reported (REPORTED); an index calibrates itself with
-vectors of the corpus. Nothing is tuned on hard-1m, which is for the final table alone."""
+Queries that were tried out on (TUNING) are others than those that are reported (REPORTED); an index calibrates itself
+with vectors of the corpus. Nothing is tuned on hard-1m, which is for the final table alone."""
 
 from pathlib import Path
 

@@ -1,9 +1,9 @@
-"""Searches of which a filter lets through a half, a tenth or a hundredth: at random, only what is on the other side of a
-plane through the middle, or only what is farthest from the query. Each query has a filter of its own and is a call of
+"""Searches of which a filter lets through a half, a tenth or a hundredth: at random, only what is on the other side of
+a plane through the middle, or only what is farthest from the query. Each query has a filter of its own and is a call of
 its own.
 
-Ours in its graph stands beside looking at all that may be found (our exact index; FAISS, row by row) and beside filtering
-what a search without a filter finds."""
+Ours in its graph stands beside looking at all that may be found (our exact index; FAISS, row by row) and beside
+filtering what a search without a filter finds."""
 
 import statistics
 import sys

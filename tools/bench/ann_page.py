@@ -9,12 +9,12 @@ PICTURE = "ann-{}.svg"
 _HEAD = """# How fast approximate search is
 
 Written by `./dev bench ann --page` from what it measured ({commits}): {processor}, {cores} cores, k = 10. Speed is
-queries a second of processor time with one thread; builds have two threads. Everybody is measured in turns, and a ratio is
-that of one round; intervals hold the median ratio with 95 %. Settings are chosen by 500 queries and reported with 500 others;
-our index calibrates itself with vectors of the corpus. Nothing was tuned on hard-1m.
+queries a second of processor time with one thread; builds have two threads. Everybody is measured in turns, and a ratio
+is that of one round; intervals hold the median ratio with 95 %. Settings are chosen by 500 queries and reported with 500
+others; our index calibrates itself with vectors of the corpus. Nothing was tuned on hard-1m.
 
-- `hard-100k`, `hard-1m`: 128 dimensions, 1,000 overlapping clusters in 32 dimensions whose widths differ by up to 8 times
-  ([tools/bench/exact_data.py](../tools/bench/exact_data.py)).
+- `hard-100k`, `hard-1m`: 128 dimensions, 1,000 overlapping clusters in 32 dimensions whose widths differ by up to 8
+  times ([tools/bench/exact_data.py](../tools/bench/exact_data.py)).
 - `embeddings`: descriptions of Debian's packages through MiniLM, 384 dimensions
   ([tools/bench/embeddings.py](../tools/bench/embeddings.py)).
 """
@@ -33,7 +33,8 @@ def _ratio(one: dict | None) -> str:
 
 def _curves(table: dict) -> list[list[str]]:
     recalls = list(table["best"])
-    lines = [["", *(f"at {recall}" for recall in recalls), "build, s", *(f"ours over it at {recall}" for recall in recalls)]]
+    lines = [["", *(f"at {recall}" for recall in recalls), "build, s",
+              *(f"ours over it at {recall}" for recall in recalls)]]
     for name, one in table["contestants"].items():
         marks = "".join(f" ({recall})" for recall, best in table["best"].items() if best == name)
         ratios = [_ratio(table["ratios"].get(name, {}).get(recall)) if name != OURS else "" for recall in recalls]
@@ -43,7 +44,8 @@ def _curves(table: dict) -> list[list[str]]:
 
 
 def _builds(table: dict) -> list[list[str]]:
-    lines = [["", "seconds", "processor seconds", "queries/s at 0.9", "at 0.95", "at 0.99", "the fastest peer over ours"]]
+    lines = [["", "seconds", "processor seconds", "queries/s at 0.9", "at 0.95", "at 0.99",
+              "the fastest peer over ours"]]
     for name, one in table["contestants"].items():
         ratios = f"{_ratio(table['ratios']['ms'])}, processor {_ratio(table['ratios']['processor_ms'])}"
         lines.append([name, f"{one['seconds']:.1f}", f"{one['processor_seconds']:.1f}",
@@ -74,8 +76,8 @@ def _filters(table: dict) -> list[list[str]]:
 
 
 def _streaming(table: dict) -> list[list[str]]:
-    lines = [["", "rows", "recall after each round", "fresh builds of the same", "recall lost at equal work", "bytes over fresh",
-              "resident over fresh", "search cost over fresh"]]
+    lines = [["", "rows", "recall after each round", "fresh builds of the same", "recall lost at equal work",
+              "bytes over fresh", "resident over fresh", "search cost over fresh"]]
     for name, one in table.items():
         lines.append([name, f"{one['rows']:,}", " ".join(f"{line['streamed']['recall']:.3f}" for line in one["rounds"]),
                       " ".join(f"{line['fresh']['recall']:.3f}" for line in one["rounds"] if "fresh" in line),
@@ -125,7 +127,8 @@ def draw(target: Path, report: dict) -> None:
     axis.yaxis.set_major_formatter("{x:,.0f}")
     axis.yaxis.set_minor_formatter("{x:,.0f}")
     axis.set_xscale("function", functions=(lambda x: -_log10(1.0005 - x), lambda y: 1.0005 - 10 ** -y))
-    axis.set_xticks([0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999], ["0.8", "0.9", "0.95", "0.98", "0.99", "0.995", "0.999"])
+    ticks = (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
     axis.set_xlim(0.8, 1)
     axis.grid(which="both", linewidth=0.3)
     axis.set_xlabel("recall of the 10 nearest")
@@ -149,8 +152,8 @@ def write(root: Path, reports: dict[str, dict[str, dict]]) -> None:
     processor, cores = processor_name()
     commits = sorted({(report["date"][:10], report["commit"][:12]) for tables in reports.values()
                       for report in tables.values()})
-    text = _HEAD.format(commits=", ".join(f"{date}, commit `{commit}`" for date, commit in commits), processor=processor,
-                        cores=cores)
+    measured = ", ".join(f"{date}, commit `{commit}`" for date, commit in commits)
+    text = _HEAD.format(commits=measured, processor=processor, cores=cores)
     for name, tables in reports.items():
         first = next(iter(tables.values()))
         text += f"\n## {name}: {first['rows']:,} × {first['dim']}\n"

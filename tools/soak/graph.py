@@ -1,7 +1,7 @@
 """`./dev soak graph`: what the graph index and the VectorStore promise, at full count, into docs/evidence/graph.json.
 
-Tables of the bench want a machine with nothing else to do. Each is kept as soon as it is done, and a table that was stopped
-goes on where it was. At the end docs/ann-bench.md and its pictures are written."""
+Tables of the bench want a machine with nothing else to do. Each is kept as soon as it is done, and a table that was
+stopped goes on where it was. At the end docs/ann-bench.md and its pictures are written."""
 
 import json
 import math
