@@ -89,18 +89,28 @@ double share_found(Executor& executor, const Frame& frame, const Trial& trial) {
   return wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
 }
 
+void keep_directions(std::span<const float> directions, Frame& frame) {
+  const std::size_t length = frame.directions_length();
+  frame.directions.assign(frame.full_dim * length, 0);
+  for (std::size_t i = 0; i < frame.full_dim; ++i) {
+    for (std::size_t j = 0; j < frame.coded_dim; ++j) {
+      frame.directions[i * length + j] = directions[j * frame.full_dim + i];
+    }
+  }
+}
+
 }  // namespace
 
-void choose_codes(Executor& executor, std::span<const float> rows, Frame& frame) {
+void choose_codes(Executor& executor, std::span<const float> rows, std::span<const float> directions, Frame& frame) {
   Trial trial;
   trial.rows = rows;
   trial.count = rows.size() / frame.full_dim;
   trial.asked = std::min(asked_max, trial.count);
-  trial.placed_dim = frame.directions.size() / frame.full_dim;
+  trial.placed_dim = directions.size() / frame.full_dim;
   trial.placed.resize(trial.count * trial.placed_dim);
   executor.parallel_for(trial.count, 64, [&](std::size_t begin, std::size_t end) {
-    products(rows.data() + begin * frame.full_dim, end - begin, frame.directions.data(), trial.placed_dim,
-             frame.full_dim, trial.placed.data() + begin * trial.placed_dim);
+    products(rows.data() + begin * frame.full_dim, end - begin, directions.data(), trial.placed_dim, frame.full_dim,
+             trial.placed.data() + begin * trial.placed_dim);
   });
   find_truths(executor, frame, trial);
   const std::size_t longest = frame.row_bytes;
@@ -117,10 +127,9 @@ void choose_codes(Executor& executor, std::span<const float> rows, Frame& frame)
     }
     if (best < enough) continue;
     set_codes(frame, std::min(codes * 8 / best_bits, trial.placed_dim), best_bits);
-    frame.directions.resize(frame.coded_dim * frame.full_dim);
+    keep_directions(directions, frame);
     return;
   }
-  frame.directions.clear();
   set_codes(frame, frame.full_dim, 8);
 }
 

@@ -9,8 +9,8 @@
 namespace vectis::inline v0_1::graph {
 
 // Sets coordinates and bits of the frame to the shortest rows whose best by code contain nearly all of the truly
-// nearest, tried on `rows` (full_dim numbers each, the centre taken away). Its directions are shortened to match, or
-// dropped when nothing short will do.
-void choose_codes(Executor& executor, std::span<const float> rows, Frame& frame);
+// nearest, tried on `rows`; it keeps the first of `directions`, or none when nothing short will do. Both are rows of
+// full_dim numbers, the centre taken away.
+void choose_codes(Executor& executor, std::span<const float> rows, std::span<const float> directions, Frame& frame);
 
 }  // namespace vectis::inline v0_1::graph

@@ -15,7 +15,7 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr std::size_t entries_max = 64;
+constexpr std::size_t entries_max = 16;
 constexpr std::size_t encode_grain = 256;
 // Removed rows are unlinked when they are this part of all, and their memory is given back when it is a third of all.
 constexpr std::size_t repair_part = 20;

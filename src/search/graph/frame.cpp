@@ -71,7 +71,10 @@ void into_directions(const Frame& frame, const std::vector<float>& full, float* 
   if (frame.directions.empty()) {
     std::copy_n(full.begin(), frame.coded_dim, coordinates);
   } else {
-    products(full.data(), 1, frame.directions.data(), frame.coded_dim, frame.full_dim, coordinates);
+    thread_local std::vector<float> padded;
+    padded.resize(frame.directions_length());
+    combine(full.data(), frame.full_dim, frame.directions.data(), padded.size(), padded.data());
+    std::copy_n(padded.begin(), frame.coded_dim, coordinates);
   }
 }
 
@@ -110,8 +113,7 @@ Frame make_frame(Executor& executor, Distance distance, std::size_t dim, std::sp
   const std::size_t count = std::min({frame.full_dim, directions_max, used / rows_per_direction});
   if (count < frame.full_dim && count < directions_max) return frame;
   const std::span<const float> some = std::span(rows).first(used * frame.full_dim);
-  frame.directions = leading_directions(executor, some, frame.full_dim, count);
-  choose_codes(executor, some, frame);
+  choose_codes(executor, some, leading_directions(executor, some, frame.full_dim, count), frame);
   return frame;
 }
 

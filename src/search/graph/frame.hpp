@@ -22,11 +22,15 @@ struct Frame {
   float norm = 0;             // inner product: the one all vectors are brought to; longer ones stay longer
   std::vector<float> centre;  // full_dim numbers
 
-  std::size_t coded_dim = 0;      // coordinates that are kept
-  std::vector<float> directions;  // coded_dim rows of full_dim numbers; empty: the coordinates themselves
-  std::size_t bits = 8;           // of a code: 8, or 4
-  std::size_t row_bytes = 0;      // whole cache lines
-  std::size_t sampled = 0;        // vectors it was made from
+  std::size_t coded_dim = 0;  // coordinates that are kept
+  // full_dim rows of directions_length() numbers: what each of the full coordinates adds to each of the coded ones,
+  // then zeros. Empty: the full coordinates are coded themselves.
+  std::vector<float> directions;
+  std::size_t bits = 8;       // of a code: 8, or 4
+  std::size_t row_bytes = 0;  // whole cache lines
+  std::size_t sampled = 0;    // vectors it was made from
+
+  [[nodiscard]] std::size_t directions_length() const noexcept { return (coded_dim + 15) / 16 * 16; }
 };
 
 inline constexpr std::size_t line_bytes = 64;

@@ -266,7 +266,7 @@ Frame read_codes(SummingReader& in, const Header& header) {
   const bool part = directed == 1 && coded_dim > 0 && coded_dim <= frame.full_dim && (bits == 4 || bits == 8);
   if (!whole && !part) damaged(fmt::format("{} coordinates of {} bits", coded_dim, bits));
   set_codes(frame, coded_dim, bits);
-  if (part) frame.directions = in.read_numbers<float>(frame.coded_dim * frame.full_dim);
+  if (part) frame.directions = in.read_numbers<float>(frame.full_dim * frame.directions_length());
   if (!all_finite(frame.centre) || !all_finite(frame.directions)) damaged("a frame without place");
   return frame;
 }

@@ -44,6 +44,7 @@ class Pool {
     places_.resize(width + 1);
     width_ = width;
     size_ = 0;
+    worst_ = std::numeric_limits<float>::infinity();
   }
   // A row that is there already stays; one that fell out must not be nearer now.
   void offer(float score, Slot slot) noexcept {
@@ -56,11 +57,10 @@ class Pool {
     std::memmove(at + 1, at, moved * sizeof(Place));
     *at = place;
     size_ = std::min(size_ + 1, width_);
+    if (size_ == width_) worst_ = places_[size_ - 1].score();
   }
   // Scores from here on are not taken any more.
-  [[nodiscard]] float worst() const noexcept {
-    return size_ < width_ ? std::numeric_limits<float>::infinity() : places_[size_ - 1].score();
-  }
+  [[nodiscard]] float worst() const noexcept { return worst_; }
   [[nodiscard]] std::span<const Place> places() const noexcept { return {places_.data(), size_}; }
 
  private:
@@ -79,6 +79,7 @@ class Pool {
   std::vector<Place> places_;
   std::size_t width_ = 0;
   std::size_t size_ = 0;
+  float worst_ = std::numeric_limits<float>::infinity();
 };
 
 // Rows that may be visited. One thread at a time.

@@ -83,6 +83,29 @@ VECTIS_WIDE void all_tiles(const float* left, std::size_t left_rows, const float
   }
 }
 
+// So many numbers of the target stay in registers while all rows pass.
+template <std::size_t Vectors>
+VECTIS_WIDE void combine_some(const float* weights, std::size_t count, const float* rows, std::size_t length,
+                              float* target) {
+  F32x16 sums[Vectors] = {};
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t n = 0; n < Vectors; ++n) {
+      F32x16 numbers;
+      exact::load_wide(numbers, rows + i * length + n * lanes);
+      sums[n] += numbers * weights[i];
+    }
+  }
+  for (std::size_t n = 0; n < Vectors; ++n) exact::store_wide(sums[n], target + n * lanes);
+}
+
+VECTIS_WIDE void combine_all(const float* weights, std::size_t count, const float* rows, std::size_t length,
+                             float* target) {
+  std::size_t at = 0;
+  for (; at + 8 * lanes <= length; at += 8 * lanes) combine_some<8>(weights, count, rows + at, length, target + at);
+  for (; at + 4 * lanes <= length; at += 4 * lanes) combine_some<4>(weights, count, rows + at, length, target + at);
+  for (; at < length; at += lanes) combine_some<1>(weights, count, rows + at, length, target + at);
+}
+
 #if defined(__x86_64__)
 VECTIS_TARGET_AVX512 void products_avx512(const float* left, std::size_t left_rows, const float* right,
                                           std::size_t right_rows, std::size_t length, float* target) {
@@ -93,9 +116,27 @@ VECTIS_TARGET_AVX2 void products_avx2(const float* left, std::size_t left_rows, 
                                       std::size_t right_rows, std::size_t length, float* target) {
   all_tiles(left, left_rows, right, right_rows, length, target);
 }
+
+VECTIS_TARGET_AVX512 void combine_avx512(const float* weights, std::size_t count, const float* rows, std::size_t length,
+                                         float* target) {
+  combine_all(weights, count, rows, length, target);
+}
+
+VECTIS_TARGET_AVX2 void combine_avx2(const float* weights, std::size_t count, const float* rows, std::size_t length,
+                                     float* target) {
+  combine_all(weights, count, rows, length, target);
+}
 #endif
 
 }  // namespace
+
+void combine(const float* weights, std::size_t count, const float* rows, std::size_t length, float* target) {
+#if defined(__x86_64__)
+  if (cpu_info().avx512) return combine_avx512(weights, count, rows, length, target);
+  if (cpu_info().avx2) return combine_avx2(weights, count, rows, length, target);
+#endif
+  combine_all(weights, count, rows, length, target);
+}
 
 void products(const float* left, std::size_t left_rows, const float* right, std::size_t right_rows, std::size_t length,
               float* target) {
