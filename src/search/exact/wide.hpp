@@ -42,6 +42,17 @@ VECTIS_WIDE void reinterpret_wide(To& to, const From& from) noexcept {
   std::memcpy(&to, &from, sizeof(To));
 }
 
+// The numbers of a row from `at` on, and zeros behind its end.
+VECTIS_WIDE void load_part(F32x16& value, const float* row, std::size_t at, std::size_t length) noexcept {
+  if (at + lanes <= length) {
+    load_wide(value, row + at);
+    return;
+  }
+  alignas(64) float part[lanes] = {};
+  std::memcpy(part, row + at, (length - at) * sizeof(float));
+  load_wide(value, part);
+}
+
 VECTIS_WIDE void absolute(F32x16& value) noexcept {
   U32x16 bits;
   reinterpret_wide(bits, value);

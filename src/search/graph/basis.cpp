@@ -11,7 +11,7 @@ namespace vectis::inline v0_1::graph {
 namespace {
 
 constexpr std::size_t rounds = 6;
-constexpr std::size_t grain = 16;
+constexpr std::size_t basis_grain = 16;
 constexpr float negligible = 1e-6F;  // what is left of a direction that says nothing new
 
 std::vector<float> transposed(std::span<const float> rows, std::size_t dim) {
@@ -28,7 +28,7 @@ std::vector<float> multiplied(Executor& executor, std::span<const float> left, s
                               std::size_t length) {
   const std::size_t columns = right.size() / length;
   std::vector<float> result(left.size() / length * columns);
-  executor.parallel_for(left.size() / length, grain, [&](std::size_t begin, std::size_t end) {
+  executor.parallel_for(left.size() / length, basis_grain, [&](std::size_t begin, std::size_t end) {
     products(left.data() + begin * length, end - begin, right.data(), columns, length, result.data() + begin * columns);
   });
   return result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 
 #include "search/graph/codes.hpp"
@@ -16,8 +17,9 @@ namespace {
 
 constexpr std::size_t asked_max = 100;  // rows of the sample that are looked for among the others
 constexpr std::size_t nearest = 10;
-constexpr std::size_t compared = 32;  // by true distances at the end of a walk for so many
-constexpr double enough = 0.995;
+constexpr std::size_t choice_compared = 32;  // by true distances at the end of a walk for so many
+constexpr double choice_enough = 0.995;
+constexpr std::size_t far_stride = 50;
 
 // The sample with everything that all trials need.
 struct Trial {
@@ -29,7 +31,7 @@ struct Trial {
   std::vector<std::vector<Slot>> truths;
 };
 
-void take_best(std::vector<Slot>& slots, std::size_t count, const std::vector<float>& scores) {
+void best_by_score(std::vector<Slot>& slots, std::size_t count, const std::vector<float>& scores) {
   const std::size_t kept = std::min(count, slots.size());
   std::partial_sort(slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(kept), slots.end(),
                     [&](Slot a, Slot b) { return scores[a] != scores[b] ? scores[a] < scores[b] : a < b; });
@@ -56,7 +58,7 @@ void find_truths(Executor& executor, const Frame& frame, Trial& trial) {
                scores.data());
       for (std::size_t i = 0; i < trial.count; ++i) scores[i] = squares[i] - 2 * scores[i];
       trial.truths[one] = others(trial, one);
-      take_best(trial.truths[one], nearest, scores);
+      best_by_score(trial.truths[one], nearest, scores);
     }
   });
 }
@@ -80,13 +82,42 @@ double share_found(Executor& executor, const Frame& frame, const Trial& trial) {
       query.set_coordinates(frame, trial.placed.data() + one * trial.placed_dim);
       best_score_rows()(frame, query, all.data(), all.size(), scores.data());
       std::vector<Slot> best = others(trial, one);
-      take_best(best, compared, scores);
+      best_by_score(best, choice_compared, scores);
       for (const Slot slot : trial.truths[one]) found += static_cast<std::size_t>(std::ranges::count(best, slot));
     }
   });
   std::size_t wanted = 0;
   for (const auto& truth : trial.truths) wanted += truth.size();
   return wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
+}
+
+// See Frame::far_error.
+float far_error(const Frame& frame, const Trial& trial) {
+  Rows rows(frame.row_bytes);
+  rows.reserve(1, 0);
+  const std::byte* const row = rows[0];
+  CodedQuery query(frame);
+  double sum = 0;
+  double count = 0;
+  for (std::size_t one = 0; one < trial.asked; ++one) {
+    query.set_coordinates(frame, trial.placed.data() + one * trial.placed_dim);
+    for (std::size_t i = one % far_stride; i < trial.count; i += far_stride) {
+      double truth = 0;
+      for (std::size_t j = 0; j < frame.full_dim; ++j) {
+        const double left = double{trial.rows[one * frame.full_dim + j]};
+        const double right = double{trial.rows[i * frame.full_dim + j]};
+        truth += (left - right) * (left - right);
+      }
+      if (truth <= 0) continue;
+      encode_coordinates(frame, trial.placed.data() + i * trial.placed_dim, rows[0]);
+      float score = 0;
+      best_score_rows()(frame, query, &row, 1, &score);
+      const double part = (double{score} + double{query.square()}) / truth - 1;
+      sum += part * part;
+      ++count;
+    }
+  }
+  return count > 0 ? static_cast<float>(std::min(1.0, std::sqrt(sum / count))) : 0;
 }
 
 void keep_directions(std::span<const float> directions, Frame& frame) {
@@ -125,8 +156,9 @@ void choose_codes(Executor& executor, std::span<const float> rows, std::span<con
         best_bits = bits;
       }
     }
-    if (best < enough) continue;
+    if (best < choice_enough) continue;
     set_codes(frame, std::min(codes * 8 / best_bits, trial.placed_dim), best_bits);
+    frame.far_error = far_error(frame, trial);
     keep_directions(directions, frame);
     return;
   }

@@ -1,7 +1,6 @@
 #include "search/graph/compare.hpp"
 
 #include <cmath>
-#include <cstring>
 
 #include "search/exact/wide.hpp"
 #include "vectis/base/cpu.hpp"
@@ -12,12 +11,6 @@ namespace {
 
 using exact::F32x16;
 using exact::lanes;
-
-VECTIS_WIDE void load_rest(F32x16& value, const float* row, std::size_t at, std::size_t dim) {
-  alignas(64) float part[lanes] = {};
-  std::memcpy(part, row + at, (dim - at) * sizeof(float));
-  exact::load_wide(value, part);
-}
 
 struct Sums {
   F32x16 first{};
@@ -41,17 +34,11 @@ template <Distance D>
 VECTIS_WIDE void sum_up(const float* query, const float* row, std::size_t dim, float scale, float& first,
                         float& second) {
   Sums sums;
-  std::size_t at = 0;
-  F32x16 left;
-  F32x16 right;
-  for (; at + lanes <= dim; at += lanes) {
-    exact::load_wide(left, query + at);
-    exact::load_wide(right, row + at);
-    add_lanes<D>(sums, left, right, scale);
-  }
-  if (at < dim) {
-    load_rest(left, query, at, dim);
-    load_rest(right, row, at, dim);
+  for (std::size_t at = 0; at < dim; at += lanes) {
+    F32x16 left;
+    F32x16 right;
+    exact::load_part(left, query, at, dim);
+    exact::load_part(right, row, at, dim);
     add_lanes<D>(sums, left, right, scale);
   }
   first = exact::sum_of_lanes(sums.first);

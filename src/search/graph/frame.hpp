@@ -29,6 +29,8 @@ struct Frame {
   std::size_t bits = 8;       // of a code: 8, or 4
   std::size_t row_bytes = 0;  // whole cache lines
   std::size_t sampled = 0;    // vectors it was made from
+  // By what part squared distances of coded rows that are not near are wrong: the root of the mean square.
+  float far_error = 0.01F;
 
   [[nodiscard]] std::size_t directions_length() const noexcept { return (coded_dim + 15) / 16 * 16; }
 };

@@ -91,6 +91,7 @@ void write_frame(ByteWriter& writer, const Contents& contents) {
   out.put(frame.norm);
   put_numbers(out, frame.centre);
   out.put(static_cast<std::uint64_t>(frame.sampled));
+  out.put(frame.far_error);
   out.put(static_cast<std::uint32_t>(frame.coded_dim));
   out.put(static_cast<std::uint8_t>(frame.bits));
   out.put(static_cast<std::uint8_t>(!frame.directions.empty()));
@@ -259,6 +260,8 @@ Frame read_codes(SummingReader& in, const Header& header) {
   if (std::abs(frame.exponent) > 200 || !std::isfinite(frame.norm)) damaged("a frame no vectors have");
   frame.centre = in.read_numbers<float>(frame.full_dim);
   frame.sampled = in.get<std::uint64_t>();
+  frame.far_error = in.get<float>();
+  if (!(frame.far_error >= 0 && frame.far_error <= 1)) damaged("codes that say nothing");
   const auto coded_dim = in.get<std::uint32_t>();
   const auto bits = in.get<std::uint8_t>();
   const auto directed = in.get<std::uint8_t>();

@@ -157,12 +157,13 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
   if (options.filter) {
     plan.filter = &*options.filter;
     allowed = std::min(allowed, count_allowed(*options.filter));
-    plan.scored_max = allowed;
   }
   // A walk past what a filter forbids scores as many more rows as it forbids.
   const double walked = double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
                         static_cast<double>(calibrated_k) * static_cast<double>(live) /
                         static_cast<double>(std::max<std::size_t>(1, allowed));
+  // Where a filter allows only what is far away a walk does not end; giving it up costs a part of the look at all.
+  plan.scored_max = static_cast<std::uint64_t>(std::max(4 * walked, static_cast<double>(allowed) / 8));
   plan.whole = live <= scanned_whole || static_cast<double>(allowed) <= walked;
   if (plan.whole) {
     plan.way = "scan";

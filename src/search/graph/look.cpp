@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "search/exact/row_distances.hpp"
 #include "search/graph/compare.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 // Codes are not exact, so this many of the best by code are compared by their true distances.
 constexpr std::size_t compared(std::size_t k) { return 2 * k + 12; }
+constexpr float doubt = 4;          // times the error of codes
 constexpr std::size_t piece = 256;  // rows scored at once by look_among
 
 // The vectors of walker.fresh, in walker.vectors.
@@ -55,15 +57,10 @@ std::size_t nearest_first(const Body& body, const float* query, std::size_t k, W
   return k;
 }
 
-// The best rows in the pool that are visible, by their true distances.
+// The k nearest of walker.fresh, by their true distances.
 void take_best(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits) {
   const Body& body = *look.body;
   const std::size_t dim = body.graph.frame.dim;
-  walker.fresh.clear();
-  for (const Place& place : walker.pool.places()) {
-    if (body.heads.visible(place.slot(), look.epoch)) walker.fresh.push_back(place.slot());
-    if (walker.fresh.size() == compared(look.k)) break;
-  }
   gather(body.vectors, dim, walker);
   const std::size_t best = nearest_first(body, query, look.k, walker);
   hits.clear();
@@ -80,6 +77,23 @@ void take_best(const Look& look, const float* query, Walker& walker, std::vector
   std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
   });
+}
+
+// The best rows in the pool that are visible go to walker.fresh.
+void collect_pool(const Look& look, Walker& walker) {
+  walker.fresh.clear();
+  for (const Place& place : walker.pool.places()) {
+    if (look.body->heads.visible(place.slot(), look.epoch)) walker.fresh.push_back(place.slot());
+    if (walker.fresh.size() == compared(look.k)) break;
+  }
+}
+
+// Score number `rank` of all, or an infinite one when there are not so many.
+float score_ranked(std::span<const float> scores, std::size_t rank, std::vector<float>& scratch) {
+  if (rank >= scores.size()) return std::numeric_limits<float>::infinity();
+  scratch.assign(scores.begin(), scores.end());
+  std::nth_element(scratch.begin(), scratch.begin() + static_cast<std::ptrdiff_t>(rank), scratch.end());
+  return scratch[rank];
 }
 
 }  // namespace
@@ -99,6 +113,7 @@ void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>
         look.body->graph, look.entries, look.effort, [&](Slot slot) { return heads.visible(slot, look.epoch); },
         walker);
   }
+  collect_pool(look, walker);
   take_best(look, query, walker, hits);
 }
 
@@ -109,26 +124,37 @@ bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t score
   const bool whole = walk_allowed(
       look.body->graph, look.entries, look.effort, scored_max,
       [&](Slot slot) { return heads.visible(slot, look.epoch) && filter.allows(heads.id(slot)); }, walker);
-  if (whole) take_best(look, query, walker, hits);
-  return whole;
+  if (!whole) return false;
+  collect_pool(look, walker);
+  take_best(look, query, walker, hits);
+  return true;
 }
 
 void look_among(const Look& look, std::span<const Slot> slots, const float* query, Walker& walker,
                 std::vector<Hit>& hits) {
   const Graph& graph = look.body->graph;
   walker.query.set_vector(graph.frame, query);
-  walker.pool.start(compared(look.k));
   walker.make_room(piece);
+  std::vector<float> scores(slots.size());
   for (std::size_t first = 0; first < slots.size(); first += piece) {
     const std::span<const Slot> some = slots.subspan(first, std::min(piece, slots.size() - first));
     for (std::size_t i = 0; i < some.size(); ++i) {
       walker.rows[i] = graph.codes[some[i]];
       prefetch_row(graph.frame, walker.rows[i]);
     }
-    graph.score_rows(graph.frame, walker.query, walker.rows.data(), some.size(), walker.scores.data());
-    for (std::size_t i = 0; i < some.size(); ++i) walker.pool.offer(walker.scores[i], some[i]);
+    graph.score_rows(graph.frame, walker.query, walker.rows.data(), some.size(), scores.data() + first);
   }
   walker.scored += slots.size();
+  // Rows may all be far and nearly as far as each other: then many might be among the nearest.
+  std::vector<float> scratch;
+  const float square = walker.query.square();
+  const float last = score_ranked(scores, look.k, scratch);
+  const float doubtful = (last + square) * (1 + doubt * graph.frame.far_error) - square;
+  const float limit = std::max(doubtful, score_ranked(scores, compared(look.k), scratch));
+  walker.fresh.clear();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (scores[i] <= limit && look.body->heads.visible(slots[i], look.epoch)) walker.fresh.push_back(slots[i]);
+  }
   take_best(look, query, walker, hits);
 }
 

@@ -1,7 +1,6 @@
 #include "search/graph/products.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "search/exact/wide.hpp"
 #include "vectis/base/cpu.hpp"
@@ -15,27 +14,16 @@ using exact::lanes;
 
 constexpr std::size_t tile = 4;
 
-// The numbers from `at` on, and zeros behind the end.
-VECTIS_WIDE void load_part(F32x16& value, const float* row, std::size_t at, std::size_t length) {
-  if (at + lanes <= length) {
-    exact::load_wide(value, row + at);
-    return;
-  }
-  alignas(64) float part[lanes] = {};
-  std::memcpy(part, row + at, (length - at) * sizeof(float));
-  exact::load_wide(value, part);
-}
-
 // Rows behind the last one are the last one again; their products are not written.
 VECTIS_WIDE void product_tile(const float* const* left, const float* const* right, std::size_t length,
                               float (*sums)[tile]) {
   F32x16 parts[tile][tile] = {};
   for (std::size_t at = 0; at < length; at += lanes) {
     F32x16 columns[tile];
-    for (std::size_t j = 0; j < tile; ++j) load_part(columns[j], right[j], at, length);
+    for (std::size_t j = 0; j < tile; ++j) exact::load_part(columns[j], right[j], at, length);
     for (std::size_t i = 0; i < tile; ++i) {
       F32x16 row;
-      load_part(row, left[i], at, length);
+      exact::load_part(row, left[i], at, length);
       for (std::size_t j = 0; j < tile; ++j) parts[i][j] += row * columns[j];
     }
   }
@@ -52,10 +40,10 @@ VECTIS_WIDE void single_row(const float* left, const float* right, std::size_t r
     F32x16 parts[together] = {};
     for (std::size_t at = 0; at < length; at += lanes) {
       F32x16 row;
-      load_part(row, left, at, length);
+      exact::load_part(row, left, at, length);
       for (std::size_t n = 0; n < together; ++n) {
         F32x16 column;
-        load_part(column, right + std::min(j + n, right_rows - 1) * length, at, length);
+        exact::load_part(column, right + std::min(j + n, right_rows - 1) * length, at, length);
         parts[n] += row * column;
       }
     }
