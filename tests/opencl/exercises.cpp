@@ -230,7 +230,8 @@ std::vector<Slot> all_slots() {
           VECTIS_TEST_SLOT(event_record), VECTIS_TEST_SLOT(event_query), VECTIS_TEST_SLOT(event_synchronize),
           VECTIS_TEST_SLOT(stream_wait_event), VECTIS_TEST_SLOT(event_timestamp), VECTIS_TEST_SLOT(program_create),
           VECTIS_TEST_SLOT(program_destroy), VECTIS_TEST_SLOT(kernel_create), VECTIS_TEST_SLOT(kernel_destroy),
-          VECTIS_TEST_SLOT(launch), VECTIS_TEST_SLOT(program_binary), VECTIS_TEST_SLOT(run_op)};
+          VECTIS_TEST_SLOT(launch), VECTIS_TEST_SLOT(program_binary), VECTIS_TEST_SLOT(run_op),
+          VECTIS_TEST_SLOT(copy_from_peer), VECTIS_TEST_SLOT(host_allocate), VECTIS_TEST_SLOT(host_free)};
   // clang-format on
 }
 #undef VECTIS_TEST_SLOT

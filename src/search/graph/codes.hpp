@@ -30,6 +30,10 @@ void encode_coordinates(const Frame& frame, const float* coordinates, std::byte*
 class CodedQuery {
  public:
   explicit CodedQuery(const Frame& frame);
+  // Whether it was made for rows of this form.
+  [[nodiscard]] bool fits(const Frame& frame) const noexcept {
+    return row_bytes_ == frame.row_bytes && coordinates_.size() == frame.coded_dim;
+  }
 
   void set_vector(const Frame& frame, const float* vector);
   void set_coordinates(const Frame& frame, const float* coordinates);

@@ -215,10 +215,10 @@ std::size_t Corpus::remove(std::span<const std::uint64_t> ids) {
 void Corpus::update(std::uint64_t id, std::span<const float> vector) {
   exact::with_memory("update", vector.size_bytes(), [&] {
     const std::lock_guard lock(writer_);
-    const auto slot = table_.find(id);
-    if (!slot) exact::refuse_absent("update", id);
-    dead_.reserve(dead_.size() + 2);
+    if (!table_.find(id)) exact::refuse_absent("update", id);
     make_room(vector, 1);
+    const auto slot = table_.find(id);  // which another body may have at another place
+    dead_.reserve(dead_.size() + 2);
     const std::vector<Slot> fresh = new_slots(1);
     try {
       place(fresh, vector, std::span(&id, 1));

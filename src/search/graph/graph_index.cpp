@@ -83,7 +83,8 @@ class GraphIndex::Borrowed {
         index_.walkers_.pop_back();
       }
     }
-    if (!walker_) walker_ = std::make_unique<Walker>(graph);
+    // The frame may be another since that walker was made.
+    if (!walker_ || !walker_->query.fits(graph.frame)) walker_ = std::make_unique<Walker>(graph);
     walker_->scored = 0;
   }
   Borrowed(const Borrowed&) = delete;

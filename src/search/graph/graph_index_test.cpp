@@ -68,6 +68,35 @@ TEST_F(GraphIndexTest, TheGraphIsTheSameForAnyNumberOfThreads) {
   EXPECT_TRUE(files[0] == files[1]);
 }
 
+// Rows get shorter when enough vectors are there to see in which directions they differ.
+TEST_F(GraphIndexTest, GrowingChangesTheFormOfRows) {
+  constexpr std::size_t dim = 150;
+  for (const Distance distance : graph_distances) {
+    SCOPED_TRACE(name(distance));
+    const auto index = make_index("hnsw", dim, distance, runtime);
+    BruteForce truth(dim, distance);
+    const Floats queries = clustered_rows(random, 60, dim);
+    for (const std::size_t count : {5U, 700U, 2500U}) {
+      const Floats more = clustered_rows(random, count, dim);
+      truth.put_all(index->add(more), more);
+      const Floats other = clustered_rows(random, 1, dim);
+      index->update(count / 2, other);
+      truth.put(count / 2, other);
+      Tally tally;
+      expect_sound(*index, truth, queries, 10, {.recall = 0.98}, tally);
+      EXPECT_GE(tally.recall(), 0.9) << index->explain();
+    }
+    EXPECT_LT(index->statistics().scanned_bytes_per_vector, 150U);
+    MemoryWriter writer;
+    index->save(writer);
+    MemoryReader reader(writer.bytes());
+    const auto copy = load_index(reader, runtime);
+    Tally tally;
+    expect_sound(*copy, truth, queries, 10, {.recall = 0.98}, tally);
+    EXPECT_GE(tally.recall(), 0.9);
+  }
+}
+
 TEST_F(GraphIndexTest, RemovedVectorsGiveTheirMemoryBack) {
   constexpr std::size_t dim = 16;
   const auto index = make_index("hnsw", dim, Distance::euclidean, runtime);
