@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "search/exact/checks.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -28,24 +27,6 @@ std::span<const Hit> SearchResult::operator[](std::size_t query) const {
   }
   const std::size_t begin = query == 0 ? 0 : ends_[query - 1];
   return std::span(hits_).subspan(begin, ends_[query] - begin);
-}
-
-void Index::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  exact::check_ids("upsert", exact::count_rows("upsert", vectors.size(), dim()), ids);
-  exact::check_distinct("upsert", ids);
-  (void)search(vectors, 0);  // refuses numbers that are not finite
-  std::vector<float> new_vectors;
-  std::vector<std::uint64_t> new_ids;
-  for (std::size_t row = 0; row < ids.size(); ++row) {
-    const std::span<const float> vector = vectors.subspan(row * dim(), dim());
-    if (get(ids[row])) {
-      update(ids[row], vector);
-    } else {
-      new_vectors.insert(new_vectors.end(), vector.begin(), vector.end());
-      new_ids.push_back(ids[row]);
-    }
-  }
-  add_with_ids(new_vectors, new_ids);
 }
 
 IndexDevices Index::devices() const { return {{}, "the index searches on this processor"}; }

@@ -128,10 +128,9 @@ class VECTIS_API Index {
   virtual std::size_t remove(std::span<const std::uint64_t> ids) = 0;
   // InvalidInput when the id is not there.
   virtual void update(std::uint64_t id, std::span<const float> vector) = 0;
-  // Adds those that are not there and replaces those that are. InvalidInput when an id is twice among `ids`; then
-  // nothing is changed. Exact indexes do all or nothing, and a search sees all of it or none; an index that does not
-  // override this does one after the other once everything was checked, so that want of memory may leave some undone.
-  virtual void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  // Adds those that are not there and replaces those that are. InvalidInput when an id is twice among `ids`. All or
+  // nothing, and a search sees all of it or none; "auto" may answer from its graph a moment before or after the others.
+  virtual void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) = 0;
   // Empty when the id is not there. The vector as it was added, or after compact() as it is stored.
   [[nodiscard]] virtual std::optional<std::vector<float>> get(std::uint64_t id) const = 0;
 

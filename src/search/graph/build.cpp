@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t batch_max = 4096;
 constexpr std::size_t batch_share = 32;  // a batch is at most this part of what is linked
 constexpr std::size_t grain = 4;
+constexpr std::size_t heirs_per_link = 4;
 
 struct Edge {
   Slot to = 0;
@@ -84,24 +85,25 @@ void link_batch(Executor& executor, Graph& graph, std::span<const Slot> entries,
   });
 }
 
-// Links that stay, and in the place of removed rows the links those had. Removed rows keep their lists, so that rows
-// relinked at the same time find the same.
+// Links that stay, and in the place of removed rows the links those had, and so on through removed ones until there are
+// enough. Removed rows keep their lists, so that rows relinked at the same time find the same.
 void heirs(const Graph& graph, Slot row, std::span<const Slot> list, const std::function<bool(Slot)>& removed,
            std::vector<Slot>& candidates) {
+  const std::size_t enough_heirs = heirs_per_link * graph.links.degree();
   std::vector<Slot> further(graph.links.degree());
+  std::vector<Slot> passed;  // removed rows, in the order in which they were met
+  Met met;
+  met.start(enough_heirs);
+  met.insert(row);
   candidates.clear();
-  for (const Slot link : list) {
-    if (!removed(link)) {
-      candidates.push_back(link);
-      continue;
-    }
-    const std::size_t count = graph.links.read(link, further.data());
-    for (std::size_t i = 0; i < count; ++i) {
-      if (further[i] != row && !removed(further[i])) candidates.push_back(further[i]);
-    }
+  const auto take = [&](Slot slot) {
+    if (met.insert(slot)) (removed(slot) ? passed : candidates).push_back(slot);
+  };
+  for (const Slot link : list) take(link);
+  for (std::size_t i = 0; i < passed.size() && candidates.size() < enough_heirs; ++i) {
+    const std::size_t count = graph.links.read(passed[i], further.data());
+    for (std::size_t j = 0; j < count; ++j) take(further[j]);
   }
-  std::sort(candidates.begin(), candidates.end());
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
 }
 
 }  // namespace

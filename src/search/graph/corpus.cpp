@@ -151,7 +151,7 @@ void Corpus::insert(std::span<const float> vectors, std::span<const std::uint64_
     const std::unique_lock lock(table_mutex_);
     table_.reserve(table_.size() + ids.size());
   }
-  dead_.reserve(dead_.size() + ids.size());
+  dead_.reserve(dead_.size() + 2 * ids.size());
   const std::vector<Slot> slots = new_slots(ids.size());
   try {
     place(slots, vectors, ids);
@@ -162,11 +162,20 @@ void Corpus::insert(std::span<const float> vectors, std::span<const std::uint64_
   }
   {
     const std::unique_lock lock(table_mutex_);
-    for (std::size_t i = 0; i < ids.size(); ++i) table_.insert(ids[i], slots[i]);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      // Both belong to the next epoch, so a search finds the one or the other.
+      if (const auto before = table_.find(ids[i])) {
+        body_->heads.dies(*before, epoch_ + 1);
+        dead_.push_back(*before);
+        table_.erase(ids[i]);
+      }
+      table_.insert(ids[i], slots[i]);
+    }
   }
   const std::uint64_t highest = *std::ranges::max_element(ids);
   highest_id_ = std::max(highest_id_.value_or(highest), highest);
   publish();
+  repair_if_due();
 }
 
 std::uint64_t Corpus::add(std::span<const float> vectors) {
@@ -216,27 +225,15 @@ void Corpus::update(std::uint64_t id, std::span<const float> vector) {
   exact::with_memory("update", vector.size_bytes(), [&] {
     const std::lock_guard lock(writer_);
     if (!table_.find(id)) exact::refuse_absent("update", id);
-    make_room(vector, 1);
-    const auto slot = table_.find(id);  // which another body may have at another place
-    dead_.reserve(dead_.size() + 2);
-    const std::vector<Slot> fresh = new_slots(1);
-    try {
-      place(fresh, vector, std::span(&id, 1));
-      link_rows(executor_, body_->graph, entries_, fresh, table_.size() + dead_.size());
-    } catch (...) {
-      bury(fresh);
-      throw;
-    }
-    // Both belong to the next epoch, so a search finds the one or the other.
-    body_->heads.dies(*slot, epoch_ + 1);
-    dead_.push_back(*slot);
-    {
-      const std::unique_lock table_lock(table_mutex_);
-      table_.erase(id);
-      table_.insert(id, fresh.front());
-    }
-    publish();
-    repair_if_due();
+    insert(vector, std::span(&id, 1));
+  });
+}
+
+void Corpus::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+  exact::with_memory("upsert", vectors.size_bytes(), [&] {
+    exact::check_distinct("upsert", ids);
+    const std::lock_guard lock(writer_);
+    insert(vectors, ids);
   });
 }
 

@@ -66,6 +66,7 @@ class Corpus {
   void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t remove(std::span<const std::uint64_t> ids);
   void update(std::uint64_t id, std::span<const float> vector);
+  void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   // Keeps vectors as bytes, and nothing that was removed.
   void compact();
 
@@ -85,6 +86,7 @@ class Corpus {
   std::vector<Slot> new_slots(std::size_t count);
   void place(std::span<const Slot> slots, std::span<const float> vectors, std::span<const std::uint64_t> ids);
   void link(std::span<const Slot> slots);
+  // Ids that are there get the vector instead of the one they have.
   void insert(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   // Rows of a change that failed: nobody ever finds them.
   void bury(std::span<const Slot> slots);

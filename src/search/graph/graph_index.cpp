@@ -130,6 +130,12 @@ void GraphIndex::update(std::uint64_t id, std::span<const float> vector) {
   corpus_->update(id, vector);
 }
 
+void GraphIndex::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+  exact::check_ids("upsert", exact::count_rows("upsert", vectors.size(), dim()), ids);
+  exact::check_rows("upsert", runtime_, vectors, dim());
+  corpus_->upsert(vectors, ids);
+}
+
 std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return corpus_->get(id); }
 
 void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& plan) const {

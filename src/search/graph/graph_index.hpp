@@ -38,6 +38,7 @@ class GraphIndex final : public Index {
   void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
   std::size_t remove(std::span<const std::uint64_t> ids) override;
   void update(std::uint64_t id, std::span<const float> vector) override;
+  void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const override;
 
   [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace vectis::inline v0_1::graph {
 
@@ -69,6 +70,15 @@ void prefetch_links(const Graph& graph, Slot slot) {
   __builtin_prefetch(list + line_bytes);
 }
 
+// The nearest row of the frontier that was not visited yet, unless it is too far.
+std::optional<Slot> next_visit(Walker& walker, float visited_max) {
+  while (!walker.frontier.empty() && walker.frontier.nearest().score() <= visited_max) {
+    const Slot slot = walker.frontier.take();
+    if (walker.visited.insert(slot)) return slot;
+  }
+  return std::nullopt;
+}
+
 // The walk of all others; rows that are not allowed are passed on the way. False when it scored too many rows.
 template <class MetBefore, class Allowed>
 bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& effort, std::uint64_t scored_max,
@@ -86,14 +96,10 @@ bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& 
     }
     visited_max = effort.narrow ? std::min(limit.of(walker.pool), walker.pool.worst()) : limit.of(walker.pool);
     if (walker.scored > scored_end) return false;
-    Slot here = 0;
-    do {
-      if (walker.frontier.empty() || walker.frontier.nearest().score() > visited_max) return true;
-      here = walker.frontier.take();
-      count = static_cast<std::size_t>(walker.visited.insert(here));
-    } while (count == 0);
+    const std::optional<Slot> here = next_visit(walker, visited_max);
+    if (!here) return true;
     if (!walker.frontier.empty()) prefetch_links(graph, walker.frontier.nearest().slot());
-    count = meet_neighbours(graph, here, met, walker);
+    count = meet_neighbours(graph, *here, met, walker);
   }
 }
 
