@@ -9,8 +9,8 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr std::array slacks{0.9F,  0.95F, 0.98F, 1.0F,  1.01F, 1.02F, 1.03F, 1.04F, 1.05F, 1.06F,
-                            1.08F, 1.1F,  1.12F, 1.15F, 1.18F, 1.22F, 1.26F, 1.3F,  1.4F,  1.5F};
+constexpr std::array slacks{0.9F,  0.94F, 0.96F, 0.97F, 0.98F, 0.985F, 0.99F, 0.995F, 1.0F,  1.01F, 1.02F, 1.03F, 1.04F,
+                            1.05F, 1.06F, 1.08F, 1.1F,  1.12F, 1.15F,  1.18F, 1.22F,  1.26F, 1.3F,  1.4F,  1.5F};
 constexpr double enough = 0.9985;
 // Where nothing was measured: small graphs are searched as a whole, and this is generous for others.
 constexpr CalibrationPoint unmeasured{.slack = 1.2F, .recall = 0, .scored = 3000};

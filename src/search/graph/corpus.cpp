@@ -126,7 +126,7 @@ void Corpus::link(std::span<const Slot> slots) {
   }
   // The last ones are asked for before they are linked.
   const std::size_t all = table_.size() + slots.size();
-  const std::size_t held = std::clamp(std::min(all / 5, truth_scores_max / all), held_out_min, held_out_max);
+  const std::size_t held = std::clamp(std::min(all / 10, truth_scores_max / all), held_out_min, held_out_max);
   const std::size_t first =
       std::max(slots.size() - std::min(held, slots.size() / 2), std::min(entries_max, slots.size() / 2));
   link_rows(executor_, body_->graph, entries_, std::span(order).first(first), linked);

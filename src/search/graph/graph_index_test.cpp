@@ -38,12 +38,14 @@ TEST_P(GraphRecallTest, WhatIsAskedForIsReached) {
   index->add(vectors);
   BruteForce truth(dim, GetParam());
   truth.put_all(0, vectors);
-  const Floats queries = clustered_rows(random, 300, dim);
+  const Floats queries = clustered_rows(random, 600, dim);
   for (const double asked : {0.8, 0.9, 0.95, 0.99}) {
     Tally tally;
     expect_sound(*index, truth, queries, 10, {.recall = asked}, tally);
     std::cout << "asked " << asked << ", found " << tally.recall() << "\n";
-    EXPECT_GE(tally.recall(), asked - 0.05);
+    // Some queries find nearly nothing by a narrow walk: means of a few hundred differ by so much, and so does the
+    // graph when those it was measured with are in it too.
+    EXPECT_GE(tally.recall(), asked - 0.03 - 0.3 * (1 - asked));
   }
 }
 
