@@ -87,7 +87,7 @@ TEST_F(AutoIndexTest, ARecallOfOneIsExactAndAllOthersAreSound) {
   test::expect_sound(*index, truth, queries, 10, {}, tally);
   make_slow("exact/int8");
   test::expect_sound(*index, truth, queries, 10, {}, tally);
-  EXPECT_GE(tally.recall(), 0.85);
+  EXPECT_GE(tally.recall(), 0.8);
   const SearchResult walked = index->search(std::span(queries).first(auto_dim), 10, {});
   EXPECT_EQ(walked.explanation().way, "graph");
   EXPECT_THAT(walked.explanation().reason, AllOf(HasSubstr("graph, cpu is predicted"), HasSubstr("a walk of ")));

@@ -30,6 +30,20 @@ std::size_t common(std::span<const Hit> found, std::span<const std::uint64_t> tr
       std::ranges::count_if(found, [&](const Hit& hit) { return std::ranges::find(truth, hit.id) != truth.end(); }));
 }
 
+// The mean less its standard error, so that chance among a few queries does not promise too much.
+float cautious_recall(std::span<const std::size_t> found) {
+  const auto count = static_cast<double>(found.size());
+  double sum = 0;
+  double squares = 0;
+  for (const std::size_t one : found) {
+    const double share = static_cast<double>(one) / static_cast<double>(calibrated_k);
+    sum += share;
+    squares += share * share;
+  }
+  const double mean = sum / count;
+  return static_cast<float>(std::max(0.0, mean - std::sqrt(std::max(0.0, squares / count - mean * mean) / count)));
+}
+
 }  // namespace
 
 CalibrationPoint Calibration::point_for(double recall) const {
@@ -69,10 +83,9 @@ Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot
       found[i] = common(hits, truths[i]);
       scored[i] = walker.scored;
     });
-    const double all_found = std::accumulate(found.begin(), found.end(), 0.0);
     const double all_scored = std::accumulate(scored.begin(), scored.end(), 0.0);
     const CalibrationPoint point{.slack = slack,
-                                 .recall = static_cast<float>(all_found / static_cast<double>(count * calibrated_k)),
+                                 .recall = cautious_recall(found),
                                  .scored = static_cast<float>(all_scored / static_cast<double>(count))};
     const bool grew = result.points.empty() ||
                       (point.recall > result.points.back().recall && point.scored > result.points.back().scored);

@@ -13,7 +13,7 @@ namespace vectis::inline v0_1::graph {
 
 struct CalibrationPoint {
   float slack = 1;
-  float recall = 0;  // mean share of the true nearest `calibrated_k` that were found
+  float recall = 0;  // mean share of the true nearest `calibrated_k` that were found, less its standard error
   float scored = 0;  // rows that a walk looked at, on average
 };
 
