@@ -3,21 +3,19 @@
 Rows of the bench want a machine with nothing else to do. Each is kept as soon as it is done."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 from tools import suite
 from tools.bench.exact_rows import ROWS, Row
 from tools.evidence import Figure, output_of, run_soak
+from tools.loader_fuzzing import loader
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 PROBLEMS = 10_000  # on PoCL
 WORLDS = 300  # of modelled devices
-EXECUTIONS = 10_000_000  # of the loader
 POCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_CACHE_DIR": str(BUILD / "pocl-cache")}
 
 
@@ -94,21 +92,6 @@ def readers_and_writer() -> list[Figure]:
     passed = int(re.search(r"\[  PASSED  \] (\d+) test", text).group(1))
     return [Figure.measured("cases with 8 readers and a writer under ThreadSanitizer", passed, "cases", ">= 2"),
             Figure.measured("reports of ThreadSanitizer", text.count("WARNING: ThreadSanitizer"), "reports", "== 0")]
-
-
-def loader() -> list[Figure]:
-    suite.build("asan")
-    corpus = BUILD / "soak" / "load_index"
-    corpus.mkdir(parents=True, exist_ok=True)
-    command = [BUILD / "asan" / "bin" / "load_index_fuzz", f"-runs={EXECUTIONS}", "-max_len=4096",
-               "-print_final_stats=1", f"-artifact_prefix={corpus.parent}/load_index-", corpus]
-    done = subprocess.run([str(word) for word in command], cwd=ROOT, stderr=subprocess.PIPE, text=True,
-                          errors="replace", env={**os.environ, **suite.sanitizer_environment()}, check=False)
-    print(done.stderr[-3000:], flush=True)
-    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
-    return [Figure.measured("executions of the loader's fuzzer", int(executed.group(1)) if executed else 0,
-                            "executions", f">= {EXECUTIONS}"),
-            Figure.measured("findings of the loader's fuzzer", int(done.returncode != 0), "findings", "== 0")]
 
 
 MEASUREMENTS = {row.key: (lambda row=row: bench(row)) for row in ROWS}

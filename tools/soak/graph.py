@@ -5,7 +5,6 @@ stopped goes on where it was. At the end docs/ann-bench.md and its pictures are 
 
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -13,12 +12,12 @@ from pathlib import Path
 
 from tools import suite
 from tools.evidence import Figure, output_of, run_soak
+from tools.loader_fuzzing import loader
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 SETS = ("hard-100k", "embeddings", "hard-1m")
 OURS = "vectis"
-EXECUTIONS = 10_000_000  # of the loader
 ROUNDS = 2000  # of random sequences of changes, for each kind of index
 
 
@@ -178,21 +177,6 @@ def index_threads() -> list[Figure]:
     return [Figure.measured("cases of readers beside writers under ThreadSanitizer", _passed(text), "cases", ">= 6"),
             Figure.measured("reports about indexes of ThreadSanitizer", text.count("WARNING: ThreadSanitizer"),
                             "reports", "== 0")]
-
-
-def loader() -> list[Figure]:
-    suite.build("asan")
-    corpus = BUILD / "soak" / "load_index"
-    corpus.mkdir(parents=True, exist_ok=True)
-    command = [BUILD / "asan" / "bin" / "load_index_fuzz", f"-runs={EXECUTIONS}", "-max_len=4096",
-               "-print_final_stats=1", f"-artifact_prefix={corpus.parent}/load_index-", corpus]
-    done = subprocess.run([str(word) for word in command], cwd=ROOT, stderr=subprocess.PIPE, text=True,
-                          errors="replace", env={**os.environ, **suite.sanitizer_environment()}, check=False)
-    print(done.stderr[-3000:], flush=True)
-    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
-    return [Figure.measured("executions of the loader's fuzzer", int(executed.group(1)) if executed else 0,
-                            "executions", f">= {EXECUTIONS}"),
-            Figure.measured("findings of the loader's fuzzer", int(done.returncode != 0), "findings", "== 0")]
 
 
 def page() -> list[Figure]:

@@ -86,7 +86,6 @@ void Corpus::collect_free() {
 }
 
 std::vector<Slot> Corpus::new_slots(std::size_t count) {
-  collect_free();
   const std::size_t reused = std::min(count, free_.size());
   body_->reserve(rows_ + (count - reused));
   std::vector<Slot> slots(free_.end() - static_cast<std::ptrdiff_t>(reused), free_.end());

@@ -83,6 +83,7 @@ class Corpus {
     std::vector<Slot> slots;
   };
 
+  // After make_room.
   std::vector<Slot> new_slots(std::size_t count);
   void place(std::span<const Slot> slots, std::span<const float> vectors, std::span<const std::uint64_t> ids);
   void link(std::span<const Slot> slots);

@@ -30,7 +30,8 @@ std::vector<float> spread_rows(std::span<const float> vectors, std::size_t dim, 
 }  // namespace
 
 void Corpus::make_room(std::span<const float> vectors, std::size_t count) {
-  const std::size_t rows = rows_ + count;
+  collect_free();
+  const std::size_t rows = rows_ + count - std::min(count, free_.size());
   if (rows > slots_max) {
     throw Error(ErrorCode::invalid_input, "add",
                 fmt::format("{} vectors more than the {} there are, a graph index has {} at most; use several", count,

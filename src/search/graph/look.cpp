@@ -88,12 +88,15 @@ void collect_pool(const Look& look, Walker& walker) {
   }
 }
 
-// Score number `rank` of all, or an infinite one when there are not so many.
-float score_ranked(std::span<const float> scores, std::size_t rank, std::vector<float>& scratch) {
-  if (rank >= scores.size()) return std::numeric_limits<float>::infinity();
-  scratch.assign(scores.begin(), scores.end());
-  std::nth_element(scratch.begin(), scratch.begin() + static_cast<std::ptrdiff_t>(rank), scratch.end());
-  return scratch[rank];
+// The score up to which rows may be among the k nearest: one of compared(k) rows, or more where rows are all far and
+// nearly as far as each other.
+float score_in_doubt(const Frame& frame, const CodedQuery& query, std::size_t k, std::vector<float> scores) {
+  if (scores.size() <= compared(k)) return std::numeric_limits<float>::infinity();
+  const auto last = scores.begin() + static_cast<std::ptrdiff_t>(k);
+  const auto compared_last = scores.begin() + static_cast<std::ptrdiff_t>(compared(k));
+  std::nth_element(scores.begin(), compared_last, scores.end());
+  std::nth_element(scores.begin(), last, compared_last);
+  return std::max((*last + query.square()) * (1 + doubt * frame.far_error) - query.square(), *compared_last);
 }
 
 }  // namespace
@@ -145,12 +148,7 @@ void look_among(const Look& look, std::span<const Slot> slots, const float* quer
     graph.score_rows(graph.frame, walker.query, walker.rows.data(), some.size(), scores.data() + first);
   }
   walker.scored += slots.size();
-  // Rows may all be far and nearly as far as each other: then many might be among the nearest.
-  std::vector<float> scratch;
-  const float square = walker.query.square();
-  const float last = score_ranked(scores, look.k, scratch);
-  const float doubtful = (last + square) * (1 + doubt * graph.frame.far_error) - square;
-  const float limit = std::max(doubtful, score_ranked(scores, compared(look.k), scratch));
+  const float limit = score_in_doubt(graph.frame, walker.query, look.k, scores);
   walker.fresh.clear();
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (scores[i] <= limit && look.body->heads.visible(slots[i], look.epoch)) walker.fresh.push_back(slots[i]);
