@@ -238,6 +238,93 @@ inline void tighten_bounds(Operands& v, const Numbers& n) {
   }
 }
 
+inline float squared_distance(const Operand& a, std::uint64_t row, const Operand& b, std::uint64_t other) {
+  float sum = 0;
+  for (std::uint64_t d = 0; d < a.columns(); ++d) {
+    const float difference = load(a, row, d) - load(b, other, d);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+// Distances as whole numbers of the same order, NaN last, with the row behind.
+inline std::uint64_t walk_key(float distance, std::uint32_t row) {
+  const std::uint32_t bits = distance != distance ? 0x7FC0'0000U : std::bit_cast<std::uint32_t>(distance);
+  return std::uint64_t{bits} << 32U | row;
+}
+
+inline void graph_search(Operands& v, const Numbers& n) {
+  const std::uint64_t width = v[4].columns();
+  const std::uint64_t nearest =
+      std::min<std::uint64_t>(n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer), width);
+  const auto slack = n.size() > 1 ? static_cast<float>(n[1].real) : 0.0F;
+  for (std::uint64_t q = 0; q < v[1].rows(); ++q) {
+    std::map<std::uint64_t, bool> kept;  // by key, whether it was visited
+    std::uint32_t scored = 0;
+    const Operand* lists = &v[3];
+    std::uint64_t list = 0;
+    while (lists != nullptr) {
+      std::map<std::uint64_t, bool> next = kept;
+      for (std::uint64_t i = 0; i < lists->columns(); ++i) {
+        const std::uint32_t row = lists->bits(list, i);
+        if (row >= v[0].rows()) continue;
+        const std::uint64_t key = walk_key(squared_distance(v[0], row, v[1], q), row);
+        if (next.try_emplace(key, false).second) ++scored;
+      }
+      while (next.size() > width) next.erase(std::prev(next.end()));
+      kept = next;
+      lists = nullptr;
+      const auto distance = [](std::uint64_t key) {
+        return std::bit_cast<float>(static_cast<std::uint32_t>(key >> 32U));
+      };
+      float limit = INFINITY;
+      if (slack > 0 && kept.size() >= nearest) {
+        const float known = distance(std::next(kept.begin(), static_cast<std::ptrdiff_t>(nearest) - 1)->first);
+        limit = slack * slack * known;
+      }
+      for (auto& [key, visited] : kept) {
+        if (visited) continue;
+        if (distance(key) > limit ||
+            (limit == limit && slack > 0 && kept.size() >= nearest && std::isnan(distance(key))))
+          break;
+        visited = true;
+        list = static_cast<std::uint32_t>(key);
+        lists = &v[2];
+        break;
+      }
+    }
+    auto one = kept.begin();
+    for (std::uint64_t i = 0; i < width; ++i) {
+      const bool none = one == kept.end();
+      v[4].set_bits(q, i, none ? ~0U : static_cast<std::uint32_t>(one->first));
+      v[5].set_bits(q, i, none ? 0x7F80'0000U : static_cast<std::uint32_t>(one->first >> 32U));
+      if (!none) ++one;
+    }
+    v[6].set_bits(q, 0, scored);
+  }
+}
+
+inline void graph_prune(Operands& v, const Numbers& n) {
+  const auto reach = static_cast<float>(n.empty() ? 1 : n[0].real);
+  for (std::uint64_t list = 0; list < v[1].rows(); ++list) {
+    std::uint64_t taken = 0;
+    for (std::uint64_t i = 0; i < v[1].columns() && taken < v[3].columns(); ++i) {
+      const std::uint32_t row = v[1].bits(list, i);
+      bool way = row >= v[0].rows();
+      for (std::uint64_t k = 0; k < taken && !way; ++k) {
+        way = !(squared_distance(v[0], v[3].bits(list, k), v[0], row) * reach * reach > load(v[2], list, i));
+      }
+      if (way) continue;
+      v[3].set_bits(list, taken, row);
+      v[4].set_bits(list, taken++, v[2].bits(list, i));
+    }
+    for (; taken < v[3].columns(); ++taken) {
+      v[3].set_bits(list, taken, ~0U);
+      v[4].set_bits(list, taken, 0x7F80'0000U);
+    }
+  }
+}
+
 // The operands after the call.
 inline Operands naive(const std::string& operation, const Problem& problem) {
   Operands v = problem.operands;
@@ -253,6 +340,10 @@ inline Operands naive(const std::string& operation, const Problem& problem) {
     scan_bounds(v, n);
   } else if (operation == "tighten_bounds") {
     tighten_bounds(v, n);
+  } else if (operation == "graph_search") {
+    graph_search(v, n);
+  } else if (operation == "graph_prune") {
+    graph_prune(v, n);
   } else if (operation == "gather" || operation == "scatter") {
     move_rows(operation == "gather", v);
   } else if (operation == "prefix_sum") {

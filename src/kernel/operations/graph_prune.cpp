@@ -1,0 +1,157 @@
+// graph_prune: which of many near rows a row of a graph is linked to.
+#include <fmt/format.h>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/graph.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// One group a list. Candidates that are out become NOTHING; `state` holds the place of the next that is chosen.
+constexpr const char* prune_body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint own = UMIN(chunk, lists - begin);
+uint team = LOCAL_ID(0) / TEAM;
+uint lane = LOCAL_ID(0) % TEAM;
+for (uint t = 0u; t < own; t++) {
+  uint list = begin + t;
+  uint chosen_at = chosen_offset + list * chosen_stride;
+  uint chosen_distances_at = chosen_distances_offset + list * chosen_distances_stride;
+  for (uint i = LOCAL_ID(0); i < count; i += GROUP_SIZE(0)) {
+    uint row = AS_U32(LOAD_candidates(candidates_offset + list * candidates_stride + i));
+    if (row >= rows) { row = NOTHING; }
+    left[i] = row;
+    far[i] = LOAD_distances(distances_offset + list * distances_stride + i);
+  }
+  uint taken = 0u;
+  uint from = 0u;
+  bool going = true;
+  while (going) {
+    if (LOCAL_ID(0) == 0u) { state[0] = NOTHING; }
+    BARRIER();
+    for (uint i = from + LOCAL_ID(0); i < count; i += GROUP_SIZE(0)) {
+      if (left[i] != NOTHING) { ATOMIC_MIN_U32(state, 0, i); }
+    }
+    BARRIER();
+    uint best = state[0];
+    going = best != NOTHING;
+    uint best_at = 0u;
+    if (going) {
+      best_at = x_offset + left[best] * x_stride;
+      if (LOCAL_ID(0) == 0u) {
+        STORE_chosen(chosen_at + taken, AS_I32(left[best]));
+        STORE_chosen_distances(chosen_distances_at + taken, far[best]);
+      }
+      taken = taken + 1u;
+      from = best + 1u;
+      going = taken < degree;
+    }
+    if (going) {
+      for (uint first = from; first < count; first += TEAMS) {
+        uint one = first + team;
+        bool is_left = false;
+        if (one < count) { is_left = left[one] != NOTHING; }
+        float sum = 0.0f;
+        if (is_left) {
+          uint row_at = x_offset + left[one] * x_stride;
+          $DISTANCE
+        }
+        partial[LOCAL_ID(0)] = sum;
+        BARRIER();
+        if (lane == 0u && is_left) {
+          for (uint i = 1u; i < TEAM; i++) { sum = sum + partial[LOCAL_ID(0) + i]; }
+          if (!(sum * factor > far[one])) { left[one] = NOTHING; }
+        }
+        BARRIER();
+      }
+    }
+    BARRIER();
+  }
+  for (uint i = taken + LOCAL_ID(0); i < degree; i += GROUP_SIZE(0)) {
+    STORE_chosen(chosen_at + i, -1);
+    STORE_chosen_distances(chosen_distances_at + i, F32_INFINITY);
+  }
+  BARRIER();
+}
+)";
+
+KernelSource prune_source(std::uint32_t group, std::uint32_t room) {
+  KernelSource source;
+  source.name = "graph_prune";
+  source.buffers = {{"x", Element::f32, Access::read},
+                    {"candidates", Element::i32, Access::read},
+                    {"distances", Element::f32, Access::read},
+                    {"chosen", Element::i32, Access::write},
+                    {"chosen_distances", Element::f32, Access::write}};
+  source.shared = {{"left", Element::u32, room},
+                   {"far", Element::f32, room},
+                   {"partial", Element::f32, group},
+                   {"state", Element::u32, 1}};
+  complete_graph_source(source, {"chunk", "lists", "rows", "columns", "count", "degree"}, group);
+  source.body = substitute(prune_body, {{"$DISTANCE", graph_distance("LOAD_x(best_at + ")}});
+  return source;
+}
+
+LaunchPlan plan_prune(const OperationCall& call, const DeviceInfo& device) {
+  const View& x = call.views[0];
+  const View& candidates = call.views[1];
+  const std::uint32_t group = graph_group(device);
+  const std::uint32_t room = graph_room(candidates.columns);
+  const double reach = call.numbers[0].real;
+  PlannedLaunch launch = graph_launch(call, device, candidates.rows, 2 * std::uint64_t{room} + group + 1,
+                                      {candidates.rows, x.rows, x.columns, candidates.columns, call.views[3].columns},
+                                      static_cast<float>(reach * reach));
+  launch.key = fmt::format("graph_prune {} {}", group, room);
+  launch.source = [=] { return prune_source(group, room); };
+  return only(std::move(launch));
+}
+
+void check_prune(const OperationCall& call) {
+  const View& candidates = call.views[1];
+  expect_vectors(call);
+  expect_columns(call, 1, graph_pool_max);
+  expect_columns(call, 3, graph_pool_max);
+  expect_shape(call, 2, candidates.rows, candidates.columns, "a distance for each element of 'candidates'");
+  expect_shape(call, 3, candidates.rows, call.views[3].columns, "a row for each row of 'candidates'");
+  expect_shape(call, 4, candidates.rows, call.views[3].columns, "a distance for each element of 'chosen'");
+}
+
+}  // namespace
+
+void define_graph_prune(std::vector<Operation>& operations) {
+  Operation prune;
+  prune.name = "graph_prune";
+  prune.summary =
+      "From each row of candidates, rows of x (others are none) in the order of their distances to some row, the first "
+      "is chosen, all that are at least reach times as near to it are dropped, and so on until none is left or chosen "
+      "is full. chosen and chosen_distances become what was chosen, in order, -1 and infinity behind the last. "
+      "Distances are squared Euclidean ones. At most 512 candidates.";
+  prune.operands = {{"x", Access::read, {DType::float32}},
+                    {"candidates", Access::read, {DType::int32}},
+                    {"distances", Access::read, {DType::float32}},
+                    {"chosen", Access::write, {DType::int32}},
+                    {"chosen_distances", Access::write, {DType::float32}}};
+  prune.parameters = {{"reach", false, 0, anything, 1}};
+  prune.check = check_prune;
+  prune.when_empty = [](Stream& stream, const OperationCall& call) {
+    fill_with_none(stream, call.views[3], call.views[4]);
+  };
+  prune.plan = plan_prune;
+  prune.cost = [](const OperationCall& call) {
+    // As if every chosen one were compared with half of the candidates.
+    const double pairs = static_cast<double>(call.views[1].elements()) * static_cast<double>(call.views[3].columns) / 2;
+    const auto columns = static_cast<double>(call.views[0].columns);
+    return OperationCost{pairs * 3 * columns,
+                         static_cast<double>(call.views[1].elements()) * 4 * columns + bytes_of(call.views.last(4))};
+  };
+  prune.samples = {{{50, 7}, {3, 40}, {3, 40}, {3, 8}, {3, 8}},
+                   {{50, 7}, {3, 160}, {3, 160}, {3, 8}, {3, 8}},
+                   {{50, 7}, {3, 512}, {3, 512}, {3, 8}, {3, 8}}};
+  prune.cuts = cut_by_rows({1, 2, 3, 4});
+  operations.push_back(std::move(prune));
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,274 @@
+// graph_search: best-first walks over a graph of near rows, one for each query.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/bodies/definition.hpp"
+#include "kernel/bodies/graph.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using namespace detail;
+
+// One group a query. The pool lies sorted in one half of pool_keys and pool_rows, the step after writes the other half;
+// a row's highest bit says that it was visited. `state` counts rows met for the first time and those of them that
+// belong into the pool, and holds the place of the nearest row not yet visited. Loops take several steps at once:
+// Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
+constexpr const char* search_body = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint own = UMIN(chunk, queries - begin);
+uint team = LOCAL_ID(0) / TEAM;
+uint lane = LOCAL_ID(0) % TEAM;
+for (uint t = 0u; t < own; t++) {
+  uint query = begin + t;
+  uint query_at = q_offset + query * q_stride;
+  for (uint i = LOCAL_ID(0); i < 2u * ROOM; i += GROUP_SIZE(0)) {
+    pool_keys[i] = NOTHING;
+    pool_rows[i] = NOTHING;
+  }
+  uint now = 0u;
+  uint measured = 0u;
+  uint links_at = 0u;
+  bool at_entries = true;
+  bool going = true;
+  while (going) {
+    uint length = degree;
+    if (at_entries) { length = entry_count; }
+    if (LOCAL_ID(0) == 0u) {
+      state[0] = 0u;
+      state[1] = 0u;
+      state[2] = NOTHING;
+    }
+    for (uint i = LOCAL_ID(0); i < length; i += GROUP_SIZE(0)) {
+      if (at_entries) { list[i] = AS_U32(LOAD_entries(entries_offset + i)); }
+      if (!at_entries) { list[i] = AS_U32(LOAD_links(links_at + i)); }
+    }
+    BARRIER();
+    for (uint i = LOCAL_ID(0); i < length; i += GROUP_SIZE(0)) {
+      uint row = list[i];
+      bool is_new = row < rows;
+      for (uint j = 0u; j < i && is_new; j += 4u) {
+        is_new = list[j] != row && (j + 1u >= i || list[j + 1u] != row) && (j + 2u >= i || list[j + 2u] != row) &&
+                 (j + 3u >= i || list[j + 3u] != row);
+      }
+      for (uint j = now; j < now + width && is_new; j += 8u) {
+        uint first = UMIN((pool_rows[j] & UNMARKED) ^ row, (pool_rows[j + 1u] & UNMARKED) ^ row);
+        uint second = UMIN((pool_rows[j + 2u] & UNMARKED) ^ row, (pool_rows[j + 3u] & UNMARKED) ^ row);
+        uint third = UMIN((pool_rows[j + 4u] & UNMARKED) ^ row, (pool_rows[j + 5u] & UNMARKED) ^ row);
+        uint fourth = UMIN((pool_rows[j + 6u] & UNMARKED) ^ row, (pool_rows[j + 7u] & UNMARKED) ^ row);
+        is_new = UMIN(UMIN(first, second), UMIN(third, fourth)) != 0u;
+      }
+      if (is_new) {
+        uint slot = ATOMIC_ADD_U32(state, 0, 1u);
+        met[slot] = row;
+      }
+    }
+    BARRIER();
+    uint count = state[0];
+    measured = measured + count;
+    for (uint first = 0u; first < count; first += TEAMS) {
+      uint one = first + team;
+      float sum = 0.0f;
+      if (one < count) {
+        uint row_at = x_offset + met[one] * x_stride;
+        $DISTANCE
+      }
+      partial[LOCAL_ID(0)] = sum;
+      BARRIER();
+      if (lane == 0u && one < count) {
+        for (uint i = 1u; i < TEAM; i++) { sum = sum + partial[LOCAL_ID(0) + i]; }
+        uint key = distance_key(sum);
+        uint last = now + width - 1u;
+        if (is_nearer(key, met[one], pool_keys[last], pool_rows[last] & UNMARKED)) {
+          uint slot = ATOMIC_ADD_U32(state, 1, 1u);
+          near_keys[slot] = key;
+          near_rows[slot] = met[one];
+        }
+      }
+      BARRIER();
+    }
+    uint nearer = state[1];
+    if (nearer > 0u) {
+      for (uint i = LOCAL_ID(0); i < nearer; i += GROUP_SIZE(0)) {
+        uint rank = 0u;
+        for (uint j = 0u; j < nearer; j++) {
+          if (is_nearer(near_keys[j], near_rows[j], near_keys[i], near_rows[i])) { rank = rank + 1u; }
+        }
+        sorted_keys[rank] = near_keys[i];
+        sorted_rows[rank] = near_rows[i];
+      }
+      BARRIER();
+      uint next_pool = ROOM - now;
+      for (uint i = LOCAL_ID(0); i < width; i += GROUP_SIZE(0)) {
+        uint key = pool_keys[now + i];
+        uint row = pool_rows[now + i];
+        uint low = 0u;
+        uint high = nearer;
+        while (low < high) {
+          uint middle = (low + high) / 2u;
+          if (is_nearer(sorted_keys[middle], sorted_rows[middle], key, row & UNMARKED)) {
+            low = middle + 1u;
+          } else {
+            high = middle;
+          }
+        }
+        if (i + low < width) {
+          pool_keys[next_pool + i + low] = key;
+          pool_rows[next_pool + i + low] = row;
+        }
+      }
+      for (uint i = LOCAL_ID(0); i < nearer; i += GROUP_SIZE(0)) {
+        uint low = 0u;
+        uint high = width;
+        while (low < high) {
+          uint middle = (low + high) / 2u;
+          uint at = now + middle;
+          if (is_nearer(pool_keys[at], pool_rows[at] & UNMARKED, sorted_keys[i], sorted_rows[i])) {
+            low = middle + 1u;
+          } else {
+            high = middle;
+          }
+        }
+        if (i + low < width) {
+          pool_keys[next_pool + i + low] = sorted_keys[i];
+          pool_rows[next_pool + i + low] = sorted_rows[i];
+        }
+      }
+      BARRIER();
+      now = next_pool;
+    }
+    for (uint i = LOCAL_ID(0); i < width; i += GROUP_SIZE(0)) {
+      if ((pool_rows[now + i] & MARK) == 0u) { ATOMIC_MIN_U32(state, 2, i); }
+    }
+    BARRIER();
+    uint next = state[2];
+    going = next != NOTHING;
+    if (going) {
+      links_at = links_offset + pool_rows[now + next] * links_stride;
+      uint key = pool_keys[now + nearest - 1u];
+      if (factor > 0.0f && key < NAN_KEY) {
+        going = pool_keys[now + next] <= distance_key(factor * AS_F32(key));
+      }
+    }
+    at_entries = false;
+    BARRIER();
+    if (going && LOCAL_ID(0) == 0u) { pool_rows[now + next] = pool_rows[now + next] | MARK; }
+  }
+  for (uint i = LOCAL_ID(0); i < width; i += GROUP_SIZE(0)) {
+    uint key = pool_keys[now + i];
+    int row = -1;
+    if (key != NOTHING) { row = AS_I32(pool_rows[now + i] & UNMARKED); }
+    STORE_found(found_offset + query * found_stride + i, row);
+    STORE_distances(distances_offset + query * distances_stride + i, key_distance(key));
+  }
+  if (LOCAL_ID(0) == 0u) { STORE_scored(scored_offset + query * scored_stride, AS_I32(measured)); }
+  BARRIER();
+}
+)";
+
+KernelSource search_source(std::uint32_t group, std::uint32_t room, std::uint32_t list) {
+  KernelSource source;
+  source.name = "graph_search";
+  source.buffers = {{"x", Element::f32, Access::read},      {"q", Element::f32, Access::read},
+                    {"links", Element::i32, Access::read},  {"entries", Element::i32, Access::read},
+                    {"found", Element::i32, Access::write}, {"distances", Element::f32, Access::write},
+                    {"scored", Element::i32, Access::write}};
+  source.shared = {{"pool_keys", Element::u32, 2 * room}, {"pool_rows", Element::u32, 2 * room},
+                   {"list", Element::u32, list},          {"met", Element::u32, list},
+                   {"near_keys", Element::u32, list},     {"near_rows", Element::u32, list},
+                   {"sorted_keys", Element::u32, list},   {"sorted_rows", Element::u32, list},
+                   {"partial", Element::f32, group},      {"state", Element::u32, 3}};
+  complete_graph_source(source, {"chunk", "queries", "rows", "columns", "degree", "entry_count", "width", "nearest"},
+                        group);
+  source.defines.insert(source.defines.end(),
+                        {{"ROOM", fmt::format("{}u", room)}, {"MARK", "0x80000000u"}, {"UNMARKED", "0x7fffffffu"}});
+  source.body = substitute(search_body, {{"$DISTANCE", graph_distance("LOAD_q(query_at + ")}});
+  return source;
+}
+
+LaunchPlan plan_search(const OperationCall& call, const DeviceInfo& device) {
+  const View& x = call.views[0];
+  const View& q = call.views[1];
+  const std::uint64_t degree = call.views[2].columns;
+  const std::uint64_t entries = call.views[3].columns;
+  const std::uint64_t width = call.views[4].columns;
+  const std::uint32_t group = graph_group(device);
+  const std::uint32_t room = graph_room(width);
+  const std::uint32_t list = graph_room(std::max(degree, entries));
+  const auto nearest = std::min<std::uint64_t>(static_cast<std::uint64_t>(call.numbers[0].integer), width);
+  const double slack = call.numbers[1].real;
+  PlannedLaunch launch =
+      graph_launch(call, device, q.rows, 4 * std::uint64_t{room} + 6 * std::uint64_t{list} + group + 3,
+                   {q.rows, x.rows, x.columns, degree, entries, width, nearest}, static_cast<float>(slack * slack));
+  launch.key = fmt::format("graph_search {} {} {}", group, room, list);
+  launch.source = [=] { return search_source(group, room, list); };
+  return only(std::move(launch));
+}
+
+void check_search(const OperationCall& call) {
+  const View& x = call.views[0];
+  const View& q = call.views[1];
+  expect_vectors(call);
+  expect_shape(call, 1, q.rows, x.columns, "vectors as long as those of 'x'");
+  expect_shape(call, 2, x.rows, call.views[2].columns, "links of each row of 'x'");
+  expect_shape(call, 3, 1, call.views[3].columns, "one list for all queries");
+  expect_columns(call, 2, graph_list_max);
+  expect_columns(call, 3, graph_list_max);
+  expect_columns(call, 4, graph_pool_max);
+  expect_shape(call, 4, q.rows, call.views[4].columns, "a row for each row of 'q'");
+  expect_shape(call, 5, q.rows, call.views[4].columns, "a distance for each element of 'found'");
+  expect_shape(call, 6, q.rows, 1, "a number for each row of 'q'");
+}
+
+OperationCost search_cost(const OperationCall& call) {
+  // How far walks go depends on the graph: as if every row kept were visited and a third of its links were new.
+  const View& found = call.views[4];
+  const double rows = static_cast<double>(found.elements()) * static_cast<double>(call.views[2].columns) / 3;
+  const auto columns = static_cast<double>(call.views[0].columns);
+  return {rows * 3 * columns, rows * 4 * columns + bytes_of(call.views.last(3))};
+}
+
+// Every size of the pool with both of lists.
+std::vector<std::vector<std::array<std::uint64_t, 2>>> search_samples() {
+  std::vector<std::vector<std::array<std::uint64_t, 2>>> samples;
+  for (const std::uint64_t width : {40U, 160U, 512U}) {
+    for (const std::uint64_t degree : {8U, 100U}) {
+      samples.push_back({{50, 7}, {3, 7}, {50, degree}, {1, 4}, {3, width}, {3, width}, {3, 1}});
+    }
+  }
+  return samples;
+}
+
+}  // namespace
+
+void define_graph_search(std::vector<Operation>& operations) {
+  Operation search;
+  search.name = "graph_search";
+  search.summary =
+      "For each row of q a walk over the graph of x, whose rows are linked to those that links names (others than rows "
+      "of x are no links). It begins at entries and goes from the nearest row not visited yet to its links, keeping "
+      "the "
+      "rows nearest to q, as many as found has columns, until all of them are visited or the next is farther than "
+      "slack times the distance of number nearest (0: no matter how far). found and distances become the rows kept and "
+      "their squared Euclidean distances, nearest first, the lower row of equals, -1 and infinity behind the last; "
+      "scored how many distances were computed. At most 512 are kept; lists have at most 256.";
+  search.operands = {{"x", Access::read, {DType::float32}},    {"q", Access::read, {DType::float32}},
+                     {"links", Access::read, {DType::int32}},  {"entries", Access::read, {DType::int32}},
+                     {"found", Access::write, {DType::int32}}, {"distances", Access::write, {DType::float32}},
+                     {"scored", Access::write, {DType::int32}}};
+  search.parameters = {{"nearest", true, 1, INT32_MAX, 1}, {"slack", false, 0, anything, 0}};
+  search.check = check_search;
+  search.when_empty = [](Stream& stream, const OperationCall& call) {
+    fill_with_none(stream, call.views[4], call.views[5]);
+    run(stream, "fill", {call.views[6]}, {0});
+  };
+  search.plan = plan_search;
+  search.cost = search_cost;
+  search.samples = search_samples();
+  search.cuts = cut_by_rows({1, 4, 5, 6});
+  operations.push_back(std::move(search));
+}
+
+}  // namespace vectis::inline v0_1
