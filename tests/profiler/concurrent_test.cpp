@@ -1,5 +1,6 @@
 // Many threads, one profiler.
 #include <atomic>
+#include <latch>
 #include <map>
 #include <set>
 #include <thread>
@@ -25,6 +26,7 @@ TEST_F(ProfilerConcurrent, ThreadsHaveTheirOwnRangesAndStreams) {
   DeviceContext context(device("cpu"));
   Profiler profiler(runtime(), {.counter_interval = Duration{0}});
   std::atomic<bool> done = false;
+  std::latch all_began(threads);  // a thread that began after another has ended may have its number
   std::thread reader([&] {
     while (!done) {
       static_cast<void>(profiler.rows());
@@ -34,6 +36,7 @@ TEST_F(ProfilerConcurrent, ThreadsHaveTheirOwnRangesAndStreams) {
   on_threads(threads, [&](int) {
     Stream stream(context);
     const DeviceMemory memory(context, 64);
+    all_began.arrive_and_wait();
     for (int round = 0; round < rounds; ++round) {
       const ProfileRange range(profiler, "round");
       const auto buffer = memory_pool(runtime()).get_managed_buffer(context.device().id(), 64, Precision::fp32);
