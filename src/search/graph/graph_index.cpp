@@ -19,6 +19,8 @@ namespace {
 
 // So few are looked through faster than a walk takes.
 constexpr std::size_t scanned_whole = 1000;
+// From this share of allowed rows on, every row is asked for its id instead of every id for its row.
+constexpr double asked_from = 0.25;
 
 std::size_t count_allowed(const IdFilter& filter) {
   std::size_t count = 0;
@@ -66,7 +68,7 @@ struct GraphIndex::Plan {
   std::string reason;
   bool whole = false;  // all rows that may be found are looked at
   const IdFilter* filter = nullptr;
-  std::uint64_t scored_max = 0;  // of a filtered walk
+  Patience patience;  // of a filtered walk
   // The rows that may be found, looked up by the first query that needs them.
   mutable std::once_flag looked_up;
   mutable std::vector<Slot> among;
@@ -152,6 +154,7 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
                .all_visible = plan.epoch->removed == 0,
                .k = k,
                .effort = effort_for(k, point.slack),
+               .doubt = doubt_for(recall),
                .radius = options.radius};
   if (k == 0) return;
   plan.way = "graph";
@@ -169,8 +172,9 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
   const double walked = double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
                         static_cast<double>(calibrated_k) * static_cast<double>(live) /
                         static_cast<double>(std::max<std::size_t>(1, allowed));
-  // Where a filter allows only what is far away a walk does not end; giving it up costs a part of the look at all.
-  plan.scored_max = static_cast<std::uint64_t>(std::max(4 * walked, static_cast<double>(allowed) / 8));
+  plan.patience = {.share = static_cast<double>(allowed) / static_cast<double>(live),
+                   .expected = walked,
+                   .scored_max = static_cast<double>(allowed)};
   plan.whole = live <= scanned_whole || static_cast<double>(allowed) <= walked;
   if (plan.whole) {
     plan.way = "scan";
@@ -180,18 +184,22 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
 
 std::span<const Slot> GraphIndex::rows_among(const Plan& plan) const {
   std::call_once(plan.looked_up, [&] {
-    if (plan.filter != nullptr) {
+    if (plan.filter != nullptr && plan.patience.share < asked_from) {
       if (auto rows = corpus_->rows_of(*plan.filter, *plan.look.body)) {
         plan.among = std::move(*rows);
         return;
       }
     }
-    // No filter, or its ids are looked up in another body by now: every row of this epoch is asked.
+    // Or its ids are looked up in another body by now.
     const Heads& heads = plan.look.body->heads;
+    plan.among.resize(plan.epoch->rows);
+    std::size_t count = 0;
     for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
-      if (!heads.visible(slot, plan.look.epoch)) continue;
-      if (plan.filter == nullptr || plan.filter->allows(heads.id(slot))) plan.among.push_back(slot);
+      plan.among[count] = slot;  // no branch: which rows are allowed cannot be foreseen
+      const bool allowed = plan.filter == nullptr || plan.filter->allows(heads.id(slot));
+      count += static_cast<std::size_t>(allowed) & static_cast<std::size_t>(heads.visible(slot, plan.look.epoch));
     }
+    plan.among.resize(count);
   });
   return plan.among;
 }
@@ -201,7 +209,7 @@ void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, st
     graph::look(plan.look, query, walker, hits);
     return;
   }
-  if (!plan.whole && look_filtered(plan.look, *plan.filter, plan.scored_max, query, walker, hits)) return;
+  if (!plan.whole && look_filtered(plan.look, *plan.filter, plan.patience, query, walker, hits)) return;
   look_among(plan.look, rows_among(plan), query, walker, hits);
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 // Codes are not exact, so this many of the best by code are compared by their true distances.
 constexpr std::size_t compared(std::size_t k) { return 2 * k + 12; }
-constexpr float doubt = 4;          // times the error of codes
 constexpr std::size_t piece = 256;  // rows scored at once by look_among
 
 // The vectors of walker.fresh, in walker.vectors.
@@ -88,18 +87,59 @@ void collect_pool(const Look& look, Walker& walker) {
   }
 }
 
-// The score up to which rows may be among the k nearest: one of compared(k) rows, or more where rows are all far and
-// nearly as far as each other.
-float score_in_doubt(const Frame& frame, const CodedQuery& query, std::size_t k, std::vector<float> scores) {
+// The lowest of the scores that were offered.
+class Lowest {
+ public:
+  explicit Lowest(std::size_t count) : count_(count) {}
+  void offer(float score) {
+    if (heap_.size() == count_) {
+      if (score >= heap_.front()) return;
+      std::pop_heap(heap_.begin(), heap_.end());
+      heap_.pop_back();
+    }
+    heap_.push_back(score);
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+  [[nodiscard]] float highest() const noexcept { return heap_.front(); }
+  // With so many below it.
+  [[nodiscard]] float at(std::size_t place) const {
+    std::vector<float> scores = heap_;
+    const auto found = scores.begin() + static_cast<std::ptrdiff_t>(place);
+    std::nth_element(scores.begin(), found, scores.end());
+    return *found;
+  }
+
+ private:
+  std::size_t count_;
+  std::vector<float> heap_;  // the highest first
+};
+
+// The score up to which rows may be among the k nearest: that of the last of compared(k) rows, or more where rows are
+// all far and nearly as far as each other.
+float score_in_doubt(const Frame& frame, const CodedQuery& query, std::size_t k, float doubt,
+                     std::span<const float> scores) {
   if (scores.size() <= compared(k)) return std::numeric_limits<float>::infinity();
-  const auto last = scores.begin() + static_cast<std::ptrdiff_t>(k);
-  const auto compared_last = scores.begin() + static_cast<std::ptrdiff_t>(compared(k));
-  std::nth_element(scores.begin(), compared_last, scores.end());
-  std::nth_element(scores.begin(), last, compared_last);
-  return std::max((*last + query.square()) * (1 + doubt * frame.far_error) - query.square(), *compared_last);
+  Lowest lowest(compared(k));
+  for (const float score : scores) lowest.offer(score);
+  return std::max((lowest.at(k) + query.square()) * (1 + doubt * frame.far_error) - query.square(), lowest.highest());
+}
+
+void score_slots(const Graph& graph, std::span<const Slot> slots, Walker& walker, float* scores) {
+  walker.make_room(piece);
+  for (std::size_t first = 0; first < slots.size(); first += piece) {
+    const std::span<const Slot> some = slots.subspan(first, std::min(piece, slots.size() - first));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      walker.rows[i] = graph.codes[some[i]];
+      prefetch_row(graph.frame, walker.rows[i]);
+    }
+    graph.score_rows(graph.frame, walker.query, walker.rows.data(), some.size(), scores + first);
+  }
+  walker.scored += slots.size();
 }
 
 }  // namespace
+
+float doubt_for(double recall) noexcept { return recall > 0.99 ? 4 : 2; }
 
 Effort effort_for(std::size_t k, float slack) noexcept {
   // With fewer neighbours than were measured with, fewer rows would be about as far as the last of them.
@@ -120,12 +160,12 @@ void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>
   take_best(look, query, walker, hits);
 }
 
-bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t scored_max, const float* query,
+bool look_filtered(const Look& look, const IdFilter& filter, const Patience& patience, const float* query,
                    Walker& walker, std::vector<Hit>& hits) {
   const Heads& heads = look.body->heads;
   walker.query.set_vector(look.body->graph.frame, query);
   const bool whole = walk_allowed(
-      look.body->graph, look.entries, look.effort, scored_max,
+      look.body->graph, look.entries, look.effort, patience,
       [&](Slot slot) { return heads.visible(slot, look.epoch) && filter.allows(heads.id(slot)); }, walker);
   if (!whole) return false;
   collect_pool(look, walker);
@@ -137,18 +177,9 @@ void look_among(const Look& look, std::span<const Slot> slots, const float* quer
                 std::vector<Hit>& hits) {
   const Graph& graph = look.body->graph;
   walker.query.set_vector(graph.frame, query);
-  walker.make_room(piece);
   std::vector<float> scores(slots.size());
-  for (std::size_t first = 0; first < slots.size(); first += piece) {
-    const std::span<const Slot> some = slots.subspan(first, std::min(piece, slots.size() - first));
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      walker.rows[i] = graph.codes[some[i]];
-      prefetch_row(graph.frame, walker.rows[i]);
-    }
-    graph.score_rows(graph.frame, walker.query, walker.rows.data(), some.size(), scores.data() + first);
-  }
-  walker.scored += slots.size();
-  const float limit = score_in_doubt(graph.frame, walker.query, look.k, scores);
+  score_slots(graph, slots, walker, scores.data());
+  const float limit = score_in_doubt(graph.frame, walker.query, look.k, look.doubt, scores);
   walker.fresh.clear();
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (scores[i] <= limit && look.body->heads.visible(slots[i], look.epoch)) walker.fresh.push_back(slots[i]);

@@ -18,6 +18,9 @@ inline constexpr std::size_t calibrated_k = 10;  // neighbours for which slack i
 // A walk for the best k.
 [[nodiscard]] Effort effort_for(std::size_t k, float slack) noexcept;
 
+// How far off codes may be, in their usual errors, for rows that are looked at without a walk.
+[[nodiscard]] float doubt_for(double recall) noexcept;
+
 // What is common to all queries of a search. Immutable.
 struct Look {
   const Body* body = nullptr;
@@ -26,15 +29,16 @@ struct Look {
   bool all_visible = false;  // all rows were; those added since may be met, and are left out at the end
   std::size_t k = 0;
   Effort effort = {};  // of the walk
+  float doubt = 4;     // where there is none
   std::optional<double> radius = std::nullopt;
 };
 
 // By a walk: nearest first, ties by lower id, with true distances.
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits);
 
-// By a walk past all rows whose results are only those that `filter` allows. False when it took more than `scored_max`
-// scores; then the hits mean nothing.
-bool look_filtered(const Look& look, const IdFilter& filter, std::uint64_t scored_max, const float* query,
+// By a walk past all rows whose results are only those that `filter` allows. False when it was given up; then the hits
+// mean nothing.
+bool look_filtered(const Look& look, const IdFilter& filter, const Patience& patience, const float* query,
                    Walker& walker, std::vector<Hit>& hits);
 
 // Among these rows only, all of them.

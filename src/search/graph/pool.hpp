@@ -127,7 +127,7 @@ class MetLately {
   std::vector<Slot> table_;
 };
 
-// All rows a walk has met. One thread at a time.
+// All rows a walk has met, where they are few. One thread at a time.
 class Met {
  public:
   void start(std::size_t expected) {
@@ -162,6 +162,29 @@ class Met {
 
   std::vector<Slot> table_;
   std::size_t count_ = 0;
+};
+
+// All rows a walk has met, where they are many: a bit for each row there is. One thread at a time.
+class Marks {
+ public:
+  void start() noexcept {
+    for (const std::uint32_t word : touched_) words_[word] = 0;
+    touched_.clear();
+  }
+  // False when it was there already.
+  bool insert(Slot slot) {
+    const std::uint32_t word = slot / 64;
+    const std::uint64_t bit = std::uint64_t{1} << (slot % 64);
+    if (word >= words_.size()) words_.resize(std::bit_ceil(word + 1U));
+    if ((words_[word] & bit) != 0) return false;
+    if (words_[word] == 0) touched_.push_back(word);
+    words_[word] |= bit;
+    return true;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> touched_;  // words that are not zero
 };
 
 }  // namespace vectis::inline v0_1::graph

@@ -8,7 +8,7 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr std::size_t met_at_first = 512;
+constexpr std::size_t visited_at_first = 128;
 
 // Scores walker.fresh[0..count) into walker.scores.
 void score_fresh(const Graph& graph, Walker& walker, std::size_t count) {
@@ -43,7 +43,7 @@ void begin(const Graph& graph, std::span<const Slot> entries, std::size_t width,
   walker.neighbours.resize(graph.links.degree());
   walker.pool.start(width);
   walker.frontier.start();
-  walker.visited.start(met_at_first / 4);
+  walker.visited.start(visited_at_first);
 }
 
 // The score from which on nothing is visited any more, given the best so far.
@@ -79,13 +79,47 @@ std::optional<Slot> next_visit(Walker& walker, float visited_max) {
   return std::nullopt;
 }
 
-// The walk of all others; rows that are not allowed are passed on the way. False when it scored too many rows.
-template <class MetBefore, class Allowed>
-bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& effort, std::uint64_t scored_max,
-               const Allowed& allowed, MetBefore& met, Walker& walker) {
+// Of a walk that is never given up.
+struct Endless {
+  [[nodiscard]] static constexpr bool visit(Slot /*slot*/, std::uint64_t /*scored*/) noexcept { return true; }
+};
+
+// Whether a walk past rows that are not allowed is worth going on. How many rows it will score follows from the share
+// of allowed ones among those it visits: of the later half of them, since the first are on its way to the query.
+template <class Allowed>
+class Hope {
+ public:
+  Hope(const Patience& patience, const Allowed& allowed, std::uint64_t scored)
+      : patience_(patience), allowed_(allowed), scored_before_(scored) {}
+
+  // False: give up.
+  [[nodiscard]] bool visit(Slot slot, std::uint64_t scored) {
+    if (static_cast<double>(scored - scored_before_) > patience_.scored_max) return false;
+    found_ += allowed_(slot) ? 1 : 0;
+    if (++visits_ < window_end_) return true;
+    const double visits = static_cast<double>(window_end_) / 2;
+    const double hoped = patience_.share * visits / (found_ + 1);
+    window_end_ *= 2;
+    found_ = 0;
+    return window_end_ == 2 * first_window || hoped * patience_.expected <= patience_.scored_max;
+  }
+
+ private:
+  static constexpr std::size_t first_window = 64;
+  const Patience& patience_;
+  const Allowed& allowed_;
+  std::uint64_t scored_before_;
+  std::size_t visits_ = 0;
+  std::size_t window_end_ = first_window;
+  double found_ = 0;  // allowed ones since the last window ended
+};
+
+// The walk of all others; rows that are not allowed are passed on the way. False when it was given up.
+template <class MetBefore, class Allowed, class GoingOn>
+bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& effort, const Allowed& allowed,
+               MetBefore& met, GoingOn going_on, Walker& walker) {
   begin(graph, entries, effort.kept, walker);
   const Limit limit(effort, walker.query);
-  const std::uint64_t scored_end = walker.scored + std::min(scored_max, ~walker.scored);
   float visited_max = std::numeric_limits<float>::infinity();
   for (std::size_t count = meet(graph, entries, met, walker);;) {
     score_fresh(graph, walker, count);
@@ -95,9 +129,9 @@ bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& 
       if (score <= walker.pool.worst() && allowed(walker.fresh[i])) walker.pool.offer(score, walker.fresh[i]);
     }
     visited_max = effort.narrow ? std::min(limit.of(walker.pool), walker.pool.worst()) : limit.of(walker.pool);
-    if (walker.scored > scored_end) return false;
     const std::optional<Slot> here = next_visit(walker, visited_max);
     if (!here) return true;
+    if (!going_on.visit(*here, walker.scored)) return false;
     if (!walker.frontier.empty()) prefetch_links(graph, walker.frontier.nearest().slot());
     count = meet_neighbours(graph, *here, met, walker);
   }
@@ -115,21 +149,19 @@ void Walker::make_room(std::size_t count) {
 
 void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effort, Walker& walker) {
   walker.met_lately.start();
-  walk_past(
-      graph, entries, effort, std::numeric_limits<std::uint64_t>::max(), [](Slot) { return true; }, walker.met_lately,
-      walker);
+  walk_past(graph, entries, effort, [](Slot) { return true; }, walker.met_lately, Endless(), walker);
 }
 
 void walk_visible(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
                   const std::function<bool(Slot)>& visible, Walker& walker) {
   walker.met_lately.start();
-  walk_past(graph, entries, effort, std::numeric_limits<std::uint64_t>::max(), visible, walker.met_lately, walker);
+  walk_past(graph, entries, effort, visible, walker.met_lately, Endless(), walker);
 }
 
-bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, std::uint64_t scored_max,
+bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, const Patience& patience,
                   const std::function<bool(Slot)>& allowed, Walker& walker) {
-  walker.met.start(met_at_first);
-  return walk_past(graph, entries, effort, scored_max, allowed, walker.met, walker);
+  walker.met.start();
+  return walk_past(graph, entries, effort, allowed, walker.met, Hope(patience, allowed, walker.scored), walker);
 }
 
 }  // namespace vectis::inline v0_1::graph

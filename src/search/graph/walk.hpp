@@ -22,6 +22,13 @@ struct Effort {
   bool narrow = false;    // rows farther than those that are kept are not visited
 };
 
+// What a walk past rows that are not allowed may cost before looking at all that are allowed is the better way.
+struct Patience {
+  double share = 1;       // of rows that are allowed
+  double expected = 0;    // rows that are scored where allowed rows are spread evenly
+  double scored_max = 0;  // rows that may be scored: those that are allowed
+};
+
 // What a walk needs beside the graph; made once for a thread. One thread at a time.
 struct Walker {
   explicit Walker(const Graph& graph);
@@ -29,7 +36,7 @@ struct Walker {
   CodedQuery query;
   Pool pool;
   MetLately met_lately;
-  Met met;  // of walk_allowed
+  Marks met;  // of walk_allowed
   Met visited;
   Frontier frontier;
   std::vector<Slot> fresh;             // rows met for the first time in this step
@@ -51,9 +58,9 @@ void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effor
 void walk_visible(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
                   const std::function<bool(Slot)>& visible, Walker& walker);
 
-// As walk, but walker.pool takes only rows that are allowed, and the walk goes on past all others. False when that took
-// more than `scored_max` scores.
-bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, std::uint64_t scored_max,
+// As walk, but walker.pool takes only rows that are allowed, and the walk goes on past all others. False when it was
+// given up: it scored too many rows, or it would, since too few of those about the query are allowed.
+bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, const Patience& patience,
                   const std::function<bool(Slot)>& allowed, Walker& walker);
 
 }  // namespace vectis::inline v0_1::graph
