@@ -10,59 +10,21 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <set>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "vectis/base/bytes.hpp"
+#include "prebuilt/texts.hpp"
 #include "vectis/base/error.hpp"
-#include "vectis/kernel/operation.hpp"
 
 namespace {
 
 namespace files = std::filesystem;
+using vectis::prebuilt::hash_of;
+using vectis::prebuilt::read;
 
-std::string read(const files::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Leaves a file alone that says so already: what depends on it need not be made again.
-void write(const files::path& file, const std::string& text) {
-  if (files::exists(file) && read(file) == text) return;
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  if (!out.flush()) {
-    throw vectis::Error(vectis::ErrorCode::io, "spirv",
-                        fmt::format("{} cannot be written; check the folder", file.string()));
-  }
-}
-
-std::uint64_t hash_of(const std::string& text) { return vectis::fingerprint(std::as_bytes(std::span(text))); }
-
-void print_texts(const files::path& folder) {
-  files::create_directories(folder);
-  std::set<std::string> written;
-  for (const vectis::DeviceInfo& device : vectis::prebuilt_devices()) {
-    for (const vectis::KernelSource& source : vectis::builtin_kernels(device)) {
-      const std::string text = vectis::print(source, vectis::Dialect::glsl_webgpu);
-      const std::string name = fmt::format("{}-{:016x}.comp", source.name, hash_of(text));
-      if (written.insert(name).second) write(folder / name, text);
-    }
-  }
-  write(folder / "options.txt", std::string(vectis::compiler_options(vectis::Dialect::glsl_webgpu)));
-  std::vector<files::path> stale;
-  for (const auto& entry : files::directory_iterator(folder)) {
-    const files::path& file = entry.path();
-    if (file.extension() == ".comp" && !written.contains(file.filename().string())) stale.push_back(file);
-  }
-  for (const files::path& file : stale) files::remove(file);
-}
-
+constexpr const char* extension = ".comp";
 constexpr std::size_t header_words = 5;
 constexpr std::uint32_t magic = 0x07230203;
 
@@ -103,10 +65,9 @@ void embed(const files::path& folder, const files::path& target) {
   std::map<std::uint64_t, Place> places;
   std::string words;
   std::size_t total = 0;
-  for (const auto& entry : files::directory_iterator(folder)) {
-    if (entry.path().extension() != ".comp") continue;
-    const auto module = read_module(entry.path().string() + ".spv");
-    places[hash_of(read(entry.path()))] = {total, module.size()};
+  for (const files::path& file : vectis::prebuilt::texts_in(folder, extension)) {
+    const auto module = read_module(file.string() + ".spv");
+    places[hash_of(read(file))] = {total, module.size()};
     total += module.size();
     for (const std::uint32_t word : module) words += fmt::format("{},", word);
     words += '\n';
@@ -117,7 +78,7 @@ void embed(const files::path& folder, const files::path& target) {
   for (const auto& [hash, place] : places)
     text += fmt::format("    {{{:#x}U, words + {}, {}}},\n", hash, place.first, place.count);
   text += "};\n\n}  // namespace\n\nstd::span<const BuiltinKernel> builtin_kernels() { return table; }\n\n";
-  write(target, text + "}  // namespace vectis::webgpu\n");
+  vectis::prebuilt::write(target, text + "}  // namespace vectis::webgpu\n");
 }
 
 }  // namespace
@@ -126,7 +87,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   try {
     if (words.size() == 2 && words[0] == "print") {
-      print_texts(words[1]);
+      vectis::prebuilt::print_texts(words[1], vectis::Dialect::glsl_webgpu, extension);
     } else if (words.size() == 3 && words[0] == "embed") {
       embed(words[1], words[2]);
     } else {

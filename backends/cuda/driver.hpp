@@ -63,6 +63,7 @@ using Attribute = CUdevice_attribute;
   each(EventSynchronize, cuEventSynchronize, "cuEventSynchronize")                                                 \
   each(EventElapsedTime, cuEventElapsedTime, "cuEventElapsedTime")                                                 \
   each(ModuleLoadData, cuModuleLoadData, "cuModuleLoadData")                                                       \
+  each(ModuleLoadDataEx, cuModuleLoadDataEx, "cuModuleLoadDataEx")                                                 \
   each(ModuleUnload, cuModuleUnload, "cuModuleUnload")                                                             \
   each(ModuleGetFunction, cuModuleGetFunction, "cuModuleGetFunction")                                              \
   each(FuncGetAttribute, cuFuncGetAttribute, "cuFuncGetAttribute")                                                 \

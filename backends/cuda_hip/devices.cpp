@@ -44,7 +44,7 @@ void describe_identity(const VectisBackendState& state, const ListedDevice& devi
   copy_text(info.maker, device_maker);
   copy_text(info.driver, version_text(state.driver_version));
   copy_text(info.physical_id, std::string("pci-") + bus.data());
-  copy_text(info.dialects, device.target.obstacle ? "" : device_language);
+  copy_text(info.dialects, runs_kernels(device) ? device_language : "");
   info.kind = VECTIS_DEVICE_GPU;
   info.parent = -1;
   info.capabilities = capabilities(device.major, device.minor);

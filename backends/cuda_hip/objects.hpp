@@ -30,6 +30,10 @@ struct ListedDevice {
   Target target;  // with an obstacle when nothing can be compiled for it
 };
 
+inline bool runs_kernels(const ListedDevice& device) {
+  return !device.target.obstacle || carries_kernels(device.major, device.minor);
+}
+
 }  // namespace vectis::cuda_hip
 
 struct VectisBackendState {
@@ -74,7 +78,7 @@ struct VectisEvent {
 struct VectisProgram {
   const VectisContext& owner;
   vectis::cuda_hip::ModuleHandle module;
-  std::string code;
+  std::string code;  // empty when it travels with the plug-in
 };
 
 struct VectisKernel {

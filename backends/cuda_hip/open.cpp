@@ -60,8 +60,11 @@ Target target_of(const VectisBackendState& state, const ListedDevice& device, in
     }
   }
   if (target.obstacle) {
-    state.host.log(VECTIS_LOG_WARNING, "device " + std::to_string(index) + " compiles no kernels: " + compiler_title +
-                                           ": " + *target.obstacle + "; " + compiler_install);
+    const bool carries = carries_kernels(device.major, device.minor);
+    state.host.log(VECTIS_LOG_WARNING,
+                   "device " + std::to_string(index) +
+                       (carries ? " runs built-in kernels and compiles no others: " : " compiles no kernels: ") +
+                       compiler_title + ": " + *target.obstacle + "; " + compiler_install);
   }
   return target;
 }
@@ -86,6 +89,21 @@ void find_devices(VectisBackendState& state) {
   }
 }
 
+// What the doctor tells about kernels: which travel, and whether others can be compiled.
+std::string note(const VectisBackendState& state) {
+  std::string text = carried_words();
+  if (!state.compiler.obstacle.empty()) {
+    text += (text.empty() ? "kernels need " : "; kernels that do not travel need ") + std::string(compiler_title) +
+            ", which cannot be used: " + state.compiler.obstacle + "; " + compiler_install;
+    return text;
+  }
+  for (std::size_t index = 0; index < state.devices.size(); ++index) {
+    const auto& obstacle = state.devices[index].target.obstacle;
+    if (obstacle) text += "; device " + std::to_string(index) + ": " + compiler_title + ": " + *obstacle;
+  }
+  return text;
+}
+
 }  // namespace
 
 VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMessage* message) noexcept {
@@ -99,8 +117,9 @@ VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMess
       opened->driver_version = require_version(opened->api);
       opened->compiler = find_compiler(services, opened->driver_version);
       find_devices(*opened);
+      const std::string for_the_doctor = note(*opened);
       *state = opened.release();
-      return VECTIS_OK;
+      return tell(message, VECTIS_OK, for_the_doctor.c_str(), VECTIS_REASON_NONE);
     } catch (const Failure& failure) {
       if (failure.reason() != VECTIS_REASON_NONE) throw;
       throw Failure(VECTIS_BACKEND_CREATION, failure.what(), VECTIS_REASON_OTHER);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api.hpp"
@@ -53,6 +54,16 @@ Target choose_target(const CompilerApi& compiler, int major, int minor);
 std::optional<std::string> version_obstacle(int compiler_major, int compiler_minor, int driver_version);
 // What was compiled; empty when the compiler does not give it.
 std::string compiled_code(const CompilerApi& compiler, CompilerProgram program, bool machine_code);
+
+// Built-in kernels that travel compiled in the plug-in, and run where there is no compiler.
+// Whether a device of this compute capability takes them.
+bool carries_kernels(int major, int minor);
+// How many there are and for what, or why none, in one phrase for the doctor; empty: these plug-ins never carry any.
+std::string carried_words();
+// The module of a text that travels compiled. Nothing when it does not, or when the driver does not take it: then
+// `refusal` says why. The device's context is current.
+std::optional<ModuleHandle> load_carried(const Api& api, int major, int minor, std::string_view text,
+                                         std::string_view options, std::string& refusal);
 
 // The bytes of each parameter of a kernel; nothing where the driver cannot say.
 std::optional<std::vector<std::size_t>> parameter_sizes(const Api& api, FunctionHandle function);

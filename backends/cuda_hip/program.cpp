@@ -15,19 +15,42 @@ namespace vectis::cuda_hip {
 
 namespace {
 
-Compiled compile_for(const VectisContext& context, std::string_view text, const char* options) {
+// `refusal`: why the code that travels with the plug-in does not serve; empty: none does.
+Compiled compile_for(const VectisContext& context, std::string_view text, const char* options,
+                     const std::string& refusal) {
   if (context.device.target.obstacle) {
-    throw Failure(VECTIS_UNSUPPORTED, std::string(compiler_title) + " cannot be used: " +
-                                          *context.device.target.obstacle + "; " + compiler_install);
+    throw Failure(VECTIS_UNSUPPORTED, (refusal.empty() ? "this text does not travel compiled" : refusal) + ", and " +
+                                          compiler_title + " cannot be used: " + *context.device.target.obstacle +
+                                          "; " + compiler_install);
   }
-  return compile(context.compiler.api, context.device.target, text, options);
+  Compiled compiled = compile(context.compiler.api, context.device.target, text, options);
+  if (!refusal.empty()) compiled.warnings = refusal + "\n" + compiled.warnings;
+  return compiled;
 }
 
-Compiled code_for(const VectisContext& context, std::string_view dialect, std::string_view text, const char* options) {
-  if (dialect == device_language) return compile_for(context, text, options);
+Compiled code_for(const VectisContext& context, std::string_view dialect, std::string_view text, const char* options,
+                  const std::string& refusal) {
+  if (dialect == device_language) return compile_for(context, text, options, refusal);
   if (dialect == "binary") return {code_of_image(text), ""};
   throw Failure(VECTIS_UNSUPPORTED, "the dialect is '" + std::string(dialect) + "', " + driver_title + " takes " +
                                         device_language + ", binary");
+}
+
+struct LoadedProgram {
+  ModuleHandle module{};
+  Compiled compiled;  // without code when it travels with the plug-in
+};
+
+LoadedProgram load(const VectisContext& context, std::string_view dialect, std::string_view text, const char* options) {
+  const Api& api = context.api;
+  std::string refusal;
+  if (dialect == device_language) {
+    const auto carried = load_carried(api, context.device.major, context.device.minor, text, options, refusal);
+    if (carried) return {*carried, {}};
+  }
+  LoadedProgram loaded{{}, code_for(context, dialect, text, options, refusal)};
+  VECTIS_CALL(api, ModuleLoadData, &loaded.module, loaded.compiled.code.c_str());
+  return loaded;
 }
 
 }  // namespace
@@ -37,13 +60,11 @@ VectisStatus program_create(VectisContext* context, const char* dialect, const v
   return guarded(message, [&] {
     const Api& api = context->api;
     const Current current(api, context->context.get());
-    Compiled compiled = code_for(*context, dialect, {static_cast<const char*>(text), bytes}, options);
-    ModuleHandle module{};
-    VECTIS_CALL(api, ModuleLoadData, &module, compiled.code.c_str());
-    Guard made(module, api.ModuleUnload);
-    *program = std::make_unique<VectisProgram>(*context, module, std::move(compiled.code)).release();
+    LoadedProgram loaded = load(*context, dialect, {static_cast<const char*>(text), bytes}, options);
+    Guard made(loaded.module, api.ModuleUnload);
+    *program = std::make_unique<VectisProgram>(*context, loaded.module, std::move(loaded.compiled.code)).release();
     made.give();
-    return tell(message, VECTIS_OK, compiled.warnings.c_str(), VECTIS_REASON_NONE);
+    return tell(message, VECTIS_OK, loaded.compiled.warnings.c_str(), VECTIS_REASON_NONE);
   });
 }
 
@@ -54,6 +75,7 @@ void program_destroy(VectisProgram* program) noexcept {
 
 VectisStatus program_binary(VectisProgram* program, void* target, std::size_t* bytes, VectisMessage* message) noexcept {
   return guarded(message, [&] {
+    if (program->code.empty()) throw Failure(VECTIS_UNSUPPORTED, "this program travels with the plug-in");
     const std::string image = kept_image(program->code);
     if (target != nullptr) {
       if (*bytes < image.size()) {

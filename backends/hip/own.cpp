@@ -47,6 +47,15 @@ std::string compiled_code(const CompilerApi& compiler, CompilerProgram program, 
   return code;
 }
 
+// hipRTC is part of the driver: there is no device without it.
+bool carries_kernels(int, int) { return false; }
+
+std::string carried_words() { return {}; }
+
+std::optional<ModuleHandle> load_carried(const Api&, int, int, std::string_view, std::string_view, std::string&) {
+  return std::nullopt;
+}
+
 std::optional<std::vector<std::size_t>> parameter_sizes(const Api&, FunctionHandle) { return std::nullopt; }
 
 // rocBLAS is not used: the portable kernel multiplies.

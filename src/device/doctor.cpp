@@ -128,7 +128,7 @@ void print_one(std::ostream& out, const Diagnosis& diagnosis) {
     print_field(out, "device", fmt::format("{}{}", device.name, device.software ? " (software driver)" : ""));
     print_field(out, "driver", device.driver);
   }
-  print_field(out, "reason", diagnosis.reason);
+  print_field(out, ready ? "note" : "reason", diagnosis.reason);
   print_field(out, "plug-in", diagnosis.path);
   print_field(out, "needs", diagnosis.requirement);
   print_field(out, ready ? "note" : "do", diagnosis.advice);

@@ -180,6 +180,15 @@ TEST(Doctor, CudaWithTwoGpus) {
   expect_golden("cuda_two_gpus", os);
 }
 
+TEST(Doctor, CudaWithoutNvrtc) {
+  FakeOs os;
+  install_cuda(os, BackendState::ready,
+               "106 built-in kernels travel as PTX for sm_70 and newer; kernels that do not travel need NVRTC, which "
+               "cannot be used: libnvrtc.so.13 cannot be opened: no such file; pip install nvidia-cuda-nvrtc",
+               {{"NVIDIA H100", "CUDA 13.0", false}});
+  expect_golden("cuda_without_nvrtc", os);
+}
+
 TEST(Doctor, AGpuWithoutItsPlugin) {
   FakeOs os;
   install(os);

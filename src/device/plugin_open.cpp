@@ -116,6 +116,7 @@ OpenedBackend open_table(Runtime& runtime, const VectisBackend& table, BackendSt
     core.state = nullptr;
     return refuse(std::move(opened), state_of(message.reason()), sentence(message, "open", code));
   }
+  opened.status.reason = message.text();
   std::uint32_t count = 0;
   code = table.device_count(core.state, &count, message.get());
   if (code != VECTIS_OK)

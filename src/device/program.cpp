@@ -42,6 +42,10 @@ Program::Program(const DeviceContext& context, std::string_view dialect, std::st
   const VectisStatus status =
       owner.slots().program_create(owner.handle, dialect_text.c_str(), static_cast<const void*>(text.data()),
                                    text.size(), options_text.c_str(), &core_->handle, message.get());
+  if (status == VECTIS_UNSUPPORTED) {
+    throw Error(ErrorCode::no_compiler, "compile",
+                fmt::format("{}: {}", detail::describe(*owner.device), message.text()));
+  }
   if (status != VECTIS_OK) detail::fail("compile", owner, status, message);
   core_->compiler_output = message.text();
 }

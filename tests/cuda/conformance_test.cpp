@@ -8,6 +8,7 @@
 
 #include "tests/cuda/steering.hpp"
 #include "tests/devices/fixture.hpp"
+#include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 
 namespace vectis::test {
@@ -48,6 +49,42 @@ TEST_P(OnTheTestDriver, ConformancePasses) {
 }
 
 #if defined(VECTIS_HAS_CUDA)
+
+std::uint32_t all_calls(const VectisTestDriver& library) {
+  std::uint32_t sum = 0;
+  for (std::uint32_t function = 0; function < library.function_count(); ++function) sum += library.calls(function);
+  return sum;
+}
+
+// Every operation without NVRTC, by the kernels that travel in the plug-in; kernels that are generated are refused.
+TEST(WithoutNvrtc, OperationsPassWhereKernelsTravel) {
+  const VectisTestDriver& driver = driver_of("cuda");
+  const VectisTestDriver& compiler = steering("VECTIS_BACKENDS_CUDA_COMPILER");
+  driver.set_order(seed() | 1U);
+  compiler.reset();
+  RuntimeOptions without;
+  without.settings["backends.cuda.compiler"] = "no-such-library.so";
+  without.settings["cache_path"] = "off";
+  Runtime runtime(without);
+  const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
+  if (device.info().dialects.empty()) GTEST_SKIP() << "this plug-in was built without NVRTC and carries no kernels";
+  conformance::Options options;
+  options.seed = seed();
+  if (!whole()) options.operations = "argmax_rows|l2_distance";
+  options.reach = whole() ? conformance::Reach::standard : conformance::Reach::slice;
+  const conformance::Report report = conformance::test(runtime, device, options);
+  for (const conformance::Failure& failure : report.failures) {
+    ADD_FAILURE() << failure.operation << ' ' << failure.case_name << ": " << failure.what;
+  }
+  std::cout << "without NVRTC: " << report.cases() << " cases, " << report.failed() << " failures\n";
+  EXPECT_TRUE(report.passed());
+  EXPECT_GT(report.cases(), 100U);
+  EXPECT_EQ(all_calls(compiler), 0U);
+  EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
+  const DeviceContext context(device);
+  EXPECT_ERROR(Program(context, "cuda-c++", "extern \"C\" __global__ void k() {}"), ErrorCode::no_compiler,
+               "does not travel compiled, and NVRTC cannot be used");
+}
 
 // Products by cuBLASLt, whose test library computes them by plain loops and checks what it is asked for.
 class ByCublasLt : public testing::Test {

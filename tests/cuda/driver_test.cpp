@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/cuda/carried.hpp"
 #include "tests/cuda/steering.hpp"
 #include "tests/support/seed.hpp"
 
@@ -105,6 +106,33 @@ class TestDriver : public testing::Test {
   CUevent event = nullptr;
   CUdeviceptr memory = 0;
 };
+
+TEST_F(TestDriver, RunsTravellingPtxByItsText) {
+  const std::vector<CarriedText> texts = carried_texts();
+  if (texts.empty()) GTEST_SKIP() << "the CUDA plug-in was built without NVRTC";
+  const std::string& ptx = texts.front().ptx;
+  const auto load = [&](const std::string& image) {
+    CUmodule module = nullptr;
+    const CUresult code = DRIVER(cuModuleLoadDataEx)(&module, image.c_str(), 0, nullptr, nullptr);
+    if (code == CUDA_SUCCESS) DRIVER(cuModuleUnload)(module);
+    return code;
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string image = ptx;
+    return image.replace(image.find(from), from.size(), to);
+  };
+  EXPECT_EQ(load(ptx), CUDA_SUCCESS);
+  EXPECT_EQ(load(changed(".version 7.2", ".version 99.0")), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_EQ(load(changed(".target sm_7", ".target sm_97")), CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(load(changed("// vectis text ", "// vectis text 0123456789abcdef\n")), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(load(ptx.substr(ptx.find('\n') + 1)), CUDA_ERROR_INVALID_PTX) << "of no text that is known";
+  EXPECT_EQ(load("// no PTX"), CUDA_ERROR_INVALID_PTX);
+  driver.set("version", 11010);
+  EXPECT_EQ(load(ptx), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  driver.set("version", CUDA_VERSION);
+  expect_found([&] { load(changed(".entry ", ".entry other_")); }, "are not those of the text");
+  expect_found([&] { load(changed(".param .u32 ", ".param .u64 ")); }, "are not those of the text");
+}
 
 TEST_F(TestDriver, FindsWrongRanges) {
   std::vector<char> host(bytes + 1);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "tests/cuda/carried.hpp"
+
 namespace vectis::test {
 
 namespace {
@@ -63,9 +65,17 @@ Answer device_utilisation(Rig& rig) {
   return answer;
 }
 
-Answer build(Rig& rig, const char* dialect, std::string_view text) {
+Answer build(Rig& rig, const char* dialect, std::string_view text, const std::string& options = "") {
   return make_anew(plugin().program_destroy, rig.program, plugin().program_create, rig.context, dialect, text.data(),
-                   text.size(), "");
+                   text.size(), options.c_str());
+}
+
+// The making of a program that travels in the plug-in, where any does.
+std::vector<Exercise> carried_exercises() {
+  static const std::vector<CarriedText> texts = carried_texts();
+  if (texts.empty()) return {};
+  return {{"program_create", "from a text that travels compiled", [](Rig& rig) { rig.need_context(); },
+           [](Rig& rig) { return build(rig, program_dialect, texts.front().text, carried_options()); }}};
 }
 
 // The rig's program as a binary, in `data`.
@@ -218,7 +228,7 @@ std::vector<Exercise> program_exercises() {
 const std::vector<Exercise>& exercises() {
   static const std::vector<Exercise> all = [] {
     std::vector<Exercise> joined = lifetime_exercises();
-    for (const auto& more : {work_exercises(), program_exercises()}) {
+    for (const auto& more : {work_exercises(), program_exercises(), carried_exercises()}) {
       joined.insert(joined.end(), more.begin(), more.end());
     }
     return joined;

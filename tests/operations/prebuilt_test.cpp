@@ -21,7 +21,7 @@ class PrebuiltKernels : public testing::Test {
   PrebuiltKernels() : context(*runtime.service<DeviceRegistry>().find("cpu")), nowhere(context, 4) {}
 
   // Whether every kernel of the case's plan is among `texts`; a plan the device has no room for asks for none.
-  void expect_all(const suite::Subject& subject, const suite::Case& one, const DeviceInfo& device,
+  void expect_all(const suite::Subject& subject, const suite::Case& one, const DeviceInfo& device, Dialect dialect,
                   const std::set<std::string>& texts) {
     const Operation& operation = *find_operation(subject.operation);
     std::vector<View> views;
@@ -39,7 +39,7 @@ class PrebuiltKernels : public testing::Test {
       for (const PlannedLaunch& launch : operation.plan({&operation, views, numbers}, device).launches) {
         ++launches;
         if (!known.insert(fmt::format("{}/{}", device.limits.shared_bytes_max, launch.key)).second) continue;
-        EXPECT_TRUE(texts.contains(print(launch.source(), Dialect::glsl_webgpu)))
+        EXPECT_TRUE(texts.contains(print(launch.source(), dialect)))
             << launch.key << " of " << subject.operation << " " << name(one);
       }
     } catch (const Error& error) {
@@ -64,26 +64,28 @@ class PrebuiltKernels : public testing::Test {
   std::size_t launches = 0;
 };
 
-std::set<std::string> texts_of(const DeviceInfo& device) {
+std::set<std::string> texts_of(const DeviceInfo& device, Dialect dialect) {
   std::set<std::string> texts;
-  for (const KernelSource& source : builtin_kernels(device)) texts.insert(print(source, Dialect::glsl_webgpu));
+  for (const KernelSource& source : builtin_kernels(device)) texts.insert(print(source, dialect));
   return texts;
 }
 
 TEST_F(PrebuiltKernels, ServeEveryCase) {
-  for (const DeviceInfo& device : prebuilt_devices()) {
-    const std::set<std::string> texts = texts_of(device);
-    for (const suite::Subject& subject : suite::whole_suite().subjects) {
-      for (const suite::TypeSet& types : subject.type_sets) {
-        for (const suite::Case& one : suite::cases_of(subject, types, suite::Reach::full))
-          expect_all(subject, one, device, texts);
-      }
-      for (int draws = 0; draws < 400; ++draws) {
-        DeviceInfo other = device;  // texts may depend on what devices state alike, and on nothing else
-        other.compute_units = static_cast<std::uint32_t>(random.below(300));
-        other.memory_bytes = random.below(1U << 30U);
-        other.software = random.below(2) == 0;
-        expect_all(subject, draw(subject), other, texts);
+  for (const Dialect dialect : {Dialect::glsl_webgpu, Dialect::cuda}) {
+    for (const DeviceInfo& device : prebuilt_devices(dialect)) {
+      const std::set<std::string> texts = texts_of(device, dialect);
+      for (const suite::Subject& subject : suite::whole_suite().subjects) {
+        for (const suite::TypeSet& types : subject.type_sets) {
+          for (const suite::Case& one : suite::cases_of(subject, types, suite::Reach::full))
+            expect_all(subject, one, device, dialect, texts);
+        }
+        for (int draws = 0; draws < 400; ++draws) {
+          DeviceInfo other = device;  // texts may depend on what devices state alike, and on nothing else
+          other.compute_units = static_cast<std::uint32_t>(random.below(300));
+          other.memory_bytes = random.below(1U << 30U);
+          other.software = random.below(2) == 0;
+          expect_all(subject, draw(subject), other, dialect, texts);
+        }
       }
     }
   }
@@ -92,12 +94,14 @@ TEST_F(PrebuiltKernels, ServeEveryCase) {
 }
 
 TEST_F(PrebuiltKernels, AreNoMoreThanTheLargestDeviceHas) {
-  for (const DeviceInfo& device : prebuilt_devices()) {
-    for (const KernelSource& kernel : builtin_kernels(device)) {
-      std::uint64_t shared = 0;
-      for (const SharedArray& array : kernel.shared) shared += array.count * sizeof(float);
-      EXPECT_LE(shared, device.limits.shared_bytes_max) << kernel.name;
-      EXPECT_LE(kernel.buffers.size(), 8U) << kernel.name << ": storage buffers that WebGPU promises";
+  for (const Dialect dialect : {Dialect::glsl_webgpu, Dialect::cuda}) {
+    for (const DeviceInfo& device : prebuilt_devices(dialect)) {
+      for (const KernelSource& kernel : builtin_kernels(device)) {
+        std::uint64_t shared = 0;
+        for (const SharedArray& array : kernel.shared) shared += array.count * sizeof(float);
+        EXPECT_LE(shared, device.limits.shared_bytes_max) << kernel.name;
+        EXPECT_LE(kernel.buffers.size(), 8U) << kernel.name << ": storage buffers that WebGPU promises";
+      }
     }
   }
 }

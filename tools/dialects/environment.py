@@ -27,8 +27,7 @@ def nvrtc_library() -> Path:
 
 def old_nvrtc_library() -> Path:
     """That of CUDA 12, which still compiles for a V100."""
-    python()
-    return _library(FOLDER, "libnvrtc.so.12")
+    return _library(ROOT / "build" / "venv", "libnvrtc.so.12")
 
 
 def _library(folder: Path, name: str) -> Path:

@@ -237,7 +237,8 @@ typedef struct VectisBackend {
   const char* requirement; /* minimum versions in one phrase: "an OpenCL 1.2 driver" */
   const char* install;     /* what to install when it is missing, one sentence, or NULL */
 
-  /* REQUIRED. Finds driver and devices. Failure sets message->reason. */
+  /* REQUIRED. Finds driver and devices. Failure sets message->reason. With VECTIS_OK the message may hold a sentence
+     that the doctor shall tell. */
   VectisStatus (*open)(const VectisHost* host, VectisBackendState** state, VectisMessage* message);
   /* REQUIRED. Every context of it has been destroyed. */
   void (*close)(VectisBackendState* state);

@@ -24,7 +24,8 @@ struct Diagnosis {
   std::string path;
   std::string requirement;
   BackendState state = BackendState::failed;
-  std::string reason;  // the exact one, in the driver's or loader's words; empty when ready
+  std::string
+      reason;  // the exact one, in the driver's or loader's words; when ready, what the plug-in tells, or nothing
   std::string advice;  // what to install or change on this system; empty when nothing is wrong
   std::vector<DeviceSummary> devices;
 };

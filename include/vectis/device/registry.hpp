@@ -38,7 +38,7 @@ struct BackendStatus {
   std::string requirement;  // minimum versions, in the plug-in's words
   std::string install;      // what to install, in the plug-in's words
   BackendState state = BackendState::failed;
-  std::string reason;  // one sentence when not ready
+  std::string reason;  // one sentence when not ready; when ready, what the plug-in has to tell, or nothing
   std::vector<Device> devices;
 };
 

@@ -142,8 +142,9 @@ VECTIS_API void run(Stream& stream, std::string_view operation, std::initializer
 VECTIS_API std::vector<KernelSource> builtin_kernels(const DeviceInfo& device);
 // The same for a device with groups of 256 work-items and 48 KiB shared by them.
 VECTIS_API std::vector<KernelSource> builtin_kernels();
-// The devices whose kernels are compiled when Vectis is built. A WebGPU device states the limits of one of them,
-// whatever it has beyond, so their kernels are all it is ever asked for.
-VECTIS_API std::vector<DeviceInfo> prebuilt_devices();
+// The devices whose kernels are compiled when Vectis is built, by the language they are printed in; none for languages
+// that are compiled at run time alone. A WebGPU device states the limits of one of its two, whatever it has beyond, so
+// their kernels are all it is ever asked for. NVIDIA's devices have the limits of the one for CUDA.
+VECTIS_API std::vector<DeviceInfo> prebuilt_devices(Dialect dialect);
 
 }  // namespace vectis::inline v0_1

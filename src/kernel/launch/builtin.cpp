@@ -21,12 +21,12 @@ LaunchPlan plan_if_possible(const OperationCall& call, const DeviceInfo& device)
   }
 }
 
-DeviceInfo with_shared(std::uint64_t bytes) {
+DeviceInfo with_limits(std::uint32_t group_items, std::uint64_t shared_kib) {
   DeviceInfo device;
   device.compute_units = 16;
-  device.limits.group_items_max = 256;
-  device.limits.group_size_max = {256, 256, 64};
-  device.limits.shared_bytes_max = bytes;
+  device.limits.group_items_max = group_items;
+  device.limits.group_size_max = {group_items, group_items, 64};
+  device.limits.shared_bytes_max = shared_kib << 10U;
   return device;
 }
 
@@ -65,11 +65,13 @@ std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
   return kernels;
 }
 
-std::vector<KernelSource> builtin_kernels() { return builtin_kernels(with_shared(std::uint64_t{48} << 10)); }
+std::vector<KernelSource> builtin_kernels() { return builtin_kernels(with_limits(256, 48)); }
 
-// What WebGPU promises everywhere, and what desktop drivers have.
-std::vector<DeviceInfo> prebuilt_devices() {
-  return {with_shared(std::uint64_t{16} << 10), with_shared(std::uint64_t{32} << 10)};
+std::vector<DeviceInfo> prebuilt_devices(Dialect dialect) {
+  // What WebGPU promises everywhere, and what desktop drivers have.
+  if (dialect == Dialect::glsl_webgpu) return {with_limits(256, 16), with_limits(256, 32)};
+  if (dialect == Dialect::cuda) return {with_limits(1024, 48)};
+  return {};
 }
 
 }  // namespace vectis::inline v0_1

@@ -44,7 +44,10 @@ constexpr std::array names = {
     Named{CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY"},
     Named{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
     Named{CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
+    Named{CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
     Named{CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"},
+    Named{CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
+    Named{CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
     Named{CUDA_ERROR_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
     Named{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     Named{CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
@@ -52,6 +55,8 @@ constexpr std::array names = {
     Named{CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
     Named{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN"},
 };
+
+int driver_version() { return static_cast<int>(Control::get().setting("version", CUDA_VERSION)); }
 
 int attribute(CUdevice_attribute which) {
   switch (which) {
@@ -93,8 +98,7 @@ VTD_EXPORT CUresult cuInit(unsigned flags) {
 }
 
 VTD_EXPORT CUresult cuDriverGetVersion(int* version) {
-  return api("cuDriverGetVersion",
-             [&](Driver&) { *version = static_cast<int>(Control::get().setting("version", CUDA_VERSION)); });
+  return api("cuDriverGetVersion", [&](Driver&) { *version = driver_version(); });
 }
 
 VTD_EXPORT CUresult cuGetErrorName(CUresult code, const char** name) {
@@ -279,8 +283,32 @@ VTD_EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUeve
 }
 
 VTD_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  return api("cuModuleLoadData",
-             [&](Driver& driver) { *module = handle_of<CUmodule>(driver.load(static_cast<const char*>(image))); });
+  return api("cuModuleLoadData", [&](Driver& driver) {
+    *module = handle_of<CUmodule>(driver.load(static_cast<const char*>(image), driver_version()));
+  });
+}
+
+VTD_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                                       void** values) {
+  return api("cuModuleLoadDataEx", [&](Driver& driver) {
+    char* log = nullptr;
+    std::size_t room = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      if (options[i] == CU_JIT_ERROR_LOG_BUFFER) {
+        log = static_cast<char*>(values[i]);
+      } else if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
+        room = reinterpret_cast<std::size_t>(values[i]);
+      } else {
+        refuse(CUDA_ERROR_INVALID_VALUE, "an option of the just-in-time compiler this driver lacks");
+      }
+    }
+    try {
+      *module = handle_of<CUmodule>(driver.load(static_cast<const char*>(image), driver_version()));
+    } catch (const Refusal& refusal) {
+      if (log != nullptr) std::snprintf(log, room, "test driver: no module, code %d", refusal.code);
+      throw;
+    }
+  });
 }
 
 VTD_EXPORT CUresult cuModuleUnload(CUmodule module) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ptx.hpp"
+
 namespace vectis::test_driver {
 
 namespace {
@@ -318,10 +320,11 @@ float Driver::milliseconds(const void* begin, const void* end) {
 
 // --- Modules --------------------------------------------------------------------------------------------------------
 
-LoadedModule* Driver::load(const char* image) {
+LoadedModule* Driver::load(const char* image, int driver_version) {
   auto made = std::make_unique<LoadedModule>();
   made->context = &current();
-  made->module = std::make_shared<Module>(read_image(image), architecture());
+  made->module = is_ptx(image) ? load_ptx(image, architecture(), driver_version)
+                               : std::make_shared<Module>(read_image(image), architecture());
   return modules_.add(std::move(made));
 }
 

@@ -117,7 +117,8 @@ class Driver {
   void wait(const void* stream, const void* event);
   float milliseconds(const void* begin, const void* end);
 
-  LoadedModule* load(const char* image);
+  // `driver_version` as CUDA numbers it; 0 takes no PTX.
+  LoadedModule* load(const char* image, int driver_version);
   void unload(const void* module);
   Function* function(const void* module, const char* name);
   static const VtdKernel& kernel(const void* function);

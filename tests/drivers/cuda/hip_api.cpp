@@ -249,8 +249,9 @@ VTD_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin,
 }
 
 VTD_EXPORT hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
-  return api("hipModuleLoadData",
-             [&](Driver& driver) { *module = handle_of<hipModule_t>(driver.load(static_cast<const char*>(image))); });
+  return api("hipModuleLoadData", [&](Driver& driver) {
+    *module = handle_of<hipModule_t>(driver.load(static_cast<const char*>(image), 0));
+  });
 }
 
 VTD_EXPORT hipError_t hipModuleUnload(hipModule_t module) {

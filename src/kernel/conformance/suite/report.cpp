@@ -40,7 +40,7 @@ std::string word(const TranslatedColumn& column, const detail::SampledPlans& pla
                  const TypeSet& types) {
   std::size_t kernels = 0;
   std::size_t there = 0;
-  for (const DeviceInfo& device : prebuilt_devices()) {
+  for (const DeviceInfo& device : prebuilt_devices(Dialect::glsl_webgpu)) {
     plans.each(*find_operation(subject.operation), types.types, device, [&](const PlannedLaunch& launch) {
       const std::string text = print(launch.source(), Dialect::glsl_webgpu);
       ++kernels;
