@@ -41,9 +41,9 @@ class Soak:
         self.commit, self.seed = seed.head(root), seed.chosen(root)
         os.environ["VECTIS_TEST_SEED"] = str(self.seed)
         self.cache = root / "build" / "soak" / f"{name}.json"
-        kept = json.loads(self.cache.read_text()) if self.cache.is_file() and not fresh else {}
-        self.done: dict[str, dict] = {name: cell for name, cell in kept.items()
-                                      if older or cell["commit"] == self.commit}
+        self.kept = json.loads(self.cache.read_text()) if self.cache.is_file() else {}
+        self.done: dict[str, dict] = {name: cell for name, cell in self.kept.items()
+                                      if not fresh and (older or cell["commit"] == self.commit)}
 
     def run(self, measurements: dict[str, Measurement]) -> list[Figure]:
         figures = []
@@ -54,7 +54,7 @@ class Soak:
                 print(f"soak: {name}", flush=True)
                 self.done[name] = {"commit": self.commit, "figures": [asdict(figure) for figure in measure()]}
                 self.cache.parent.mkdir(parents=True, exist_ok=True)
-                self.cache.write_text(json.dumps(self.done, indent=1))
+                self.cache.write_text(json.dumps(self.kept | self.done, indent=1))
             commit = self.done[name]["commit"]
             figures += [Figure(**figure | {"commit": "" if commit == self.commit else commit})
                         for figure in self.done[name]["figures"]]
@@ -83,8 +83,13 @@ def run_soak(name: str, root: Path, measurements: dict[str, Measurement]) -> int
     parser.add_argument("--fresh", action="store_true", help="measure anew what this commit has already measured")
     parser.add_argument("--older", action="store_true",
                         help="keep what earlier commits measured; such figures carry their commit")
+    parser.add_argument("--only", action="append", choices=measurements, metavar="CELL",
+                        help="measure this and write no evidence yet: " + "; ".join(measurements))
     arguments = parser.parse_args()
     soak = Soak(name, root, arguments.fresh, arguments.older)
+    if arguments.only:
+        print_figures(soak.run({cell: measurements[cell] for cell in arguments.only}))
+        return 0
     figures = soak.run(measurements)
     print_figures(figures)
     print(f"soak: wrote {soak.write(figures).relative_to(root)}")
