@@ -49,10 +49,12 @@ std::string travelling(const std::string& ptx, std::uint64_t hash) {
   return fmt::format("// vectis text {:016x}\n", hash) + stated_version + ptx.substr(ptx.find('\n', begin));
 }
 
-// Forgets what was made by another compiler, or in another way.
+// Forgets what was made by another compiler, in another way, or of a text that is gone.
 void forget_unless_made_by(const files::path& folder, const std::string& maker) {
-  if (read(folder / "made_by.txt") == maker) return;
-  for (const files::path& module : vectis::prebuilt::texts_in(folder, ".ptx")) files::remove(module);
+  const bool same_maker = read(folder / "made_by.txt") == maker;
+  for (const files::path& module : vectis::prebuilt::texts_in(folder, ".ptx")) {
+    if (!same_maker || !files::exists(files::path(module).replace_extension())) files::remove(module);
+  }
   vectis::prebuilt::write(folder / "made_by.txt", maker);
 }
 

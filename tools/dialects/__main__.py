@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.dialects import environment, metal, nvrtc, oclgrind, programs, webgpu
+from tools.dialects import environment, metal, nvrtc, oclgrind, programs, ptxas, webgpu
 from tools.dialects.kernels import Manifest, Outcome
 
 STEPS: dict[str, Callable[[Manifest, Path], list[Outcome]]] = {
@@ -17,8 +17,9 @@ STEPS: dict[str, Callable[[Manifest, Path], list[Outcome]]] = {
     "vulkan": lambda manifest, _: [programs.glslc(manifest, "glsl-vulkan")],
     "webgpu": lambda manifest, _: [programs.glslc(manifest, "glsl-webgpu"), *webgpu.run(manifest)],
     "metal": lambda manifest, program: [metal.run(metal.texts_of(program), manifest.folder / "metal")],
-    "cuda": lambda manifest, _: nvrtc.run(manifest, environment.nvrtc_library(),
-                                             environment.old_nvrtc_library()),
+    "cuda": lambda manifest, program: [*nvrtc.run(manifest, environment.nvrtc_library(),
+                                                  environment.old_nvrtc_library()),
+                                       *ptxas.run(ptxas.texts_of(program), environment.ptxas())],
     "hip": lambda manifest, _: programs.hipcc(manifest),
 }
 

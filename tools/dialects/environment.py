@@ -30,6 +30,12 @@ def old_nvrtc_library() -> Path:
     return _library(ROOT / "build" / "venv", "libnvrtc.so.12")
 
 
+def ptxas() -> Path:
+    """The assembler of CUDA 12."""
+    python()
+    return _library(FOLDER, "ptxas")
+
+
 def _library(folder: Path, name: str) -> Path:
     found = sorted(folder.glob(f"lib/python3*/site-packages/nvidia/**/{name}"))
     if not found:
