@@ -119,9 +119,9 @@ std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Distance d
 // A kind that searches on this processor alone refuses to be told of another.
 void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
   if (!asked || only_cpu(asked->devices)) return;
-  throw Error(
-      ErrorCode::unsupported, "make_index",
-      fmt::format("'{}' searches on this processor, {}; use 'gpu' or 'auto', or name no device", kind, asked->reason));
+  throw Error(ErrorCode::unsupported, "make_index",
+              fmt::format("'{}' searches on this processor, {}; use 'gpu', 'hnsw' or 'auto', or name no device", kind,
+                          asked->reason));
 }
 
 std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Distance distance,
@@ -171,14 +171,26 @@ std::string read_mark(ByteReader& reader) {
   return mark;
 }
 
-std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime) {
-  return std::make_unique<graph::GraphIndex>(runtime, graph::load_graph(reader, runtime.executor()));
+// On the one device that is asked for, or on this processor.
+std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::Corpus> corpus,
+                                   const IndexOptions& options) {
+  const std::optional<IndexDevices> asked = asked_devices(runtime, options);
+  if (!asked || only_cpu(asked->devices)) return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus));
+  if (asked->devices.size() > 1) {
+    throw Error(ErrorCode::unsupported, "make_index",
+                fmt::format("'hnsw' is on one device and no more, {}; name one", asked->reason));
+  }
+  return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), asked->devices.front(), asked->reason);
+}
+
+std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
+  return graph_index(runtime, graph::load_graph(reader, runtime.executor()), options);
 }
 
 // The graph of the same vectors that follows an exact index.
 std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact) {
   if (read_mark(reader) != graph::graph_mark) exact::damaged("there is no graph beside an index that has one");
-  auto graph = loaded_graph(reader, runtime);
+  auto graph = loaded_graph(reader, runtime, {});
   if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->distance() != exact.distance() ||
       graph->size() != exact.size()) {
     exact::damaged("a graph of other vectors than the index");
@@ -191,17 +203,14 @@ std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const 
 std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distance distance, Runtime& runtime,
                                   const IndexOptions& options) {
   kind = known_kind("make_index", kind);
-  if (kind == kind_graph) {
-    refuse_devices(kind, asked_devices(runtime, options));
-    return make_graph_index(dim, distance, {}, runtime);
-  }
+  if (kind == kind_graph) return make_graph_index(dim, distance, {}, runtime, options);
   exact::check_dim("make_index", dim);
   auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, exact::default_precision(distance));
   return with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options);
 }
 
 std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, const GraphOptions& options,
-                                        Runtime& runtime) {
+                                        Runtime& runtime, const IndexOptions& place) {
   exact::check_dim("make_index", dim);
   graph::GraphShape shape;
   shape.degree = options.degree;
@@ -209,15 +218,14 @@ std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, cons
   shape.build_width = options.build_width;
   shape.seed = options.seed;
   graph::check_graph("make_index", distance, shape);
-  return std::make_unique<graph::GraphIndex>(runtime,
-                                             std::make_unique<graph::Corpus>(runtime.executor(), distance, dim, shape));
+  return graph_index(runtime, std::make_unique<graph::Corpus>(runtime.executor(), distance, dim, shape), place);
 }
 
 std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
   runtime.check_fork("load_index");
   try {
     std::string mark = read_mark(reader);
-    if (mark == graph::graph_mark) return loaded_graph(reader, runtime);
+    if (mark == graph::graph_mark) return loaded_graph(reader, runtime, options);
     const bool has_graph = mark == auto_mark;
     if (has_graph) {
       read_auto_header(reader);

@@ -34,6 +34,7 @@ inline constexpr std::array index_kinds{
     IndexKind{.name = "gpu", .label = "gpu", .device = "failing", .exact = true, .any_distance = false},
     IndexKind{.name = "auto", .label = "auto", .device = nullptr, .exact = true, .any_distance = true},
     IndexKind{.name = "hnsw", .label = "hnsw", .device = nullptr, .exact = false, .any_distance = false},
+    IndexKind{.name = "hnsw", .label = "hnsw_there", .device = "failing", .exact = false, .any_distance = false},
 };
 // Has a graph beside it once it has a few vectors; a file of it that has none comes back as an ordinary one.
 inline constexpr IndexKind growing_kind{

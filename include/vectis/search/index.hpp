@@ -158,7 +158,8 @@ class VECTIS_API Index {
 // How an index is made, besides what it holds.
 struct IndexOptions {
   // What DeviceRequest takes, or several of them with commas between: the devices of "gpu", and those that "auto" may
-  // choose besides this processor. "cpu" means this processor for every kind. Empty or "auto": the index's own rules.
+  // choose besides this processor; or the one on which "hnsw" links large additions and walks. "cpu" means this
+  // processor for every kind. Empty or "auto": the index's own rules.
   std::optional<std::string> device = std::nullopt;
   // Of "auto": what searches ask for unless they name a recall, default_recall when nothing is said. An index with 1
   // stays exact; with less it has a graph beside it from the size on where one pays, and may then miss something.
@@ -184,7 +185,8 @@ struct GraphOptions {
 // An index of the kind "hnsw".
 VECTIS_API std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance = Distance::euclidean,
                                                    const GraphOptions& options = {},
-                                                   Runtime& runtime = Runtime::get_default());
+                                                   Runtime& runtime = Runtime::get_default(),
+                                                   const IndexOptions& place = {});
 
 // Reads what save wrote. CorruptData when it is damaged, Unsupported when it needs a feature this version has not.
 VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime = Runtime::get_default(),

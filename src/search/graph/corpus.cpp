@@ -113,6 +113,14 @@ bool Corpus::wants_calibration(std::size_t added) const noexcept {
           changed_since_calibration_ >= all / recalibrated_part);
 }
 
+void Corpus::link_beside(std::span<const Slot> slots, std::size_t linked) {
+  if (linking_) {
+    linking_(*body_, rows_, entries_, slots, linked);
+  } else {
+    link_rows(executor_, body_->graph, entries_, slots, linked);
+  }
+}
+
 void Corpus::link(std::span<const Slot> slots) {
   std::vector<Slot> order(slots.begin(), slots.end());
   shuffle(order, Random(shape_.seed + epoch_));
@@ -120,7 +128,7 @@ void Corpus::link(std::span<const Slot> slots) {
   const std::size_t linked = table_.size() + dead_.size();
   changed_since_calibration_ += slots.size();
   if (!wants_calibration(slots.size())) {
-    link_rows(executor_, body_->graph, entries_, order, linked);
+    link_beside(order, linked);
     return;
   }
   // The last ones are asked for before they are linked.
@@ -128,7 +136,7 @@ void Corpus::link(std::span<const Slot> slots) {
   const std::size_t held = std::clamp(std::min(all / 10, truth_scores_max / all), held_out_min, held_out_max);
   const std::size_t first =
       std::max(slots.size() - std::min(held, slots.size() / 2), std::min(entries_max, slots.size() / 2));
-  link_rows(executor_, body_->graph, entries_, std::span(order).first(first), linked);
+  link_beside(std::span(order).first(first), linked);
   std::vector<Slot> findable(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(first));
   for (Slot slot = 0; slot < rows_; ++slot) {
     if (body_->heads.visible(slot, epoch_)) findable.push_back(slot);
@@ -140,7 +148,7 @@ void Corpus::link(std::span<const Slot> slots) {
   const Look look{.body = body_.get(), .entries = entries_, .epoch = epoch_ + 1};
   changed_since_calibration_ = 0;
   calibration_ = std::make_shared<const Calibration>(calibrate(executor_, look, findable, queries));
-  link_rows(executor_, body_->graph, entries_, std::span(order).subspan(first), linked + first);
+  link_beside(std::span(order).subspan(first), linked + first);
 }
 
 void Corpus::insert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,6 +58,12 @@ class Corpus {
   Corpus(Executor& executor, Distance distance, std::size_t dim, const GraphShape& shape);
   Corpus(Executor& executor, const GraphShape& shape, Contents contents);
 
+  // Links rows `slots` of the body beside `linked` others, as link_rows does. Its first rows, of this number, are used.
+  using LinkRows = std::function<void(Body& body, std::size_t rows, std::span<const Slot> entries,
+                                      std::span<const Slot> slots, std::size_t linked)>;
+  // From now on. Before others know the corpus.
+  void set_linking(LinkRows linking) { linking_ = std::move(linking); }
+
   [[nodiscard]] std::shared_ptr<const Epoch> now() const;
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
   [[nodiscard]] Distance distance() const noexcept { return distance_; }
@@ -87,6 +94,7 @@ class Corpus {
   std::vector<Slot> new_slots(std::size_t count);
   void place(std::span<const Slot> slots, std::span<const float> vectors, std::span<const std::uint64_t> ids);
   void link(std::span<const Slot> slots);
+  void link_beside(std::span<const Slot> slots, std::size_t linked);
   // Ids that are there get the vector instead of the one they have.
   void insert(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   // Rows of a change that failed: nobody ever finds them.
@@ -109,6 +117,7 @@ class Corpus {
   const Distance distance_;
   const std::size_t dim_;
   GraphShape shape_;
+  LinkRows linking_;  // empty: link_rows
 
   mutable std::mutex writer_;  // held through a change
   std::shared_ptr<Body> body_;

@@ -133,6 +133,17 @@ void place_query(const Frame& frame, const float* vector, float* coordinates) {
   into_directions(frame, full, coordinates);
 }
 
+void place_query_among_rows(const Frame& frame, const float* vector, float* coordinates) {
+  std::vector<float>& full = scratch_of(frame);
+  transform(frame, vector, 0, full.data());
+  const double norm = std::sqrt(squared_norm(full.data(), full.size()));
+  if (frame.distance == Distance::inner_product && norm > 0) {
+    for (float& number : full) number = static_cast<float>(double{number} * double{frame.norm} / norm);
+  }
+  for (std::size_t i = 0; i < full.size(); ++i) full[i] -= frame.centre[i];
+  into_directions(frame, full, coordinates);
+}
+
 float product_offset(const Frame& frame, const float* vector) {
   std::vector<float>& full = scratch_of(frame);
   transform(frame, vector, 0, full.data());

@@ -50,6 +50,9 @@ void set_codes(Frame& frame, std::size_t coded_dim, std::size_t bits);
 // The coordinates that are coded, of a row or of a query. Writes frame.coded_dim numbers.
 void place_row(const Frame& frame, const float* vector, float* coordinates);
 void place_query(const Frame& frame, const float* vector, float* coordinates);
+// A query as a point among the rows, whose squared distances from it order as the true ones: under inner product it is
+// brought to the norm of the rows.
+void place_query_among_rows(const Frame& frame, const float* vector, float* coordinates);
 // Under inner product: what makes twice the negative products of a query with coded rows squared distances from it,
 // when it is brought to the norm of the rows, but for a factor.
 [[nodiscard]] float product_offset(const Frame& frame, const float* vector);

@@ -9,6 +9,8 @@
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/results.hpp"
+#include "search/graph/build.hpp"
+#include "search/graph/device_build.hpp"
 #include "search/graph/graph_format.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
@@ -21,6 +23,11 @@ namespace {
 constexpr std::size_t scanned_whole = 1000;
 // From this share of allowed rows on, every row is asked for its id instead of every id for its row.
 constexpr double asked_from = 0.25;
+
+// Walks on a device keep what they may still visit among the rows kept, one of so many that are scored; and so many
+// queries are there at once.
+constexpr std::size_t scored_per_kept = 6;
+constexpr std::size_t device_queries_max = 8192;
 
 std::size_t count_allowed(const IdFilter& filter) {
   std::size_t count = 0;
@@ -68,7 +75,8 @@ struct GraphIndex::Plan {
   std::string reason;
   bool whole = false;  // all rows that may be found are looked at
   const IdFilter* filter = nullptr;
-  Patience patience;  // of a filtered walk
+  Patience patience;      // of a filtered walk
+  std::size_t width = 0;  // of walks on a device; 0: they are done here
   // The rows that may be found, looked up by the first query that needs them.
   mutable std::once_flag looked_up;
   mutable std::vector<Slot> among;
@@ -103,9 +111,20 @@ class GraphIndex::Borrowed {
   std::unique_ptr<Walker> walker_;
 };
 
-GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus)
-    : runtime_(runtime), corpus_(std::move(corpus)) {
+GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus, const std::optional<Device>& device,
+                       std::string reason)
+    : runtime_(runtime), corpus_(std::move(corpus)), device_reason_(std::move(reason)) {
   walkers_.reserve(64);
+  if (!device) return;
+  device_ = std::make_unique<DeviceLook>(runtime, *device);
+  corpus_->set_linking([&runtime, there = *device](Body& body, std::size_t rows, std::span<const Slot> entries,
+                                                   std::span<const Slot> slots, std::size_t linked) {
+    if (worth_a_device(slots.size(), linked)) {
+      link_rows_on_device(runtime, there, body, rows, entries, slots, linked);
+    } else {
+      link_rows(runtime.executor(), body.graph, entries, slots, linked);
+    }
+  });
 }
 
 GraphIndex::~GraphIndex() = default;
@@ -176,6 +195,13 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& pl
                    .expected = walked,
                    .scored_max = static_cast<double>(allowed)};
   plan.whole = live <= scanned_whole || static_cast<double>(allowed) <= walked;
+  const std::size_t kept = plan.look.effort.kept;
+  if (device_ && !plan.whole && plan.filter == nullptr && kept <= device_list_max) {
+    plan.width = std::clamp(static_cast<std::size_t>(walked) / scored_per_kept, std::min(2 * kept, device_list_max),
+                            device_list_max);
+    plan.way = "graph_search";
+    plan.reason += "; " + device_reason_;
+  }
   if (plan.whole) {
     plan.way = "scan";
     plan.reason = fmt::format("{} of {} vectors may be found: all of them are looked at", allowed, live);
@@ -213,6 +239,35 @@ void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, st
   look_among(plan.look, rows_among(plan), query, walker, hits);
 }
 
+void GraphIndex::search_here(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
+                             std::vector<std::vector<Hit>>& found) const {
+  runtime_.executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
+    const Borrowed borrowed(*this, plan.look.body->graph);
+    for (std::size_t i = first; i < end; ++i) {
+      options.context.check("search", runtime_.executor());
+      answer(plan, queries.data() + i * dim(), borrowed.walker(), found[i]);
+    }
+  });
+}
+
+void GraphIndex::search_on_device(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
+                                  std::vector<std::vector<Hit>>& found) const {
+  RowLists rows;
+  for (std::size_t first = 0; first < found.size(); first += device_queries_max) {
+    options.context.check("search", runtime_.executor());
+    const std::size_t count = std::min(device_queries_max, found.size() - first);
+    const std::span<const float> some = queries.subspan(first * dim(), count * dim());
+    scored_.fetch_add(device_->find(*plan.epoch, plan.look.effort, plan.width, some, rows), std::memory_order_relaxed);
+    runtime_.executor().parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
+      const Borrowed borrowed(*this, plan.look.body->graph);
+      for (std::size_t i = begin; i < end; ++i) {
+        look_at_found(plan.look, std::span(rows.rows).subspan(i * rows.columns, rows.columns), some.data() + i * dim(),
+                      borrowed.walker(), found[first + i]);
+      }
+    });
+  }
+}
+
 SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const std::uint64_t begin = monotonic_nanoseconds();
   const std::size_t count = exact::check_rows("search", runtime_, queries, dim());
@@ -222,22 +277,18 @@ SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, c
   make_plan(k, options, how);
   std::vector<std::vector<Hit>> found(count);
   const std::uint64_t scored_before = scored_.load(std::memory_order_relaxed);
-  if (how.look.k > 0) {
-    runtime_.executor().parallel_for(count, 1, [&](std::size_t first, std::size_t end) {
-      const Borrowed borrowed(*this, how.look.body->graph);
-      for (std::size_t i = first; i < end; ++i) {
-        options.context.check("search", runtime_.executor());
-        answer(how, queries.data() + i * dim(), borrowed.walker(), found[i]);
-      }
-    });
+  if (how.look.k > 0 && how.width > 0) {
+    search_on_device(how, queries, options, found);
+  } else if (how.look.k > 0) {
+    search_here(how, queries, options, found);
   }
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
   SearchExplanation explanation;
-  explanation.device = "cpu";
+  explanation.device = how.width > 0 ? device_->device().label() : "cpu";
   explanation.way = how.way.empty() ? "none" : how.way;
   explanation.reason = how.reason.empty() ? "there was nothing to look for" : how.reason;
-  explanation.precision = Precision::int8;
+  explanation.precision = how.width > 0 ? Precision::fp32 : Precision::int8;
   explanation.rows_scanned = scored_.load(std::memory_order_relaxed) - scored_before;
   explanation.seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
   return exact::joined_result(std::move(found), std::move(explanation));
@@ -255,6 +306,11 @@ void GraphIndex::compact() {
   corpus_->compact();
 }
 
+IndexDevices GraphIndex::devices() const {
+  if (!device_) return Index::devices();
+  return {{device_->device()}, device_reason_};
+}
+
 IndexStatistics GraphIndex::statistics() const {
   const auto now = corpus_->now();
   IndexStatistics statistics;
@@ -262,6 +318,7 @@ IndexStatistics GraphIndex::statistics() const {
   statistics.removed = now->removed;
   statistics.segments = now->body ? 1 : 0;
   statistics.bytes = now->bytes();
+  statistics.device_bytes = device_ ? device_->bytes() : 0;
   if (now->live > 0) {
     statistics.bytes_per_vector = static_cast<double>(statistics.bytes) / static_cast<double>(now->live);
   }

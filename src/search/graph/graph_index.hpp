@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "search/graph/corpus.hpp"
+#include "search/graph/device_look.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/search/index.hpp"
 
@@ -26,7 +27,9 @@ void check_graph(std::string_view op, Distance distance, const GraphShape& shape
 // Checks what users give, chooses how to search, and lets the corpus keep. Thread-safe.
 class GraphIndex final : public Index {
  public:
-  GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus);
+  // Large additions are linked, and walks without a filter are done, on the device if one is given, for the reason.
+  GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus, const std::optional<Device>& device = std::nullopt,
+             std::string reason = {});
   ~GraphIndex() override;
 
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_hnsw; }
@@ -48,6 +51,7 @@ class GraphIndex final : public Index {
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
   void compact() override;
 
+  [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
   [[nodiscard]] std::string explain(std::size_t queries, std::size_t k) const override;
   void save(ByteWriter& writer) const override;
@@ -58,9 +62,15 @@ class GraphIndex final : public Index {
   void make_plan(std::size_t k, const SearchOptions& options, Plan& plan) const;
   [[nodiscard]] std::span<const Slot> rows_among(const Plan& plan) const;
   void answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const;
+  void search_here(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
+                   std::vector<std::vector<Hit>>& found) const;
+  void search_on_device(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
+                        std::vector<std::vector<Hit>>& found) const;
 
   Runtime& runtime_;
   std::unique_ptr<Corpus> corpus_;
+  std::unique_ptr<DeviceLook> device_;  // null: this processor
+  std::string device_reason_;
   mutable std::mutex walkers_mutex_;
   mutable std::vector<std::unique_ptr<Walker>> walkers_;  // at rest; each search borrows some
   mutable std::atomic<std::uint64_t> searches_ = 0;

@@ -160,6 +160,16 @@ void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>
   take_best(look, query, walker, hits);
 }
 
+void look_at_found(const Look& look, std::span<const std::int32_t> found, const float* query, Walker& walker,
+                   std::vector<Hit>& hits) {
+  walker.fresh.clear();
+  for (const std::int32_t row : found) {
+    if (row < 0 || walker.fresh.size() == compared(look.k)) break;
+    if (look.body->heads.visible(static_cast<Slot>(row), look.epoch)) walker.fresh.push_back(static_cast<Slot>(row));
+  }
+  take_best(look, query, walker, hits);
+}
+
 bool look_filtered(const Look& look, const IdFilter& filter, const Patience& patience, const float* query,
                    Walker& walker, std::vector<Hit>& hits) {
   const Heads& heads = look.body->heads;

@@ -36,6 +36,10 @@ struct Look {
 // By a walk: nearest first, ties by lower id, with true distances.
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits);
 
+// The same among rows that a walk elsewhere found, nearest first by coordinates; numbers below 0 are none.
+void look_at_found(const Look& look, std::span<const std::int32_t> found, const float* query, Walker& walker,
+                   std::vector<Hit>& hits);
+
 // By a walk past all rows whose results are only those that `filter` allows. False when it was given up; then the hits
 // mean nothing.
 bool look_filtered(const Look& look, const IdFilter& filter, const Patience& patience, const float* query,

@@ -1,0 +1,144 @@
+// An index of the kind "hnsw" on a device: what it finds is true, it finds enough, and it says where.
+#include <gmock/gmock.h>
+
+#include "tests/graph_devices/fixture.hpp"
+#include "tests/support/expect_error.hpp"
+#include "vectis/memory/explain.hpp"
+#include "vectis/memory/pool.hpp"
+
+namespace vectis::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t dim = 20;
+
+class GraphOnDevice : public EveryGraphDevice {
+ protected:
+  // On lavapipe it would take its time.
+  static std::string built_on() { return GetParam() == "webgpu" ? "cpu" : GetParam(); }
+
+  std::unique_ptr<Index> moved(const Index& index, const std::string& where) {
+    MemoryWriter writer;
+    index.save(writer);
+    MemoryReader reader(writer.bytes());
+    return load_index(reader, runtime(), {.device = where});
+  }
+};
+
+TEST_P(GraphOnDevice, FindsWhatIsAskedForAndKeepsUpWithChanges) {
+  constexpr std::size_t rows = 2600;
+  const Floats vectors = clustered_rows(random, rows, dim);
+  auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = built_on()});
+  index->add(vectors);
+  if (built_on() != GetParam()) index = moved(*index, GetParam());
+  EXPECT_EQ(index->devices().devices.size(), 1U);
+  BruteForce truth(dim, Distance::euclidean);
+  truth.put_all(0, vectors);
+  const Floats queries = clustered_rows(random, 200, dim);
+  for (const double asked : {0.9, 0.98}) {
+    Tally tally;
+    expect_sound(*index, truth, queries, 10, {.recall = asked}, tally);
+    EXPECT_GE(tally.recall(), asked - 0.03 - 0.3 * (1 - asked));
+  }
+  const SearchResult found = index->search(queries, 10);
+  EXPECT_EQ(found.explanation().device, device(GetParam()).label());
+  EXPECT_EQ(found.explanation().way, "graph_search");
+  EXPECT_GT(found.explanation().rows_scanned, 200U * 10);
+  EXPECT_GT(index->statistics().device_bytes, rows * dim * sizeof(float));
+
+  Ids gone;
+  for (std::uint64_t id = 0; id < 300; id += 2) gone.push_back(id);
+  index->remove(gone);
+  for (const std::uint64_t id : gone) truth.remove(id);
+  const Floats more = clustered_rows(random, 40, dim);
+  index->add(more);
+  truth.put_all(rows, more);
+  Tally tally;
+  expect_sound(*index, truth, queries, 5, {}, tally);
+  EXPECT_GE(tally.recall(), 0.9);
+  // Each is nearest to itself.
+  const SearchResult itself = index->search(more, 1);
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < 40; ++i) {
+    same += static_cast<std::size_t>(!itself[i].empty() && itself[i].front().id == rows + i);
+  }
+  EXPECT_GE(same, 38U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, GraphOnDevice, testing::ValuesIn(graph_devices()), case_name);
+
+// What is linked there is an ordinary graph afterwards, with or without the device.
+TEST_F(GraphDevicesTest, FilesComeBackAnywhere) {
+  const Floats vectors = clustered_rows(random, 2500, dim);
+  const Floats queries = clustered_rows(random, 50, dim);
+  const auto index = make_index("hnsw", dim, Distance::cosine, runtime(), {.device = "failing"});
+  index->add(vectors);
+  BruteForce truth(dim, Distance::cosine);
+  truth.put_all(0, vectors);
+  MemoryWriter writer;
+  index->save(writer);
+  for (const char* where : {"cpu", "failing"}) {
+    MemoryReader reader(writer.bytes());
+    const auto loaded = load_index(reader, runtime(), {.device = where});
+    Tally tally;
+    expect_sound(*loaded, truth, queries, 10, {}, tally);
+    EXPECT_GE(tally.recall(), 0.9);
+    EXPECT_THAT(loaded->search(queries, 10).explanation().device, HasSubstr(where));
+  }
+}
+
+TEST_F(GraphDevicesTest, FiltersAndManyNeighboursAreLookedForHere) {
+  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing"});
+  index->add(clustered_rows(random, 2100, dim));
+  const Floats query = clustered_rows(random, 1, dim);
+  const Ids words(33, 0x5555'5555'5555'5555);
+  IdFilter filter;
+  filter.words = words;
+  EXPECT_EQ(index->search(query, 10, {.filter = filter}).explanation().device, "cpu");
+  EXPECT_EQ(index->search(query, 600).explanation().device, "cpu");
+  EXPECT_THAT(index->search(query, 10).explanation().device, HasSubstr("failing"));
+}
+
+TEST_F(GraphDevicesTest, SeveralDevicesAreRefused) {
+  EXPECT_ERROR((void)make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing,failing"}),
+               ErrorCode::unsupported, "'hnsw' is on one device", "'failing,failing' was asked for");
+}
+
+// A failure is told, and leaves the index as it was.
+TEST_F(GraphDevicesTest, AFailingDeviceIsAnErrorAndChangesNothing) {
+  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing"});
+  const Floats vectors = clustered_rows(random, 4400, dim);
+  const Floats queries = clustered_rows(random, 20, dim);
+  const std::size_t half = 2200 * dim;
+  index->add(std::span(vectors).first(half));
+  BruteForce truth(dim, Distance::euclidean);
+  truth.put_all(0, std::span(vectors).first(half));
+  for (const char* call : {"copy_to_device 2", "copy_to_host 3", "stream_synchronize 9", "run_op 12", "run_op 1"}) {
+    SCOPED_TRACE(call);
+    registry().configure("failing", "fail", std::string(call) + " driver_failure");
+    EXPECT_ERROR(index->add(std::span(vectors).subspan(half)), ErrorCode::driver_failure, "failing");
+    registry().configure("failing", "reset", "");
+    Tally tally;
+    expect_sound(*index, truth, queries, 10, {}, tally);
+    EXPECT_GE(tally.recall(), 0.85);
+    registry().configure("failing", "fail", "run_op 1 driver_failure");
+    EXPECT_ERROR((void)index->search(queries, 10), ErrorCode::driver_failure, "failing");
+    registry().configure("failing", "reset", "");
+  }
+  index->add(std::span(vectors).subspan(half));
+  truth.put_all(2200, std::span(vectors).subspan(half));
+  Tally tally;
+  expect_sound(*index, truth, queries, 10, {}, tally);
+  EXPECT_GE(tally.recall(), 0.85);
+}
+
+TEST_F(GraphDevicesTest, NoMemoryIsAnErrorAndChangesNothing) {
+  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing"});
+  ASSERT_TRUE(memory_pool(runtime()).set_max_pool_size(device("failing").id(), std::uint64_t{1} << 16U));
+  EXPECT_THROW(index->add(clustered_rows(random, 4000, dim)), OutOfMemoryError);
+  EXPECT_EQ(index->size(), 0U);
+}
+
+}  // namespace
+}  // namespace vectis::test
