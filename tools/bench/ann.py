@@ -20,13 +20,20 @@ from tools.bench.ann_libraries import PEERS
 KEPT = ROOT / "build" / "soak"
 TABLES = ("builds", "memory", "curves", "asked", "filters", "streaming")
 ROUNDS = {"builds": 3, "curves": 9, "asked": 9, "filters": 5}
-FEWER = {"builds": 1, "filters": 3}  # of a million
+MILLION = 1_000_000  # from there on there are fewer rounds, and of peers that differ in links or codes only the better
+FEWER = {"builds": 1, "curves": 5, "asked": 5, "filters": 3}
+FEWER_PEERS = ("hnswlib", "faiss hnsw", "usearch", "svs lvq8 r64", "svs lvq4x8 r32", "svs lvq4x8 r64",
+               "faiss fast-scan", "faiss rabitq4", "scann")
 
 
-def measured(table: str, field: Field, rounds: int | None, peers: list[str] | None) -> dict:
+def peers_of(field: Field, named: list[str] | None) -> tuple[str, ...]:
+    return tuple(named or (FEWER_PEERS if field.data.rows >= MILLION else PEERS))
+
+
+def measured(table: str, field: Field, rounds: int | None, peers: tuple[str, ...]) -> dict:
     kept = Kept(KEPT / f"ann-{table}-{field.data.name}-parts.json")
     usual = ROUNDS.get(table, 1)
-    count = rounds or (FEWER.get(table, usual) if field.data.rows >= 1_000_000 else usual)
+    count = rounds or (FEWER.get(table, usual) if field.data.rows >= MILLION else usual)
     if table == "builds":
         return ann_tables.builds(field, kept, count)
     if table == "memory":
@@ -58,7 +65,7 @@ def play(field: Field, table: str, arguments: argparse.Namespace) -> None:
     name = field.data.name
     if arguments.fresh:
         (KEPT / f"ann-{table}-{name}-parts.json").unlink(missing_ok=True)
-    result = measured(table, field, arguments.rounds, arguments.peer)
+    result = measured(table, field, arguments.rounds, peers_of(field, arguments.peer))
     report = {"set": name, "rows": field.data.rows, "dim": field.data.dim, "commit": seed.head(ROOT),
               "program": field.digest, "date": datetime.now(timezone.utc).isoformat("T", "seconds"), "table": result}
     report_file(table, name).write_text(json.dumps(report, indent=1))
@@ -83,7 +90,7 @@ def main() -> int:
     for name in arguments.set or SETS:
         field = Field(Set(name, ROOT / "build" / "bench-data"), arguments.program)
         if arguments.build:
-            for peer in (OURS, *(arguments.peer or PEERS)):
+            for peer in (OURS, *peers_of(field, arguments.peer)):
                 field.building(peer)
             continue
         for table in arguments.table or TABLES:

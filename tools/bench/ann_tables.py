@@ -10,7 +10,7 @@ from pathlib import Path
 from tools.bench import ann_sweep
 from tools.bench.ann_contest import OURS, Contestant, Failed, Field, Kept
 from tools.bench.ann_data import REPORTED, TUNING, recall
-from tools.bench.ann_libraries import GRAPHS, PEERS
+from tools.bench.ann_libraries import GRAPHS
 
 RECALLS = (0.90, 0.95, 0.99)
 PROMISED = (0.90, 0.95, 0.98, 0.99)
@@ -76,9 +76,9 @@ class Sweeper:
             one.close()
 
 
-def curves(field: Field, kept: Kept, rounds: int, peers: list[str] | None = None) -> dict:
+def curves(field: Field, kept: Kept, rounds: int, peers: tuple[str, ...]) -> dict:
     """Recall against queries a second of processor time, one thread, everybody in turns."""
-    names = [OURS, *(peers or PEERS)]
+    names = [OURS, *peers]
     with tempfile.TemporaryDirectory() as scratch:
         builds = {}
         for name in names:  # before anybody waits in memory
