@@ -5,22 +5,16 @@
 #include <filesystem>
 
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) / (std::string("vectis_file_") + info->name());
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder / name).string(); }
+  [[nodiscard]] std::string path(const std::string& name) const { return temporary.path(name); }
 
-  std::filesystem::path folder;
+  test::TemporaryFolder temporary;
 };
 
 TEST_F(FileTest, WhatIsWrittenComesBack) {
@@ -62,8 +56,8 @@ TEST_F(FileTest, OpeningWhatIsNotThereIsIo) {
 }
 
 TEST_F(FileTest, ReadingAFolderIsIo) {
-  EXPECT_ERROR(FileReader reader(folder.string());
-               reader.get<std::uint8_t>(), ErrorCode::io, folder.string(), "Is a directory");
+  EXPECT_ERROR(FileReader reader(temporary.folder().string());
+               reader.get<std::uint8_t>(), ErrorCode::io, temporary.folder().string(), "Is a directory");
 }
 
 TEST_F(FileTest, AFullDeviceIsIo) {

@@ -171,6 +171,11 @@ std::string read_mark(ByteReader& reader) {
   return mark;
 }
 
+[[noreturn]] void no_memory(std::string_view op) {
+  throw Error(ErrorCode::allocation, op,
+              "no memory for what is being read; close something, or load it on a larger machine");
+}
+
 // On the one device that is asked for, or on this processor.
 std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::Corpus> corpus,
                                    const IndexOptions& options) {
@@ -237,9 +242,24 @@ std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const In
     auto graph = has_graph ? graph_beside(reader, runtime, *exact) : nullptr;
     return with_graph(runtime, std::move(exact), std::move(graph), options);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::allocation, "load_index",
-                "no memory for what is being read; close something, or load it "
-                "on a larger machine");
+    no_memory("load_index");
+  }
+}
+
+std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, Runtime& runtime, const MapOptions& options) {
+  runtime.check_fork("map_index");
+  if (!file) throw Error(ErrorCode::invalid_input, "map_index", "no file was given; use std::make_shared<MappedFile>");
+  try {
+    MemoryReader reader(file->bytes());
+    const std::string mark = read_mark(reader);
+    if (mark == exact::exact_mark || mark == auto_mark) {
+      throw Error(ErrorCode::unsupported, "map_index",
+                  fmt::format("{} is no saved 'hnsw', and only that can be mapped; use load_index", file->path()));
+    }
+    if (mark != graph::graph_mark) exact::damaged("it does not begin with the mark of an index", "map_index");
+    return graph_index(runtime, graph::map_graph(std::move(file), options.verify, runtime.executor()), {});
+  } catch (const std::bad_alloc&) {
+    no_memory("map_index");
   }
 }
 

@@ -18,6 +18,7 @@
 #include "vectis/base/bytes.hpp"
 #include "vectis/base/context.hpp"
 #include "vectis/base/export.hpp"
+#include "vectis/base/mapped_file.hpp"
 #include "vectis/base/precision.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
@@ -88,6 +89,7 @@ struct IndexStatistics {
   std::uint64_t removed = 0;  // rows not yet reclaimed
   std::uint64_t segments = 0;
   std::uint64_t bytes = 0;                     // of everything that grows with the vectors
+  std::uint64_t mapped_bytes = 0;              // that lie in a mapped file instead
   std::uint64_t device_bytes = 0;              // that devices hold beside them
   double bytes_per_vector = 0;                 // bytes / vectors; 0 when there are none
   std::uint64_t scanned_bytes_per_vector = 0;  // what a search reads of each vector
@@ -191,5 +193,16 @@ VECTIS_API std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance dis
 // Reads what save wrote. CorruptData when it is damaged, Unsupported when it needs a feature this version has not.
 VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime = Runtime::get_default(),
                                              const IndexOptions& options = {});
+
+struct MapOptions {
+  // Everything is read and checked once. Without it a file is there at once, whatever its size, and one that is damaged
+  // may end the process: for files that were checked before.
+  bool verify = true;
+};
+// Uses a file that `save` of an index of the kind "hnsw" wrote, from its first byte on, without bringing it to memory:
+// only ids are there. Searches touch the pages they need. Removing is done beside it; adding and compact() bring all of
+// it to memory first. The file never changes. Errors are those of load_index; Unsupported for other kinds, InvalidInput for no file.
+VECTIS_API std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file,
+                                            Runtime& runtime = Runtime::get_default(), const MapOptions& options = {});
 
 }  // namespace vectis::inline v0_1

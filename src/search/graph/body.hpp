@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "search/graph/graph.hpp"
 #include "search/graph/vectors.hpp"
+#include "vectis/base/mapped_file.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -60,8 +62,12 @@ struct Body {
   Graph graph;
   Heads heads;
   Vectors vectors;
+  // Codes, links and vectors of this many rows lie there; a body has no room for others then. Null: all is in memory.
+  std::shared_ptr<const MappedFile> file;
+  std::size_t file_rows = 0;
 
   [[nodiscard]] std::size_t rows_max() const noexcept {
+    if (file) return file_rows;
     return std::min(slots_max, std::size_t{1} << (8 * graph.links.slot_bytes()));
   }
   void reserve(std::size_t rows) {
@@ -70,13 +76,19 @@ struct Body {
     heads.reserve(rows);
     vectors.reserve(rows);
   }
-  [[nodiscard]] std::size_t row_bytes() const noexcept {
-    return graph.frame.row_bytes + graph.links.row_bytes() + sizeof(Heads::Head) + vectors.row_bytes();
-  }
+  // Of a row in memory.
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return sizeof(Heads::Head) + (file ? 0 : filed_bytes()); }
+  // Of a row in the file.
+  [[nodiscard]] std::size_t mapped_bytes() const noexcept { return file ? filed_bytes() : 0; }
   // Writes the row's dim numbers.
   void read_row(Slot slot, float* target) const {
     const float* const found = vectors.numbers(slot, target);
     if (found != target) std::copy_n(found, graph.frame.dim, target);
+  }
+
+ private:
+  [[nodiscard]] std::size_t filed_bytes() const noexcept {
+    return graph.frame.row_bytes + graph.links.row_bytes() + vectors.row_bytes();
   }
 };
 

@@ -40,6 +40,7 @@ struct Epoch {
     if (gone) gone->store(true, std::memory_order_release);
   }
   [[nodiscard]] std::uint64_t bytes() const noexcept;
+  [[nodiscard]] std::uint64_t mapped_bytes() const noexcept;  // that lie in a file instead
 };
 
 // What is written to files and read from them.

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -14,6 +12,7 @@
 #include "search/exact/exact_index.hpp"
 #include "search/exact/summed.hpp"
 #include "search/graph/graph_index.hpp"
+#include "search/graph/graph_sections.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -108,74 +107,22 @@ void write_frame(ByteWriter& writer, const Contents& contents) {
   out.close();
 }
 
-// What every row has, one after the other in a file: rows of one thing lie side by side, so that a file can be mapped.
-struct Section {
-  std::size_t row_bytes = 0;
-  std::function<void(Slot, std::byte*)> put;         // the row as it is in a file
-  std::function<void(Slot, const std::byte*)> take;  // Corrupt data when it cannot be one
-};
-
-std::vector<Section> sections_of(const Body& body, std::size_t rows, std::uint64_t highest_id) {
-  const Links& links = body.graph.links;
-  const Rows& codes = body.graph.codes;
-  const std::size_t code_bytes = body.graph.frame.row_bytes;
-  const auto take_id = [&body, highest_id](Slot slot, const std::byte* row) {
-    std::uint64_t id = 0;
-    std::memcpy(&id, row, sizeof id);
-    if (id > highest_id) damaged(fmt::format("id {} is out of place", id));
-    body.heads.born(slot, id, 0);
-  };
-  const auto take_codes = [&codes, code_bytes](Slot slot, const std::byte* row) {
-    const RowTerms terms = terms_of(row);
-    const bool finite = std::isfinite(terms.step) && std::isfinite(terms.low) && std::isfinite(terms.square);
-    if (!finite) damaged("a row that is no number");
-    std::memcpy(codes[slot], row, code_bytes);
-  };
-  const auto take_links = [&links, rows](Slot slot, const std::byte* row) {
-    Slot list[Links::degree_max];
-    const std::size_t count = links.decode(row, list);
-    if (count > links.degree()) damaged(fmt::format("{} links of a row", count));
-    for (std::size_t i = 0; i < count; ++i) {
-      if (list[i] >= rows || list[i] == slot) damaged(fmt::format("a link to row {} of {}", list[i], rows));
-    }
-    links.write(slot, std::span(list).first(count));
-  };
-  const auto take_vector = [&body](Slot slot, const std::byte* row) {
-    std::memcpy(body.vectors.bytes(slot).data(), row, body.vectors.row_bytes());
-    if (!body.vectors.finite(slot)) damaged("a vector that is not finite");
-  };
-  return {{sizeof(std::uint64_t),
-           [&body](Slot slot, std::byte* row) {
-             const std::uint64_t id = body.heads.id(slot);
-             std::memcpy(row, &id, sizeof id);
-           },
-           take_id},
-          {code_bytes, [&codes, code_bytes](Slot slot, std::byte* row) { std::memcpy(row, codes[slot], code_bytes); },
-           take_codes},
-          {links.row_bytes(),
-           [&links](Slot slot, std::byte* row) {
-             Slot list[Links::degree_max];
-             links.encode(std::span(list).first(links.read(slot, list)), row);
-           },
-           take_links},
-          {body.vectors.row_bytes(),
-           [&body](Slot slot, std::byte* row) { std::ranges::copy(body.vectors.bytes(slot), row); }, take_vector}};
-}
+// From so many bytes after the beginning to the next section.
+std::size_t gap_after(std::size_t bytes) { return (line_bytes - bytes % line_bytes) % line_bytes; }
 
 void write_padding(CountingWriter& out) {
   constexpr std::array<std::byte, line_bytes> zeros{};
-  out.write(std::span(zeros).first((line_bytes - out.count() % line_bytes) % line_bytes));
+  out.write(std::span(zeros).first(gap_after(out.count())));
 }
 
 void write_section(CountingWriter& out, const Section& section, std::size_t rows, std::vector<std::uint64_t>& sums) {
   write_padding(out);
   std::vector<std::byte> block;
+  const std::size_t row_bytes = section.row_bytes();
   for (std::size_t first = 0; first < rows; first += rows_of_block) {
     const std::size_t count = std::min(rows_of_block, rows - first);
-    block.assign(count * section.row_bytes, std::byte{0});
-    for (std::size_t i = 0; i < count; ++i) {
-      section.put(static_cast<Slot>(first + i), block.data() + i * section.row_bytes);
-    }
+    block.assign(count * row_bytes, std::byte{0});
+    for (std::size_t i = 0; i < count; ++i) section.put(static_cast<Slot>(first + i), block.data() + i * row_bytes);
     out.write(block);
     sums.push_back(fingerprint(block));
   }
@@ -292,11 +239,29 @@ Contents read_frame(ByteReader& reader, const Header& header) {
   return contents;
 }
 
+void refuse_gap(std::span<const std::byte> gap) {
+  if (!std::ranges::all_of(gap, [](std::byte byte) { return byte == std::byte{0}; })) damaged("bytes in a gap");
+}
+
 void read_padding(CountingReader& in) {
   std::array<std::byte, line_bytes> zeros{};
-  const auto some = std::span(zeros).first((line_bytes - in.count() % line_bytes) % line_bytes);
+  const auto some = std::span(zeros).first(gap_after(in.count()));
   in.read(some);
-  if (std::ranges::count(some, std::byte{0}) != static_cast<std::ptrdiff_t>(some.size())) damaged("bytes in a gap");
+  refuse_gap(some);
+}
+
+void check_rows(const Section& section, std::size_t first, std::span<const std::byte> block) {
+  const std::size_t row_bytes = section.row_bytes();
+  for (std::size_t i = 0; i * row_bytes < block.size(); ++i) {
+    section.check(static_cast<Slot>(first + i), block.data() + i * row_bytes);
+  }
+}
+
+void take_rows(const Section& section, std::size_t first, std::span<const std::byte> block) {
+  const std::size_t row_bytes = section.row_bytes();
+  for (std::size_t i = 0; i * row_bytes < block.size(); ++i) {
+    section.take(static_cast<Slot>(first + i), block.data() + i * row_bytes);
+  }
 }
 
 // Memory for rows grows as they come.
@@ -306,13 +271,46 @@ void read_section(CountingReader& in, const Section& section, Body& body, std::s
   std::vector<std::byte> block;
   for (std::size_t first = 0; first < rows; first += rows_of_block) {
     const std::size_t count = std::min(rows_of_block, rows - first);
-    block.resize(count * section.row_bytes);
+    block.resize(count * section.row_bytes());
     in.read(block);
     sums.push_back(fingerprint(block));
+    check_rows(section, first, block);
     body.reserve(first + count);
-    for (std::size_t i = 0; i < count; ++i) {
-      section.take(static_cast<Slot>(first + i), block.data() + i * section.row_bytes);
+    take_rows(section, first, block);
+  }
+}
+
+void refuse_sums(std::span<const std::uint64_t> found, ByteReader& in) {
+  for (const std::uint64_t sum : found) {
+    if (in.get<std::uint64_t>() != sum) damaged("the fingerprint of a block of rows is wrong");
+  }
+}
+
+// The rest of a file, taken piece by piece from its front. CorruptData when it is too short.
+class MappedRest {
+ public:
+  MappedRest(std::span<std::byte> bytes, std::size_t before) : bytes_(bytes), before_(before) {}
+
+  std::span<std::byte> take(std::size_t count) {
+    if (count > bytes_.size() - before_) {
+      damaged(fmt::format("{} bytes too few", count - (bytes_.size() - before_)));
     }
+    before_ += count;
+    return bytes_.subspan(before_ - count, count);
+  }
+  void skip_gap() { refuse_gap(take(gap_after(before_))); }
+
+ private:
+  std::span<std::byte> bytes_;
+  std::size_t before_;
+};
+
+void check_mapped(const Section& section, std::span<const std::byte> bytes, std::vector<std::uint64_t>& sums) {
+  const std::size_t block_bytes = rows_of_block * section.row_bytes();
+  for (std::size_t begin = 0; begin < bytes.size(); begin += block_bytes) {
+    const auto block = bytes.subspan(begin, std::min(block_bytes, bytes.size() - begin));
+    sums.push_back(fingerprint(block));
+    check_rows(section, begin / section.row_bytes(), block);
   }
 }
 
@@ -332,8 +330,8 @@ void save_graph(ByteWriter& writer, Distance distance, std::size_t dim, const Gr
   if (!contents.body) return;
   write_frame(out, contents);
   std::vector<std::uint64_t> sums;
-  for (const Section& section : sections_of(*contents.body, contents.rows, contents.highest_id.value_or(0))) {
-    write_section(out, section, contents.rows, sums);
+  for (const auto& section : sections_of(*contents.body, contents.rows, contents.highest_id.value_or(0))) {
+    write_section(out, *section, contents.rows, sums);
   }
   write_padding(out);
   out.write(std::as_bytes(std::span(sums)));
@@ -347,14 +345,45 @@ std::unique_ptr<Corpus> load_graph(ByteReader& reader, Executor& executor) {
   }
   Contents contents = read_frame(in, header);
   std::vector<std::uint64_t> sums;
-  for (const Section& section : sections_of(*contents.body, header.rows, header.highest_id.value_or(0))) {
-    read_section(in, section, *contents.body, header.rows, sums);
+  for (const auto& section : sections_of(*contents.body, header.rows, header.highest_id.value_or(0))) {
+    read_section(in, *section, *contents.body, header.rows, sums);
   }
   read_padding(in);
-  for (const std::uint64_t sum : sums) {
-    if (in.get<std::uint64_t>() != sum) damaged("the fingerprint of a block of rows is wrong");
-  }
+  refuse_sums(sums, in);
   refuse_equal_ids(*contents.body, header.rows);
+  contents.rows = header.rows;
+  return std::make_unique<Corpus>(executor, header.shape, std::move(contents));
+}
+
+std::unique_ptr<Corpus> map_graph(std::shared_ptr<const MappedFile> file, bool verify, Executor& executor) {
+  MemoryReader reader(file->bytes().subspan(graph_mark.size()));
+  CountingReader in(reader, graph_mark.size());
+  const Header header = read_header(in);
+  if (!header.has_body) {
+    return std::make_unique<Corpus>(executor, header.distance, header.dim, header.shape);
+  }
+  Contents contents = read_frame(in, header);
+  Body& body = *contents.body;
+  MappedRest rest(file->bytes(), in.count());
+  std::vector<std::uint64_t> sums;
+  for (const auto& section : sections_of(body, header.rows, header.highest_id.value_or(0))) {
+    rest.skip_gap();
+    const std::span<std::byte> bytes = rest.take(header.rows * section->row_bytes());
+    if (verify) check_mapped(*section, bytes, sums);
+    if (section->stays()) {
+      section->point_at(bytes.data(), header.rows);
+    } else {
+      body.heads.reserve(header.rows);
+      check_rows(*section, 0, bytes);
+      take_rows(*section, 0, bytes);
+    }
+  }
+  rest.skip_gap();
+  MemoryReader ends(rest.take(sums.size() * sizeof(std::uint64_t)));
+  refuse_sums(sums, ends);
+  refuse_equal_ids(body, header.rows);
+  body.file = std::move(file);
+  body.file_rows = header.rows;
   contents.rows = header.rows;
   return std::make_unique<Corpus>(executor, header.shape, std::move(contents));
 }

@@ -318,6 +318,7 @@ IndexStatistics GraphIndex::statistics() const {
   statistics.removed = now->removed;
   statistics.segments = now->body ? 1 : 0;
   statistics.bytes = now->bytes();
+  statistics.mapped_bytes = now->mapped_bytes();
   statistics.device_bytes = device_ ? device_->bytes() : 0;
   if (now->live > 0) {
     statistics.bytes_per_vector = static_cast<double>(statistics.bytes) / static_cast<double>(now->live);

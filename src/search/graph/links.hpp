@@ -36,6 +36,8 @@ class Links {
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return rows_.row_bytes(); }
   void reserve(std::size_t rows) { rows_.reserve(rows, 0); }
+  // As Rows has it; lists as encode makes them.
+  void point_at(std::byte* first, std::size_t rows) noexcept { rows_.point_at(first, rows); }
   [[nodiscard]] const void* address(Slot slot) const noexcept { return rows_[slot]; }
 
   // Copies the list to `target`, which has room for degree(); returns its length.
@@ -69,6 +71,12 @@ class Links {
     Word copy[words_max + 1] = {};
     std::memcpy(copy, bytes, row_bytes());
     return count_of(copy) > degree_ ? count_of(copy) : unpack(copy, target);
+  }
+  // Whether nobody was writing the list, as encode leaves it.
+  static bool at_rest(const std::byte* bytes) noexcept {
+    std::uint32_t writes = 0;
+    std::memcpy(&writes, bytes, sizeof writes);
+    return writes == 0;
   }
 
  private:

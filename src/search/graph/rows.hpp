@@ -32,6 +32,14 @@ class Rows {
     }
   }
 
+  // The rows are these, which belong to somebody else and outlive this. Of an empty one, which cannot grow from then on.
+  void point_at(std::byte* first, std::size_t rows) noexcept {
+    for (std::size_t block = 0; (first_rows << block) - first_rows < rows; ++block) {
+      begins_[block].store(first + ((first_rows << block) - first_rows) * row_bytes_, std::memory_order_release);
+    }
+    capacity_ = rows;
+  }
+
   [[nodiscard]] std::byte* operator[](Slot slot) const noexcept {
     const auto block = static_cast<std::size_t>(std::bit_width(slot / first_rows + 1U)) - 1;
     const std::size_t before = (first_rows << block) - first_rows;

@@ -52,10 +52,9 @@ const float* Vectors::numbers(Slot slot, float* scratch) const noexcept {
   return scratch;
 }
 
-bool Vectors::finite(Slot slot) const noexcept {
-  const std::size_t numbers = whole_ ? dim_ : sizeof(Steps) / sizeof(float);
-  const auto* const row = reinterpret_cast<const float*>(rows_[slot]);
-  return std::all_of(row, row + numbers, [](float x) { return std::isfinite(x); });
+bool Vectors::finite(const std::byte* row) const noexcept {
+  const auto* const numbers = reinterpret_cast<const float*>(row);
+  return std::all_of(numbers, numbers + (whole_ ? dim_ : sizeof(Steps) / sizeof(float)), [](float x) { return std::isfinite(x); });
 }
 
 }  // namespace vectis::inline v0_1::graph

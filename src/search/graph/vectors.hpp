@@ -16,6 +16,8 @@ class Vectors {
   [[nodiscard]] bool whole() const noexcept { return whole_; }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return rows_.row_bytes(); }
   void reserve(std::size_t rows) { rows_.reserve(rows, 0); }
+  // As Rows has it.
+  void point_at(std::byte* first, std::size_t rows) noexcept { rows_.point_at(first, rows); }
   void prefetch(Slot slot) const noexcept { __builtin_prefetch(rows_[slot]); }
 
   void write(Slot slot, const float* vector) const noexcept;
@@ -23,8 +25,8 @@ class Vectors {
   [[nodiscard]] const float* numbers(Slot slot, float* scratch) const noexcept;
   // The row as it is kept.
   [[nodiscard]] std::span<std::byte> bytes(Slot slot) const noexcept { return {rows_[slot], rows_.row_bytes()}; }
-  // Whether all numbers of the row are finite.
-  [[nodiscard]] bool finite(Slot slot) const noexcept;
+  // Whether all numbers of a row are finite that lies, as it is kept, at these bytes.
+  [[nodiscard]] bool finite(const std::byte* row) const noexcept;
 
  private:
   std::size_t dim_;
