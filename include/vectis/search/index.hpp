@@ -201,7 +201,8 @@ struct MapOptions {
 };
 // Uses a file that `save` of an index of the kind "hnsw" wrote, from its first byte on, without bringing it to memory:
 // only ids are there. Searches touch the pages they need. Removing is done beside it; adding and compact() bring all of
-// it to memory first. The file never changes. Errors are those of load_index; Unsupported for other kinds, InvalidInput for no file.
+// it to memory first. The file never changes. Errors are those of load_index; Unsupported for other kinds, InvalidInput
+// for no file.
 VECTIS_API std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file,
                                             Runtime& runtime = Runtime::get_default(), const MapOptions& options = {});
 

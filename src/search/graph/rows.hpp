@@ -32,7 +32,8 @@ class Rows {
     }
   }
 
-  // The rows are these, which belong to somebody else and outlive this. Of an empty one, which cannot grow from then on.
+  // The rows are these, which belong to somebody else and outlive this. Of an empty one, which cannot grow from then
+  // on.
   void point_at(std::byte* first, std::size_t rows) noexcept {
     for (std::size_t block = 0; (first_rows << block) - first_rows < rows; ++block) {
       begins_[block].store(first + ((first_rows << block) - first_rows) * row_bytes_, std::memory_order_release);

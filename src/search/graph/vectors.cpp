@@ -54,7 +54,8 @@ const float* Vectors::numbers(Slot slot, float* scratch) const noexcept {
 
 bool Vectors::finite(const std::byte* row) const noexcept {
   const auto* const numbers = reinterpret_cast<const float*>(row);
-  return std::all_of(numbers, numbers + (whole_ ? dim_ : sizeof(Steps) / sizeof(float)), [](float x) { return std::isfinite(x); });
+  return std::all_of(numbers, numbers + (whole_ ? dim_ : sizeof(Steps) / sizeof(float)),
+                     [](float x) { return std::isfinite(x); });
 }
 
 }  // namespace vectis::inline v0_1::graph
