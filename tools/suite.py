@@ -48,8 +48,9 @@ def sanitizer_environment() -> dict[str, str]:
     }
 
 
-def build(preset: str) -> None:
-    run(ROOT / "dev", "build", preset)
+def build(preset: str, *targets: str) -> None:
+    """All of it, or only these targets."""
+    run(ROOT / "dev", "build", preset, *targets)
 
 
 def build_and_ctest(preset: str, *options: str) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from tools import suite
 from tools.evidence import Figure, output_of, run_soak
-from tools.loader_fuzzing import loader
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -136,7 +135,7 @@ def _passed(text: str) -> int:
 
 def store_threads() -> list[Figure]:
     """64 threads for each kind of index, and on a device whose calls fail."""
-    suite.build("tsan")
+    suite.build("tsan", "store_test", "store_devices_test")
     text = output_of(BUILD / "tsan" / "bin" / "store_test", "--gtest_filter=*StoreConcurrent*", root=ROOT,
                      env=suite.sanitizer_environment())
     text += output_of(BUILD / "tsan" / "bin" / "store_devices_test", "--gtest_filter=StoreDevicesConcurrent.*",
@@ -147,7 +146,7 @@ def store_threads() -> list[Figure]:
 
 
 def store_faults() -> list[Figure]:
-    suite.build("release")
+    suite.build("release", "store_devices_test")
     text = output_of(BUILD / "release" / "bin" / "store_devices_test", "--gtest_filter=StoreFaults.*", root=ROOT)
     failures = sum(map(int, re.findall(r"^\w+: (\d+) failures of the device", text, re.MULTILINE)))
     lost = re.search(r"^(\d+) calls at which the device was lost", text, re.MULTILINE)
@@ -160,7 +159,7 @@ def store_faults() -> list[Figure]:
 
 def conformance() -> list[Figure]:
     """Every kind of index against one suite, with many more random sequences than CI has."""
-    suite.build("release")
+    suite.build("release", "indexes_test")
     text = output_of(BUILD / "release" / "bin" / "indexes_test", "--gtest_filter=-*Concurrent*", root=ROOT,
                      env={"VECTIS_TEST_ROUNDS": str(ROUNDS)})
     kinds = re.findall(r"^(\w+): (\d+) random sequences", text, re.MULTILINE)
@@ -171,7 +170,7 @@ def conformance() -> list[Figure]:
 
 
 def index_threads() -> list[Figure]:
-    suite.build("tsan")
+    suite.build("tsan", "indexes_test")
     text = output_of(BUILD / "tsan" / "bin" / "indexes_test", "--gtest_filter=*Concurrent*", root=ROOT,
                      env=suite.sanitizer_environment())
     return [Figure.measured("cases of readers beside writers under ThreadSanitizer", _passed(text), "cases", ">= 6"),
@@ -191,7 +190,7 @@ MEASUREMENTS = {"store, threads": store_threads, "store, failures": store_faults
                 "indexes, threads": index_threads}
 MEASUREMENTS |= {f"{name} {of}": (lambda measure=measure, of=of: measure(of))
                  for of in SETS for name, measure in TABLES.items()}
-MEASUREMENTS |= {"geometric mean": mean, "page": page, "loader": loader}
+MEASUREMENTS |= {"geometric mean": mean, "page": page}
 
 
 if __name__ == "__main__":
