@@ -11,8 +11,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::size_t dim = 20;
-
 class GraphOnDevice : public EveryGraphDevice {
  protected:
   // On lavapipe it would take its time.

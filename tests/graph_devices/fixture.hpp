@@ -26,6 +26,8 @@ inline std::vector<std::string> graph_devices() {
 
 class GraphDevicesTest : public DevicesTest {
  protected:
+  static constexpr std::size_t dim = 24;
+
   Random random{seed()};
 };
 

@@ -10,9 +10,6 @@
 namespace vectis::test {
 namespace {
 
-constexpr std::size_t dim = 24;
-constexpr std::size_t k = 10;
-
 struct WalkCost {
   double scored = 0;
   double recall = 0;
@@ -20,6 +17,8 @@ struct WalkCost {
 
 class GraphQuality : public EveryGraphDevice {
  protected:
+  static constexpr std::size_t k = 10;
+
   void linked_on(graph::Corpus& corpus, const std::string& name) {
     corpus.set_linking([this, name](graph::Body& body, std::size_t rows, std::span<const graph::Slot> entries,
                                     std::span<const graph::Slot> slots, std::size_t linked) {
