@@ -47,6 +47,7 @@ class GraphQuality : public EveryGraphDevice {
       walker.scored = 0;
       std::size_t found = 0;
       for (std::size_t i = 0; i < nearest.size(); ++i) {
+        walker.query.set_vector(now->body->graph.frame, queries.data() + i * dim);
         graph::look(look, queries.data() + i * dim, walker, hits);
         for (const Hit& hit : hits) found += static_cast<std::size_t>(hit.distance <= nearest[i].back().distance);
       }

@@ -8,26 +8,35 @@ namespace vectis::inline v0_1::exact {
 
 namespace {
 
-using Rows = std::array<const float*, rows_together>;
-using Sums = std::array<double, rows_together>;
-
-Sums squared_differences(const float* query, const Rows& rows, std::size_t dim) noexcept {
-  Sums sums{};
+// So many rows side by side; the numbers of each are added one after the other.
+template <std::size_t Rows>
+void squared_differences(const float* query, const float* const* rows, std::size_t dim, double* sums) noexcept {
+  std::array<double, Rows> parts{};
   for (std::size_t i = 0; i < dim; ++i) {
-    for (std::size_t row = 0; row < rows_together; ++row) {
+    for (std::size_t row = 0; row < Rows; ++row) {
       const double difference = double{query[i]} - double{rows[row][i]};
-      sums[row] += difference * difference;
+      parts[row] += difference * difference;
     }
   }
-  return sums;
+  std::ranges::copy(parts, sums);
 }
 
-Sums products(const float* query, const Rows& rows, std::size_t dim) noexcept {
-  Sums sums{};
+template <std::size_t Rows>
+void products(const float* query, const float* const* rows, std::size_t dim, double* sums) noexcept {
+  std::array<double, Rows> parts{};
   for (std::size_t i = 0; i < dim; ++i) {
-    for (std::size_t row = 0; row < rows_together; ++row) sums[row] += double{query[i]} * double{rows[row][i]};
+    for (std::size_t row = 0; row < Rows; ++row) parts[row] += double{query[i]} * double{rows[row][i]};
   }
-  return sums;
+  std::ranges::copy(parts, sums);
+}
+
+template <std::size_t Rows>
+void sum_up(Distance distance, std::span<const float> query, const float* const* rows, double* sums) noexcept {
+  if (distance == Distance::euclidean) {
+    squared_differences<Rows>(query.data(), rows, query.size(), sums);
+  } else {
+    products<Rows>(query.data(), rows, query.size(), sums);
+  }
 }
 
 }  // namespace
@@ -39,12 +48,17 @@ void row_distances(Distance distance, std::span<const float> query, std::span<co
       distances[i] = exact_distance(distance, query, {rows[i], query.size()});
     return;
   }
-  Rows all;
+  std::array<const float*, rows_together> all;
   for (std::size_t i = 0; i < rows_together; ++i) all[i] = rows[std::min(i, rows.size() - 1)];
-  const bool euclidean = distance == Distance::euclidean;
-  const Sums sums =
-      euclidean ? squared_differences(query.data(), all, query.size()) : products(query.data(), all, query.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) distances[i] = euclidean ? std::sqrt(sums[i]) : -sums[i];
+  std::array<double, rows_together> sums;
+  if (rows.size() <= 2) {
+    sum_up<2>(distance, query, all.data(), sums.data());
+  } else {
+    sum_up<rows_together>(distance, query, all.data(), sums.data());
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    distances[i] = distance == Distance::euclidean ? std::sqrt(sums[i]) : -sums[i];
+  }
 }
 
 }  // namespace vectis::inline v0_1::exact

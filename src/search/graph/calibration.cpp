@@ -15,13 +15,17 @@ constexpr double enough = 0.9985;
 // Where nothing was measured: small graphs are searched as a whole, and this is generous for others.
 constexpr CalibrationPoint unmeasured{.slack = 1.2F, .recall = 0, .scored = 3000};
 
-// A range of queries at a time, each with a walker of its own.
+// A range of queries at a time, each range with a walker of its own.
 template <class Body>
-void for_queries(Executor& executor, const Look& look, std::size_t count, const Body& body) {
-  executor.parallel_for(count, 8, [&](std::size_t begin, std::size_t end) {
+void for_queries(Executor& executor, const Look& look, std::span<const float> queries, const Body& body) {
+  const Frame& frame = look.body->graph.frame;
+  executor.parallel_for(queries.size() / frame.dim, 8, [&](std::size_t begin, std::size_t end) {
     Walker walker(look.body->graph);
     std::vector<Hit> hits;
-    for (std::size_t i = begin; i < end; ++i) body(i, walker, hits);
+    for (std::size_t i = begin; i < end; ++i) {
+      walker.query.set_vector(frame, queries.data() + i * frame.dim);
+      body(i, walker, hits);
+    }
   });
 }
 
@@ -67,7 +71,7 @@ Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot
   Look asked = look;
   asked.k = calibrated_k;
   std::vector<std::vector<std::uint64_t>> truths(count);
-  for_queries(executor, asked, count, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
+  for_queries(executor, asked, queries, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
     look_among(asked, rows, queries.data() + i * dim, walker, hits);
     for (const Hit& hit : hits) truths[i].push_back(hit.id);
   });
@@ -77,7 +81,7 @@ Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot
     asked.effort = effort_for(calibrated_k, slack);
     std::vector<std::size_t> found(count);
     std::vector<std::uint64_t> scored(count);
-    for_queries(executor, asked, count, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
+    for_queries(executor, asked, queries, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
       walker.scored = 0;
       graph::look(asked, queries.data() + i * dim, walker, hits);
       found[i] = common(hits, truths[i]);

@@ -82,7 +82,11 @@ CodedQuery::CodedQuery(const Frame& frame)
 
 void CodedQuery::set_vector(const Frame& frame, const float* vector) {
   place_query(frame, vector, coordinates_.data());
-  set_coordinates(frame, coordinates_.data());
+  set_placed(frame, vector, coordinates_.data());
+}
+
+void CodedQuery::set_placed(const Frame& frame, const float* vector, const float* coordinates) {
+  set_coordinates(frame, coordinates);
   if (frame.distance != Distance::inner_product) return;
   weight_ = 0;
   square_ = product_offset(frame, vector);

@@ -36,6 +36,8 @@ class CodedQuery {
   }
 
   void set_vector(const Frame& frame, const float* vector);
+  // The same where place_query has been.
+  void set_placed(const Frame& frame, const float* vector, const float* coordinates);
   void set_coordinates(const Frame& frame, const float* coordinates);
   void set_row(const Frame& frame, const std::byte* row);
 

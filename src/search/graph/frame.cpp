@@ -67,20 +67,26 @@ std::vector<float> centred(Frame& frame, std::span<const float> vectors) {
   return rows;
 }
 
+// Rows of full_dim numbers.
 void into_directions(const Frame& frame, const std::vector<float>& full, float* coordinates) {
   if (frame.directions.empty()) {
-    std::copy_n(full.begin(), frame.coded_dim, coordinates);
-  } else {
-    thread_local std::vector<float> padded;
-    padded.resize(frame.directions_length());
-    combine(full.data(), frame.full_dim, frame.directions.data(), padded.size(), padded.data());
-    std::copy_n(padded.begin(), frame.coded_dim, coordinates);
+    std::ranges::copy(full, coordinates);
+    return;
+  }
+  const std::size_t count = full.size() / frame.full_dim;
+  const std::size_t length = frame.directions_length();
+  thread_local std::vector<float> padded;
+  padded.resize(count * length);
+  combine(full.data(), count, frame.full_dim, frame.directions.data(), length, padded.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::copy_n(padded.data() + i * length, frame.coded_dim, coordinates + i * frame.coded_dim);
   }
 }
 
-std::vector<float>& scratch_of(const Frame& frame) {
+// For so many rows.
+std::vector<float>& scratch_of(const Frame& frame, std::size_t rows = 1) {
   thread_local std::vector<float> full;
-  full.resize(frame.full_dim);
+  full.resize(rows * frame.full_dim);
   return full;
 }
 
@@ -125,10 +131,17 @@ void place_row(const Frame& frame, const float* vector, float* coordinates) {
 }
 
 void place_query(const Frame& frame, const float* vector, float* coordinates) {
-  std::vector<float>& full = scratch_of(frame);
-  transform(frame, vector, 0, full.data());
-  if (frame.distance != Distance::inner_product) {  // where the centre's part is the same for all rows
-    for (std::size_t i = 0; i < full.size(); ++i) full[i] -= frame.centre[i];
+  place_queries(frame, {vector, frame.dim}, coordinates);
+}
+
+void place_queries(const Frame& frame, std::span<const float> vectors, float* coordinates) {
+  const std::size_t count = vectors.size() / frame.dim;
+  std::vector<float>& full = scratch_of(frame, count);
+  for (std::size_t row = 0; row < count; ++row) {
+    float* const target = full.data() + row * frame.full_dim;
+    transform(frame, vectors.data() + row * frame.dim, 0, target);
+    if (frame.distance == Distance::inner_product) continue;  // where the centre's part is the same for all rows
+    for (std::size_t i = 0; i < frame.full_dim; ++i) target[i] -= frame.centre[i];
   }
   into_directions(frame, full, coordinates);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "search/graph/basis.hpp"
@@ -65,14 +66,25 @@ TEST_F(FrameTest, ProductsAreSumsOfProducts) {
 
 TEST_F(FrameTest, CombinedRowsAreSumsOfRows) {
   for (const std::size_t length : {16U, 64U, 80U, 208U}) {
-    const test::Floats weights = test::random_rows(random, 1, 7);
     const test::Floats rows = test::random_rows(random, 7, length);
-    std::vector<float> found(length);
-    combine(weights.data(), 7, rows.data(), length, found.data());
-    for (std::size_t j = 0; j < length; ++j) {
-      double sum = 0;
-      for (std::size_t i = 0; i < 7; ++i) sum += double{weights[i]} * double{rows[i * length + j]};
-      EXPECT_NEAR(found[j], sum, 1e-4) << length;
+    for (const std::size_t lists : {0U, 1U, 3U, 4U, 9U}) {
+      const test::Floats weights = test::random_rows(random, lists, 7);
+      std::vector<float> found(lists * length + 1, -7);
+      combine(weights.data(), lists, 7, rows.data(), length, found.data());
+      for (std::size_t j = 0; j < lists * length; ++j) {
+        double sum = 0;
+        for (std::size_t i = 0; i < 7; ++i) {
+          sum += double{weights[j / length * 7 + i]} * double{rows[i * length + j % length]};
+        }
+        EXPECT_NEAR(found[j], sum, 1e-4) << length << ' ' << lists;
+      }
+      EXPECT_EQ(found.back(), -7) << "written behind the end";
+      // Each by itself gives the same to the last bit.
+      std::vector<float> alone(length);
+      for (std::size_t list = 0; list < lists; ++list) {
+        combine(weights.data() + list * 7, 1, 7, rows.data(), length, alone.data());
+        EXPECT_TRUE(std::equal(alone.begin(), alone.end(), found.data() + list * length)) << length << ' ' << lists;
+      }
     }
   }
 }

@@ -147,7 +147,6 @@ Effort effort_for(std::size_t k, float slack) noexcept {
 }
 
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits) {
-  walker.query.set_vector(look.body->graph.frame, query);
   if (look.all_visible) {
     walk(look.body->graph, look.entries, look.effort, walker);
   } else {
@@ -173,7 +172,6 @@ void look_at_found(const Look& look, std::span<const std::int32_t> found, const 
 bool look_filtered(const Look& look, const IdFilter& filter, const Patience& patience, const float* query,
                    Walker& walker, std::vector<Hit>& hits) {
   const Heads& heads = look.body->heads;
-  walker.query.set_vector(look.body->graph.frame, query);
   const bool whole = walk_allowed(
       look.body->graph, look.entries, look.effort, patience,
       [&](Slot slot) { return heads.visible(slot, look.epoch) && filter.allows(heads.id(slot)); }, walker);
@@ -186,7 +184,6 @@ bool look_filtered(const Look& look, const IdFilter& filter, const Patience& pat
 void look_among(const Look& look, std::span<const Slot> slots, const float* query, Walker& walker,
                 std::vector<Hit>& hits) {
   const Graph& graph = look.body->graph;
-  walker.query.set_vector(graph.frame, query);
   std::vector<float> scores(slots.size());
   score_slots(graph, slots, walker, scores.data());
   const float limit = score_in_doubt(graph.frame, walker.query, look.k, look.doubt, scores);

@@ -33,7 +33,8 @@ struct Look {
   std::optional<double> radius = std::nullopt;
 };
 
-// By a walk: nearest first, ties by lower id, with true distances.
+// By a walk: nearest first, ties by lower id, with true distances. Here and below walker.query was set to the query,
+// but for look_at_found.
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits);
 
 // The same among rows that a walk elsewhere found, nearest first by coordinates; numbers below 0 are none.

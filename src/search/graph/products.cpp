@@ -71,27 +71,45 @@ VECTIS_WIDE void all_tiles(const float* left, std::size_t left_rows, const float
   }
 }
 
-// So many numbers of the target stay in registers while all rows pass.
-template <std::size_t Vectors>
+// So many numbers of so many targets stay in registers while all rows pass.
+template <std::size_t Lists, std::size_t Vectors>
 VECTIS_WIDE void combine_some(const float* weights, std::size_t count, const float* rows, std::size_t length,
                               float* target) {
-  F32x16 sums[Vectors] = {};
+  F32x16 sums[Lists][Vectors] = {};
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t n = 0; n < Vectors; ++n) {
       F32x16 numbers;
       exact::load_wide(numbers, rows + i * length + n * lanes);
-      sums[n] += numbers * weights[i];
+      for (std::size_t list = 0; list < Lists; ++list) sums[list][n] += numbers * weights[list * count + i];
     }
   }
-  for (std::size_t n = 0; n < Vectors; ++n) exact::store_wide(sums[n], target + n * lanes);
+  for (std::size_t list = 0; list < Lists; ++list) {
+    for (std::size_t n = 0; n < Vectors; ++n) exact::store_wide(sums[list][n], target + list * length + n * lanes);
+  }
 }
 
-VECTIS_WIDE void combine_all(const float* weights, std::size_t count, const float* rows, std::size_t length,
-                             float* target) {
+// Vectors is what fits into registers.
+template <std::size_t Lists, std::size_t Vectors>
+VECTIS_WIDE void combine_lists(const float* weights, std::size_t count, const float* rows, std::size_t length,
+                               float* target) {
+  constexpr std::size_t step = Vectors * lanes;
   std::size_t at = 0;
-  for (; at + 8 * lanes <= length; at += 8 * lanes) combine_some<8>(weights, count, rows + at, length, target + at);
-  for (; at + 4 * lanes <= length; at += 4 * lanes) combine_some<4>(weights, count, rows + at, length, target + at);
-  for (; at < length; at += lanes) combine_some<1>(weights, count, rows + at, length, target + at);
+  for (; at + step <= length; at += step) {
+    combine_some<Lists, Vectors>(weights, count, rows + at, length, target + at);
+  }
+  for (; at < length; at += lanes) combine_some<Lists, 1>(weights, count, rows + at, length, target + at);
+}
+
+VECTIS_WIDE void combine_all(const float* weights, std::size_t lists, std::size_t count, const float* rows,
+                             std::size_t length, float* target) {
+  constexpr std::size_t together = 4;
+  std::size_t list = 0;
+  for (; list + together <= lists; list += together) {
+    combine_lists<together, 4>(weights + list * count, count, rows, length, target + list * length);
+  }
+  for (; list < lists; ++list) {
+    combine_lists<1, 8>(weights + list * count, count, rows, length, target + list * length);
+  }
 }
 
 #if defined(__x86_64__)
@@ -105,25 +123,26 @@ VECTIS_TARGET_AVX2 void products_avx2(const float* left, std::size_t left_rows, 
   all_tiles(left, left_rows, right, right_rows, length, target);
 }
 
-VECTIS_TARGET_AVX512 void combine_avx512(const float* weights, std::size_t count, const float* rows, std::size_t length,
-                                         float* target) {
-  combine_all(weights, count, rows, length, target);
+VECTIS_TARGET_AVX512 void combine_avx512(const float* weights, std::size_t lists, std::size_t count, const float* rows,
+                                         std::size_t length, float* target) {
+  combine_all(weights, lists, count, rows, length, target);
 }
 
-VECTIS_TARGET_AVX2 void combine_avx2(const float* weights, std::size_t count, const float* rows, std::size_t length,
-                                     float* target) {
-  combine_all(weights, count, rows, length, target);
+VECTIS_TARGET_AVX2 void combine_avx2(const float* weights, std::size_t lists, std::size_t count, const float* rows,
+                                     std::size_t length, float* target) {
+  combine_all(weights, lists, count, rows, length, target);
 }
 #endif
 
 }  // namespace
 
-void combine(const float* weights, std::size_t count, const float* rows, std::size_t length, float* target) {
+void combine(const float* weights, std::size_t lists, std::size_t count, const float* rows, std::size_t length,
+             float* target) {
 #if defined(__x86_64__)
-  if (cpu_info().avx512) return combine_avx512(weights, count, rows, length, target);
-  if (cpu_info().avx2) return combine_avx2(weights, count, rows, length, target);
+  if (cpu_info().avx512) return combine_avx512(weights, lists, count, rows, length, target);
+  if (cpu_info().avx2) return combine_avx2(weights, lists, count, rows, length, target);
 #endif
-  combine_all(weights, count, rows, length, target);
+  combine_all(weights, lists, count, rows, length, target);
 }
 
 void products(const float* left, std::size_t left_rows, const float* right, std::size_t right_rows, std::size_t length,

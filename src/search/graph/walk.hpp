@@ -45,7 +45,8 @@ struct Walker {
   std::vector<Slot> neighbours;
   std::vector<const float*> vectors;  // that are compared at the end
   std::vector<float> decoded;
-  std::uint64_t scored = 0;  // rows, of all walks so far
+  std::vector<float> placed;  // coordinates of the next queries
+  std::uint64_t scored = 0;   // rows, of all walks so far
 
   // fresh, rows and scores have room for this many.
   void make_room(std::size_t count);
