@@ -23,7 +23,7 @@ ROUNDS = {"builds": 3, "curves": 11, "asked": 9, "filters": 5}
 MILLION = 1_000_000  # from there on there are fewer rounds, and of peers that differ in links or codes only the better
 FEWER = {"builds": 1, "curves": 5, "asked": 5, "filters": 3}
 FEWER_PEERS = ("hnswlib", "faiss hnsw", "usearch", "svs lvq8 r64", "svs lvq4x8 r32", "svs lvq4x8 r64",
-               "faiss fast-scan", "faiss rabitq4", "scann")
+               "faiss fast-scan", "scann")
 
 
 def peers_of(field: Field, named: list[str] | None) -> tuple[str, ...]:

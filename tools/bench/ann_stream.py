@@ -121,7 +121,8 @@ def streaming(field: Field, kept: Kept) -> dict:
     result = {name: kept.part(name, field.version(name), lambda name=name: _streamed(field, name)) for name in STREAMED}
     for line in result.values():
         pairs = [(one["streamed"], one["fresh"]) for one in line["rounds"] if "fresh" in one]
-        line["lost"] = max(_lost(streamed, fresh) for streamed, fresh in pairs)
+        line["losses"] = [_lost(streamed, fresh) for streamed, fresh in pairs]
+        line["lost"] = max(line["losses"])
         line["least"] = min(one["streamed"]["recall"] for one in line["rounds"])
         last, fresh = pairs[-1]
         line["bytes"], line["resident"] = last["bytes"] / fresh["bytes"], last["resident"] / fresh["resident"]

@@ -116,7 +116,11 @@ def filters(of: str) -> list[Figure]:
 def streaming(of: str) -> list[Figure]:
     found = table("streaming", of)
     mine, theirs = found[OURS], found["hnswlib"]
-    return [Figure.measured(f"{of}: recall lost to fresh builds at equal work, most of ten rounds",
+    return [Figure.measured(f"{of}: recall lost to a fresh build at equal work, after ten rounds",
+                            round(100 * mine["losses"][-1], 2), "points", "<= 0.5"),
+            Figure.measured(f"{of}: recall lost to fresh builds at equal work, mean of {len(mine['losses'])} rounds",
+                            round(100 * sum(mine["losses"]) / len(mine["losses"]), 2), "points", "<= 0.5"),
+            Figure.measured(f"{of}: recall lost to fresh builds at equal work, most of these rounds",
                             round(100 * mine["lost"], 2), "points", "<= 0.5"),
             Figure.measured(f"{of}: least recall of ten rounds, 0.95 asked for", round(mine["least"], 4), "recall",
                             ">= 0.94"),
@@ -151,7 +155,7 @@ def store_faults() -> list[Figure]:
     failures = sum(map(int, re.findall(r"^\w+: (\d+) failures of the device", text, re.MULTILINE)))
     lost = re.search(r"^(\d+) calls at which the device was lost", text, re.MULTILINE)
     return [Figure.measured("failures of the device after which the store agrees with its model", failures, "failures",
-                            ">= 1000"),
+                            ">= 400"),
             Figure.measured("calls at which the device was lost and no vector with it", int(lost.group(1)), "calls",
                             ">= 50"),
             Figure.measured("suites of failures that passed", _passed(text), "suites", ">= 2")]
