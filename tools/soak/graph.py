@@ -16,6 +16,8 @@ from tools.evidence import Figure, output_of, run_soak
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 SETS = ("hard-100k", "embeddings", "hard-1m")
+LARGEST = "hard-1m"
+SMALLER = ("filters", "streaming")  # tables of the other sets alone
 OURS = "vectis"
 ROUNDS = 2000  # of random sequences of changes, for each kind of index
 
@@ -193,7 +195,7 @@ TABLES = {"builds": builds, "memory": memory, "curves": curves, "asked": asked, 
 MEASUREMENTS = {"store, threads": store_threads, "store, failures": store_faults, "conformance": conformance,
                 "indexes, threads": index_threads}
 MEASUREMENTS |= {f"{name} {of}": (lambda measure=measure, of=of: measure(of))
-                 for of in SETS for name, measure in TABLES.items()}
+                 for of in SETS for name, measure in TABLES.items() if name not in SMALLER or of != LARGEST}
 MEASUREMENTS |= {"geometric mean": mean, "page": page}
 
 
