@@ -64,10 +64,10 @@ class Soak:
         target = self.root / "docs" / "evidence" / f"{self.name}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-        evidence = {"commit": self.commit, "date": date, "seed": self.seed,
-                    "figures": [{key: value for key, value in asdict(figure).items() if key != "commit" or value}
-                                for figure in figures]}
-        target.write_text(json.dumps(evidence, indent=2, ensure_ascii=False) + "\n")
+        head = json.dumps({"commit": self.commit, "date": date, "seed": self.seed}, indent=2)
+        lines = [json.dumps({key: value for key, value in asdict(figure).items() if key != "commit" or value},
+                            ensure_ascii=False) for figure in figures]
+        target.write_text(head[:-2] + ',\n  "figures": [\n    ' + ",\n    ".join(lines) + "\n  ]\n}\n")
         return target
 
 
