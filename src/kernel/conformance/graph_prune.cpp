@@ -91,6 +91,7 @@ void add_graph_prune(Suite& suite) {
     for (const std::size_t list : {3U, 4U}) d[list] = std::clamp<std::uint64_t>(d[list], 1, 512);
   };
   prune.prepare = prepare_prune;
+  prune.free_counts = {{0, 'r'}, {0, 'c'}};
   prune.outputs = {prune_chosen, prune_chosen_distances};
   prune.reference = [](const Problem& before, std::size_t output, std::uint64_t list, std::span<Expectation> out) {
     const std::vector<std::uint64_t> chosen = chosen_places(before, list);

@@ -209,6 +209,7 @@ void add_graph_search(Suite& suite) {
     d[5] = std::clamp<std::uint64_t>(d[5], 1, 512);
   };
   walk.prepare = prepare_walk;
+  walk.free_counts = {{2, 'c'}, {3, 'c'}};
   walk.outputs = {walk_found, walk_distances, walk_scored};
   walk.compare = judge_walk;
   suite.subjects.push_back(std::move(walk));
