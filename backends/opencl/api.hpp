@@ -13,7 +13,7 @@ using plugin::Host;
 #define VECTIS_OPENCL_FUNCTIONS(each)                                                            \
   each(GetPlatformIDs) each(GetPlatformInfo) each(GetDeviceIDs) each(GetDeviceInfo)              \
   each(CreateSubDevices) each(ReleaseDevice)                                                     \
-  each(CreateContext) each(ReleaseContext)                                                       \
+  each(CreateContext) each(GetContextInfo) each(ReleaseContext)                                  \
   each(CreateBuffer) each(CreateSubBuffer) each(ReleaseMemObject)                                \
   each(CreateCommandQueue) each(ReleaseCommandQueue) each(Flush) each(Finish)                    \
   each(EnqueueWriteBuffer) each(EnqueueReadBuffer) each(EnqueueCopyBuffer)                       \

@@ -1,6 +1,8 @@
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "discovery.hpp"
@@ -25,6 +27,21 @@ VectisStatus buffer_status(cl_int code) {
 // Kernels reach packed elements through the 32-bit words they lie in: the last word is there as a whole.
 std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
 
+constexpr auto driver_pause = std::chrono::microseconds(200);
+constexpr int driver_pauses_max = 5000;
+
+// Until nobody but us knows the context. PoCL's threads still look at the device of commands that have been waited for,
+// and a sub-device does not live as long as they do.
+void wait_for_driver(const VectisContext& context) noexcept {
+  for (int i = 0; i < driver_pauses_max; ++i) {
+    cl_uint owners = 0;
+    const cl_int code =
+        context.api.GetContextInfo(context.context.get(), CL_CONTEXT_REFERENCE_COUNT, sizeof owners, &owners, nullptr);
+    if (code != CL_SUCCESS || owners <= 1) return;
+    std::this_thread::sleep_for(driver_pause);
+  }
+}
+
 }  // namespace
 
 VectisStatus context_create(VectisBackendState* state, std::uint32_t index, VectisContext** context,
@@ -37,12 +54,17 @@ VectisStatus context_create(VectisBackendState* state, std::uint32_t index, Vect
     cl_int code = CL_SUCCESS;
     Owned made(api.CreateContext(properties.data(), 1, &device.id, nullptr, nullptr, &code), api.ReleaseContext);
     if (code != CL_SUCCESS) throw failed_call("clCreateContext", code, context_status(code));
-    *context = std::make_unique<VectisContext>(api, state->clblast, device.id, std::move(made)).release();
+    *context =
+        std::make_unique<VectisContext>(api, state->clblast, device.id, device.part.get() != nullptr, std::move(made))
+            .release();
     return VECTIS_OK;
   });
 }
 
-void context_destroy(VectisContext* context) noexcept { delete context; }
+void context_destroy(VectisContext* context) noexcept {
+  if (context->on_part) wait_for_driver(*context);
+  delete context;
+}
 
 VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory** memory,
                              VectisMessage* message) noexcept {

@@ -46,6 +46,7 @@ struct VectisContext {
   const vectis::opencl::Api& api;
   vectis::opencl::Clblast& clblast;
   cl_device_id device;
+  bool on_part;  // of a device, which may be released when this is gone
   vectis::opencl::Owned<cl_context> context;
 };
 
