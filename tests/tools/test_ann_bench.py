@@ -57,4 +57,6 @@ def test_figures_say_what_was_met(tmp_path, monkeypatch):
 
 
 def test_every_table_of_every_set_is_a_cell_of_its_own():
-    assert all(f"{table} {of}" in soak.MEASUREMENTS for table in soak.TABLES for of in soak.SETS)
+    left_out = {f"{table} {soak.LARGEST}" for table in soak.SMALLER}
+    every = {f"{table} {of}" for table in soak.TABLES for of in soak.SETS}
+    assert {cell for cell in every if cell in soak.MEASUREMENTS} == every - left_out

@@ -189,6 +189,7 @@ void wrap_objects() {
   VECTIS_LAYER_SPECIAL(CreateSubDevices);
   VECTIS_LAYER_RELEASE(clReleaseDevice);
   VECTIS_LAYER_WRAP(clCreateContext);
+  VECTIS_LAYER_WRAP(clGetContextInfo);
   VECTIS_LAYER_RELEASE(clReleaseContext);
   VECTIS_LAYER_WRAP(clCreateBuffer);
   VECTIS_LAYER_WRAP(clCreateSubBuffer);
