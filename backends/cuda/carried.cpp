@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "backends/plugin/carried.hpp"
 #include "own.hpp"
 #include "status.hpp"
 
@@ -16,11 +17,8 @@ constexpr std::size_t log_bytes = 4096;
 
 const char* find_carried(const CarriedKernels& carried, std::string_view text, std::string_view options) {
   if (options != carried.options) return nullptr;
-  const std::uint64_t hash = text_hash(text);
-  const auto found =
-      std::lower_bound(carried.table.begin(), carried.table.end(), hash,
-                       [](const CarriedKernel& kernel, std::uint64_t wanted) { return kernel.text < wanted; });
-  return found == carried.table.end() || found->text != hash ? nullptr : found->ptx;
+  const CarriedKernel* const found = plugin::find_kernel(carried.table, text);
+  return found == nullptr ? nullptr : found->ptx;
 }
 
 // Whether the driver says that it cannot use this PTX, and not that it failed at it: NVRTC may do better.

@@ -8,7 +8,7 @@
 namespace vectis::cuda_hip {
 
 struct CarriedKernel {
-  std::uint64_t text;  // text_hash of the CUDA C++ that the host prints
+  std::uint64_t text;  // plugin::text_hash of the CUDA C++ that the host prints
   const char* ptx;
 };
 
@@ -19,15 +19,5 @@ struct CarriedKernels {
 };
 
 CarriedKernels carried_kernels();
-
-// FNV-1a.
-constexpr std::uint64_t text_hash(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char letter : text) {
-    hash ^= static_cast<unsigned char>(letter);
-    hash *= 0x100000001b3U;
-  }
-  return hash;
-}
 
 }  // namespace vectis::cuda_hip

@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "backends/plugin/carried.hpp"
 #include "kernels.hpp"
 #include "objects.hpp"
 #include "slots.hpp"
@@ -28,11 +28,8 @@ std::unique_ptr<VectisProgram> from_wgsl(VectisContext& context, std::string_vie
 // A kernel of the host's own travels compiled.
 std::unique_ptr<VectisProgram> from_builtin(VectisContext& context, std::string_view text) {
   const std::span<const BuiltinKernel> kernels = builtin_kernels();
-  const std::uint64_t hash = text_hash(text);
-  const auto found =
-      std::lower_bound(kernels.begin(), kernels.end(), hash,
-                       [](const BuiltinKernel& kernel, std::uint64_t wanted) { return kernel.text < wanted; });
-  if (found == kernels.end() || found->text != hash) {
+  const BuiltinKernel* const found = plugin::find_kernel(kernels, text);
+  if (found == nullptr) {
     throw Failure(VECTIS_UNSUPPORTED, "this text is none of the " + std::to_string(kernels.size()) +
                                           " kernels that are built in, and WebGPU has no compiler of GLSL at run time; "
                                           "write it in WGSL, or as an IR function for map()");

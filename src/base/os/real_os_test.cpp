@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "vectis/base/os.hpp"
 
 namespace vectis {
@@ -19,13 +20,6 @@ using namespace std::chrono_literals;
 
 class RealOsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) / (std::string("vectis_os_") + info->name());
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
   std::string write(const std::string& name, const std::string& text) {
     const std::string path = (folder / name).string();
     std::ofstream(path, std::ios::binary) << text;
@@ -33,7 +27,8 @@ class RealOsTest : public testing::Test {
   }
 
   Os& os = real_os();
-  std::filesystem::path folder;
+  test::TemporaryFolder temporary;
+  const std::filesystem::path& folder = temporary.folder();
 };
 
 TEST_F(RealOsTest, ReadsTheEnvironment) {

@@ -1,7 +1,6 @@
 #include "search/graph/device_build.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "search/graph/device_rows.hpp"

@@ -19,11 +19,6 @@ ManagedBuffer device_buffer(MemoryPool& pool, int device, std::size_t elements, 
 }
 
 template <class T>
-std::span<const std::byte> bytes_to_send(std::span<const T> values) {
-  return std::as_bytes(values);
-}
-
-template <class T>
 void fetch_all(Stream& stream, std::vector<T>& values, const ManagedBuffer& buffer) {
   stream.copy_to_host(std::as_writable_bytes(std::span(values)), buffer.memory(), 0);
 }
@@ -69,7 +64,7 @@ void DeviceRows::bring(Executor& executor, const Body& body, const std::function
       }
     });
     stream_.copy_to_device(coordinates_.memory(), first * dim_ * sizeof(float),
-                           bytes_to_send(std::span<const float>(placed).first(count * dim_)));
+                           std::as_bytes(std::span<const float>(placed).first(count * dim_)));
     stream_.synchronize();
   }
 }
@@ -98,20 +93,20 @@ void DeviceRows::need(ManagedBuffer& buffer, std::size_t elements) {
 
 void DeviceRows::set_entries(std::span<const Slot> entries) {
   entry_count_ = std::min(entries.size(), Links::degree_max);
-  stream_.copy_to_device(entries_.memory(), 0, bytes_to_send(entries.first(entry_count_)));
+  stream_.copy_to_device(entries_.memory(), 0, std::as_bytes(entries.first(entry_count_)));
   stream_.synchronize();
 }
 
 void DeviceRows::send_indices(std::span<const Slot> slots) {
   need(indices_, slots.size());
-  stream_.copy_to_device(indices_.memory(), 0, bytes_to_send(slots));
+  stream_.copy_to_device(indices_.memory(), 0, std::as_bytes(slots));
 }
 
 void DeviceRows::set_links(std::span<const Slot> slots, std::span<const std::int32_t> links) {
   if (slots.empty()) return;
   send_indices(slots);
   need(some_links_, links.size());
-  stream_.copy_to_device(some_links_.memory(), 0, bytes_to_send(links));
+  stream_.copy_to_device(some_links_.memory(), 0, std::as_bytes(links));
   run(stream_, "scatter",
       {View(some_links_.memory(), DType::int32, slots.size(), degree_),
        View(indices_.memory(), DType::int32, 1, slots.size()), View(links_.memory(), DType::int32, rows_, degree_)});
@@ -148,7 +143,7 @@ void DeviceRows::walk_for_rows(std::span<const Slot> slots, const Walk& how) {
 
 void DeviceRows::walk_for_queries(std::span<const float> queries, const Walk& how) {
   need(queries_, queries.size());
-  stream_.copy_to_device(queries_.memory(), 0, bytes_to_send(queries));
+  stream_.copy_to_device(queries_.memory(), 0, std::as_bytes(queries));
   walk(queries.size() / dim_, how);
 }
 
@@ -179,8 +174,8 @@ void DeviceRows::put_found(const RowLists& found) {
   width_ = found.columns;
   need(found_, lists_ * width_);
   need(distances_, lists_ * width_);
-  stream_.copy_to_device(found_.memory(), 0, bytes_to_send(std::span(found.rows)));
-  stream_.copy_to_device(distances_.memory(), 0, bytes_to_send(std::span(found.distances)));
+  stream_.copy_to_device(found_.memory(), 0, std::as_bytes(std::span(found.rows)));
+  stream_.copy_to_device(distances_.memory(), 0, std::as_bytes(std::span(found.distances)));
   stream_.synchronize();
 }
 

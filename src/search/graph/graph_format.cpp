@@ -250,17 +250,13 @@ void read_padding(CountingReader& in) {
   refuse_gap(some);
 }
 
-void check_rows(const Section& section, std::size_t first, std::span<const std::byte> block) {
-  const std::size_t row_bytes = section.row_bytes();
-  for (std::size_t i = 0; i * row_bytes < block.size(); ++i) {
-    section.check(static_cast<Slot>(first + i), block.data() + i * row_bytes);
-  }
-}
+using RowStep = void (Section::*)(Slot slot, const std::byte* row) const;
 
-void take_rows(const Section& section, std::size_t first, std::span<const std::byte> block) {
+// Section::check or Section::take, for each row of a block.
+void for_rows(const Section& section, RowStep step, std::size_t first, std::span<const std::byte> block) {
   const std::size_t row_bytes = section.row_bytes();
   for (std::size_t i = 0; i * row_bytes < block.size(); ++i) {
-    section.take(static_cast<Slot>(first + i), block.data() + i * row_bytes);
+    (section.*step)(static_cast<Slot>(first + i), block.data() + i * row_bytes);
   }
 }
 
@@ -274,9 +270,9 @@ void read_section(CountingReader& in, const Section& section, Body& body, std::s
     block.resize(count * section.row_bytes());
     in.read(block);
     sums.push_back(fingerprint(block));
-    check_rows(section, first, block);
+    for_rows(section, &Section::check, first, block);
     body.reserve(first + count);
-    take_rows(section, first, block);
+    for_rows(section, &Section::take, first, block);
   }
 }
 
@@ -310,7 +306,7 @@ void check_mapped(const Section& section, std::span<const std::byte> bytes, std:
   for (std::size_t begin = 0; begin < bytes.size(); begin += block_bytes) {
     const auto block = bytes.subspan(begin, std::min(block_bytes, bytes.size() - begin));
     sums.push_back(fingerprint(block));
-    check_rows(section, begin / section.row_bytes(), block);
+    for_rows(section, &Section::check, begin / section.row_bytes(), block);
   }
 }
 
@@ -374,8 +370,8 @@ std::unique_ptr<Corpus> map_graph(std::shared_ptr<const MappedFile> file, bool v
       section->point_at(bytes.data(), header.rows);
     } else {
       body.heads.reserve(header.rows);
-      check_rows(*section, 0, bytes);
-      take_rows(*section, 0, bytes);
+      if (!verify) for_rows(*section, &Section::check, 0, bytes);
+      for_rows(*section, &Section::take, 0, bytes);
     }
   }
   rest.skip_gap();
