@@ -72,7 +72,8 @@ void DeviceRows::bring(Executor& executor, const Body& body, const std::function
 DeviceRows::~DeviceRows() {
   try {
     stream_.synchronize();
-  } catch (const Error&) {  // told already, to who waited first
+  } catch (const Error&) {
+    return;  // told already, to who waited first
   }
 }
 
