@@ -57,7 +57,11 @@ function(vectis_layer name)
   foreach(left IN LISTS arg_LAYERS)
     target_link_libraries(vectis_${name} PUBLIC vectis_${left})
   endforeach()
-  vectis_precompile(vectis_${name} <fmt/format.h>)
+  set(precompiling vectis_device)
+  if(name STREQUAL base)  # oneTBB's macros make it unlike the others
+    set(precompiling vectis_base)
+  endif()
+  vectis_precompile(vectis_${name} ${precompiling} <fmt/format.h>)
   set_property(GLOBAL APPEND PROPERTY VECTIS_LAYERS ${name})
 
   if(VECTIS_TESTS AND tests)
@@ -70,24 +74,24 @@ add_custom_target(concurrent_tests)
 
 # vectis_test(name SOURCES file... LIBRARIES lib... [ENVIRONMENT name=value...])
 # One program; each of its cases is a ctest of its own. Suites named *Concurrent carry the label `concurrent`, which is
-# what ThreadSanitizer runs. The environment is set by the program's own main.
+# what ThreadSanitizer runs. The environment is set by the program's own main (tests/support).
 function(vectis_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
   vectis_concurrent_sources(concurrent ${arg_SOURCES})
   if(concurrent AND VECTIS_SANITIZE STREQUAL "thread")
     set(arg_SOURCES ${concurrent})
   endif()
-  set(environment_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.inc")
+  set(environment_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.cpp")
   list(TRANSFORM arg_ENVIRONMENT REPLACE "^(.+)$" "\"\\1\",\n")
   list(JOIN arg_ENVIRONMENT "" environment)
-  file(GENERATE OUTPUT "${environment_file}" CONTENT "${environment}")
+  file(GENERATE OUTPUT "${environment_file}" CONTENT
+       "#include \"tests/support/environment.hpp\"\n\nconst char* const vectis::test::environment[] = {\n${environment}nullptr};\n")
 
-  add_executable(${name}_test ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/support/main.cpp")
+  add_executable(${name}_test ${arg_SOURCES} "${environment_file}")
   target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(${name}_test PRIVATE VECTIS_TEST_ENVIRONMENT_FILE="${environment_file}"
-                             VECTIS_GOLDEN_FOLDER="${PROJECT_SOURCE_DIR}/tests/golden")
-  target_link_libraries(${name}_test PRIVATE vectis_flags ${arg_LIBRARIES} GTest::gmock fmt::fmt)
-  vectis_precompile(${name}_test <gmock/gmock.h> <gtest/gtest.h>)
+  target_compile_definitions(${name}_test PRIVATE VECTIS_GOLDEN_FOLDER="${PROJECT_SOURCE_DIR}/tests/golden")
+  target_link_libraries(${name}_test PRIVATE vectis_test_main vectis_flags ${arg_LIBRARIES} GTest::gmock fmt::fmt)
+  vectis_precompile(${name}_test vectis_test_main)
   vectis_compile_quickly(${name}_test)
   if(concurrent)
     add_dependencies(concurrent_tests ${name}_test)
@@ -96,6 +100,18 @@ function(vectis_test name)
                        DISCOVERY_MODE PRE_TEST PROPERTIES LABELS plain TIMEOUT 1200)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." TEST_FILTER "*Concurrent.*" TEST_LIST ${name}_concurrent_tests
                        DISCOVERY_MODE PRE_TEST PROPERTIES LABELS concurrent TIMEOUT 1200)
+endfunction()
+
+# vectis_bench(name SOURCES file... LIBRARIES lib...)
+# A program that measures; one of bench/ runs it. Under a sanitizer a time means nothing: there it is made only when named.
+function(vectis_bench name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE vectis_flags ${arg_LIBRARIES})
+  if(VECTIS_SANITIZE OR VECTIS_COVERAGE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()
 
 # Sets `result` to the files with suites for ThreadSanitizer and to the helpers of the cases, or to nothing when there is
@@ -138,19 +154,34 @@ function(vectis_parts target folder)
   target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/parts")
 endfunction()
 
-# Files that Highway includes again for each instruction set cannot share a translation unit.
+# Of these files, those that Highway includes again for each instruction set.
 function(vectis_keep_apart)
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" includes_itself REGEX "HWY_TARGET_INCLUDE")
     if(includes_itself)
-      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      vectis_intrinsics("${source}")
     endif()
   endforeach()
 endfunction()
 
-# Standard headers that most files of a target include, parsed once.
-function(vectis_precompile target)
-  target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <string> <vector> ${ARGN})
+# Files of intrinsics, each a translation unit of its own. They are optimised in a debug build too: else g++ does not see
+# that what an intrinsic wants constant is constant.
+function(vectis_intrinsics)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+# vectis_precompile(target first [header...])
+# Standard headers that most files of a target include, and `header`s, parsed once for all targets that are compiled
+# alike, by `first`. One target alone gains nothing: to precompile takes longer than to parse for a few joined files.
+function(vectis_precompile target first)
+  if(target STREQUAL first)
+    target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <string> <vector> ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  endif()
 endfunction()
 
 # vectis_plugin(name [FOR_TESTS]): a backend as a shared library that links nothing of Vectis.

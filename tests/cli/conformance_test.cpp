@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "tests/cli/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
@@ -60,6 +62,47 @@ TEST(ConformanceCommand, WritesTheSupportTable) {
                                 "--slice", "--op", "copy"})
                   .output,
               HasSubstr("| copy | float16 | exact | runs on a test driver |"));
+}
+
+TEST(ConformanceCommand, TellsOfEveryDeviceWhenNoneIsNamed) {
+  EXPECT_THAT(test::run_vectis({"conformance", "--mode", "support", "--slice", "--op", "copy"},
+                               {"VECTIS_BACKEND_PATH=/nonexistent"})
+                  .output,
+              HasSubstr("| copy | float16 | exact | runs |"));
+}
+
+TEST(ConformanceCommand, MeasuresSpeeds) {
+  const test::TemporaryFolder folder;
+  const ProcessResult result = test::run_vectis(
+      {"conformance", "--mode", "perf", "--backend", "cpu", "--op", "copy", "--csv", folder.path("speeds.csv")});
+  EXPECT_EQ(result.code, 0) << result.output << result.error;
+  EXPECT_THAT(result.output,
+              testing::AllOf(HasSubstr("% of roofline"), HasSubstr("copy"), HasSubstr("cpu:0: roofline")));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("speeds.csv")));
+  const ProcessResult wrong =
+      test::run_vectis({"conformance", "--mode", "perf", "--backend", "null", "--op", "copy"}, {test_backends});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.output, HasSubstr("FAILED")) << "a speed without a right answer is none";
+}
+
+TEST(ConformanceCommand, TriesRandomCasesForASecond) {
+  const ProcessResult result =
+      test::run_vectis({"conformance", "--mode", "fuzz", "--seconds", "1", "--backend", "cpu", "--op", "copy"});
+  EXPECT_EQ(result.code, 0) << result.output << result.error;
+  EXPECT_THAT(result.output, HasSubstr(" 0 failures"));
+}
+
+TEST(ConformanceCommand, TakesWhatWasTranslatedFromAFile) {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path("texts")) << "1f\n2e\n";
+  const auto support = [](const std::string& translated) {
+    return test::run_vectis({"conformance", "--mode", "support", "--backend", "cpu", "--slice", "--op", "copy",
+                             "--translated", translated});
+  };
+  EXPECT_EQ(support("metal=" + folder.path("texts")).code, 0);
+  for (const std::string& nonsense : {std::string("metal"), "metal=" + folder.path("nothing")}) {
+    EXPECT_THAT(support(nonsense).error, HasSubstr("names no backend and readable file; write it as metal=FILE"));
+  }
 }
 
 TEST(ConformanceCommand, ListsNamesAndRefusesNonsense) {

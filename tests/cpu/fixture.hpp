@@ -43,8 +43,10 @@ class Sheet {
         rows_(rows),
         columns_(columns),
         layout_(layout),
-        memory_(context, (layout.before + rows * (columns + layout.gap) + 1) * size_of(type)) {
-    for (std::size_t i = 0; i < memory_.bytes(); ++i) memory_.address()[i] = guard(i);
+        element_bytes_(size_of(type)),
+        memory_(context, (layout.before + rows * (columns + layout.gap) + 1) * element_bytes_),
+        address_(memory_.address()) {
+    for (std::size_t i = 0; i < memory_.bytes(); ++i) address_[i] = guard(i);
   }
 
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
@@ -54,7 +56,7 @@ class Sheet {
     return {&memory_, layout_.before, rows_, columns_, columns_ + layout_.gap, type_};
   }
   [[nodiscard]] std::byte* at(std::uint64_t row, std::uint64_t column) const {
-    return memory_.address() + (layout_.before + row * (columns_ + layout_.gap) + column) * size_of(type_);
+    return address_ + (layout_.before + row * (columns_ + layout_.gap) + column) * element_bytes_;
   }
 
   template <class T>
@@ -110,16 +112,16 @@ class Sheet {
   [[nodiscard]] bool guards_hold() const {
     std::size_t begin = 0;  // of what is not the view's, from one row to the next
     for (std::uint64_t row = 0; row < rows_; ++row) {
-      const auto first = static_cast<std::size_t>(at(row, 0) - memory_.address());
+      const auto first = static_cast<std::size_t>(at(row, 0) - address_);
       if (!guards_hold(begin, first)) return false;
-      begin = first + columns_ * size_of(type_);
+      begin = first + columns_ * element_bytes_;
     }
     return guards_hold(begin, memory_.bytes());
   }
 
  private:
   [[nodiscard]] bool guards_hold(std::size_t begin, std::size_t end) const {
-    while (begin < end && memory_.address()[begin] == guard(begin)) ++begin;
+    while (begin < end && address_[begin] == guard(begin)) ++begin;
     return begin >= end;
   }
   static std::byte guard(std::size_t index) { return static_cast<std::byte>(0xa5U ^ (index * 7)); }
@@ -128,7 +130,9 @@ class Sheet {
   std::uint64_t rows_;
   std::uint64_t columns_;
   Layout layout_;
+  std::size_t element_bytes_;
   DeviceMemory memory_;
+  std::byte* address_;
 };
 
 inline VectisNumber number(double value) {

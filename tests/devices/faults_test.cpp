@@ -1,4 +1,6 @@
 // What a failing device does to the rest: errors are typed, sticky where they must be, and the next call works.
+#include <gmock/gmock.h>
+
 #include "tests/devices/fixture.hpp"
 #include "tests/support/expect_error.hpp"
 
@@ -153,6 +155,25 @@ TEST_F(Faults, AnOptionalSlotThatIsUnsupportedFallsBack) {
   const Event event(context);
   stream.record(event);
   EXPECT_EQ(event.timestamp(), std::nullopt);
+}
+
+// Why a backend did not open, with one setting of its own.
+std::string reason_of(const std::string& backend, const std::string& key, const std::string& value) {
+  RuntimeOptions options;
+  options.settings["backends." + backend + "." + key] = value;
+  Runtime runtime(std::move(options));
+  for (const BackendStatus& status : runtime.service<DeviceRegistry>().backends()) {
+    if (status.name == backend) return status.reason;
+  }
+  return "there is no backend " + backend;
+}
+
+TEST(TestBackends, SettingsAreChecked) {
+  EXPECT_THAT(reason_of("failing", "target", "abacus"),
+              testing::HasSubstr("there is no open backend to wrap named 'abacus'"));
+  for (const char* number : {"0", "two", "3 of them"}) {
+    EXPECT_THAT(reason_of("null", "devices", number), testing::HasSubstr("must be positive numbers"));
+  }
 }
 
 TEST_F(Faults, CommandsAreChecked) {

@@ -5,9 +5,9 @@
 
 #include <iostream>
 
-#include "allocation_faults.hpp"
 #include "exercises.hpp"
 #include "tests/drivers/opencl_layer/fault_layer.h"
+#include "tests/support/allocation_faults.hpp"
 
 namespace vectis::test {
 namespace {
@@ -160,7 +160,7 @@ void inject_allocation_fault(const Exercise& exercise, std::uint32_t nth) {
     Rig rig;
     exercise.prepare(rig);
     const Live before = live();
-    arm_allocation_fault(nth);
+    arm_allocation_fault(&plugin(), NewForm::throwing, nth);
     const Answer answer = exercise.call(rig);
     EXPECT_GE(disarm_allocation_fault(), nth);
     EXPECT_EQ(answer.status, VECTIS_ALLOCATION) << answer;
@@ -178,7 +178,7 @@ TEST(OpenclFault, EveryAllocationInsideEverySlot) {
     if (says_nothing(exercise.slot) || exercise.without_fault != VECTIS_OK) continue;
     Rig rig;
     exercise.prepare(rig);
-    arm_allocation_fault(0);
+    arm_allocation_fault(&plugin(), NewForm::throwing, 0);
     EXPECT_TRUE(works(exercise.call(rig)));
     const std::uint32_t allocations = disarm_allocation_fault();
     for (std::uint32_t nth = 1; nth <= allocations; ++nth) inject_allocation_fault(exercise, nth);

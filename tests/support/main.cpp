@@ -8,6 +8,7 @@
 #include <iostream>
 #include <string>
 
+#include "tests/support/environment.hpp"
 #include "tests/support/seed.hpp"
 
 namespace {
@@ -20,24 +21,9 @@ void set_default(const std::string& assignment) {
 
 }  // namespace
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-// Leaks of drivers and the compilers inside them, never of ours.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's name
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libpocl\nleak:libLLVM\nleak:libOpenCL\nleak:libtbb\nleak:libwgpu_native\n"
-         "leak:libvulkan\nleak:libEGL\nleak:libgallium\nleak:swrast_dri\n";
-}
-// Drivers stay where they are: of code no longer there a stack has no names, and no suppression would fit.
-extern "C" [[gnu::visibility("default")]] int dlclose(void* /*library*/) noexcept { return 0; }
-#endif
-#endif
-
 int main(int argc, char** argv) {
-  for (const char* assignment : {
-#include VECTIS_TEST_ENVIRONMENT_FILE
-           ""}) {
-    if (*assignment != '\0') set_default(assignment);
+  for (const char* const* assignment = vectis::test::environment; *assignment != nullptr; ++assignment) {
+    set_default(*assignment);
   }
   // The makers' drivers are not a test's to open. Tests of the test driver name it in their environment.
   set_default("VECTIS_BACKENDS_CUDA_DRIVER=none");
