@@ -11,7 +11,7 @@
 namespace vectis::cpu {
 
 // Bytes that one core moves in about the time it takes to wake another: pieces below it stay together.
-inline constexpr std::uint64_t piece_bytes = 256 * 1024;
+inline constexpr std::uint64_t piece_bytes = std::uint64_t{256} * 1024;
 
 // Immutable; the host outlives it. A host without threads (older than 1.1) runs everything in the calling thread.
 class Threads {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/support/memory_snapshot.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "vectis/memory/pool.hpp"
 
 namespace vectis {
@@ -18,12 +19,9 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t mib = 1 << 20;
 
-// A folder of its own for every test, and pools that write there.
+// Pools that write to a folder of the test's own.
 class SnapshotFiles : public testing::Test {
  protected:
-  SnapshotFiles() { fs::remove_all(folder_); }
-  ~SnapshotFiles() override { fs::remove_all(folder_); }
-
   [[nodiscard]] RuntimeOptions options(const std::string& key, const fs::path& folder) const {
     RuntimeOptions options;
     options.settings = {{"gpu.enabled", "false"}, {"config", ""}, {key, folder.string()}};
@@ -49,8 +47,8 @@ class SnapshotFiles : public testing::Test {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  const fs::path folder_ = fs::path(testing::TempDir()) /
-                           (std::string("vectis-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  test::TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path("snapshots");  // not there yet
 };
 
 TEST_F(SnapshotFiles, AnErrorLeavesDataAndPageThatSayWhatHappened) {

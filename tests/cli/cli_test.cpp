@@ -1,10 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <fstream>
 
 #include "tests/cli/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
@@ -45,7 +45,8 @@ TEST(Cli, AForcedDeviceThatIsMissingStillListsTheOthers) {
 }
 
 TEST(Cli, AConfigurationFileIsReadAndItsMistakesNamed) {
-  const std::string path = testing::TempDir() + "vectis-cli-test.yaml";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("settings.yaml");
   std::ofstream(path) << "gpu:\n  enabled: false\n";
   EXPECT_THAT(run_vectis({"--config", path, "devices"}).output, HasSubstr(path + " line 2"));
   std::ofstream(path) << "gpu:\n  enbled: false\n";
@@ -53,7 +54,6 @@ TEST(Cli, AConfigurationFileIsReadAndItsMistakesNamed) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.error, HasSubstr("InvalidInput"));
   EXPECT_THAT(result.error, HasSubstr(path + " line 2: unknown key gpu.enbled"));
-  std::remove(path.c_str());
 }
 
 TEST(Cli, PlanShowsHowFastDevicesAre) {

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 const std::string test_backends = std::string("VECTIS_BACKEND_PATH=") + VECTIS_TEST_BACKENDS;
 
 TEST(ConformanceCommand, PassesOnTheCpu) {
-  const std::string csv = testing::TempDir() + "conformance.csv";
+  const test::TemporaryFolder folder;
+  const std::string csv = folder.path("conformance.csv");
   const ProcessResult result = test::run_vectis(
       {"conformance", "--backend", "cpu", "--slice", "--op", "fill|transpose", "--csv", csv, "--seed", "3"});
   EXPECT_EQ(result.code, 0) << result.output << result.error;

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 
 #include "tests/cli/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
@@ -60,12 +60,12 @@ TEST(Replay, MistakesAreNamed) {
   const ProcessResult missing = run_vectis({"bench", "replay", "/nonexistent.log"});
   EXPECT_EQ(missing.code, 1);
   EXPECT_THAT(missing.error, HasSubstr("Io: [replay] /nonexistent.log cannot be opened"));
-  const std::string path = testing::TempDir() + "vectis-replay-test.log";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("corrupt.log");
   std::ofstream(path) << "vectis-allocation-log 1\na 1 64 fp32 0 x\nf 2\n";
   const ProcessResult corrupt = run_vectis({"bench", "replay", path});
   EXPECT_EQ(corrupt.code, 1);
   EXPECT_THAT(corrupt.error, HasSubstr("CorruptData: [read_allocation_log] line 3: id 2"));
-  std::remove(path.c_str());
 }
 
 }  // namespace

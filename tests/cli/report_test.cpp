@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "tests/cli/run.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
@@ -44,7 +45,8 @@ void expect_whole(const nlohmann::json& page, const std::string& device) {
 }
 
 TEST(ReportCommand, RunsOnTheProcessorAndSaysThatTargetsDoNotApply) {
-  const std::string path = testing::TempDir() + "report-cpu.json";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("report.json");
   const ProcessResult result = test::run_vectis(small_report("cpu", path));
   ASSERT_EQ(result.code, 0) << result.output << result.error;
   const nlohmann::json page = read_json(path);
@@ -61,7 +63,8 @@ TEST(ReportCommand, RunsOnTheProcessorAndSaysThatTargetsDoNotApply) {
 
 #if defined(VECTIS_OPENCL_LAYER)
 TEST(ReportCommand, RunsOnASoftwareDriver) {
-  const std::string path = testing::TempDir() + "report-opencl.json";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("report.json");
   std::vector<std::string> arguments = small_report("opencl:0", path);
   arguments.emplace_back("--no-speeds");
   const ProcessResult result = test::run_vectis(arguments);
@@ -76,7 +79,8 @@ TEST(ReportCommand, RunsOnASoftwareDriver) {
 #endif
 
 TEST(ReportCommand, FailsOnABackendThatComputesNothing) {
-  const std::string path = testing::TempDir() + "report-null.json";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("report.json");
   std::vector<std::string> arguments = small_report("null", path);
   arguments.emplace_back("--no-speeds");
   const ProcessResult result =

@@ -1,13 +1,12 @@
 // A slice of `python3 -m tools.dialects`: GLSL of every built-in kernel's body, and of a kernel with every word.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "tests/support/temporary_folder.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/operation.hpp"
@@ -64,15 +63,14 @@ std::vector<KernelSource> one_of_each() {
 TEST(Dialects, GlslOfEveryBodyCompiles) {
   if (std::system("glslc --version > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "no glslc";  // NOLINT(concurrency-mt-unsafe)
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / fmt::format("vectis_{}.comp", getpid());
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path("body.comp");
   for (const KernelSource& source : one_of_each()) {
     std::ofstream(file) << print(source, Dialect::glsl_vulkan);
     const std::string command =
-        fmt::format("glslc -fshader-stage=compute --target-env=vulkan1.1 {} -o {}.spv", file.string(), file.string());
+        fmt::format("glslc -fshader-stage=compute --target-env=vulkan1.1 {} -o {}.spv", file, file);
     EXPECT_EQ(std::system(command.c_str()), 0) << source.name;  // NOLINT(concurrency-mt-unsafe)
   }
-  std::filesystem::remove(file);
-  std::filesystem::remove(file.string() + ".spv");
 }
 
 TEST(Dialects, OpenClOfEveryWordCompiles) {

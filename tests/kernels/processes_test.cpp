@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
 #include "vectis/base/os.hpp"
 
 namespace vectis {
@@ -21,13 +22,6 @@ using testing::Not;
 
 class Processes : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) / (std::string("vectis_processes_") + info->name());
-    std::filesystem::remove_all(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   // Runs a program with these variables on top of the test's own.
   static ProcessResult run(const std::vector<std::string>& variables, const std::vector<std::string>& program) {
     std::vector<std::string> command{"/usr/bin/env", "ASAN_OPTIONS=detect_leaks=0"};  // drivers and compilers leak
@@ -45,7 +39,8 @@ class Processes : public testing::Test {
     return found;
   }
 
-  std::filesystem::path folder;
+  test::TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.folder();
 };
 
 TEST_F(Processes, TwoWriteTheSameFolderAtOnce) {

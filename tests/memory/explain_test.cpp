@@ -3,6 +3,7 @@
 
 #include "tests/memory/fixture.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
@@ -150,10 +151,9 @@ TEST_F(Explain, SubDevicesShareOneBudget) {
 #endif
 
 TEST_F(Explain, LeavesASnapshot) {
-  const std::string folder = testing::TempDir() + "vectis-explain-test";
-  std::filesystem::create_directories(folder);
+  const test::TemporaryFolder folder;
   RuntimeOptions options;
-  options.settings["memory.snapshots"] = folder;
+  options.settings["memory.snapshots"] = folder.folder().string();
   Runtime own(options);
   MemoryPool& limited = memory_pool(own);
   const int cpu = own.service<DeviceRegistry>().find("cpu")->id();
@@ -165,7 +165,6 @@ TEST_F(Explain, LeavesASnapshot) {
     EXPECT_TRUE(std::filesystem::exists(error.report().snapshot_path)) << error.report().snapshot_path;
     EXPECT_THAT(std::string(error.detail()), testing::HasSubstr(error.report().snapshot_path));
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ def line_coverage() -> list[Figure]:
 
 
 def faults() -> list[Figure]:
-    suite.build("asan")
+    suite.build("asan", "opencl_fault_test")
     text = output_of(BUILD / "asan" / "bin" / "opencl_fault_test",
                      root=ROOT, env=suite.sanitizer_environment())
     match = re.search(r"(\d+) fault points over (\d+) slots", text)
@@ -37,7 +37,7 @@ def faults() -> list[Figure]:
 
 
 def eight_threads() -> list[Figure]:
-    suite.build("tsan")
+    suite.build("tsan", "devices_test")
     environment = {**suite.sanitizer_environment(), "VECTIS_SOAK_SECONDS": str(SOAK_SECONDS)}
     text = output_of(BUILD / "tsan" / "bin" / "devices_test", "--gtest_filter=*EightThreads*", root=ROOT,
                      env=environment)

@@ -17,6 +17,7 @@ inline constexpr std::array stored_types = {DType::float32, DType::float16, DTyp
 // One set for each type, that all `count` operands have.
 inline std::vector<TypeSet> equal_types(std::size_t count) {
   std::vector<TypeSet> sets;
+  sets.reserve(stored_types.size());
   for (const DType type : stored_types) sets.push_back({std::string(name(type)), std::vector<DType>(count, type), 0});
   return sets;
 }
