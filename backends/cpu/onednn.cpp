@@ -74,7 +74,7 @@ std::mutex& one_at_a_time() {
   return mutex;
 }
 
-constexpr std::uint64_t small_product = 96 * 96 * 96;  // done before other threads would have woken
+constexpr std::uint64_t small_product = std::uint64_t{96} * 96 * 96;  // done before other threads would have woken
 // The primitive takes sums of bytes' products through float on their way out: exact up to 2^24.
 constexpr std::uint64_t exact_depth = 1024;
 
@@ -204,11 +204,13 @@ class OneDnn::Library {
     check(dnnl_stream_wait(stream.get()));
   }
 
+  // NOLINTBEGIN(readability-identifier-naming): named like the functions they hold
 #define X(function) decltype(&::function) function = nullptr;
   VECTIS_ONEDNN_FUNCTIONS(X)
 #undef X
   void (*omp_set_num_threads)(int) = nullptr;
   int (*omp_get_max_threads)() = nullptr;
+  // NOLINTEND(readability-identifier-naming)
 };
 
 bool OneDnn::serves(VectisType type) {

@@ -12,7 +12,7 @@ namespace vectis::cpu {
 
 namespace {
 
-constexpr std::uint64_t chunk_elements = 32 * 1024;
+constexpr std::uint64_t chunk_elements = std::uint64_t{32} * 1024;
 
 // Four elements at a time: their own sums need not wait for what came before.
 template <class T, class Sum>

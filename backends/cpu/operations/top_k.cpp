@@ -117,7 +117,7 @@ namespace {
 
 HWY_EXPORT(Select);
 
-constexpr std::uint64_t chunk_elements = 64 * 1024;
+constexpr std::uint64_t chunk_elements = std::uint64_t{64} * 1024;
 
 void write(const Call& call, std::uint64_t row, Selection& selection) {
   std::sort(selection.keys.begin(), selection.keys.begin() + static_cast<std::ptrdiff_t>(selection.count),
@@ -181,7 +181,7 @@ VectisStatus top_k(const Call& call) {
   if (k == 0 || x.rows == 0 || x.columns == 0) return VECTIS_OK;
   const bool largest = call.integer(0, 1) != 0;
   const std::uint64_t chunks = (x.columns + chunk_elements - 1) / chunk_elements;
-  if (chunks > 1 && x.rows < 4 * call.threads.count()) {
+  if (chunks > 1 && x.rows < std::uint64_t{4} * call.threads.count()) {
     select_in_chunks(call, chunks, k, largest);
   } else {
     select_rows(call, k, largest);

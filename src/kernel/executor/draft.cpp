@@ -123,6 +123,7 @@ class Drafter {
   void loop(std::uint32_t number) {
     const ir::Loop& loop = function_.loops[number];
     std::vector<Holder> carried;
+    carried.reserve(loop.initial.size());
     for (const Id id : loop.initial) carried.push_back(copy(holders_[id], add({})));
     carried_[number] = carried;
     iterations_.resize(function_.loops.size(), no_holder);
