@@ -57,14 +57,14 @@ class GraphQuality : public EveryGraphDevice {
     return result;
   }
 
-  // The recall that so many scores would give, between what was measured.
-  static double recall_at(const std::vector<WalkCost>& costs, double scored) {
+  // How many scores a recall takes, between what was measured.
+  static double scored_for(const std::vector<WalkCost>& costs, double recall) {
     for (std::size_t i = 1; i < costs.size(); ++i) {
-      if (costs[i].scored < scored) continue;
-      const double part = (scored - costs[i - 1].scored) / (costs[i].scored - costs[i - 1].scored);
-      return costs[i - 1].recall + std::max(0.0, part) * (costs[i].recall - costs[i - 1].recall);
+      if (costs[i].recall < recall) continue;
+      const double part = (recall - costs[i - 1].recall) / (costs[i].recall - costs[i - 1].recall);
+      return costs[i - 1].scored + std::max(0.0, part) * (costs[i].scored - costs[i - 1].scored);
     }
-    return costs.back().recall;
+    return costs.back().scored;
   }
 
   static void expect_lists(const graph::Corpus& corpus, std::size_t rows) {
@@ -87,7 +87,7 @@ class GraphQuality : public EveryGraphDevice {
   std::size_t linked_there = 0;
 };
 
-// At the same number of scores the recall is within a point, but for chance.
+// The same recall takes as many scores, but for chance: graphs of a few hundred rows differ by up to a tenth.
 TEST_P(GraphQuality, IsThatOfAGraphLinkedHere) {
   const bool native = GetParam() == "failing";
   const std::size_t rows = native ? 2400 : GetParam() == "webgpu" ? 900 : 1800;  // lavapipe takes its time
@@ -113,12 +113,11 @@ TEST_P(GraphQuality, IsThatOfAGraphLinkedHere) {
     const std::vector<WalkCost> ours = costs(here, truth, queries);
     const std::vector<WalkCost> theirs = costs(there, truth, queries);
     for (const WalkCost& one : ours) {
-      const double recall = recall_at(theirs, one.scored);
-      std::cout << name(distance) << ": " << one.scored << " scored, recall " << one.recall << " here, " << recall
+      if (one.recall < 0.9 || one.recall > 0.995) continue;  // beyond it one neighbour is many scores
+      const double scored = scored_for(theirs, one.recall);
+      std::cout << name(distance) << ": recall " << one.recall << " takes " << one.scored << " scores here, " << scored
                 << " there\n";
-      if (one.recall >= 0.95) {
-        EXPECT_GE(recall, one.recall - 0.01 - 0.3 * (1 - one.recall));
-      }
+      EXPECT_LE(scored, 1.2 * one.scored);
     }
   }
 }
