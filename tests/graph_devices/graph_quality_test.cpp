@@ -57,14 +57,17 @@ class GraphQuality : public EveryGraphDevice {
     return result;
   }
 
-  // How many scores a recall takes, between what was measured.
-  static double scored_for(const std::vector<WalkCost>& costs, double recall) {
+  // What `wanted` is where `known` is `value`, between what was measured.
+  static double between(const std::vector<WalkCost>& costs, double WalkCost::* known, double value,
+                        double WalkCost::* wanted) {
     for (std::size_t i = 1; i < costs.size(); ++i) {
-      if (costs[i].recall < recall) continue;
-      const double part = (recall - costs[i - 1].recall) / (costs[i].recall - costs[i - 1].recall);
-      return costs[i - 1].scored + std::max(0.0, part) * (costs[i].scored - costs[i - 1].scored);
+      const WalkCost& low = costs[i - 1];
+      const WalkCost& high = costs[i];
+      if (high.*known < value) continue;
+      const double part = (value - low.*known) / (high.*known - low.*known);
+      return low.*wanted + std::max(0.0, part) * (high.*wanted - low.*wanted);
     }
-    return costs.back().scored;
+    return costs.back().*wanted;
   }
 
   static void expect_lists(const graph::Corpus& corpus, std::size_t rows) {
@@ -87,7 +90,7 @@ class GraphQuality : public EveryGraphDevice {
   std::size_t linked_there = 0;
 };
 
-// The same recall takes as many scores, but for chance: graphs of a few hundred rows differ by up to a tenth.
+// They find as much for the same work, but for chance: what graphs of so few rows take differs by up to a tenth.
 TEST_P(GraphQuality, IsThatOfAGraphLinkedHere) {
   const bool native = GetParam() == "failing";
   const std::size_t rows = native ? 2400 : GetParam() == "webgpu" ? 900 : 1800;  // lavapipe takes its time
@@ -113,11 +116,16 @@ TEST_P(GraphQuality, IsThatOfAGraphLinkedHere) {
     const std::vector<WalkCost> ours = costs(here, truth, queries);
     const std::vector<WalkCost> theirs = costs(there, truth, queries);
     for (const WalkCost& one : ours) {
-      if (one.recall < 0.9 || one.recall > 0.995) continue;  // beyond it one neighbour is many scores
-      const double scored = scored_for(theirs, one.recall);
-      std::cout << name(distance) << ": recall " << one.recall << " takes " << one.scored << " scores here, " << scored
-                << " there\n";
-      EXPECT_LE(scored, 1.2 * one.scored);
+      const double recall = between(theirs, &WalkCost::scored, one.scored, &WalkCost::recall);
+      const double scored = between(theirs, &WalkCost::recall, one.recall, &WalkCost::scored);
+      std::cout << name(distance) << ": " << one.scored << " scored, recall " << one.recall << " here, " << recall
+                << " there, where the same takes " << scored << '\n';
+      // Where recall is steep, work is compared; where it is flat, recall.
+      if (one.recall >= 0.98) {
+        EXPECT_GE(recall, one.recall - 0.01 - 0.3 * (1 - one.recall));
+      } else if (one.recall >= 0.9) {
+        EXPECT_LE(scored, 1.2 * one.scored);
+      }
     }
   }
 }
