@@ -16,7 +16,7 @@ int main() {
   for (float& number : vectors) number = static_cast<float>(random.unit());
 
   vectis::Runtime runtime;
-  const auto index = vectis::make_index("brute", dim, vectis::Distance::euclidean, runtime);
+  const auto index = vectis::make_index("brute", dim, vectis::Metric::l2, runtime);
   index->add(vectors);  // ids 0 to 9,999
 
   const std::vector<float> query(vectors.begin(), vectors.begin() + dim);  // the vector with id 0

@@ -16,7 +16,7 @@ int main() {
 
   vectis::VectorStore store;
   vectis::Collection books = store.create_collection(
-      "books", {.dim = dim, .distance = vectis::Distance::cosine, .index = "auto", .vectors_max = 100'000});
+      "books", {.dim = dim, .distance = vectis::Metric::cosine, .index = "auto", .vectors_max = 100'000});
   books.insert(vectors);  // ids 0 to 999
 
   const std::vector<float> query(vectors.begin(), vectors.begin() + dim);  // the vector with id 0

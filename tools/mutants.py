@@ -51,7 +51,7 @@ def load(kind: str) -> list[Mutant]:
 
 def for_webgpu() -> list[Mutant]:
     """The list of its own, and the text mutants of what all printers of hand-written kernels share."""
-    shared = "src/kernel/text/prelude.cpp"
+    shared = "src/kernel/codegen/prelude.cpp"
     text = (ROOT / shared).read_text()
     return load("webgpu") + [dataclasses.replace(mutant, file=shared) for mutant in load("text") if mutant.find in text]
 

@@ -46,7 +46,7 @@ std::size_t wrong_answers(const std::vector<float>& corpus, const std::vector<fl
     std::vector<Hit> hits;
     hits.reserve(corpus.size() / dim);
     for (std::size_t row = 0; row < corpus.size() / dim; ++row) {
-      hits.push_back({row, exact_distance(Distance::euclidean, std::span(queries).subspan(query * dim, dim),
+      hits.push_back({row, exact_distance(Metric::l2, std::span(queries).subspan(query * dim, dim),
                                           std::span(corpus).subspan(row * dim, dim))});
     }
     const std::size_t kept = std::min(k, hits.size());
@@ -71,12 +71,12 @@ Precision precision_of(const std::string& text) {
 // The index that computes on what the user named. A device is named by making it this thread's own.
 std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std::size_t dim) {
   if (device == "auto" || device == "gpu") {
-    return make_index(device, dim, Distance::euclidean, runtime, {.recall = 1.0});
+    return make_index(device, dim, Metric::l2, runtime, {.recall = 1.0});
   }
   const Device chosen = choose_device(runtime, DeviceRequest{.device = device}).device;
-  if (chosen.backend() == "cpu") return make_index("brute", dim, Distance::euclidean, runtime);
+  if (chosen.backend() == "cpu") return make_index("brute", dim, Metric::l2, runtime);
   set_active_device(chosen.id(), runtime);
-  return make_index("gpu", dim, Distance::euclidean, runtime);
+  return make_index("gpu", dim, Metric::l2, runtime);
 }
 
 void print_report(std::ostream& out, const Json& report) {

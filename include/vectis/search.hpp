@@ -1,8 +1,8 @@
 // Everything of the layer `search`.
 #pragma once
 
-#include "vectis/search/distance.hpp"
 #include "vectis/search/index.hpp"
 #include "vectis/search/l2_distance.hpp"
+#include "vectis/search/metric.hpp"
 #include "vectis/search/report.hpp"
 #include "vectis/search/sample_vectors.hpp"

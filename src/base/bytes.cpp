@@ -8,7 +8,7 @@
 
 namespace vectis::inline v0_1 {
 
-std::uint64_t fingerprint(std::span<const std::byte> bytes, std::uint64_t basis) noexcept {
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t basis) noexcept {
   constexpr std::uint64_t prime = 0x100000001b3ULL;
   for (const std::byte byte : bytes) basis = (basis ^ static_cast<std::uint64_t>(byte)) * prime;
   return basis;

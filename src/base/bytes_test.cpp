@@ -109,14 +109,14 @@ TEST(Bytes, RandomSequencesRoundTrip) {
 }
 
 // The published values of FNV-1a with 64 bits.
-TEST(BytesTest, FingerprintsAreThoseOfFnv) {
-  const auto of = [](std::string_view text) { return fingerprint(std::as_bytes(std::span(text))); };
+TEST(BytesTest, ChecksumsAreThoseOfFnv) {
+  const auto of = [](std::string_view text) { return checksum(std::as_bytes(std::span(text))); };
   EXPECT_EQ(of(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(of("a"), 0xaf63dc4c8601ec8cULL);
   EXPECT_EQ(of("foobar"), 0x85944171f73967e8ULL);
   const std::string_view text = "foobar";
   const auto bytes = std::as_bytes(std::span(text));
-  EXPECT_EQ(fingerprint(bytes.subspan(3), fingerprint(bytes.first(3))), of("foobar"));
+  EXPECT_EQ(checksum(bytes.subspan(3), checksum(bytes.first(3))), of("foobar"));
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class AutoIndex final : public Index {
 
   [[nodiscard]] std::string_view kind() const noexcept override { return exact_->kind(); }
   [[nodiscard]] std::size_t dim() const noexcept override { return exact_->dim(); }
-  [[nodiscard]] Distance distance() const noexcept override { return exact_->distance(); }
+  [[nodiscard]] Metric distance() const noexcept override { return exact_->distance(); }
   [[nodiscard]] std::size_t size() const override { return exact_->size(); }
 
   std::uint64_t add(std::span<const float> vectors) override;

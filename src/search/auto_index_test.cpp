@@ -26,7 +26,7 @@ constexpr std::size_t auto_dim = 12;
 class AutoIndexTest : public testing::Test {
  protected:
   std::unique_ptr<AutoIndex> make(AutoRules rules) {
-    auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), Distance::euclidean, auto_dim, Precision::int8);
+    auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), Metric::l2, auto_dim, Precision::int8);
     auto searcher = exact::make_host_searcher(runtime.executor(), "no device was asked for");
     auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
     return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, 0.9, rules);
@@ -79,7 +79,7 @@ TEST_F(AutoIndexTest, ARecallOfOneIsExactAndAllOthersAreSound) {
   const auto index = make(eager);
   const Floats vectors = clustered_rows(random, 3000, auto_dim);
   index->add(vectors);
-  BruteForce truth(auto_dim, Distance::euclidean);
+  BruteForce truth(auto_dim, Metric::l2);
   truth.put_all(0, vectors);
   const Floats queries = clustered_rows(random, 60, auto_dim);
   test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
@@ -98,7 +98,7 @@ TEST_F(AutoIndexTest, AGraphIsNotWalkedWhereScanningIsQuicker) {
   const auto index = make(eager);
   const Floats vectors = clustered_rows(random, 1600, auto_dim);
   index->add(vectors);
-  BruteForce truth(auto_dim, Distance::euclidean);
+  BruteForce truth(auto_dim, Metric::l2);
   truth.put_all(0, vectors);
   make_slow("graph/int8");
   test::expect_same(*index, truth, clustered_rows(random, 20, auto_dim), 10);
@@ -130,7 +130,7 @@ TEST_F(AutoIndexTest, FilesThatDoNotFitTogetherAreDamaged) {
     return text.find("VECTISGR");
   };
   std::vector<std::byte> bytes(writer.bytes().begin(), writer.bytes().end());
-  const auto other = make_index("hnsw", auto_dim, Distance::euclidean, runtime);
+  const auto other = make_index("hnsw", auto_dim, Metric::l2, runtime);
   other->add(clustered_rows(random, 7, auto_dim));
   MemoryWriter wrong;
   other->save(wrong);
@@ -148,7 +148,7 @@ TEST_F(AutoIndexTest, FilesThatDoNotFitTogetherAreDamaged) {
 
 TEST_F(AutoIndexTest, RecallsAreChecked) {
   for (const double recall : {0.0, -1.0, 1.1, std::nan("")}) {
-    EXPECT_ERROR(make_index("auto", 2, Distance::euclidean, runtime, {.recall = recall}), ErrorCode::invalid_input,
+    EXPECT_ERROR(make_index("auto", 2, Metric::l2, runtime, {.recall = recall}), ErrorCode::invalid_input,
                  "a recall of");
   }
 }

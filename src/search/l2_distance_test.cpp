@@ -8,7 +8,7 @@
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis {
 namespace {
@@ -41,7 +41,7 @@ class L2DistanceTest : public testing::Test {
     const double most = 2 * rounding.step * 2 * double{size} * std::sqrt(static_cast<double>(dim));
     for (std::size_t i = 0; i < n_queries; ++i) {
       for (std::size_t j = 0; j < n_vectors; ++j) {
-        const double truth = exact_distance(Distance::euclidean, std::span(queries).subspan(i * dim, dim),
+        const double truth = exact_distance(Metric::l2, std::span(queries).subspan(i * dim, dim),
                                             std::span(corpus).subspan(j * dim, dim));
         ASSERT_NEAR(found[i * n_vectors + j], truth, most + truth * 0x1p-16) << i << ", " << j;
       }

@@ -103,7 +103,7 @@ std::string why_no_gpu(Runtime& runtime) {
   }
 }
 
-std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Distance distance,
+std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Metric distance,
                                                     const std::optional<IndexDevices>& asked) {
   std::vector<Device> devices = asked ? asked->devices : automatic_devices(runtime);
   if (!exact::can_scan(distance, Precision::int8)) {
@@ -124,7 +124,7 @@ void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& as
                           asked->reason));
 }
 
-std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Distance distance,
+std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Metric distance,
                                               const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
   if (kind == kind_brute) {
@@ -135,7 +135,7 @@ std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view
   if (kind == kind_auto) return automatic_searcher(runtime, distance, asked);
   if (!exact::can_scan(distance, Precision::int8)) {
     throw Error(ErrorCode::unsupported, "make_index",
-                fmt::format("devices do not scan {}, only euclidean, cosine and inner_product; use 'brute' or 'auto'",
+                fmt::format("devices do not scan {}, only l2, cosine and inner_product; use 'brute' or 'auto'",
                             name(distance)));
   }
   if (asked) return exact::make_device_searcher(runtime, asked->devices, split_of(runtime), asked->reason);
@@ -205,7 +205,7 @@ std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const 
 
 }  // namespace
 
-std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distance distance, Runtime& runtime,
+std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric distance, Runtime& runtime,
                                   const IndexOptions& options) {
   kind = known_kind("make_index", kind);
   if (kind == kind_graph) return make_graph_index(dim, distance, {}, runtime, options);
@@ -214,8 +214,8 @@ std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Distan
   return with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options);
 }
 
-std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance, const GraphOptions& options,
-                                        Runtime& runtime, const IndexOptions& place) {
+std::unique_ptr<Index> make_graph_index(std::size_t dim, Metric distance, const GraphOptions& options, Runtime& runtime,
+                                        const IndexOptions& place) {
   exact::check_dim("make_index", dim);
   graph::GraphShape shape;
   shape.degree = options.degree;

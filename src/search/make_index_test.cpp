@@ -24,27 +24,27 @@ class MakeIndexTest : public testing::Test {
 
 TEST_F(MakeIndexTest, UnknownKindsAreRefusedWithThoseThatExist) {
   for (const char* kind : {"", "flat", "Brute", "brute "}) {
-    EXPECT_ERROR(make_index(kind, 3, Distance::euclidean, runtime), ErrorCode::unsupported_backend, "'brute'", "'gpu'",
+    EXPECT_ERROR(make_index(kind, 3, Metric::l2, runtime), ErrorCode::unsupported_backend, "'brute'", "'gpu'",
                  "'auto'");
   }
 }
 
 TEST_F(MakeIndexTest, DimensionsHaveLimits) {
-  EXPECT_ERROR(make_index("brute", 0, Distance::euclidean, runtime), ErrorCode::invalid_input, "0", "65536");
-  EXPECT_ERROR(make_index("brute", 65'537, Distance::euclidean, runtime), ErrorCode::invalid_input, "65537");
-  const auto index = make_index("brute", 65'536, Distance::inner_product, runtime);
+  EXPECT_ERROR(make_index("brute", 0, Metric::l2, runtime), ErrorCode::invalid_input, "0", "65536");
+  EXPECT_ERROR(make_index("brute", 65'537, Metric::l2, runtime), ErrorCode::invalid_input, "65537");
+  const auto index = make_index("brute", 65'536, Metric::inner_product, runtime);
   Floats row(65'536, 1.0F);
   index->add(row);
   EXPECT_EQ(index->search(row, 1)[0].front().distance, -65'536.0);
 }
 
 TEST_F(MakeIndexTest, AGpuThatIsNotThereIsAnErrorWithAReason) {
-  EXPECT_ERROR(make_index("gpu", 3, Distance::euclidean, runtime), ErrorCode::backend_creation, "no GPU is usable",
+  EXPECT_ERROR(make_index("gpu", 3, Metric::l2, runtime), ErrorCode::backend_creation, "no GPU is usable",
                "opencl: not installed");
 }
 
 TEST_F(MakeIndexTest, AutoFallsBackAndSaysWhy) {
-  const auto index = make_index("auto", 2, Distance::euclidean, runtime);
+  const auto index = make_index("auto", 2, Metric::l2, runtime);
   EXPECT_EQ(index->kind(), "auto");
   index->add(Floats{1, 2});
   const SearchResult found = index->search(Floats{1, 2}, 1);
@@ -60,7 +60,7 @@ TEST_F(MakeIndexTest, AutoFallsBackAndSaysWhy) {
 
 TEST_F(MakeIndexTest, TheCpuMayBeAskedForWhateverTheKind) {
   for (const char* kind : {"brute", "gpu", "auto"}) {
-    const auto index = make_index(kind, 2, Distance::euclidean, runtime, {.device = "cpu"});
+    const auto index = make_index(kind, 2, Metric::l2, runtime, {.device = "cpu"});
     EXPECT_EQ(index->kind(), kind);
     EXPECT_TRUE(index->devices().devices.empty());
     index->add(Floats{1, 2});
@@ -70,10 +70,10 @@ TEST_F(MakeIndexTest, TheCpuMayBeAskedForWhateverTheKind) {
     index->save(writer);
     MemoryReader reader(writer.bytes());
     EXPECT_EQ(load_index(reader, runtime, {.device = "cpu"})->kind(), kind);
-    EXPECT_ERROR(make_index(kind, 2, Distance::euclidean, runtime, {.device = "cpu,tpu"}),
-                 ErrorCode::unsupported_backend, "tpu");
+    EXPECT_ERROR(make_index(kind, 2, Metric::l2, runtime, {.device = "cpu,tpu"}), ErrorCode::unsupported_backend,
+                 "tpu");
   }
-  EXPECT_THAT(make_index("auto", 2, Distance::euclidean, runtime, {.device = "auto"})->devices().reason,
+  EXPECT_THAT(make_index("auto", 2, Metric::l2, runtime, {.device = "auto"})->devices().reason,
               HasSubstr("no GPU is usable"));
 }
 

@@ -12,7 +12,7 @@ class StoreConcurrent : public testing::TestWithParam<const char*> {};
 
 TEST_P(StoreConcurrent, ThreadsOfMixedWorkAgreeWithTheirModels) {
   Runtime runtime;
-  const auto kinds = test::kinds_for(runtime, Distance::euclidean);
+  const auto kinds = test::kinds_for(runtime, Metric::l2);
   if (std::ranges::find(kinds, GetParam()) == kinds.end()) GTEST_SKIP() << GetParam() << " is not here";
   test::MixedWork work(runtime, {.index = GetParam()}, [](const Error&) { return false; });
   work.run(120);

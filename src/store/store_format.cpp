@@ -104,8 +104,8 @@ CollectionRecord read_record(ByteReader& reader) {
   }
   in.close("collection's record");
 
-  config.distance = static_cast<Distance>(distance);
-  if (!std::ranges::count(all_distances(), config.distance))
+  config.distance = static_cast<Metric>(distance);
+  if (!std::ranges::count(all_metrics(), config.distance))
     damaged_store(fmt::format("there is no distance {}", distance));
   if (precision > 4) damaged_store(fmt::format("there is no precision {}", precision));
   if (precision != 0) config.precision = static_cast<Precision>(precision);

@@ -50,7 +50,7 @@ class StoreFormatTest : public testing::Test {
   VectorStore small_store() {
     VectorStore store(runtime);
     Collection full = store.create_collection("full", {.dim = 3,
-                                                       .distance = Distance::cosine,
+                                                       .distance = Metric::cosine,
                                                        .index = "brute",
                                                        .precision = Precision::bf16,
                                                        .recall = 0.9,
@@ -122,7 +122,7 @@ TEST_F(StoreFormatTest, UnknownFeaturesAreRefused) {
   for (const std::size_t at : {store_features_at, store_features_at + 8}) {
     Bytes bytes = saved(small_store());
     bytes[at] = std::byte{1};
-    const auto sum = fingerprint(std::span(bytes).subspan(store_features_at, store_header_end - store_features_at));
+    const auto sum = checksum(std::span(bytes).subspan(store_features_at, store_header_end - store_features_at));
     std::memcpy(bytes.data() + store_header_end, &sum, sizeof(sum));
     MemoryReader reader(bytes);
     EXPECT_ERROR((void)VectorStore::load(reader, runtime), ErrorCode::unsupported, "features 0x1");
@@ -138,7 +138,7 @@ TEST_F(StoreFormatTest, ARecordThatLiesIsRefused) {
     detail::write_store_header(writer, records.size());
     for (const auto& one : records) {
       detail::write_record(writer, one);
-      make_index("brute", 2, Distance::euclidean, runtime)->save(writer);
+      make_index("brute", 2, Metric::l2, runtime)->save(writer);
     }
     return Bytes(writer.bytes().begin(), writer.bytes().end());
   };

@@ -19,13 +19,13 @@ using test::Ids;
 
 class StoreModel {
  public:
-  StoreModel(Runtime& runtime, const std::string& kind, Distance distance, std::uint64_t seed)
+  StoreModel(Runtime& runtime, const std::string& kind, Metric distance, std::uint64_t seed)
       : runtime_(runtime),
         store_(runtime),
         random_(seed),
         dim_(1 + random_.below(24)),
         truth_(dim_, distance),
-        neighbour_(2, Distance::euclidean) {
+        neighbour_(2, Metric::l2) {
     store_.create_collection("neighbour", {.dim = 2, .index = "brute"});
     store_.create_collection("vectors", {.dim = dim_, .distance = distance, .index = kind});
   }
@@ -148,7 +148,7 @@ TEST(StoreModel, AgreesWithAMapForEveryDistanceAndKind) {
   constexpr int rounds = 3;
   constexpr int steps = 40;
   int operations = 0;
-  for (const Distance distance : all_distances()) {
+  for (const Metric distance : all_metrics()) {
     for (const std::string& kind : test::kinds_for(runtime, distance)) {
       for (std::uint64_t round = 0; round < rounds; ++round) {
         SCOPED_TRACE(std::string(name(distance)) + " " + kind + " round " + std::to_string(round));

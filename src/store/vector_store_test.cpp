@@ -38,7 +38,7 @@ class VectorStoreTest : public testing::Test {
 };
 
 TEST_F(VectorStoreTest, ChoosesThePlaceOnceAndSaysWhy) {
-  const Collection books = store.create_collection("books", {.dim = 4, .distance = Distance::cosine, .device = "cpu"});
+  const Collection books = store.create_collection("books", {.dim = 4, .distance = Metric::cosine, .device = "cpu"});
   const CollectionMetadata about = books.metadata();
   EXPECT_EQ(about.name, "books");
   EXPECT_EQ(about.gpu_backend, "none");
@@ -72,9 +72,9 @@ TEST_F(VectorStoreTest, WhatACollectionCannotBeIsRefused) {
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .device = "tpu"}), ErrorCode::unsupported_backend, "tpu");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .tenant = std::string(256, 't')}), ErrorCode::invalid_input,
                "tenant has 256 bytes");
-  EXPECT_ERROR(store.create_collection(
-                   "a", {.dim = 1, .distance = Distance::manhattan, .index = "brute", .precision = Precision::int8}),
-               ErrorCode::unsupported, "fp32 only");
+  EXPECT_ERROR(
+      store.create_collection("a", {.dim = 1, .distance = Metric::l1, .index = "brute", .precision = Precision::int8}),
+      ErrorCode::unsupported, "fp32 only");
   EXPECT_TRUE(store.list_collections().empty());
 }
 

@@ -19,7 +19,7 @@ class SearchOnTheTestDriver : public ExactDevicesTest, public testing::WithParam
   }
 
   SearchProblem any_problem() {
-    constexpr std::array distances = {Distance::euclidean, Distance::cosine, Distance::inner_product};
+    constexpr std::array distances = {Metric::l2, Metric::cosine, Metric::inner_product};
     constexpr std::array precisions = {Precision::int8, Precision::bf16, Precision::fp16, Precision::fp32};
     SearchProblem problem;
     problem.dim = 1 + random.below(64);

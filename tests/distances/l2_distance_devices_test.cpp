@@ -28,7 +28,7 @@ TEST_P(L2DistanceDevices, IsNearTheTruth) {
     ASSERT_EQ(found.size(), 350U);
     for (std::size_t i = 0; i < found.size(); ++i) {
       ASSERT_NEAR(found[i],
-                  exact_distance(Distance::euclidean, std::span(queries).subspan(i / 70 * dim, dim),
+                  exact_distance(Metric::l2, std::span(queries).subspan(i / 70 * dim, dim),
                                  std::span(corpus).subspan(i % 70 * dim, dim)),
                   most)
           << name(precision) << " " << i;

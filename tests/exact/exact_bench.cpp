@@ -184,7 +184,7 @@ class Bench {
     index_.reset();
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    index_ = vectis::make_index(words.text("kind", "brute"), corpus_.dim, vectis::Distance::euclidean, *runtime_);
+    index_ = vectis::make_index(words.text("kind", "brute"), corpus_.dim, vectis::Metric::l2, *runtime_);
     if (!words.text("precision").empty()) index_->set_precision(precision_of(words.text("precision")));
     index_->add(corpus_.some(0, words.number("rows", corpus_.count)));
     Json reply = taken(start, processor);

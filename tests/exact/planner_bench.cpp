@@ -45,7 +45,7 @@ struct Corpus {
       : dim(columns), queries(noise(random, 256 * columns)) {
     const std::vector<float> vectors = noise(random, rows * dim);
     const std::vector<std::uint64_t> ids(rows);
-    const exact::Segment segment(runtime.executor(), Distance::euclidean, Precision::int8, dim, rows, vectors, ids);
+    const exact::Segment segment(runtime.executor(), Metric::l2, Precision::int8, dim, rows, vectors, ids);
     segments.push_back(segment.view());
   }
   std::size_t dim;
@@ -62,7 +62,7 @@ struct Cell {
   [[nodiscard]] exact::SearchTask task(const SearchOptions& options) const {
     return {.segments = corpus->segments,
             .dim = corpus->dim,
-            .distance = Distance::euclidean,
+            .distance = Metric::l2,
             .precision = Precision::int8,
             .queries = queries(),
             .k = 10,

@@ -77,7 +77,7 @@ TEST_F(ExactDevicesTest, AdversarialDataHasItsTruth) {
   exact::DeviceSearch devices = on({computing});
   for (SearchProblem& problem : hard_problems(random, 500, 37)) {
     problem.segment_rows = 300;
-    for (const Distance distance : products) {
+    for (const Metric distance : products) {
       for (const Precision precision : precisions) {
         problem.distance = distance;
         problem.precision = precision;
@@ -124,12 +124,12 @@ TEST_F(ExactDevicesTest, RadiusAndManyNeighboursAndFewRows) {
 TEST_F(ExactDevicesTest, OtherDistancesAreRefused) {
   SearchProblem problem;
   problem.dim = 3;
-  problem.distance = Distance::manhattan;
+  problem.distance = Metric::l1;
   problem.precision = Precision::fp32;
   problem.corpus = cloud(random, 30);
   problem.queries = cloud(random, 3);
   exact::DeviceSearch devices = on({computing});
-  EXPECT_ERROR((void)search(devices, problem), ErrorCode::unsupported, "not manhattan; use \"brute\"");
+  EXPECT_ERROR((void)search(devices, problem), ErrorCode::unsupported, "not l1; use \"brute\"");
 }
 
 // Scores of int8 are whole numbers, the same on every device to the last bit.

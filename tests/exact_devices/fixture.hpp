@@ -19,7 +19,7 @@ namespace vectis::test {
 
 struct SearchProblem {
   std::size_t dim = 1;
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   Precision precision = Precision::int8;
   std::vector<float> corpus;
   std::vector<float> queries;

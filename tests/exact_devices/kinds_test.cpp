@@ -49,7 +49,7 @@ class KindsTest : public testing::Test {
 
 TEST_F(KindsTest, GpuAnswersLikeBruteAndNamesItsDevice) {
   Runtime runtime(options({}));
-  for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
+  for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
     const auto index = make_index("gpu", dim, distance, runtime);
     expect_brute(*index, runtime);
     const SearchResult found = index->search(cloud(random_, dim), 3);
@@ -61,7 +61,7 @@ TEST_F(KindsTest, GpuAnswersLikeBruteAndNamesItsDevice) {
 TEST_F(KindsTest, GpuUsesTheDevicesThatAreNamedTogether) {
   for (const char* const split : {"shards", "replicas"}) {
     Runtime runtime(options({{"gpu.devices", "opencl:1, opencl:2"}, {"gpu.split", split}}));
-    const auto index = make_index("gpu", dim, Distance::euclidean, runtime);
+    const auto index = make_index("gpu", dim, Metric::l2, runtime);
     expect_brute(*index, runtime);
     EXPECT_EQ(index->search(cloud(random_, dim), 1).explanation().device, "opencl:1, opencl:2");
   }
@@ -70,7 +70,7 @@ TEST_F(KindsTest, GpuUsesTheDevicesThatAreNamedTogether) {
 TEST_F(KindsTest, TheCallNamesTheDevices) {
   Runtime runtime(options({{"gpu.devices", "opencl:0"}}));
   for (const char* const kind : {"gpu", "auto"}) {
-    const auto index = make_index(kind, dim, Distance::euclidean, runtime, {.device = "opencl:1, opencl:2"});
+    const auto index = make_index(kind, dim, Metric::l2, runtime, {.device = "opencl:1, opencl:2"});
     expect_brute(*index, runtime);
     std::vector<std::string> labels;
     for (const Device& device : index->devices().devices) labels.push_back(device.label());
@@ -79,7 +79,7 @@ TEST_F(KindsTest, TheCallNamesTheDevices) {
       EXPECT_GE(index->statistics().device_bytes, 9000U * dim);
     }
   }
-  EXPECT_ERROR(make_index("brute", dim, Distance::euclidean, runtime, {.device = "opencl:1"}), ErrorCode::unsupported,
+  EXPECT_ERROR(make_index("brute", dim, Metric::l2, runtime, {.device = "opencl:1"}), ErrorCode::unsupported,
                "'brute' searches on this processor");
 }
 
@@ -87,7 +87,7 @@ TEST_F(KindsTest, GpuGoesToTheActiveDevice) {
   Runtime runtime(options({}));
   const Device wanted = choose_device(runtime, {.device = "opencl:2"}).device;
   set_active_device(wanted.id(), runtime);
-  const auto index = make_index("gpu", dim, Distance::euclidean, runtime);
+  const auto index = make_index("gpu", dim, Metric::l2, runtime);
   index->add(cloud(random_, 10 * dim));
   EXPECT_EQ(index->search(cloud(random_, dim), 1).explanation().device, "opencl:2");
   set_active_device(choose_device(runtime, {.device = "cpu"}).device.id(), runtime);
@@ -95,25 +95,25 @@ TEST_F(KindsTest, GpuGoesToTheActiveDevice) {
 
 TEST_F(KindsTest, WhatDevicesCannotDoIsRefusedWithAReason) {
   Runtime runtime(options({}));
-  EXPECT_ERROR(make_index("gpu", dim, Distance::manhattan, runtime), ErrorCode::unsupported, "manhattan", "'brute'");
+  EXPECT_ERROR(make_index("gpu", dim, Metric::l1, runtime), ErrorCode::unsupported, "l1", "'brute'");
   Runtime unknown(options({{"gpu.devices", "opencl:0,tpu"}}));
-  EXPECT_ERROR(make_index("gpu", dim, Distance::euclidean, unknown), ErrorCode::unsupported_backend, "tpu");
+  EXPECT_ERROR(make_index("gpu", dim, Metric::l2, unknown), ErrorCode::unsupported_backend, "tpu");
   Runtime torn(options({{"gpu.devices", "opencl:0"}, {"gpu.split", "halves"}}));
-  EXPECT_ERROR(make_index("gpu", dim, Distance::euclidean, torn), ErrorCode::invalid_input, "halves", "replicas");
+  EXPECT_ERROR(make_index("gpu", dim, Metric::l2, torn), ErrorCode::invalid_input, "halves", "replicas");
 }
 
 TEST_F(KindsTest, AutoAnswersLikeBruteAndExplainsEveryCandidate) {
   Runtime runtime(options({}));
-  const auto index = make_index("auto", dim, Distance::euclidean, runtime);
+  const auto index = make_index("auto", dim, Metric::l2, runtime);
   expect_brute(*index, runtime);
   EXPECT_THAT(index->search(cloud(random_, dim), 1).explanation().device, AnyOf("cpu", StartsWith("opencl:")));
   EXPECT_THAT(index->explain(), testing::AllOf(HasSubstr("cpu:0"), HasSubstr("opencl:0")));
-  EXPECT_EQ(make_index("auto", dim, Distance::hamming, runtime)->distance(), Distance::hamming);
+  EXPECT_EQ(make_index("auto", dim, Metric::hamming, runtime)->distance(), Metric::hamming);
 }
 
 TEST_F(KindsTest, AKindIsKeptThroughSaving) {
   Runtime runtime(options({}));
-  const auto index = make_index("gpu", dim, Distance::cosine, runtime);
+  const auto index = make_index("gpu", dim, Metric::cosine, runtime);
   index->add(cloud(random_, 100 * dim));
   MemoryWriter writer;
   index->save(writer);

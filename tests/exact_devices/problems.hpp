@@ -9,7 +9,7 @@
 
 namespace vectis::test {
 
-inline constexpr Distance products[] = {Distance::euclidean, Distance::inner_product, Distance::cosine};
+inline constexpr Metric products[] = {Metric::l2, Metric::inner_product, Metric::cosine};
 inline constexpr Precision precisions[] = {Precision::int8, Precision::bf16, Precision::fp16, Precision::fp32};
 
 // Sizes whose logarithm is even.

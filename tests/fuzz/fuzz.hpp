@@ -51,14 +51,14 @@ T number_at(const Bytes& bytes, std::size_t at) {
   return value;
 }
 
-// Writes the fingerprint of [begin, end) at `end`; returns the place behind it.
+// Writes the checksum of [begin, end) at `end`; returns the place behind it.
 inline std::size_t close_block(Bytes& bytes, std::size_t begin, std::size_t end) {
-  const std::uint64_t sum = fingerprint(std::span(bytes).subspan(begin, end - begin));
+  const std::uint64_t sum = checksum(std::span(bytes).subspan(begin, end - begin));
   std::memcpy(bytes.data() + end, &sum, sizeof(sum));
   return end + sizeof(sum);
 }
 
-// Makes the fingerprints of the exact index that begins at `begin` right, as far as its blocks can be followed:
+// Makes the checksums of the exact index that begins at `begin` right, as far as its blocks can be followed:
 // otherwise nothing would be tested but them. Returns where it ends, or 0 when that cannot be told.
 inline std::size_t mend_index(Bytes& bytes, std::size_t begin) {
   constexpr std::size_t header_bytes = 52;
@@ -88,7 +88,7 @@ template <class Mend, class LoadAndUse>
 void try_input(const std::uint8_t* data, std::size_t size, const Mend& mend, const LoadAndUse& load_and_use) {
   const auto given = std::as_bytes(std::span(data, size));
   Bytes bytes(given.begin(), given.end());
-  if (fingerprint(given) % 16 != 0) mend(bytes);
+  if (checksum(given) % 16 != 0) mend(bytes);
   try {
     MemoryReader reader(bytes);
     load_and_use(reader);

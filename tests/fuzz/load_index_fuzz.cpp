@@ -23,7 +23,7 @@ Bytes saved(const Index& index) {
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
-// Reads, and knows where the block that is being read began: behind the last fingerprint that was right.
+// Reads, and knows where the block that is being read began: behind the last checksum that was right.
 class BlockReader final : public ByteReader {
  public:
   explicit BlockReader(std::span<const std::byte> bytes) : bytes_(bytes), reader_(bytes) {}
@@ -37,9 +37,9 @@ class BlockReader final : public ByteReader {
     if (target.size() == sizeof(number)) std::memcpy(&number, target.data(), sizeof(number));
     if (target.size() == sizeof(number) && number == sum_) {
       begin = at + sizeof(number);
-      sum_ = fingerprint({});
+      sum_ = checksum({});
     } else {
-      sum_ = fingerprint(target, sum_);
+      sum_ = checksum(target, sum_);
     }
   }
 
@@ -50,10 +50,10 @@ class BlockReader final : public ByteReader {
  private:
   std::span<const std::byte> bytes_;
   MemoryReader reader_;
-  std::uint64_t sum_ = fingerprint({});
+  std::uint64_t sum_ = checksum({});
 };
 
-// Makes fingerprints right for as long as nothing else is wrong, whatever the blocks of the file are.
+// Makes checksums right for as long as nothing else is wrong, whatever the blocks of the file are.
 void mend_by_loading(Bytes& bytes) {
   for (std::size_t mended = 0;;) {
     BlockReader reader(bytes);
@@ -61,7 +61,7 @@ void mend_by_loading(Bytes& bytes) {
       static_cast<void>(load_index(reader, runtime()));
       return;
     } catch (const Error& error) {
-      if (std::string_view(error.what()).find("the fingerprint of a") == std::string_view::npos) return;
+      if (std::string_view(error.what()).find("the checksum of a") == std::string_view::npos) return;
     }
     if (reader.last <= mended) return;
     mended = reader.last;
@@ -121,7 +121,7 @@ void use(Index& index) {
   } catch (const Error& error) {
     expect(error.code() == ErrorCode::invalid_input);  // the ids are used up
   }
-  if (index.distance() == Distance::euclidean && !graph) index.set_precision(Precision::bf16);
+  if (index.distance() == Metric::l2 && !graph) index.set_precision(Precision::bf16);
   index.compact();
   expect_answers(index, query);
 }
@@ -135,7 +135,7 @@ std::vector<Bytes> seeds() {
     for (float& number : numbers) number = static_cast<float>(random.unit());
     return numbers;
   };
-  for (const Distance distance : all_distances()) {
+  for (const Metric distance : all_metrics()) {
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
       const auto index = make_index("brute", 3, distance, runtime());
       try {
@@ -152,7 +152,7 @@ std::vector<Bytes> seeds() {
       files.push_back(saved(*index));
     }
   }
-  for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
+  for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
     const auto graph = make_graph_index(3, distance, {.degree = 4, .build_width = 16}, runtime());
     files.push_back(saved(*graph));
     graph->add(rows(12, 3));

@@ -20,7 +20,7 @@ std::optional<std::size_t> skip_text(const Bytes& bytes, std::size_t at) {
   return at + 8 + length;
 }
 
-// Where the fingerprint of the record that begins at `at` is.
+// Where the checksum of the record that begins at `at` is.
 std::optional<std::size_t> record_end(const Bytes& bytes, std::size_t at) {
   constexpr std::size_t numbers = 3 + 4 + 8 + 8;
   std::optional<std::size_t> place = at;
@@ -37,7 +37,7 @@ std::optional<std::size_t> record_end(const Bytes& bytes, std::size_t at) {
   return place;
 }
 
-// Fingerprints made right, as far as records and indexes can be followed.
+// Checksums made right, as far as records and indexes can be followed.
 void mend_store(Bytes& bytes) {
   constexpr std::size_t header_end = 8 + 4 + 24;
   if (header_end + 8 > bytes.size()) return;
@@ -88,7 +88,7 @@ std::vector<Bytes> seeds() {
   files.push_back(saved(store));
   store.collection("a").insert(std::vector<float>{1, 2, 3, 4});
   store.create_collection("b", {.dim = 1,
-                                .distance = Distance::cosine,
+                                .distance = Metric::cosine,
                                 .index = "brute",
                                 .precision = Precision::bf16,
                                 .recall = 0.9,

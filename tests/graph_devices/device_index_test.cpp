@@ -27,11 +27,11 @@ class GraphOnDevice : public EveryGraphDevice {
 TEST_P(GraphOnDevice, FindsWhatIsAskedForAndKeepsUpWithChanges) {
   constexpr std::size_t rows = 2600;
   const Floats vectors = clustered_rows(random, rows, dim);
-  auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = built_on()});
+  auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = built_on()});
   index->add(vectors);
   if (built_on() != GetParam()) index = moved(*index, GetParam());
   EXPECT_EQ(index->devices().devices.size(), 1U);
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
   const Floats queries = clustered_rows(random, 200, dim);
   for (const double asked : {0.9, 0.98}) {
@@ -70,9 +70,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, GraphOnDevice, testing::ValuesIn(graph_devices
 TEST_F(GraphDevicesTest, FilesComeBackAnywhere) {
   const Floats vectors = clustered_rows(random, 2500, dim);
   const Floats queries = clustered_rows(random, 50, dim);
-  const auto index = make_index("hnsw", dim, Distance::cosine, runtime(), {.device = "failing"});
+  const auto index = make_index("hnsw", dim, Metric::cosine, runtime(), {.device = "failing"});
   index->add(vectors);
-  BruteForce truth(dim, Distance::cosine);
+  BruteForce truth(dim, Metric::cosine);
   truth.put_all(0, vectors);
   MemoryWriter writer;
   index->save(writer);
@@ -87,7 +87,7 @@ TEST_F(GraphDevicesTest, FilesComeBackAnywhere) {
 }
 
 TEST_F(GraphDevicesTest, FiltersAndManyNeighboursAreLookedForHere) {
-  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing"});
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
   index->add(clustered_rows(random, 2100, dim));
   const Floats query = clustered_rows(random, 1, dim);
   const Ids words(33, 0x5555'5555'5555'5555);
@@ -99,18 +99,18 @@ TEST_F(GraphDevicesTest, FiltersAndManyNeighboursAreLookedForHere) {
 }
 
 TEST_F(GraphDevicesTest, SeveralDevicesAreRefused) {
-  EXPECT_ERROR((void)make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing,failing"}),
+  EXPECT_ERROR((void)make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing,failing"}),
                ErrorCode::unsupported, "'hnsw' is on one device", "'failing,failing' was asked for");
 }
 
 // A failure is told, and leaves the index as it was.
 TEST_F(GraphDevicesTest, AFailingDeviceIsAnErrorAndChangesNothing) {
-  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing"});
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
   const Floats vectors = clustered_rows(random, 4400, dim);
   const Floats queries = clustered_rows(random, 20, dim);
   const std::size_t half = 2200 * dim;
   index->add(std::span(vectors).first(half));
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   truth.put_all(0, std::span(vectors).first(half));
   for (const char* call : {"copy_to_device 2", "copy_to_host 3", "stream_synchronize 9", "run_op 12", "run_op 1"}) {
     SCOPED_TRACE(call);
@@ -132,7 +132,7 @@ TEST_F(GraphDevicesTest, AFailingDeviceIsAnErrorAndChangesNothing) {
 }
 
 TEST_F(GraphDevicesTest, NoMemoryIsAnErrorAndChangesNothing) {
-  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime(), {.device = "failing"});
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
   ASSERT_TRUE(memory_pool(runtime()).set_max_pool_size(device("failing").id(), std::uint64_t{1} << 16U));
   EXPECT_THROW(index->add(clustered_rows(random, 4000, dim)), OutOfMemoryError);
   EXPECT_EQ(index->size(), 0U);

@@ -94,8 +94,8 @@ class GraphQuality : public EveryGraphDevice {
 TEST_P(GraphQuality, IsThatOfAGraphLinkedHere) {
   const bool native = GetParam() == "failing";
   const std::size_t rows = native ? 2400 : GetParam() == "webgpu" ? 900 : 1800;  // lavapipe takes its time
-  for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
-    if (!native && distance != Distance::euclidean) continue;
+  for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
+    if (!native && distance != Metric::l2) continue;
     SCOPED_TRACE(name(distance));
     const Floats vectors = clustered_rows(random, rows, dim);
     const Floats queries = clustered_rows(random, 300, dim);

@@ -18,10 +18,10 @@ constexpr std::uint64_t last_id = std::numeric_limits<std::uint64_t>::max();
 class IndexContract : public IndexKinds {};
 
 TEST_P(IndexContract, SaysWhatItIs) {
-  const auto index = make(3, Distance::cosine);
+  const auto index = make(3, Metric::cosine);
   EXPECT_EQ(index->kind(), kind().name);
   EXPECT_EQ(index->dim(), 3U);
-  EXPECT_EQ(index->distance(), Distance::cosine);
+  EXPECT_EQ(index->distance(), Metric::cosine);
   EXPECT_EQ(index->statistics().vectors, 0U);
   EXPECT_EQ(index->statistics().bytes_per_vector, 0);
   EXPECT_THAT(index->explain(), HasSubstr(kind().name));
@@ -56,7 +56,7 @@ TEST_P(IndexContract, EmptyQuestionsHaveEmptyAnswers) {
 }
 
 TEST_P(IndexContract, OneVectorComesAndGoes) {
-  const auto index = make(3, Distance::cosine);
+  const auto index = make(3, Metric::cosine);
   const Floats one{1, 2, 3};
   EXPECT_EQ(index->add(one), 0U);
   EXPECT_EQ(index->search(one, 5)[0].size(), 1U);
@@ -108,7 +108,7 @@ TEST_P(IndexContract, DimensionsAndDistancesHaveLimits) {
   const auto widest = make(65'536);
   widest->add(random_rows(random, 3, 65'536));
   EXPECT_EQ(widest->search(Floats(65'536, 0.5F), 5)[0].size(), 3U);
-  for (const Distance distance : all_distances()) {
+  for (const Metric distance : all_metrics()) {
     const auto known = distances_of(kind());
     if (std::ranges::find(known, distance) != known.end()) {
       EXPECT_EQ(make(2, distance)->distance(), distance);
@@ -125,7 +125,7 @@ TEST_P(IndexContract, TiesGoToTheLowerId) {
 }
 
 TEST_P(IndexContract, ZeroIsAtOneFromEverythingUnderCosine) {
-  const auto index = make(2, Distance::cosine);
+  const auto index = make(2, Metric::cosine);
   index->add(Floats{0, 0, 1, 0, -1, 0});
   EXPECT_THAT(hits_of(index->search(Floats{2, 0}, 3), 0), ElementsAre(Hit{1, 0.0}, Hit{0, 1.0}, Hit{2, 2.0}));
   EXPECT_THAT(hits_of(index->search(Floats{0, 0}, 3), 0), ElementsAre(Hit{0, 1.0}, Hit{1, 1.0}, Hit{2, 1.0}));
@@ -186,7 +186,7 @@ TEST_P(IndexContract, AnUpsertAddsAndReplaces) {
 // More neighbours than there are, duplicates, and queries that are there.
 TEST_P(IndexContract, AllThereIsForALargeK) {
   constexpr std::size_t dim = 7;
-  for (const Distance distance : distances_of(kind())) {
+  for (const Metric distance : distances_of(kind())) {
     SCOPED_TRACE(name(distance));
     const auto index = make(dim, distance);
     Floats vectors = random_rows(random, 300, dim);
@@ -205,7 +205,7 @@ TEST_P(IndexContract, AllThereIsForALargeK) {
 TEST_P(IndexContract, FollowsRadiusAndFilter) {
   constexpr std::size_t dim = 8;
   constexpr std::size_t rows = 2500;
-  for (const Distance distance : distances_of(kind())) {
+  for (const Metric distance : distances_of(kind())) {
     SCOPED_TRACE(name(distance));
     const auto index = make(dim, distance);
     const Floats vectors = clustered_rows(random, rows, dim);
@@ -241,7 +241,7 @@ TEST_P(IndexContract, RemovedVectorsGiveTheirMemoryBack) {
   const auto index = make(dim);
   const Floats vectors = clustered_rows(random, 4000, dim);
   index->add(vectors);
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
   const std::uint64_t before = index->statistics().bytes;
   for (std::uint64_t first = 0; first < 3000; first += 500) {
@@ -260,7 +260,7 @@ TEST_P(IndexContract, RemovedVectorsGiveTheirMemoryBack) {
 TEST_P(IndexContract, ManySmallAddsAreAsOneLarge) {
   constexpr std::size_t dim = 5;
   const auto index = make(dim);
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   for (std::size_t added = 0; added < 3000;) {
     const std::size_t count = 1 + random.below(90);
     const Floats vectors = random_rows(random, count, dim);

@@ -1,4 +1,6 @@
 // What every kind writes comes back, and what was damaged does not.
+#include <cstring>
+
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/expect_error.hpp"
 
@@ -37,7 +39,7 @@ class IndexFiles : public IndexKinds {
 
 TEST_P(IndexFiles, ComeBackInEveryState) {
   const Ids some{0, 3, 10, 1299, 5000, 4500};
-  for (const Distance distance : distances_of(kind())) {
+  for (const Metric distance : distances_of(kind())) {
     SCOPED_TRACE(name(distance));
     for (const std::size_t dim : std::vector<std::size_t>{2, 33}) {
       const auto index = make(dim, distance);
@@ -89,6 +91,43 @@ TEST_P(IndexFiles, EveryChangedBitIsNoticed) {
     } catch (const Error& error) {
       EXPECT_TRUE(error.code() == ErrorCode::corrupt_data || error.code() == ErrorCode::unsupported) << error.what();
     }
+  }
+}
+
+// A graph file whose quantizer has this scale exponent, with a correct checksum around it.
+FileBytes file_with_exponent(Runtime& runtime, std::int32_t exponent) {
+  constexpr std::size_t dim = 3;
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
+  Floats rows(12 * dim);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+  index->add(rows);
+  FileBytes file = file_of(*index);
+  constexpr std::size_t begin = 12 + 67 + 8;  // behind magic, version, header and the header's checksum
+  std::memcpy(&file[begin], &exponent, 4);
+  std::size_t end = begin + 4 + 4 + dim * 4 + 8 + 4 + 4 + 1 + 1;
+  std::uint32_t entry_points = 0;
+  std::memcpy(&entry_points, &file[end], 4);
+  end += 4 + entry_points * 4 + 8;
+  std::uint32_t calibration_points = 0;
+  std::memcpy(&calibration_points, &file[end], 4);
+  end += 4 + calibration_points * 12;
+  const std::uint64_t sum = checksum(std::span(file).subspan(begin, end - begin));
+  std::memcpy(&file[end], &sum, 8);
+  return file;
+}
+
+TEST(GraphFiles, RejectScalesBeyondTheLimitOnEitherSide) {
+  Runtime runtime;
+  for (const std::int32_t exponent : {INT32_MIN, INT32_MIN + 1, -201, 201, INT32_MAX}) {
+    SCOPED_TRACE(exponent);
+    const FileBytes file = file_with_exponent(runtime, exponent);
+    MemoryReader reader(file);
+    EXPECT_ERROR(static_cast<void>(load_index(reader, runtime)), ErrorCode::corrupt_data, "scale");
+  }
+  for (const std::int32_t exponent : {-200, 200}) {
+    const FileBytes file = file_with_exponent(runtime, exponent);
+    MemoryReader reader(file);
+    EXPECT_EQ(load_index(reader, runtime)->size(), 12U);
   }
 }
 

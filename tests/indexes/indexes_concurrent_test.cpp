@@ -28,7 +28,7 @@ class MovingWindow {
   static constexpr std::uint64_t batch = 100;
 
   MovingWindow(const IndexKind& kind, Runtime& runtime)
-      : kind_(kind), runtime_(runtime), index_(made(kind, moving_dim, Distance::euclidean, runtime)) {
+      : kind_(kind), runtime_(runtime), index_(made(kind, moving_dim, Metric::l2, runtime)) {
     while (next_ < size) add();
   }
 
@@ -41,7 +41,7 @@ class MovingWindow {
       const SearchResult found = index_->search(query, 10);
       for (const Hit& hit : found[0]) {
         ASSERT_GE(hit.id, removed) << "found after it was removed";
-        ASSERT_EQ(hit.distance, exact_distance(Distance::euclidean, query, vector_of(hit.id)));
+        ASSERT_EQ(hit.distance, exact_distance(Metric::l2, query, vector_of(hit.id)));
       }
       ASSERT_GE(found[0].size(), kind_.exact ? 10U : 5U);
       const auto vector = index_->get(removed + size / 2);
@@ -104,7 +104,7 @@ TEST_P(IndexesConcurrent, SearchesSeeWholeVectorsThatAreThere) {
 }
 
 TEST_P(IndexesConcurrent, WritersWaitForEachOther) {
-  const auto index = make(6, Distance::cosine);
+  const auto index = make(6, Metric::cosine);
   std::vector<std::thread> threads;
   for (std::uint64_t i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
@@ -154,7 +154,7 @@ class Published {
   static constexpr std::size_t dim = 6;
   static constexpr std::size_t k = 5;
 
-  Published(const IndexKind& kind, Distance distance, Runtime& runtime)
+  Published(const IndexKind& kind, Metric distance, Runtime& runtime)
       : index_(made(kind, dim, distance, runtime)), truth_(dim, distance), query_(random_rows(random_, 1, dim)) {}
 
   void read() {
@@ -210,7 +210,7 @@ class Published {
 
 TEST_P(IndexesConcurrent, ReadersOfExactKindsSeePublishedStates) {
   if (!kind().exact) GTEST_SKIP() << "it may miss what a change is just moving";
-  Published scene(kind(), Distance::euclidean, runtime);
+  Published scene(kind(), Metric::l2, runtime);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < 8; ++i) threads.emplace_back([&] { scene.read(); });
   scene.write(100);

@@ -43,9 +43,9 @@ inline constexpr IndexKind growing_kind{
 inline constexpr IndexKind planned_kind{
     .name = "auto", .label = "planned", .device = "failing", .exact = true, .any_distance = true};
 
-inline std::vector<Distance> distances_of(const IndexKind& kind) {
-  if (!kind.any_distance) return {Distance::euclidean, Distance::cosine, Distance::inner_product};
-  return {all_distances().begin(), all_distances().end()};
+inline std::vector<Metric> distances_of(const IndexKind& kind) {
+  if (!kind.any_distance) return {Metric::l2, Metric::cosine, Metric::inner_product};
+  return {all_metrics().begin(), all_metrics().end()};
 }
 
 inline IndexOptions options_of(const IndexKind& kind) {
@@ -54,8 +54,7 @@ inline IndexOptions options_of(const IndexKind& kind) {
   return options;
 }
 
-inline std::unique_ptr<Index> growing_index(std::size_t dim, Distance distance, Runtime& runtime,
-                                            std::size_t rows_min) {
+inline std::unique_ptr<Index> growing_index(std::size_t dim, Metric distance, Runtime& runtime, std::size_t rows_min) {
   auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, Precision::int8);
   auto searcher = exact::make_host_searcher(runtime.executor(), "no device was asked for");
   auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
@@ -63,7 +62,7 @@ inline std::unique_ptr<Index> growing_index(std::size_t dim, Distance distance, 
                                      AutoRules{.rows_min = rows_min, .gain_min = 0, .payback_max = 1e12});
 }
 
-inline std::unique_ptr<Index> made(const IndexKind& kind, std::size_t dim, Distance distance, Runtime& runtime) {
+inline std::unique_ptr<Index> made(const IndexKind& kind, std::size_t dim, Metric distance, Runtime& runtime) {
   const bool grows = kind.label == growing_kind.label && exact::can_scan(distance, Precision::int8);
   if (grows && dim > 0 && dim <= exact::dim_max) return growing_index(dim, distance, runtime, 1100);
   return make_index(kind.name, dim, distance, runtime, options_of(kind));
@@ -99,7 +98,7 @@ inline void expect_answers(const IndexKind& kind, const Index& index, const Brut
 class IndexKinds : public testing::TestWithParam<IndexKind> {
  protected:
   [[nodiscard]] const IndexKind& kind() const { return GetParam(); }
-  std::unique_ptr<Index> make(std::size_t dim, Distance distance = Distance::euclidean) {
+  std::unique_ptr<Index> make(std::size_t dim, Metric distance = Metric::l2) {
     return made(kind(), dim, distance, runtime);
   }
 

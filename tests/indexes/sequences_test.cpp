@@ -18,7 +18,7 @@ class IndexModel {
   IndexModel(const IndexKind& kind, Runtime& runtime, std::uint64_t seed)
       : kind_(kind), runtime_(runtime), random_(seed) {
     const auto distances = distances_of(kind);
-    const Distance distance = distances[random_.below(distances.size())];
+    const Metric distance = distances[random_.below(distances.size())];
     dim_ = 1 + random_.below(40);
     index_ = made(kind, dim_, distance, runtime);
     truth_ = BruteForce(dim_, distance);
@@ -161,7 +161,7 @@ class IndexModel {
   Random random_;
   std::size_t dim_ = 1;
   std::unique_ptr<Index> index_;
-  BruteForce truth_{1, Distance::euclidean};
+  BruteForce truth_{1, Metric::l2};
   std::uint64_t next_id_ = 0;
   bool compacted_ = false;
 };

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel/executor/compiled_function.hpp"
 #include "kernel/ir/print.hpp"
+#include "kernel/vm/compiled_function.hpp"
 #include "vectis/base/dtype.hpp"
 
 namespace vectis::test {

@@ -18,7 +18,7 @@ constexpr std::size_t first_rows = 40;
 // A collection on the failing device beside its oracle.
 class FaultScene {
  public:
-  explicit FaultScene(Distance distance) : truth(fault_dim, distance), store(*runtime), random(seed()) {
+  explicit FaultScene(Metric distance) : truth(fault_dim, distance), store(*runtime), random(seed()) {
     reset();
     store.create_collection("c", {.dim = fault_dim, .distance = distance, .index = "gpu", .device = "failing"});
     put(numbered(0, first_rows), true);
@@ -96,7 +96,7 @@ std::vector<Operation> operations() {
 }
 
 // How many calls of the device the operation makes when all goes well.
-std::size_t calls_of(const Operation& operation, Distance distance) {
+std::size_t calls_of(const Operation& operation, Metric distance) {
   constexpr std::size_t many = 5000;
   FaultScene scene(distance);
   scene.fail(many, "driver_failure");
@@ -107,7 +107,7 @@ std::size_t calls_of(const Operation& operation, Distance distance) {
 }
 
 // One failing call. Says whether the operation failed with it.
-bool try_fault(const Operation& operation, Distance distance, std::size_t call, const std::string& status) {
+bool try_fault(const Operation& operation, Metric distance, std::size_t call, const std::string& status) {
   FaultScene scene(distance);
   scene.fail(call, status);
   bool failed = false;
@@ -131,7 +131,7 @@ TEST(StoreFaults, EveryFailureAtEveryCallLeavesTheStoreConsistent) {
   for (const Operation& operation : operations()) {
     int points = 0;
     int errors = 0;
-    for (const Distance distance : {Distance::euclidean, Distance::cosine}) {
+    for (const Metric distance : {Metric::l2, Metric::cosine}) {
       const std::size_t calls = calls_of(operation, distance);
       for (const char* const status : {"driver_failure", "allocation", "invalid_input", "unsupported"}) {
         for (std::size_t call = 1; call <= calls; ++call, ++points) {
@@ -149,10 +149,10 @@ TEST(StoreFaults, EveryFailureAtEveryCallLeavesTheStoreConsistent) {
 TEST(StoreFaults, ADeviceLostAtAnyCallLosesNoVector) {
   std::size_t points = 0;
   for (const Operation& operation : operations()) {
-    const std::size_t calls = calls_of(operation, Distance::euclidean);
+    const std::size_t calls = calls_of(operation, Metric::l2);
     for (std::size_t call = 1; call <= calls; ++call, ++points) {
       SCOPED_TRACE(std::string(operation.name) + ", lost at call " + std::to_string(call));
-      FaultScene scene(Distance::euclidean);
+      FaultScene scene(Metric::l2);
       const Floats queries = random_rows(scene.random, 2, fault_dim);
       scene.runtime.registry().configure("failing", "lose", std::to_string(call));
       try {

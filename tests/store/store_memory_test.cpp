@@ -38,7 +38,7 @@ class StoreMemory : public testing::Test {
   LoggedRuntime runtime;
   VectorStore store{*runtime};
   std::optional<Collection> books;
-  BruteForce truth{memory_dim, Distance::euclidean};
+  BruteForce truth{memory_dim, Metric::l2};
   Random random{seed()};
 };
 

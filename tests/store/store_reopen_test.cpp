@@ -32,7 +32,7 @@ class StoreReopen : public testing::Test {
   }
 
   Random random{seed()};
-  BruteForce truth{reopen_dim, Distance::euclidean};
+  BruteForce truth{reopen_dim, Metric::l2};
 };
 
 TEST_F(StoreReopen, BesideItsDeviceItIsThereAgain) {
@@ -85,7 +85,7 @@ TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
   const VectorStore store = filled(*runtime, "gpu", "opencl:0");
   Bytes file = saved(store);
   const std::string name = store.collection("c").metadata().gpu_device;
-  // The name in the record becomes another of the same length; its fingerprint is made right.
+  // The name in the record becomes another of the same length; its checksum is made right.
   const std::string other(name.size(), '?');
   auto at = std::search(file.begin(), file.end(), std::as_bytes(std::span(name)).begin(),
                         std::as_bytes(std::span(name)).end());
@@ -93,7 +93,7 @@ TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
   std::ranges::copy(std::as_bytes(std::span(other)), at);
   constexpr std::size_t record_begin = 8 + 4 + 24 + 8;
   const auto record_end = static_cast<std::size_t>(at - file.begin()) + name.size();
-  const std::uint64_t sum = fingerprint(std::span(file).subspan(record_begin, record_end - record_begin));
+  const std::uint64_t sum = checksum(std::span(file).subspan(record_begin, record_end - record_begin));
   std::ranges::copy(std::as_bytes(std::span(&sum, 1)), file.begin() + static_cast<std::ptrdiff_t>(record_end));
   const VectorStore again = opened(file, *runtime);
   EXPECT_EQ(again.collection("c").metadata().device, "cpu");

@@ -39,7 +39,7 @@ inline Floats random_rows(Random& random, std::size_t rows, std::size_t dim) {
 
 class BruteForce {
  public:
-  BruteForce(std::size_t dim, Distance distance) : dim_(dim), distance_(distance) {}
+  BruteForce(std::size_t dim, Metric distance) : dim_(dim), distance_(distance) {}
 
   void put(std::uint64_t id, std::span<const float> vector) { rows_[id] = {vector.begin(), vector.end()}; }
   void put_all(std::uint64_t first, std::span<const float> vectors) {
@@ -66,7 +66,7 @@ class BruteForce {
 
  private:
   std::size_t dim_;
-  Distance distance_;
+  Metric distance_;
   std::map<std::uint64_t, Floats> rows_;
 };
 

@@ -10,7 +10,7 @@
 namespace vectis::test {
 
 // Those that make_index takes for this distance.
-inline std::vector<std::string> kinds_for(Runtime& runtime, Distance distance) {
+inline std::vector<std::string> kinds_for(Runtime& runtime, Metric distance) {
   std::vector<std::string> kinds;
   for (const char* const kind : {"brute", "gpu", "auto", "hnsw"}) {
     try {

@@ -29,9 +29,9 @@ class MixedWork {
   MixedWork(Runtime& runtime, CollectionConfig config, std::function<bool(const Error&)> allowed)
       : runtime_(runtime), config_(std::move(config)), allowed_(std::move(allowed)), store_(runtime) {
     config_.dim = scene_dim;
-    config_.distance = Distance::euclidean;
+    config_.distance = Metric::l2;
     store_.create_collection("shared", config_);
-    for (std::size_t i = 0; i < workers; ++i) truths_.emplace_back(scene_dim, Distance::euclidean);
+    for (std::size_t i = 0; i < workers; ++i) truths_.emplace_back(scene_dim, Metric::l2);
   }
 
   // Runs all threads, which call `between` before each of their steps, and prints what they did.
@@ -56,7 +56,7 @@ class MixedWork {
 
   // The shared collection holds what the threads remember, and finds it.
   void expect_all() const {
-    BruteForce all(scene_dim, Distance::euclidean);
+    BruteForce all(scene_dim, Metric::l2);
     for (const BruteForce& one : truths_) {
       for (const auto& [id, vector] : one.rows()) all.put(id, vector);
     }

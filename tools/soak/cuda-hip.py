@@ -75,7 +75,7 @@ def machine_code() -> list[Figure]:
                             "architectures", ">= 6"),
             Figure.measured("hot kernels that spill without a reason given", len(read.unexplained()), "kernels", "== 0"),
             Figure.measured("int8 scans without dp4a, NVIDIA", len(without_dots), "kernels", "== 0"),
-            Figure.measured("docs/gpu-evidence.md is of other texts", int(read.fingerprint not in page), "pages",
+            Figure.measured("docs/gpu-evidence.md is of other texts", int(read.checksum not in page), "pages",
                             "== 0")]
 
 

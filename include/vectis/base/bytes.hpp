@@ -17,8 +17,8 @@ namespace vectis::inline v0_1 {
 
 // FNV-1a, 64 bits: finds accidents, not attacks. The same on every machine, so files may hold it; give the result as
 // `basis` to go on with more bytes.
-VECTIS_API std::uint64_t fingerprint(std::span<const std::byte> bytes,
-                                     std::uint64_t basis = 0xcbf29ce484222325ULL) noexcept;
+VECTIS_API std::uint64_t checksum(std::span<const std::byte> bytes,
+                                  std::uint64_t basis = 0xcbf29ce484222325ULL) noexcept;
 
 // What has one meaning in at most 8 bytes; long double has not.
 template <class T>

@@ -113,7 +113,7 @@ struct SupportColumn {
   Report report;
   bool test_driver = false;  // tests/drivers stood for the maker's driver
 };
-// A backend that has no driver here, for which kernels were at least translated: fingerprints of their texts in
+// A backend that has no driver here, for which kernels were at least translated: checksums of their texts in
 // glsl-webgpu. An operation counts as `translated` with the types for which all its kernels are among them.
 struct TranslatedColumn {
   std::string backend;

@@ -1,6 +1,6 @@
 // Vector indexes: what every one of them can do.
 //
-//   auto index = make_index("brute", 128, Distance::euclidean);
+//   auto index = make_index("brute", 128, Metric::l2);
 //   index->add(vectors);                                  // ids 0, 1, 2, ...
 //   SearchResult found = index->search(queries, 10);
 //   for (const Hit& hit : found[0]) use(hit.id, hit.distance);
@@ -22,7 +22,7 @@
 #include "vectis/base/precision.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -118,7 +118,7 @@ class VECTIS_API Index {
 
   [[nodiscard]] virtual std::string_view kind() const noexcept = 0;  // "brute"
   [[nodiscard]] virtual std::size_t dim() const noexcept = 0;
-  [[nodiscard]] virtual Distance distance() const noexcept = 0;
+  [[nodiscard]] virtual Metric distance() const noexcept = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
 
   // Ids are given in order from one more than the largest ever used; returns the first. InvalidInput when they would
@@ -174,8 +174,7 @@ struct IndexOptions {
 // kind is UnsupportedBackend naming those that exist; "gpu" without a usable GPU is BackendCreation with the doctor's
 // reason, or UnsupportedBackend when there is none. `dim` is from 1 to 65,536. A device named for a kind that does not
 // use it is Unsupported.
-VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim,
-                                             Distance distance = Distance::euclidean,
+VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric distance = Metric::l2,
                                              Runtime& runtime = Runtime::get_default(),
                                              const IndexOptions& options = {});
 
@@ -185,7 +184,7 @@ struct GraphOptions {
   std::uint64_t seed = 1;         // of the order in which vectors are linked; the same seed gives the same graph
 };
 // An index of the kind "hnsw".
-VECTIS_API std::unique_ptr<Index> make_graph_index(std::size_t dim, Distance distance = Distance::euclidean,
+VECTIS_API std::unique_ptr<Index> make_graph_index(std::size_t dim, Metric distance = Metric::l2,
                                                    const GraphOptions& options = {},
                                                    Runtime& runtime = Runtime::get_default(),
                                                    const IndexOptions& place = {});

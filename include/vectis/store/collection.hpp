@@ -12,8 +12,8 @@
 
 #include "vectis/base/export.hpp"
 #include "vectis/base/precision.hpp"
-#include "vectis/search/distance.hpp"
 #include "vectis/search/index.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -24,7 +24,7 @@ class CollectionCore;
 // What a collection is. Fixed once it is made, and saved with it.
 struct CollectionConfig {
   std::size_t dim = 0;  // numbers in a vector, 1 to 65,536
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   std::string index = "auto";                         // a kind that make_index knows
   std::optional<Precision> precision = std::nullopt;  // what searches scan; empty: the index's own choice
   std::optional<double> recall = std::nullopt;        // share of the nearest that must be found, above 0, at most 1

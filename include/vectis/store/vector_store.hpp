@@ -1,7 +1,7 @@
 // Named collections of vectors that hide the device they are searched on.
 //
 //   VectorStore store;
-//   Collection books = store.create_collection("books", {.dim = 384, .distance = Distance::cosine});
+//   Collection books = store.create_collection("books", {.dim = 384, .distance = Metric::cosine});
 //   books.insert(ids, vectors);
 //   SearchResult found = books.search(queries, 10);
 #pragma once

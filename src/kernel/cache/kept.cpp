@@ -26,7 +26,7 @@ std::vector<std::byte> encode_kept(std::string_view key, std::span<const std::by
   writer.put_string(key);
   writer.put(std::uint64_t{payload.size()});
   writer.write(payload);
-  writer.put(fingerprint(writer.bytes()));
+  writer.put(checksum(writer.bytes()));
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
@@ -42,7 +42,7 @@ std::optional<std::vector<std::byte>> decode_kept(std::string_view file, std::st
   std::vector<std::byte> payload(bytes);
   reader.read(payload);
   const auto checked = bytes_of(file.substr(0, file.size() - sizeof(std::uint64_t)));
-  if (reader.get<std::uint64_t>() != fingerprint(checked)) return std::nullopt;
+  if (reader.get<std::uint64_t>() != checksum(checked)) return std::nullopt;
   return payload;
 } catch (const Error&) {  // it ends too early
   return std::nullopt;
@@ -53,7 +53,7 @@ KeptFolder::KeptFolder(Runtime& runtime, std::string_view subfolder) : runtime_(
 }
 
 std::string KeptFolder::file_of(std::string_view key) const {
-  return path_.empty() ? "" : fmt::format("{}/{:016x}", path_, fingerprint(bytes_of(key)));
+  return path_.empty() ? "" : fmt::format("{}/{:016x}", path_, checksum(bytes_of(key)));
 }
 
 KeptFolder::Found KeptFolder::find(std::string_view key) const {

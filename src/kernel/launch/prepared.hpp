@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernel/executor/compiled_function.hpp"
+#include "kernel/vm/compiled_function.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/kernel/ir.hpp"
 

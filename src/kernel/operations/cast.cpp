@@ -1,8 +1,8 @@
 // cast: from any element type to any other.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/words.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/words.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -1,6 +1,6 @@
 // copy: bit by bit, between places of any alignment.
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/words.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/words.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -1,9 +1,9 @@
 // Distances of every query to every vector.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/fold.hpp"
-#include "kernel/bodies/tile.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/fold.hpp"
+#include "kernel/templates/tile.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/words.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/words.hpp"
 
 namespace vectis::inline v0_1 {
 

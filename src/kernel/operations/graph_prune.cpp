@@ -1,8 +1,8 @@
 // graph_prune: which of many near rows a row of a graph is linked to.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/graph.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/graph.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/graph.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/graph.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -1,8 +1,8 @@
 // matmul: general products of matrices.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/tile.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/tile.hpp"
 
 namespace vectis::inline v0_1 {
 

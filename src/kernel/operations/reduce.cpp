@@ -1,8 +1,8 @@
 // Reductions of rows and of whole views.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/fold.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/fold.hpp"
 
 namespace vectis::inline v0_1 {
 

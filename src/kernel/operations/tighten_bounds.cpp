@@ -1,7 +1,7 @@
 // tighten_bounds: each query's limit falls to the k-th smallest upper bound, and only what is still within it is kept.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
+#include "kernel/templates/definition.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernel/bodies/definition.hpp"
+#include "kernel/templates/definition.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {

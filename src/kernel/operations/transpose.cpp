@@ -1,8 +1,8 @@
 // transpose: 32-bit elements through a tile of shared memory, packed ones word by word.
 #include <fmt/format.h>
 
-#include "kernel/bodies/definition.hpp"
-#include "kernel/bodies/words.hpp"
+#include "kernel/templates/definition.hpp"
+#include "kernel/templates/words.hpp"
 
 namespace vectis::inline v0_1 {
 

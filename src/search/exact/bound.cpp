@@ -81,7 +81,7 @@ void frame_product(const Frame& frame, const float* query, FramedQuery& framed) 
   }
   const double norm = std::sqrt(squares);
   const double centre_norm = std::sqrt(centre_squares);
-  const bool cosine = frame.distance == Distance::cosine;
+  const bool cosine = frame.distance == Metric::cosine;
   const double divisor = norm == 0 ? 1.0 : (cosine ? norm : std::ldexp(1.0, std::ilogb(norm) + 1));
   for (std::size_t i = 0; i < frame.dim; ++i) framed.numbers[i] = double{query[i]} / divisor;
   framed.norm = norm_of(framed.numbers);
@@ -146,8 +146,8 @@ std::size_t code_size(QueryForm form) noexcept {
 
 // Differences are summed from the originals as they are: key and rank are the same number.
 bool sums_differences(const Frame& frame) noexcept {
-  return frame.precision == Precision::fp32 && frame.distance != Distance::cosine &&
-         frame.distance != Distance::inner_product;
+  return frame.precision == Precision::fp32 && frame.distance != Metric::cosine &&
+         frame.distance != Metric::inner_product;
 }
 
 void prepare_difference(const Frame& frame, const float* query, std::size_t index, PreparedQueries& prepared) {
@@ -159,7 +159,7 @@ void prepare_difference(const Frame& frame, const float* query, std::size_t inde
 
 void prepare_product(const Frame& frame, QueryForm form, const float* query, std::size_t index, FramedQuery& framed,
                      PreparedQueries& prepared) {
-  const bool euclidean = frame.distance == Distance::euclidean;
+  const bool euclidean = frame.distance == Metric::l2;
   euclidean ? frame_euclidean(frame, query, framed) : frame_product(frame, query, framed);
   prepared.unit[index] = framed.unit;
   prepared.shift[index] = framed.shift;
@@ -215,11 +215,11 @@ PreparedQueries prepare_queries(const Frame& frame, QueryForm form, std::span<co
   return prepared;
 }
 
-double rank_of_distance(Distance distance, double value) noexcept {
+double rank_of_distance(Metric distance, double value) noexcept {
   switch (distance) {
-    case Distance::euclidean:
+    case Metric::l2:
       return value < 0 ? -1.0 : value * value * (1 + 0x1p-45);
-    case Distance::cosine:
+    case Metric::cosine:
       return value - 1 + 0x1p-40;
     default:
       return value;

@@ -49,6 +49,6 @@ struct PreparedQueries {
 [[nodiscard]] PreparedQueries prepare_queries(const Frame& frame, QueryForm form, std::span<const float> queries);
 
 // The rank of a distance, such that rows at most so far have ranks at most so large.
-[[nodiscard]] double rank_of_distance(Distance distance, double value) noexcept;
+[[nodiscard]] double rank_of_distance(Metric distance, double value) noexcept;
 
 }  // namespace vectis::inline v0_1::exact

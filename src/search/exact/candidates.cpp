@@ -27,11 +27,11 @@ std::vector<double> least_uppers(std::span<const Candidate> candidates, std::siz
 
 // The upper bound of the rank of a distance that is known; a squared root and a difference from 1 are off by a rounding
 // or two.
-double upper_of_distance(Distance distance, double value) noexcept {
+double upper_of_distance(Metric distance, double value) noexcept {
   switch (distance) {
-    case Distance::euclidean:
+    case Metric::l2:
       return value * value * (1 + 0x1p-48);
-    case Distance::cosine:
+    case Metric::cosine:
       return value - 1 + 0x1p-48;
     default:
       return value;

@@ -40,11 +40,11 @@ std::optional<std::pair<std::size_t, std::size_t>> Snapshot::find(std::uint64_t 
   return std::nullopt;
 }
 
-Corpus::Corpus(Executor& executor, Distance distance, std::size_t dim, Precision precision)
+Corpus::Corpus(Executor& executor, Metric distance, std::size_t dim, Precision precision)
     : Corpus(executor, distance, dim, Snapshot{.precision = precision, .highest_id = {}, .views = {}, .parts = {}},
              nullptr) {}
 
-Corpus::Corpus(Executor& executor, Distance distance, std::size_t dim, Snapshot snapshot, std::shared_ptr<Segment> tail)
+Corpus::Corpus(Executor& executor, Metric distance, std::size_t dim, Snapshot snapshot, std::shared_ptr<Segment> tail)
     : executor_(executor),
       distance_(distance),
       dim_(dim),

@@ -15,7 +15,7 @@
 #include "search/exact/segment.hpp"
 #include "vectis/base/executor.hpp"
 #include "vectis/base/precision.hpp"
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -48,16 +48,16 @@ struct Snapshot {
 // but for ids. A change that throws leaves everything as it was.
 class Corpus {
  public:
-  Corpus(Executor& executor, Distance distance, std::size_t dim, Precision precision);
+  Corpus(Executor& executor, Metric distance, std::size_t dim, Precision precision);
   // Goes on from a snapshot that was read; the last segment, when it was made by `tail`, grows again.
-  Corpus(Executor& executor, Distance distance, std::size_t dim, Snapshot snapshot, std::shared_ptr<Segment> tail);
+  Corpus(Executor& executor, Metric distance, std::size_t dim, Snapshot snapshot, std::shared_ptr<Segment> tail);
 
   // Called with every snapshot that is about to be published, now and later, by the thread that changes.
   void watch(std::function<void(const Snapshot&)> watcher);
 
   [[nodiscard]] std::shared_ptr<const Snapshot> now() const;
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
-  [[nodiscard]] Distance distance() const noexcept { return distance_; }
+  [[nodiscard]] Metric distance() const noexcept { return distance_; }
 
   std::uint64_t add(std::span<const float> vectors);
   void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids);
@@ -72,7 +72,7 @@ class Corpus {
   void publish(Draft&& draft);
 
   Executor& executor_;
-  const Distance distance_;
+  const Metric distance_;
   const std::size_t dim_;
   std::mutex writer_;  // held through a change
   std::function<void(const Snapshot&)> watcher_;

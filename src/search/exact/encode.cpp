@@ -181,9 +181,9 @@ void set_terms(const Frame& frame, const RowSums& sums, float scale, std::size_t
   const float norm = std::sqrt(sums.squares) * (1.0F + loose) + vanished;
   // Every number was rounded on its way into the frame, relative to itself, and under cosine relative to the unit
   // vector; the rest was computed in float as well.
-  const float rounding = 0x1p-21F * norm + (frame.distance == Distance::cosine ? 0x1p-21F * scale : 0.0F);
+  const float rounding = 0x1p-21F * norm + (frame.distance == Metric::cosine ? 0x1p-21F * scale : 0.0F);
   target.step[row] = sums.step;
-  target.offset[row] = frame.distance == Distance::euclidean ? sums.squares * (1.0F - loose) : 0.0F;
+  target.offset[row] = frame.distance == Metric::l2 ? sums.squares * (1.0F - loose) : 0.0F;
   target.residual[row] = std::sqrt(sums.lost) * (1.0F + loose) + rounding + vanished;
   target.norm[row] = norm;
 }
@@ -208,7 +208,7 @@ void encode_group(const Frame& frame, const float* vectors, std::size_t rows, co
   for (std::size_t i = 0; i < frame.dim; ++i) centre[i] = frame.centre[i] * scale;
   for (std::size_t row = 0; row < rows; ++row) {
     const float* const vector = vectors + row * frame.dim;
-    const bool cosine = frame.distance == Distance::cosine;
+    const bool cosine = frame.distance == Metric::cosine;
     if (cosine) {
       normalise(vector, frame.dim, double{scale}, numbers);
     } else {

@@ -25,8 +25,7 @@ namespace vectis::inline v0_1::exact {
 inline constexpr float norm_coded_max = 0x1p40F;
 
 // Centre: the median of each coordinate over a sample, which no outlier moves. Scale: the middle norm becomes about 1.
-[[nodiscard]] Frame choose_frame(Distance distance, Precision precision, std::size_t dim,
-                                 std::span<const float> vectors);
+[[nodiscard]] Frame choose_frame(Metric distance, Precision precision, std::size_t dim, std::span<const float> vectors);
 
 // Where the codes and terms of consecutive groups go.
 struct CodeTarget {

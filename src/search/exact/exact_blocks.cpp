@@ -106,8 +106,7 @@ void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
   }
 }
 
-BlockReader::BlockReader(ByteReader& reader, Executor& executor, Distance distance, Precision precision,
-                         std::size_t dim)
+BlockReader::BlockReader(ByteReader& reader, Executor& executor, Metric distance, Precision precision, std::size_t dim)
     : reader_(reader), executor_(executor), distance_(distance), dim_(dim) {
   snapshot.precision = precision;
 }

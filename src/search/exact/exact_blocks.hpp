@@ -25,7 +25,7 @@ void write_rows(ByteWriter& writer, std::span<const SegmentView> views);
 // Blocks become segments one after the other. One thread at a time.
 class BlockReader {
  public:
-  BlockReader(ByteReader& reader, Executor& executor, Distance distance, Precision precision, std::size_t dim);
+  BlockReader(ByteReader& reader, Executor& executor, Metric distance, Precision precision, std::size_t dim);
 
   // One more, with at most as many rows as are missing to `vectors_max`.
   void read(std::uint64_t vectors_max, bool codes_allowed);
@@ -42,7 +42,7 @@ class BlockReader {
 
   ByteReader& reader_;
   Executor& executor_;
-  Distance distance_;
+  Metric distance_;
   std::size_t dim_;
   std::uint64_t vectors_ = 0;
   bool saw_rows_ = false;

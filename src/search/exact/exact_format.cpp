@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kinds{"brute", "gpu", "auto"};  // num
 
 struct Header {
   std::string_view kind;
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   Precision precision = Precision::fp32;
   std::size_t dim = 0;
   bool has_codes = false;
@@ -62,12 +62,12 @@ Header read_header(ByteReader& reader) {
   refuse_features("reader", reader_features, feature_codes);
   refuse_features("writer", writer_features, 0);
   header.has_codes = (reader_features & feature_codes) != 0;
-  header.distance = static_cast<Distance>(distance);
+  header.distance = static_cast<Metric>(distance);
   header.precision = static_cast<Precision>(precision);
 
   if (kind < 1 || kind > kinds.size()) damaged(fmt::format("there is no kind {}", kind));
   header.kind = kinds[kind - 1U];
-  if (!std::ranges::count(all_distances(), header.distance)) damaged(fmt::format("there is no distance {}", distance));
+  if (!std::ranges::count(all_metrics(), header.distance)) damaged(fmt::format("there is no distance {}", distance));
   if (precision < 1 || precision > 4 || !can_scan(header.distance, header.precision)) {
     damaged(fmt::format("there is no precision {} for {} distance", precision, name(header.distance)));
   }
@@ -81,8 +81,7 @@ Header read_header(ByteReader& reader) {
 
 }  // namespace
 
-void save_exact(ByteWriter& writer, std::string_view kind, Distance distance, std::size_t dim,
-                const Snapshot& snapshot) {
+void save_exact(ByteWriter& writer, std::string_view kind, Metric distance, std::size_t dim, const Snapshot& snapshot) {
   Header header;
   header.kind = kind;
   header.distance = distance;

@@ -14,8 +14,7 @@ namespace vectis::inline v0_1::exact {
 
 inline constexpr std::string_view exact_mark = "VECTISEX";  // its first bytes
 
-void save_exact(ByteWriter& writer, std::string_view kind, Distance distance, std::size_t dim,
-                const Snapshot& snapshot);
+void save_exact(ByteWriter& writer, std::string_view kind, Metric distance, std::size_t dim, const Snapshot& snapshot);
 
 struct LoadedExact {
   std::string_view kind;  // "brute", "gpu" or "auto"

@@ -58,7 +58,7 @@ class ExactFormatTest : public testing::Test {
   }
   // A small index that has everything: codes, rows, ids out of order.
   Bytes small_file() {
-    const auto index = make_index("brute", 3, Distance::euclidean, runtime);
+    const auto index = make_index("brute", 3, Metric::l2, runtime);
     index->add(random_rows(random, 18, 3));
     index->compact();
     index->add_with_ids(random_rows(random, 5, 3), Ids{100, 50, 200, 51, 52});
@@ -66,7 +66,7 @@ class ExactFormatTest : public testing::Test {
     return saved(*index);
   }
   static void mend_header(Bytes& bytes) {
-    const auto sum = fingerprint(std::span(bytes).subspan(features_at, header_end - features_at));
+    const auto sum = checksum(std::span(bytes).subspan(features_at, header_end - features_at));
     std::memcpy(bytes.data() + header_end, &sum, sum_bytes);
   }
 
@@ -75,7 +75,7 @@ class ExactFormatTest : public testing::Test {
 };
 
 TEST_F(ExactFormatTest, ComesBackInEveryState) {
-  for (const Distance distance : all_distances()) {
+  for (const Metric distance : all_metrics()) {
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
       if (!exact::can_scan(distance, precision)) continue;
       SCOPED_TRACE(testing::Message() << name(distance) << " " << name(precision));
@@ -102,7 +102,7 @@ TEST_F(ExactFormatTest, ComesBackInEveryState) {
 
 TEST_F(ExactFormatTest, LargeDataComesBackInSeveralBlocks) {
   const std::size_t dim = 20'000;
-  const auto index = make_index("brute", dim, Distance::euclidean, runtime);
+  const auto index = make_index("brute", dim, Metric::l2, runtime);
   index->add(random_rows(random, 2 * exact::segment_rows_max(dim) + 5, dim));
   index->remove(Ids{0, 7, 500});
   expect_round_trip(*index);
@@ -143,7 +143,7 @@ TEST_F(ExactFormatTest, HeadersThatMakeNoSenseAreDamaged) {
   expect_damage(features_at + 16, 4, "no kind 4");
   expect_damage(features_at + 17, 7, "no distance 7");
   expect_damage(features_at + 18, 5, "no precision 5");
-  expect_damage(features_at + 17, 4, "no precision 4 for manhattan");
+  expect_damage(features_at + 17, 4, "no precision 4 for l1");
   expect_damage(features_at + 19, 0, "without a largest id");
   expect_damage(features_at + 20, 0, "a dimension of 0");
   expect_damage(features_at + 23, 1, "a dimension of 16777219");

@@ -29,13 +29,13 @@ bool any_compacted(const Snapshot& snapshot) noexcept {
 
 }  // namespace
 
-Precision default_precision(Distance distance) noexcept {
+Precision default_precision(Metric distance) noexcept {
   return can_scan(distance, Precision::int8) ? Precision::int8 : Precision::fp32;
 }
 
-bool can_scan(Distance distance, Precision precision) noexcept {
-  return precision == Precision::fp32 || distance == Distance::euclidean || distance == Distance::cosine ||
-         distance == Distance::inner_product;
+bool can_scan(Metric distance, Precision precision) noexcept {
+  return precision == Precision::fp32 || distance == Metric::l2 || distance == Metric::cosine ||
+         distance == Metric::inner_product;
 }
 
 ExactIndex::ExactIndex(Runtime& runtime, std::string_view kind, std::unique_ptr<Corpus> corpus,

@@ -19,9 +19,9 @@
 namespace vectis::inline v0_1::exact {
 
 // What a new index scans: int8 where there is a bound for it.
-[[nodiscard]] Precision default_precision(Distance distance) noexcept;
+[[nodiscard]] Precision default_precision(Metric distance) noexcept;
 // Whether rows may be coded: Manhattan, Chebyshev and Hamming know fp32 only.
-[[nodiscard]] bool can_scan(Distance distance, Precision precision) noexcept;
+[[nodiscard]] bool can_scan(Metric distance, Precision precision) noexcept;
 
 // Checks what users give, and lets the corpus keep and the searcher find. Thread-safe.
 class ExactIndex final : public Index {
@@ -32,7 +32,7 @@ class ExactIndex final : public Index {
 
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_; }
   [[nodiscard]] std::size_t dim() const noexcept override { return corpus_->dim(); }
-  [[nodiscard]] Distance distance() const noexcept override { return corpus_->distance(); }
+  [[nodiscard]] Metric distance() const noexcept override { return corpus_->distance(); }
   [[nodiscard]] std::size_t size() const override;
 
   std::uint64_t add(std::span<const float> vectors) override;

@@ -21,13 +21,13 @@ using Sizes = std::vector<std::size_t>;
 constexpr Precision all_precisions[] = {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
 
 struct Case {
-  Distance distance;
+  Metric distance;
   Precision precision;
 };
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Distance distance : all_distances()) {
+  for (const Metric distance : all_metrics()) {
     for (const Precision precision : all_precisions) {
       if (exact::can_scan(distance, precision)) cases.push_back({distance, precision});
     }
@@ -162,13 +162,13 @@ class ExactIndexTest : public testing::Test {
 };
 
 TEST_F(ExactIndexTest, SaysWhatItIs) {
-  const auto index = make_index("brute", 3, Distance::cosine, runtime);
+  const auto index = make_index("brute", 3, Metric::cosine, runtime);
   EXPECT_EQ(index->kind(), "brute");
   EXPECT_EQ(index->dim(), 3U);
-  EXPECT_EQ(index->distance(), Distance::cosine);
+  EXPECT_EQ(index->distance(), Metric::cosine);
   EXPECT_EQ(index->size(), 0U);
   EXPECT_EQ(index->precision(), Precision::int8);
-  EXPECT_EQ(make_index("brute", 3, Distance::hamming, runtime)->precision(), Precision::fp32);
+  EXPECT_EQ(make_index("brute", 3, Metric::hamming, runtime)->precision(), Precision::fp32);
   EXPECT_EQ(index->statistics().bytes_per_vector, 0.0);
   index->add(Floats(300, 1.0F));
   const SearchResult found = index->search(Floats{1, 1, 1}, 2);
@@ -187,8 +187,8 @@ TEST_F(ExactIndexTest, SaysWhatItIs) {
 
 TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
   const std::size_t dim = 5;
-  const auto index = make_index("brute", dim, Distance::euclidean, runtime);
-  BruteForce truth(dim, Distance::euclidean);
+  const auto index = make_index("brute", dim, Metric::l2, runtime);
+  BruteForce truth(dim, Metric::l2);
   for (std::size_t added = 0; added < 6000;) {
     const std::size_t count = 1 + random.below(90);
     const Floats vectors = random_rows(random, count, dim);
@@ -203,8 +203,8 @@ TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
 TEST_F(ExactIndexTest, LargeDataGoesIntoSeveralSegments) {
   const std::size_t dim = 10'000;
   const std::size_t full = exact::segment_rows_max(dim);
-  const auto index = make_index("brute", dim, Distance::euclidean, runtime);
-  BruteForce truth(dim, Distance::euclidean);
+  const auto index = make_index("brute", dim, Metric::l2, runtime);
+  BruteForce truth(dim, Metric::l2);
   std::uint64_t added = 0;
   for (const std::size_t count : {full + 3, std::size_t{5}, 2 * full}) {
     const Floats vectors = random_rows(random, count, dim);
@@ -223,7 +223,7 @@ TEST_F(ExactIndexTest, LargeDataGoesIntoSeveralSegments) {
 }
 
 TEST_F(ExactIndexTest, PrecisionChangesBytes) {
-  const auto index = make_index("brute", 128, Distance::euclidean, runtime);
+  const auto index = make_index("brute", 128, Metric::l2, runtime);
   index->add(random_rows(random, 2000, 128));
   std::uint64_t before = 0;
   for (const Precision precision : {Precision::int8, Precision::bf16, Precision::fp32}) {
@@ -237,13 +237,13 @@ TEST_F(ExactIndexTest, PrecisionChangesBytes) {
   const double kept = index->statistics().bytes_per_vector;
   index->compact();
   EXPECT_LT(index->statistics().bytes_per_vector, kept / 3);
-  const auto other = make_index("brute", 4, Distance::manhattan, runtime);
-  EXPECT_ERROR(other->set_precision(Precision::int8), ErrorCode::unsupported, "manhattan", "int8");
+  const auto other = make_index("brute", 4, Metric::l1, runtime);
+  EXPECT_ERROR(other->set_precision(Precision::int8), ErrorCode::unsupported, "l1", "int8");
   other->set_precision(Precision::fp32);
 }
 
 TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {
-  const auto index = make_index("brute", 2, Distance::euclidean, runtime);
+  const auto index = make_index("brute", 2, Metric::l2, runtime);
   index->add(Floats{1, 2, 2, 1, 1e38F, -1e38F, 1.5F, 1.5F});
   index->compact();
   const Floats far = index->get(2).value();

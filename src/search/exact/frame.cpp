@@ -13,13 +13,13 @@ constexpr int exponent_min = -100;
 constexpr int exponent_max = 126;
 
 // Rows spread evenly over all, divided by their norms under cosine.
-std::vector<float> sampled_rows(Distance distance, std::size_t dim, std::span<const float> vectors) {
+std::vector<float> sampled_rows(Metric distance, std::size_t dim, std::span<const float> vectors) {
   const std::size_t rows = vectors.size() / dim;
   const std::size_t count = std::min(rows, sample_max);
   std::vector<float> sample(count * dim);
   for (std::size_t i = 0; i < count; ++i) {
     const float* const row = vectors.data() + (i * rows / count) * dim;
-    const double norm = distance == Distance::cosine ? norm_of(row, dim) : 1.0;
+    const double norm = distance == Metric::cosine ? norm_of(row, dim) : 1.0;
     for (std::size_t j = 0; j < dim; ++j) {
       sample[i * dim + j] = norm == 0 ? 0.0F : static_cast<float>(double{row[j]} / norm);
     }
@@ -64,7 +64,7 @@ double norm_of(const float* vector, std::size_t dim) noexcept {
   return std::sqrt(sum);
 }
 
-Frame choose_frame(Distance distance, Precision precision, std::size_t dim, std::span<const float> vectors) {
+Frame choose_frame(Metric distance, Precision precision, std::size_t dim, std::span<const float> vectors) {
   Frame frame{.distance = distance,
               .precision = precision,
               .dim = dim,

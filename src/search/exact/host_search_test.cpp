@@ -82,7 +82,7 @@ std::vector<Problem> adversarial_problems(Random& random, std::size_t rows, std:
   return problems;
 }
 
-std::vector<Hit> brute_force(Distance distance, const Problem& problem, std::size_t query, std::size_t k) {
+std::vector<Hit> brute_force(Metric distance, const Problem& problem, std::size_t query, std::size_t k) {
   std::vector<Hit> hits;
   const std::span<const float> numbers(problem.queries.data() + query * problem.dim, problem.dim);
   for (std::size_t row = 0; row < problem.corpus.size() / problem.dim; ++row) {
@@ -98,7 +98,7 @@ std::vector<Hit> brute_force(Distance distance, const Problem& problem, std::siz
 }
 
 // The corpus as segments of at most `rows` rows, the last appended to in two steps.
-std::vector<SegmentView> segments_of(Executor& executor, Distance distance, Precision precision, const Problem& problem,
+std::vector<SegmentView> segments_of(Executor& executor, Metric distance, Precision precision, const Problem& problem,
                                      std::size_t rows) {
   std::vector<SegmentView> views;
   const std::size_t all = problem.corpus.size() / problem.dim;
@@ -119,12 +119,12 @@ std::vector<SegmentView> segments_of(Executor& executor, Distance distance, Prec
   return views;
 }
 
-bool can_scan(Distance distance, Precision precision) {
-  return precision == Precision::fp32 || distance == Distance::euclidean || distance == Distance::cosine ||
-         distance == Distance::inner_product;
+bool can_scan(Metric distance, Precision precision) {
+  return precision == Precision::fp32 || distance == Metric::l2 || distance == Metric::cosine ||
+         distance == Metric::inner_product;
 }
 
-void expect_truth(Executor& executor, Distance distance, Precision precision, const Problem& problem, std::size_t k,
+void expect_truth(Executor& executor, Metric distance, Precision precision, const Problem& problem, std::size_t k,
                   std::string_view way, std::size_t segment_rows = 300) {
   const SearchOptions options;
   const auto segments = segments_of(executor, distance, precision, problem, segment_rows);
@@ -152,7 +152,7 @@ class HostSearchTest : public testing::Test {
 TEST_F(HostSearchTest, EveryWayGivesTheTruthOnAdversarialData) {
   for (const std::size_t dim : {std::size_t{3}, std::size_t{100}}) {
     for (const Problem& problem : adversarial_problems(random_, 700, dim)) {
-      for (const Distance distance : all_distances()) {
+      for (const Metric distance : all_metrics()) {
         for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
           if (!can_scan(distance, precision)) continue;
           for (const std::string_view way : host_ways(precision)) {
@@ -170,7 +170,7 @@ TEST_F(HostSearchTest, EdgeSizesGiveTheTruth) {
       const Problem problem{"cloud", dim, normals(random_, rows * dim), normals(random_, (1 + rows % 40) * dim)};
       for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
         for (const std::size_t k : {std::size_t{1}, std::size_t{7}, rows, rows + 5}) {
-          expect_truth(*executor_, Distance::euclidean, precision, problem, k, "auto");
+          expect_truth(*executor_, Metric::l2, precision, problem, k, "auto");
         }
       }
     }
@@ -187,7 +187,7 @@ TEST_F(HostSearchTest, RowsOfAllMagnitudesShareSmallSegments) {
       if (random_() % 3 == 0)
         value = static_cast<float>(std::clamp(value * std::pow(10, exponent(random_)), -3e38, 3e38));
     }
-    for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
+    for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
       for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::int8}) {
         expect_truth(*executor_, distance, precision, problem, 3, "auto", 2 + random_() % 3);
       }
@@ -199,7 +199,7 @@ TEST_F(HostSearchTest, TwentyThousandDimensions) {
   constexpr std::size_t dim = 20000;
   const Problem problem{"wide", dim, normals(random_, 40 * dim), normals(random_, 6 * dim)};
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
-    expect_truth(*executor_, Distance::euclidean, precision, problem, 10, "auto");
+    expect_truth(*executor_, Metric::l2, precision, problem, 10, "auto");
   }
 }
 
@@ -208,10 +208,10 @@ TEST_F(HostSearchTest, FewSurviveOnAnOrdinaryCloud) {
   const Problem problem{"cloud", dim, normals(random_, 20000 * dim, 1, 50), normals(random_, 20 * dim, 1, 50)};
   const SearchOptions options;
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
-    const auto segments = segments_of(*executor_, Distance::euclidean, precision, problem, 16384);
+    const auto segments = segments_of(*executor_, Metric::l2, precision, problem, 16384);
     const SearchTask task{.segments = segments,
                           .dim = dim,
-                          .distance = Distance::euclidean,
+                          .distance = Metric::l2,
                           .precision = precision,
                           .queries = problem.queries,
                           .k = 10,

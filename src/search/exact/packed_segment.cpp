@@ -11,7 +11,7 @@
 
 namespace vectis::inline v0_1::exact {
 
-PackedSegment::PackedSegment(Distance distance, Precision precision, std::size_t dim, std::size_t rows) : rows_(rows) {
+PackedSegment::PackedSegment(Metric distance, Precision precision, std::size_t dim, std::size_t rows) : rows_(rows) {
   frame.distance = distance;
   frame.precision = precision;
   frame.dim = dim;
@@ -123,7 +123,7 @@ class TruthOfCodes {
     const std::byte* const group = segment_.chunk(row / group_rows * group_rows, 0);
     decode_row(bare_, group, row % group_rows, segment_.step[row], code_.data());  // in units of the frame
     double length = 1;
-    if (frame.distance == Distance::cosine) {
+    if (frame.distance == Metric::cosine) {
       length = 0;
       for (const float number : truth_) length += double{number} * double{number};
       length = length == 0 ? 1 : std::sqrt(length);
@@ -140,8 +140,8 @@ class TruthOfCodes {
     if (!(squares <= double{norm_coded_max} * double{norm_coded_max} && lost <= double{norm_coded_max})) return false;
     const double loose = double{loosening(frame.dim)};
     const double norm = std::sqrt(squares) * (1 + loose) + 0x1p-120;
-    const double rounding = 0x1p-21 * (norm + (frame.distance == Distance::cosine ? scale : 0.0));
-    segment_.offset[row] = frame.distance == Distance::euclidean ? static_cast<float>(squares * (1 - loose)) : 0.0F;
+    const double rounding = 0x1p-21 * (norm + (frame.distance == Metric::cosine ? scale : 0.0));
+    segment_.offset[row] = frame.distance == Metric::l2 ? static_cast<float>(squares * (1 - loose)) : 0.0F;
     segment_.residual[row] = static_cast<float>(std::sqrt(lost) * (1 + loose) + rounding + 0x1p-120);
     segment_.norm[row] = static_cast<float>(norm);
     return true;

@@ -16,7 +16,7 @@ namespace vectis::inline v0_1::exact {
 // The layout of SegmentView, all in one piece and ready to be filled; immutable once a view of it is given out.
 class PackedSegment {
  public:
-  PackedSegment(Distance distance, Precision precision, std::size_t dim, std::size_t rows);
+  PackedSegment(Metric distance, Precision precision, std::size_t dim, std::size_t rows);
 
   // The view keeps `segment` alive.
   [[nodiscard]] static SegmentView view(std::shared_ptr<const PackedSegment> segment);

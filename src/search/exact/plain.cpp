@@ -197,16 +197,16 @@ VECTIS_WIDE void scan_products(const ScanPiece& piece, const PreparedQueries& qu
 
 VECTIS_WIDE void scan_originals(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
   switch (piece.frame().distance) {
-    case Distance::euclidean:
+    case Metric::l2:
       return scan_differences<SquaredDifference>(piece, queries, survivors);
-    case Distance::manhattan:
+    case Metric::l1:
       return scan_differences<AbsoluteDifference>(piece, queries, survivors);
-    case Distance::chebyshev:
+    case Metric::chebyshev:
       return scan_differences<LargestDifference>(piece, queries, survivors);
-    case Distance::hamming:
+    case Metric::hamming:
       return scan_differences<UnequalNumbers>(piece, queries, survivors);
-    case Distance::cosine:
-    case Distance::inner_product:
+    case Metric::cosine:
+    case Metric::inner_product:
       return scan_products(piece, queries, survivors);
   }
 }

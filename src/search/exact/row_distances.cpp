@@ -31,8 +31,8 @@ void products(const float* query, const float* const* rows, std::size_t dim, dou
 }
 
 template <std::size_t Rows>
-void sum_up(Distance distance, std::span<const float> query, const float* const* rows, double* sums) noexcept {
-  if (distance == Distance::euclidean) {
+void sum_up(Metric distance, std::span<const float> query, const float* const* rows, double* sums) noexcept {
+  if (distance == Metric::l2) {
     squared_differences<Rows>(query.data(), rows, query.size(), sums);
   } else {
     products<Rows>(query.data(), rows, query.size(), sums);
@@ -41,9 +41,9 @@ void sum_up(Distance distance, std::span<const float> query, const float* const*
 
 }  // namespace
 
-void row_distances(Distance distance, std::span<const float> query, std::span<const float* const> rows,
+void row_distances(Metric distance, std::span<const float> query, std::span<const float* const> rows,
                    double* distances) {
-  if (distance != Distance::euclidean && distance != Distance::inner_product) {
+  if (distance != Metric::l2 && distance != Metric::inner_product) {
     for (std::size_t i = 0; i < rows.size(); ++i)
       distances[i] = exact_distance(distance, query, {rows[i], query.size()});
     return;
@@ -57,7 +57,7 @@ void row_distances(Distance distance, std::span<const float> query, std::span<co
     sum_up<rows_together>(distance, query, all.data(), sums.data());
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    distances[i] = distance == Distance::euclidean ? std::sqrt(sums[i]) : -sums[i];
+    distances[i] = distance == Metric::l2 ? std::sqrt(sums[i]) : -sums[i];
   }
 }
 

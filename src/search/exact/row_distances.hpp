@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -13,7 +13,7 @@ inline constexpr std::size_t rows_together = 8;
 
 // distances[i] is exact_distance of the query to rows[i], at most rows_together of them, each with query.size()
 // numbers.
-void row_distances(Distance distance, std::span<const float> query, std::span<const float* const> rows,
+void row_distances(Metric distance, std::span<const float> query, std::span<const float* const> rows,
                    double* distances);
 
 }  // namespace vectis::inline v0_1::exact

@@ -55,12 +55,11 @@ class CodeBlock {
 };
 
 // Norms of rows that are scanned as they are: what the bound of inner product and cosine needs.
-void set_plain_terms(Distance distance, const float* vector, std::size_t dim, std::size_t row,
-                     const CodeTarget& target) {
+void set_plain_terms(Metric distance, const float* vector, std::size_t dim, std::size_t row, const CodeTarget& target) {
   constexpr double plain_max = 0x1p100;
   const double norm = norm_of(vector, dim);
   const bool usable = norm == 0 || (norm <= plain_max && norm >= 1 / plain_max);
-  const bool cosine = distance == Distance::cosine;
+  const bool cosine = distance == Metric::cosine;
   target.step[row] = !cosine ? 1.0F : (usable && norm > 0 ? static_cast<float>(1 / norm) : 0.0F);
   const double scanned = cosine ? 1.0 : norm;  // of the row as its step brings it into the key
   target.norm[row] = !usable ? std::numeric_limits<float>::infinity() : static_cast<float>(scanned * (1 + 0x1p-20));
@@ -68,14 +67,14 @@ void set_plain_terms(Distance distance, const float* vector, std::size_t dim, st
 
 // Originals are scanned without terms where the difference itself is summed.
 bool scans_need_terms(const Frame& frame) noexcept {
-  return frame.precision != Precision::fp32 || frame.distance == Distance::cosine ||
-         frame.distance == Distance::inner_product;
+  return frame.precision != Precision::fp32 || frame.distance == Metric::cosine ||
+         frame.distance == Metric::inner_product;
 }
 
 }  // namespace
 
 struct Segment::Storage {
-  Storage(Distance distance, Precision precision, std::size_t dim, std::size_t rows_max, std::span<const float> vectors)
+  Storage(Metric distance, Precision precision, std::size_t dim, std::size_t rows_max, std::span<const float> vectors)
       : frame(choose_frame(distance, precision, dim, vectors)),
         capacity(rows_max),
         originals(rows_max * dim * sizeof(float)),
@@ -133,7 +132,7 @@ void Segment::Storage::append_plain(std::span<const float> vectors) {
   }
 }
 
-Segment::Segment(Executor& executor, Distance distance, Precision precision, std::size_t dim, std::size_t capacity,
+Segment::Segment(Executor& executor, Metric distance, Precision precision, std::size_t dim, std::size_t capacity,
                  std::span<const float> vectors, std::span<const std::uint64_t> ids)
     : storage_(std::make_shared<Storage>(distance, precision, dim, capacity, vectors)) {
   storage_->append(executor, vectors, ids);

@@ -10,7 +10,7 @@
 
 #include "vectis/base/executor.hpp"
 #include "vectis/base/precision.hpp"
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -23,7 +23,7 @@ inline constexpr std::size_t chunk_bytes = 64;
 // Where a segment's codes are relative to: they stand for (x - centre) * 2^-exponent, with x divided by its norm under
 // cosine. docs/exact-search.md has the bound that follows. Immutable.
 struct Frame {
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   Precision precision = Precision::int8;  // of the codes; fp32: there are none, originals are scanned
   std::size_t dim = 0;
   std::size_t chunks = 0;           // of a row
@@ -69,7 +69,7 @@ struct SegmentView {
 class Segment {
  public:
   // `vectors` (finite) and `ids` are its first rows, at least one, at most `capacity`.
-  Segment(Executor& executor, Distance distance, Precision precision, std::size_t dim, std::size_t capacity,
+  Segment(Executor& executor, Metric distance, Precision precision, std::size_t dim, std::size_t capacity,
           std::span<const float> vectors, std::span<const std::uint64_t> ids);
   ~Segment();
   Segment(Segment&&) noexcept;

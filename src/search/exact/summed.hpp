@@ -1,4 +1,4 @@
-// Byte streams that keep a fingerprint of what passes, for blocks that end with it.
+// Byte streams that keep a checksum of what passes, for blocks that end with it.
 #pragma once
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ class SummingWriter final : public ByteWriter {
   explicit SummingWriter(ByteWriter& writer) : writer_(writer) {}
 
   void write(std::span<const std::byte> bytes) override {
-    sum_ = fingerprint(bytes, sum_);
+    sum_ = checksum(bytes, sum_);
     writer_.write(bytes);
   }
   // The end of a block.
@@ -48,7 +48,7 @@ class SummingWriter final : public ByteWriter {
 
  private:
   ByteWriter& writer_;
-  std::uint64_t sum_ = fingerprint({});
+  std::uint64_t sum_ = checksum({});
 };
 
 class SummingReader final : public ByteReader {
@@ -58,7 +58,7 @@ class SummingReader final : public ByteReader {
 
   void read(std::span<std::byte> target) override {
     reader_.read(target);
-    sum_ = fingerprint(target, sum_);
+    sum_ = checksum(target, sum_);
   }
   // `count` numbers, in pieces: what a file promises but does not hold is not allocated.
   template <PlainNumber T>
@@ -72,15 +72,15 @@ class SummingReader final : public ByteReader {
     }
     return numbers;
   }
-  // CorruptData when the fingerprint that ends the block is another.
+  // CorruptData when the checksum that ends the block is another.
   void close(std::string_view block) {
-    if (reader_.get<std::uint64_t>() != sum_) damaged(fmt::format("the fingerprint of a {} is wrong", block), op_);
+    if (reader_.get<std::uint64_t>() != sum_) damaged(fmt::format("the checksum of a {} is wrong", block), op_);
   }
 
  private:
   ByteReader& reader_;
   std::string_view op_;
-  std::uint64_t sum_ = fingerprint({});
+  std::uint64_t sum_ = checksum({});
 };
 
 }  // namespace vectis::inline v0_1::exact

@@ -15,7 +15,7 @@ namespace vectis::inline v0_1::exact {
 struct SearchTask {
   std::span<const SegmentView> segments;
   std::size_t dim = 0;
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   Precision precision = Precision::fp32;  // of the segments; of those to come when there are none
   std::span<const float> queries;
   std::size_t k = 0;

@@ -24,7 +24,7 @@ bool has_amx_bf16() { return cpu_info().avx512 && cpu_info().amx_bf16; }
 constexpr std::size_t amx_queries_min = 5;
 
 void scan_originals_avx512(const ScanPiece& piece, const PreparedQueries& queries, Survivors& survivors) {
-  const bool euclidean = piece.frame().distance == Distance::euclidean;
+  const bool euclidean = piece.frame().distance == Metric::l2;
   euclidean ? scan_euclidean_avx512(piece, queries, survivors) : scan_avx512(piece, queries, survivors);
 }
 #endif

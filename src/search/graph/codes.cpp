@@ -58,7 +58,7 @@ void encode_row(const Frame& frame, const float* vector, std::byte* row) {
   coordinates.resize(frame.coded_dim);
   place_row(frame, vector, coordinates.data());
   encode_coordinates(frame, coordinates.data(), row);
-  if (frame.distance == Distance::cosine && squared_norm(vector, frame.dim) == 0) {
+  if (frame.distance == Metric::cosine && squared_norm(vector, frame.dim) == 0) {
     const float square = terms_of(row).square + 1;
     std::memcpy(row + sizeof(std::uint32_t), &square, sizeof square);
   }
@@ -87,7 +87,7 @@ void CodedQuery::set_vector(const Frame& frame, const float* vector) {
 
 void CodedQuery::set_placed(const Frame& frame, const float* vector, const float* coordinates) {
   set_coordinates(frame, coordinates);
-  if (frame.distance != Distance::inner_product) return;
+  if (frame.distance != Metric::inner_product) return;
   weight_ = 0;
   square_ = product_offset(frame, vector);
 }

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::graph {
 
 // distances[i] orders rows[i] as its distance from the query does, but for rounding. Euclidean and inner product, where
 // vectors are multiplied by `scale` so that their squares are no infinities, or cosine. Equal rows have equal numbers.
-void compare_rows(Distance distance, const float* query, const float* const* rows, std::size_t count, std::size_t dim,
+void compare_rows(Metric distance, const float* query, const float* const* rows, std::size_t count, std::size_t dim,
                   float scale, float* distances);
 
 }  // namespace vectis::inline v0_1::graph

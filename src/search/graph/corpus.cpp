@@ -37,7 +37,7 @@ void shuffle(std::span<Slot> slots, Random random) {
 std::uint64_t Epoch::bytes() const noexcept { return (body ? rows * body->row_bytes() : 0) + table_bytes; }
 std::uint64_t Epoch::mapped_bytes() const noexcept { return body ? rows * body->mapped_bytes() : 0; }
 
-Corpus::Corpus(Executor& executor, Distance distance, std::size_t dim, const GraphShape& shape)
+Corpus::Corpus(Executor& executor, Metric distance, std::size_t dim, const GraphShape& shape)
     : executor_(executor), distance_(distance), dim_(dim), shape_(shape) {
   publish();
 }

@@ -56,7 +56,7 @@ struct Contents {
 // but for ids. A change that throws leaves what can be found as it was.
 class Corpus {
  public:
-  Corpus(Executor& executor, Distance distance, std::size_t dim, const GraphShape& shape);
+  Corpus(Executor& executor, Metric distance, std::size_t dim, const GraphShape& shape);
   Corpus(Executor& executor, const GraphShape& shape, Contents contents);
 
   // Links rows `slots` of the body beside `linked` others, as link_rows does. Its first rows, of this number, are used.
@@ -67,7 +67,7 @@ class Corpus {
 
   [[nodiscard]] std::shared_ptr<const Epoch> now() const;
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
-  [[nodiscard]] Distance distance() const noexcept { return distance_; }
+  [[nodiscard]] Metric distance() const noexcept { return distance_; }
   [[nodiscard]] const GraphShape& shape() const noexcept { return shape_; }
 
   std::uint64_t add(std::span<const float> vectors);
@@ -115,7 +115,7 @@ class Corpus {
   void adopt(Contents contents);
 
   Executor& executor_;
-  const Distance distance_;
+  const Metric distance_;
   const std::size_t dim_;
   GraphShape shape_;
   LinkRows linking_;  // empty: link_rows

@@ -25,7 +25,7 @@ constexpr std::size_t rounded_up(std::size_t value, std::size_t multiple) {
 // The vector as the frame's distance wants it. `added` is the coordinate of inner product.
 void transform(const Frame& frame, const float* vector, double added, float* target) {
   double factor = std::ldexp(1.0, -frame.exponent);
-  if (frame.distance == Distance::cosine) {
+  if (frame.distance == Metric::cosine) {
     const double norm = std::sqrt(squared_norm(vector, frame.dim));
     if (norm > 0) factor = 1 / norm;
   }
@@ -34,7 +34,7 @@ void transform(const Frame& frame, const float* vector, double added, float* tar
 }
 
 double missing_norm(const Frame& frame, const float* vector) {
-  if (frame.distance != Distance::inner_product) return 0;
+  if (frame.distance != Metric::inner_product) return 0;
   const double wanted = double{frame.norm} * double{frame.norm};
   const double there = std::ldexp(squared_norm(vector, frame.dim), -2 * frame.exponent);
   return std::sqrt(std::max(0.0, wanted - there));
@@ -45,8 +45,8 @@ void set_scale(Frame& frame, std::span<const float> vectors) {
   for (std::size_t at = 0; at < vectors.size(); at += frame.dim) {
     longest = std::max(longest, std::sqrt(squared_norm(vectors.data() + at, frame.dim)));
   }
-  if (frame.distance != Distance::cosine && longest > 0) std::frexp(longest, &frame.exponent);
-  if (frame.distance == Distance::inner_product) frame.norm = static_cast<float>(std::ldexp(longest, -frame.exponent));
+  if (frame.distance != Metric::cosine && longest > 0) std::frexp(longest, &frame.exponent);
+  if (frame.distance == Metric::inner_product) frame.norm = static_cast<float>(std::ldexp(longest, -frame.exponent));
 }
 
 // The vectors as rows of full_dim numbers, the centre found and taken away.
@@ -92,11 +92,11 @@ std::vector<float>& scratch_of(const Frame& frame, std::size_t rows = 1) {
 
 }  // namespace
 
-Frame empty_frame(Distance distance, std::size_t dim) {
+Frame empty_frame(Metric distance, std::size_t dim) {
   Frame frame;
   frame.distance = distance;
   frame.dim = dim;
-  frame.full_dim = dim + (distance == Distance::inner_product ? 1 : 0);
+  frame.full_dim = dim + (distance == Metric::inner_product ? 1 : 0);
   frame.centre.resize(frame.full_dim);
   set_codes(frame, frame.full_dim, 8);
   return frame;
@@ -108,7 +108,7 @@ void set_codes(Frame& frame, std::size_t coded_dim, std::size_t bits) {
   frame.row_bytes = rounded_up(terms_bytes + (coded_dim * bits + 7) / 8, line_bytes);
 }
 
-Frame make_frame(Executor& executor, Distance distance, std::size_t dim, std::span<const float> vectors) {
+Frame make_frame(Executor& executor, Metric distance, std::size_t dim, std::span<const float> vectors) {
   Frame frame = empty_frame(distance, dim);
   frame.sampled = vectors.size() / dim;
   set_scale(frame, vectors);
@@ -140,7 +140,7 @@ void place_queries(const Frame& frame, std::span<const float> vectors, float* co
   for (std::size_t row = 0; row < count; ++row) {
     float* const target = full.data() + row * frame.full_dim;
     transform(frame, vectors.data() + row * frame.dim, 0, target);
-    if (frame.distance == Distance::inner_product) continue;  // where the centre's part is the same for all rows
+    if (frame.distance == Metric::inner_product) continue;  // where the centre's part is the same for all rows
     for (std::size_t i = 0; i < frame.full_dim; ++i) target[i] -= frame.centre[i];
   }
   into_directions(frame, full, coordinates);
@@ -150,7 +150,7 @@ void place_query_among_rows(const Frame& frame, const float* vector, float* coor
   std::vector<float>& full = scratch_of(frame);
   transform(frame, vector, 0, full.data());
   const double norm = std::sqrt(squared_norm(full.data(), full.size()));
-  if (frame.distance == Distance::inner_product && norm > 0) {
+  if (frame.distance == Metric::inner_product && norm > 0) {
     for (float& number : full) number = static_cast<float>(double{number} * double{frame.norm} / norm);
   }
   for (std::size_t i = 0; i < full.size(); ++i) full[i] -= frame.centre[i];

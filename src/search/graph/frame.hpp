@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "vectis/base/executor.hpp"
-#include "vectis/search/distance.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -15,7 +15,7 @@ namespace vectis::inline v0_1::graph {
 // by its norm; under inner product it gets one more coordinate, which brings all to one norm. Then the centre is taken
 // away, and of the directions in which vectors differ most the first few are kept, as codes of 8 or 4 bits. Immutable.
 struct Frame {
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   std::size_t dim = 0;        // of the user's vectors
   std::size_t full_dim = 0;   // one more under inner product
   int exponent = 0;           // vectors are multiplied by 2^-exponent first, so that squares are no infinities
@@ -39,13 +39,13 @@ inline constexpr std::size_t line_bytes = 64;
 inline constexpr std::size_t terms_bytes = 8;  // before the codes of a row
 
 // All that follows from distance and dimension; the codes are 8 bits of every coordinate.
-[[nodiscard]] Frame empty_frame(Distance distance, std::size_t dim);
+[[nodiscard]] Frame empty_frame(Metric distance, std::size_t dim);
 // The frame whose rows keep this many coordinates in this many bits.
 void set_codes(Frame& frame, std::size_t coded_dim, std::size_t bits);
 
 // From these vectors, at least one: centre and norm, and the shortest rows with which those nearest by code still
 // contain nearly all of the truly nearest.
-[[nodiscard]] Frame make_frame(Executor& executor, Distance distance, std::size_t dim, std::span<const float> vectors);
+[[nodiscard]] Frame make_frame(Executor& executor, Metric distance, std::size_t dim, std::span<const float> vectors);
 
 // The coordinates that are coded, of a row or of a query. Writes frame.coded_dim numbers.
 void place_row(const Frame& frame, const float* vector, float* coordinates);

@@ -107,13 +107,13 @@ TEST_F(FrameTest, LeadingDirectionsAreOrthonormalAndHoldWhatDiffers) {
 }
 
 TEST_F(FrameTest, RowsOfLowRankAreShortAndOthersAreNot) {
-  const Frame flat = make_frame(*executor, Distance::euclidean, 200, flat_rows(random, 3000, 200, 10, 1e-3));
+  const Frame flat = make_frame(*executor, Metric::l2, 200, flat_rows(random, 3000, 200, 10, 1e-3));
   EXPECT_EQ(flat.row_bytes, line_bytes);
   EXPECT_LT(flat.coded_dim, 200U);
   EXPECT_EQ(flat.directions.size(), 200 * flat.directions_length());
-  const Frame round = make_frame(*executor, Distance::euclidean, 200, even_rows(random, 3000, 200));
+  const Frame round = make_frame(*executor, Metric::l2, 200, even_rows(random, 3000, 200));
   EXPECT_GT(round.row_bytes, line_bytes);
-  const Frame few = make_frame(*executor, Distance::euclidean, 200, test::random_rows(random, 20, 200));
+  const Frame few = make_frame(*executor, Metric::l2, 200, test::random_rows(random, 20, 200));
   EXPECT_EQ(few.coded_dim, 200U);
   EXPECT_EQ(few.bits, 8U);
   EXPECT_TRUE(few.directions.empty());

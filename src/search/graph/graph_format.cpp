@@ -60,7 +60,7 @@ class CountingReader final : public ByteReader {
 
 void put_numbers(ByteWriter& out, std::span<const float> numbers) { out.write(std::as_bytes(numbers)); }
 
-void write_header(ByteWriter& writer, Distance distance, std::size_t dim, const GraphShape& shape,
+void write_header(ByteWriter& writer, Metric distance, std::size_t dim, const GraphShape& shape,
                   const Contents& contents) {
   writer.write(std::as_bytes(std::span(graph_mark)));
   writer.put(version);
@@ -124,12 +124,12 @@ void write_section(CountingWriter& out, const Section& section, std::size_t rows
     block.assign(count * row_bytes, std::byte{0});
     for (std::size_t i = 0; i < count; ++i) section.put(static_cast<Slot>(first + i), block.data() + i * row_bytes);
     out.write(block);
-    sums.push_back(fingerprint(block));
+    sums.push_back(checksum(block));
   }
 }
 
 struct Header {
-  Distance distance = Distance::euclidean;
+  Metric distance = Metric::l2;
   std::size_t dim = 0;
   GraphShape shape;
   std::optional<std::uint64_t> highest_id;
@@ -160,8 +160,8 @@ Header read_header(ByteReader& reader) {
   exact::refuse_features("reader", reader_features, feature_codes_only);
   exact::refuse_features("writer", writer_features, 0);
   header.codes_only = reader_features != 0;
-  header.distance = static_cast<Distance>(distance);
-  if (!std::ranges::count(all_distances(), header.distance)) damaged(fmt::format("there is no distance {}", distance));
+  header.distance = static_cast<Metric>(distance);
+  if (!std::ranges::count(all_metrics(), header.distance)) damaged(fmt::format("there is no distance {}", distance));
   if (header.dim < 1 || header.dim > exact::dim_max) damaged(fmt::format("a dimension of {}", header.dim));
   try {
     check_graph(exact::loading, header.distance, header.shape);
@@ -204,7 +204,8 @@ Frame read_codes(SummingReader& in, const Header& header) {
   Frame frame = empty_frame(header.distance, header.dim);
   frame.exponent = in.get<std::int32_t>();
   frame.norm = in.get<float>();
-  if (std::abs(frame.exponent) > 200 || !std::isfinite(frame.norm)) damaged("a frame no vectors have");
+  // Not std::abs: the absolute value of INT_MIN does not exist.
+  if (frame.exponent < -200 || frame.exponent > 200 || !std::isfinite(frame.norm)) damaged("a scale no vectors have");
   frame.centre = in.read_numbers<float>(frame.full_dim);
   frame.sampled = in.get<std::uint64_t>();
   frame.far_error = in.get<float>();
@@ -269,7 +270,7 @@ void read_section(CountingReader& in, const Section& section, Body& body, std::s
     const std::size_t count = std::min(rows_of_block, rows - first);
     block.resize(count * section.row_bytes());
     in.read(block);
-    sums.push_back(fingerprint(block));
+    sums.push_back(checksum(block));
     for_rows(section, &Section::check, first, block);
     body.reserve(first + count);
     for_rows(section, &Section::take, first, block);
@@ -278,7 +279,7 @@ void read_section(CountingReader& in, const Section& section, Body& body, std::s
 
 void refuse_sums(std::span<const std::uint64_t> found, ByteReader& in) {
   for (const std::uint64_t sum : found) {
-    if (in.get<std::uint64_t>() != sum) damaged("the fingerprint of a block of rows is wrong");
+    if (in.get<std::uint64_t>() != sum) damaged("the checksum of a block of rows is wrong");
   }
 }
 
@@ -305,7 +306,7 @@ void check_mapped(const Section& section, std::span<const std::byte> bytes, std:
   const std::size_t block_bytes = rows_of_block * section.row_bytes();
   for (std::size_t begin = 0; begin < bytes.size(); begin += block_bytes) {
     const auto block = bytes.subspan(begin, std::min(block_bytes, bytes.size() - begin));
-    sums.push_back(fingerprint(block));
+    sums.push_back(checksum(block));
     for_rows(section, &Section::check, begin / section.row_bytes(), block);
   }
 }
@@ -319,7 +320,7 @@ void refuse_equal_ids(const Body& body, std::size_t rows) {
 
 }  // namespace
 
-void save_graph(ByteWriter& writer, Distance distance, std::size_t dim, const GraphShape& shape,
+void save_graph(ByteWriter& writer, Metric distance, std::size_t dim, const GraphShape& shape,
                 const Contents& contents) {
   CountingWriter out(writer);
   write_header(out, distance, dim, shape, contents);

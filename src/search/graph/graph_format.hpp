@@ -14,7 +14,7 @@ namespace vectis::inline v0_1::graph {
 
 inline constexpr std::string_view graph_mark = "VECTISGR";  // its first bytes
 
-void save_graph(ByteWriter& writer, Distance distance, std::size_t dim, const GraphShape& shape,
+void save_graph(ByteWriter& writer, Metric distance, std::size_t dim, const GraphShape& shape,
                 const Contents& contents);
 
 // Reads what follows the mark. CorruptData when the bytes are damaged, Unsupported when they need a feature this

@@ -52,10 +52,10 @@ void require(bool right, std::string_view op, std::string_view what, std::size_t
 
 }  // namespace
 
-void check_graph(std::string_view op, Distance distance, const GraphShape& shape) {
+void check_graph(std::string_view op, Metric distance, const GraphShape& shape) {
   if (!exact::can_scan(distance, Precision::int8)) {
     throw Error(ErrorCode::unsupported, op,
-                fmt::format("a graph knows euclidean, cosine and inner_product, not {}; use 'brute'", name(distance)));
+                fmt::format("a graph knows l2, cosine and inner_product, not {}; use 'brute'", name(distance)));
   }
   require(shape.degree >= 4 && shape.degree <= Links::degree_max, op, "a degree", shape.degree, 4, Links::degree_max);
   require(shape.kept >= 2 && shape.kept <= shape.degree, op, "kept links", shape.kept, 2, shape.degree);

@@ -22,7 +22,7 @@ namespace vectis::inline v0_1::graph {
 inline constexpr std::string_view kind_hnsw = "hnsw";
 
 // InvalidInput for a shape that means nothing, Unsupported for a distance that has no codes.
-void check_graph(std::string_view op, Distance distance, const GraphShape& shape);
+void check_graph(std::string_view op, Metric distance, const GraphShape& shape);
 
 // Checks what users give, chooses how to search, and lets the corpus keep. Thread-safe.
 class GraphIndex final : public Index {
@@ -34,7 +34,7 @@ class GraphIndex final : public Index {
 
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_hnsw; }
   [[nodiscard]] std::size_t dim() const noexcept override { return corpus_->dim(); }
-  [[nodiscard]] Distance distance() const noexcept override { return corpus_->distance(); }
+  [[nodiscard]] Metric distance() const noexcept override { return corpus_->distance(); }
   [[nodiscard]] std::size_t size() const override { return corpus_->now()->live; }
 
   std::uint64_t add(std::span<const float> vectors) override;

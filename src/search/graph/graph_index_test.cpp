@@ -21,7 +21,7 @@ using test::Floats;
 using test::Ids;
 using test::Tally;
 
-constexpr std::array graph_distances{Distance::euclidean, Distance::cosine, Distance::inner_product};
+constexpr std::array graph_distances{Metric::l2, Metric::cosine, Metric::inner_product};
 
 class GraphIndexTest : public testing::Test {
  protected:
@@ -29,7 +29,7 @@ class GraphIndexTest : public testing::Test {
   Random random{test::seed()};
 };
 
-class GraphRecallTest : public GraphIndexTest, public testing::WithParamInterface<Distance> {};
+class GraphRecallTest : public GraphIndexTest, public testing::WithParamInterface<Metric> {};
 
 TEST_P(GraphRecallTest, WhatIsAskedForIsReached) {
   constexpr std::size_t dim = 24;
@@ -60,7 +60,7 @@ TEST_F(GraphIndexTest, TheGraphIsTheSameForAnyNumberOfThreads) {
     RuntimeOptions options;
     options.threads = threads;
     Runtime own(std::move(options));
-    const auto index = make_index("hnsw", dim, Distance::euclidean, own);
+    const auto index = make_index("hnsw", dim, Metric::l2, own);
     index->add(vectors);
     index->remove(Ids{1, 5, 9});
     MemoryWriter writer;
@@ -73,7 +73,7 @@ TEST_F(GraphIndexTest, TheGraphIsTheSameForAnyNumberOfThreads) {
 // Rows get shorter when enough vectors are there to see in which directions they differ.
 TEST_F(GraphIndexTest, GrowingChangesTheFormOfRows) {
   constexpr std::size_t dim = 150;
-  for (const Distance distance : graph_distances) {
+  for (const Metric distance : graph_distances) {
     SCOPED_TRACE(name(distance));
     const auto index = make_index("hnsw", dim, distance, runtime);
     BruteForce truth(dim, distance);
@@ -100,10 +100,10 @@ TEST_F(GraphIndexTest, GrowingChangesTheFormOfRows) {
 
 TEST_F(GraphIndexTest, RemovedVectorsGiveTheirMemoryBack) {
   constexpr std::size_t dim = 16;
-  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime);
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
   const Floats vectors = clustered_rows(random, 5000, dim);
   index->add(vectors);
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
   const std::uint64_t before = index->statistics().bytes;
   Ids ids(3500);
@@ -119,8 +119,8 @@ TEST_F(GraphIndexTest, RemovedVectorsGiveTheirMemoryBack) {
 TEST_F(GraphIndexTest, StreamsKeepRecallAndMemory) {
   constexpr std::size_t dim = 16;
   constexpr std::size_t rows = 4000;
-  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime);
-  BruteForce truth(dim, Distance::euclidean);
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
+  BruteForce truth(dim, Metric::l2);
   const Floats vectors = clustered_rows(random, rows, dim);
   index->add(vectors);
   truth.put_all(0, vectors);
@@ -143,10 +143,10 @@ TEST_F(GraphIndexTest, StreamsKeepRecallAndMemory) {
 TEST_F(GraphIndexTest, FiltersAreRespectedOnTheWay) {
   constexpr std::size_t dim = 16;
   constexpr std::size_t rows = 6000;
-  const auto index = make_index("hnsw", dim, Distance::euclidean, runtime);
+  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
   const Floats vectors = clustered_rows(random, rows, dim);
   index->add(vectors);
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
   const Floats queries = clustered_rows(random, 60, dim);
   for (const std::size_t part : {1U, 2U, 10U, 100U}) {
@@ -177,7 +177,7 @@ TEST_F(GraphIndexTest, StrangeVectorsAreFoundToo) {
     for (float& x : vectors) x = static_cast<float>(double{x} * scale);
     std::copy_n(vectors.begin(), dim, vectors.begin() + dim);             // twice
     std::fill_n(vectors.begin() + 5 * dim, 300 * dim, vectors[5 * dim]);  // 300 times the same
-    for (const Distance distance : graph_distances) {
+    for (const Metric distance : graph_distances) {
       const auto index = make_index("hnsw", dim, distance, runtime);
       index->add(vectors);
       BruteForce truth(dim, distance);
@@ -190,14 +190,14 @@ TEST_F(GraphIndexTest, StrangeVectorsAreFoundToo) {
 }
 
 TEST_F(GraphIndexTest, WhatOnlyGraphsRefuse) {
-  const auto index = make_index("hnsw", 2, Distance::euclidean, runtime);
+  const auto index = make_index("hnsw", 2, Metric::l2, runtime);
   const Floats two{1, 2};
   EXPECT_ERROR(static_cast<void>(index->search(two, 1, {.recall = 0.0})), ErrorCode::invalid_input, "a recall of 0");
   EXPECT_ERROR(static_cast<void>(index->search(two, 1, {.recall = 1.5})), ErrorCode::invalid_input, "at most 1");
   EXPECT_ERROR(static_cast<void>(index->search(two, 1, {.recall = NAN})), ErrorCode::invalid_input, "recall");
   EXPECT_ERROR(index->set_precision(Precision::fp16), ErrorCode::unsupported, "int8");
-  EXPECT_ERROR(make_graph_index(2, Distance::cosine, {.degree = 1}, runtime), ErrorCode::invalid_input, "degree of 1");
-  EXPECT_ERROR(make_graph_index(2, Distance::cosine, {.build_width = 5}, runtime), ErrorCode::invalid_input, "width");
+  EXPECT_ERROR(make_graph_index(2, Metric::cosine, {.degree = 1}, runtime), ErrorCode::invalid_input, "degree of 1");
+  EXPECT_ERROR(make_graph_index(2, Metric::cosine, {.build_width = 5}, runtime), ErrorCode::invalid_input, "width");
   EXPECT_EQ(index->size(), 0U);
 }
 

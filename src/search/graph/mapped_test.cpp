@@ -28,7 +28,7 @@ class MappedIndexTest : public testing::Test {
  protected:
   static constexpr std::size_t dim = 24;
 
-  [[nodiscard]] std::unique_ptr<Index> built(std::size_t rows, Distance distance = Distance::euclidean) {
+  [[nodiscard]] std::unique_ptr<Index> built(std::size_t rows, Metric distance = Metric::l2) {
     auto index = make_index("hnsw", dim, distance, runtime);
     vectors = clustered_rows(random, rows, dim);
     index->add(vectors);
@@ -71,7 +71,7 @@ class MappedIndexTest : public testing::Test {
 };
 
 TEST_F(MappedIndexTest, AnswersAsTheIndexThatWasSaved) {
-  for (const Distance distance : {Distance::euclidean, Distance::cosine, Distance::inner_product}) {
+  for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
     for (const bool whole : {true, false}) {
       const auto index = built(9000, distance);  // more than one block of rows
       index->remove(Ids{3, 5, 4097});
@@ -104,7 +104,7 @@ TEST_F(MappedIndexTest, KeepsOnlyIdsInMemory) {
 
 TEST_F(MappedIndexTest, ChangesNeverReachTheFile) {
   const auto index = built(6000);
-  BruteForce truth(dim, Distance::euclidean);
+  BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
   const std::string path = saved(*index);
   const std::string before = bytes_of(path);
@@ -155,7 +155,7 @@ TEST_F(MappedIndexTest, OutlivesTheNameOfItsFileAndTheOneWhoOpenedIt) {
 }
 
 TEST_F(MappedIndexTest, AnEmptyIndexIsOneToo) {
-  const auto copy = mapped(saved(*make_index("hnsw", dim, Distance::cosine, runtime)));
+  const auto copy = mapped(saved(*make_index("hnsw", dim, Metric::cosine, runtime)));
   EXPECT_EQ(copy->size(), 0U);
   copy->add(clustered_rows(random, 10, dim));
   EXPECT_EQ(copy->size(), 10U);
@@ -188,7 +188,7 @@ TEST_F(MappedIndexTest, AFileCutShortIsCorrupt) {
 }
 
 TEST_F(MappedIndexTest, OtherFilesAreRefused) {
-  const auto exact = make_index("brute", dim, Distance::euclidean, runtime);
+  const auto exact = make_index("brute", dim, Metric::l2, runtime);
   EXPECT_ERROR(static_cast<void>(mapped(saved(*exact))), ErrorCode::unsupported, "[map_index]", "load_index");
   write(temporary.path("text"), "something else, long enough");
   EXPECT_ERROR(static_cast<void>(mapped(temporary.path("text"))), ErrorCode::corrupt_data, "[map_index]", "mark");

@@ -23,7 +23,7 @@ TEST_P(ScoresTest, AreSquaredDistancesNearly) {
   const test::Floats vectors = test::random_rows(random, count, dim);
   const test::Floats query = test::random_rows(random, 1, dim);
   const auto executor = make_thread_executor({.threads = 1});
-  Frame frame = make_frame(*executor, Distance::euclidean, dim, vectors);  // so few vectors keep all coordinates
+  Frame frame = make_frame(*executor, Metric::l2, dim, vectors);  // so few vectors keep all coordinates
   set_codes(frame, dim, bits);
   Rows rows(frame.row_bytes);
   rows.reserve(count, 0);
@@ -38,7 +38,7 @@ TEST_P(ScoresTest, AreSquaredDistancesNearly) {
   score_rows_plain(frame, coded, asked.data(), count, scores.data());
   const double unit = std::ldexp(1.0, -2 * frame.exponent);
   for (std::size_t i = 0; i < count; ++i) {
-    const double truth = exact_distance(Distance::euclidean, query, std::span(vectors).subspan(i * dim, dim));
+    const double truth = exact_distance(Metric::l2, query, std::span(vectors).subspan(i * dim, dim));
     const double found = double{scores[i]} + double{coded.square()};
     // Steps are 1/255 or 1/15 of a row's range and 1/127 of the query's largest number, both at most about 3 before
     // scaling.

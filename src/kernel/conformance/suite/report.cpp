@@ -44,7 +44,7 @@ std::string word(const TranslatedColumn& column, const detail::SampledPlans& pla
     plans.each(*find_operation(subject.operation), types.types, device, [&](const PlannedLaunch& launch) {
       const std::string text = print(launch.source(), Dialect::glsl_webgpu);
       ++kernels;
-      if (column.texts.contains(fingerprint(std::as_bytes(std::span(text))))) ++there;
+      if (column.texts.contains(checksum(std::as_bytes(std::span(text))))) ++there;
     });
   }
   return kernels > 0 && there == kernels ? "translated" : "untested";

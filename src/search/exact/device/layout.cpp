@@ -35,8 +35,8 @@ Frame frame_of(const SegmentView& segment) {
   return choose_frame(frame.distance, Precision::fp16, frame.dim, {segment.originals, segment.rows * frame.dim});
 }
 
-bool is_product(Distance distance) noexcept {
-  return distance == Distance::euclidean || distance == Distance::inner_product || distance == Distance::cosine;
+bool is_product(Metric distance) noexcept {
+  return distance == Metric::l2 || distance == Metric::inner_product || distance == Metric::cosine;
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t rows, std:
 // In double precision; 2^-45 is more than it rounds.
 void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const {
   const float* const vector = segment.originals + row * frame_.dim;
-  const bool cosine = frame_.distance == Distance::cosine;
+  const bool cosine = frame_.distance == Metric::cosine;
   const double scale = std::ldexp(1.0, -frame_.exponent);
   const double length = cosine ? norm_of(vector, frame_.dim) : 1.0;
   const double divisor = length == 0 ? 1.0 : length;
@@ -125,7 +125,7 @@ void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, st
     return;
   }
   const double rounding = 0x1p-45 * (norm + (cosine ? scale : 0.0)) + 0x1p-120;
-  const bool euclidean = frame_.distance == Distance::euclidean;
+  const bool euclidean = frame_.distance == Metric::l2;
   terms[0] = euclidean ? static_cast<float>(squares * (1 - double{loosening(frame_.dim)})) : 0.0F;
   terms[1] = 1;
   terms[2] = rounded_up(std::sqrt(lost) * (1 + 0x1p-20) + rounding);

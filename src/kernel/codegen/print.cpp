@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/codegen/check.hpp"
+#include "kernel/codegen/prelude.hpp"
+#include "vectis/kernel/source.hpp"
+
+namespace vectis::inline v0_1 {
+
+namespace {
+
+using detail::line_marker;
+
+bool is_glsl(Dialect dialect) noexcept { return dialect == Dialect::glsl_vulkan || dialect == Dialect::glsl_webgpu; }
+
+// How a value of the element is declared: what a body sees of it.
+std::string_view value_type(Element element) noexcept {
+  switch (element) {
+    case Element::i32:
+    case Element::i8:
+      return "int";
+    case Element::u32:
+      return "uint";
+    default:
+      return "float";
+  }
+}
+
+// How the array in memory is declared.
+std::string_view storage_type(Element element) noexcept { return lanes(element) > 1 ? "uint" : value_type(element); }
+
+// The words LOAD_x and so on. Each evaluates its arguments once. `words` is the argument a helper function needs to
+// reach the buffer; GLSL's buffers are global.
+std::string buffer_words(const BufferParameter& buffer, Dialect dialect) {
+  const std::string& x = buffer.name;
+  const std::uint32_t lane_count = lanes(buffer.element);
+  std::string text = fmt::format("#define LANES_{} {}u\n", x, lane_count);
+  text +=
+      fmt::format("#define INSERT_{}(word, lane, value) vti_insert_{}(word, lane, value)\n", x, name(buffer.element));
+  if (lane_count == 1) {
+    text += fmt::format(
+        "#define LOAD_{0}(i) ({0}[i])\n#define WORD_{0}(w) AS_U32({0}[w])\n#define OLD_WORD_{0}(w) 0u\n", x);
+    text += fmt::format("#define STORE_{0}(i, value) ({0}[i] = (value))\n", x);
+    const std::string_view bits = buffer.element == Element::f32   ? "AS_F32(word)"
+                                  : buffer.element == Element::i32 ? "AS_I32(word)"
+                                                                   : "U32(word)";
+    return text + fmt::format("#define STORE_WORD_{0}(w, word) ({0}[w] = {1})\n", x, bits);
+  }
+  text += fmt::format("#define WORD_{0}(w) ({0}[w])\n#define OLD_WORD_{0}(w) ({0}[w])\n", x);
+  text += fmt::format("#define STORE_WORD_{0}(w, word) ({0}[w] = (word))\n", x);
+  const bool global = is_glsl(dialect);
+  text += fmt::format("FUNCTION {} vti_load_{}({}uint i) {{ return vti_lane_{}({}[i / {}u], i); }}\n",
+                      value_type(buffer.element), x, global ? "" : "VTI_GLOBAL const uint* words, ",
+                      name(buffer.element), global ? x : "words", lane_count);
+  return text + fmt::format("#define LOAD_{0}(i) vti_load_{0}({1}i)\n", x, global ? "" : x + ", ");
+}
+
+// What every dialect has between its prelude and the kernel: words and functions.
+std::string definitions(const KernelSource& source, Dialect dialect) {
+  std::string text;
+  for (const BufferParameter& buffer : source.buffers) text += buffer_words(buffer, dialect);
+  for (const auto& [name, replacement] : source.defines) text += fmt::format("#define {} {}\n", name, replacement);
+  if (!source.functions.empty()) {
+    text += line_marker(body_file(source) + ".functions");
+    text += source.functions + "\n";
+    text += line_marker("generated");
+  }
+  return text;
+}
+
+// The body in a block of its own, so that it may reuse the names of parameters.
+std::string body(const KernelSource& source, Dialect dialect) {
+  const auto own = source.overrides.find(dialect);
+  return fmt::format("{{\n{}{}\n{}}}\n}}\n", line_marker(body_file(source)),
+                     own == source.overrides.end() ? source.body : own->second, line_marker("generated"));
+}
+
+// OpenCL C, CUDA and HIP: a function with parameters.
+std::string c_kernel(const KernelSource& source, Dialect dialect, std::string_view head) {
+  std::string text = definitions(source, dialect);
+  std::vector<std::string> parameters;
+  parameters.reserve(source.buffers.size() + source.scalars.size());
+  for (const BufferParameter& buffer : source.buffers) {
+    parameters.push_back(fmt::format("VTI_GLOBAL {}{}* {}", buffer.access == Access::read ? "const " : "",
+                                     storage_type(buffer.element), buffer.name));
+  }
+  for (const ScalarParameter& scalar : source.scalars) {
+    parameters.push_back(fmt::format("const {} {}", value_type(scalar.element), scalar.name));
+  }
+  text += fmt::format("{} {}({}) {{\n", head, entry_point(source), fmt::join(parameters, ", "));
+  for (const SharedArray& array : source.shared) {
+    text += fmt::format("VTI_SHARED {} {}[{}];\n", value_type(array.element), array.name, array.count);
+  }
+  return text + body(source, dialect);
+}
+
+// A packed output is read too: its words are shared with elements outside the view. For WebGPU every buffer is read and
+// written: it refuses a dispatch that binds one buffer both for reading alone and for writing, even where the ranges
+// are apart, and memories are cut from buffers they share.
+std::string_view glsl_access(const BufferParameter& buffer, Dialect dialect) noexcept {
+  if (dialect == Dialect::glsl_webgpu) return "";
+  if (buffer.access == Access::read) return "readonly ";
+  return buffer.access == Access::write && lanes(buffer.element) == 1 ? "writeonly " : "";
+}
+
+// GLSL: parameters are global. Scalars travel as push constants, or, where there are none, in a uniform block behind
+// the buffers.
+std::string glsl_kernel(const KernelSource& source, Dialect dialect) {
+  std::string text = fmt::format("layout(local_size_x = {}, local_size_y = {}, local_size_z = {}) in;\n",
+                                 source.group[0], source.group[1], source.group[2]);
+  for (std::size_t i = 0; i < source.buffers.size(); ++i) {
+    const BufferParameter& buffer = source.buffers[i];
+    text += fmt::format("layout(std430, set = 0, binding = {0}) {1}buffer vti_buffer_{0} {{ {2} {3}[]; }};\n", i,
+                        glsl_access(buffer, dialect), storage_type(buffer.element), buffer.name);
+  }
+  if (!source.scalars.empty()) {
+    text += dialect == Dialect::glsl_vulkan
+                ? std::string("layout(push_constant, std430) uniform vti_scalars {")
+                : fmt::format("layout(std140, set = 0, binding = {}) uniform vti_scalars {{", source.buffers.size());
+    for (const ScalarParameter& scalar : source.scalars) {
+      text += fmt::format(" {} {};", value_type(scalar.element), scalar.name);
+    }
+    text += " };\n";
+  }
+  for (const SharedArray& array : source.shared) {
+    text += fmt::format("shared {} {}[{}];\n", value_type(array.element), array.name, array.count);
+  }
+  return text + definitions(source, dialect) + "void main() {\n" + body(source, dialect);
+}
+
+// A kernel may define how many of its groups a compute unit should hold at once. CUDA's compiler, not told, may rather
+// keep values in memory than hold fewer; HIP's second number means something else.
+std::string launch_bounds(const KernelSource& source, Dialect dialect) {
+  const std::uint32_t items = source.group[0] * source.group[1] * source.group[2];
+  const auto resident = std::ranges::find(source.defines, std::string_view("RESIDENT_GROUPS"),
+                                          [](const auto& define) { return define.first; });
+  if (dialect != Dialect::cuda || resident == source.defines.end()) return fmt::to_string(items);
+  return fmt::format("{}, {}", items, resident->second);
+}
+
+}  // namespace
+
+std::string entry_point(const KernelSource& source) { return "vt_" + source.name; }
+
+std::string entry_point(const KernelSource& source, Dialect dialect) {
+  return is_glsl(dialect) ? "main" : entry_point(source);
+}
+
+std::string body_file(const KernelSource& source) { return source.name; }
+
+std::string_view compiler_options(Dialect dialect) noexcept {
+  switch (dialect) {
+    case Dialect::opencl_c:  // contraction is switched off in the text
+      return "-cl-std=CL1.2";
+    case Dialect::cuda:
+      return "--std=c++17 --fmad=false --ftz=false --prec-div=true --prec-sqrt=true";
+    case Dialect::hip:
+      return "-std=c++17 -ffp-contract=off -fhip-fp32-correctly-rounded-divide-sqrt";
+    case Dialect::glsl_vulkan:
+      return "-fshader-stage=compute --target-env=vulkan1.1 -O";
+    case Dialect::glsl_webgpu:  // an optimiser would fold the bits of infinity into a literal, which WebGPU refuses
+      return "-fshader-stage=compute --target-env=vulkan1.1 -O0";
+    case Dialect::wgsl:
+      break;
+  }
+  return {};
+}
+
+std::string print(const KernelSource& source, Dialect dialect) {
+  detail::check_source(source, dialect);
+  std::string text = detail::prelude(dialect) + detail::group_size_word(source.group);
+  switch (dialect) {
+    case Dialect::opencl_c:
+      return text + c_kernel(source, dialect,
+                             fmt::format("__kernel __attribute__((reqd_work_group_size({}, {}, {}))) void",
+                                         source.group[0], source.group[1], source.group[2]));
+    case Dialect::cuda:
+    case Dialect::hip:
+      return text + c_kernel(source, dialect,
+                             fmt::format("extern \"C\" __global__ void __launch_bounds__({})",
+                                         launch_bounds(source, dialect)));
+    default:
+      return text + glsl_kernel(source, dialect);
+  }
+}
+
+}  // namespace vectis::inline v0_1

@@ -1,0 +1,80 @@
+#include "kernel/templates/definition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+std::vector<DType> float_types() { return {DType::float32, DType::float16, DType::bfloat16}; }
+std::vector<DType> number_types() { return {DType::float32, DType::float16, DType::bfloat16, DType::int8}; }
+std::vector<DType> storage_types() {
+  return {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int32};
+}
+
+void refuse(const OperationCall& call, const std::string& message) {
+  throw Error(ErrorCode::invalid_input, call.operation->name, message);
+}
+
+void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t rows, std::uint64_t columns,
+                  std::string_view why) {
+  const View& view = call.views[operand];
+  if (view.rows == rows && view.columns == columns) return;
+  refuse(call, fmt::format("'{}' is {} x {}, it must be {} x {}, {}; give a view of that shape",
+                           call.operation->operands[operand].name, view.rows, view.columns, rows, columns, why));
+}
+
+Cut cut_along(CutAxis axis, std::initializer_list<std::size_t> operands) {
+  Cut cut;
+  for (const std::size_t operand : operands) cut.operands.push_back({operand, axis});
+  return cut;
+}
+
+std::function<std::vector<Cut>(const OperationCall&)> cut_by_rows(std::initializer_list<std::size_t> operands) {
+  return [cut = cut_along(CutAxis::rows, operands)](const OperationCall&) { return std::vector{cut}; };
+}
+
+std::function<std::vector<Cut>(const OperationCall&)> cut_anywhere(std::initializer_list<std::size_t> operands) {
+  return [rows = cut_along(CutAxis::rows, operands),
+          columns = cut_along(CutAxis::columns, operands)](const OperationCall&) { return std::vector{rows, columns}; };
+}
+
+double bytes_of(std::span<const View> views) {
+  double bytes = 0;
+  for (const View& view : views)
+    bytes += static_cast<double>(view.elements()) * static_cast<double>(size_of(view.type));
+  return bytes;
+}
+
+View flattened(const View& view) {
+  View result = view;
+  if (view.rows == 1 || view.stride == view.columns) {
+    result.rows = 1;
+    result.columns = view.elements();
+    result.stride = result.columns;
+  }
+  return result;
+}
+
+Spread spread(std::uint64_t pieces, std::uint32_t pieces_of_group) {
+  const std::uint64_t least = divide_up(pieces, groups_max);
+  const std::uint64_t chunk = std::max<std::uint64_t>(1, divide_up(least, pieces_of_group)) * pieces_of_group;
+  return {index32(chunk), index32(divide_up(pieces, chunk))};
+}
+
+std::uint32_t group_items(const DeviceInfo& device, std::uint32_t wanted) {
+  const std::uint32_t most = std::min({wanted, device.limits.group_items_max, device.limits.group_size_max[0]});
+  return std::bit_floor(std::max(most, 1U));
+}
+
+std::uint32_t power_of_two(std::uint64_t value) { return index32(std::bit_ceil(std::max<std::uint64_t>(value, 1))); }
+
+std::string substitute(std::string text, std::initializer_list<std::pair<std::string_view, std::string_view>> names) {
+  for (const auto& [name, stands_for] : names) text.replace(text.find(name), name.size(), stands_for);
+  return text;
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,229 @@
+#include "kernel/templates/fold.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernel/templates/definition.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+// A piece of work is one segment of one row; `width` work-items share it, and a group does several pieces at a time.
+// $START, $TAKE (of element `at`, number `i` of the segment), $PUBLISH, $MEET (with `other`) and $STORE are the fold's.
+constexpr const char* fold_body = R"(
+uint together = GROUP_SIZE(0) / width;
+uint sub = LOCAL_ID(0) / width;
+uint t = LOCAL_ID(0) - sub * width;
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, pieces - begin);
+for (uint done = 0u; done < count; done += together) {
+  uint piece = begin + done + sub;
+  bool busy = done + sub < count;
+  $START
+  if (busy) {
+    uint row = piece / segments;
+    uint first = (piece - row * segments) * segment;
+    uint length = UMIN(segment, columns - first);
+    uint base = x_offset + row * x_stride + first;
+    for (uint i = t; i < length; i += width) {
+      uint at = base + i;
+      float v = F32(LOAD_x(at));
+      $TAKE
+    }
+  }
+  uint mine = LOCAL_ID(0);
+  $PUBLISH
+  BARRIER();
+  for (uint reach = width / 2u; reach > 0u; reach = reach / 2u) {
+    if (t < reach) {
+      uint other = mine + reach;
+      $MEET
+    }
+    BARRIER();
+  }
+  if (busy && t == 0u) {
+    uint to = out_offset + piece * out_stride;
+    $STORE
+  }
+  BARRIER();
+}
+)";
+
+constexpr std::uint64_t adds_of_item = 1024;
+
+constexpr const char* store_value = R"(
+    float result = values[mine] / divisor;
+    if (root != 0u) { result = SQRT(result); }
+    STORE_y(to, result);
+)";
+
+// The larger: NaN before everything, then the lower place.
+constexpr const char* take_larger = R"(
+      uint here = $PLACE;
+      bool v_nan = IS_NAN(v);
+      bool best_nan = IS_NAN(best);
+      bool better = v > best;
+      if (v_nan || best_nan || v == best) {
+        better = v_nan && !best_nan;
+        if (v_nan == best_nan) { better = here < place; }
+      }
+      if (better) { best = v; place = here; }
+)";
+
+// Sums of int8 are whole numbers until work-items meet: at most adds_of_item terms of 2^14 each.
+std::string value_body(Fold fold, bool whole) {
+  const bool sums = fold == Fold::sum || fold == Fold::squares;
+  std::string_view start = whole && sums ? "int acc = 0;" : "float acc = 0.0f;";
+  std::string_view take = whole ? "acc = acc + LOAD_x(at);" : "acc = acc + v;";
+  std::string_view meet = "values[mine] = values[mine] + values[other];";
+  if (fold == Fold::squares) take = whole ? "int n = LOAD_x(at);\nacc = acc + n * n;" : "acc = FMA(v, v, acc);";
+  if (fold == Fold::max) {
+    start = "float acc = -F32_INFINITY;";
+    take = "if (v > acc || IS_NAN(v)) { acc = v; }";
+    meet = "float v = values[other];\nif (v > values[mine] || IS_NAN(v)) { values[mine] = v; }";
+  }
+  if (fold == Fold::min) {
+    start = "float acc = F32_INFINITY;";
+    take = "if (v < acc || IS_NAN(v)) { acc = v; }";
+    meet = "float v = values[other];\nif (v < values[mine] || IS_NAN(v)) { values[mine] = v; }";
+  }
+  return substitute(fold_body, {{"$START", start},
+                                {"$TAKE", take},
+                                {"$PUBLISH", "values[mine] = F32(acc);"},
+                                {"$MEET", meet},
+                                {"$STORE", store_value}});
+}
+
+std::string argmax_body(bool from_pairs) {
+  const std::string take =
+      substitute(take_larger, {{"$PLACE", from_pairs ? "AS_U32(LOAD_indices(at))" : "row * row_places + first + i"}});
+  const std::string meet = "float best = values[mine];\nuint place = places[mine];\nfloat v = values[other];\n" +
+                           substitute(take_larger, {{"$PLACE", "places[other]"}}) +
+                           "values[mine] = best;\nplaces[mine] = place;";
+  return substitute(fold_body, {{"$START", "float best = -F32_INFINITY;\nuint place = 0xffffffffu;"},
+                                {"$TAKE", take},
+                                {"$PUBLISH", "values[mine] = best;\nplaces[mine] = place;"},
+                                {"$MEET", meet},
+                                {"$STORE", "STORE_largest(piece, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
+}
+
+std::vector<ScalarParameter> scalars(bool argmax) {
+  std::vector<ScalarParameter> result = {
+      {"chunk", Element::u32},      {"pieces", Element::u32},    {"width", Element::u32},    {"segments", Element::u32},
+      {"segment", Element::u32},    {"columns", Element::u32},   {"x_offset", Element::u32}, {"x_stride", Element::u32},
+      {"out_offset", Element::u32}, {"out_stride", Element::u32}};
+  if (argmax) {
+    result.push_back({"row_places", Element::u32});
+  } else {
+    result.insert(result.end(), {{"divisor", Element::f32}, {"root", Element::u32}});
+  }
+  return result;
+}
+
+constexpr std::array<std::string_view, 5> fold_names = {"sum", "squares", "max", "min", "argmax"};
+
+KernelSource fold_source(Fold fold, Element element, bool from_pairs, std::uint32_t group) {
+  const bool argmax = fold == Fold::argmax;
+  KernelSource source;
+  source.name = fmt::format("fold_{}", fold_names[static_cast<std::size_t>(fold)]);
+  source.buffers = {{"x", element, Access::read}};
+  if (from_pairs) source.buffers.push_back({"indices", Element::i32, Access::read});
+  if (argmax) source.buffers.push_back({"largest", Element::f32, Access::write});
+  source.buffers.push_back({"y", argmax ? Element::i32 : Element::f32, Access::write});
+  source.scalars = scalars(argmax);
+  source.shared = {{"values", Element::f32, group}};
+  if (argmax) source.shared.push_back({"places", Element::u32, group});
+  source.group = {group, 1, 1};
+  source.body = argmax ? argmax_body(from_pairs) : value_body(fold, element == Element::i8);
+  return source;
+}
+
+// Segments long enough to be worth a launch and short enough that no work-item of a group of `group` adds up more.
+std::uint64_t segment_of(const FoldInput& x, std::uint64_t group) {
+  constexpr std::uint64_t wanted_pieces = 1024;
+  constexpr std::uint64_t shortest = 8192;
+  const std::uint64_t longest = adds_of_item * group;
+  const std::uint64_t parts = divide_up(wanted_pieces, x.rows);
+  return std::clamp(divide_up(x.columns, parts), std::min(shortest, longest), longest);
+}
+
+}  // namespace
+
+FoldInput fold_input(const View& view, std::size_t buffer) {
+  return {buffer, element_of(view.type).value(), view.offset, view.rows, view.columns, view.stride};
+}
+
+std::size_t FoldPlanner::temporary(std::uint64_t elements) {
+  plan_.temporary_bytes.push_back(elements * sizeof(float));
+  return views_ + plan_.temporary_bytes.size() - 1;
+}
+
+// Folds each segment into a result of its own.
+void FoldPlanner::segments(Fold fold, const FoldInput& x, const FoldOutput& out, std::uint64_t segment) {
+  const std::uint32_t group = group_items(device_, 256);
+  const std::uint32_t width = std::min(group, power_of_two(divide_up(std::min(segment, x.columns), 4)));
+  const std::uint64_t in_row = divide_up(x.columns, segment);
+  const Spread work = spread(x.rows * in_row, group / width);
+  PlannedLaunch launch;
+  const Element element = x.element;
+  const bool from_pairs = x.indices.has_value();
+  launch.key = fmt::format("fold {} {} {} {}", static_cast<int>(fold), name(element), from_pairs, group);
+  launch.source = [=] { return fold_source(fold, element, from_pairs, group); };
+  launch.shape = {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}};
+  launch.buffers = {x.buffer};
+  if (from_pairs) launch.buffers.push_back(*x.indices);
+  if (fold == Fold::argmax) launch.buffers.push_back(temporary(x.rows * in_row));
+  launch.buffers.push_back(out.buffer);
+  launch.scalars = {work.chunk,         index32(x.rows * in_row), width,
+                    index32(in_row),    index32(segment),         index32(x.columns),
+                    index32(x.offset),  index32(x.stride),        index32(out.offset),
+                    index32(out.stride)};
+  if (fold == Fold::argmax) {
+    launch.scalars.emplace_back(index32(x.row_places));
+  } else {
+    launch.scalars.insert(launch.scalars.end(), {out.divisor, std::uint32_t{out.root ? 1U : 0U}});
+  }
+  plan_.launches.push_back(std::move(launch));
+}
+
+// The segments' results, to be folded further as `rows` rows.
+FoldInput FoldPlanner::partial(Fold fold, const FoldInput& x, std::uint64_t segment, std::uint64_t rows,
+                               std::uint64_t columns) {
+  FoldInput result{0, Element::f32, 0, rows, columns, columns};
+  const std::size_t out = temporary(rows * columns);
+  segments(fold, x, {.buffer = out}, segment);
+  result.buffer = out;
+  if (fold == Fold::argmax) {
+    result.indices = out;
+    result.buffer = views_ + plan_.temporary_bytes.size() - 1;  // the values, which the launch put beside the places
+  }
+  return result;
+}
+
+void FoldPlanner::rows(Fold fold, const FoldInput& x, const FoldOutput& out) {
+  const std::uint64_t segment = segment_of(x, group_items(device_, 256));
+  if (segment >= x.columns) {
+    segments(fold, x, out, std::max<std::uint64_t>(x.columns, 1));
+    return;
+  }
+  const FoldInput rest = partial(fold, x, segment, x.rows, divide_up(x.columns, segment));
+  rows(fold == Fold::squares ? Fold::sum : fold, rest, out);
+}
+
+void FoldPlanner::whole(Fold fold, const FoldInput& x, const FoldOutput& out) {
+  FoldInput line = x;
+  if (x.rows > 1 && x.stride != x.columns) {
+    line.row_places = x.columns;
+    const std::uint64_t segment = segment_of(x, group_items(device_, 256));
+    line = partial(fold, line, segment, 1, x.rows * divide_up(x.columns, segment));
+    fold = fold == Fold::squares ? Fold::sum : fold;
+  } else {
+    line.columns = x.rows * x.columns;
+    line.rows = 1;
+  }
+  rows(fold, line, out);
+}
+
+}  // namespace vectis::inline v0_1::detail

@@ -1,0 +1,200 @@
+#include "kernel/templates/tile.hpp"
+
+#include <fmt/format.h>
+
+#include "kernel/templates/definition.hpp"
+
+namespace vectis::inline v0_1::detail {
+
+namespace {
+
+// A group of SIDE * SIDE work-items makes a tile of (4 * SIDE)² results, sixteen each. Both matrices' parts lie in
+// shared memory with the depth outermost; they are read from memory along whichever of their two steps is 1. Each part
+// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`.
+// Loops inside of that over the depth have few rounds, and a number of them that compilers know, so that they are
+// unrolled: Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
+constexpr const char* tile_body = R"(
+uint across = LOCAL_ID(0) % SIDE;
+uint down = LOCAL_ID(0) / SIDE;
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, tiles - begin);
+for (uint t = 0u; t < count; t++) {
+  uint tile_row = (begin + t) / row_tiles;
+  uint row0 = tile_row * TILE;
+  uint col0 = (begin + t - tile_row * row_tiles) * TILE;
+  NUMBER sums[16];
+  NUMBER rests[16];
+  for (uint i = 0u; i < 16u; i++) {
+    sums[i] = ZERO;
+    rests[i] = ZERO;
+  }
+  for (uint s = 0u; s < steps; s++) {
+    uint depth0 = s * DEPTH;
+    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {
+      uint i = first + LOCAL_ID(0);
+      uint r = i / DEPTH;
+      uint k = i % DEPTH;
+      if (a_depth_step != 1u) {
+        k = i / TILE;
+        r = i % TILE;
+      }
+      NUMBER value = ZERO;
+      if (row0 + r < rows && depth0 + k < depth) {
+        value = CONVERT(LOAD_a(a_offset + (row0 + r) * a_step + (depth0 + k) * a_depth_step));
+      }
+      a_part[k * PITCH + r] = value;
+    }
+    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {
+      uint i = first + LOCAL_ID(0);
+      uint r = i / DEPTH;
+      uint k = i % DEPTH;
+      if (b_depth_step != 1u) {
+        k = i / TILE;
+        r = i % TILE;
+      }
+      NUMBER value = ZERO;
+      if (col0 + r < columns && depth0 + k < depth) {
+        value = CONVERT(LOAD_b(b_offset + (col0 + r) * b_step + (depth0 + k) * b_depth_step));
+      }
+      b_part[k * PITCH + r] = value;
+    }
+    BARRIER();
+    NUMBER parts[16];
+    for (uint i = 0u; i < 16u; i++) { parts[i] = ZERO; }
+    for (uint four = 0u; four < DEPTH; four += 4u) {
+      for (uint k = 0u; k < 4u; k++) {
+        uint at = (four + k) * PITCH;
+        NUMBER b0 = b_part[at + across];
+        NUMBER b1 = b_part[at + across + SIDE];
+        NUMBER b2 = b_part[at + across + 2u * SIDE];
+        NUMBER b3 = b_part[at + across + 3u * SIDE];
+        for (uint i = 0u; i < 4u; i++) {
+          NUMBER a0 = a_part[at + down + i * SIDE];
+          parts[i * 4u] = tile_step(a0, b0, parts[i * 4u]);
+          parts[i * 4u + 1u] = tile_step(a0, b1, parts[i * 4u + 1u]);
+          parts[i * 4u + 2u] = tile_step(a0, b2, parts[i * 4u + 2u]);
+          parts[i * 4u + 3u] = tile_step(a0, b3, parts[i * 4u + 3u]);
+        }
+      }
+    }
+    for (uint i = 0u; i < 16u; i++) { $ADD }
+    BARRIER();
+  }
+  for (uint i = 0u; i < 16u; i++) {
+    uint row = row0 + down + (i / 4u) * SIDE;
+    uint col = col0 + across + (i % 4u) * SIDE;
+    if (row < rows && col < columns) {
+      uint to = out_offset + row * out_stride + col;
+      $RESULT
+      $STORE
+    }
+  }
+}
+)";
+
+// How parts become a sum, and the sum the value `acc`.
+struct Adding {
+  const char* add;
+  const char* result;
+};
+
+// Kahan's way: the error of each addition goes into the next, so that long sums are as exact as short ones. An infinite
+// sum has none.
+constexpr Adding floats = {R"(
+      float part = parts[i] - rests[i];
+      float sum = sums[i] + part;
+      float rest = (sum - sums[i]) - part;
+      if (IS_NAN(rest)) { rest = 0.0f; }
+      sums[i] = sum;
+      rests[i] = rest;
+)",
+                           "float acc = sums[i];"};
+// int32 that wraps.
+constexpr Adding wrapping = {"sums[i] = sums[i] + parts[i];", "int acc = sums[i];"};
+// The sum has 20 bits, what is above them is counted beside it; a part has less than 20.
+constexpr Adding wide = {R"(
+      int sum = sums[i] + parts[i];
+      rests[i] = rests[i] + (sum >> 20);
+      sums[i] = sum & 0xfffff;
+)",
+                         "float acc = F32(rests[i]) * 1048576.0f + F32(sums[i]);"};
+
+const Adding& adding(TileNumbers numbers) {
+  if (numbers == TileNumbers::floats) return floats;
+  return numbers == TileNumbers::wrapping ? wrapping : wide;
+}
+
+constexpr std::uint32_t depth_of_tile = 16;
+constexpr std::uint32_t results_of_item = 4;  // in each direction
+
+std::uint64_t shared_bytes(std::uint64_t side) {
+  return 2 * sizeof(float) * depth_of_tile * (side * results_of_item + 1);
+}
+
+// The largest side whose group and shared memory the device has.
+std::uint32_t side_of(const DeviceInfo& device) {
+  const std::uint32_t items = group_items(device, 256);
+  std::uint32_t side = 16;
+  while (side > 1 && (side * side > items || shared_bytes(side) > device.limits.shared_bytes_max)) side /= 2;
+  return side;
+}
+
+std::string step_function(const TileWork& work) {
+  const bool product = work.step == TileStep::product;
+  if (work.numbers != TileNumbers::floats) {
+    return product ? "FUNCTION int tile_step(int a, int b, int sum) { return sum + a * b; }"
+                   : "FUNCTION int tile_step(int a, int b, int sum) { int d = a - b; return sum + d * d; }";
+  }
+  return product ? "FUNCTION float tile_step(float a, float b, float sum) { return FMA(a, b, sum); }"
+                 : "FUNCTION float tile_step(float a, float b, float sum) { float d = a - b; return FMA(d, d, sum); }";
+}
+
+KernelSource tile_source(const TileWork& work, std::uint32_t side) {
+  const std::uint32_t tile = side * results_of_item;
+  const bool whole = work.numbers != TileNumbers::floats;
+  const Element number = whole ? Element::i32 : Element::f32;
+  KernelSource source;
+  source.name = work.name;
+  source.buffers = {{"a", work.element, Access::read}, {"b", work.element, Access::read}};
+  source.buffers.insert(source.buffers.end(), work.buffers.begin(), work.buffers.end());
+  for (const char* scalar : {"chunk", "tiles", "row_tiles", "steps", "rows", "columns", "depth", "a_offset", "a_step",
+                             "a_depth_step", "b_offset", "b_step", "b_depth_step", "out_offset", "out_stride"}) {
+    source.scalars.push_back({scalar, Element::u32});
+  }
+  source.scalars.insert(source.scalars.end(), work.scalars.begin(), work.scalars.end());
+  source.shared = {{"a_part", number, depth_of_tile * (tile + 1)}, {"b_part", number, depth_of_tile * (tile + 1)}};
+  source.group = {side * side, 1, 1};
+  source.defines = {{"SIDE", fmt::format("{}u", side)},      {"TILE", fmt::format("{}u", tile)},
+                    {"PITCH", fmt::format("{}u", tile + 1)}, {"DEPTH", fmt::format("{}u", depth_of_tile)},
+                    {"NUMBER", whole ? "int" : "float"},     {"ZERO", whole ? "0" : "0.0f"},
+                    {"CONVERT(x)", whole ? "(x)" : "F32(x)"}};
+  source.functions = step_function(work);
+  source.body = substitute(
+      tile_body,
+      {{"$ADD", adding(work.numbers).add}, {"$RESULT", adding(work.numbers).result}, {"$STORE", work.store}});
+  return source;
+}
+
+}  // namespace
+
+PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const TileSide& a, const TileSide& b,
+                          const View& out, const DeviceInfo& device) {
+  const std::uint32_t side = side_of(device);
+  const std::uint64_t tile = std::uint64_t{side} * results_of_item;
+  const std::uint64_t row_tiles = divide_up(size.columns, tile);
+  const std::uint64_t tiles = divide_up(size.rows, tile) * row_tiles;
+  const Spread spread_tiles = spread(tiles, 1);
+  PlannedLaunch launch;
+  launch.key = fmt::format("{} {} {} {}", work.name, name(work.element), static_cast<int>(work.numbers), side);
+  launch.source = [work, side] { return tile_source(work, side); };
+  launch.shape = {.groups = {spread_tiles.groups, 1, 1}, .group = {side * side, 1, 1}};
+  launch.buffers = {0, 1};
+  launch.scalars = {
+      spread_tiles.chunk,    index32(tiles),        index32(row_tiles),  index32(divide_up(size.depth, depth_of_tile)),
+      index32(size.rows),    index32(size.columns), index32(size.depth), index32(a.offset),
+      index32(a.step),       index32(a.depth_step), index32(b.offset),   index32(b.step),
+      index32(b.depth_step), index32(out.offset),   index32(out.stride)};
+  return launch;
+}
+
+}  // namespace vectis::inline v0_1::detail

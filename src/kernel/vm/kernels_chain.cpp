@@ -1,0 +1,232 @@
+// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/vm/kernels_chain.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include "kernel/vm/float_ops-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+
+using V = hn::Vec<Floats>;
+
+// One operation on eight vectors that stay in registers.
+template <class Function>
+struct Eight {
+  static HWY_INLINE void Last(Floats d, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6,
+                              V& a7) {
+    a0 = Function::Apply(d, a0, hn::LoadU(d, b));
+    a1 = Function::Apply(d, a1, hn::LoadU(d, b + s));
+    a2 = Function::Apply(d, a2, hn::LoadU(d, b + 2 * s));
+    a3 = Function::Apply(d, a3, hn::LoadU(d, b + 3 * s));
+    a4 = Function::Apply(d, a4, hn::LoadU(d, b + 4 * s));
+    a5 = Function::Apply(d, a5, hn::LoadU(d, b + 5 * s));
+    a6 = Function::Apply(d, a6, hn::LoadU(d, b + 6 * s));
+    a7 = Function::Apply(d, a7, hn::LoadU(d, b + 7 * s));
+  }
+  static HWY_INLINE void First(Floats d, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6,
+                               V& a7) {
+    a0 = Function::Apply(d, hn::LoadU(d, b), a0);
+    a1 = Function::Apply(d, hn::LoadU(d, b + s), a1);
+    a2 = Function::Apply(d, hn::LoadU(d, b + 2 * s), a2);
+    a3 = Function::Apply(d, hn::LoadU(d, b + 3 * s), a3);
+    a4 = Function::Apply(d, hn::LoadU(d, b + 4 * s), a4);
+    a5 = Function::Apply(d, hn::LoadU(d, b + 5 * s), a5);
+    a6 = Function::Apply(d, hn::LoadU(d, b + 6 * s), a6);
+    a7 = Function::Apply(d, hn::LoadU(d, b + 7 * s), a7);
+  }
+  static HWY_INLINE void Twice(Floats d, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6, V& a7) {
+    a0 = Function::Apply(d, a0, a0);
+    a1 = Function::Apply(d, a1, a1);
+    a2 = Function::Apply(d, a2, a2);
+    a3 = Function::Apply(d, a3, a3);
+    a4 = Function::Apply(d, a4, a4);
+    a5 = Function::Apply(d, a5, a5);
+    a6 = Function::Apply(d, a6, a6);
+    a7 = Function::Apply(d, a7, a7);
+  }
+  static HWY_INLINE void Alone(Floats d, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6, V& a7) {
+    a0 = Function::Apply(d, a0);
+    a1 = Function::Apply(d, a1);
+    a2 = Function::Apply(d, a2);
+    a3 = Function::Apply(d, a3);
+    a4 = Function::Apply(d, a4);
+    a5 = Function::Apply(d, a5);
+    a6 = Function::Apply(d, a6);
+    a7 = Function::Apply(d, a7);
+  }
+  static HWY_INLINE void Any(Floats d, Link::Form form, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3,
+                             V& a4, V& a5, V& a6, V& a7) {
+    if (form == Link::Form::operand_last) {
+      Last(d, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+    } else if (form == Link::Form::operand_first) {
+      First(d, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+    } else {
+      Twice(d, a0, a1, a2, a3, a4, a5, a6, a7);
+    }
+  }
+};
+
+// Asks for the eight vectors that come a page later (of 1 to 16 KiB that was the quickest). Loads and stores come eight
+// at a time here, too far apart for the processor to begin the next loads by itself while stores past the caches wait
+// for memory.
+HWY_INLINE void FetchAhead(const float* from, std::size_t lanes) {
+  constexpr std::size_t ahead = 4096 / sizeof(float);
+  for (std::size_t i = 0; i < 8; ++i) hwy::Prefetch(from + ahead + i * lanes);
+}
+
+// Eight vectors at `a`, which are so many that choosing an operation costs little beside it.
+void ChainEight(const Call& call, const float* a, std::size_t step, std::size_t at, float* out, bool streams) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  V a0 = hn::LoadU(d, a);
+  V a1 = hn::LoadU(d, a + step);
+  V a2 = hn::LoadU(d, a + 2 * step);
+  V a3 = hn::LoadU(d, a + 3 * step);
+  V a4 = hn::LoadU(d, a + 4 * step);
+  V a5 = hn::LoadU(d, a + 5 * step);
+  V a6 = hn::LoadU(d, a + 6 * step);
+  V a7 = hn::LoadU(d, a + 7 * step);
+  if (streams && step != 0) FetchAhead(a, lanes);
+  for (const Link& link : call.links) {
+    const float* const b = link.operand + at * link.stride;
+    const std::size_t s = lanes * link.stride;
+    switch (link.op) {
+      case ir::Op::add:
+        Eight<AddOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::sub:
+        Eight<SubOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::mul:
+        Eight<MulOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::div:
+        Eight<DivOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::min:
+        Eight<MinOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::max:
+        Eight<MaxOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::neg:
+        Eight<NegOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      case ir::Op::abs:
+        Eight<AbsOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
+        break;
+      default:
+        Eight<SqrtOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
+    }
+  }
+  if (streams) {
+    hn::Stream(a0, d, out);
+    hn::Stream(a1, d, out + lanes);
+    hn::Stream(a2, d, out + 2 * lanes);
+    hn::Stream(a3, d, out + 3 * lanes);
+    hn::Stream(a4, d, out + 4 * lanes);
+    hn::Stream(a5, d, out + 5 * lanes);
+    hn::Stream(a6, d, out + 6 * lanes);
+    hn::Stream(a7, d, out + 7 * lanes);
+    return;
+  }
+  hn::StoreU(a0, d, out);
+  hn::StoreU(a1, d, out + lanes);
+  hn::StoreU(a2, d, out + 2 * lanes);
+  hn::StoreU(a3, d, out + 3 * lanes);
+  hn::StoreU(a4, d, out + 4 * lanes);
+  hn::StoreU(a5, d, out + 5 * lanes);
+  hn::StoreU(a6, d, out + 6 * lanes);
+  hn::StoreU(a7, d, out + 7 * lanes);
+}
+
+template <class Function>
+HWY_INLINE V One(Floats d, const Link& link, const float* b, V a) {
+  if (link.form == Link::Form::operand_last) return Function::Apply(d, a, hn::LoadU(d, b));
+  if (link.form == Link::Form::operand_first) return Function::Apply(d, hn::LoadU(d, b), a);
+  return Function::Apply(d, a, a);
+}
+
+void ChainOne(const Call& call, const float* a, std::size_t at, float* out) {
+  const Floats d;
+  V value = hn::LoadU(d, a);
+  for (const Link& link : call.links) {
+    const float* const b = link.operand + at * link.stride;
+    switch (link.op) {
+      case ir::Op::add:
+        value = One<AddOp>(d, link, b, value);
+        break;
+      case ir::Op::sub:
+        value = One<SubOp>(d, link, b, value);
+        break;
+      case ir::Op::mul:
+        value = One<MulOp>(d, link, b, value);
+        break;
+      case ir::Op::div:
+        value = One<DivOp>(d, link, b, value);
+        break;
+      case ir::Op::min:
+        value = One<MinOp>(d, link, b, value);
+        break;
+      case ir::Op::max:
+        value = One<MaxOp>(d, link, b, value);
+        break;
+      case ir::Op::neg:
+        value = NegOp::Apply(d, value);
+        break;
+      case ir::Op::abs:
+        value = AbsOp::Apply(d, value);
+        break;
+      default:
+        value = SqrtOp::Apply(d, value);
+    }
+  }
+  hn::StoreU(value, d, out);
+}
+
+void Chain(const Call& call, std::size_t count) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  const auto* a = static_cast<const float*>(call.in[0]);
+  auto* out = static_cast<float*>(call.out);
+  const std::size_t step = lanes * call.stride[0];
+  const bool streams = call.streams && reinterpret_cast<std::uintptr_t>(out) % (lanes * sizeof(float)) == 0;
+  std::size_t i = 0;
+  for (; i + 8 * lanes <= count; i += 8 * lanes) ChainEight(call, a + i * call.stride[0], step, i, out + i, streams);
+  for (; i < count; i += lanes) ChainOne(call, a + i * call.stride[0], i, out + i);
+}
+
+Kernel FindChain() { return &Chain; }
+
+}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vectis::inline v0_1::executor {
+
+HWY_EXPORT(FindChain);
+
+Kernel chain_kernel() { return HWY_DYNAMIC_DISPATCH(FindChain)(); }
+
+bool can_be_linked(ir::Op op) noexcept {
+  switch (op) {
+    case ir::Op::add:
+    case ir::Op::sub:
+    case ir::Op::mul:
+    case ir::Op::div:
+    case ir::Op::min:
+    case ir::Op::max:
+    case ir::Op::neg:
+    case ir::Op::abs:
+    case ir::Op::sqrt:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace vectis::inline v0_1::executor
+#endif

@@ -1,0 +1,223 @@
+// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/vm/kernels_function.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernel/ir/erf_coefficients.hpp"
+#include "kernel/vm/loops-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+
+using V = hn::Vec<Floats>;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+// Highway's functions are for finite operands of their domain; the rest is put right after.
+HWY_INLINE V KeepNaN(V x, V result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
+
+struct ExpOp {
+  static HWY_INLINE V Apply(Floats d, V x) {
+    const V bounded = hn::Min(hn::Max(x, hn::Set(d, -110.0F)), hn::Set(d, 100.0F));
+    const V inside = hn::Exp(d, hn::IfThenZeroElse(hn::IsNaN(x), bounded));
+    return KeepNaN(x, hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7228391F)), hn::Set(d, infinity), inside));
+  }
+};
+
+// The whole part goes into the exponent, so only the rest, within 1/2, meets the rounding of x * ln 2.
+struct Exp2Op {
+  static HWY_INLINE V Apply(Floats d, V x) {
+    const Ints di;
+    const V clean = hn::IfThenZeroElse(hn::IsNaN(x), x);
+    const V bounded = hn::Min(hn::Max(clean, hn::Set(d, -151.0F)), hn::Set(d, 129.0F));
+    const V whole = hn::Round(bounded);
+    const V part = hn::Exp(d, hn::Mul(hn::Sub(bounded, whole), hn::Set(d, 0.693147181F)));
+    // In two steps: 2^whole itself may be below or above what a float holds.
+    const auto exponent = hn::ConvertTo(di, whole);
+    const auto first = hn::ShiftRight<1>(exponent);
+    const auto second = hn::Sub(exponent, first);
+    const auto bias = hn::Set(di, 127);
+    const V scale_first = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(first, bias)));
+    const V scale_second = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(second, bias)));
+    return KeepNaN(x, hn::Mul(hn::Mul(part, scale_first), scale_second));
+  }
+};
+
+HWY_INLINE V LogDomain(Floats d, V x, V inside) {
+  const V zero = hn::Zero(d);
+  V result = hn::IfThenElse(hn::Eq(x, hn::Set(d, infinity)), x, inside);
+  result = hn::IfThenElse(hn::Eq(x, zero), hn::Set(d, -infinity), result);
+  result = hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, not_a_number), result);
+  return KeepNaN(x, result);
+}
+HWY_INLINE V LogSafe(Floats d, V x) {
+  const auto inside = hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, hn::Set(d, infinity)));
+  return hn::IfThenElse(inside, x, hn::Set(d, 1.0F));
+}
+struct LogOp {
+  static HWY_INLINE V Apply(Floats d, V x) { return LogDomain(d, x, hn::Log(d, LogSafe(d, x))); }
+};
+struct Log2Op {
+  static HWY_INLINE V Apply(Floats d, V x) { return LogDomain(d, x, hn::Log2(d, LogSafe(d, x))); }
+};
+
+struct TanhOp {
+  static HWY_INLINE V Apply(Floats d, V x) {
+    const V bounded = hn::Min(hn::Abs(hn::IfThenZeroElse(hn::IsNaN(x), x)), hn::Set(d, 10.0F));
+    const V result = hn::CopySign(hn::Tanh(d, bounded), x);
+    // Below, x^3 / 3 is less than half a unit in the last place of x.
+    return KeepNaN(x, hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0.0003F)), x, result));
+  }
+};
+
+HWY_INLINE V Polynomial(Floats d, V x, const std::array<float, 8>& coefficients) {
+  V sum = hn::Set(d, coefficients.back());
+  for (std::size_t i = coefficients.size() - 1; i-- > 0;) sum = hn::MulAdd(sum, x, hn::Set(d, coefficients[i]));
+  return sum;
+}
+
+struct ErfOp {
+  static HWY_INLINE V Apply(Floats d, V x) {
+    const V one = hn::Set(d, 1.0F);
+    const V size = hn::Min(hn::Abs(hn::IfThenZeroElse(hn::IsNaN(x), x)), hn::Set(d, 4.0F));
+    const V near = hn::Mul(size, Polynomial(d, hn::Mul(size, size), ir::erf_near));
+    const V far = hn::Sub(one, hn::Exp(d, hn::Neg(hn::Mul(size, Polynomial(d, size, ir::erf_far)))));
+    return KeepNaN(x, hn::CopySign(hn::IfThenElse(hn::Lt(size, one), near, far), x));
+  }
+};
+
+struct FmaOp {
+  static HWY_INLINE V Apply(Floats d, V a, V b, V c) {
+#if HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM
+    static_cast<void>(d);
+    return hn::MulAdd(a, b, c);
+#else
+    // Without the instruction Highway would round twice.
+    HWY_ALIGN std::array<float, lanes_max> x;
+    HWY_ALIGN std::array<float, lanes_max> y;
+    HWY_ALIGN std::array<float, lanes_max> z;
+    hn::Store(a, d, x.data());
+    hn::Store(b, d, y.data());
+    hn::Store(c, d, z.data());
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) z[i] = std::fma(x[i], y[i], z[i]);
+    return hn::Load(d, z.data());
+#endif
+  }
+};
+
+// Sine and cosine of large numbers need a reduction with many digits of pi, which the C library has: lanes beyond the
+// vector function's range come from there, the others never do, so that a result does not depend on its neighbours.
+template <class Vector, class Scalar>
+void Periodic(const Call& call, std::size_t count) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto* a = static_cast<const float*>(call.in[0]);
+  auto* out = static_cast<float*>(call.out);
+  HWY_ALIGN std::array<float, lanes_max> operands;
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * call.stride[0]) {
+    const V x = hn::LoadU(d, a);
+    const auto inside = hn::Le(hn::Abs(x), hn::Set(d, 30000.0F));
+    hn::StoreU(Vector::Apply(d, hn::IfThenElseZero(inside, x)), d, out + i);
+    if (hn::AllTrue(d, inside)) continue;
+    hn::Store(x, d, operands.data());
+    for (std::size_t k = 0; k < lanes; ++k) {
+      if (!(std::fabs(operands[k]) <= 30000.0F)) out[i + k] = Scalar::Apply(operands[k]);
+    }
+  }
+}
+struct SinVector {
+  static HWY_INLINE V Apply(Floats d, V x) { return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, hn::Sin(d, x)); }
+};
+struct CosVector {
+  static HWY_INLINE V Apply(Floats d, V x) { return hn::Cos(d, x); }
+};
+
+#define VECTIS_SCALAR(Name, function)                                       \
+  struct Name {                                                             \
+    static float Apply(float a) { return static_cast<float>(function(a)); } \
+  };
+VECTIS_SCALAR(SinScalar, std::sin)
+VECTIS_SCALAR(CosScalar, std::cos)
+VECTIS_SCALAR(TanScalar, std::tan)
+VECTIS_SCALAR(AsinScalar, std::asin)
+VECTIS_SCALAR(AcosScalar, std::acos)
+VECTIS_SCALAR(AtanScalar, std::atan)
+#undef VECTIS_SCALAR
+
+struct PowScalar {
+  static float Apply(float a, float b) { return std::pow(a, b); }
+};
+struct Atan2Scalar {
+  static float Apply(float a, float b) { return std::atan2(a, b); }
+};
+struct RemScalar {
+  static float Apply(float a, float b) { return std::fmod(a, b); }
+};
+
+Kernel FindFunction(ir::Op op) {
+  using ir::Op;
+  switch (op) {
+    case Op::fma:
+      return &Ternary<Floats, FmaOp>;
+    case Op::exp:
+      return &UnaryLong<Floats, ExpOp>;
+    case Op::exp2:
+      return &UnaryLong<Floats, Exp2Op>;
+    case Op::log:
+      return &UnaryLong<Floats, LogOp>;
+    case Op::log2:
+      return &UnaryLong<Floats, Log2Op>;
+    case Op::sin:
+      return &Periodic<SinVector, SinScalar>;
+    case Op::cos:
+      return &Periodic<CosVector, CosScalar>;
+    case Op::tan:
+      return &ScalarUnary<float, TanScalar>;
+    case Op::tanh:
+      return &UnaryLong<Floats, TanhOp>;
+    case Op::asin:
+      return &ScalarUnary<float, AsinScalar>;
+    case Op::acos:
+      return &ScalarUnary<float, AcosScalar>;
+    case Op::atan:
+      return &ScalarUnary<float, AtanScalar>;
+    case Op::pow:
+      return &ScalarBinary<float, PowScalar>;
+    case Op::atan2:
+      return &ScalarBinary<float, Atan2Scalar>;
+    case Op::rem:
+      return &ScalarBinary<float, RemScalar>;
+    case Op::erf:
+      return &UnaryLong<Floats, ErfOp>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace vectis::inline v0_1::executor {
+
+HWY_EXPORT(FindFunction);
+
+Kernel find_function(ir::Op op) { return HWY_DYNAMIC_DISPATCH(FindFunction)(op); }
+
+Kernel find_kernel(ir::Op op, ir::Type from, ir::Type to) {
+  if (op == ir::Op::convert) return find_conversion(op, from, to);
+  if (op == ir::Op::select || op == ir::Op::random || op == ir::Op::index) return find_integer(op, ir::Type::u32);
+  if (const Kernel kernel = find_arithmetic(op, from)) return kernel;
+  return from == ir::Type::f32 ? find_function(op) : find_integer(op, from);
+}
+
+}  // namespace vectis::inline v0_1::executor
+#endif
