@@ -22,11 +22,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(vectis_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
                                                 $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
-# What ccache needs to cache the users of a precompiled header: g++ names the header in its preprocessed output, and clang
-# leaves the time of the header out of it.
-target_compile_options(vectis_flags INTERFACE
-  $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>
-  $<$<CXX_COMPILER_ID:Clang>:$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>>)
+# ccache can cache the users of a precompiled header of g++ when the preprocessed output names that header. clang's
+# headers contain absolute paths, so no other clone could use them: the clang presets do without.
+target_compile_options(vectis_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
 if(CMAKE_UNITY_BUILD)
   target_compile_options(vectis_flags INTERFACE -Wno-shadow)  # names of one file are no shadow in its neighbour
 endif()

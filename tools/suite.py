@@ -1,10 +1,13 @@
-"""`./dev test`: the phases that CI runs, in order, each with its time; stops at the first that fails."""
+"""`./dev test`: the phases that CI runs, in order. Stops at the first that fails. Prints where the time went."""
 
+import hashlib
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tools import seed
@@ -13,14 +16,30 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 CTEST = ["ctest", "--output-on-failure", "--no-tests=error", "-j2"]
 SYMBOLIZER = Path("/usr/lib/llvm-19/bin/llvm-symbolizer")
+SLOWEST = 20
+# Everything a compile can depend on.
+COMPILED = ("src", "include", "backends", "apps", "tests", "examples", "cmake", "CMakeLists.txt", "CMakePresets.json",
+            "tools/packages.txt", "tools/compile")
 
 
 class Failed(Exception):
     """A command of a phase failed."""
 
 
+# Parts of phases and single tests with the seconds each took, for the closing lines.
+part_seconds: list[tuple[str, float]] = []
+test_seconds: list[tuple[float, str]] = []
+
+
+@contextmanager
+def timed(part: str) -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    part_seconds.append((part, time.monotonic() - start))
+
+
 def run(*command: object, env: dict[str, str] | None = None, tail: int = 0) -> str:
-    """Runs a command with its output shown; returns its last `tail` lines."""
+    """Runs a command and shows its output; returns the last `tail` lines of it."""
     process = subprocess.Popen([str(word) for word in command], cwd=ROOT, env={**os.environ, **(env or {})},
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     lines = []
@@ -54,10 +73,43 @@ def build(preset: str, *targets: str) -> None:
 
 
 def build_and_ctest(preset: str, *options: str) -> str:
-    build(preset)
-    output = run(*CTEST, "--test-dir", BUILD / preset, *options, env=sanitizer_environment(), tail=40)
+    with timed(f"{preset} build"):
+        build(preset)
+    with timed(f"{preset} tests"):
+        output = run(*CTEST, "--test-dir", BUILD / preset, *options, env=sanitizer_environment(), tail=100_000)
+    test_seconds.extend((seconds, f"{preset}: {name}") for name, seconds in ctest_times(output))
     closing = output.find("% tests passed")
     return output[output.rfind("\n", 0, closing) + 1:] if closing >= 0 else ""
+
+
+def ctest_times(output: str) -> list[tuple[str, float]]:
+    """Name and seconds of every test in what ctest printed."""
+    return [(name, float(seconds)) for name, seconds in
+            re.findall(r"Test +#\d+: (.+?) \.+.*? ([\d.]+) sec$", output, re.MULTILINE)]
+
+
+def compiled_inputs() -> str:
+    """A digest of every file that a compile depends on, as it is in the working tree."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *COMPILED]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    digest = hashlib.sha256()
+    for name in sorted(set(names)):
+        if (ROOT / name).is_file():
+            digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def debug() -> str:
+    """Compiles the everyday debug build, unless these very inputs compiled before on this machine."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    record, inputs = cache / "vectis-dev" / "debug-compiled", compiled_inputs()
+    if record.is_file() and record.read_text() == inputs:
+        print("test: debug: these inputs have compiled before")
+        return ""
+    build("dev")
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(inputs)
+    return ""
 
 
 def minimal() -> str:
@@ -73,7 +125,7 @@ def install() -> str:
 
 
 def check() -> str:
-    run("cmake", "--preset", "dev")  # for clang-tidy: how every file is compiled by itself
+    run("cmake", "--preset", "dev")  # clang-tidy needs the command that compiles each file alone
     run(sys.executable, "-m", "tools.check")
     return ""
 
@@ -87,6 +139,7 @@ PHASES: dict[str, Callable[[], str]] = {
     "asan": lambda: build_and_ctest("asan"),
     "tsan": lambda: build_and_ctest("tsan", "-L", "concurrent"),
     "minimal": minimal,
+    "debug": debug,
     "install": install,
     "check": check,
     "tools": python_tests,
@@ -101,19 +154,31 @@ def main(arguments: list[str]) -> int:
         return 2
     os.environ["VECTIS_TEST_SEED"] = str(seed.chosen(ROOT))
     print(f"test: VECTIS_TEST_SEED={os.environ['VECTIS_TEST_SEED']}", flush=True)
-    times, closing = [], []
+    closing = []
     for name in names:
         start = time.monotonic()
         print(f"test: {name}", flush=True)
         try:
             closing.append(PHASES[name]())
         except Failed as reason:
-            print(f"test: {name} failed: {reason}\nto repeat: VECTIS_TEST_SEED={os.environ['VECTIS_TEST_SEED']} "
+            print(f"test: {name} failed: {reason}\nto reproduce: VECTIS_TEST_SEED={os.environ['VECTIS_TEST_SEED']} "
                   f"./dev test {name}", file=sys.stderr)
             return 1
-        times.append(f"test: {name:8} {time.monotonic() - start:6.1f} s")
-    print("", *times, "", "".join(closing), sep="\n", end="")
+        part_seconds.append((name, time.monotonic() - start))
+    print_times()
+    print("", "".join(closing), sep="\n", end="")
     return 0
+
+
+def print_times() -> None:
+    """The slowest tests, then every phase with its parts before it, then the sum of the phases."""
+    print(f"\ntest: the {SLOWEST} slowest tests")
+    for seconds, name in sorted(test_seconds, reverse=True)[:SLOWEST]:
+        print(f"test: {seconds:8.1f} s  {name}")
+    print("test: where the time went")
+    for name, seconds in part_seconds:
+        print(f"test: {seconds:8.1f} s  {'' if name in PHASES else '  '}{name}")
+    print(f"test: {sum(seconds for name, seconds in part_seconds if name in PHASES):8.1f} s  all phases")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,9 @@ PLANTED = {
     "header that needs another": ("headers", "include/vectis/base/error.hpp", 2, "#pragma once\nstd::string text();\n"),
     "contract that is not C": ("headers", "include/vectis/device/backend.h", 1, "enum Kind : int { a };\n"),
     "formatting": ("format", DEVICE, 1, "int   x;\n"),
-    "long file": ("sizes", DEVICE, 1001, "\n" * 1001),
+    "long file": ("sizes", DEVICE, 601, "\n" * 601),
+    "private term": ("terms", DEVICE, 2, "int x;\nclass Rung {};\n"),
+    "British spelling": ("terms", "docs/errors.md", 1, "the nearest neighbour\n"),
     "stale page": ("generated", "docs/errors.md", 2, "errors\nmore\n"),
     "tidy": ("tidy", DEVICE, 1, "int* pointer = 0;\n"),
     "tidy's names": ("tidy", DEVICE, 1, "class bad_name {};\n"),
@@ -104,12 +106,12 @@ def test_every_rule_has_a_planted_violation():
     assert {rule.name for rule in RULES} == {rule for rule, *_ in PLANTED.values()} | {"cycles"}
 
 
-def test_command_prints_finding_and_how_to_mend_it(planted):
+def test_command_prints_finding_and_how_to_fix_it(planted):
     planted.write(DEVICE, "int   x;\n")
     command = [sys.executable, "-m", "tools.check", "format", "layers"]
     done = subprocess.run(command, cwd=planted.root, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"{DEVICE}:1: format: " in done.stdout
-    assert "to mend: ./dev fix" in done.stdout
+    assert "to fix: ./dev fix" in done.stdout
     assert "check layers       ok" in done.stdout

@@ -19,7 +19,7 @@ def run(rule: Rule, tree: Tree) -> tuple[bool, str]:
     verdict = "ok" if count == 0 else f"{count} finding{'s' if count > 1 else ''}"
     summary = f" ({report.summary})" if report.summary else ""
     line = f"check {rule.name:12} {verdict:12} {time.monotonic() - start:5.1f} s  {rule.promise}{summary}"
-    return count == 0, line if count == 0 else f"{line}\n      to mend: {rule.mend}"
+    return count == 0, line if count == 0 else f"{line}\n      to fix: {rule.fix}"
 
 
 def main(arguments: list[str]) -> int:

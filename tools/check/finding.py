@@ -20,12 +20,12 @@ class Finding:
 @dataclass(frozen=True)
 class Report:
     findings: list[Finding]
-    summary: str = ""  # what was looked at, for the closing line
+    summary: str = ""  # what was checked, for the closing line
 
 
 @dataclass(frozen=True)
 class Rule:
     name: str
     promise: str  # what holds when the rule is silent
-    mend: str  # the command or the step that mends a finding
+    fix: str  # the command or the step that fixes a finding
     run: Callable[[Tree], Report] = field(repr=False)

@@ -1,0 +1,37 @@
+"""`./dev test` finds the seconds of each test in what ctest prints, and notices changed inputs of a compile."""
+
+from tools import suite
+
+CTEST_OUTPUT = """\
+Test project build/release
+        Start    1: base.Bytes.RoundTrip
+   1/1926 Test    #1: base.Bytes.RoundTrip ...........................................   Passed    0.05 sec
+   2/1926 Test   #12: search.Kinds/Recall.Holds/l2 ...***Failed   12.50 sec
+Total Test time (real) =  13.00 sec
+"""
+
+
+def test_seconds_of_every_test_are_read():
+    assert suite.ctest_times(CTEST_OUTPUT) == [("base.Bytes.RoundTrip", 0.05), ("search.Kinds/Recall.Holds/l2", 12.5)]
+
+
+def test_digest_changes_with_a_compiled_file_only(planted, monkeypatch):
+    monkeypatch.setattr(suite, "ROOT", planted.root)
+    before = suite.compiled_inputs()
+    planted.write("docs/errors.md", "other\n")
+    assert suite.compiled_inputs() == before
+    planted.write("src/device/device.cpp", "int x;\n")
+    assert suite.compiled_inputs() != before
+
+
+def test_debug_build_is_skipped_only_for_inputs_that_compiled(planted, monkeypatch, tmp_path):
+    monkeypatch.setattr(suite, "ROOT", planted.root)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    built = []
+    monkeypatch.setattr(suite, "build", built.append)
+    suite.debug()
+    suite.debug()
+    assert built == ["dev"]
+    planted.write("include/vectis/base/error.hpp", "#pragma once\n")
+    suite.debug()
+    assert built == ["dev", "dev"]
