@@ -3,4 +3,4 @@
 
 #include "vectis/plan/planner.hpp"
 #include "vectis/plan/profile.hpp"
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"

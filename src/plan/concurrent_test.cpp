@@ -47,15 +47,15 @@ TEST_F(PlannerConcurrent, ManyChooseAndRecordAtOnce) {
   in_threads([&](std::size_t thread) {
     for (int i = 0; i < rounds; ++i) {
       const double bytes = 1e3 * (1 + (i * 7 + static_cast<int>(thread)) % 50);
-      const Work work{.name = thread % 2 == 0 ? "even" : "odd", .bytes = bytes};
-      const std::array ways{Candidate(profiles[0], work), Candidate(profiles[1], work)};
+      const Workload work{.name = thread % 2 == 0 ? "even" : "odd", .bytes = bytes};
+      const std::array ways{Placement(profiles[0], work), Placement(profiles[1], work)};
       const Choice choice = plan.choose(ways);
       plan.record(ways[choice.index], (choice.index == 0 ? 2 : 1) * (1e-5 + bytes / 1e9));
       plan.record(ways[0], 2 * (1e-5 + bytes / 1e9));
     }
   });
-  const Work work{.name = "even", .bytes = 1e4};
-  const std::array ways{Candidate(profiles[0], work), Candidate(profiles[1], work)};
+  const Workload work{.name = "even", .bytes = 1e4};
+  const std::array ways{Placement(profiles[0], work), Placement(profiles[1], work)};
   const Choice choice = plan.choose(ways);
   EXPECT_EQ(choice.index, 1U);
   EXPECT_GE(choice.candidates[0].records, static_cast<std::uint64_t>(rounds) * threads / 2);

@@ -19,7 +19,7 @@ constexpr double least_seconds = 1e-9;  // nothing takes no time, and logarithms
 double over(double amount, double rate) noexcept { return amount > 0 && rate > 0 ? amount / rate : 0; }
 
 // A kind of arithmetic that was not measured runs as if in fp32.
-double arithmetic_seconds(const DeviceProfile& profile, const Work& work) noexcept {
+double arithmetic_seconds(const DeviceProfile& profile, const Workload& work) noexcept {
   double seconds = 0;
   for (const Precision precision : all_precisions) {
     const double rate = profile.operations_per_second.at(precision);
@@ -34,7 +34,7 @@ double copy_seconds(const CopySpeed& speed, double bytes) noexcept {
 
 double octaves(double amount) noexcept { return std::log2(1 + amount); }
 
-void check_amount(const Work& work, std::string_view what, double amount) {
+void check_amount(const Workload& work, std::string_view what, double amount) {
   if (std::isfinite(amount) && amount >= 0) return;
   throw Error(ErrorCode::invalid_input, "plan",
               fmt::format("{} of work '{}' is {}, but must be a number from 0 on", what, work.name, amount));
@@ -42,10 +42,10 @@ void check_amount(const Work& work, std::string_view what, double amount) {
 
 }  // namespace
 
-Parts parts_of(const DeviceProfile& profile, const Work& work) noexcept {
+Parts parts_of(const DeviceProfile& profile, const Workload& work) noexcept {
   Parts parts;
   parts.seconds[Parts::launch] = least_seconds + work.launches * profile.launch_seconds;
-  parts.seconds[Parts::compile] = work.kernels_to_make * profile.compile_seconds;
+  parts.seconds[Parts::compile] = work.kernels_to_compile * profile.compile_seconds;
   parts.seconds[Parts::copy] =
       copy_seconds(profile.to_device, work.copy_in_bytes) + copy_seconds(profile.to_host, work.copy_out_bytes);
   parts.seconds[Parts::arithmetic] = arithmetic_seconds(profile, work);
@@ -54,7 +54,7 @@ Parts parts_of(const DeviceProfile& profile, const Work& work) noexcept {
   return parts;
 }
 
-Place place_of(const Work& work) noexcept {
+Place place_of(const Workload& work) noexcept {
   const ByPrecision& by = work.operations;
   return {octaves(by.fp32 + by.fp16 + by.bf16 + by.int8), octaves(work.bytes), octaves(work.copy_in_bytes),
           octaves(work.copy_out_bytes)};
@@ -66,7 +66,7 @@ double distance(const Place& left, const Place& right) noexcept {
   return std::sqrt(squares);
 }
 
-void check_work(const Work& work) {
+void check_work(const Workload& work) {
   for (const Precision precision : all_precisions) {
     check_amount(work, fmt::format("operations in {}", name(precision)), work.operations.at(precision));
   }
@@ -74,7 +74,7 @@ void check_work(const Work& work) {
   check_amount(work, "copy_in_bytes", work.copy_in_bytes);
   check_amount(work, "copy_out_bytes", work.copy_out_bytes);
   check_amount(work, "launches", work.launches);
-  check_amount(work, "kernels_to_make", work.kernels_to_make);
+  check_amount(work, "kernels_to_compile", work.kernels_to_compile);
   check_amount(work, "host_seconds", work.host_seconds);
   if (std::isfinite(work.efficiency) && work.efficiency > 0) return;
   throw Error(ErrorCode::invalid_input, "plan",

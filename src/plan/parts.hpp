@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "vectis/plan/profile.hpp"
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"
 
 namespace vectis::inline v0_1::detail {
 
@@ -22,15 +22,15 @@ struct Parts {
   }
 };
 
-Parts parts_of(const DeviceProfile& profile, const Work& work) noexcept;
+Parts parts_of(const DeviceProfile& profile, const Workload& work) noexcept;
 
 // Where a piece of work stands among others of its name: powers of two of its operations, bytes and copies.
 using Place = std::array<double, 4>;
-Place place_of(const Work& work) noexcept;
+Place place_of(const Workload& work) noexcept;
 // In octaves.
 double distance(const Place& left, const Place& right) noexcept;
 
 // InvalidInput unless every number of the work can be one.
-void check_work(const Work& work);
+void check_work(const Workload& work);
 
 }  // namespace vectis::inline v0_1::detail

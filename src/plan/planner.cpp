@@ -25,13 +25,13 @@ constexpr double near_ratio = 1.25;             // of the winner's time: what ma
 constexpr double known_deviation = 0.1;         // a candidate known that well needs no trying
 constexpr std::uint64_t confirmed_records = 3;  // fewer say little, however far from the winner
 
-std::string key_of(const Candidate& candidate) { return candidate.device_label() + '\n' + candidate.work.name; }
+std::string key_of(const Placement& candidate) { return candidate.device_label() + '\n' + candidate.workload.name; }
 
-const DeviceProfile& profile_of(const Candidate& candidate) {
+const DeviceProfile& profile_of(const Placement& candidate) {
   return candidate.device ? profile(*candidate.device) : *candidate.modelled;
 }
 
-bool is_cpu(const Candidate& candidate) { return candidate.device && candidate.device->backend() == "cpu"; }
+bool is_cpu(const Placement& candidate) { return candidate.device && candidate.device->backend() == "cpu"; }
 
 }  // namespace
 
@@ -59,14 +59,14 @@ struct Planner::State {
   double explored_choices = 0;
 
   // The history of a candidate, or null when there is none.
-  History* find(const Candidate& candidate) {
+  History* find(const Placement& candidate) {
     const auto found = histories.find(key_of(candidate));
     if (found == histories.end()) return nullptr;
     found->second.used = ++uses;
     return &found->second.history;
   }
 
-  History& find_or_make(const Candidate& candidate) {
+  History& find_or_make(const Placement& candidate) {
     if (History* const found = find(candidate)) return *found;
     if (histories.size() >= histories_max) {
       const auto by_use = [](const auto& left, const auto& right) { return left.second.used < right.second.used; };
@@ -77,9 +77,9 @@ struct Planner::State {
     return made.history;
   }
 
-  Assessment assess(const Candidate& candidate, const DeviceProfile& profile) {
-    const Parts parts = detail::parts_of(profile, candidate.work);
-    const detail::Place place = detail::place_of(candidate.work);
+  Assessment assess(const Placement& candidate, const DeviceProfile& profile) {
+    const Parts parts = detail::parts_of(profile, candidate.workload);
+    const detail::Place place = detail::place_of(candidate.workload);
     Assessment result;
     result.label = candidate.label;
     result.predicted = {.launch = parts.seconds[Parts::launch],
@@ -100,9 +100,9 @@ struct Planner::State {
   }
 
   // Why the settings forbid a candidate; empty when they do not.
-  [[nodiscard]] std::string forbidden(const Candidate& candidate) const {
+  [[nodiscard]] std::string forbidden(const Placement& candidate) const {
     if (is_cpu(candidate)) return {};
-    const Work& work = candidate.work;
+    const Workload& work = candidate.workload;
     if (work.bytes < static_cast<double>(gpu_bytes_min)) {
       return fmt::format("it touches {:.0f} bytes, fewer than plan.gpu_bytes_min ({})", work.bytes, gpu_bytes_min);
     }
@@ -116,7 +116,7 @@ struct Planner::State {
   }
 
   // Excludes what the settings forbid, unless nothing would be left.
-  void apply_rules(std::span<const Candidate> candidates, Choice& choice, std::vector<std::size_t>& open) const {
+  void apply_rules(std::span<const Placement> candidates, Choice& choice, std::vector<std::size_t>& open) const {
     std::vector<std::size_t> kept;
     for (const std::size_t i : open) {
       choice.candidates[i].excluded = forbidden(candidates[i]);
@@ -155,20 +155,20 @@ struct Planner::State {
 Planner::Planner(Runtime& runtime) : state_(std::make_unique<State>(runtime.settings())) {}
 Planner::~Planner() = default;
 
-Assessment Planner::assess(const Candidate& candidate) {
-  detail::check_work(candidate.work);
+Assessment Planner::assess(const Placement& candidate) {
+  detail::check_work(candidate.workload);
   return state_->assess(candidate, profile_of(candidate));
 }
 
-Choice Planner::choose(std::span<const Candidate> candidates) {
+Choice Planner::choose(std::span<const Placement> candidates) {
   if (candidates.empty()) {
     throw Error(ErrorCode::invalid_input, "plan", "there are 0 candidates to choose from; give at least 1");
   }
-  for (const Candidate& candidate : candidates) detail::check_work(candidate.work);
+  for (const Placement& candidate : candidates) detail::check_work(candidate.workload);
   Choice choice;
   std::vector<std::size_t> open;
   std::optional<Error> failure;
-  for (const Candidate& candidate : candidates) {
+  for (const Placement& candidate : candidates) {
     try {
       choice.candidates.push_back(state_->assess(candidate, profile_of(candidate)));
       open.push_back(choice.candidates.size() - 1);
@@ -188,13 +188,13 @@ Choice Planner::choose(std::span<const Candidate> candidates) {
   return choice;
 }
 
-void Planner::record(const Candidate& candidate, double seconds) {
+void Planner::record(const Placement& candidate, double seconds) {
   if (!std::isfinite(seconds) || seconds <= 0) return;
-  detail::check_work(candidate.work);
-  const Parts parts = detail::parts_of(profile_of(candidate), candidate.work);
+  detail::check_work(candidate.workload);
+  const Parts parts = detail::parts_of(profile_of(candidate), candidate.workload);
   const std::lock_guard lock(state_->mutex);
   state_->recorded_seconds += seconds;
-  state_->find_or_make(candidate).add(parts, detail::place_of(candidate.work), seconds);
+  state_->find_or_make(candidate).add(parts, detail::place_of(candidate.workload), seconds);
 }
 
 Planner& planner(Runtime& runtime) { return runtime.service<Planner>(); }

@@ -41,9 +41,9 @@ DeviceProfile card_profile() {
 }
 
 // Scanning `rows` vectors of 128 numbers for one query.
-Work scan(double rows) { return {.name = "scan", .operations = {.fp32 = 256 * rows}, .bytes = 512 * rows}; }
+Workload scan(double rows) { return {.name = "scan", .operations = {.fp32 = 256 * rows}, .bytes = 512 * rows}; }
 
-Work copied(Work work) {
+Workload copied(Workload work) {
   work.copy_in_bytes = work.bytes;
   return work;
 }
@@ -63,8 +63,8 @@ class PlannerTest : public testing::Test {
     }
     return planner(*runtime_);
   }
-  Choice choose(const Work& on_host, const Work& on_card) {
-    return plan().choose(std::array{Candidate(host, on_host), Candidate(card, on_card)});
+  Choice choose(const Workload& on_host, const Workload& on_card) {
+    return plan().choose(std::array{Placement(host, on_host), Placement(card, on_card)});
   }
 
   const DeviceProfile host = host_profile();
@@ -82,18 +82,18 @@ TEST_F(PlannerTest, SmallWorkStaysLargeWorkGoes) {
 
 TEST_F(PlannerTest, CopiesAndCompilingCount) {
   EXPECT_EQ(choose(scan(1e6), copied(scan(1e6))).index, 0U);
-  Work fresh = scan(1e5);
-  fresh.kernels_to_make = 1;
+  Workload fresh = scan(1e5);
+  fresh.kernels_to_compile = 1;
   EXPECT_EQ(choose(scan(1e5), scan(1e5)).index, 1U);
   EXPECT_EQ(choose(scan(1e5), fresh).index, 0U);
 }
 
 TEST_F(PlannerTest, ThePredictionIsTheFormula) {
-  Work work = copied(scan(1e6));
+  Workload work = copied(scan(1e6));
   work.copy_out_bytes = 1e6;
-  work.kernels_to_make = 2;
+  work.kernels_to_compile = 2;
   work.launches = 3;
-  const Prediction predicted = plan().assess(Candidate(card, work)).predicted;
+  const Prediction predicted = plan().assess(Placement(card, work)).predicted;
   EXPECT_NEAR(predicted.launch, 6e-5, 1e-8);
   EXPECT_NEAR(predicted.compile, 0.6, 1e-9);
   EXPECT_NEAR(predicted.copy, 1e-5 + 0.0512 + 1e-5 + 1e-4, 1e-9);
@@ -101,18 +101,18 @@ TEST_F(PlannerTest, ThePredictionIsTheFormula) {
   EXPECT_DOUBLE_EQ(predicted.correction, 1);
   EXPECT_NEAR(predicted.seconds(), predicted.launch + predicted.compile + predicted.copy + predicted.compute, 1e-12);
   work.operations = {.fp32 = 1e12};
-  EXPECT_NEAR(plan().assess(Candidate(card, work)).predicted.compute, 0.1, 1e-9);
+  EXPECT_NEAR(plan().assess(Placement(card, work)).predicted.compute, 0.1, 1e-9);
   work.efficiency = 0.5;
-  EXPECT_NEAR(plan().assess(Candidate(card, work)).predicted.compute, 0.2, 1e-9);
+  EXPECT_NEAR(plan().assess(Placement(card, work)).predicted.compute, 0.2, 1e-9);
   work.operations = {.bf16 = 1e12};  // not measured: as in fp32
-  EXPECT_NEAR(plan().assess(Candidate(card, work)).predicted.compute, 0.2, 1e-9);
+  EXPECT_NEAR(plan().assess(Placement(card, work)).predicted.compute, 0.2, 1e-9);
 }
 
 TEST_F(PlannerTest, TheFirstOfEqualsWins) {
   DeviceProfile twin = host_profile();
   twin.device = "twin";
-  EXPECT_EQ(plan().choose(std::array{Candidate(host, scan(5)), Candidate(twin, scan(5))}).index, 0U);
-  EXPECT_EQ(plan().choose(std::array{Candidate(twin, scan(5)), Candidate(host, scan(5))}).index, 0U);
+  EXPECT_EQ(plan().choose(std::array{Placement(host, scan(5)), Placement(twin, scan(5))}).index, 0U);
+  EXPECT_EQ(plan().choose(std::array{Placement(twin, scan(5)), Placement(host, scan(5))}).index, 0U);
 }
 
 TEST_F(PlannerTest, AProfileWrongByTenIsCorrectedByAFewRecordsOfOtherSizes) {
@@ -120,74 +120,74 @@ TEST_F(PlannerTest, AProfileWrongByTenIsCorrectedByAFewRecordsOfOtherSizes) {
     DeviceProfile device = host_profile();
     device.device = fmt::format("wrong by {}", wrong);
     const auto truth = [&](double rows) {
-      return plan().assess(Candidate(host, scan(rows))).predicted.seconds() * wrong;
+      return plan().assess(Placement(host, scan(rows))).predicted.seconds() * wrong;
     };
-    for (const double rows : {1e4, 3e5, 2e6}) plan().record(Candidate(device, scan(rows)), truth(rows));
+    for (const double rows : {1e4, 3e5, 2e6}) plan().record(Placement(device, scan(rows)), truth(rows));
     for (const double rows : {1e5, 1e6, 1e7}) {
-      EXPECT_NEAR(plan().assess(Candidate(device, scan(rows))).predicted.seconds() / truth(rows), 1, 0.1) << rows;
+      EXPECT_NEAR(plan().assess(Placement(device, scan(rows))).predicted.seconds() / truth(rows), 1, 0.1) << rows;
     }
   }
 }
 
 TEST_F(PlannerTest, ANewSizeIsCorrectedInTheWrongPartAlone) {
   // Arithmetic is ten times slower than the profile says, copies are as it says.
-  const auto truth = [&](const Work& work) {
-    Prediction predicted = plan().assess(Candidate(card, work, "unrecorded")).predicted;
+  const auto truth = [&](const Workload& work) {
+    Prediction predicted = plan().assess(Placement(card, work, "unrecorded")).predicted;
     return predicted.launch + predicted.copy + 10 * predicted.compute;
   };
   DeviceProfile device = card_profile();
   device.device = "slow card";
   for (const double rows : {1e5, 1e6, 3e6}) {
-    plan().record(Candidate(device, scan(rows)), truth(scan(rows)));
-    plan().record(Candidate(device, copied(scan(rows))), truth(copied(scan(rows))));
+    plan().record(Placement(device, scan(rows)), truth(scan(rows)));
+    plan().record(Placement(device, copied(scan(rows))), truth(copied(scan(rows))));
   }
   for (const double rows : {4e5, 8e6}) {
-    for (const Work& work : {scan(rows), copied(scan(rows))}) {
-      EXPECT_NEAR(plan().assess(Candidate(device, work)).predicted.seconds() / truth(work), 1, 0.15) << rows;
+    for (const Workload& work : {scan(rows), copied(scan(rows))}) {
+      EXPECT_NEAR(plan().assess(Placement(device, work)).predicted.seconds() / truth(work), 1, 0.15) << rows;
     }
   }
 }
 
 TEST_F(PlannerTest, OneSlowRunAmongSeveralHardlyCounts) {
-  const double seconds = plan().assess(Candidate(host, scan(1e5))).predicted.seconds();
-  plan().record(Candidate(host, scan(1e5)), 50 * seconds);
-  for (int i = 0; i < 2; ++i) plan().record(Candidate(host, scan(1e5)), seconds);
-  EXPECT_NEAR(plan().assess(Candidate(host, scan(1e5))).predicted.seconds() / seconds, 1, 0.15);
+  const double seconds = plan().assess(Placement(host, scan(1e5))).predicted.seconds();
+  plan().record(Placement(host, scan(1e5)), 50 * seconds);
+  for (int i = 0; i < 2; ++i) plan().record(Placement(host, scan(1e5)), seconds);
+  EXPECT_NEAR(plan().assess(Placement(host, scan(1e5))).predicted.seconds() / seconds, 1, 0.15);
 }
 
 TEST_F(PlannerTest, HistoryBelongsToADeviceAndAName) {
-  const double seconds = plan().assess(Candidate(host, scan(1e5))).predicted.seconds();
-  for (int i = 0; i < 3; ++i) plan().record(Candidate(host, scan(1e5)), 7 * seconds);
-  Work other = scan(1e5);
+  const double seconds = plan().assess(Placement(host, scan(1e5))).predicted.seconds();
+  for (int i = 0; i < 3; ++i) plan().record(Placement(host, scan(1e5)), 7 * seconds);
+  Workload other = scan(1e5);
   other.name = "other";
-  EXPECT_DOUBLE_EQ(plan().assess(Candidate(host, other)).predicted.correction, 1);
-  EXPECT_DOUBLE_EQ(plan().assess(Candidate(card, scan(1e5))).predicted.correction, 1);
-  const Assessment own = plan().assess(Candidate(host, scan(1e5)));
+  EXPECT_DOUBLE_EQ(plan().assess(Placement(host, other)).predicted.correction, 1);
+  EXPECT_DOUBLE_EQ(plan().assess(Placement(card, scan(1e5))).predicted.correction, 1);
+  const Assessment own = plan().assess(Placement(host, scan(1e5)));
   EXPECT_NEAR(own.predicted.correction, 7, 0.7);
   EXPECT_EQ(own.records, 3U);
   ASSERT_TRUE(own.measured.has_value());
   EXPECT_NEAR(*own.measured, 7 * seconds, 1e-9);
-  EXPECT_FALSE(plan().assess(Candidate(host, scan(1e6))).measured.has_value());
+  EXPECT_FALSE(plan().assess(Placement(host, scan(1e6))).measured.has_value());
 }
 
 TEST_F(PlannerTest, WhatCannotBeMeasuredIsIgnored) {
   for (const double seconds : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    plan().record(Candidate(host, scan(1e5)), seconds);
+    plan().record(Placement(host, scan(1e5)), seconds);
   }
-  EXPECT_EQ(plan().assess(Candidate(host, scan(1e5))).records, 0U);
+  EXPECT_EQ(plan().assess(Placement(host, scan(1e5))).records, 0U);
 }
 
 TEST_F(PlannerTest, ImpossibleCostsAreRefused) {
   EXPECT_ERROR((void)plan().choose({}), ErrorCode::invalid_input, "0 candidates");
-  Work work = scan(1);
+  Workload work = scan(1);
   work.bytes = -1;
   EXPECT_ERROR((void)choose(scan(1), work), ErrorCode::invalid_input, "bytes of work 'scan' is -1");
   work = scan(1);
   work.operations.int8 = std::nan("");
-  EXPECT_ERROR((void)plan().assess(Candidate(host, work)), ErrorCode::invalid_input, "operations in int8");
+  EXPECT_ERROR((void)plan().assess(Placement(host, work)), ErrorCode::invalid_input, "operations in int8");
   work = scan(1);
   work.efficiency = 0;
-  EXPECT_ERROR(plan().record(Candidate(host, work), 1), ErrorCode::invalid_input, "efficiency");
+  EXPECT_ERROR(plan().record(Placement(host, work), 1), ErrorCode::invalid_input, "efficiency");
 }
 
 TEST_F(PlannerTest, NothingToDoIsPredictedToo) {
@@ -201,8 +201,8 @@ TEST_F(PlannerTest, LittleKnownCandidatesAreTriedWithinTheBudget) {
   DeviceProfile rival = host_profile();
   rival.device = "rival";
   rival.memory_bytes_per_second /= 1.2;  // predicted slower, in truth twice as fast
-  const Candidate known(host, scan(1e5));
-  const Candidate unknown(rival, scan(1e5));
+  const Placement known(host, scan(1e5));
+  const Placement unknown(rival, scan(1e5));
   const double seconds = plan().assess(known).predicted.seconds();
   int tried = 0;
   for (int i = 0; i < 20; ++i) {
@@ -220,8 +220,8 @@ TEST_F(PlannerTest, LittleKnownCandidatesAreTriedWithinTheBudget) {
 
 TEST_F(PlannerTest, NothingFarIsTriedTwice) {
   os.variables["VECTIS_PLAN_EXPLORE_PERCENT"] = "10";
-  const Candidate fast(card, scan(1e6));
-  const Candidate slow(host, scan(1e6));
+  const Placement fast(card, scan(1e6));
+  const Placement slow(host, scan(1e6));
   double extra = 0;
   double all = 0;
   for (int i = 0; i < 500; ++i) {
@@ -241,7 +241,7 @@ TEST_F(PlannerTest, TheDocumentsRulesApplyWhenSet) {
   options.os = &os;
   Runtime ruled(options);
   // Modelled devices are no CPU: one large and one small candidate show the rule.
-  const std::array ways{Candidate(card, scan(1e3), "small"), Candidate(host, scan(1e4), "large")};
+  const std::array ways{Placement(card, scan(1e3), "small"), Placement(host, scan(1e4), "large")};
   const Choice choice = planner(ruled).choose(ways);
   EXPECT_EQ(choice.index, 1U);
   EXPECT_THAT(choice.candidates[0].excluded, HasSubstr("fewer than plan.gpu_bytes_min (1000000)"));
@@ -251,16 +251,16 @@ TEST_F(PlannerTest, TheDocumentsRulesApplyWhenSet) {
 }
 
 TEST_F(PlannerTest, TheExplanationShowsEveryCandidate) {
-  for (int i = 0; i < 3; ++i) plan().record(Candidate(host, scan(1e6)), 0.0768);
-  Work fresh = copied(scan(1e6));
-  fresh.kernels_to_make = 1;
-  const std::array ways{Candidate(host, scan(1e6)), Candidate(card, scan(1e6), "card, resident"),
-                        Candidate(card, fresh, "card, cold")};
+  for (int i = 0; i < 3; ++i) plan().record(Placement(host, scan(1e6)), 0.0768);
+  Workload fresh = copied(scan(1e6));
+  fresh.kernels_to_compile = 1;
+  const std::array ways{Placement(host, scan(1e6)), Placement(card, scan(1e6), "card, resident"),
+                        Placement(card, fresh, "card, cold")};
   test::expect_golden("plan/explain.txt", plan().choose(ways).explain());
 }
 
 TEST_F(PlannerTest, OneCandidateIsExplainedToo) {
-  const Choice choice = plan().choose(std::array{Candidate(host, scan(1e6))});
+  const Choice choice = plan().choose(std::array{Placement(host, scan(1e6))});
   EXPECT_EQ(choice.reason, "host is the only candidate there is, predicted 51.2 ms");
 }
 

@@ -116,8 +116,8 @@ TEST_F(ProfileTest, ADeviceThatCannotBeMeasuredIsPassedOver) {
   EXPECT_FALSE(message.empty());
   EXPECT_ERROR((void)profile(broken), ErrorCode::unsupported, message);
 
-  const Work work{.name = "x", .bytes = 1};
-  const std::array ways{Candidate(broken, work), Candidate(process.device("cpu"), work)};
+  const Workload work{.name = "x", .bytes = 1};
+  const std::array ways{Placement(broken, work), Placement(process.device("cpu"), work)};
   const Choice choice = planner(process.runtime).choose(ways);
   EXPECT_EQ(choice.index, 1U);
   EXPECT_THAT(choice.candidates[0].excluded, HasSubstr(message));

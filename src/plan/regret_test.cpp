@@ -89,8 +89,8 @@ CostLaw varied(CostLaw law, Random& random, double spread) {
 
 // Exact search: `batch` queries over `rows` vectors of `dimension` numbers, which lie on the host and, if resident, on
 // the device too.
-Work search_work(double rows, double dimension, double batch, bool copied, bool on_host) {
-  Work work;
+Workload search_work(double rows, double dimension, double batch, bool copied, bool on_host) {
+  Workload work;
   work.name = "exact/fp32";
   work.operations.fp32 = 2 * rows * dimension * batch;
   work.bytes = 4 * dimension * (rows + batch);
@@ -130,7 +130,7 @@ class Regret : public testing::Test {
     cells.clear();
     add_cells(devices);
     const auto measure = [&](std::size_t cell, std::size_t way) {
-      return devices[way]->measure(cells[cell][way].work);
+      return devices[way]->measure(cells[cell][way].workload);
     };
     return test::measure_regret(*runtime, cells, measure, {.rounds = 4, .seed = seed});
   }
@@ -176,8 +176,10 @@ TEST_F(Regret, OfAPlannerWithoutHistoryIsLarger) {
   wrong.operations_per_second.fp32 /= 20;
   wrong.memory_bytes_per_second /= 20;
   add_cells(devices);
-  for (RegretCell& cell : cells) cell[2] = Candidate(wrong, cell[2].work);
-  const auto measure = [&](std::size_t cell, std::size_t way) { return devices[way]->measure(cells[cell][way].work); };
+  for (RegretCell& cell : cells) cell[2] = Placement(wrong, cell[2].workload);
+  const auto measure = [&](std::size_t cell, std::size_t way) {
+    return devices[way]->measure(cells[cell][way].workload);
+  };
   const RegretReport report = test::measure_regret(*runtime, cells, measure, {.seed = random.next()});
   std::cout << report.text();
   EXPECT_GT(report.uncorrected.p95, 0.25);

@@ -56,7 +56,7 @@ void AutoIndex::set_graph(std::shared_ptr<Index> graph, std::string reason) {
   reason_ = std::move(reason);
 }
 
-std::vector<Candidate> AutoIndex::ways(std::size_t queries, std::size_t k, double recall) const {
+std::vector<Placement> AutoIndex::ways(std::size_t queries, std::size_t k, double recall) const {
   const auto snapshot = exact_->snapshot();
   const exact::SearchTask task{.segments = snapshot->views,
                                .dim = dim(),
@@ -65,7 +65,7 @@ std::vector<Candidate> AutoIndex::ways(std::size_t queries, std::size_t k, doubl
                                .queries = {},
                                .k = k};
   const Device cpu = runtime_.service<DeviceRegistry>().find("cpu").value();
-  std::vector<Candidate> all{{cpu, exact::work_on_host(task, queries), "exact, cpu"}};
+  std::vector<Placement> all{{cpu, exact::work_on_host(task, queries), "exact, cpu"}};
   for (const Device& device : exact_->devices().devices) {
     all.emplace_back(device, exact::work_on_device(task, queries, exact::scanned_bytes(task)),
                      "exact, " + device.label());
@@ -82,7 +82,7 @@ std::vector<Candidate> AutoIndex::ways(std::size_t queries, std::size_t k, doubl
 }
 
 AutoIndex::Judgement AutoIndex::judge() const {
-  const std::vector<Candidate> all = ways(1, 10, recall_);
+  const std::vector<Placement> all = ways(1, 10, recall_);
   double scanning = planner(runtime_).assess(all.front()).predicted.seconds();
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
     const Assessment device = planner(runtime_).assess(all[i]);
@@ -177,7 +177,7 @@ SearchResult AutoIndex::search(std::span<const float> queries, std::size_t k, co
   const auto there = graph();
   const double recall = options.recall.value_or(recall_);
   if (!there || !(recall > 0 && recall < 1) || queries.empty() || k == 0) return exact_->search(queries, k, options);
-  const std::vector<Candidate> all = ways(queries.size() / dim(), k, recall);
+  const std::vector<Placement> all = ways(queries.size() / dim(), k, recall);
   const Choice choice = planner(runtime_).choose(all);
   const bool walks = choice.index + 1 == all.size();
   SearchOptions asked = options;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "search/exact/exact_index.hpp"
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis::inline v0_1 {
@@ -65,7 +65,7 @@ class AutoIndex final : public Index {
   [[nodiscard]] std::shared_ptr<Index> graph() const;
   void set_graph(std::shared_ptr<Index> graph, std::string reason);
   // The exact ways, this processor first, and the graph as the last.
-  [[nodiscard]] std::vector<Candidate> ways(std::size_t queries, std::size_t k, double recall) const;
+  [[nodiscard]] std::vector<Placement> ways(std::size_t queries, std::size_t k, double recall) const;
   // Whether a graph of what is there would pay, in numbers.
   struct Judgement {
     bool pays = false;

@@ -34,9 +34,9 @@ class AutoIndexTest : public testing::Test {
   // Teaches the planner that work of this name takes for ever.
   void make_slow(const std::string& name) {
     const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
-    Work work{.name = name};
+    Workload work{.name = name};
     work.host_seconds = 1e-5;
-    for (int i = 0; i < 8; ++i) planner(runtime).record(Candidate(cpu, work), 1.0);
+    for (int i = 0; i < 8; ++i) planner(runtime).record(Placement(cpu, work), 1.0);
   }
   static constexpr AutoRules eager{.rows_min = 1500, .gain_min = 0, .payback_max = 1e12};
 

@@ -35,10 +35,10 @@ double seconds_for_candidates(const SearchTask& task, double rows, double querie
 
 }  // namespace
 
-Work work_on_host(const SearchTask& task, std::size_t queries) {
+Workload work_on_host(const SearchTask& task, std::size_t queries) {
   double rows = 0;
   for (const SegmentView& segment : task.segments) rows += static_cast<double>(segment.rows);
-  Work work;
+  Workload work;
   work.name = fmt::format("exact/{}", name(task.precision));
   work.operations.at(task.precision) = 2 * rows * static_cast<double>(task.dim) * static_cast<double>(queries);
   work.bytes = scanned_bytes(task);
@@ -46,10 +46,10 @@ Work work_on_host(const SearchTask& task, std::size_t queries) {
   return work;
 }
 
-Work work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes) {
+Workload work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes) {
   constexpr double candidate_bytes = 12;  // its row and two bounds
   const auto asked = static_cast<double>(queries);
-  Work work = work_on_host(task, queries);
+  Workload work = work_on_host(task, queries);
   work.copy_in_bytes = std::max(0.0, work.bytes - resident_bytes) +
                        asked * static_cast<double>(task.dim) * static_cast<double>(size_of(task.precision));
   work.copy_out_bytes = asked * static_cast<double>(device_capacity(task.k)) * candidate_bytes;

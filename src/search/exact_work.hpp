@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "search/exact/searcher.hpp"
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -12,8 +12,8 @@ namespace vectis::inline v0_1::exact {
 [[nodiscard]] double scanned_bytes(const SearchTask& task) noexcept;
 
 // On this processor. `queries` counts them; the task's own may be missing.
-[[nodiscard]] Work work_on_host(const SearchTask& task, std::size_t queries);
+[[nodiscard]] Workload work_on_host(const SearchTask& task, std::size_t queries);
 // On a device that holds so many bytes of the rows already.
-[[nodiscard]] Work work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes);
+[[nodiscard]] Workload work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes);
 
 }  // namespace vectis::inline v0_1::exact

@@ -22,14 +22,14 @@ double used_threads(const GraphTask& task, double pieces) noexcept {
 
 // Measured on hard sets: walks score 450 rows of 100,000 for a recall of 0.95, grow with the third root or so of the
 // rows, and with the square root of what may not be missed.
-Work work_of_walks(const GraphTask& task, std::size_t queries) {
+Workload work_of_walks(const GraphTask& task, std::size_t queries) {
   const auto asked = static_cast<double>(queries);
   const double neighbours = std::max(1.0, static_cast<double>(task.k) / 10);
   const double scored = 450 * std::pow(static_cast<double>(task.rows) / 1e5, 0.3) *
                         std::sqrt(0.05 / std::max(1 - task.recall, 1e-4)) * neighbours;
   constexpr double of_hit = 500e-9;  // compared by the original
   const double of_query = scored * seconds_of_score(task.dim) + (2 * static_cast<double>(task.k) + 12) * of_hit;
-  Work work;
+  Workload work;
   work.name = "graph/int8";
   work.launches = 0;
   work.host_seconds = asked * of_query / used_threads(task, asked);

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -16,7 +16,7 @@ struct GraphTask {
 };
 
 // Of so many queries at once.
-[[nodiscard]] Work work_of_walks(const GraphTask& task, std::size_t queries);
+[[nodiscard]] Workload work_of_walks(const GraphTask& task, std::size_t queries);
 // Of all rows.
 [[nodiscard]] double seconds_to_build(const GraphTask& task) noexcept;
 

@@ -48,7 +48,7 @@ class PlannedSearcher final : public Searcher {
   }
 
   [[nodiscard]] ExactAnswer search(const SearchTask& task) const override {
-    const std::vector<vectis::Candidate> ways = ways_of(task, task.query_count());
+    const std::vector<Placement> ways = ways_of(task, task.query_count());
     const Choice choice = planner(runtime_).choose(ways);
     const std::uint64_t begin = monotonic_nanoseconds();
     ExactAnswer answer = (choice.index == 0 ? *host_ : options_[choice.index - 1]->searcher()).search(task);
@@ -77,8 +77,8 @@ class PlannedSearcher final : public Searcher {
 
  private:
   // This processor first, then the devices.
-  [[nodiscard]] std::vector<vectis::Candidate> ways_of(const SearchTask& task, std::size_t queries) const {
-    std::vector<vectis::Candidate> ways{{cpu_, work_on_host(task, queries)}};
+  [[nodiscard]] std::vector<Placement> ways_of(const SearchTask& task, std::size_t queries) const {
+    std::vector<Placement> ways{{cpu_, work_on_host(task, queries)}};
     for (const auto& option : options_) {
       ways.emplace_back(option->device(), work_on_device(task, queries, static_cast<double>(option->resident_bytes())));
     }

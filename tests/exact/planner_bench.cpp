@@ -85,9 +85,9 @@ class PlannerBench {
         for (const bool resident : {false, true}) {
           const Cell& cell = cells_.emplace_back(Cell{corpus.get(), batch, resident});
           const double held = resident ? exact::scanned_bytes(cell.task(options_)) : 0.0;
-          const Work there = exact::work_on_device(cell.task(options_), batch, held);
-          ways_.push_back({Candidate(cpu, exact::work_on_host(cell.task(options_), batch)), Candidate(opencl_, there),
-                           Candidate(card_.profile(), there)});
+          const Workload there = exact::work_on_device(cell.task(options_), batch, held);
+          ways_.push_back({Placement(cpu, exact::work_on_host(cell.task(options_), batch)), Placement(opencl_, there),
+                           Placement(card_.profile(), there)});
         }
       }
     }
@@ -103,15 +103,15 @@ class PlannerBench {
  private:
   // The median of as many searches as fill two milliseconds, an odd number of them: a single short one is mostly
   // chance.
-  double seconds(const Cell& cell, const Candidate& way, std::size_t number) {
+  double seconds(const Cell& cell, const Placement& way, std::size_t number) {
     constexpr double enough = 2e-3;
     std::vector<double> all;
     for (double sum = 0; sum < enough || all.size() % 2 == 0; sum += all.back()) all.push_back(once(cell, way, number));
     return regret::middle(std::move(all));
   }
 
-  double once(const Cell& cell, const Candidate& way, std::size_t number) {
-    if (number == 2) return card_.measure(way.work);
+  double once(const Cell& cell, const Placement& way, std::size_t number) {
+    if (number == 2) return card_.measure(way.workload);
     if (number == 0) return timed([&] { search_here(cell); });
     exact::DeviceSearch device(runtime_, std::span(&opencl_, 1));
     if (cell.resident) search_there(device, cell);

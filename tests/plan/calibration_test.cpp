@@ -68,10 +68,10 @@ TEST_P(CalibrationOf, PredictsARealProductWithinReason) {
     return static_cast<double>(monotonic_nanoseconds() - begin) / 1e9;
   };
   (void)measure();
-  Work work{.name = "matmul/fp32"};
+  Workload work{.name = "matmul/fp32"};
   work.operations.fp32 = 2.0 * side * side * side;
   work.bytes = 3.0 * side * side * sizeof(float);
-  const Candidate candidate(device(), work);
+  const Placement candidate(device(), work);
   std::vector<double> times(9);
   std::ranges::generate(times, measure);
   const double before = planner(runtime).assess(candidate).predicted.seconds();

@@ -21,14 +21,14 @@ Choice choose_with(const Settings::Values& settings, double bytes, double copied
   options.settings = settings;
   Runtime runtime(options);
   const auto& registry = runtime.service<DeviceRegistry>();
-  Work on_cpu{.name = "rules"};
+  Workload on_cpu{.name = "rules"};
   on_cpu.operations.fp32 = 1e18;
   on_cpu.bytes = bytes;
-  Work on_device = on_cpu;
+  Workload on_device = on_cpu;
   on_device.operations.fp32 = 0;
   on_device.copy_in_bytes = copied;
-  const std::array ways{Candidate(registry.find("cpu").value(), on_cpu),
-                        Candidate(registry.find("opencl").value(), on_device)};
+  const std::array ways{Placement(registry.find("cpu").value(), on_cpu),
+                        Placement(registry.find("opencl").value(), on_device)};
   return planner(runtime).choose(ways);
 }
 

@@ -2,7 +2,7 @@
 // alone: it is calibrated like a real device, and says how long work took.
 //
 //   ModelledDevice gpu(ModelledDevice::a_gpu(), seed);
-//   const Candidate candidate(gpu.profile(), work);
+//   const Placement candidate(gpu.profile(), work);
 //   planner.record(candidate, gpu.measure(work));
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "plan/calibration.hpp"
 #include "vectis/base/random.hpp"
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"
 
 namespace vectis::test {
 
@@ -46,12 +46,12 @@ class ModelledDevice final : public detail::Probe {
   [[nodiscard]] const CostLaw& law() const noexcept { return law_; }
 
   // What the law says, without noise.
-  [[nodiscard]] double truth(const Work& work) const {
-    return work.launches * law_.launch_seconds + work.kernels_to_make * law_.compile_seconds +
+  [[nodiscard]] double truth(const Workload& work) const {
+    return work.launches * law_.launch_seconds + work.kernels_to_compile * law_.compile_seconds +
            copy(law_.to_device, work.copy_in_bytes) + copy(law_.to_host, work.copy_out_bytes) +
            compute(work.operations, work.bytes, law_.search_efficiency * work.efficiency) + work.host_seconds;
   }
-  double measure(const Work& work) { return noisy(truth(work)); }
+  double measure(const Workload& work) { return noisy(truth(work)); }
 
   double launch() override {
     const double fresh = elapsed_ > 0 ? 0 : law_.compile_seconds;

@@ -21,7 +21,7 @@
 namespace vectis::test {
 
 // Way i of every cell is the same policy: "always this device".
-using RegretCell = std::vector<Candidate>;
+using RegretCell = std::vector<Placement>;
 using RegretMeasure = std::function<double(std::size_t cell, std::size_t way)>;
 
 struct RegretOptions {

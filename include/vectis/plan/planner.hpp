@@ -1,7 +1,7 @@
 // Choosing where and how work runs, by predicted time corrected by what was measured before.
 //
 //   Planner& plan = planner(runtime);
-//   const std::vector<Candidate> ways = {{cpu, work_on_cpu}, {gpu, work_on_gpu}};
+//   const std::vector<Placement> ways = {{cpu, work_on_cpu}, {gpu, work_on_gpu}};
 //   const Choice choice = plan.choose(ways);
 //   const double seconds = run(ways[choice.index]);
 //   plan.record(ways[choice.index], seconds);
@@ -17,7 +17,7 @@
 
 #include "vectis/base/export.hpp"
 #include "vectis/base/runtime.hpp"
-#include "vectis/plan/work.hpp"
+#include "vectis/plan/workload.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -64,12 +64,12 @@ class VECTIS_API Planner {
   // cannot be is passed over with its reason. The settings `plan.gpu_bytes_min` and `plan.gpu_free_factor` exclude
   // devices, but never all: where they would, they do not apply. InvalidInput without candidates or for costs that are
   // no numbers; the last device's own error when none can be used.
-  [[nodiscard]] Choice choose(std::span<const Candidate> candidates);
+  [[nodiscard]] Choice choose(std::span<const Placement> candidates);
   // What one candidate would take, as `choose` sees it.
-  [[nodiscard]] Assessment assess(const Candidate& candidate);
+  [[nodiscard]] Assessment assess(const Placement& candidate);
   // What the work took in truth, from before its first copy until its result was there. Measurements that are not
   // positive are ignored.
-  void record(const Candidate& candidate, double seconds);
+  void record(const Placement& candidate, double seconds);
 
  private:
   struct State;
