@@ -46,6 +46,8 @@ class FakeOs final : public Os {
   std::uint64_t total_bytes = 16ULL << 30;
   std::uint64_t free_bytes = 8ULL << 30;
   std::optional<double> utilisation;
+  std::int64_t now_seconds = 1'800'000'000;
+  bool terminal = false;
 
   // Every command that was run, in order.
   [[nodiscard]] std::vector<std::vector<std::string>> commands() const {
@@ -116,6 +118,8 @@ class FakeOs final : public Os {
   [[nodiscard]] std::uint64_t memory_total_bytes() const override { return total_bytes; }
   [[nodiscard]] std::uint64_t memory_free_bytes() const override { return free_bytes; }
   [[nodiscard]] std::optional<double> cpu_utilisation() override { return utilisation; }
+  [[nodiscard]] std::int64_t unix_seconds() const override { return now_seconds; }
+  [[nodiscard]] bool stdout_is_terminal() const override { return terminal; }
 
  private:
   static constexpr int no_such_file = 2;  // ENOENT

@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -88,6 +89,9 @@ class RealOs final : public Os {
     const auto before = std::exchange(cpu_times_, now);
     return before && now ? busy_share(*before, *now) : std::nullopt;
   }
+
+  [[nodiscard]] std::int64_t unix_seconds() const override { return time(nullptr); }
+  [[nodiscard]] bool stdout_is_terminal() const override { return isatty(STDOUT_FILENO) == 1; }
 
  private:
   std::mutex mutex_;

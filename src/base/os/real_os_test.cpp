@@ -90,6 +90,13 @@ TEST_F(RealOsTest, MeasuresHowBusyTheCoresAre) {
   EXPECT_LE(*share, 1);
 }
 
+TEST_F(RealOsTest, ReadsTheWallClockAndRecognizesAPipe) {
+  constexpr std::int64_t year_2025 = 1'735'689'600;
+  EXPECT_GT(os.unix_seconds(), year_2025);
+  // A child's standard output is a pipe; `test -t 1` asks the same question of it.
+  EXPECT_EQ(os.run({"sh", "-c", "test -t 1"}, 60s).code, 1);
+}
+
 TEST(RealOsConcurrent, IsSharedByThreads) {
   std::vector<std::thread> threads;
   threads.reserve(4);
