@@ -1,9 +1,9 @@
-# What `cmake --install` gives: headers, library, programs, a CMake package and a pkg-config file. Plug-ins install
-# themselves (vectis_plugin). Nothing in it knows its own prefix, so an installed folder may be moved.
+# Installs headers, library, programs, a CMake package and a pkg-config file; vectis_plugin() installs plug-ins.
+# No installed file contains the prefix, so that an installed folder can be moved.
 
 include(CMakePackageConfigHelpers)
 
-# Programs find the library of their own prefix.
+# Programs find the library relative to their own path.
 file(RELATIVE_PATH from_bin "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
 file(RELATIVE_PATH from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/vectis" "/${CMAKE_INSTALL_LIBDIR}")
 set_target_properties(vectis_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}")
@@ -26,8 +26,8 @@ install(EXPORT vectis-targets NAMESPACE vectis:: FILE vectisTargets.cmake DESTIN
 install(FILES "${PROJECT_BINARY_DIR}/package/vectisConfig.cmake"
               "${PROJECT_BINARY_DIR}/package/vectisConfigVersion.cmake" DESTINATION "${package_folder}")
 
-# The pkg-config file. A static library needs its own libraries, the C++ run-time among them, at every link: in a static
-# package they are therefore no private matter, and plain `pkg-config --libs vectis` is right for both.
+# The pkg-config file. Users of the static library must link its dependencies and the C++ run-time library, so a static
+# package lists them as public: plain `pkg-config --libs vectis` works for both.
 file(RELATIVE_PATH prefix_from_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
 set(pc_requires "")

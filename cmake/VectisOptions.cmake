@@ -1,4 +1,4 @@
-# What can be switched on and off. Everything else has one way.
+# Build options.
 
 option(BUILD_SHARED_LIBS "Build libvectis as a shared library" ON)
 option(VECTIS_TESTS "Build tests, examples and the backends that serve them" ON)
@@ -11,8 +11,7 @@ option(VECTIS_BACKEND_CUDA "Build the CUDA plug-in (needs cuda.h, no driver)" ON
 option(VECTIS_BACKEND_HIP "Build the HIP plug-in (needs HIP's headers, no driver)" ON)
 option(VECTIS_ONEDNN "Let the CPU use oneDNN for matrix products where it is installed (needs its headers)" ON)
 
-# Layers that a build may leave out. Each becomes available with its folder; asking for one that this version does not
-# have is an error, never a silent nothing.
+# Options of layers that this version does not have yet. Setting one to ON is an error, never silently ignored.
 foreach(layer IN ITEMS nn server python)
   string(TOUPPER ${layer} upper)
   option(VECTIS_${upper} "Build the ${layer} layer" OFF)

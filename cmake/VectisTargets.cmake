@@ -1,4 +1,4 @@
-# How targets are made, so that each CMakeLists says only what is its own.
+# Functions that create our targets with common flags, tests and precompiled headers.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -12,13 +12,13 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set_property(GLOBAL PROPERTY TARGET_MESSAGES OFF)
 
-# Compile options of all our own code. Contraction is off so that a*b+c means the same on every compiler.
+# Compile options of all our code. Contraction is off, so that a*b+c rounds twice with every compiler.
 add_library(vectis_flags INTERFACE)
 target_compile_options(vectis_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Werror
                                               -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees overlaps and overruns in "text" + std::string, and writes past the end where -O3 unrolled a bounded loop;
-  # in a joined translation unit it takes a file's own names for those of a header.
+  # False positives of g++ 12: overlaps in "text" + std::string, overruns in unrolled bounded loops, and, in unity
+  # builds, anonymous-namespace types taken for types of a header.
   target_compile_options(vectis_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
                                                 $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
@@ -26,7 +26,7 @@ endif()
 # headers contain absolute paths, so no other clone could use them: the clang presets do without.
 target_compile_options(vectis_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
 if(CMAKE_UNITY_BUILD)
-  target_compile_options(vectis_flags INTERFACE -Wno-shadow)  # names of one file are no shadow in its neighbour
+  target_compile_options(vectis_flags INTERFACE -Wno-shadow)  # a unity build joins files that use the same names
 endif()
 if(VECTIS_SANITIZE STREQUAL "address")
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -43,8 +43,8 @@ if(VECTIS_COVERAGE)
 endif()
 
 # vectis_layer(name [LAYERS left...] [LIBRARIES lib...])
-# A layer is every source of its folder but the tests, an archive that links only the layers to its left, and one test
-# program made of the *_test.cpp beside the sources.
+# Adds the static library vectis_<name> from all sources of the folder except *_test.cpp, linked only to the layers named,
+# and the test program <name>_test from the *_test.cpp.
 function(vectis_layer name)
   cmake_parse_arguments(arg "" "" "LAYERS;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
@@ -61,7 +61,7 @@ function(vectis_layer name)
     target_link_libraries(vectis_${name} PUBLIC vectis_${left})
   endforeach()
   set(precompiling vectis_device)
-  if(name STREQUAL base)  # oneTBB's macros make it unlike the others
+  if(name STREQUAL base)  # oneTBB's macros differ from the other layers'
     set(precompiling vectis_base)
   endif()
   vectis_precompile(vectis_${name} ${precompiling} <fmt/format.h>)
@@ -72,12 +72,12 @@ function(vectis_layer name)
   endif()
 endfunction()
 
-# Builds the programs that have suites for ThreadSanitizer, and only those.
+# Builds only the test programs with suites for ThreadSanitizer.
 add_custom_target(concurrent_tests)
 
 # vectis_test(name SOURCES file... LIBRARIES lib... [ENVIRONMENT name=value...])
-# One program; each of its cases is a ctest of its own. Suites named *Concurrent carry the label `concurrent`, which is
-# what ThreadSanitizer runs. The environment is set by the program's own main (tests/support).
+# Adds the program <name>_test and one ctest per test case. Suites named *Concurrent get the label `concurrent` and run
+# under ThreadSanitizer. The program's main (tests/support) sets the environment.
 function(vectis_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
   vectis_concurrent_sources(concurrent ${arg_SOURCES})
@@ -106,7 +106,7 @@ function(vectis_test name)
 endfunction()
 
 # vectis_bench(name SOURCES file... LIBRARIES lib...)
-# A program that measures; one of bench/ runs it. Under a sanitizer a time means nothing: there it is made only when named.
+# Adds a benchmark program, run by a script in bench/. Sanitizer builds build it only when it is named.
 function(vectis_bench name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -117,8 +117,8 @@ function(vectis_bench name)
   endif()
 endfunction()
 
-# Sets `result` to the files with suites for ThreadSanitizer and to the helpers of the cases, or to nothing when there is
-# no such suite: files without one are not even compiled for it.
+# Sets `result` to the files with *Concurrent suites plus the files that are not tests, or to nothing if there is no such
+# suite: a ThreadSanitizer build compiles no other test.
 function(vectis_concurrent_sources result)
   set(kept "")
   set(helpers "")
@@ -136,14 +136,14 @@ function(vectis_concurrent_sources result)
   set(${result} ${kept} PARENT_SCOPE)
 endfunction()
 
-# For programs that are compiled more often than run. clang with sanitizers takes 2.5 times as long at -O1 as at -O0.
+# For programs whose compile time matters more than their run time: clang with sanitizers takes 2.5 times longer at -O1.
 function(vectis_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:RelWithDebInfo>:-O0>)
 endfunction()
 
 # vectis_parts(target folder): writes `<folder>_parts.inc` with a line VECTIS_PART(<file>) for every source in the folder
-# that stands for a part, so that a new file there needs no list. `registry.cpp` reads it; tests and *.hpp are no parts.
-# Parts call the same things by the same names (plan, check, cost), so each stays a translation unit of its own.
+# except tests and registry.cpp. `registry.cpp` includes it, so that adding a file needs no list.
+# Parts use the same names (plan, check, cost), so each is excluded from unity builds.
 function(vectis_parts target folder)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "(_test|/registry)\\.cpp$")
@@ -157,7 +157,7 @@ function(vectis_parts target folder)
   target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/parts")
 endfunction()
 
-# Of these files, those that Highway includes again for each instruction set.
+# Excludes files that Highway includes once per instruction set from unity builds.
 function(vectis_keep_apart)
   foreach(source IN LISTS ARGN)
     file(STRINGS "${source}" includes_itself REGEX "HWY_TARGET_INCLUDE")
@@ -167,8 +167,8 @@ function(vectis_keep_apart)
   endforeach()
 endfunction()
 
-# Files of intrinsics, each a translation unit of its own. They are optimised in a debug build too: else g++ does not see
-# that what an intrinsic wants constant is constant.
+# Files with intrinsics: excluded from unity builds, and optimized in debug builds too, because g++ at -O0 does not
+# recognize the constant arguments that intrinsics require.
 function(vectis_intrinsics)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
@@ -177,8 +177,8 @@ function(vectis_intrinsics)
 endfunction()
 
 # vectis_precompile(target first [header...])
-# Standard headers that most files of a target include, and `header`s, parsed once for all targets that are compiled
-# alike, by `first`. One target alone gains nothing: to precompile takes longer than to parse for a few joined files.
+# Precompiles common standard headers and `header`s in the target `first`; targets with the same flags reuse the result.
+# A precompiled header for a single unity-built target costs more time than it saves.
 function(vectis_precompile target first)
   if(target STREQUAL first)
     target_precompile_headers(${target} PRIVATE <algorithm> <functional> <map> <memory> <mutex> <string> <vector> ${ARGN})
@@ -187,7 +187,7 @@ function(vectis_precompile target first)
   endif()
 endfunction()
 
-# vectis_plugin(name [FOR_TESTS]): a backend as a shared library that links nothing of Vectis.
+# vectis_plugin(name [FOR_TESTS]): adds a backend as a module library that links nothing of Vectis.
 function(vectis_plugin name)
   cmake_parse_arguments(arg "FOR_TESTS" "" "" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")

@@ -1,4 +1,4 @@
-"""Adds an operation to a copy of the tree, in the three files CONTRIBUTING.md names, and sees it pass conformance.
+"""Adds an operation to a copy of the tree, in the three files CONTRIBUTING.md names, and checks that it passes conformance.
 
 `python3 -m tools.add_operation` builds the copy and runs the suite on cpu and opencl; with `--compile` it only sees that
 the build finds the three files and that they compile. The copy stays in build/add-operation, so that the next run
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path("build/add-operation")
-# Where each file of tests/add_operation goes: all that a new operation touches.
+# Target of each template in tests/add_operation: every file a new operation touches.
 PLACES = {
     "operation.cpp.in": "src/kernel/operations/halve.cpp",
     "cpu.cpp.in": "backends/cpu/operations/halve.cpp",
@@ -26,7 +26,7 @@ OBJECTS = (
 
 
 class Failed(Exception):
-    """A command ended badly; the text is what it said."""
+    """A command failed; the text is its output."""
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
@@ -38,7 +38,7 @@ def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Copies a file unless the same is there, so that nothing unchanged looks new to the build."""
+    """Copies a file unless the target has the same content, so that the build does not see it as changed."""
     if target.is_file() and target.read_bytes() == source.read_bytes():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def configure(tree: Path, build: Path) -> None:
 
 
 def compile_parts(build: Path) -> None:
-    """The operation's files, and the registries that the build must have put it into."""
+    """The operation's files and the generated registries that must list it."""
     run("ninja", "-C", build, *(place.format(part) for place in OBJECTS for part in ("halve", "registry")))
 
 
@@ -79,7 +79,7 @@ def conform(root: Path, build: Path) -> None:
     for backend in ("cpu", "opencl"):
         said = run(build / "bin" / "vectis", "conformance", "--backend", backend, "--op", "halve", environment=environment)
         if " 0 failures" not in said or "halve" not in said:
-            raise Failed(f"conformance on {backend} said:\n{said}")
+            raise Failed(f"conformance on {backend} printed:\n{said}")
         print(f"add_operation: {said.strip().splitlines()[-1]}")
 
 
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> int:
     except Failed as reason:
         print(f"add_operation: {reason}", file=sys.stderr)
         return 1
-    print(f"add_operation: {len(PLACES)} files were enough")
+    print(f"add_operation: {len(PLACES)} files were sufficient")
     return 0
 
 

@@ -1,6 +1,6 @@
-"""The page of examples/browser: served on the loopback, and tried in a headless chromium.
+"""The page of examples/browser: served on loopback and run in a headless chromium.
 
-    python3 -m tools.browser_demo build/release/bin/example_browser            # runs it and prints what came of it
+    python3 -m tools.browser_demo build/release/bin/example_browser            # runs it and prints the result
     python3 -m tools.browser_demo build/release/bin/example_browser --serve    # for a browser of your own
 """
 
@@ -19,12 +19,12 @@ import threading
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parent.parent / "examples" / "browser"
-SKIPPED = 77  # as CTest is told
+SKIPPED = 77  # the exit status CTest treats as skipped
 SECONDS = 120
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """The data of one folder and the files of the page, and what the page reports."""
+    """Serves the page and the data of one folder, and receives the report of the page."""
 
     extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {".wgsl": "text/plain; charset=utf-8"}
 
@@ -46,14 +46,14 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 class Chromium:
-    """A headless browser, spoken to through its debugging pipe: one message, one zero byte."""
+    """A headless browser, controlled through its debugging pipe; messages end with a zero byte."""
 
     def __init__(self, program: str, profile: Path):
         to_browser, self.write_end = os.pipe()
         self.read_end, from_browser = os.pipe()
         words = [program, "--headless=new", "--no-sandbox", "--enable-unsafe-webgpu", "--disable-gpu-sandbox",
                  "--no-first-run", "--window-size=900,900", f"--user-data-dir={profile}", "--remote-debugging-pipe"]
-        # The browser expects its ends of the pipe as 3 and 4.
+        # The browser expects the pipe at file descriptors 3 and 4.
         shell = f'exec "$@" 3<&{to_browser} 4>&{from_browser}'
         self.process = subprocess.Popen(["bash", "-c", shell, "bash", *words], pass_fds=(to_browser, from_browser),
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -71,7 +71,7 @@ class Chromium:
             while b"\0" not in self.received:
                 part = os.read(self.read_end, 1 << 20)
                 if not part:
-                    raise SystemExit("chromium ended by itself")
+                    raise SystemExit("chromium exited unexpectedly")
                 self.received += part
             text, self.received = self.received.split(b"\0", 1)
             answer = json.loads(text)
@@ -89,7 +89,7 @@ class Chromium:
         file.write_bytes(base64.b64decode(image["data"]))
 
     def close(self) -> None:
-        os.close(self.write_end)  # it ends when nobody can speak to it any more
+        os.close(self.write_end)  # the browser exits when its pipe is closed
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
@@ -121,7 +121,7 @@ def run(data_program: Path, screenshot: Path | None = None) -> dict:
             try:
                 result = reports.get(timeout=SECONDS)
             except queue.Empty:
-                result = {"error": f"the page said nothing for {SECONDS} seconds"}
+                result = {"error": f"the page sent no report within {SECONDS} seconds"}
             if screenshot:
                 chromium.picture(session, screenshot)
         finally:
@@ -152,7 +152,7 @@ def main() -> int:
                 server.shutdown()
         return 0
     if browser() is None:
-        print("skipped: there is no chromium here; Debian: apt-get install chromium")
+        print("skipped: chromium is not installed; Debian: apt-get install chromium")
         return SKIPPED
     result = run(options.program, options.screenshot)
     print(json.dumps(result))

@@ -19,7 +19,7 @@ def csv_of(device: str) -> Path:
 
 
 def run(program: Path, backend: str, device: str, environment: dict[str, str], operations: str = ".*") -> list[Figure]:
-    """`device` names it in figures; every line goes to csv_of(device)."""
+    """`device` names it in figures; the CSV output is saved as csv_of(device)."""
     KEPT.mkdir(parents=True, exist_ok=True)
     words = [program, "conformance", "--backend", backend, "--seed", seed(), "--csv", csv_of(device), "--op", operations]
     subprocess.run([str(word) for word in words], env={**os.environ, **environment}, check=False)

@@ -21,11 +21,11 @@ class Lines:
 
 
 def measure(root: Path, build: Path) -> dict[str, Lines]:
-    """Coverage by layer of what the tests of `build` have run so far."""
+    """Coverage by layer, from the counters that test runs left in `build`."""
     report = build / "coverage.json"
     command = [root / "build/venv/bin/gcovr", "--root", root, "--object-directory", build, "--gcov-executable", "gcov-12",
                "--exclude-throw-branches", "--exclude-unreachable-branches",
-               # Threads that count at once may count below nothing, and loops over elements do run 2^32 times.
+               # Counters race between threads, so they can be negative; counts above 2^32 occur in element loops.
                "--gcov-ignore-parse-errors=negative_hits.warn", "--gcov-ignore-parse-errors=suspicious_hits.warn",
                "--filter", "include/", "--filter", "src/",
                "--filter", "backends/", "--filter", "apps/", "--exclude", r".*_test\.cpp", "--json", report]
@@ -70,11 +70,11 @@ def ranges(numbers: list[int]) -> str:
 def page(layers: dict[str, Lines]) -> str:
     text = ["# Line coverage", "",
             "<!-- Written by ./dev soak ground. Why the gaps are there: coverage-gaps.md. -->", "",
-            f"By layer, public headers counted with their sources; the aim is {AIM:g} %. Why what is missing is missing:",
+            f"By layer, public headers counted with their sources; the aim is {AIM:g} %. Reasons for uncovered lines:",
             "[coverage-gaps.md](coverage-gaps.md).", "",
             "| layer | lines | covered | % |", "|---|---:|---:|---:|"]
     text += [f"| `{name}` | {lines.total} | {lines.covered} | {lines.percent:.1f} |" for name, lines in layers.items()]
-    text += ["", "## Lines that no test runs", ""]
+    text += ["", "## Uncovered lines", ""]
     for lines in layers.values():
         text += [f"- `{file}`: {ranges(missed)}" for file, missed in sorted(lines.missed.items())]
     return "\n".join(text) + "\n"

@@ -1,4 +1,4 @@
-"""Plants mistakes in the host code of the CUDA plug-in and sees whether the test driver notices them:
+"""Mutation testing of the CUDA plug-in's host code against the test driver:
 `python3 -m tools.cuda_hip_mutants [--count N] [--build FOLDER]`.
 
 Mutants (tests/mutants/cuda_hip.toml) are compiled into a plug-in of their own, and the tests of the build run on it. One
@@ -20,7 +20,7 @@ from tools import mutants, seed
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "mutants" / "cuda_hip.toml"
 TIMEOUT = 300
-# The quickest first: the first that fails has caught the mutant.
+# Fastest first; a mutant is caught by the first program that fails.
 PROGRAMS = (("cuda_plugin_test", "*"), ("devices_test", "*cuda*"), ("cuda_hip_search_test", "*cuda*"))
 
 
@@ -30,7 +30,7 @@ class Mutant:
     file: str
     find: str
     replace: str
-    by: str = ""  # the one program that must notice; empty: any
+    by: str = ""  # the program that must fail; empty: any
 
 
 def load() -> list[Mutant]:
@@ -39,7 +39,7 @@ def load() -> list[Mutant]:
 
 
 class Plugin:
-    """The plug-in of a build, whose sources can be compiled again one by one."""
+    """The plug-in of a build folder, whose sources can be recompiled one at a time."""
 
     def __init__(self, build: Path, folder: Path):
         self.build, self.folder = build, folder
@@ -50,7 +50,7 @@ class Plugin:
         folder.mkdir(parents=True, exist_ok=True)
 
     def compile(self, name: str, source: Path, target: Path) -> bool:
-        """Compiles `source`, which stands for the file `name`, as the build compiles the plug-in."""
+        """Compiles `source` in place of the file `name`, with the flags of the build."""
         words = shlex.split(self.command["command"])
         words[words.index("-o") + 1] = str(target)
         words[words.index("-c") + 1] = str(source)
@@ -62,7 +62,7 @@ class Plugin:
         return subprocess.run(words, cwd=self.command["directory"], capture_output=True, check=False).returncode == 0
 
     def objects(self) -> dict[str, Path]:
-        """The sources as they are, compiled."""
+        """The compiled original sources."""
         made = {name: self.folder / (name.replace("/", "_") + ".o") for name in self.sources}
         for name, target in made.items():
             if not self.compile(name, ROOT / name, target):
@@ -87,14 +87,14 @@ class Plugin:
                 done = subprocess.run([self.build / "bin" / program, f"--gtest_filter={pattern}"], env=environment,
                                       capture_output=True, check=False, timeout=TIMEOUT)
             except subprocess.TimeoutExpired:
-                return f"{program} does not end"
+                return f"{program} timed out"
             if done.returncode != 0:
                 return f"{program}, status {done.returncode}"
         return None
 
 
 def run(build: Path, count: int) -> tuple[int, int]:
-    """How many were planted and how many caught."""
+    """Returns the number of mutants and how many were caught."""
     plugin = Plugin(build, build / "cuda-hip-mutants")
     objects = plugin.objects()
     failure = plugin.first_failure(plugin.link(objects))

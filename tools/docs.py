@@ -25,11 +25,11 @@ PAGES = (
 
 
 class CannotGenerate(Exception):
-    """A page's program is missing or failed; the text says what to do."""
+    """The program of a page is missing or failed; the message says what to do."""
 
 
 def refresh_program(root: Path) -> None:
-    """Builds the program anew when its build folder is there, so that a stale one never judges a page."""
+    """Rebuilds the program if its build folder exists, so that pages are never compared with stale output."""
     folder = root / "build" / "release"
     if (folder / "build.ninja").is_file():
         target = PROGRAM.removeprefix("build/release/")
@@ -49,7 +49,7 @@ def generate(root: Path, page: Page) -> str:
 
 
 def first_difference(root: Path, page: Page) -> int | None:
-    """The first line in which the page differs from what is printed, or None."""
+    """The first line that differs from the program's output, or None."""
     file = root / page.path
     there = file.read_text().splitlines(keepends=True) if file.is_file() else []
     wanted = generate(root, page).splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Figures of a soak: computed once per commit, kept while it runs, written to docs/evidence/NAME.json at its end."""
+"""Figures of a soak: measured once per commit, cached, and written to docs/evidence/NAME.json when all are done."""
 
 import argparse
 import datetime
@@ -22,7 +22,7 @@ class Figure:
     unit: str
     aim: str  # ">= 95": a comparison and a number
     met: bool
-    commit: str = ""  # where it was measured, when that is not the evidence's own
+    commit: str = ""  # the commit it was measured at, if not that of the file
 
     @staticmethod
     def measured(name: str, value: float, unit: str, aim: str) -> "Figure":
@@ -34,7 +34,7 @@ Measurement = Callable[[], list[Figure]]
 
 
 class Soak:
-    """Runs measurements, keeps each as soon as it is done, and so resumes where it was stopped."""
+    """Runs measurements and caches each result, so that a stopped soak resumes."""
 
     def __init__(self, name: str, root: Path, fresh: bool, older: bool = False):
         self.name, self.root = name, root
@@ -49,7 +49,7 @@ class Soak:
         figures = []
         for name, measure in measurements.items():
             if name in self.done:
-                print(f"soak: {name}: kept from commit {self.done[name]['commit'][:7]} (--fresh: anew)", flush=True)
+                print(f"soak: {name}: cached from commit {self.done[name]['commit'][:7]} (--fresh measures again)", flush=True)
             else:
                 print(f"soak: {name}", flush=True)
                 self.done[name] = {"commit": self.commit, "figures": [asdict(figure) for figure in measure()]}
@@ -78,13 +78,13 @@ def print_figures(figures: list[Figure]) -> None:
 
 
 def run_soak(name: str, root: Path, measurements: dict[str, Measurement]) -> int:
-    """The whole of `./dev soak NAME`: the exit status says whether every aim was met."""
+    """Implements `./dev soak NAME`; the exit status is 0 if every aim was met."""
     parser = argparse.ArgumentParser(prog=f"./dev soak {name}")
-    parser.add_argument("--fresh", action="store_true", help="measure anew what this commit has already measured")
+    parser.add_argument("--fresh", action="store_true", help="measure again what was measured at this commit")
     parser.add_argument("--older", action="store_true",
-                        help="keep what earlier commits measured; such figures carry their commit")
+                        help="reuse figures of earlier commits; they name their commit")
     parser.add_argument("--only", action="append", choices=measurements, metavar="CELL",
-                        help="measure this and write no evidence yet: " + "; ".join(measurements))
+                        help="measure only this cell and do not write evidence: " + "; ".join(measurements))
     arguments = parser.parse_args()
     soak = Soak(name, root, arguments.fresh, arguments.older)
     if arguments.only:
@@ -97,7 +97,7 @@ def run_soak(name: str, root: Path, measurements: dict[str, Measurement]) -> int
 
 
 def output_of(*command: object, root: Path, env: dict[str, str] | None = None) -> str:
-    """Runs a command, shows what it printed, and returns it."""
+    """Runs a command, prints and returns its output."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=root, env={**os.environ, **(env or {})}, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False)

@@ -1,4 +1,4 @@
-"""The long run of the fuzzer that loads indexes of every kind; soaks of indexes have it as a cell."""
+"""The full-count run of the index loader's fuzz target, a cell of index soaks."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Plants mutants and sees whether conformance catches them: `python3 -m tools.mutants`.
+"""Mutation testing of the conformance suite: `python3 -m tools.mutants`.
 
 Mutants of bodies and printers (tests/mutants/text.toml) change the text on its way to the OpenCL compiler and need no
 build. Mutants of C++ (tests/mutants/source.toml) are built in a copy of the tree and run on the CPU; so are those of the
@@ -50,14 +50,14 @@ def load(kind: str) -> list[Mutant]:
 
 
 def for_webgpu() -> list[Mutant]:
-    """The list of its own, and the text mutants of what all printers of hand-written kernels share."""
+    """The mutants of this kind, plus the text mutants shared by all printers of hand-written kernels."""
     shared = "src/kernel/codegen/prelude.cpp"
     text = (ROOT / shared).read_text()
     return load("webgpu") + [dataclasses.replace(mutant, file=shared) for mutant in load("text") if mutant.find in text]
 
 
 def choose(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
-    """All for a count of 0, otherwise as many as asked for, by the seed."""
+    """All mutants for a count of 0, otherwise a seeded sample of that size."""
     if count == 0 or count >= len(mutants):
         return mutants
     return random.Random(seed).sample(mutants, count)
@@ -83,7 +83,7 @@ class Runner:
                                   check=False, timeout=TIMEOUT)
 
     def driver(self, mutant: Mutant, backend: str) -> dict[str, str]:
-        """The environment that makes the mutant's driver the only one."""
+        """The environment in which only the driver under test is visible."""
         if backend == "webgpu":
             return webgpu_driver.environment("vulkan")
         if mutant.by != "oclgrind":
@@ -95,7 +95,7 @@ class Runner:
                 "VECTIS_BACKENDS_OPENCL_CLBLAST": "off"}  # it calls itself a GPU
 
     def cache_folder(self) -> Path:
-        folder = ROOT / "build" / "pocl-cache"  # the tests': what has no mutant in it is compiled once for both
+        folder = ROOT / "build" / "pocl-cache"  # shared with the tests, so that unmutated kernels compile once
         folder.mkdir(exist_ok=True)
         return folder
 
@@ -124,7 +124,7 @@ class Runner:
         return Verdict(False, "MISSED" if done.returncode == 0 else f"ended with {done.returncode}: {said[-200:]}")
 
     def clean(self, mutants: list[Mutant], backend: str) -> list[str]:
-        """What fails without any mutant; nothing is proven by a failure that is there anyway."""
+        """Cases that fail without a mutant; their failures prove nothing."""
         wrong, seen = [], set()
         for mutant in mutants:
             key = (mutant.operation, mutant.case, mutant.by, bool(mutant.file))
@@ -139,7 +139,7 @@ class Runner:
 
 
 def first_failure(text: str) -> str:
-    """The first line of the first failure, which stands indented below the name of its case."""
+    """The first line of the first failure, indented below the name of its case."""
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("  ") and number > 0 and lines[number - 1]]
     return lines[starts[0]].strip()[:100] if starts else "failed"
@@ -196,7 +196,7 @@ class Tree:
 
 
 class DoesNotCompile(Exception):
-    """The compiler's words."""
+    """The compiler's messages."""
 
 
 def launcher() -> list[str]:

@@ -1,4 +1,4 @@
-"""The seed of a test run: given, or drawn from the commit, so that every commit tries another one and can be replayed."""
+"""The seed of a test run: VECTIS_TEST_SEED, or derived from the commit, so that every commit tests another seed and can be reproduced."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ def of_commit(commit: str) -> int:
 
 
 def head(root: Path) -> str:
-    """The commit checked out, or "" where there is none."""
+    """The checked-out commit, or "" outside a repository."""
     command = ["git", "-c", "safe.directory=*", "rev-parse", "--verify", "--quiet", "HEAD"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,4 +1,4 @@
-"""Where wgpu-native of build/venv is, and the variables with which it runs on Mesa's software drivers."""
+"""The path of wgpu-native in build/venv, and the environment that selects Mesa's software drivers."""
 
 import glob
 from pathlib import Path
@@ -15,6 +15,6 @@ def library() -> str:
 
 
 def environment(interface: str = "vulkan") -> dict[str, str]:
-    """For `vulkan`, lavapipe alone; for `gl`, no Vulkan driver, so that OpenGL is what is left."""
+    """`vulkan` selects lavapipe only; `gl` hides every Vulkan driver, so that OpenGL is used."""
     return {"VECTIS_BACKENDS_WEBGPU_LIBRARY": library(), "LIBGL_ALWAYS_SOFTWARE": "1", "XDG_RUNTIME_DIR": "/tmp",
             "VK_DRIVER_FILES": LAVAPIPE if interface == "vulkan" else "/nowhere.json"}

@@ -1,4 +1,4 @@
-"""Exact search: Vectis beside FAISS, PyTorch, USearch and NumPy, in turns, with equal threads."""
+"""Exact search: Vectis against FAISS, PyTorch, USearch and NumPy, interleaved, with equal thread counts."""
 
 import argparse
 import itertools
@@ -21,19 +21,19 @@ from tools.bench.exact_truth import truth
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "build" / "bench-data"
-SLOW = 3  # a peer this many times slower than the best is measured once, not in every round
-HOPELESS = 10  # times slower than the best at the first try: it gets no second
+SLOW = 3  # a peer this many times slower than the best is measured once instead of in every round
+HOPELESS = 10  # times slower than the best on the first try: not measured again
 
 
 def interval(values: list[float]) -> dict:
-    """The median, and where it lies for 95 of 100 draws of as many rounds from these."""
+    """The median and its 95 % bootstrap interval."""
     draws = numpy.random.default_rng(1).choice(values, (4000, len(values)))
     low, high = numpy.percentile(numpy.median(draws, axis=1), [2.5, 97.5])
     return {"median": statistics.median(values), "low": float(low), "high": float(high)}
 
 
 class Match:
-    """One row: who is measured, what each needed in each round, and what was found."""
+    """One row of the table: the contestants, their times in each round, and their recall."""
 
     def __init__(self, row: Row, ours: Ours, peers: list, data: Data, ids: Path):
         self.row, self.ours, self.data, self.ids = row, ours, data, ids
@@ -48,7 +48,7 @@ class Match:
         self.peaks: list[dict] = []
 
     def once(self, name: str) -> float:
-        """Milliseconds of a call."""
+        """Median milliseconds of one call."""
         contestant, way = self.entries[name]
         if not self.row.batch:
             return contestant.add()
@@ -56,8 +56,8 @@ class Match:
         if name not in self.found:
             share, differences = recall(self.ids, truth(self.data), self.row.queries)
             self.found[name] = {"recall": share, "differences": differences}
-        told = ("way", "survivors_per_query", "bytes_per_vector")
-        self.found[name] |= {key: reply[key] for key in told if key in reply}
+        reported = ("way", "survivors_per_query", "bytes_per_vector")
+        self.found[name] |= {key: reply[key] for key in reported if key in reply}
         return statistics.median(reply["calls"])
 
     def play(self) -> None:
@@ -69,7 +69,7 @@ class Match:
                 times[0] = min(times[0], self.once(name))
         fast = [name for name, times in self.times.items() if name == "vectis" or times[0] < SLOW * best]
         for name in fast:
-            self.times[name].clear()  # that was for warming up
+            self.times[name].clear()  # the first round is a warm-up
         for round_number in range(self.row.rounds):
             self.peaks.append(self.ours.ask("peaks"))
             turn = round_number % len(fast)
@@ -97,7 +97,7 @@ class Match:
         return report
 
     def paired(self, name: str) -> list[tuple[float, float]]:
-        """Times of a peer beside ours of the same round; one measured once stands beside every round."""
+        """Pairs of (peer, ours) times of the same round; a peer measured once is paired with every round."""
         theirs = self.times[name]
         return list(zip(theirs if len(theirs) > 1 else itertools.repeat(theirs[0]), self.times["vectis"], strict=False))
 
@@ -113,7 +113,7 @@ class Match:
 
 
 def first_search(ours: Ours, row: Row, ids: Path) -> dict:
-    """A single query right after adding, beside later ones: work that adding left over would show in it."""
+    """The first query after adding compared with later ones: shows work that add() deferred."""
     ratios, percents = [], []
     for _ in range(row.rounds):
         added = ours.add()
@@ -125,7 +125,7 @@ def first_search(ours: Ours, row: Row, ids: Path) -> dict:
 
 
 def group_reports(program: str, rows: list[Row]) -> dict[str, dict]:
-    """Rows with the same data and threads, measured by the same processes."""
+    """Measures rows with the same data and thread count in the same processes."""
     count, dim, threads = rows[0].data
     data = made(DATA, count, dim)
     truth(data)
@@ -157,9 +157,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="100 k vectors and few rounds: about a minute")
     keys = [row.key for row in exact_rows.ROWS]
     parser.add_argument("--only", nargs="+", default=[], choices=keys, metavar="KEY",
-                        help="these rows, beside what other runs of this commit left: " + ", ".join(keys))
-    parser.add_argument("--rounds", type=int, help="instead of each row's own number")
-    parser.add_argument("--page", action="store_true", help="write docs/performance.md and its picture, too")
+                        help="measure only these rows and keep results of earlier runs of this commit: " + ", ".join(keys))
+    parser.add_argument("--rounds", type=int, help="overrides the number of rounds of each row")
+    parser.add_argument("--page", action="store_true", help="also write docs/performance.md and its plot")
     arguments = parser.parse_args()
     rows = exact_rows.chosen(arguments.only, arguments.quick, arguments.rounds)
     kept = ROOT / "build" / "soak" / f"exact-bench{'-quick' if arguments.quick else ''}.json"

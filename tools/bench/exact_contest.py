@@ -1,4 +1,4 @@
-"""The programs that are measured in turns: ours and each peer, alive as child processes and driven line by line."""
+"""The measured programs, ours and each peer: child processes driven by a line protocol."""
 
 import json
 import os
@@ -11,11 +11,11 @@ import numpy
 from tools.bench.exact_data import QUERIES, Data
 from tools.bench.exact_truth import K
 
-_LEFT_OUT = "bench: {} is left out: {}"
+_LEFT_OUT = "bench: {} skipped: {}"
 
 
 class Contestant:
-    """Obeys corpus, queries, add and search; `ways` are its settings that deserve a measurement of their own."""
+    """Implements corpus, queries, add and search; `ways` are variants that are measured separately."""
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str]):
         self.name, self.ways, self.added = name, [""], None
@@ -46,7 +46,7 @@ class Contestant:
         return self.ask("add", way=self.ways[0])["ms"]
 
     def ready(self, precision: str) -> None:
-        """Adds the corpus unless that has been done; peers have one precision."""
+        """Adds the corpus unless it was added before; peers have one precision."""
         del precision
         if self.added is None:
             self.added = self.add()
@@ -73,7 +73,7 @@ class Ours(Contestant):
             self.add(precision)
 
     def forget_corpus(self) -> None:
-        """Gives back the memory of what the index has a copy of; nothing can be added any more."""
+        """Frees the corpus, of which the index has a copy; no further add() is possible."""
         self.ask("drop", what="corpus")
 
     def search(self, way: str, queries: int, batch: int, ids: Path) -> dict:
@@ -81,7 +81,7 @@ class Ours(Contestant):
 
 
 def peer(name: str, threads: int) -> Contestant | None:
-    """Each at its best: OpenBLAS does not know this processor by itself, and takes it for one of 2004."""
+    """Configures each peer for speed: OpenBLAS does not detect recent CPUs and falls back to SSE3 kernels."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     environment = dict.fromkeys(names, str(threads))
     if "avx512f" in Path("/proc/cpuinfo").read_text():
@@ -96,7 +96,7 @@ def peer(name: str, threads: int) -> Contestant | None:
 
 
 def recall(ids: Path, truth: numpy.ndarray, queries: int) -> tuple[float, int]:
-    """The share of the true neighbours that was found, and how many ids differ from the true ones in order."""
+    """Recall, and the number of ids that differ from the ground truth at the same rank."""
     found = numpy.fromfile(ids, numpy.uint64).reshape(queries, K)
     same = (found[:, :, None] == truth[:queries, None, :]).any(axis=1).sum()
     return float(same) / (queries * K), int((found != truth[:queries]).sum())

@@ -1,4 +1,4 @@
-"""The vectors of `./dev bench exact`: made once from a seed, kept as raw float32 under build/bench-data."""
+"""The vectors of `./dev bench exact`: generated once from a seed and stored as raw float32 in build/bench-data."""
 
 import sys
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import numpy
 
 SEED = 20_240_601
 CLUSTERS = 1000
-INNER = 32  # dimensions the clusters live in
+INNER = 32  # intrinsic dimension of the clusters
 NOISE = 0.05
-PIECE = 100_000  # rows made from one seed of their own: a smaller set is the start of a larger one
+PIECE = 100_000  # rows generated from one seed, so that a smaller set is a prefix of a larger one
 QUERIES = 1000
 _QUERY_PIECE = 1 << 20  # no corpus has that many pieces
 
@@ -37,19 +37,19 @@ class Data:
 
 
 def _law(dim: int) -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-    """Centres and widths of the clusters, and the projection: they overlap, and differ in width by up to 8 times."""
+    """Centers and widths of the clusters, and the projection. Clusters overlap; widths vary by a factor of 8."""
     random = numpy.random.default_rng((SEED, dim))
-    centres = random.standard_normal((CLUSTERS, INNER), numpy.float32)
+    centers = random.standard_normal((CLUSTERS, INNER), numpy.float32)
     widths = numpy.exp2(random.uniform(-2.5, 0.5, (CLUSTERS, 1))).astype(numpy.float32)
     projection = random.standard_normal((INNER, dim), numpy.float32) / numpy.float32(INNER**0.5)
-    return centres, widths, projection
+    return centers, widths, projection
 
 
 def _piece(law, dim: int, number: int, rows: int) -> numpy.ndarray:
-    centres, widths, projection = law
+    centers, widths, projection = law
     random = numpy.random.default_rng((SEED, dim, number))
     cluster = random.integers(0, CLUSTERS, rows)
-    inner = centres[cluster] + widths[cluster] * random.standard_normal((rows, INNER), numpy.float32)
+    inner = centers[cluster] + widths[cluster] * random.standard_normal((rows, INNER), numpy.float32)
     return inner @ projection + numpy.float32(NOISE) * random.standard_normal((rows, dim), numpy.float32)
 
 
@@ -62,7 +62,7 @@ def _write(path: Path, pieces) -> None:
 
 
 def made(folder: Path, rows: int, dim: int) -> Data:
-    """The set of that size, made now unless it is there."""
+    """The set of that size, generated unless its file exists."""
     folder.mkdir(parents=True, exist_ok=True)
     data, law = Data(rows, dim, folder), _law(dim)
     if not data.corpus_file.is_file():

@@ -1,18 +1,20 @@
-"""docs/performance.md, its picture, and the table of a terminal, all from what `./dev bench exact` measured."""
+"""docs/performance.md, its plot, and the table for the terminal, from the results of `./dev bench exact`."""
 
 from pathlib import Path
 
 PICTURE = "performance-exact.svg"
 _HEAD = """# How fast exact search is
 
-Written by `./dev bench exact --page` from what it measured on {date} (commit `{commit}`): {processor}, {cores} cores,
-k = 10. Ours and the peers run in turns with equal threads, each peer at its best (OpenBLAS told which processor it is,
-FAISS with its own threshold for products of matrices and with 20). Times are medians of the rounds; a peer over three
-times slower than the best is measured once. Intervals hold the median ratio with 95 %. Found is the share of those
-neighbours that brute force in double precision finds; ours must be equal to them, id for id. Percentages are of what
-the same machine could do in the same minute.
+Written by `./dev bench exact --page`, measured on {date} (commit `{commit}`): {processor}, {cores} cores, k = 10.
 
-![Queries a second of Vectis and its peers]({picture})
+- Vectis and the peers run interleaved with equal thread counts. Each peer is configured for speed: OpenBLAS with the
+  right core type, FAISS with its default BLAS threshold and with 20.
+- Times are medians over rounds. A peer more than three times slower than the best is measured once.
+- Intervals are 95 % bootstrap intervals of the median ratio.
+- Recall is measured against brute force in double precision; ours must be equal to it, id for id.
+- Percentages are relative to the peak measured on the same machine in the same minute.
+
+![Queries per second of Vectis and its peers]({picture})
 
 """
 
@@ -49,7 +51,7 @@ def _aim(report: dict) -> str:
 
 
 def lines(reports: list[dict]) -> list[list[str]]:
-    made = [["job", "who", "ms", "a second", "found", "ratio", "limit", "aim"]]
+    made = [["workload", "library", "ms", "per second", "recall", "ratio", "limit", "aim"]]
     for report in reports:
         for place, (name, one) in enumerate(report["contestants"].items()):
             ours = place == 0
@@ -73,21 +75,21 @@ def _markdown(reports: list[dict]) -> str:
 
 
 def _circumstances(report: dict) -> str:
-    """How much a figure is worth: ours and a peer of one thread each, in turns, are a load of 1."""
+    """Rounds and system load. Interleaved single-threaded contestants cause a load of 1."""
     return f"{report['rounds']} rounds, load {report['load']:.1f}"
 
 
 def _details(reports: list[dict]) -> str:
-    text = "\nHow ours computed, and how many vectors each query had to be compared with in double precision:\n\n"
+    text = "\nKernel variants, and how many vectors of each query were reranked in double precision:\n\n"
     for report in reports:
         mine = report["contestants"]["vectis"]
         if "way" in mine:
-            text += (f"- {report['title']}: {mine['way']}, {mine['bytes_per_vector']} bytes read of each vector, "
-                     f"{mine['survivors_per_query']:.0f} survivors a query; {_circumstances(report)}\n")
+            text += (f"- {report['title']}: {mine['way']}, {mine['bytes_per_vector']} bytes read per vector, "
+                     f"{mine['survivors_per_query']:.0f} reranked per query; {_circumstances(report)}\n")
         else:
             first = report["first_search"]
-            text += (f"- {report['title']}: the first query afterwards takes {first['ratio']['median']:.2f} times as "
-                     f"long as later ones, {first['percent_of_add']['median']:.1f} % of the adding more; "
+            text += (f"- {report['title']}: the first query after adding takes {first['ratio']['median']:.2f} times as "
+                     f"long as later ones, {first['percent_of_add']['median']:.1f} % of the time to add; "
                      f"{_circumstances(report)}\n")
     return text
 
@@ -104,11 +106,11 @@ def _draw(target: Path, reports: list[dict]) -> None:
     for axis, report in zip(axes[:, 0], shown, strict=True):
         ordered = sorted(report["contestants"].items(), key=lambda item: item[1]["per_second"])
         values = [one["per_second"] for _, one in ordered]
-        colours = ["#1b6ca8" if name == "vectis" else "#b9b9b9" for name, _ in ordered]
-        drawn = axis.barh([name for name, _ in ordered], values, color=colours)
+        colors = ["#1b6ca8" if name == "vectis" else "#b9b9b9" for name, _ in ordered]
+        drawn = axis.barh([name for name, _ in ordered], values, color=colors)
         axis.bar_label(drawn, [_number(value) for value in values], padding=3)
         axis.set_xlim(0, max(values) * 1.12)
-        axis.set_title(f"{report['title']}: queries a second", loc="left", fontsize=8, fontweight="bold")
+        axis.set_title(f"{report['title']}: queries per second", loc="left", fontsize=8, fontweight="bold")
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_xticks([])
     figure.tight_layout()

@@ -1,4 +1,4 @@
-"""One peer library behind the same lines as tests/exact/exact_bench.cpp: corpus, queries, add, search."""
+"""One peer library behind the line protocol of tests/exact/exact_bench.cpp: corpus, queries, add, search."""
 
 import json
 import sys
@@ -6,11 +6,11 @@ import time
 
 import numpy
 
-_COPIED = 1 << 30  # larger files are not read but mapped for those that copy them anyway
+_COPIED = 1 << 30  # larger files are mapped instead of read for libraries that copy them
 
 
 class Faiss:
-    """The flat index; products of matrices from a batch of the library's own threshold on, or of 20."""
+    """The flat index, with the default BLAS threshold or with 20."""
 
     WAYS = ("flat", "flat, blas from 20")
 
@@ -36,7 +36,7 @@ class Faiss:
 
 
 class FaissSq8(Faiss):
-    """8 bits by scalar quantisation: not exact."""
+    """8-bit scalar quantization: not exact."""
 
     WAYS = ("SQ8",)
 
@@ -159,7 +159,7 @@ class Peer:
 def main(name: str, threads: str) -> None:
     try:
         peer = Peer(name, int(threads))
-    except Exception as error:  # whatever a library's import may throw is a reason to go on without it
+    except Exception as error:  # any failure to import a library skips it
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), flush=True)
         return
     print(json.dumps({}), flush=True)

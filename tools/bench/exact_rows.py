@@ -1,4 +1,4 @@
-"""What `./dev bench exact` measures: the jobs, their data and what they aim at."""
+"""The rows of `./dev bench exact`: workloads, data and aims."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ class Row:
     rows: int = MILLION
     dim: int = 128
     queries: int = 1000  # of one round
-    batch: int = 1000  # of one call; 0: the job is adding
+    batch: int = 1000  # of one call; 0: the workload is add()
     precision: str = "int8"
     yardstick: str = "AMX peak"  # or "read bandwidth"; empty: none
     peers: tuple[str, ...] = ("faiss", "torch", "usearch", "numpy")

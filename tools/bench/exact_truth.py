@@ -1,4 +1,4 @@
-"""The true nearest neighbours by brute force in double precision, computed once and kept beside the data."""
+"""The true nearest neighbors by brute force in double precision, computed once and kept beside the data."""
 
 import sys
 

@@ -40,7 +40,7 @@ class Log:
 
 
 class Transformer:
-    """A small decoder in bf16 with fp32 optimiser state; its buffers are those a framework would make."""
+    """A small decoder in bf16 with fp32 optimizer state; its buffers are those a framework would make."""
 
     layers, width, heads, vocabulary = 12, 768, 12, 32000
 
@@ -55,9 +55,9 @@ class Transformer:
                             (f"layer{layer}.norms", 4 * self.width)]
         for name, elements in self.shapes:
             log.allocate(elements, "bf16", f"weights/{name}", 1)
-            log.allocate(elements, "fp32", "optimiser/master", 1)
-            log.allocate(elements, "fp32", "optimiser/first", 1)
-            log.allocate(elements, "fp32", "optimiser/second", 1)
+            log.allocate(elements, "fp32", "optimizer/master", 1)
+            log.allocate(elements, "fp32", "optimizer/first", 1)
+            log.allocate(elements, "fp32", "optimizer/second", 1)
 
     def temporary(self, elements: int, precision: str, tag: str) -> None:
         self.log.release(self.log.allocate(elements, precision, tag, 1))
@@ -121,10 +121,10 @@ class Transformer:
             gradients += weights
         gradients.append(log.allocate(self.vocabulary * self.width, "bf16", "gradients/embedding", 1))
         log.release(hidden, gradient, *inputs)
-        norms = [log.allocate(1, "fp32", "optimiser/norm", 1) for _ in gradients]
+        norms = [log.allocate(1, "fp32", "optimizer/norm", 1) for _ in gradients]
         log.release(*norms)
         for one in gradients:
-            self.temporary(64 * KIB, "int8", "workspace/optimiser")
+            self.temporary(64 * KIB, "int8", "workspace/optimizer")
             log.release(one)
 
 

@@ -28,22 +28,22 @@ def folder_edges(tree: Tree) -> Edges:
 
 
 def find_cycles(edges: Edges) -> list[list[str]]:
-    """One cycle through each edge that closes one in a depth-first walk."""
+    """One cycle through each edge that closes one in a depth-first search."""
     cycles, done, path = [], set(), []
 
-    def walk(folder: str) -> None:
+    def visit(folder: str) -> None:
         path.append(folder)
         for target in sorted(edges.get(folder, {})):
             if target in path:
                 cycles.append(path[path.index(target):] + [target])
             elif target not in done:
-                walk(target)
+                visit(target)
         path.pop()
         done.add(folder)
 
     for start in sorted(edges):
         if start not in done:
-            walk(start)
+            visit(start)
     return cycles
 
 

@@ -23,7 +23,7 @@ def _sources(tree: Tree) -> list[tuple[str, re.Pattern[str]]]:
 
 
 def _named(page: str, name: str, whole: bool) -> bool:
-    """Packages by their whole name; CMake's names, which differ in small ways, as a part of one ("hwy", "libhwy-dev")."""
+    """Matches packages by their full name and CMake names as a substring of one ("hwy" in "libhwy-dev")."""
     if whole:
         return re.search(rf"(?<![\w+-]){re.escape(name)}(?![\w+-])", page, re.IGNORECASE) is not None
     return re.sub(r"[_-]", "", name).lower() in re.sub(r"[_-]", "", page).lower()
@@ -45,4 +45,4 @@ def check(tree: Tree) -> Report:
     return Report(findings, f"{len(names)} dependencies")
 
 
-RULE = Rule(NAME, "every dependency is explained", f"add it to {PAGE}: what for, licence, why this one", check)
+RULE = Rule(NAME, "every dependency is explained", f"add it to {PAGE}: purpose, alternatives considered, what breaks without it", check)

@@ -1,4 +1,4 @@
-"""What every rule of `./dev check` is made of."""
+"""The types shared by all rules of `./dev check`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +26,6 @@ class Report:
 @dataclass(frozen=True)
 class Rule:
     name: str
-    promise: str  # what holds when the rule is silent
+    promise: str  # what holds when the rule has no findings
     fix: str  # the command or the step that fixes a finding
     run: Callable[[Tree], Report] = field(repr=False)

@@ -1,4 +1,4 @@
-"""Formatting is clang-format's. `python3 -m tools.check.format --fix` rewrites the files."""
+"""All code is formatted by clang-format. `python3 -m tools.check.format --fix` rewrites the files."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ def check(tree: Tree) -> Report:
         done = subprocess.run([PROGRAM, "--dry-run", "-Werror", *tree.code], cwd=tree.root, capture_output=True,
                               text=True, check=False)
         for file, line in re.findall(r"^(.+?):(\d+):\d+: error: ", done.stderr, re.MULTILINE):
-            findings.setdefault(file, Finding(file, int(line), NAME, f"not as {PROGRAM} writes it, here and perhaps below"))
+            findings.setdefault(file, Finding(file, int(line), NAME, f"differs from the output of {PROGRAM}, here and possibly below"))
         if done.returncode != 0 and not findings:
             findings[""] = Finding(".clang-format", 1, NAME, done.stderr.strip()[:300])
     return Report(list(findings.values()), f"{len(tree.code)} files")

@@ -1,4 +1,4 @@
-"""Generated pages are what the program prints today."""
+"""Generated pages equal the current output of the program that prints them."""
 
 from tools import docs
 from tools.check.finding import Finding, Report, Rule

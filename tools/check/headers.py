@@ -1,4 +1,4 @@
-"""Each public header compiles alone, on both compilers; the backend contract also as C11."""
+"""Each public header compiles alone with both compilers; the backend contract also compiles as C11."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Folders point one way: an #include goes to the same folder or to the left."""
+"""Layers include only themselves and layers to their left."""
 
 from tools.check.finding import Finding, Report, Rule
 from tools.check.map import CONTRACT, SHARED, STEP, Place, place_of, resolve
@@ -13,7 +13,7 @@ def check(tree: Tree) -> Report:
     for name in tree.code:
         place = place_of(name)
         if place.kind == "unknown":
-            findings.append(Finding(name, 1, NAME, f"'{place.name}' is no layer; tools/check/map.py lists them"))
+            findings.append(Finding(name, 1, NAME, f"'{place.name}' is not a layer; tools/check/map.py lists the layers"))
             continue
         for include in tree.includes(name):
             target = resolve(include.target, name, known)
@@ -29,7 +29,7 @@ def check(tree: Tree) -> Report:
 def forbidden(name: str, place: Place, target: str, to: Place) -> str | None:
     """Why `name` may not include `target`, or None."""
     if to.kind == "backend" and not (place.kind == "backend" and _sees(place.name, to.name)):
-        return f"nobody includes backends/{to.name}"
+        return f"no file may include backends/{to.name}"
     if place.kind == "outside":
         return "examples use only public headers" if place.name == "examples" and not _public(to, place) else None
     if is_test(name) and place.kind == "backend":
@@ -42,7 +42,7 @@ def forbidden(name: str, place: Place, target: str, to: Place) -> str | None:
 
 
 def _sees(backend: str, other: str) -> bool:
-    """Whether a backend sees another folder of backends/: its own, and as a plug-in what plug-ins share."""
+    """Whether a backend may include a folder of backends/: its own, and for plug-ins the shared one."""
     return backend == other or (other == SHARED and backend != "cpu")
 
 
@@ -62,15 +62,15 @@ def _from_layer(place: Place, to: Place) -> str | None:
     if place.public and not to.public:
         return "a public header includes only public headers"
     if to.kind == "unknown":
-        return f"'{to.name}' is no layer; tools/check/map.py lists them"
+        return f"'{to.name}' is not a layer; tools/check/map.py lists the layers"
     if to.name == place.name:
         return None
     if STEP[to.name] == STEP[place.name]:
-        return f"{place.name} and {to.name} are siblings and never include each other"
+        return f"{place.name} and {to.name} are siblings and must not include each other"
     if STEP[to.name] > STEP[place.name]:
         return f"{to.name} lies to the right of {place.name}"
     if not to.public and place.name in ("apps", "bindings"):
-        return f"{place.name}/ uses only public headers"
+        return f"{place.name}/ may include only public headers"
     return None
 
 

@@ -1,20 +1,20 @@
-"""The map of the repository: which folder is which layer, and who may see whom."""
+"""The map of the repository: which folder is which layer, and the order of the layers."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-# Left to right; layers of one step are siblings.
+# Left to right; layers in one tuple are siblings.
 ORDER = (("base",), ("device",), ("memory",), ("kernel",), ("plan",), ("array",), ("search", "nn", "par"), ("store",),
          ("learn",), ("server",), ("bindings", "apps"))
 STEP = {layer: step for step, layers in enumerate(ORDER) for layer in layers}
 
 CONTRACT = "include/vectis/device/backend.h"
-SHARED = "plugin"  # backends/plugin: what our plug-ins have in common
+SHARED = "plugin"  # backends/plugin: code shared by our plug-ins
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file belongs. `kind` is layer, backend, outside (tests, examples) or unknown."""
+    """The layer or backend a file belongs to. `kind` is layer, backend, outside (tests, examples) or unknown."""
 
     kind: str
     name: str = ""
@@ -39,7 +39,7 @@ def _layer(name: str, public: bool) -> Place:
 
 
 def resolve(target: str, includer: str, known: set[str]) -> str | None:
-    """The path in the repository that an #include means, or None when it is foreign.
+    """The repository path an #include refers to, or None when the header is not ours.
 
     A file that does not exist counts as ours when its first folder is one of ours.
     """

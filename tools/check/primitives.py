@@ -1,4 +1,4 @@
-"""Threads, condition variables, sleeps and clocks live in `base`; everything else waits on an Executor."""
+"""Threads, condition variables, sleeps and clocks live in `base`; all other layers wait on an Executor."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Just enough of C++ to tell code from comments and literals."""
+"""A minimal C++ lexer that separates code from comments and literals."""
 
 import re
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ TERMS = {
     r"CodedQuery|RowTerms|CodeRun": "QuantizedQuery, scale and min, code block",
     r"choose_codes|choose_frame": "train, choose code size",
     r"Met|MetLately|Marks": "VisitedSet, visited filter, visited bitmap",
-    r"Way|host_ways|choose_way|ways": "kernel variant",
+    r"Way|host_ways|choose_way": "kernel variant",
     r"ScanPiece": "row range",
     r"Survivors|survivors?|offer_\w+": "candidates, push",
     r"settle[sd]?|recode[sd]?": "recompute bounds, requantize",
@@ -61,7 +61,7 @@ SPELLINGS = {
 # Files that quote old words: the table of renames, recorded evidence, and this list.
 EXEMPT = ("CHANGELOG.md", "docs/evidence/", "tools/check/terms.py", "bench/memory-logs/", "tests/tools/test_check.py")
 
-_PATTERNS = [(re.compile(rf"(?<![\w/])(?:{pattern})(?!\w)"), word) for pattern, word in (TERMS | SPELLINGS).items()]
+_PATTERNS = [(re.compile(rf"(?<![\w/.])(?:{pattern})(?!\w)"), word) for pattern, word in (TERMS | SPELLINGS).items()]
 
 
 def check(tree: Tree) -> Report:

@@ -14,10 +14,10 @@ from tools.check.tree import Tree, is_test
 
 NAME = "tidy"
 PROGRAM = "clang-tidy-19"
-# Whose compile commands are used, the first that is there. Only `dev` compiles every file by itself, the others join them.
+# Build folders in order of preference. Only `dev` compiles every file alone; the others are unity builds.
 BUILDS = ("dev", "asan", "release")
 
-# Warnings are the compilers' business, and fmt's own bodies are not ours to judge.
+# Compiler warnings are checked by the builds, and fmt's function bodies are not our code.
 EXTRA = ("--extra-arg=-w", "--extra-arg=-UFMT_HEADER_ONLY")
 
 

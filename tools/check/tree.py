@@ -1,4 +1,4 @@
-"""The files a check looks at, read once."""
+"""The files of the repository, each read once."""
 
 import subprocess
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Tree:
 
     @cached_property
     def files(self) -> list[str]:
-        """Files under version control and new ones that are not ignored, relative to the root, sorted."""
+        """Tracked files and untracked files that are not ignored, relative to the root, sorted."""
         listed = self.git("ls-files", "--cached", "--others", "--exclude-standard")
         if listed is None:
             paths = (path.relative_to(self.root) for path in self.root.rglob("*"))
@@ -39,14 +39,14 @@ class Tree:
             return b"\0" not in file.read(4096)
 
     def bare_code(self, name: str) -> str:
-        """The text with comments and literals blanked, on unchanged lines."""
+        """The text with comments and literals replaced by spaces; line numbers stay the same."""
         return _bare(self.text(name))
 
     def includes(self, name: str) -> list[Include]:
         return _includes(self.text(name))
 
     def git(self, *arguments: str) -> list[str] | None:
-        """The lines git prints, or None where this is no repository or git refuses."""
+        """The output lines of a git command, or None outside a repository or when git fails."""
         command = ["git", "-c", "safe.directory=*", "-c", "core.quotePath=off", *arguments]
         try:
             done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
@@ -60,7 +60,7 @@ _includes = lru_cache(maxsize=None)(find_includes)
 
 
 def is_test(name: str) -> bool:
-    """Tests, examples and benchmarks: what may use more than the library itself may."""
+    """Whether the file is a test, an example or a benchmark."""
     stem = Path(name).stem
     return name.startswith(("tests/", "examples/", "bench/")) or stem.endswith(("_test", "_test_support"))
 

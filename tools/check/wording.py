@@ -1,4 +1,4 @@
-"""No path of somebody's machine and no note to do something later."""
+"""No absolute path of a developer's machine and no to-do comments."""
 
 import re
 
@@ -7,9 +7,9 @@ from tools.check.tree import Tree
 
 NAME = "wording"
 
-# Put together from pieces, so that this file passes its own rule.
+# Split literals, so that this file passes its own rule.
 _LATER = re.compile(r"\b(?:" + "|".join(("TO" "DO", "FIX" "ME", "X" "XX")) + r")\b")
-# A user of one letter, as in made-up paths of tests, is nobody's.
+# One-letter user names are allowed: tests use them in invented paths.
 _MACHINE = re.compile(r"(?<![\w.$}*])/(?:home|Users|root|work)/\w{2}")
 
 
@@ -18,10 +18,10 @@ def check(tree: Tree) -> Report:
     for name in files:
         for number, line in enumerate(tree.text(name).splitlines(), 1):
             if match := _LATER.search(line):
-                findings.append(Finding(name, number, NAME, f"'{match.group()}': do it, or say what is not done and why"))
+                findings.append(Finding(name, number, NAME, f"'{match.group()}': do it now, or document the limitation"))
             if match := _MACHINE.search(line):
-                findings.append(Finding(name, number, NAME, f"'{match.group()}...': a path of one machine"))
+                findings.append(Finding(name, number, NAME, f"'{match.group()}...': a machine-specific path"))
     return Report(findings, f"{len(files)} files")
 
 
-RULE = Rule(NAME, "no machine's paths, no notes for later", "reword the line", check)
+RULE = Rule(NAME, "no machine-specific paths, no to-do comments", "reword the line", check)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def source_entries(text: str, deb822: bool) -> list[str]:
-    """The `deb-src` twin of each entry of one sources file."""
+    """The `deb-src` counterpart of each entry of one sources file."""
     return _deb822_entries(text) if deb822 else _one_line_entries(text)
 
 
@@ -55,7 +55,7 @@ def _fields(paragraph: list[str]) -> dict[str, str]:
 
 
 def write_private_sources(etc: Path, folder: Path) -> list[str]:
-    """Fills `folder` with the `deb-src` twins of `etc` and returns the apt options that make apt use only them."""
+    """Writes the `deb-src` counterparts of `etc` to `folder` and returns apt options that use only them."""
     parts, lists = folder / "sources.list.d", folder / "lists"
     for made in (parts, lists / "partial"):
         made.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def fetch_source(package: str, version: str, target: Path, folder: Path) -> Path
     An archive that no longer holds `version` gives the one it has.
     """
     options = write_private_sources(Path("/etc/apt"), folder)
-    # A foreign archive of the machine may offer no sources; whether ours does, `source` finds out.
+    # Third-party archives may offer no sources, so failures are ignored here; `apt-get source` reports them.
     subprocess.run(["apt-get", "-q", *options, "update"], check=False)
     target.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "DPKG_COLORS": "never"}

@@ -1,4 +1,4 @@
-"""Prints the Debian archive and suite that this machine installs from: the first that apt knows for its own release."""
+"""Prints the Debian archive and suite this machine installs from: the first apt lists for its release."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`./dev soak cuda-hip`: CUDA and HIP on the test driver, at full count, into docs/evidence/cuda-hip.json."""
+"""`./dev soak cuda-hip`: CUDA and HIP on the test driver at full count, written to docs/evidence/cuda-hip.json."""
 
 import re
 import sys

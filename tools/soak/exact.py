@@ -1,6 +1,6 @@
-"""`./dev soak exact`: what exact search and the planner promise, at full count, into docs/evidence/exact.json.
+"""`./dev soak exact`: the promises of exact search and the planner at full count, written to docs/evidence/exact.json.
 
-Rows of the bench want a machine with nothing else to do. Each is kept as soon as it is done."""
+Benchmark rows need an idle machine. Each result is cached as soon as it is measured."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tools.loader_fuzzing import loader
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 PROBLEMS = 10_000  # on PoCL
-WORLDS = 300  # of modelled devices
+WORLDS = 300  # of modeled devices
 POCL = {"OCL_ICD_VENDORS": "/etc/OpenCL/vendors/pocl.icd", "POCL_CACHE_DIR": str(BUILD / "pocl-cache")}
 
 
@@ -56,20 +56,20 @@ def problems() -> list[Figure]:
             Figure.measured("suites of int8 scores on PoCL that differ in a bit", 0 if passed else 1, "suites", "== 0")]
 
 
-def modelled() -> list[Figure]:
-    """Devices that are cost laws; a seed that no constant of the planner was chosen by."""
+def modeled() -> list[Figure]:
+    """Simulated devices with known cost laws, with a seed that was not used for tuning."""
     suite.build("release")
     text = output_of(BUILD / "release" / "bin" / "plan_test", "--gtest_filter=Regret.OfModelledDevicesIsSmall",
                      root=ROOT, env={"VECTIS_PLAN_WORLDS": str(WORLDS), "VECTIS_TEST_SEED": "1001"})
-    return regret(text, "modelled devices")
+    return regret(text, "modeled devices")
 
 
 def planner() -> list[Figure]:
-    """Exact search on this processor, on PoCL and on a modelled card."""
+    """Exact search on the CPU, on PoCL and on a modeled card."""
     suite.build("release")
     text = output_of(BUILD / "release" / "bin" / "planner_bench", root=ROOT,
                      env={**POCL, "VECTIS_BACKEND_PATH": str(BUILD / "release" / "lib" / "vectis" / "backends")})
-    return regret(text, "cpu, PoCL and a modelled card")
+    return regret(text, "cpu, PoCL and a modeled card")
 
 
 def regret(text: str, where: str) -> list[Figure]:
@@ -95,7 +95,7 @@ def readers_and_writer() -> list[Figure]:
 
 
 MEASUREMENTS = {row.key: (lambda row=row: bench(row)) for row in ROWS}
-MEASUREMENTS |= {"problems on PoCL": problems, "planner on modelled devices": modelled,
+MEASUREMENTS |= {"problems on PoCL": problems, "planner on modeled devices": modeled,
                  "planner": planner, "readers and writer": readers_and_writer,
                  "loader": loader}
 

@@ -1,4 +1,4 @@
-"""`./dev soak graph`: what the graph index and the VectorStore promise, at full count, into docs/evidence/graph.json.
+"""`./dev soak graph`: the promises of the graph index and the VectorStore at full count, written to docs/evidence/graph.json.
 
 Tables of the bench want a machine with nothing else to do. Each is kept as soon as it is done, and a table that was
 stopped goes on where it was. At the end docs/ann-bench.md and its pictures are written."""
@@ -23,7 +23,7 @@ ROUNDS = 2000  # of random sequences of changes, for each kind of index
 
 
 def table(name: str, of: str) -> dict:
-    """Measured now, or from where it was stopped; it tells as it goes on."""
+    """Runs the benchmark, resuming where it was stopped, and prints its progress."""
     bench("--set", of, "--table", name)
     return kept(name, of)
 
@@ -164,7 +164,7 @@ def store_faults() -> list[Figure]:
 
 
 def conformance() -> list[Figure]:
-    """Every kind of index against one suite, with many more random sequences than CI has."""
+    """Every kind of index against one suite, with more random sequences than in CI."""
     suite.build("release", "indexes_test")
     text = output_of(BUILD / "release" / "bin" / "indexes_test", "--gtest_filter=-*Concurrent*", root=ROOT,
                      env={"VECTIS_TEST_ROUNDS": str(ROUNDS)})

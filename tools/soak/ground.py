@@ -1,4 +1,4 @@
-"""`./dev soak ground`: what the ground promises, at full count, into docs/evidence/ground.json."""
+"""`./dev soak ground`: the foundations (coverage, faults, threads, file sizes, a bare machine) at full count, written to docs/evidence/ground.json."""
 
 import re
 import sys

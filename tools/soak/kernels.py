@@ -1,4 +1,4 @@
-"""`./dev soak kernels`: what the kernel layer promises, at full count, into docs/evidence/kernels.json."""
+"""`./dev soak kernels`: the promises of the kernel layer at full count, written to docs/evidence/kernels.json."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def clblast() -> list[Figure]:
 
 
 def limits() -> list[Figure]:
-    """Limits against the errors measured on all backends that run: each is one number for all devices."""
+    """Error limits relative to the errors measured on all backends; one limit serves all devices."""
     conformance.run(BIN / "vectis", "webgpu", "lavapipe", webgpu_driver.environment("vulkan"))
     worst: dict[tuple[str, str], float] = {}
     stated: dict[tuple[str, str], float] = {}
@@ -73,7 +73,7 @@ def dialects() -> list[Figure]:
     suite.build("release")
     KEPT.mkdir(parents=True, exist_ok=True)
     target = KEPT / "dialects.json"
-    target.unlink(missing_ok=True)  # what an earlier run left is no answer
+    target.unlink(missing_ok=True)  # do not report the result of an earlier run
     subprocess.run([sys.executable, "-m", "tools.dialects", "--programs", "200", "--seed", seed(), "--json",
                     str(target)], cwd=ROOT, check=False)
     return [Figure.measured(f"{row['compiler']} {row['target']}: failures of {row['texts']} texts",

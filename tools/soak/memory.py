@@ -1,4 +1,4 @@
-"""`./dev soak memory`: what the memory pool promises, at full count, into docs/evidence/memory.json."""
+"""`./dev soak memory`: the promises of the memory pool at full count, written to docs/evidence/memory.json."""
 
 import json
 import re

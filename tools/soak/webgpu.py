@@ -1,4 +1,4 @@
-"""`./dev soak webgpu`: what the WebGPU backend promises, at full count, into docs/evidence/webgpu.json.
+"""`./dev soak webgpu`: the promises of the WebGPU backend at full count, written to docs/evidence/webgpu.json.
 
 On Mesa's software drivers: lavapipe through Vulkan, and llvmpipe through OpenGL with no Vulkan driver there."""
 
@@ -18,7 +18,7 @@ BIN = RELEASE / "bin"
 PROBLEMS = 2000
 PROGRAMS = 2000
 ROUNDS = 20
-# What can be cut to any size. Rows that are one piece of work, and whole matrices that are reduced, are refused there.
+# Operations that can be split to any size. Operations that need a whole row or matrix at once are rejected there.
 CUT = "cast|copy|fill|gather|scatter|transpose|matmul|scan_bounds|.*_distance|inner_product|map|memory|threads"
 DRIVERS = {"vulkan": "lavapipe", "gl": "llvmpipe over GL"}
 
