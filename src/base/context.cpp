@@ -13,12 +13,32 @@ struct CancelSource::State {
   std::atomic<bool> cancelled{false};
 };
 
+namespace {
+
+template <class Point, class Now>
+bool deadline_passed(const std::optional<Point>& deadline, const Now& now) {
+  return deadline && now() >= *deadline;
+}
+
+// "2.000 ms ago". In double precision: the difference to a deadline such as TimePoint::min() exceeds 64 bits.
+template <class Point>
+std::string time_since(Point deadline, Point now) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  const double ms = Milliseconds(now.time_since_epoch()).count() - Milliseconds(deadline.time_since_epoch()).count();
+  constexpr double year_ms = 365.0 * 24 * 3600 * 1000;
+  return ms < year_ms ? fmt::format("{:.3f} ms ago", ms) : "more than a year ago";
+}
+
+}  // namespace
+
 CancelSource::CancelSource() : state_(std::make_shared<State>()) {}
 void CancelSource::cancel() noexcept { state_->cancelled.store(true, std::memory_order_release); }
 bool CancelSource::cancelled() const noexcept { return state_->cancelled.load(std::memory_order_acquire); }
 
 struct Context::Fields {
   std::optional<TimePoint> deadline;
+  std::optional<std::chrono::steady_clock::time_point> steady_deadline;  // at most one of the two is set
+  ProgressCallback progress;
   std::shared_ptr<const CancelSource::State> cancel;
   std::string request_id;
   std::string memory_tag;
@@ -38,6 +58,20 @@ Context Context::with(std::shared_ptr<const Fields> fields) {
 Context Context::with_deadline(TimePoint deadline) const {
   auto fields = copy();
   fields->deadline = deadline;
+  fields->steady_deadline.reset();
+  return with(std::move(fields));
+}
+
+Context Context::with_deadline(std::chrono::steady_clock::time_point deadline) const {
+  auto fields = copy();
+  fields->deadline.reset();
+  fields->steady_deadline = deadline;
+  return with(std::move(fields));
+}
+
+Context Context::with_progress(ProgressCallback callback) const {
+  auto fields = copy();
+  fields->progress = std::move(callback);
   return with(std::move(fields));
 }
 
@@ -69,6 +103,12 @@ std::optional<TimePoint> Context::deadline() const noexcept {
   return fields_ == nullptr ? std::nullopt : fields_->deadline;
 }
 
+bool Context::expired(const Executor& executor) const {
+  if (fields_ == nullptr) return false;
+  return deadline_passed(fields_->deadline, [&] { return executor.now(); }) ||
+         deadline_passed(fields_->steady_deadline, std::chrono::steady_clock::now);
+}
+
 bool Context::cancelled() const noexcept {
   return fields_ != nullptr && fields_->cancel != nullptr && fields_->cancel->cancelled.load(std::memory_order_acquire);
 }
@@ -90,13 +130,15 @@ void Context::check(std::string_view op, const Executor& executor) const {
     throw Error(ErrorCode::cancelled, op,
                 fmt::format("the caller cancelled the call{}; call again if the answer is still wanted", request));
   }
-  if (!fields_->deadline) return;
-  const TimePoint now = executor.now();
-  if (now < *fields_->deadline) return;
-  const auto late = std::chrono::duration<double, std::milli>(now - *fields_->deadline).count();
-  throw Error(
-      ErrorCode::deadline_exceeded, op,
-      fmt::format("the deadline passed {:.3f} ms ago{}; allow more time or ask for less at once", late, request));
+  if (!expired(executor)) return;
+  const std::string ago = fields_->deadline ? time_since(*fields_->deadline, executor.now())
+                                            : time_since(*fields_->steady_deadline, std::chrono::steady_clock::now());
+  throw Error(ErrorCode::deadline_exceeded, op,
+              fmt::format("the deadline passed {}{}; allow more time or ask for less at once", ago, request));
+}
+
+void Context::report_progress(std::string_view operation, std::uint64_t done, std::uint64_t total) const {
+  if (fields_ != nullptr && fields_->progress) fields_->progress({operation, done, total});
 }
 
 }  // namespace vectis::inline v0_1

@@ -65,6 +65,41 @@ TEST(Context, AtTheVeryDeadlineItIsOver) {
   EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "0.000 ms");
 }
 
+TEST(Context, ASteadyClockDeadlineIsRealTime) {
+  using std::chrono::steady_clock;
+  SimulatedExecutor executor(1);
+  const Context passed = Context{}.with_deadline(steady_clock::now() - 3ms);
+  EXPECT_EQ(passed.deadline(), std::nullopt);
+  EXPECT_TRUE(passed.expired(executor));
+  EXPECT_ERROR(passed.check("search", executor), ErrorCode::deadline_exceeded, "[search]", "ms ago");
+  const Context later = Context{}.with_deadline(steady_clock::now() + 1h);
+  EXPECT_FALSE(later.expired(executor));
+  EXPECT_NO_THROW(later.check("search", executor));
+  EXPECT_NO_THROW(passed.with_deadline(executor.now() + 1h).check("search", executor));  // the later deadline counts
+  EXPECT_THROW(later.with_deadline(executor.now()).check("search", executor), Error);
+}
+
+TEST(Context, ADeadlineAtTheBeginningOfTimeHasAReadableText) {
+  SimulatedExecutor executor(1);
+  const Context context = Context{}.with_deadline(TimePoint::min());
+  EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "passed more than a year ago");
+}
+
+TEST(Context, ProgressReachesTheCallback) {
+  std::vector<std::uint64_t> seen;
+  const Context context = Context{}
+                              .with_progress([&](const Progress& progress) {
+                                EXPECT_EQ(progress.operation, "build");
+                                seen.insert(seen.end(), {progress.done, progress.total});
+                              })
+                              .with_request_id("r-9");
+  context.report_progress("build", 1, 10);
+  context.report_progress("build", 10, 10);
+  EXPECT_EQ(seen, (std::vector<std::uint64_t>{1, 10, 10, 10}));
+  EXPECT_NO_THROW(Context{}.report_progress("build", 1, 10));
+  EXPECT_NO_THROW(Context{}.with_request_id("r").report_progress("build", 1, 10));
+}
+
 TEST(CancelSourceConcurrent, OneThreadCancelsWhatOthersCheck) {
   const auto executor = make_thread_executor({.threads = 2});
   CancelSource source;

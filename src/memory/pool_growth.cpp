@@ -93,8 +93,7 @@ std::uint64_t DevicePool::wait_for_streams(const Context& context) {
       waiting = shard.drain([](const PoolBlock& block) { return block.order != nullptr; });
     }
     for (PoolBlock* block : waiting) {
-      const auto deadline = context.deadline();
-      const bool in_time = !deadline || runtime_.executor().now() < *deadline;
+      const bool in_time = !context.expired(runtime_.executor());
       if (in_time && block->order->wait(block->released)) bytes += block->memory.bytes();
       const std::lock_guard lock(core_mutex_);
       give_back(block);
