@@ -29,7 +29,7 @@ void write(const files::path& file, const std::string& text) {
   }
 }
 
-std::uint64_t hash_of(std::string_view text) { return checksum(std::as_bytes(std::span(text))); }
+std::uint64_t hash_of(std::string_view text) { return hash64(std::as_bytes(std::span(text))); }
 
 void print_texts(const files::path& folder, Dialect dialect, std::string_view extension) {
   files::create_directories(folder);

@@ -51,7 +51,7 @@ struct ConformanceArguments {
   std::string case_name;
   std::string csv;                       // a file; empty: none
   std::vector<std::string> test_driven;  // backends that run on tests/drivers, for support
-  std::string translated;                // BACKEND=FILE with a checksum of a text a line, for support; empty: none
+  std::string translated;  // BACKEND=FILE with the hash64 of one kernel text per line, for support; empty: none
   std::uint64_t seed = 1;
   double seconds = 60;
   bool slice = false;

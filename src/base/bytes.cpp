@@ -4,14 +4,19 @@
 
 #include <algorithm>
 
+#include "base/crc32c.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
 
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t basis) noexcept {
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t previous) noexcept {
+  return detail::crc32c(bytes, static_cast<std::uint32_t>(previous));
+}
+
+std::uint64_t hash64(std::span<const std::byte> bytes, std::uint64_t previous) noexcept {
   constexpr std::uint64_t prime = 0x100000001b3ULL;
-  for (const std::byte byte : bytes) basis = (basis ^ static_cast<std::uint64_t>(byte)) * prime;
-  return basis;
+  for (const std::byte byte : bytes) previous = (previous ^ static_cast<std::uint64_t>(byte)) * prime;
+  return previous;
 }
 
 void ByteWriter::put_string(std::string_view text) {
@@ -43,13 +48,13 @@ bool ByteReader::get_flag() {
 void MemoryWriter::write(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
 
 void MemoryReader::read(std::span<std::byte> target) {
-  if (target.size() > left_.size()) {
+  if (target.size() > remaining_.size()) {
     throw Error(ErrorCode::corrupt_data, "read",
                 fmt::format("the data ends {} bytes too early, {} of {} bytes were left; it was cut short",
-                            target.size() - left_.size(), left_.size(), target.size()));
+                            target.size() - remaining_.size(), remaining_.size(), target.size()));
   }
-  std::copy_n(left_.begin(), target.size(), target.begin());
-  left_ = left_.subspan(target.size());
+  std::copy_n(remaining_.begin(), target.size(), target.begin());
+  remaining_ = remaining_.subspan(target.size());
 }
 
 }  // namespace vectis::inline v0_1

@@ -31,7 +31,7 @@ TEST(Bytes, NumbersComeBackAsTheyWere) {
   EXPECT_EQ(reader.get<std::uint64_t>(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(reader.get<float>(), 1.5F);
   EXPECT_TRUE(std::signbit(reader.get<double>()));
-  EXPECT_EQ(reader.left(), 0U);
+  EXPECT_EQ(reader.remaining(), 0U);
 }
 
 TEST(Bytes, NumbersAreLittleEndian) {
@@ -104,19 +104,28 @@ TEST(Bytes, RandomSequencesRoundTrip) {
         ASSERT_EQ(reader.get_string(36), std::string(value % 37, static_cast<char>(value))) << "seed " << seed;
       }
     }
-    ASSERT_EQ(reader.left(), 0U);
+    ASSERT_EQ(reader.remaining(), 0U);
   }
 }
 
 // The published values of FNV-1a with 64 bits.
-TEST(BytesTest, ChecksumsAreThoseOfFnv) {
-  const auto of = [](std::string_view text) { return checksum(std::as_bytes(std::span(text))); };
+TEST(BytesTest, Hash64IsFnv1a) {
+  const auto of = [](std::string_view text) { return hash64(std::as_bytes(std::span(text))); };
   EXPECT_EQ(of(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(of("a"), 0xaf63dc4c8601ec8cULL);
   EXPECT_EQ(of("foobar"), 0x85944171f73967e8ULL);
   const std::string_view text = "foobar";
   const auto bytes = std::as_bytes(std::span(text));
-  EXPECT_EQ(checksum(bytes.subspan(3), checksum(bytes.first(3))), of("foobar"));
+  EXPECT_EQ(hash64(bytes.subspan(3), hash64(bytes.first(3))), of("foobar"));
+}
+
+// The check value of CRC-32C (Castagnoli); crc32c_test.cpp has more.
+TEST(BytesTest, ChecksumIsCrc32c) {
+  const std::string_view text = "123456789";
+  const auto bytes = std::as_bytes(std::span(text));
+  EXPECT_EQ(checksum({}), 0U);
+  EXPECT_EQ(checksum(bytes), 0xe3069283U);
+  EXPECT_EQ(checksum(bytes.subspan(3), checksum(bytes.first(3))), checksum(bytes));
 }
 
 }  // namespace

@@ -29,13 +29,14 @@ class BlockReader final : public ByteReader {
   explicit BlockReader(std::span<const std::byte> bytes) : bytes_(bytes), reader_(bytes) {}
 
   void read(std::span<std::byte> target) override {
-    const std::size_t at = bytes_.size() - reader_.left();
+    const std::size_t at = bytes_.size() - reader_.remaining();
     reader_.read(target);
     last = at;
     if (at < first_block) return;
     std::uint64_t number = 0;
     if (target.size() == sizeof(number)) std::memcpy(&number, target.data(), sizeof(number));
-    if (target.size() == sizeof(number) && number == sum_) {
+    // A block is never empty, so a zero at its beginning is no checksum.
+    if (target.size() == sizeof(number) && at != begin && number == sum_) {
       begin = at + sizeof(number);
       sum_ = checksum({});
     } else {

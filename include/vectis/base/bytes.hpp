@@ -15,10 +15,15 @@
 
 namespace vectis::inline v0_1 {
 
-// FNV-1a, 64 bits: finds accidents, not attacks. The same on every machine, so files may hold it; give the result as
-// `basis` to go on with more bytes.
-VECTIS_API std::uint64_t checksum(std::span<const std::byte> bytes,
-                                  std::uint64_t basis = 0xcbf29ce484222325ULL) noexcept;
+// The CRC32C of `bytes`, zero-extended to the 64 bits that file formats reserve for it. Detects accidental corruption,
+// not tampering. The same on every platform. To checksum a stream piece by piece, pass the result for the bytes so far
+// as `previous`: checksum(b, checksum(a)) is the checksum of a followed by b.
+VECTIS_API std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t previous = 0) noexcept;
+
+// FNV-1a with 64 bits, a hash for look-ups: names of cached files, keys of prebuilt kernels. The same on every platform
+// and in plug-ins. Chains as checksum does. Not for file integrity.
+VECTIS_API std::uint64_t hash64(std::span<const std::byte> bytes,
+                                std::uint64_t previous = 0xcbf29ce484222325ULL) noexcept;
 
 // What has one meaning in at most 8 bytes; long double has not.
 template <class T>
@@ -87,12 +92,12 @@ class VECTIS_API MemoryWriter final : public ByteWriter {
 // Reads bytes that outlive it.
 class VECTIS_API MemoryReader final : public ByteReader {
  public:
-  explicit MemoryReader(std::span<const std::byte> bytes) noexcept : left_(bytes) {}
+  explicit MemoryReader(std::span<const std::byte> bytes) noexcept : remaining_(bytes) {}
   void read(std::span<std::byte> target) override;
-  [[nodiscard]] std::size_t left() const noexcept { return left_.size(); }
+  [[nodiscard]] std::size_t remaining() const noexcept { return remaining_.size(); }
 
  private:
-  std::span<const std::byte> left_;
+  std::span<const std::byte> remaining_;
 };
 
 }  // namespace vectis::inline v0_1

@@ -111,9 +111,9 @@ struct SupportColumn {
   std::string backend;
   bool software = false;  // a software driver
   Report report;
-  bool test_driver = false;  // tests/drivers stood for the maker's driver
+  bool test_driver = false;  // tests/drivers stood for the vendor's driver
 };
-// A backend that has no driver here, for which kernels were at least translated: checksums of their texts in
+// A backend that has no driver here, for which kernels were at least translated: the hash64 of each text in
 // glsl-webgpu. An operation counts as `translated` with the types for which all its kernels are among them.
 struct TranslatedColumn {
   std::string backend;

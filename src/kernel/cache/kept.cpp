@@ -36,9 +36,10 @@ std::optional<std::vector<std::byte>> decode_kept(std::string_view file, std::st
   reader.read(head);
   if (std::memcmp(head.data(), magic.data(), head.size()) != 0) return std::nullopt;
   if (reader.get<std::uint32_t>() != format_version) return std::nullopt;
-  if (reader.get_string(reader.left()) != key) return std::nullopt;
+  if (reader.get_string(reader.remaining()) != key) return std::nullopt;
   const auto bytes = reader.get<std::uint64_t>();
-  if (reader.left() < sizeof(std::uint64_t) || reader.left() - sizeof(std::uint64_t) != bytes) return std::nullopt;
+  if (reader.remaining() < sizeof(std::uint64_t) || reader.remaining() - sizeof(std::uint64_t) != bytes)
+    return std::nullopt;
   std::vector<std::byte> payload(bytes);
   reader.read(payload);
   const auto checked = bytes_of(file.substr(0, file.size() - sizeof(std::uint64_t)));
@@ -53,7 +54,7 @@ KeptFolder::KeptFolder(Runtime& runtime, std::string_view subfolder) : runtime_(
 }
 
 std::string KeptFolder::file_of(std::string_view key) const {
-  return path_.empty() ? "" : fmt::format("{}/{:016x}", path_, checksum(bytes_of(key)));
+  return path_.empty() ? "" : fmt::format("{}/{:016x}", path_, hash64(bytes_of(key)));
 }
 
 KeptFolder::Found KeptFolder::find(std::string_view key) const {

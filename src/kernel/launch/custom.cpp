@@ -59,15 +59,15 @@ Printed raw_for(const Device& device, const Kernel& kernel) {
 
 std::uint64_t digest(std::string_view text, std::uint64_t basis) {
   const std::uint64_t bytes = text.size();
-  return checksum(std::as_bytes(std::span(text)), checksum(std::as_bytes(std::span(&bytes, 1)), basis));
+  return hash64(std::as_bytes(std::span(text)), hash64(std::as_bytes(std::span(&bytes, 1)), basis));
 }
 
 // Everything that changes the text of a portable kernel.
 std::uint64_t digest(const KernelSource& source) {
-  std::uint64_t value = digest(source.body, digest(source.functions, checksum({})));
+  std::uint64_t value = digest(source.body, digest(source.functions, hash64({})));
   const auto add = [&](std::string_view name, std::uint64_t first, std::uint64_t second) {
     const std::array numbers{first, second};
-    value = digest(name, checksum(std::as_bytes(std::span(numbers)), value));
+    value = digest(name, hash64(std::as_bytes(std::span(numbers)), value));
   };
   const auto number = [](auto enumerator) { return static_cast<std::uint64_t>(enumerator); };
   for (const auto& buffer : source.buffers) add(buffer.name, number(buffer.element), number(buffer.access));
@@ -90,9 +90,9 @@ std::string cache_key(const Kernel& kernel) {
   if (kernel.portable != nullptr) {
     value = digest(*kernel.portable);
   } else if (!kernel.source.empty()) {
-    value = digest(kernel.source, checksum({}));
+    value = digest(kernel.source, hash64({}));
   } else {
-    value = checksum(kernel.compiled_binary);
+    value = hash64(kernel.compiled_binary);
   }
   return fmt::format("custom/{}/{}/{:016x}", kernel.portable != nullptr ? "portable" : "raw", kernel.entry_point,
                      value);
