@@ -25,8 +25,8 @@ void errors(std::ostream& out) {
              "own words.\n"
              "The numbers are stable.\n\n");
   fmt::print(out, "| number | code | what it means | what to do |\n|---|---|---|---|\n");
-  for (const vectis::ErrorEntry& entry : vectis::error_catalogue()) {
-    fmt::print(out, "| {} | `{}` | {} | {} |\n", static_cast<int>(entry.code), entry.name, entry.sentence,
+  for (const vectis::ErrorEntry& entry : vectis::error_catalog()) {
+    fmt::print(out, "| {} | `{}` | {} | {} |\n", static_cast<int>(entry.code), entry.name, entry.description,
                entry.remedy);
   }
 }
@@ -41,9 +41,9 @@ void configuration(std::ostream& out) {
              "`vectis/config.yaml` in the user's configuration folder. An unknown key is an error that names file and "
              "line.\n\n");
   fmt::print(out, "| key | environment | default | what it does |\n|---|---|---|---|\n");
-  for (const vectis::SettingEntry& entry : vectis::setting_catalogue()) {
+  for (const vectis::SettingEntry& entry : vectis::setting_catalog()) {
     fmt::print(out, "| `{}` | `{}` | {} | {} |\n", entry.key, entry.environment,
-               entry.default_value.empty() ? "" : fmt::format("`{}`", entry.default_value), entry.sentence);
+               entry.default_value.empty() ? "" : fmt::format("`{}`", entry.default_value), entry.description);
   }
   fmt::print(
       out,

@@ -187,7 +187,7 @@ void print_devices(Runtime& runtime, std::ostream& out) {
   std::vector<Row> rows = {{"device", "total", "free", "busy"}};
   for (const Device& device : runtime.service<DeviceRegistry>().devices()) {
     const auto memory = device.memory();
-    const auto busy = device.utilisation();
+    const auto busy = device.utilization();
     rows.push_back({fmt::format("{} {}", device.label(), printable(device.info().name)),
                     bytes(memory ? memory->total_bytes : device.info().memory_bytes),
                     memory ? bytes(memory->free_bytes) : "unknown",

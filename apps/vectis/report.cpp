@@ -95,7 +95,7 @@ Json json_of(const DeviceReport& result) {
                {"vectis", version()},
                {"device", result.device},
                {"name", result.info.name},
-               {"maker", result.info.maker},
+               {"vendor", result.info.vendor},
                {"driver", result.info.driver},
                {"kind", name(result.info.kind)},
                {"software", result.info.software},

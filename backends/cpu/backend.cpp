@@ -73,7 +73,7 @@ VectisStatus device_info(VectisBackendState* /*state*/, std::uint32_t /*index*/,
                          VectisMessage* /*message*/) {
   const vectis::CpuInfo& cpu = vectis::cpu_info();
   put(info->name, cpu.name);
-  put(info->maker, cpu.maker);
+  put(info->vendor, cpu.vendor);
   put(info->driver, driver(cpu));
   info->kind = VECTIS_DEVICE_CPU;
   info->parent = -1;
@@ -94,9 +94,9 @@ VectisStatus device_memory(VectisBackendState* /*state*/, std::uint32_t /*index*
   return VECTIS_OK;
 }
 
-VectisStatus device_utilisation(VectisBackendState* /*state*/, std::uint32_t /*index*/, double* share,
+VectisStatus device_utilization(VectisBackendState* /*state*/, std::uint32_t /*index*/, double* share,
                                 VectisMessage* /*message*/) {
-  const auto busy = vectis::real_os().cpu_utilisation();
+  const auto busy = vectis::real_os().cpu_utilization();
   if (!busy) return VECTIS_UNSUPPORTED;
   *share = *busy;
   return VECTIS_OK;
@@ -203,7 +203,7 @@ constexpr VectisBackend make_table() {
   table.device_count = device_count;
   table.device_info = device_info;
   table.device_memory = device_memory;
-  table.device_utilisation = device_utilisation;
+  table.device_utilization = device_utilization;
   table.context_create = context_create;
   table.context_destroy = context_destroy;
   table.memory_allocate = memory_allocate;

@@ -63,7 +63,7 @@ class Nvml final : public Monitor {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  [[nodiscard]] double utilisation(const std::string& bus) const override {
+  [[nodiscard]] double utilization(const std::string& bus) const override {
     NvmlUtilization rates;
     check_nvml(api_.utilization(device(bus), &rates), "nvmlDeviceGetUtilizationRates");
     return rates.gpu / 100.0;

@@ -22,7 +22,7 @@ constexpr VectisBackend make_table() {
   table.device_count = slots::device_count;
   table.device_info = slots::device_info;
   table.device_memory = slots::device_memory;
-  table.device_utilisation = slots::device_utilisation;
+  table.device_utilization = slots::device_utilization;
   table.context_create = slots::context_create;
   table.context_destroy = slots::context_destroy;
   table.memory_allocate = slots::memory_allocate;

@@ -1,4 +1,4 @@
-// Products of matrices by the maker's library, opened at run time when it is there, never linked and never required.
+// Products of matrices by the vendor's library, opened at run time when it is there, never linked and never required.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class BlasLibrary {
   [[nodiscard]] virtual std::unique_ptr<const Blas> create() const = 0;
 };
 
-// The maker's own: backends/cuda/cublaslt.cpp, backends/hip/own.cpp. Null where there is none.
+// The vendor's own: backends/cuda/cublaslt.cpp, backends/hip/own.cpp. Null where there is none.
 std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host);
 
 // Opens it when it is first asked for. Thread-safe.

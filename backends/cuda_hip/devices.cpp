@@ -41,7 +41,7 @@ void describe_identity(const VectisBackendState& state, const ListedDevice& devi
   VECTIS_CALL(state.api, DeviceGetName, name.data(), static_cast<int>(name.size() - 1), device.id);
   const std::string bus = bus_of(state, device);
   copy_text(info.name, name.data());
-  copy_text(info.maker, device_maker);
+  copy_text(info.vendor, device_vendor);
   copy_text(info.driver, version_text(state.driver_version));
   copy_text(info.physical_id, std::string("pci-") + bus.data());
   copy_text(info.dialects, runs_kernels(device) ? device_language : "");
@@ -114,11 +114,11 @@ VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, Vecti
   });
 }
 
-VectisStatus device_utilisation(VectisBackendState* state, std::uint32_t index, double* share,
+VectisStatus device_utilization(VectisBackendState* state, std::uint32_t index, double* share,
                                 VectisMessage* message) noexcept {
   return guarded(message, [&] {
     const ListedDevice& device = device_at(*state, index);
-    *share = monitor_of(*state).utilisation(bus_of(*state, device));
+    *share = monitor_of(*state).utilization(bus_of(*state, device));
     return VECTIS_OK;
   });
 }

@@ -55,7 +55,7 @@ void check_arguments(const VectisKernel& kernel, const LoweredArguments& lowered
 }
 
 void check_group(const VectisKernel& kernel, const VectisLaunch& launch) {
-  const std::uint64_t items = std::uint64_t{launch.group[0]} * launch.group[1] * launch.group[2];
+  const std::uint64_t items = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
   if (items <= kernel.group_items_max) return;
   throw Failure(VECTIS_INVALID_INPUT, "the group has " + std::to_string(items) + " items, this kernel takes " +
                                           std::to_string(kernel.group_items_max) + " at most");
@@ -71,8 +71,8 @@ VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaun
     check_group(*kernel, *launch);
     const Api& api = stream->owner.api;
     const Current current(api, stream->owner.context.get());
-    VECTIS_CALL(api, LaunchKernel, kernel->function, launch->groups[0], launch->groups[1], launch->groups[2],
-                launch->group[0], launch->group[1], launch->group[2], static_cast<unsigned>(lowered.shared_bytes),
+    VECTIS_CALL(api, LaunchKernel, kernel->function, launch->grid[0], launch->grid[1], launch->grid[2],
+                launch->block[0], launch->block[1], launch->block[2], static_cast<unsigned>(lowered.shared_bytes),
                 stream->handle, lowered.parameters.data(), nullptr);
     return VECTIS_OK;
   });

@@ -1,4 +1,4 @@
-// What the maker's management library tells of a device, also of other processes on it.
+// What the vendor's management library tells of a device, also of other processes on it.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ class Monitor {
   Monitor& operator=(const Monitor&) = delete;
 
   // `bus` is the device's place on the PCI bus, as the driver writes it.
-  [[nodiscard]] virtual double utilisation(const std::string& bus) const = 0;
+  [[nodiscard]] virtual double utilization(const std::string& bus) const = 0;
   [[nodiscard]] virtual MonitoredMemory memory(const std::string& bus) const = 0;
 };
 
-// The maker's own: backends/cuda/nvml.cpp, backends/hip/own.cpp. Throws UNSUPPORTED when there is none.
+// The vendor's own: backends/cuda/nvml.cpp, backends/hip/own.cpp. Throws UNSUPPORTED when there is none.
 std::unique_ptr<const Monitor> open_monitor(const plugin::Host& host);
 
 }  // namespace vectis::cuda_hip

@@ -1,4 +1,4 @@
-// Operations that the maker's library does better than the portable kernels.
+// Operations that the vendor's library does better than the portable kernels.
 #include <string_view>
 
 #include "current.hpp"

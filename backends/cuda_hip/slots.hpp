@@ -19,7 +19,7 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
 VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, VectisMemoryInfo* info,
                            VectisMessage* message) noexcept;
 
-VectisStatus device_utilisation(VectisBackendState* state, std::uint32_t index, double* share,
+VectisStatus device_utilization(VectisBackendState* state, std::uint32_t index, double* share,
                                 VectisMessage* message) noexcept;
 
 // context.cpp

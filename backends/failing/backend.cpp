@@ -163,7 +163,7 @@ constexpr VectisBackend make_table() {
   table.memory_free = memory_free;
 #define VECTIS_WRAP(slot) table.slot = Wrapper<&VectisBackend::slot, #slot, decltype(VectisBackend::slot)>::call
   VECTIS_WRAP(device_count);
-  VECTIS_WRAP(device_utilisation);
+  VECTIS_WRAP(device_utilization);
   VECTIS_WRAP(context_create);
   VECTIS_WRAP(context_destroy);
   VECTIS_WRAP(memory_slice);

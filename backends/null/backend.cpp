@@ -71,7 +71,7 @@ VectisStatus device_count(VectisBackendState* state, std::uint32_t* count, Vecti
 VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info,
                          VectisMessage* /*message*/) {
   std::snprintf(info->name, sizeof(info->name), "null device %u", index);
-  std::snprintf(info->maker, sizeof(info->maker), "Vectis");
+  std::snprintf(info->vendor, sizeof(info->vendor), "Vectis");
   std::snprintf(info->driver, sizeof(info->driver), "computes nothing");
   std::snprintf(info->dialects, sizeof(info->dialects), "opencl-c,cuda-c++,hip-c++,spirv,wgsl");
   info->kind = VECTIS_DEVICE_GPU;

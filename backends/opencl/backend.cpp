@@ -15,7 +15,7 @@ constexpr VectisBackend make_table() {
   table.name = "opencl";
   table.version = "0.1.0";
   table.requirement = "an OpenCL 1.2 driver and its loader libOpenCL.so.1";
-  table.install = "Install the OpenCL loader (ocl-icd-libopencl1) and your GPU maker's OpenCL driver.";
+  table.install = "Install the OpenCL loader (ocl-icd-libopencl1) and your GPU vendor's OpenCL driver.";
   table.open = opencl::open;
   table.close = opencl::close;
   table.device_count = opencl::device_count;

@@ -66,7 +66,7 @@ void describe_identity(const Api& api, const ListedDevice& device, VectisDeviceI
   const auto type = device_value<cl_device_type>(api, device.id, CL_DEVICE_TYPE);
   const auto compiler = device_value<cl_bool>(api, device.id, CL_DEVICE_COMPILER_AVAILABLE);
   copy_text(info.name, name);
-  copy_text(info.maker, device_text(api, device.id, CL_DEVICE_VENDOR));
+  copy_text(info.vendor, device_text(api, device.id, CL_DEVICE_VENDOR));
   copy_text(info.driver, platform_text(api, device.platform, CL_PLATFORM_NAME) + " " +
                              device_text(api, device.id, CL_DRIVER_VERSION));
   copy_text(info.dialects, compiler == CL_TRUE ? "opencl-c" : "");

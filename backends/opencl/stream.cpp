@@ -131,8 +131,8 @@ VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaun
     std::array<std::size_t, 3> local{};
     std::array<std::size_t, 3> global{};
     for (std::size_t axis = 0; axis < local.size(); ++axis) {
-      local[axis] = launch->group[axis];
-      global[axis] = local[axis] * launch->groups[axis];
+      local[axis] = launch->block[axis];
+      global[axis] = local[axis] * launch->grid[axis];
     }
     const std::lock_guard lock(kernel->mutex);
     set_arguments(*kernel, *launch);

@@ -59,7 +59,7 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
     const ListedAdapter& adapter = adapter_at(*state, index);
     VectisDeviceInfo answer{};
     put_text(answer.name, adapter.name + " over " + adapter.api);
-    put_text(answer.maker, adapter.maker);
+    put_text(answer.vendor, adapter.vendor);
     put_text(answer.driver, adapter.driver + ", wgpu-native " + version_text(state->api));
     put_text(answer.physical_id, "webgpu-" + std::to_string(index));
     put_text(answer.dialects, "wgsl,glsl-webgpu");

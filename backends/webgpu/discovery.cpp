@@ -56,8 +56,8 @@ std::string api_name(WGPUBackendType type) {
   }
 }
 
-// By the number of the maker on the PCI bus.
-std::string maker_name(std::uint32_t vendor, WGPUBackendType type) {
+// By the number of the vendor on the PCI bus.
+std::string vendor_name(std::uint32_t vendor, WGPUBackendType type) {
   switch (vendor) {
     case 0x10DE:
       return "NVIDIA";
@@ -110,8 +110,8 @@ ListedAdapter describe(const Api& api, WGPUAdapter adapter) {
   listed.name = from_view(info.device);
   listed.backend = info.backendType;
   listed.api = api_name(info.backendType);
-  listed.maker = maker_name(info.vendorID, info.backendType);
-  if (listed.maker.empty()) listed.maker = from_view(info.vendor);
+  listed.vendor = vendor_name(info.vendorID, info.backendType);
+  if (listed.vendor.empty()) listed.vendor = from_view(info.vendor);
   listed.driver = listed.api;
   for (const std::string_view words : {from_view(info.vendor), from_view(info.description)}) {
     if (!words.empty()) listed.driver += (listed.driver == listed.api ? ": " : " ") + std::string(words);

@@ -59,8 +59,8 @@ class Arguments {
 // WebGPU compiles the shape of a group into the kernel: another one would run without a word.
 void check_group(const Pipeline& pipeline, const VectisLaunch& launch) {
   for (std::size_t axis = 0; axis < pipeline.group.size(); ++axis) {
-    if (pipeline.group[axis] == 0 || pipeline.group[axis] == launch.group[axis]) continue;
-    throw Failure(VECTIS_INVALID_INPUT, "the launch has groups of " + std::to_string(launch.group[axis]) +
+    if (pipeline.group[axis] == 0 || pipeline.group[axis] == launch.block[axis]) continue;
+    throw Failure(VECTIS_INVALID_INPUT, "the launch has groups of " + std::to_string(launch.block[axis]) +
                                             " work-items along dimension " + std::to_string(axis) + ", '" +
                                             pipeline.name + "' is compiled for " +
                                             std::to_string(pipeline.group[axis]));
@@ -77,7 +77,7 @@ VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaun
     stream->recorder.dispatch({kernel->pipeline,
                                arguments.buffers(),
                                arguments.scalars(),
-                               {launch->groups[0], launch->groups[1], launch->groups[2]}});
+                               {launch->grid[0], launch->grid[1], launch->grid[2]}});
     return VECTIS_OK;
   });
 }

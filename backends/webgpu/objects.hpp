@@ -25,12 +25,12 @@ using plugin::Host;
 struct ListedAdapter {
   Owned<WGPUAdapter> adapter;
   std::string name;
-  std::string maker;
+  std::string vendor;
   std::string driver;
   std::string api;  // "Vulkan", "Metal", "Direct3D 12", "OpenGL"
   WGPUBackendType backend = WGPUBackendType_Undefined;
   WGPUAdapterType type = WGPUAdapterType_Unknown;
-  std::uint64_t identity = 0;  // of the physical device: maker's and device's number
+  std::uint64_t identity = 0;  // of the physical device: vendor's and device's number
   WGPULimits limits{};         // what is asked for when it is opened
 };
 

@@ -46,7 +46,7 @@ constexpr ErrorEntry unknown{ErrorCode{}, "Unknown", "The error has a code that 
 
 }  // namespace
 
-std::span<const ErrorEntry> error_catalogue() noexcept { return catalogue; }
+std::span<const ErrorEntry> error_catalog() noexcept { return catalogue; }
 
 const ErrorEntry& describe(ErrorCode code) noexcept {
   const auto* const found =

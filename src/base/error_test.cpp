@@ -12,7 +12,7 @@ namespace {
 TEST(ErrorCatalogue, CodesCountUpFromOneWithoutGapsAndNamesAreUnique) {
   std::set<std::string_view> names;
   unsigned expected = 1;
-  for (const ErrorEntry& entry : error_catalogue()) {
+  for (const ErrorEntry& entry : error_catalog()) {
     EXPECT_EQ(static_cast<unsigned>(entry.code), expected++) << entry.name;
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_EQ(&describe(entry.code), &entry);
@@ -21,8 +21,8 @@ TEST(ErrorCatalogue, CodesCountUpFromOneWithoutGapsAndNamesAreUnique) {
 }
 
 TEST(ErrorCatalogue, EveryEntryHasOneSentenceAndOneRemedy) {
-  for (const ErrorEntry& entry : error_catalogue()) {
-    for (const std::string_view text : {entry.sentence, entry.remedy}) {
+  for (const ErrorEntry& entry : error_catalog()) {
+    for (const std::string_view text : {entry.description, entry.remedy}) {
       ASSERT_FALSE(text.empty()) << entry.name;
       EXPECT_TRUE(std::isupper(static_cast<unsigned char>(text.front())) != 0) << text;
       EXPECT_EQ(text.back(), '.') << text;

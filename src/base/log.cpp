@@ -18,7 +18,7 @@ std::string_view name(LogLevel level) noexcept {
   return "unknown";
 }
 
-Logger::Logger(LogHandler handler, LogLevel least) : handler_(std::move(handler)), least_(least) {}
+Logger::Logger(LogHandler handler, LogLevel min_level) : handler_(std::move(handler)), min_level_(min_level) {}
 
 void Logger::log(LogLevel level, std::string_view component, std::string_view message) const noexcept {
   if (!wants(level)) return;

@@ -141,7 +141,7 @@ std::optional<ConfigFile> find_file(const Os& os, const Settings::Values& api) {
 
 }  // namespace
 
-std::span<const SettingEntry> setting_catalogue() noexcept { return catalogue; }
+std::span<const SettingEntry> setting_catalog() noexcept { return catalogue; }
 
 Settings Settings::load(const Os& os, const Values& api) {
   Settings settings;

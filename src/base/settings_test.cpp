@@ -27,19 +27,19 @@ void load_failure(const std::string& yaml, auto... words) {
 
 TEST(SettingCatalogue, KeysAndVariablesCorrespond) {
   std::set<std::string_view> keys;
-  for (const SettingEntry& entry : setting_catalogue()) {
+  for (const SettingEntry& entry : setting_catalog()) {
     EXPECT_TRUE(keys.insert(entry.key).second) << entry.key;
     std::string variable = "VECTIS_";
     for (const char c : entry.key) variable += c == '.' ? '_' : static_cast<char>(std::toupper(c));
     EXPECT_EQ(entry.environment, variable);
-    EXPECT_EQ(entry.sentence.back(), '.') << entry.key;
+    EXPECT_EQ(entry.description.back(), '.') << entry.key;
   }
 }
 
 TEST(Settings, DefaultsComeFromTheCatalogue) {
   const FakeOs os;
   for (const Settings& settings : {Settings{}, Settings::load(os)}) {
-    for (const SettingEntry& entry : setting_catalogue()) {
+    for (const SettingEntry& entry : setting_catalog()) {
       const Setting setting = settings.get(entry.key);
       EXPECT_EQ(setting.value, entry.default_value);
       EXPECT_EQ(setting.origin, SettingOrigin::fallback);

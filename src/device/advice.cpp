@@ -43,7 +43,8 @@ struct Remedy {
 };
 
 constexpr std::string_view opencl_gpu_drivers =
-    "install your GPU maker's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: nvidia-opencl-icd)";
+    "install your GPU vendor's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: "
+    "nvidia-opencl-icd)";
 
 constexpr std::string_view nvidia_module =
     "load NVIDIA's kernel modules (`sudo modprobe nvidia nvidia-uvm`) or reinstall its driver until `nvidia-smi` works";
@@ -67,28 +68,28 @@ constexpr std::array remedies = {
     Remedy{"opencl",
            BackendState::no_driver,
            {opencl_gpu_drivers,
-            "install your GPU maker's OpenCL driver (intel-compute-runtime, mesa-libOpenCL, or NVIDIA's)",
-            "install your GPU maker's OpenCL driver (intel-compute-runtime, opencl-mesa, opencl-nvidia)",
-            "install your GPU maker's OpenCL driver"}},
+            "install your GPU vendor's OpenCL driver (intel-compute-runtime, mesa-libOpenCL, or NVIDIA's)",
+            "install your GPU vendor's OpenCL driver (intel-compute-runtime, opencl-mesa, opencl-nvidia)",
+            "install your GPU vendor's OpenCL driver"}},
     Remedy{"webgpu",
            BackendState::no_driver,
            {"apt-get install mesa-vulkan-drivers libvulkan1 (AMD, Intel), or NVIDIA's driver",
             "dnf install mesa-vulkan-drivers vulkan-loader (AMD, Intel), or NVIDIA's driver",
             "pacman -S vulkan-icd-loader and vulkan-radeon, vulkan-intel or nvidia-utils",
-            "install your GPU maker's Vulkan driver"}},
+            "install your GPU vendor's Vulkan driver"}},
 };
 
-std::optional<std::string> known_remedy(const Os& os, const Ailment& ailment) {
+std::optional<std::string> known_remedy(const Os& os, const BackendProblem& problem) {
   const auto* found = std::ranges::find_if(remedies, [&](const Remedy& remedy) {
-    return remedy.backend == ailment.backend && remedy.state == ailment.state;
+    return remedy.backend == problem.backend && remedy.state == problem.state;
   });
   if (found == remedies.end()) return std::nullopt;
   return std::string(found->by_family[static_cast<std::size_t>(family(os))]);
 }
 
 // Advice that depends only on the state.
-std::string general_remedy(const Ailment& ailment) {
-  switch (ailment.state) {
+std::string general_remedy(const BackendProblem& problem) {
+  switch (problem.state) {
     case BackendState::not_installed:
       return "install the package that holds it, or set VECTIS_BACKEND_PATH to the folder it is in";
     case BackendState::not_loadable:
@@ -124,20 +125,20 @@ std::vector<std::string> denied_nodes(const Os& os) {
   return nodes;
 }
 
-Ailment refine(const Os& os, Ailment ailment) {
-  if (ailment.state != BackendState::no_device && ailment.state != BackendState::no_driver) return ailment;
+BackendProblem refine(const Os& os, BackendProblem problem) {
+  if (problem.state != BackendState::no_device && problem.state != BackendState::no_driver) return problem;
   const std::vector<std::string> denied = denied_nodes(os);
-  if (denied.empty()) return ailment;
-  ailment.state = BackendState::no_permission;
-  ailment.reason = fmt::format("{} exists, but this user may not open it", fmt::join(denied, ", "));
-  return ailment;
+  if (denied.empty()) return problem;
+  problem.state = BackendState::no_permission;
+  problem.reason = fmt::format("{} exists, but this user may not open it", fmt::join(denied, ", "));
+  return problem;
 }
 
-std::string advice(const Os& os, const Ailment& ailment) {
-  if (auto known = known_remedy(os, ailment)) return *known;
-  const bool driver_problem = ailment.state == BackendState::no_library || ailment.state == BackendState::no_driver;
-  if (driver_problem || ailment.state == BackendState::failed) return ailment.install;
-  return general_remedy(ailment);
+std::string advice(const Os& os, const BackendProblem& problem) {
+  if (auto known = known_remedy(os, problem)) return *known;
+  const bool driver_problem = problem.state == BackendState::no_library || problem.state == BackendState::no_driver;
+  if (driver_problem || problem.state == BackendState::failed) return problem.install;
+  return general_remedy(problem);
 }
 
 std::string software_advice(const Os& os) {
@@ -150,8 +151,8 @@ std::string software_advice(const Os& os) {
          permission;
 }
 
-std::string why_unusable(const Os& os, const Ailment& ailment) {
-  const Ailment refined = refine(os, ailment);
+std::string why_unusable(const Os& os, const BackendProblem& problem) {
+  const BackendProblem refined = refine(os, problem);
   const std::string what_to_do = advice(os, refined);
   return fmt::format("{}: {}: {}{}{}", refined.backend, name(refined.state), refined.reason,
                      what_to_do.empty() ? "" : "; ", what_to_do);
@@ -159,7 +160,7 @@ std::string why_unusable(const Os& os, const Ailment& ailment) {
 
 std::string why_unusable(const Os& os, const BackendStatus& status) {
   if (status.state == BackendState::ready) return fmt::format("{}: {}", status.name, software_advice(os));
-  return why_unusable(os, Ailment{status.name, status.state, status.reason, status.install});
+  return why_unusable(os, BackendProblem{status.name, status.state, status.reason, status.install});
 }
 
 }  // namespace vectis::inline v0_1::detail

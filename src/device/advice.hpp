@@ -10,7 +10,7 @@
 namespace vectis::inline v0_1::detail {
 
 // What is known of a backend that is not ready; the doctor and the registry both come with this.
-struct Ailment {
+struct BackendProblem {
   std::string backend;
   BackendState state = BackendState::failed;
   std::string reason;
@@ -24,16 +24,16 @@ std::string system_name(const Os& os);
 std::vector<std::string> denied_nodes(const Os& os);
 
 // A driver that sees no device often just may not open it: where a device node is denied, that is the reason.
-Ailment refine(const Os& os, Ailment ailment);
+BackendProblem refine(const Os& os, BackendProblem problem);
 
 // One sentence; empty when there is nothing to advise.
-std::string advice(const Os& os, const Ailment& ailment);
+std::string advice(const Os& os, const BackendProblem& problem);
 
 // What to say when the only devices are software drivers.
 std::string software_advice(const Os& os);
 
 // "opencl: no driver: <reason>; <advice>", or that it has software devices only.
 std::string why_unusable(const Os& os, const BackendStatus& status);
-std::string why_unusable(const Os& os, const Ailment& ailment);
+std::string why_unusable(const Os& os, const BackendProblem& problem);
 
 }  // namespace vectis::inline v0_1::detail

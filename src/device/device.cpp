@@ -73,9 +73,9 @@ std::optional<DeviceMemoryState> Device::memory() const {
   return DeviceMemoryState{info.total_bytes, std::min(info.free_bytes, info.total_bytes)};
 }
 
-std::optional<double> Device::utilisation() const {
+std::optional<double> Device::utilization() const {
   double share = 0;
-  if (!ask(*core_, "utilisation", core_->backend->slots.device_utilisation, &share)) return std::nullopt;
+  if (!ask(*core_, "utilization", core_->backend->slots.device_utilization, &share)) return std::nullopt;
   return std::clamp(share, 0.0, 1.0);
 }
 

@@ -84,11 +84,11 @@ Diagnosis with_advice(const Os& os, const Finding& finding) {
     if (software_only(diagnosis)) diagnosis.advice = detail::software_advice(os);
     return diagnosis;
   }
-  const detail::Ailment ailment =
+  const detail::BackendProblem problem =
       detail::refine(os, {diagnosis.backend, diagnosis.state, diagnosis.reason, finding.install});
-  diagnosis.state = ailment.state;
-  diagnosis.reason = ailment.reason;
-  diagnosis.advice = detail::advice(os, ailment);
+  diagnosis.state = problem.state;
+  diagnosis.reason = problem.reason;
+  diagnosis.advice = detail::advice(os, problem);
   return diagnosis;
 }
 

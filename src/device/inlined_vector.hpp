@@ -9,9 +9,9 @@
 namespace vectis::inline v0_1::detail {
 
 template <class T, std::size_t ShortLength>
-class Few {
+class InlinedVector {
  public:
-  explicit Few(std::size_t length) : length_(length) {
+  explicit InlinedVector(std::size_t length) : length_(length) {
     if (length > ShortLength) long_.resize(length);
   }
   [[nodiscard]] std::span<T> get() noexcept { return {length_ > ShortLength ? long_.data() : short_.data(), length_}; }

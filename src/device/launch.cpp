@@ -26,17 +26,17 @@ void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t of
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
   std::uint64_t items = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (shape.groups[axis] == 0 || shape.group[axis] == 0) {
+    if (shape.grid[axis] == 0 || shape.block[axis] == 0) {
       throw Error(ErrorCode::invalid_input, "launch",
                   fmt::format("dimension {} has {} groups of {} work-items; both must be at least 1", axis,
-                              shape.groups[axis], shape.group[axis]));
+                              shape.grid[axis], shape.block[axis]));
     }
-    if (shape.group[axis] > limits.group_size_max[axis]) {
+    if (shape.block[axis] > limits.group_size_max[axis]) {
       throw Error(ErrorCode::invalid_input, "launch",
                   fmt::format("dimension {} has {} work-items in a group, the device's limit is {}; use smaller groups",
-                              axis, shape.group[axis], limits.group_size_max[axis]));
+                              axis, shape.block[axis], limits.group_size_max[axis]));
     }
-    items *= shape.group[axis];
+    items *= shape.block[axis];
   }
   if (items > limits.group_items_max) {
     throw Error(ErrorCode::invalid_input, "launch",
@@ -60,8 +60,8 @@ void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits&
 VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments) {
   VectisLaunch launch{};
   launch.size = sizeof(launch);
-  std::ranges::copy(shape.groups, launch.groups);
-  std::ranges::copy(shape.group, launch.group);
+  std::ranges::copy(shape.grid, launch.grid);
+  std::ranges::copy(shape.block, launch.block);
   launch.arguments = arguments.data();
   launch.argument_count = arguments.size();
   return launch;

@@ -50,7 +50,7 @@ DeviceKind kind_of(VectisDeviceKind kind) {
 DeviceInfo info_of(const VectisDeviceInfo& raw) {
   DeviceInfo info;
   info.name = text_of(raw.name);
-  info.maker = text_of(raw.maker);
+  info.vendor = text_of(raw.vendor);
   info.driver = text_of(raw.driver);
   info.physical_id = text_of(raw.physical_id);
   info.dialects = words(text_of(raw.dialects));

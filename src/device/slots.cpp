@@ -23,7 +23,7 @@ constexpr std::array entries = {
     VECTIS_SLOT(device_count, required),
     VECTIS_SLOT(device_info, required),
     VECTIS_SLOT(device_memory, optional),
-    VECTIS_SLOT(device_utilisation, optional),
+    VECTIS_SLOT(device_utilization, optional),
     VECTIS_SLOT(context_create, required),
     VECTIS_SLOT(context_destroy, required),
     VECTIS_SLOT(memory_allocate, required),

@@ -9,7 +9,7 @@
 #include "device/call.hpp"
 #include "device/cores.hpp"
 #include "device/events.hpp"
-#include "device/few.hpp"
+#include "device/inlined_vector.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
 
@@ -169,8 +169,8 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::spa
   detail::ContextCore& context = enter(op, *core_);
   detail::check_same_context(op, context, *kernel.core()->context);
   detail::check_shape(shape, context.device->info.limits);
-  detail::Few<VectisArgument, 16> few(arguments.size());
-  const std::span<VectisArgument> lowered = few.get();
+  detail::InlinedVector<VectisArgument, 16> storage(arguments.size());
+  const std::span<VectisArgument> lowered = storage.get();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const LaunchArgument& argument = arguments[i];
     if (argument.memory_) {
@@ -192,8 +192,8 @@ bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> vi
                     std::span<const VectisNumber> numbers) {
   const std::string_view op = name;
   ContextCore& context = enter(op, *stream.core());
-  Few<VectisView, 8> few(views.size());
-  const std::span<VectisView> lowered = few.get();
+  InlinedVector<VectisView, 8> storage(views.size());
+  const std::span<VectisView> lowered = storage.get();
   for (std::size_t i = 0; i < views.size(); ++i) {
     const OpView& view = views[i];
     const MemoryCore& memory = *view.memory->core();
@@ -241,15 +241,15 @@ std::shared_ptr<detail::StickyError> recorded_on(detail::EventCore& event) {
 
 }  // namespace
 
-bool Event::passed() const {
+bool Event::completed() const {
   const auto sticky = recorded_on(*core_);
   if (!sticky) return true;
   detail::ContextCore& context = *core_->context;
-  detail::check_usable("event_passed", context);
+  detail::check_usable("event_completed", context);
   detail::SlotMessage message;
   const VectisStatus status = context.slots().event_query(core_->handle, message.get());
   if (status == VECTIS_NOT_READY) return false;
-  if (status != VECTIS_OK) wait_or_stick(*sticky, [&] { detail::fail("event_passed", context, status, message); });
+  if (status != VECTIS_OK) wait_or_stick(*sticky, [&] { detail::fail("event_completed", context, status, message); });
   return true;
 }
 
@@ -262,7 +262,7 @@ void Event::synchronize() const {
 }
 
 std::optional<Duration> Event::timestamp() const {
-  if (!recorded_on(*core_) || !passed()) return std::nullopt;
+  if (!recorded_on(*core_) || !completed()) return std::nullopt;
   detail::ContextCore& context = *core_->context;
   std::uint64_t nanoseconds = 0;
   if (!detail::call_optional("timestamp", context, context.slots().event_timestamp, core_->handle, &nanoseconds)) {

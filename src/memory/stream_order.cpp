@@ -35,7 +35,7 @@ bool StreamOrder::done(std::uint64_t number) noexcept {
   if (gone()) return true;
   const std::lock_guard lock(mutex_);
   try {
-    return number <= marked_ && Event{event_}.passed();
+    return number <= marked_ && Event{event_}.completed();
   } catch (const Error&) {
     return false;
   }

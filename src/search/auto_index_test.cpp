@@ -112,7 +112,7 @@ TEST_F(AutoIndexTest, ComesBackWithItsGraphOrWithoutWhenNobodyMayMissAnything) {
   index->save(writer);
   MemoryReader reader(writer.bytes());
   const auto copy = load_index(reader, runtime);
-  EXPECT_EQ(reader.left(), 0U);
+  EXPECT_EQ(reader.remaining(), 0U);
   EXPECT_EQ(copy->kind(), "auto");
   EXPECT_EQ(copy->size(), 1998U);
   EXPECT_THAT(copy->explain(), HasSubstr("a graph beside it: it was in the file"));

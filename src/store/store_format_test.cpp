@@ -43,7 +43,7 @@ class StoreFormatTest : public testing::Test {
   VectorStore loaded(std::span<const std::byte> bytes) {
     MemoryReader reader(bytes);
     VectorStore store = VectorStore::load(reader, runtime);
-    EXPECT_EQ(reader.left(), 0U);
+    EXPECT_EQ(reader.remaining(), 0U);
     return store;
   }
   // Two collections with everything a record can have, and nothing.

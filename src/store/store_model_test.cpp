@@ -128,7 +128,7 @@ class StoreModel {
     store_.save(writer);
     MemoryReader reader(writer.bytes());
     VectorStore again = VectorStore::load(reader, runtime_);
-    ASSERT_EQ(reader.left(), 0U);
+    ASSERT_EQ(reader.remaining(), 0U);
     ASSERT_EQ(again.list_collections(), store_.list_collections());
     ASSERT_EQ(again.collection("vectors").config(), vectors().config());
     store_ = std::move(again);

@@ -28,8 +28,8 @@ TEST(Cli, JsonHasEveryFieldOfEveryDevice) {
   int null_devices = 0;
   for (const nlohmann::json& device : page.at("devices")) {
     for (const char* field :
-         {"id", "label", "backend", "name", "maker", "driver", "kind", "software", "parent", "compute_units",
-          "memory_bytes", "memory_free_bytes", "utilisation", "dialects", "capabilities", "limits"}) {
+         {"id", "label", "backend", "name", "vendor", "driver", "kind", "software", "parent", "compute_units",
+          "memory_bytes", "memory_free_bytes", "utilization", "dialects", "capabilities", "limits"}) {
       EXPECT_TRUE(device.contains(field)) << field;
     }
     if (device.at("backend") == "null") ++null_devices;

@@ -18,9 +18,9 @@ ProcessResult run(const std::vector<std::string>& command) { return real_os().ru
 
 TEST(DocsProgram, TellsOfEveryErrorAndEverySetting) {
   const std::string errors = run({VECTIS_DOCS_PROGRAM, "errors"}).output;
-  for (const ErrorEntry& entry : error_catalogue()) EXPECT_THAT(errors, HasSubstr(std::string(entry.sentence)));
+  for (const ErrorEntry& entry : error_catalog()) EXPECT_THAT(errors, HasSubstr(std::string(entry.description)));
   const std::string settings = run({VECTIS_DOCS_PROGRAM, "configuration"}).output;
-  for (const SettingEntry& entry : setting_catalogue()) EXPECT_THAT(settings, HasSubstr(std::string(entry.sentence)));
+  for (const SettingEntry& entry : setting_catalog()) EXPECT_THAT(settings, HasSubstr(std::string(entry.description)));
 }
 
 TEST(DocsProgram, TellsWhatAnOperationTakes) {

@@ -58,9 +58,9 @@ Answer device_memory(Rig& rig) {
 
 bool is_cuda() { return program_dialect == std::string_view("cuda-c++"); }
 
-Answer device_utilisation(Rig& rig) {
+Answer device_utilization(Rig& rig) {
   double share = -1;
-  Answer answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+  Answer answer = ask(plugin().device_utilization, rig.state, 0U, &share);
   EXPECT_EQ(share >= 0, answer.status == VECTIS_OK);
   return answer;
 }
@@ -133,7 +133,7 @@ std::vector<Exercise> lifetime_exercises() {
       {"device_info", "", [](Rig& rig) { rig.need_state(); }, device_info},
       {"device_memory", "", [](Rig& rig) { rig.need_context(); }, device_memory},
       {"device_memory", "without a context", [](Rig& rig) { rig.need_state(); }, device_memory},
-      {"device_utilisation", "", [](Rig& rig) { rig.need_state(); }, device_utilisation,
+      {"device_utilization", "", [](Rig& rig) { rig.need_state(); }, device_utilization,
        is_cuda() ? VECTIS_OK : VECTIS_UNSUPPORTED},
       {"context_create", "", [](Rig& rig) { rig.need_state(); },
        [&](Rig& rig) { return make_anew(table.context_destroy, rig.context, table.context_create, rig.state, 0U); }},

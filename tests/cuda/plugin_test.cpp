@@ -227,14 +227,14 @@ TEST_F(GpuPlugin, TellsWhatOthersDoOnADeviceNobodyHereUses) {
   double share = -1;
   VectisMemoryInfo memory{sizeof memory, 0, 0};
   if (is_hip) {
-    const Answer answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+    const Answer answer = ask(plugin().device_utilization, rig.state, 0U, &share);
     EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
     EXPECT_THAT(answer.text, HasSubstr("HIP does not tell"));
     return;
   }
   const VectisTestDriver& nvml = steering("VECTIS_BACKENDS_CUDA_MONITOR");
   nvml.set("busy", 40);
-  EXPECT_TRUE(works(ask(plugin().device_utilisation, rig.state, 2U, &share)));
+  EXPECT_TRUE(works(ask(plugin().device_utilization, rig.state, 2U, &share)));
   EXPECT_EQ(share, 0.42) << "the third device";
   EXPECT_TRUE(works(ask(plugin().device_memory, rig.state, 1U, &memory)));
   EXPECT_EQ(memory.total_bytes, std::uint64_t{16} << 30U);
@@ -248,17 +248,17 @@ TEST_F(GpuPlugin, SaysWhyItCannotTellWithoutItsMonitor) {
   rig.host.settings["monitor"] = "no-such-library.so";
   rig.need_state();
   double share = -1;
-  Answer answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+  Answer answer = ask(plugin().device_utilization, rig.state, 0U, &share);
   EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
   EXPECT_THAT(answer.text, HasSubstr("NVML: no-such-library.so cannot be opened"));
   VectisMemoryInfo memory{sizeof memory, 0, 0};
   EXPECT_EQ(ask(plugin().device_memory, rig.state, 0U, &memory).status, VECTIS_UNSUPPORTED);
   rig.host.settings["monitor"] = usual_settings()["monitor"];
   rig.host.replaced["nvmlDeviceGetMemoryInfo"] = nullptr;
-  answer = ask(plugin().device_utilisation, rig.state, 0U, &share);
+  answer = ask(plugin().device_utilization, rig.state, 0U, &share);
   EXPECT_THAT(answer.text, HasSubstr("has no nvmlDeviceGetMemoryInfo"));
   rig.host.replaced.clear();
-  EXPECT_TRUE(works(ask(plugin().device_utilisation, rig.state, 0U, &share))) << "it is there now";
+  EXPECT_TRUE(works(ask(plugin().device_utilization, rig.state, 0U, &share))) << "it is there now";
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class DevicesConcurrent : public test::DevicesTest {
     two.copy_on_device(second, 0, first, 0, bytes);
     two.copy_to_host(received, second, 0);
     two.synchronize();
-    return received == sent && event.passed();
+    return received == sent && event.completed();
   }
 };
 

@@ -72,12 +72,12 @@ TEST_F(EveryError, IsProvoked) {
       {ErrorCode::io, [&] { FileReader("/nonexistent/file"); }},
       {ErrorCode::corrupt_data, [&] { MemoryReader({}).get<int>(); }},
   };
-  for (const ErrorEntry& entry : error_catalogue()) {
+  for (const ErrorEntry& entry : error_catalog()) {
     const auto provocation = provocations.find(entry.code);
     ASSERT_NE(provocation, provocations.end()) << "nothing provokes " << entry.name;
     EXPECT_ERROR(provocation->second(), entry.code, "[");
   }
-  EXPECT_EQ(provocations.size(), error_catalogue().size());
+  EXPECT_EQ(provocations.size(), error_catalog().size());
 }
 
 #if defined(VECTIS_HAS_OPENCL)

@@ -69,7 +69,7 @@ TEST_F(Faults, AnEventsFailureSticksToTheStreamItWasRecordedOn) {
     stream.record(event);
     command("fail", slot + " 1 driver_failure");
     if (slot == "event_query") {
-      EXPECT_ERROR(static_cast<void>(event.passed()), ErrorCode::driver_failure, slot);
+      EXPECT_ERROR(static_cast<void>(event.completed()), ErrorCode::driver_failure, slot);
     } else {
       EXPECT_ERROR(event.synchronize(), ErrorCode::driver_failure, slot);
     }
@@ -110,7 +110,7 @@ TEST_F(Faults, EveryPointOfAProgram) {
     stream.record(event);
     stream.wait(event);
     event.synchronize();
-    static_cast<void>(event.passed());
+    static_cast<void>(event.completed());
     static_cast<void>(event.timestamp());
     stream.copy_to_host(host, b, 0);
     stream.synchronize();

@@ -140,12 +140,12 @@ TEST_F(NullDevice, TakesEverythingAndComputesNothing) {
   stream.fill(memory, 0, 1ULL << 39, 9);
   stream.copy_to_host(host, memory, 0);
   const Program program(context, "wgsl", "anything");
-  stream.launch(EntryPoint(program, "any"), {.groups = {1000, 1, 1}, .group = {256, 1, 1}}, {memory, 3});
+  stream.launch(EntryPoint(program, "any"), {.grid = {1000, 1, 1}, .block = {256, 1, 1}}, {memory, 3});
   Event event(context);
   stream.record(event);
   stream.wait(event);
   event.synchronize();
-  EXPECT_TRUE(event.passed());
+  EXPECT_TRUE(event.completed());
   EXPECT_TRUE(event.timestamp());
   stream.synchronize();
   EXPECT_EQ(host, std::vector<std::byte>(8, std::byte{3}));

@@ -18,7 +18,7 @@ class Streams : public test::DevicesTest, public testing::WithParamInterface<std
 
 TEST_P(Streams, AnEventNeverRecordedHasPassed) {
   const Event event(context);
-  EXPECT_TRUE(event.passed());
+  EXPECT_TRUE(event.completed());
   event.synchronize();
   EXPECT_EQ(event.timestamp(), std::nullopt);
   Stream stream(context);
@@ -48,7 +48,7 @@ TEST_P(Streams, EventsOrderWorkAcrossStreams) {
   streams[hops % 3].copy_to_host(received, memories[hops % 2], 0);
   streams[hops % 3].synchronize();
   EXPECT_EQ(received, std::vector<std::byte>(bytes, std::byte{5}));
-  for (const Event& event : events) EXPECT_TRUE(event.passed());
+  for (const Event& event : events) EXPECT_TRUE(event.completed());
 }
 
 TEST_P(Streams, TimestampsFollowTheOrder) {
@@ -85,7 +85,7 @@ TEST_P(Streams, AnEventCanBeRecordedAgain) {
   stream.fill(memory, 0, memory.bytes(), 1);
   stream.record(event);
   event.synchronize();
-  EXPECT_TRUE(event.passed());
+  EXPECT_TRUE(event.completed());
   if (has_timestamps()) {
     EXPECT_GT(event.timestamp().value(), first.value());
   }
@@ -117,8 +117,8 @@ TEST_P(Streams, QuestionsAboutTheDevice) {
     EXPECT_GT(memory->total_bytes, 0U);
     EXPECT_LE(memory->free_bytes, memory->total_bytes);
   }
-  static_cast<void>(target.utilisation());  // the first answer may be unknown: nothing was measured before
-  if (const auto busy = target.utilisation()) {
+  static_cast<void>(target.utilization());  // the first answer may be unknown: nothing was measured before
+  if (const auto busy = target.utilization()) {
     EXPECT_GE(*busy, 0.0);
     EXPECT_LE(*busy, 1.0);
   }
@@ -153,7 +153,7 @@ class Kernels : public test::DevicesTest {
     const DeviceMemory on_y(context, n * sizeof(float));
     stream.copy_to_device(on_x, 0, std::as_bytes(std::span(x)));
     stream.copy_to_device(on_y, 0, std::as_bytes(std::span(y)));
-    stream.launch(kernel, {.groups = {(n + 63) / 64, 1, 1}, .group = {64, 1, 1}},
+    stream.launch(kernel, {.grid = {(n + 63) / 64, 1, 1}, .block = {64, 1, 1}},
                   {on_y, on_x, 2.0F, n, LaunchArgument::shared(64 * sizeof(float))});
     stream.copy_to_host(std::as_writable_bytes(std::span(y)), on_y, 0);
     stream.synchronize();
@@ -194,11 +194,11 @@ TEST_F(Kernels, BadRequestsAreNamed) {
   Stream stream(context);
   const EntryPoint kernel(program, "saxpy");
   const DeviceLimits& limits = context.device().info().limits;
-  EXPECT_ERROR(stream.launch(kernel, {.groups = {0, 1, 1}, .group = {1, 1, 1}}, {}), ErrorCode::invalid_input,
+  EXPECT_ERROR(stream.launch(kernel, {.grid = {0, 1, 1}, .block = {1, 1, 1}}, {}), ErrorCode::invalid_input,
                "0 groups");
-  EXPECT_ERROR(stream.launch(kernel, {.groups = {1, 1, 1}, .group = {1, limits.group_size_max[1] + 1, 1}}, {}),
+  EXPECT_ERROR(stream.launch(kernel, {.grid = {1, 1, 1}, .block = {1, limits.group_size_max[1] + 1, 1}}, {}),
                ErrorCode::invalid_input, "dimension 1");
-  EXPECT_ERROR(stream.launch(kernel, {.groups = {1, 1, 1}, .group = {limits.group_size_max[0], 2, 1}}, {}),
+  EXPECT_ERROR(stream.launch(kernel, {.grid = {1, 1, 1}, .block = {limits.group_size_max[0], 2, 1}}, {}),
                ErrorCode::invalid_input, std::to_string(limits.group_items_max));
   EXPECT_ERROR(stream.launch(kernel, {}, {LaunchArgument::shared(limits.shared_bytes_max + 1)}),
                ErrorCode::invalid_input, "shared memory");

@@ -80,7 +80,7 @@ inline FileBytes file_of(const Index& index) {
 inline std::unique_ptr<Index> index_of(const IndexKind& kind, std::span<const std::byte> file, Runtime& runtime) {
   MemoryReader reader(file);
   auto index = load_index(reader, runtime, options_of(kind));
-  EXPECT_EQ(reader.left(), 0U);
+  EXPECT_EQ(reader.remaining(), 0U);
   return index;
 }
 

@@ -221,7 +221,7 @@ std::vector<Slot> all_slots() {
   // clang-format off
   return {VECTIS_TEST_SLOT(open), VECTIS_TEST_SLOT(close), VECTIS_TEST_SLOT(configure),
           VECTIS_TEST_SLOT(device_count), VECTIS_TEST_SLOT(device_info), VECTIS_TEST_SLOT(device_memory),
-          VECTIS_TEST_SLOT(device_utilisation), VECTIS_TEST_SLOT(context_create), VECTIS_TEST_SLOT(context_destroy),
+          VECTIS_TEST_SLOT(device_utilization), VECTIS_TEST_SLOT(context_create), VECTIS_TEST_SLOT(context_destroy),
           VECTIS_TEST_SLOT(memory_allocate), VECTIS_TEST_SLOT(memory_free), VECTIS_TEST_SLOT(memory_slice),
           VECTIS_TEST_SLOT(memory_address),
           VECTIS_TEST_SLOT(stream_create), VECTIS_TEST_SLOT(stream_destroy), VECTIS_TEST_SLOT(stream_synchronize),

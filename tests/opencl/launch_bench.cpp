@@ -109,7 +109,7 @@ int main() {
   const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
   const vectis::KernelSource source = plan.launches.at(0).source();
   Bare bare(print(source, vectis::Dialect::opencl_c), std::string(compiler_options(vectis::Dialect::opencl_c)),
-            entry_point(source), plan.launches[0].shape.group[0]);
+            entry_point(source), plan.launches[0].shape.block[0]);
   const auto ours = [&] {
     return nanoseconds_each([&] { vectis::run(stream, "fill", {view}, {1.0}); }, [&] { stream.synchronize(); });
   };

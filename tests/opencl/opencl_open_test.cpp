@@ -154,7 +154,7 @@ TEST(OpenclDevice, TellsWhatPoclIs) {
   ASSERT_EQ(count_of(rig), 1U);
   const VectisDeviceInfo info = info_of(rig, 0);
   EXPECT_THAT(info.name, HasSubstr("pthread"));
-  EXPECT_STRNE(info.maker, "");
+  EXPECT_STRNE(info.vendor, "");
   EXPECT_THAT(info.driver, HasSubstr("Portable Computing Language"));
   EXPECT_STREQ(info.dialects, "opencl-c");
   EXPECT_EQ(info.kind, VECTIS_DEVICE_CPU);

@@ -370,7 +370,7 @@ __kernel void busy(__global float* x, int n) {
                           "busy");
   Stream stream(context);
   const DeviceMemory memory(context, 4096);
-  const LaunchShape shape{.groups = {16, 1, 1}, .group = {64, 1, 1}};
+  const LaunchShape shape{.grid = {16, 1, 1}, .block = {64, 1, 1}};
   stream.launch(kernel, shape, {memory, 1});
   stream.synchronize();
   Profiler profiler(runtime());

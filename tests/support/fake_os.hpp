@@ -45,7 +45,7 @@ class FakeOs final : public Os {
   std::string module = "/opt/vectis/lib";
   std::uint64_t total_bytes = 16ULL << 30;
   std::uint64_t free_bytes = 8ULL << 30;
-  std::optional<double> utilisation;
+  std::optional<double> utilization;
   std::int64_t now_seconds = 1'800'000'000;
   bool terminal = false;
 
@@ -117,7 +117,7 @@ class FakeOs final : public Os {
   [[nodiscard]] std::string module_directory() const override { return module; }
   [[nodiscard]] std::uint64_t memory_total_bytes() const override { return total_bytes; }
   [[nodiscard]] std::uint64_t memory_free_bytes() const override { return free_bytes; }
-  [[nodiscard]] std::optional<double> cpu_utilisation() override { return utilisation; }
+  [[nodiscard]] std::optional<double> cpu_utilization() override { return utilization; }
   [[nodiscard]] std::int64_t unix_seconds() const override { return now_seconds; }
   [[nodiscard]] bool stdout_is_terminal() const override { return terminal; }
 

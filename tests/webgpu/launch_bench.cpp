@@ -174,7 +174,7 @@ int main() {
   const vectis::Operation& fill = *vectis::find_operation("fill");
   const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
   Bare bare(module_of(print(plan.launches.at(0).source(), vectis::Dialect::glsl_webgpu)),
-            plan.launches[0].shape.group[0]);
+            plan.launches[0].shape.block[0]);
   const auto ours = [&] {
     return nanoseconds_each([&] {
       for (int i = 0; i < batch; ++i) vectis::run(stream, "fill", {view}, {1.0});

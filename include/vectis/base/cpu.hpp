@@ -11,7 +11,7 @@ namespace vectis::inline v0_1 {
 // A flag is true only when the processor has the instructions and the operating system saves their registers.
 struct CpuInfo {
   std::string name;         // "Intel(R) Xeon(R) Processor"
-  std::string maker;        // "Intel"; empty when unknown
+  std::string vendor;       // "Intel"; empty when unknown
   std::uint32_t cores = 1;  // those this process may run on
   bool avx2 = false;
   bool avx512 = false;  // F, BW, CD, DQ and VL

@@ -33,12 +33,12 @@ enum class ErrorCode : std::uint16_t {
 // One line of the catalogue. `docs/errors.md` is generated from it.
 struct ErrorEntry {
   ErrorCode code;
-  std::string_view name;      // "InvalidInput", as users see it
-  std::string_view sentence;  // what it means, for the user
-  std::string_view remedy;    // what to do
+  std::string_view name;         // "InvalidInput", as users see it
+  std::string_view description;  // what it means, for the user
+  std::string_view remedy;       // what to do
 };
 
-VECTIS_API std::span<const ErrorEntry> error_catalogue() noexcept;
+VECTIS_API std::span<const ErrorEntry> error_catalog() noexcept;
 VECTIS_API const ErrorEntry& describe(ErrorCode code) noexcept;
 
 // Thrown by everything in Vectis. `what()` reads "[op] what happened, number, limit; what to do".

@@ -26,16 +26,16 @@ using LogHandler = std::function<void(const LogRecord&)>;
 class VECTIS_API Logger {
  public:
   Logger() = default;  // drops everything
-  Logger(LogHandler handler, LogLevel least);
+  Logger(LogHandler handler, LogLevel min_level);
 
   // True when a record of this level would reach the handler; ask before building an expensive message.
-  [[nodiscard]] bool wants(LogLevel level) const noexcept { return handler_ != nullptr && level >= least_; }
+  [[nodiscard]] bool wants(LogLevel level) const noexcept { return handler_ != nullptr && level >= min_level_; }
 
   void log(LogLevel level, std::string_view component, std::string_view message) const noexcept;
 
  private:
   LogHandler handler_;
-  LogLevel least_ = LogLevel::warning;
+  LogLevel min_level_ = LogLevel::warning;
 };
 
 }  // namespace vectis::inline v0_1

@@ -61,7 +61,7 @@ class VECTIS_API Os {
   [[nodiscard]] virtual std::uint64_t memory_total_bytes() const = 0;
   [[nodiscard]] virtual std::uint64_t memory_free_bytes() const = 0;
   // Share of all cores that was busy since the previous call; empty at the first one or where the system does not say.
-  [[nodiscard]] virtual std::optional<double> cpu_utilisation() = 0;
+  [[nodiscard]] virtual std::optional<double> cpu_utilization() = 0;
   // Seconds since 1970-01-01 00:00 UTC by the wall clock, which an administrator may set back.
   [[nodiscard]] virtual std::int64_t unix_seconds() const = 0;
   // True when standard output is a terminal; false for a pipe or a file.

@@ -18,10 +18,10 @@ struct SettingEntry {
   std::string_view key;            // "gpu.enabled"; in YAML nested by the dots
   std::string_view environment;    // "VECTIS_GPU_ENABLED"
   std::string_view default_value;  // "true"
-  std::string_view sentence;
+  std::string_view description;
 };
 
-VECTIS_API std::span<const SettingEntry> setting_catalogue() noexcept;
+VECTIS_API std::span<const SettingEntry> setting_catalog() noexcept;
 
 enum class SettingOrigin : std::uint8_t { fallback, file, environment, api };
 

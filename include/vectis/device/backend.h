@@ -1,4 +1,4 @@
-/* The backend contract: everything a device maker implements and all that Vectis knows of it.
+/* The backend contract: everything a device vendor implements and all that Vectis knows of it.
  *
  * C11, no dependency. A plug-in is a shared library `libvectis_backend_<name>.so` that exports one function,
  * `vectis_backend_entry`, and links nothing of Vectis. docs/writing-a-backend.md walks through a complete one.
@@ -128,7 +128,7 @@ enum { VECTIS_DEVICE_CPU = 0, VECTIS_DEVICE_GPU = 1, VECTIS_DEVICE_ACCELERATOR =
 typedef struct VectisDeviceInfo {
   size_t size;
   char name[128];       /* "NVIDIA H100 80GB HBM3" */
-  char maker[64];       /* "NVIDIA" */
+  char vendor[64];      /* "NVIDIA" */
   char driver[128];     /* the driver's name and version as it states them */
   char physical_id[64]; /* equal for devices that share one physical memory (sub-devices); empty: its own */
   char dialects[128];   /* kernel languages program_create takes, comma-separated: "opencl-c", "cuda-c++", "ptx",
@@ -183,8 +183,8 @@ typedef struct VectisArgument {
 
 typedef struct VectisLaunch {
   size_t size;
-  uint32_t groups[3]; /* work-groups by dimension, all at least 1 */
-  uint32_t group[3];  /* work-items of a group by dimension, all at least 1, within the device's limits */
+  uint32_t grid[3];  /* work-groups per dimension, each at least 1 */
+  uint32_t block[3]; /* work-items of one work-group per dimension, each at least 1 and within the device's limits */
   const VectisArgument* arguments;
   size_t argument_count;
 } VectisLaunch;
@@ -254,7 +254,7 @@ typedef struct VectisBackend {
   VectisStatus (*device_memory)(VectisBackendState* state, uint32_t index, VectisMemoryInfo* info,
                                 VectisMessage* message);
   /* OPTIONAL: unknown. The share of the last moments the device was busy, 0 to 1. */
-  VectisStatus (*device_utilisation)(VectisBackendState* state, uint32_t index, double* share, VectisMessage* message);
+  VectisStatus (*device_utilization)(VectisBackendState* state, uint32_t index, double* share, VectisMessage* message);
 
   /* REQUIRED. */
   VectisStatus (*context_create)(VectisBackendState* state, uint32_t index, VectisContext** context,

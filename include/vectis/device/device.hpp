@@ -52,7 +52,7 @@ struct DeviceLimits {
 
 struct DeviceInfo {
   std::string name;
-  std::string maker;
+  std::string vendor;
   std::string driver;
   std::string physical_id;  // equal for devices that share one physical memory
   std::vector<std::string> dialects;
@@ -87,7 +87,7 @@ class VECTIS_API Device {
   // Asked of the driver afresh; empty when the backend cannot tell.
   [[nodiscard]] std::optional<DeviceMemoryState> memory() const;
   // The share of the last moments it was busy, 0 to 1; empty when the backend cannot tell.
-  [[nodiscard]] std::optional<double> utilisation() const;
+  [[nodiscard]] std::optional<double> utilization() const;
 
   bool operator==(const Device& other) const noexcept { return core_ == other.core_; }
 

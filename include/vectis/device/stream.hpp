@@ -31,7 +31,7 @@ class VECTIS_API Event {
   explicit Event(const DeviceContext& context);
   explicit Event(std::shared_ptr<detail::EventCore> core) noexcept : core_(std::move(core)) {}
 
-  [[nodiscard]] bool passed() const;
+  [[nodiscard]] bool completed() const;
   void synchronize() const;
   // When the device passed it, on the device's own clock; empty when it keeps none, has not passed it, or it was never
   // recorded.
@@ -65,9 +65,10 @@ class VECTIS_API LaunchArgument {
   bool is_value_ = false;
 };
 
+// How many work-items a launch runs: grid × block of them. `block` must fit the device's DeviceLimits.
 struct LaunchShape {
-  std::array<std::uint32_t, 3> groups{1, 1, 1};  // work-groups by dimension
-  std::array<std::uint32_t, 3> group{1, 1, 1};   // work-items of one group by dimension
+  std::array<std::uint32_t, 3> grid{1, 1, 1};   // work-groups (thread blocks) per dimension
+  std::array<std::uint32_t, 3> block{1, 1, 1};  // work-items (threads) of one work-group per dimension
 };
 
 // Work happens in the order it was given, beside the host. Host memory handed to a copy must stay valid until the

@@ -96,7 +96,7 @@ int ask_for_amx() {
 CpuInfo look_up() {
   CpuInfo info;
   info.name = read_brand();
-  info.maker = x86_maker(read_vendor());
+  info.vendor = x86_vendor(read_vendor());
   info.cores = count_cores();
   set_x86_flags(info, ask_numbers(), ask_for_amx);
   return info;

@@ -55,7 +55,7 @@ void set_x86_flags(CpuInfo& info, const X86Numbers& numbers, const std::function
   info.amx_int8 = info.amx_reason.empty() && has_bit(numbers.leaf7_edx, 25);
 }
 
-std::string_view x86_maker(std::string_view vendor) noexcept {
+std::string_view x86_vendor(std::string_view vendor) noexcept {
   if (vendor == "GenuineIntel") return "Intel";
   if (vendor == "AuthenticAMD") return "AMD";
   return vendor;

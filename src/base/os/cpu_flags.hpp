@@ -24,6 +24,6 @@ struct X86Numbers {
 void set_x86_flags(CpuInfo& info, const X86Numbers& numbers, const std::function<int()>& ask_for_amx);
 
 // "Intel" for "GenuineIntel"; an unknown vendor stays as it is.
-std::string_view x86_maker(std::string_view vendor) noexcept;
+std::string_view x86_vendor(std::string_view vendor) noexcept;
 
 }  // namespace vectis::inline v0_1

@@ -80,9 +80,9 @@ TEST(CpuFlags, ARefusalOfTheKernelIsARecordedReason) {
 }
 
 TEST(CpuFlags, MakersHaveTheirShortNames) {
-  EXPECT_EQ(x86_maker("GenuineIntel"), "Intel");
-  EXPECT_EQ(x86_maker("AuthenticAMD"), "AMD");
-  EXPECT_EQ(x86_maker("HygonGenuine"), "HygonGenuine");
+  EXPECT_EQ(x86_vendor("GenuineIntel"), "Intel");
+  EXPECT_EQ(x86_vendor("AuthenticAMD"), "AMD");
+  EXPECT_EQ(x86_vendor("HygonGenuine"), "HygonGenuine");
 }
 
 TEST(CpuInfo, IsLookedUpOnceAndAgreesWithTheSystem) {

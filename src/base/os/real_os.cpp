@@ -83,7 +83,7 @@ class RealOs final : public Os {
     return meminfo_bytes(read_file("/proc/meminfo").value_or(""), "MemAvailable");
   }
 
-  [[nodiscard]] std::optional<double> cpu_utilisation() override {
+  [[nodiscard]] std::optional<double> cpu_utilization() override {
     const auto now = parse_cpu_times(read_file("/proc/stat").value_or(""));
     const std::lock_guard lock(mutex_);
     const auto before = std::exchange(cpu_times_, now);

@@ -79,11 +79,11 @@ TEST_F(RealOsTest, KnowsItsMemory) {
 }
 
 TEST_F(RealOsTest, MeasuresHowBusyTheCoresAre) {
-  static_cast<void>(os.cpu_utilisation());
+  static_cast<void>(os.cpu_utilization());
   std::optional<double> share;
   for (int i = 0; i < 200 && !share; ++i) {  // the counters move in steps of 10 ms
     std::this_thread::sleep_for(20ms);
-    share = os.cpu_utilisation();
+    share = os.cpu_utilization();
   }
   ASSERT_TRUE(share);
   EXPECT_GE(*share, 0);
@@ -103,7 +103,7 @@ TEST(RealOsConcurrent, IsSharedByThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([] {
       for (int i = 0; i < 20; ++i) {
-        static_cast<void>(real_os().cpu_utilisation());
+        static_cast<void>(real_os().cpu_utilization());
         EXPECT_GT(real_os().memory_total_bytes(), 0U);
         EXPECT_EQ(real_os().run({"printf", "x"}, 60s).output, "x");
       }

@@ -120,7 +120,7 @@ std::vector<LaunchArgument> lower_arguments(const KernelSource* source, std::str
 
 std::optional<LaunchShape> cover(const WorkItems& items, const std::array<std::uint32_t, 3>& group) {
   LaunchShape shape;
-  shape.group = group;
+  shape.block = group;
   const std::array<std::uint64_t, 3> counts{items.x, items.y, items.z};
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (counts[axis] == 0) return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<LaunchShape> cover(const WorkItems& items, const std::array<std::u
                       "more dimensions",
                       counts[axis], axis, groups, group[axis], limit));
     }
-    shape.groups[axis] = static_cast<std::uint32_t>(groups);
+    shape.grid[axis] = static_cast<std::uint32_t>(groups);
   }
   return shape;
 }

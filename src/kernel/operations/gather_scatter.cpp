@@ -127,12 +127,12 @@ LaunchPlan plan_scatter(const OperationCall& call, const DeviceInfo& device) {
   plan.temporary_bytes = {out.rows * sizeof(std::int32_t)};
   plan.launches.push_back({fmt::format("scatter clear {}", group),
                            [=] { return clear_source(group); },
-                           {.groups = {cleared.groups, 1, 1}, .group = {group, 1, 1}},
+                           {.grid = {cleared.groups, 1, 1}, .block = {group, 1, 1}},
                            {winner},
                            {cleared.chunk, index32(out.rows)}});
   plan.launches.push_back({fmt::format("scatter mark {}", group),
                            [=] { return mark_source(group); },
-                           {.groups = {marked.groups, 1, 1}, .group = {group, 1, 1}},
+                           {.grid = {marked.groups, 1, 1}, .block = {group, 1, 1}},
                            {1, winner},
                            {marked.chunk, index32(index.columns), index32(index.offset), index32(out.rows)}});
   plan.launches.push_back({fmt::format("scatter {} {}", lanes, group),

@@ -155,7 +155,7 @@ class Planner {
     const std::uint32_t group = group_;
     plan_.launches.push_back({fmt::format("prefix {} {} {}", totals, name(number), group),
                               [=] { return source(totals, number, group); },
-                              {.groups = {work_.groups, 1, 1}, .group = {group, 1, 1}},
+                              {.grid = {work_.groups, 1, 1}, .block = {group, 1, 1}},
                               std::move(buffers),
                               std::move(scalars)});
   }

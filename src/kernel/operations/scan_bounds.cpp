@@ -208,7 +208,7 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   PlannedLaunch launch;
   launch.key = fmt::format("scan_bounds {} {} {} {}", name(element), name(query_element), shape.across, shape.down);
   launch.source = [=] { return scan_source(element, query_element, shape); };
-  launch.shape = {.groups = {work.groups, 1, 1}, .group = {shape.items(), 1, 1}};
+  launch.shape = {.grid = {work.groups, 1, 1}, .block = {shape.items(), 1, 1}};
   launch.scalars = {work.chunk,
                     index32(tiles),
                     index32(divide_up(q.rows, shape.queries())),

@@ -123,7 +123,7 @@ LaunchPlan plan_tighten(const OperationCall& call, const DeviceInfo& device) {
   PlannedLaunch launch;
   launch.key = fmt::format("tighten_bounds {}", group);
   launch.source = [group] { return tighten_source(group); };
-  launch.shape = {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}};
+  launch.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}};
   launch.scalars = {work.chunk, index32(queries), index32(call.views[0].columns), index32(call.views[4].columns),
                     index32(static_cast<std::uint64_t>(call.numbers[0].integer))};
   for (std::size_t i = 0; i < call.views.size(); ++i) {

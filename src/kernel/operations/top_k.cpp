@@ -188,7 +188,7 @@ PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Ste
   return {
       fmt::format("top_k {} {} {}", static_cast<int>(step), room, group),
       [=] { return source(step, room, group); },
-      {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}},
+      {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}},
       std::move(buffers),
       {work.chunk, index32(shape.rows * segments), index32(segments), index32(shape.segment), index32(shape.columns),
        index32(values.columns), index32(call.numbers[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),

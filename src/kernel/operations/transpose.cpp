@@ -59,7 +59,7 @@ PlannedLaunch tile_launch(const View& x, const View& out, const DeviceInfo& devi
   const Spread work = spread(tiles, 1);
   return {fmt::format("transpose tile {}", side),
           [=] { return tile_source(side); },
-          {.groups = {work.groups, 1, 1}, .group = {side * side, 1, 1}},
+          {.grid = {work.groups, 1, 1}, .block = {side * side, 1, 1}},
           {0, 1},
           {work.chunk, index32(tiles), index32(row_tiles), index32(x.rows), index32(x.columns), index32(x.offset),
            index32(x.stride), index32(out.offset), index32(out.stride)}};

@@ -25,7 +25,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> times_of(const EventPair&
 bool over(const EventPair& events, bool wait) noexcept {
   try {
     if (wait) events.stop.synchronize();
-    return events.stop.passed();
+    return events.stop.completed();
   } catch (const std::exception&) {
     return true;
   }

@@ -171,7 +171,7 @@ void FoldPlanner::segments(Fold fold, const FoldInput& x, const FoldOutput& out,
   const bool from_pairs = x.indices.has_value();
   launch.key = fmt::format("fold {} {} {} {}", static_cast<int>(fold), name(element), from_pairs, group);
   launch.source = [=] { return fold_source(fold, element, from_pairs, group); };
-  launch.shape = {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}};
+  launch.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}};
   launch.buffers = {x.buffer};
   if (from_pairs) launch.buffers.push_back(*x.indices);
   if (fold == Fold::argmax) launch.buffers.push_back(temporary(x.rows * in_row));

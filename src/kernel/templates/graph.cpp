@@ -79,7 +79,7 @@ PlannedLaunch graph_launch(const OperationCall& call, const DeviceInfo& device, 
   }
   const Spread work = spread(pieces, 1);
   PlannedLaunch launch;
-  launch.shape = {.groups = {work.groups, 1, 1}, .group = {graph_group(device), 1, 1}};
+  launch.shape = {.grid = {work.groups, 1, 1}, .block = {graph_group(device), 1, 1}};
   launch.scalars = {work.chunk};
   for (const std::uint64_t count : counts) launch.scalars.emplace_back(index32(count));
   for (std::size_t i = 0; i < call.views.size(); ++i) {

@@ -187,7 +187,7 @@ PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const Tile
   PlannedLaunch launch;
   launch.key = fmt::format("{} {} {} {}", work.name, name(work.element), static_cast<int>(work.numbers), side);
   launch.source = [work, side] { return tile_source(work, side); };
-  launch.shape = {.groups = {spread_tiles.groups, 1, 1}, .group = {side * side, 1, 1}};
+  launch.shape = {.grid = {spread_tiles.groups, 1, 1}, .block = {side * side, 1, 1}};
   launch.buffers = {0, 1};
   launch.scalars = {
       spread_tiles.chunk,    index32(tiles),        index32(row_tiles),  index32(divide_up(size.depth, depth_of_tile)),

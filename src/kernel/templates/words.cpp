@@ -90,7 +90,7 @@ WordLaunch word_launch(const View& out, std::uint32_t group) {
   const std::uint64_t row_words = (out.columns + lanes - 2) / lanes + 1;
   const std::uint64_t items = out.rows * row_words;
   const Spread work = spread(items, group);
-  WordLaunch launch{.shape = {.groups = {work.groups, 1, 1}, .group = {group, 1, 1}}, .scalars = {}};
+  WordLaunch launch{.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}}, .scalars = {}};
   launch.scalars.reserve(12);  // room for the scalars of an operation's own
   for (const std::uint32_t scalar : {work.chunk, index32(items), index32(row_words), index32(out.rows),
                                      index32(out.columns), index32(out.offset), index32(out.stride)}) {

@@ -33,7 +33,7 @@ class ExactFormatTest : public testing::Test {
   std::unique_ptr<Index> loaded(std::span<const std::byte> bytes) {
     MemoryReader reader(bytes);
     auto index = load_index(reader, runtime);
-    EXPECT_EQ(reader.left(), 0U);
+    EXPECT_EQ(reader.remaining(), 0U);
     return index;
   }
   // Everything users can see is the same, now and after the next add.
