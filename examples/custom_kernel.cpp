@@ -1,16 +1,13 @@
-// A kernel of your own: written once, compiled for a device, launched on your buffers, kept for the next time.
+// A custom kernel: its source, compiled for a device at run time, launched on two buffers, and cached on disk.
 
 #include <algorithm>
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/device.hpp>
-#include <vectis/kernel/custom.hpp>
-#include <vectis/memory.hpp>
+#include <vectis/vectis.hpp>
 #include <vector>
 
 namespace {
 
-// y = x * x + shift. The words LOAD_x, STORE_y and GLOBAL_ID are the same for every device.
+// y = x * x + shift. LOAD_x, STORE_y and GLOBAL_ID are macros that Vectis defines for every kernel language.
 vectis::KernelSource square_and_shift() {
   vectis::KernelSource source;
   source.name = "square_and_shift";

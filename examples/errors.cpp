@@ -1,8 +1,7 @@
 // Every failure is a vectis::Error that says what happened, the numbers, and what to do.
 
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/device.hpp>
+#include <vectis/vectis.hpp>
 
 int main() {
   vectis::Runtime runtime;

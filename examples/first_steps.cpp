@@ -1,8 +1,7 @@
-// What is here, what is used and why, and a round trip through the chosen device.
+// Lists the devices, selects one, copies three floats to its memory and back.
 
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/device.hpp>
+#include <vectis/vectis.hpp>
 #include <vector>
 
 int main() {
@@ -14,14 +13,14 @@ int main() {
   const vectis::DeviceChoice choice = vectis::choose_device(runtime);
   std::cout << "using " << choice.device.label() << ": " << choice.reason << '\n';
 
-  const std::vector<float> numbers = {1, 2, 3};
+  const std::vector<float> values = {1, 2, 3};
   std::vector<float> back(3);
   const vectis::DeviceContext context(choice.device);
-  const vectis::DeviceMemory memory(context, sizeof(float) * numbers.size());
+  const vectis::DeviceMemory memory(context, sizeof(float) * values.size());
   vectis::Stream stream(context);
-  stream.copy_to_device(memory, 0, std::as_bytes(std::span(numbers)));
+  stream.copy_to_device(memory, 0, std::as_bytes(std::span(values)));
   stream.copy_to_host(std::as_writable_bytes(std::span(back)), memory, 0);
   stream.synchronize();
-  std::cout << (back == numbers ? "there and back\n" : "something is wrong\n");
-  return back == numbers ? 0 : 1;
+  std::cout << (back == values ? "copied to the device and back\n" : "the copy differs\n");
+  return back == values ? 0 : 1;
 }

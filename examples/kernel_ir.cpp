@@ -1,10 +1,11 @@
-// A function for every element, built once: its text, what it costs, its gradient, and its meaning in double precision.
+// An element-wise function in the kernel IR: its text, its cost, its derivative, and its evaluation in double
+// precision.
 
 #include <array>
 #include <bit>
 #include <iostream>
 #include <span>
-#include <vectis/kernel/ir.hpp>
+#include <vectis/vectis.hpp>
 
 int main() {
   namespace ir = vectis::ir;

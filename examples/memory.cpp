@@ -1,9 +1,7 @@
-// A buffer that returns itself, a limit that holds, and an error that says what would fit.
+// The memory pool: buffers that return themselves, a limit, and the out-of-memory error that says what would fit.
 
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/device.hpp>
-#include <vectis/memory.hpp>
+#include <vectis/vectis.hpp>
 
 int main() {
   vectis::Runtime runtime;
@@ -15,7 +13,7 @@ int main() {
     const vectis::ManagedBuffer buffer = pool.get_managed_buffer(device, 1 << 20, vectis::Precision::fp32);
   }
   const vectis::MemoryStats stats = *pool.get_memory_stats(device);
-  std::cout << stats.allocations << " buffers, " << stats.device_allocations << " asked of the device\n";
+  std::cout << stats.allocations << " buffers, " << stats.device_allocations << " allocations of the device\n";
 
   try {
     const vectis::ManagedBuffer too_much = pool.get_managed_buffer(device, 32 << 20, vectis::Precision::fp32);

@@ -1,15 +1,11 @@
-// Named operations on whatever device is there: distances of a query to a few vectors, and the nearest of them.
+// Named operations on the default device: distances of a query to four vectors, and the two nearest of them.
 
 #include <array>
 #include <cstdlib>
 #include <iostream>
 #include <span>
+#include <vectis/vectis.hpp>
 #include <vector>
-
-#include "vectis/base.hpp"
-#include "vectis/device.hpp"
-#include "vectis/kernel.hpp"
-#include "vectis/memory.hpp"
 
 int main() {
   using vectis::DType;

@@ -1,18 +1,14 @@
-// What ran, when and for how long: a table to read and a trace for ui.perfetto.dev.
+// The profiler: what ran on the device, when and for how long, as a table and as a trace for ui.perfetto.dev.
 
 #include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/device.hpp>
-#include <vectis/kernel/operation.hpp>
-#include <vectis/kernel/profiler.hpp>
-#include <vectis/memory.hpp>
+#include <vectis/vectis.hpp>
 #include <vector>
 
 namespace {
 
-// Somebody else's profiler attaches like this: NVTX would push and pop, Tracy open and close a zone.
+// Connects another profiler: NVTX would push and pop a range here, Tracy open and close a zone.
 class Depth : public vectis::ProfilerSink {
  public:
   void begin(const vectis::HostSpan& /*span*/) override { deepest = std::max(deepest, ++depth); }
@@ -26,12 +22,12 @@ class Depth : public vectis::ProfilerSink {
 int main(int argc, char** argv) {
   constexpr std::size_t size = 256;
   vectis::Runtime runtime;
-  const vectis::Device device = vectis::default_device(runtime);  // VECTIS_DEVICE=opencl chooses another
+  const vectis::Device device = vectis::default_device(runtime);  // VECTIS_DEVICE=opencl selects another
   vectis::MemoryPool& pool = vectis::memory_pool(runtime);
   const vectis::ManagedBuffer x = pool.get_managed_buffer(device.id(), size * size, vectis::Precision::fp32);
   vectis::Stream stream(x.memory().context());
 
-  vectis::Profiler profiler(runtime);  // on from here
+  vectis::Profiler profiler(runtime);  // records from here on
   const auto depth = std::make_shared<Depth>();
   profiler.add_sink(depth);
 
@@ -48,7 +44,7 @@ int main(int argc, char** argv) {
   }
 
   profiler.print_summary(std::cout);
-  if (argc > 1) {  // where to keep the trace
+  if (argc > 1) {  // path of the trace file
     std::ofstream file(argv[1]);
     profiler.write_trace(file);
   }

@@ -1,10 +1,9 @@
-// An exact index: adding, searching, removing, changing the precision, saving and loading.
+// An exact index: add, search, filter, remove, change the precision, save and load.
 
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/search.hpp>
+#include <vectis/vectis.hpp>
 #include <vector>
 
 int main() {
@@ -13,7 +12,7 @@ int main() {
   constexpr std::size_t count = 10'000;
   vectis::Random random(1);
   std::vector<float> vectors(count * dim);
-  for (float& number : vectors) number = static_cast<float>(random.unit());
+  for (float& value : vectors) value = static_cast<float>(random.unit());
 
   vectis::Runtime runtime;
   const auto index = vectis::make_index("brute", dim, vectis::Metric::l2, runtime);
@@ -31,7 +30,7 @@ int main() {
 
   index->remove(Ids{0});
   index->update(1, query);
-  index->set_precision(vectis::Precision::bf16);  // another speed, the same answer
+  index->set_precision(vectis::Precision::bf16);  // scans bf16 codes; the results stay exact
   const std::uint64_t nearest = index->search(query, 1)[0].front().id;
   std::cout << index->explain() << '\n';
 

@@ -1,14 +1,14 @@
-// The same coroutines on real threads and in a simulator, where an hour takes no time and a seed fixes every step.
+// The same coroutines on real threads and in a deterministic simulator with virtual time.
 
 #include <chrono>
 #include <iostream>
-#include <vectis/base.hpp>
+#include <vectis/vectis.hpp>
 
 using namespace std::chrono_literals;
 
 namespace {
 
-// Answers each question after a while.
+// Answers each question after `delay`.
 vectis::Task<> server(vectis::Executor& executor, vectis::Mailbox<int>& questions, vectis::Mailbox<int>& answers,
                       vectis::Duration delay) {
   while (const auto question = co_await questions.receive()) {

@@ -1,10 +1,9 @@
-// A store of collections: inserting, searching, changing, saving and loading, wherever it is searched.
+// A vector store: create a collection, add vectors, search, update, save and load.
 
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
-#include <vectis/base.hpp>
-#include <vectis/store.hpp>
+#include <vectis/vectis.hpp>
 #include <vector>
 
 int main() {
@@ -12,7 +11,7 @@ int main() {
   constexpr std::size_t dim = 8;
   vectis::Random random(1);
   std::vector<float> vectors(1000 * dim);
-  for (float& number : vectors) number = static_cast<float>(random.unit());
+  for (float& value : vectors) value = static_cast<float>(random.unit());
 
   vectis::VectorStore store;
   vectis::Collection books = store.create_collection(

@@ -1,6 +1,6 @@
-// What the page of this folder fetches: `example_browser FOLDER` writes the kernel, vectors, queries and their answers.
-// The kernel is a function of the IR printed as WGSL, as the WebGPU backend gives it to a GPU; the answers are this
-// processor's. docs/webgpu.md shows how to open the page.
+// Writes the data of the page in this folder: `example_browser FOLDER` writes the kernel, vectors, queries and answers.
+// The kernel is an IR function as WGSL, which is what the WebGPU backend compiles; the answers are found on the CPU.
+// docs/webgpu.md shows how to open the page.
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -8,8 +8,7 @@
 #include <span>
 #include <string>
 
-#include "vectis/kernel.hpp"
-#include "vectis/search.hpp"
+#include "vectis/vectis.hpp"
 
 namespace {
 
@@ -19,7 +18,7 @@ constexpr std::size_t query_count = 20;
 constexpr std::size_t k = 10;
 constexpr std::uint32_t group = 256;  // work-items
 
-// The squared distance of element number `index` of the vectors to one of the queries.
+// Squared distance between vector number `index` and one query.
 vectis::ir::Function squared_distance() {
   namespace ir = vectis::ir;
   ir::Builder b("squared_distance");
@@ -43,7 +42,7 @@ void write(const std::filesystem::path& file, std::span<const std::byte> bytes) 
   if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
 }
 
-// Distances with all their digits, so that the page can compare them bit by bit.
+// Writes distances with 17 digits, so that the page can compare them bit by bit.
 void write_answers(std::ostream& out, const vectis::SearchResult& found, const vectis::ir::Function& function) {
   out << std::setprecision(17) << R"({"rows": )" << rows << R"(, "dim": )" << dim << R"(, "k": )" << k
       << R"(, "group": )" << group << R"(, "elements_per_item": )" << vectis::ir::elements_per_item(function)
@@ -82,6 +81,7 @@ int main(int count, char** arguments) {
   index->add(vectors);
   std::ofstream answers(folder / "answers.json");
   write_answers(answers, index->search(queries, k), function);
-  std::cout << rows << " vectors of " << dim << " numbers, " << query_count << " queries: " << folder.string() << '\n';
+  std::cout << rows << " vectors of " << dim << " dimensions, " << query_count << " queries: " << folder.string()
+            << '\n';
   return answers.flush() ? 0 : 1;
 }

@@ -1,7 +1,6 @@
 // Lists the devices through the installed package.
 #include <cstdio>
-#include <vectis/base.hpp>
-#include <vectis/device.hpp>
+#include <vectis/vectis.hpp>
 
 int main() try {
   const auto devices = vectis::Runtime::get_default().service<vectis::DeviceRegistry>().devices();

@@ -12,8 +12,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CXX = "g++-12"
-CONFORMANCE_SLICE = "copy|sum_rows|top_k|streams|errors"  # operations, and behaviour that is not one operation's
-PLAIN = {"PATH": "/usr/bin:/bin"}  # what the installed programs get: nothing that could lead them anywhere
+CONFORMANCE_SLICE = "copy|sum_rows|top_k|streams|errors"  # operations, and behavior that belongs to no single operation
+PLAIN = {"PATH": "/usr/bin:/bin"}  # environment of the installed programs, without anything that points to the build
 
 
 class Failed(Exception):
@@ -51,7 +51,7 @@ def check_links(program: Path, shared: bool) -> None:
 
 
 def check_programs(prefix: Path, plugins: list[str]) -> None:
-    """The installed `vectis` finds its library, its plug-ins and its probe by itself."""
+    """Checks that the installed `vectis` finds its library, its plug-ins and its probe."""
     devices = run(prefix / "bin" / "vectis", "devices", env=PLAIN)
     doctor = run(prefix / "bin" / "vectis", "doctor", env=PLAIN)
     if "cpu" not in devices.lower():
@@ -64,13 +64,13 @@ def check_programs(prefix: Path, plugins: list[str]) -> None:
 
 
 def check_conformance(prefix: Path, work: Path) -> str:
-    """Whoever has the package alone can prove a device: a slice on the CPU; returns what it says in the end."""
+    """Runs a sample of the conformance suite from the installed package on the CPU; returns its last line."""
     table = work / "conformance.csv"
     said = run(prefix / "bin" / "vectis", "conformance", "--backend", "cpu", "--slice", "--op", CONFORMANCE_SLICE,
                "--csv", table, env=PLAIN)
     proven = {line.split(",")[1] for line in table.read_text().splitlines()[1:]}
     if proven != set(CONFORMANCE_SLICE.split("|")):
-        raise Failed(f"vectis conformance tells of {sorted(proven)}, not of {CONFORMANCE_SLICE}:\n{said}")
+        raise Failed(f"vectis conformance reports {sorted(proven)}, not {CONFORMANCE_SLICE}:\n{said}")
     return said.splitlines()[-1]
 
 
@@ -87,7 +87,7 @@ def main(shared_build: Path, static_build: Path, work: Path) -> None:
     prefixes = {"shared": work / "shared", "static": work / "static"}
     run("cmake", "--install", shared_build, "--prefix", prefixes["shared"])
     run("cmake", "--install", static_build, "--prefix", prefixes["static"])
-    # A plug-in links nothing of Vectis, so the static programs take the same ones.
+    # Plug-ins do not link Vectis, so the static programs use the same ones.
     for folder in prefixes["shared"].rglob("vectis/backends"):
         shutil.copytree(folder, prefixes["static"] / folder.relative_to(prefixes["shared"]), dirs_exist_ok=True)
 

@@ -8,6 +8,7 @@ ORDER = (("base",), ("device",), ("memory",), ("kernel",), ("plan",), ("array",)
          ("learn",), ("server",), ("bindings", "apps"))
 STEP = {layer: step for step, layers in enumerate(ORDER) for layer in layers}
 
+UMBRELLA = "include/vectis/vectis.hpp"  # all layers
 CONTRACT = "include/vectis/device/backend.h"
 SHARED = "plugin"  # backends/plugin: code shared by our plug-ins
 
@@ -22,6 +23,8 @@ class Place:
 
 
 def place_of(path: str) -> Place:
+    if path == UMBRELLA:
+        return Place("layer", "bindings", public=True)
     parts = PurePosixPath(path).parts
     if parts[:2] == ("include", "vectis") and len(parts) > 2:
         return _layer(PurePosixPath(parts[2]).stem if len(parts) == 3 else parts[2], public=True)

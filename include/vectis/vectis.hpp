@@ -1,0 +1,10 @@
+// The whole public API of Vectis, every layer. Include <vectis/LAYER.hpp> instead to compile less.
+#pragma once
+
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+#include "vectis/kernel.hpp"
+#include "vectis/memory.hpp"
+#include "vectis/plan.hpp"
+#include "vectis/search.hpp"
+#include "vectis/store.hpp"
