@@ -12,7 +12,9 @@ namespace vectis::app {
 
 int bench_replay(Runtime& runtime, std::ostream& out, const ReplayArguments& arguments, bool json) {
   std::ifstream file(arguments.log, std::ios::binary);
-  if (!file) throw Error(ErrorCode::io, "replay", fmt::format("{} cannot be opened", arguments.log));
+  if (!file)
+    throw Error(ErrorCode::io, "replay",
+                fmt::format("{} cannot be opened; check the path and its permissions", arguments.log));
   const AllocationLog log = read_allocation_log(file);
   DeviceRequest request;
   if (!arguments.device.empty()) request.device = arguments.device;

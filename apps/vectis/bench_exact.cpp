@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Which of the first queries got other hits than brute force in double precision finds.
+// Counts how many of the first `checked_queries` queries got other hits than brute force in double precision.
 std::size_t wrong_answers(const std::vector<float>& corpus, const std::vector<float>& queries, std::size_t dim,
                           std::size_t k, const SearchResult& found) {
   std::size_t wrong = 0;
@@ -65,10 +65,10 @@ Precision precision_of(const std::string& text) {
     if (text == name(precision)) return precision;
   }
   throw Error(ErrorCode::invalid_input, "bench exact",
-              fmt::format("there is no precision '{}'; there are fp32, fp16, bf16 and int8", text));
+              fmt::format("unknown precision '{}'; use fp32, fp16, bf16 or int8", text));
 }
 
-// The index that computes on what the user named. A device is named by making it this thread's own.
+// Makes an index on the device that the user named. A device other than the CPU becomes the thread's active device.
 std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std::size_t dim) {
   if (device == "auto" || device == "gpu") {
     return make_index(device, dim, Metric::l2, runtime, {.recall = 1.0});
@@ -80,7 +80,7 @@ std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std
 }
 
 void print_report(std::ostream& out, const Json& report) {
-  std::vector<Row> rows = {{"what", "measured"}};
+  std::vector<Row> rows = {{"measure", "value"}};
   for (const auto& [key, value] : report.items()) {
     std::string text = value.is_number_float() ? fmt::format("{:.4g}", value.get<double>())
                        : value.is_string()     ? value.get<std::string>()
@@ -92,9 +92,22 @@ void print_report(std::ostream& out, const Json& report) {
 
 }  // namespace
 
+void check_host_memory(Runtime& runtime, std::string_view op, std::uint64_t vectors, std::uint64_t dim) {
+  const std::uint64_t total = runtime.os().memory_total_bytes();
+  const double needed = 2 * static_cast<double>(vectors) * static_cast<double>(dim) * sizeof(float);
+  if (total == 0 || needed <= static_cast<double>(total)) return;
+  constexpr double gibibyte = 1U << 30;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} vectors of {} floats and the index over them need {:.1f} GiB, this host has {:.1f} GiB; "
+                          "use fewer vectors or dimensions",
+                          vectors, dim, needed / gibibyte, static_cast<double>(total) / gibibyte));
+}
+
 int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& arguments, bool json) {
   const std::size_t dim = arguments.dim;
   const Precision precision = precision_of(arguments.precision);
+  check_host_memory(runtime, "bench exact", arguments.rows, dim);
+  check_host_memory(runtime, "bench exact", arguments.queries, dim);
   const std::unique_ptr<Index> index = index_on(runtime, arguments.device, dim);
   index->set_precision(precision);
   SampleVectors data(arguments.seed, dim);

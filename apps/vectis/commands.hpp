@@ -1,39 +1,46 @@
-// The subcommands of `vectis`. Each prints to `out` and returns the program's exit status.
+// The subcommands of `vectis`. Each prints to `out` and returns the exit code of the program: 0 for success, 1 when a
+// check that the command runs has failed. Each throws vectis::Error for anything that keeps it from running.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vectis/base/runtime.hpp"
 
 namespace vectis::app {
 
+// Throws InvalidInput when `vectors` vectors of `dim` floats and a copy of them exceed the memory of the host.
+void check_host_memory(Runtime& runtime, std::string_view op, std::uint64_t vectors, std::uint64_t dim);
+
+// Lists the devices. Returns 1 when the settings name a device that cannot be used.
 int devices(Runtime& runtime, std::ostream& out, bool json);
+// Prints the state of every backend. Returns 1 when the settings name a device that cannot be used.
 int doctor(Runtime& runtime, std::ostream& out, bool json);
 // How fast each device is; `fresh` measures again instead of using what was kept.
 int plan(Runtime& runtime, std::ostream& out, bool fresh, bool json);
 
 struct ReplayArguments {
-  std::string log;     // the file
-  std::string device;  // empty: the settings' choice
+  std::string log;     // path of the allocation log
+  std::string device;  // empty: the device that the settings select
   std::size_t rounds = 9;
 };
 int bench_replay(Runtime& runtime, std::ostream& out, const ReplayArguments& arguments, bool json);
 
 struct ExactArguments {
-  std::string device = "cpu";  // "cpu", "gpu", "auto", or as VECTIS_DEVICE takes it
+  std::string device = "cpu";  // "cpu", "gpu", "auto", or any value of VECTIS_DEVICE
   std::string precision = "int8";
   std::size_t rows = 100'000;
   std::size_t dim = 128;
   std::size_t queries = 1000;
   std::size_t k = 10;
-  std::size_t threads = 0;  // of the Runtime; 0: one per core
+  std::size_t threads = 0;  // 0: one per core
   std::uint64_t seed = 1;
 };
-// Fails when an answer differs from brute force in double precision.
+// Measures exact search on random vectors. Returns 1 when a result differs from brute force in double precision.
 int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& arguments, bool json);
 
 struct MemoryArguments {
@@ -63,16 +70,17 @@ struct ConformanceArguments {
 int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, const ConformanceArguments& arguments);
 
 struct ReportArguments {
-  std::string device = "auto";  // as VECTIS_DEVICE takes it; software drivers too when named
-  std::string out;              // a file; empty: named after the device, in the working directory
+  std::string device = "auto";  // a value of VECTIS_DEVICE; software drivers are allowed
+  std::string out;              // path of the report; empty: named after the device, in the working directory
   std::string operations = ".*";
-  std::size_t rows = 0;  // 0: a million on a GPU
+  std::size_t rows = 0;  // 0: 1,000,000 on a GPU, 50,000 elsewhere
   std::size_t dim = 128;
   std::uint64_t seed = 1;
   bool full = false;
   bool no_speeds = false;
 };
-// Conformance, speeds and targets of one device, as a file to send in. Fails when a target that applies is missed.
+// Runs conformance and benchmarks on one device, compares them with the targets and writes the report file. Returns 1
+// when a case fails, a search result is wrong, or a target that applies is missed.
 int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const ReportArguments& arguments);
 
 }  // namespace vectis::app

@@ -28,7 +28,7 @@ std::string kind(const DeviceInfo& info) {
   return info.software ? fmt::format("{}, software", name(info.kind)) : std::string(name(info.kind));
 }
 
-// The device used unasked, or why the settings name none. Listing works either way: it is where a person looks.
+// The default device, or why the settings select none. The devices are listed in both cases.
 struct Chosen {
   std::optional<Device> device;
   std::string reason;
@@ -98,11 +98,11 @@ int devices(Runtime& runtime, std::ostream& out, bool json) {
   if (json) {
     print_json(out, all, chosen);
   } else {
-    std::vector<Row> rows = {{"id", "device", "name", "kind", "memory", "can"}};
+    std::vector<Row> rows = {{"id", "device", "name", "kind", "memory", "capabilities"}};
     for (const Device& device : all) rows.push_back(row(device, chosen.device));
     print_table(out, rows, Columns::text);
-    fmt::print(out, "\n* used unless you say otherwise: {}\n", chosen.reason);
-    fmt::print(out, "Something missing? `vectis doctor` says why.\n");
+    fmt::print(out, "\n* default device: {}\n", chosen.reason);
+    fmt::print(out, "Is a device missing? `vectis doctor` says why.\n");
   }
   return chosen.device ? 0 : 1;
 }

@@ -1,20 +1,45 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "vectis/base/error.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 
 namespace vectis::app {
 
-int doctor(Runtime& runtime, std::ostream& out, bool json) {
-  const DoctorReport report = diagnose(runtime);
-  if (!json) {
-    print(out, report);
-    return 0;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The device that the settings select, or why there is none.
+struct DefaultDevice {
+  std::string label;  // empty: none
+  std::string reason;
+  bool invalid = false;  // the settings name a device that cannot be used
+};
+
+// Selecting a device loads every plug-in into this process, so the selection is skipped when a plug-in crashes.
+DefaultDevice find_default_device(Runtime& runtime, const DoctorReport& report) {
+  const auto crashed = std::ranges::find(report.backends, BackendState::crashed, &Diagnosis::state);
+  if (crashed != report.backends.end()) {
+    return {{}, fmt::format("not checked, because loading the plug-in {} crashes", crashed->path), false};
   }
-  nlohmann::ordered_json backends = nlohmann::ordered_json::array();
+  try {
+    const DeviceChoice choice = choose_device(runtime);
+    return {choice.device.label(), choice.reason, false};
+  } catch (const Error& error) {
+    return {{}, error.what(), true};
+  }
+}
+
+Json json_of(const DoctorReport& report, const DefaultDevice& selected) {
+  Json backends = Json::array();
   for (const Diagnosis& diagnosis : report.backends) {
-    nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+    Json devices = Json::array();
     for (const DeviceSummary& device : diagnosis.devices) {
       devices.push_back({{"name", device.name}, {"driver", device.driver}, {"software", device.software}});
     }
@@ -26,9 +51,24 @@ int doctor(Runtime& runtime, std::ostream& out, bool json) {
                         {"path", diagnosis.path},
                         {"devices", devices}});
   }
-  const nlohmann::ordered_json page = {{"system", report.system}, {"backends", backends}};
-  out << page.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-  return 0;
+  return {{"system", report.system},
+          {"default", selected.label.empty() ? Json(nullptr) : Json(selected.label)},
+          {"reason", selected.reason},
+          {"backends", backends}};
+}
+
+}  // namespace
+
+int doctor(Runtime& runtime, std::ostream& out, bool json) {
+  const DoctorReport report = diagnose(runtime);
+  const DefaultDevice selected = find_default_device(runtime, report);
+  if (json) {
+    out << json_of(report, selected).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    print(out, report);
+    fmt::print(out, "Default device: {}: {}\n", selected.label.empty() ? "none" : selected.label, selected.reason);
+  }
+  return selected.invalid ? 1 : 0;
 }
 
 }  // namespace vectis::app

@@ -1,15 +1,25 @@
 // vectis: one command for everything a person does with Vectis at a shell.
 
+#include <fmt/format.h>
 #include <fmt/ostream.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <iostream>
+#include <limits>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "vectis/base.hpp"
 #include "vectis/commands.hpp"
+#include "vectis/suggestion.hpp"
 
 namespace {
 
@@ -17,10 +27,22 @@ using vectis::Runtime;
 using vectis::RuntimeOptions;
 
 constexpr int exit_failure = 1;
+constexpr int exit_usage = 2;
+
+constexpr const char* exit_codes =
+    "Exit codes: 0 success; 1 the command failed, or a check it ran failed; 2 wrong usage (unknown subcommand or "
+    "option).\nSettings: docs/configuration.md. Errors: docs/errors.md.";
 
 RuntimeOptions options_for(const std::string& config, bool verbose) {
   RuntimeOptions options;
-  if (!config.empty()) options.settings["config"] = config;
+  if (!config.empty()) {
+    if (vectis::real_os().access(config) != vectis::FileAccess::granted) {
+      throw vectis::Error(
+          vectis::ErrorCode::invalid_input, "vectis",
+          fmt::format("--config {} cannot be read; correct the path or the file's permissions", config));
+    }
+    options.settings["config"] = config;
+  }
   options.log_level = verbose ? vectis::LogLevel::debug : vectis::LogLevel::warning;
   options.log = [](const vectis::LogRecord& record) {
     fmt::print(std::cerr, "vectis: {}: {}: {}\n", name(record.level), record.component, record.message);
@@ -30,27 +52,43 @@ RuntimeOptions options_for(const std::string& config, bool verbose) {
 
 using Run = std::function<int(Runtime&)>;
 
+// Accepts integers from `min` to `max`.
+CLI::Validator integer_range(std::uint64_t min, std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
+  const std::string range = max == std::numeric_limits<std::uint64_t>::max() ? fmt::format("{} or more", min)
+                                                                             : fmt::format("{} to {}", min, max);
+  return {[=](const std::string& text) {
+            std::uint64_t value = 0;
+            const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool whole = parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size();
+            if (whole && value >= min && value <= max) return std::string();
+            return fmt::format("{} is not an integer of {}", text, range);
+          },
+          range};
+}
+
 void add_replay(CLI::App& bench, vectis::app::ReplayArguments& arguments, bool& json, Run& run) {
-  auto* replay = bench.add_subcommand("replay", "Run a recorded allocation log against pool, device and best fit");
-  replay->add_option("LOG", arguments.log, "The log")->required();
-  replay->add_option("--device", arguments.device, "As VECTIS_DEVICE takes it");
-  replay->add_option("--rounds", arguments.rounds, "Timed rounds")->check(CLI::Range(1, 1000));
-  replay->add_flag("--json", json, "For programs");
+  auto* replay = bench.add_subcommand(
+      "replay", "Replay a recorded allocation log on the memory pool, the driver's allocator and a best-fit allocator");
+  replay->add_option("LOG", arguments.log, "Allocation log file")->required();
+  replay->add_option("--device", arguments.device, "Device to allocate on, in the syntax of VECTIS_DEVICE");
+  replay->add_option("--rounds", arguments.rounds, "Number of timed rounds")->check(integer_range(1, 1000));
+  replay->add_flag("--json", json, "Print JSON");
   replay->callback(
       [&] { run = [&](Runtime& runtime) { return vectis::app::bench_replay(runtime, std::cout, arguments, json); }; });
 }
 
 void add_exact(CLI::App& bench, vectis::app::ExactArguments& arguments, bool& json, Run& run) {
-  auto* exact = bench.add_subcommand("exact", "Add vectors to an exact index and search it");
-  exact->add_option("--device", arguments.device, "cpu, gpu, auto, or as VECTIS_DEVICE takes it");
-  exact->add_option("--precision", arguments.precision, "What is scanned: fp32, fp16, bf16 or int8");
-  exact->add_option("--rows", arguments.rows, "Vectors")->check(CLI::PositiveNumber);
-  exact->add_option("--dim", arguments.dim, "Numbers of each")->check(CLI::Range(1, 65536));
-  exact->add_option("--queries", arguments.queries, "Of a batch")->check(CLI::PositiveNumber);
-  exact->add_option("--k", arguments.k, "Neighbours of each query")->check(CLI::PositiveNumber);
-  exact->add_option("--threads", arguments.threads, "Of this process; 0: one per core");
-  exact->add_option("--seed", arguments.seed, "Of the vectors");
-  exact->add_flag("--json", json, "For programs");
+  auto* exact = bench.add_subcommand(
+      "exact", "Measure exact search on random vectors and check its results against brute force in double precision");
+  exact->add_option("--device", arguments.device, "cpu, gpu, auto, or any value of VECTIS_DEVICE");
+  exact->add_option("--precision", arguments.precision, "Precision of the scanned codes: fp32, fp16, bf16 or int8");
+  exact->add_option("--rows", arguments.rows, "Number of vectors")->check(integer_range(1));
+  exact->add_option("--dim", arguments.dim, "Dimensions of a vector")->check(integer_range(1, 65536));
+  exact->add_option("--queries", arguments.queries, "Queries per batch")->check(integer_range(1));
+  exact->add_option("--k", arguments.k, "Neighbors per query")->check(integer_range(1));
+  exact->add_option("--threads", arguments.threads, "Number of threads; 0: one per core")->check(integer_range(0));
+  exact->add_option("--seed", arguments.seed, "Seed of the random vectors")->check(integer_range(0));
+  exact->add_flag("--json", json, "Print JSON");
   exact->callback(
       [&] { run = [&](Runtime& runtime) { return vectis::app::bench_exact(runtime, std::cout, arguments, json); }; });
 }
@@ -84,23 +122,59 @@ void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments
 }
 
 void add_report(CLI::App& app, vectis::app::ReportArguments& arguments, Run& run) {
-  auto* report = app.add_subcommand("report", "Test and measure a device, and write a file to send in");
-  report->add_option("--device", arguments.device, "As VECTIS_DEVICE takes it; software drivers too");
-  report->add_option("--out", arguments.out, "The file; else one named after the device, here");
-  report->add_option("--op", arguments.operations, "Only what this regular expression matches as a whole");
-  report->add_option("--rows", arguments.rows, "Vectors to search; else a million on a GPU");
-  report->add_option("--dim", arguments.dim, "Numbers of each")->check(CLI::Range(1, 65536));
-  report->add_option("--seed", arguments.seed, "Of everything random");
-  report->add_flag("--full", arguments.full, "All of conformance instead of a slice");
-  report->add_flag("--no-speeds", arguments.no_speeds, "Leave out the speed of each operation by itself");
+  auto* report = app.add_subcommand("report", "Test and benchmark one device, and write a report file to share");
+  report->add_option("--device", arguments.device,
+                     "Device in the syntax of VECTIS_DEVICE, software drivers included; auto: the first GPU");
+  report->add_option("--out", arguments.out, "Report file; default: vectis-report-BACKEND-ID.json");
+  report->add_option("--op", arguments.operations,
+                     "Test only operations whose whole name this regular expression matches");
+  report->add_option("--rows", arguments.rows, "Number of vectors to search; default: 1000000 on a GPU, else 50000")
+      ->check(integer_range(1));
+  report->add_option("--dim", arguments.dim, "Dimensions of a vector")->check(integer_range(1, 65536));
+  report->add_option("--seed", arguments.seed, "Seed of all random data")->check(integer_range(0));
+  report->add_flag("--full", arguments.full, "Run all conformance cases instead of a sample");
+  report->add_flag("--no-speeds", arguments.no_speeds, "Skip the benchmark of each single operation");
   report->callback(
       [&] { run = [&](Runtime& runtime) { return vectis::app::report(runtime, std::cout, std::cerr, arguments); }; });
+}
+
+// The subcommand that was parsed last: `app` itself when none was.
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : innermost(*parsed.back());
+}
+
+// "unknown subcommand 'foo'; did you mean ...?" when a subcommand is missing and another word stands in its place, else
+// empty.
+std::string unknown_subcommand(const CLI::App& app) {
+  const CLI::App& parent = innermost(app);
+  const std::vector<std::string> extra = app.remaining(true);
+  if (extra.empty() || extra.front().starts_with('-')) return {};
+  std::vector<std::string> names;
+  for (const CLI::App* command : parent.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  if (names.empty()) return {};
+  const std::string nearest = vectis::app::nearest_name(extra.front(), names);
+  return fmt::format("unknown subcommand '{}'{}; subcommands of {} are {}", extra.front(),
+                     nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), parent.get_name(),
+                     fmt::join(names, ", "));
+}
+
+// Prints help, the version or what is wrong with the command line. Returns the exit code.
+int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  const std::string unknown = unknown_subcommand(app);
+  fmt::print(std::cerr, "vectis: {}\nRun `vectis --help` for usage.\n", unknown.empty() ? error.what() : unknown);
+  return exit_usage;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Accelerated computing on whatever device is there.", "vectis"};
+  CLI::App app{"Vector search and compute kernels on CPUs and GPUs: inspect devices, test them, measure them.",
+               "vectis"};
+  app.footer(exit_codes);
   app.set_version_flag("--version", std::string(vectis::version()));
   app.require_subcommand(1);
   app.fallthrough();
@@ -108,21 +182,21 @@ int main(int argc, char** argv) {
   bool verbose = false;
   bool json = false;
   app.add_option("--config", config, "Read settings from this YAML file");
-  app.add_flag("--verbose", verbose, "Tell on standard error what happens");
+  app.add_flag("--verbose", verbose, "Log to standard error at level debug");
 
   Run run;
-  auto* devices = app.add_subcommand("devices", "List the devices Vectis can use here");
-  devices->add_flag("--json", json, "For programs");
+  auto* devices = app.add_subcommand("devices", "List the usable devices");
+  devices->add_flag("--json", json, "Print JSON");
   devices->callback([&] { run = [&](Runtime& runtime) { return vectis::app::devices(runtime, std::cout, json); }; });
-  auto* doctor = app.add_subcommand("doctor", "Say for each backend whether it works, why not, and what to install");
-  doctor->add_flag("--json", json, "For programs");
+  auto* doctor = app.add_subcommand("doctor", "Check every backend: whether it works, why not, and what to install");
+  doctor->add_flag("--json", json, "Print JSON");
   doctor->callback([&] { run = [&](Runtime& runtime) { return vectis::app::doctor(runtime, std::cout, json); }; });
   bool fresh = false;
   auto* plan = app.add_subcommand("plan", "Show how fast each device is, which is what work is placed by");
   plan->add_flag("--fresh", fresh, "Measure again, keeping nothing");
   plan->add_flag("--json", json, "For programs");
   plan->callback([&] { run = [&](Runtime& runtime) { return vectis::app::plan(runtime, std::cout, fresh, json); }; });
-  auto* bench = app.add_subcommand("bench", "Measure on this machine")->require_subcommand(1);
+  auto* bench = app.add_subcommand("bench", "Run a benchmark")->require_subcommand(1);
   vectis::app::ReplayArguments replay_arguments;
   add_replay(*bench, replay_arguments, json, run);
   vectis::app::ExactArguments exact_arguments;
@@ -141,7 +215,11 @@ int main(int argc, char** argv) {
       ->excludes(follow);
   memory->callback(
       [&] { run = [&](Runtime& runtime) { return vectis::app::memory(runtime, std::cout, memory_arguments); }; });
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return report_parse_error(app, error);
+  }
 
   try {
     RuntimeOptions options = options_for(config, verbose);
@@ -151,6 +229,10 @@ int main(int argc, char** argv) {
   } catch (const vectis::Error& error) {
     fmt::print(std::cerr, "vectis: {}: {}\n", describe(error.code()).name, error.what());
     if (!error.detail().empty()) fmt::print(std::cerr, "{}\n", error.detail());
+  } catch (const std::bad_alloc&) {
+    fmt::print(std::cerr, "vectis: out of host memory; use smaller sizes or free memory on this host\n");
+  } catch (const std::exception& error) {
+    fmt::print(std::cerr, "vectis: unexpected error: {}\n", error.what());
   }
   return exit_failure;
 }

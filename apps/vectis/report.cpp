@@ -81,10 +81,10 @@ Json json_of(const OperationSpeed& speed) {
   return {{"name", speed.name}, {"ms", speed.seconds * 1e3}, {"percent_of_roofline", speed.of_roofline * 100}};
 }
 
-Json json_of(const JudgedTarget& target) {
+Json json_of(const TargetResult& target) {
   Json page = {{"name", target.name},
-               {"aim", fmt::format("{} {:g} {}", target.at_least ? ">=" : "<=", target.limit, target.unit)},
-               {"verdict", name(target.judgement)}};
+               {"limit", fmt::format("{} {:g} {}", target.is_minimum ? ">=" : "<=", target.limit, target.unit)},
+               {"verdict", name(target.verdict)}};
   if (target.measured) page["measured"] = *target.measured;
   if (!target.reason.empty()) page["reason"] = target.reason;
   return page;
@@ -111,16 +111,17 @@ Json json_of(const DeviceReport& result) {
                {"targets", Json::array()},
                {"conformance", json_of(result.conformance)},
                {"index", json_of(result.index)},
-               {"processor", json_of(result.host)},
-               {"distances_and_products", Json::array()},
+               {"cpu", json_of(result.host)},
+               {"benchmarks", Json::array()},
                {"speeds", json_of(result.speeds)}};
-  for (const JudgedTarget& target : result.targets) page["targets"].push_back(json_of(target));
-  for (const OperationSpeed& speed : result.operations) page["distances_and_products"].push_back(json_of(speed));
+  for (const TargetResult& target : result.targets) page["targets"].push_back(json_of(target));
+  for (const OperationSpeed& speed : result.operations) page["benchmarks"].push_back(json_of(speed));
   return page;
 }
 
 void print_searches(std::ostream& out, const DeviceReport& result) {
-  std::vector<Row> rows = {{"searches", "scanned", "one ms", "% of roofline", "100 ms", "% of roofline", "wrong"}};
+  std::vector<Row> rows = {
+      {"search on", "precision", "1 query ms", "% of roofline", "100 queries ms", "% of roofline", "wrong"}};
   const auto add = [&](const IndexSpeed& index) {
     for (const SearchSpeed& speed : index.searches) {
       rows.push_back(
@@ -148,19 +149,19 @@ void print_operations(std::ostream& out, const DeviceReport& result) {
 }
 
 void print_targets(std::ostream& out, const DeviceReport& result) {
-  std::vector<Row> rows = {{"target", "aim", "measured", "verdict"}};
-  for (const JudgedTarget& target : result.targets) {
-    std::string verdict(name(target.judgement));
+  std::vector<Row> rows = {{"target", "limit", "measured", "verdict"}};
+  for (const TargetResult& target : result.targets) {
+    std::string verdict(name(target.verdict));
     if (!target.reason.empty()) verdict += ": " + target.reason;
     rows.push_back({target.name,
-                    fmt::format("{} {:g} {}", target.at_least ? "at least" : "at most", target.limit, target.unit),
+                    fmt::format("{} {:g} {}", target.is_minimum ? "at least" : "at most", target.limit, target.unit),
                     target.measured ? fmt::format("{:.4g}", *target.measured) : "-", std::move(verdict)});
   }
   print_table(out, rows, Columns::text);
 }
 
 void print_report(std::ostream& out, const DeviceReport& result) {
-  fmt::print(out, "{}: {}, driver {}; {} vectors of {} numbers, seed {}\n\n", result.device, result.info.name,
+  fmt::print(out, "{}: {}, driver {}; {} vectors of {} dimensions, seed {}\n\n", result.device, result.info.name,
              result.info.driver, result.rows, result.dim, result.seed);
   print_searches(out, result);
   fmt::print(out, "\n");
@@ -176,9 +177,10 @@ void print_report(std::ostream& out, const DeviceReport& result) {
 int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const ReportArguments& arguments) {
   const Device device =
       choose_device(runtime, {.device = arguments.device, .gpu_enabled = true, .allow_software = true}).device;
+  check_host_memory(runtime, "report", arguments.rows, arguments.dim);
   std::string path = arguments.out;
   if (path.empty()) path = fmt::format("vectis-report-{}-{}.json", device.backend(), device.id());
-  std::ofstream file(path, std::ios::trunc);  // before the work: a wrong path is told at once
+  std::ofstream file(path, std::ios::trunc);  // opened first, so that a wrong path fails at once
   if (!file) {
     throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written; check the path and its permissions", path));
   }
@@ -189,13 +191,14 @@ int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const Re
   options.rows = arguments.rows;
   options.dim = arguments.dim;
   options.seed = arguments.seed;
-  options.progress = [&progress](const std::string& what) {
-    fmt::print(progress, "{} ...\n", what);
+  options.progress = [&progress](const std::string& part) {
+    fmt::print(progress, "{} ...\n", part);
     progress.flush();
   };
   const DeviceReport result = vectis::report(runtime, device, options);
   file << json_of(result).dump(1) << "\n";
-  if (!file.flush()) throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written", path));
+  if (!file.flush())
+    throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written; check the free space of its disk", path));
   print_report(out, result);
   fmt::print(out, "{}: written to {}\n", result.passed() ? "passed" : "FAILED", path);
   return result.passed() ? 0 : 1;

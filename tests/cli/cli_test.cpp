@@ -65,6 +65,33 @@ TEST(Cli, PlanShowsHowFastDevicesAre) {
   EXPECT_GT(profiles.at(0).at("operations_per_second").at("fp32").get<double>(), 0);
 }
 
+TEST(Cli, AMissingConfigurationFileIsNamed) {
+  const ProcessResult result = run_vectis({"--config", "/nonexistent/settings.yaml", "devices"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("--config /nonexistent/settings.yaml cannot be read; correct the path"));
+}
+
+TEST(Cli, AnUnknownSubcommandIsNamedWithTheNearestOne) {
+  const ProcessResult near = run_vectis({"devises"});
+  EXPECT_EQ(near.code, 2);
+  EXPECT_THAT(near.error, HasSubstr("unknown subcommand 'devises'; did you mean 'devices'?"));
+  const ProcessResult far = run_vectis({"xylophone"});
+  EXPECT_EQ(far.code, 2);
+  EXPECT_THAT(far.error, HasSubstr("unknown subcommand 'xylophone'; subcommands of vectis are devices, doctor, plan"));
+  const ProcessResult nested = run_vectis({"bench", "exakt"});
+  EXPECT_EQ(nested.code, 2);
+  EXPECT_THAT(nested.error, HasSubstr("unknown subcommand 'exakt'; did you mean 'exact'?; subcommands of bench are"));
+  EXPECT_THAT(run_vectis({}).error, HasSubstr("subcommand is required"));
+}
+
+TEST(Cli, ExitCodesAreDocumentedAndKept) {
+  EXPECT_THAT(run_vectis({"--help"}).output, HasSubstr("Exit codes: 0 success; 1 the command failed"));
+  EXPECT_EQ(run_vectis({"--help"}).code, 0);
+  EXPECT_EQ(run_vectis({"devices", "--help"}).code, 0);
+  EXPECT_EQ(run_vectis({"devices", "--yaml"}).code, 2);
+  EXPECT_EQ(run_vectis({}).code, 2);
+}
+
 TEST(Cli, HelpAndMistakes) {
   EXPECT_THAT(run_vectis({"--help"}).output, HasSubstr("doctor"));
   EXPECT_THAT(run_vectis({"--version"}).output, HasSubstr("0."));

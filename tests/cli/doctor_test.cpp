@@ -1,5 +1,4 @@
-// The doctor against real plug-ins: broken ones, and the OpenCL one with real drivers in every state that can be had
-// here.
+// `vectis doctor` on real plug-ins: broken ones, and the OpenCL plug-in with each state of its drivers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +24,7 @@ TEST(BrokenPlugins, AreNamedWithTheirFault) {
       {"null_table", "incompatible", "returned NULL"},
       {"crash_at_load", "crashed", "signal 6"},
       {"crash_at_open", "crashed", "signal 6"},
-      {"exit_at_load", "crashed", "exit status 3; its last words: licence expired"},
+      {"exit_at_load", "crashed", "exit status 3; its last words: license expired"},
   };
   for (const Case& one : cases) {
     const std::string file = VECTIS_BROKEN_BACKENDS "/libvectis_backend_" + one.backend + ".so";
@@ -43,6 +42,7 @@ TEST(BrokenPlugins, TogetherLeaveTheDoctorAlive) {
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.output, HasSubstr("crash_at_load: not usable, crashed"));
   EXPECT_THAT(result.output, HasSubstr("cpu: found"));
+  EXPECT_THAT(result.output, HasSubstr("Default device: none: not checked, because loading the plug-in"));
 }
 
 TEST(BrokenPlugins, ThatOnlyLackSomethingLeaveDevicesWorking) {
@@ -52,6 +52,21 @@ TEST(BrokenPlugins, ThatOnlyLackSomethingLeaveDevicesWorking) {
     EXPECT_EQ(result.code, 0) << backend;
     EXPECT_THAT(result.output, HasSubstr("cpu:0"));
   }
+}
+
+TEST(Doctor, NamesASelectedDeviceThatDoesNotExist) {
+  const ProcessResult text = run_vectis({"doctor"}, {"VECTIS_DEVICE=nonsense"});
+  EXPECT_EQ(text.code, 1);
+  EXPECT_THAT(text.output, testing::ContainsRegex("Default device: none: .*'nonsense'.*VECTIS_DEVICE"));
+  const ProcessResult json = run_vectis({"doctor", "--json"}, {"VECTIS_DEVICE=nonsense"});
+  EXPECT_EQ(json.code, 1);
+  EXPECT_TRUE(nlohmann::json::parse(json.output).at("default").is_null());
+}
+
+TEST(Doctor, PrintsTheDefaultDevice) {
+  const ProcessResult result = run_vectis({"doctor"}, {"VECTIS_GPU_ENABLED=false"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.output, HasSubstr("Default device: cpu:0: "));
 }
 
 #if defined(VECTIS_OPENCL_LAYER)

@@ -1,4 +1,4 @@
-// `vectis bench exact`: what it measures, and that its answers are checked.
+// `vectis bench exact`: its measurements, and the check of its results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 class BenchExact : public testing::TestWithParam<const char*> {};
 
-TEST_P(BenchExact, MeasuresAndChecksWhatItFound) {
+TEST_P(BenchExact, MeasuresAndChecksItsResults) {
   const ProcessResult result =
       run_vectis({"bench", "exact", "--device", "cpu", "--precision", GetParam(), "--rows", "3001", "--dim", "19",
                   "--queries", "33", "--k", "7", "--threads", "1", "--json"});
@@ -63,7 +63,15 @@ TEST(BenchExactText, MistakesAreNamed) {
   EXPECT_NE(run_vectis({"bench", "exact", "--dim", "65537"}).code, 0);
   const ProcessResult precision = run_vectis({"bench", "exact", "--precision", "fp8"});
   EXPECT_EQ(precision.code, 1);
-  EXPECT_THAT(precision.error, HasSubstr("there is no precision 'fp8'; there are fp32, fp16, bf16 and int8"));
+  EXPECT_THAT(precision.error, HasSubstr("unknown precision 'fp8'; use fp32, fp16, bf16 or int8"));
+  const ProcessResult negative = run_vectis({"bench", "exact", "--rows", "-5"});
+  EXPECT_EQ(negative.code, 2);
+  EXPECT_THAT(negative.error, HasSubstr("--rows: -5 is not an integer of 1 or more"));
+  EXPECT_LT(negative.error.size(), 200U);
+  const ProcessResult large = run_vectis({"bench", "exact", "--rows", "100000000000"});
+  EXPECT_EQ(large.code, 1);
+  EXPECT_EQ(large.end, ProcessResult::End::exited);
+  EXPECT_THAT(large.error, HasSubstr("100000000000 vectors of 128 floats and the index over them need 95367.4 GiB"));
   const ProcessResult device = run_vectis({"bench", "exact", "--device", "abacus", "--rows", "10"});
   EXPECT_EQ(device.code, 1);
   EXPECT_THAT(device.error, HasSubstr("abacus"));

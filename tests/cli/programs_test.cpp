@@ -1,4 +1,4 @@
-// The two programs beside `vectis`: the one that writes pages of docs/, and the one the doctor starts for each plug-in.
+// vectis-docs, which generates pages of docs/, and vectis-probe, which the doctor starts for each plug-in.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@ using testing::HasSubstr;
 
 ProcessResult run(const std::vector<std::string>& command) { return real_os().run(command, std::chrono::minutes(1)); }
 
-TEST(DocsProgram, TellsOfEveryErrorAndEverySetting) {
+TEST(DocsProgram, DocumentsEveryErrorAndEverySetting) {
   const std::string errors = run({VECTIS_DOCS_PROGRAM, "errors"}).output;
   for (const ErrorEntry& entry : error_catalog()) EXPECT_THAT(errors, HasSubstr(std::string(entry.description)));
   const std::string settings = run({VECTIS_DOCS_PROGRAM, "configuration"}).output;
   for (const SettingEntry& entry : setting_catalog()) EXPECT_THAT(settings, HasSubstr(std::string(entry.description)));
 }
 
-TEST(DocsProgram, TellsWhatAnOperationTakes) {
+TEST(DocsProgram, DocumentsTheOperandsOfAnOperation) {
   EXPECT_THAT(run({VECTIS_DOCS_PROGRAM, "operations"}).output,
               testing::AllOf(HasSubstr("\n| `sum_rows` | `x`: float32"), HasSubstr("`out` (written)")));
 }
@@ -45,13 +45,13 @@ TEST(ProbeProgram, WritesALineAboutAPlugin) {
   EXPECT_EQ(line.at("devices").at(0).at("name"), "null device 0");
 }
 
-TEST(ProbeProgram, SaysHowItIsCalled) {
+TEST(ProbeProgram, PrintsItsUsage) {
   const ProcessResult result = run({VECTIS_PROBE_PROGRAM, "a plug-in"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.error, HasSubstr("usage: vectis-probe PLUGIN CONFIG"));
 }
 
-TEST(ProbeProgram, SaysWhatIsWrongWithAConfiguration) {
+TEST(ProbeProgram, NamesTheMistakeInAConfiguration) {
   const test::TemporaryFolder folder;
   const std::string file = folder.path("broken.yaml");
   std::ofstream(file) << "gpu:\n  enbled: false\n";

@@ -9,7 +9,7 @@
 __attribute__((constructor)) static void die(void) { abort(); }
 #elif defined(EXIT_AT_LOAD)
 __attribute__((constructor)) static void leave(void) {
-  fputs("licence expired\n", stderr);
+  fputs("license expired\n", stderr);
   exit(3);
 }
 #endif

@@ -1,5 +1,5 @@
-// One device put to the test: does it compute what it must, how fast, and does it reach what Vectis set out for? For
-// the owner of a GPU nobody here has: `vectis report` runs this and writes a file to send in.
+// Tests and benchmarks one device: conformance, search, distances and matrix products, compared with the project's
+// performance targets. `vectis report` writes the result to a file that the owner of a device can share.
 #pragma once
 
 #include <cstddef>
@@ -19,76 +19,78 @@
 namespace vectis::inline v0_1 {
 
 struct ReportOptions {
-  conformance::Reach reach = conformance::Reach::slice;
-  std::string operations = ".*";  // of conformance and speeds, a regular expression that a name matches as a whole
-  bool speeds = true;             // also of every operation by itself
-  // Vectors of the index; 0: the million that targets are stated for on a GPU, fewer where a processor computes.
-  std::size_t rows = 0;
-  std::size_t dim = 128;
-  std::uint64_t seed = 1;
-  std::function<void(const std::string& what)> progress;  // before each part, from the calling thread; may be empty
+  conformance::Reach reach = conformance::Reach::slice;  // which conformance cases run
+  std::string operations = ".*";  // operations to test and benchmark: a regular expression for the whole name
+  bool speeds = true;             // whether to benchmark each single operation
+  std::size_t rows = 0;           // vectors of the index; 0: 1,000,000 on a GPU, 50,000 elsewhere
+  std::size_t dim = 128;          // dimensions of a vector, 1 to 65,536
+  std::uint64_t seed = 1;         // of all random data
+  std::function<void(const std::string& part)>
+      progress;  // called before each part, on the calling thread; may be empty
 };
 
-// Searches of one index at one precision. Each time is the median of several, waited for.
+// Latency of exact search at one precision. Each time is the median of several synchronous searches.
 struct SearchSpeed {
-  Precision precision = Precision::fp32;  // what was scanned; answers are exact at any
+  Precision precision = Precision::fp32;  // of the scanned codes; results are exact at every precision
   double single_seconds = 0;              // one query
-  double batch_seconds = 0;               // a hundred together
-  double single_of_roofline = 0;          // share of what the device's own measured peaks allow, 0 to 1
+  double batch_seconds = 0;               // a batch of 100 queries
+  double single_of_roofline = 0;          // share of the device's measured peak (arithmetic or memory), 0 to 1
   double batch_of_roofline = 0;
-  std::uint64_t wrong = 0;  // queries of the batch with other hits than this processor finds
+  std::uint64_t wrong = 0;  // queries of the batch whose hits differ from those found on the CPU
 };
 
 struct IndexSpeed {
-  std::string device;                     // as searches say it: "cpu", "cuda:0"
-  double build_seconds = 0;               // all rows added, until the first search is answered
-  double insert_seconds = 0;              // 10,000 more, until the next search is answered
-  std::optional<double> memory_overhead;  // of the device beyond the fp32 rows as scanned, as a share; empty: no device
+  std::string device;                     // "cpu", "cuda:0"
+  double build_seconds = 0;               // adding all vectors, up to the first search result
+  double insert_seconds = 0;              // adding 10,000 more, up to the next search result
+  std::optional<double> memory_overhead;  // device memory beyond the fp32 vectors, as a share of them; empty: CPU
   std::vector<SearchSpeed> searches;
 };
 
-// One operation on data that is already there.
+// Speed of one operation on data that is already in the device's memory.
 struct OperationSpeed {
   std::string name;    // "l2_distance int8", "matmul 4096"
-  double seconds = 0;  // foreseen where it was skipped for taking too long
+  double seconds = 0;  // the fastest call; an estimate when the operation was skipped because it takes too long
   double of_roofline = 0;
-  std::string skipped;  // not empty: why it was not measured
+  std::string skipped;  // why it was not measured; empty: it was
 };
 
-enum class Judgement : std::uint8_t { met, missed, not_applicable };
+enum class Verdict : std::uint8_t { met, missed, not_applicable };
 
-VECTIS_API std::string_view name(Judgement judgement) noexcept;  // "met", "MISSED", "does not apply"
+VECTIS_API std::string_view name(Verdict verdict) noexcept;  // "met", "MISSED", "does not apply"
 
-struct JudgedTarget {
+struct TargetResult {
   std::string name;
   std::optional<double> measured;
   double limit = 0;
-  bool at_least = false;  // or at most
+  bool is_minimum = false;  // true: `limit` is a minimum; false: a maximum
   std::string unit;
-  Judgement judgement = Judgement::not_applicable;
-  std::string reason;  // why it does not apply; else empty
+  Verdict verdict = Verdict::not_applicable;
+  std::string reason;  // why the target does not apply; else empty
 };
 
 struct VECTIS_API DeviceReport {
   std::string device;  // "cuda:0"
   DeviceInfo info;
-  bool gpu = false;  // a real one
+  bool gpu = false;  // a GPU, not a software driver
   std::uint64_t seed = 0;
   std::size_t rows = 0;
   std::size_t dim = 0;
   conformance::Report conformance;
   conformance::SpeedReport speeds;
   IndexSpeed index;  // on the device
-  IndexSpeed host;   // on this processor, for comparison
+  IndexSpeed host;   // on the CPU, for comparison
   std::vector<OperationSpeed> operations;
-  std::vector<JudgedTarget> targets;
-  std::vector<std::string> failures;  // parts that ended with an error, and its words
+  std::vector<TargetResult> targets;
+  std::vector<std::string> failures;  // "part: message" for each part that threw an Error
 
-  // Everything could be measured, conformance passed, no answer was wrong, and no target that applies was missed.
+  // True when no part failed, conformance passed, no search result was wrong, and no target that applies was missed.
   [[nodiscard]] bool passed() const noexcept;
 };
 
-// Takes minutes on a GPU. Makes the device this thread's active one. Whatever the device does wrong is in the report.
+// Runs conformance and all benchmarks on `device`, which takes minutes, and makes it the calling thread's active
+// device. An Error of the device does not end the report: it becomes an entry of DeviceReport::failures. Throws
+// InvalidInput when `options.dim` is 0.
 VECTIS_API DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions& options = {});
 
 }  // namespace vectis::inline v0_1

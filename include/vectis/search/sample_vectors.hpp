@@ -1,4 +1,4 @@
-// Vectors to measure with, where nobody brought their own.
+// Synthetic vectors for benchmarks and tests.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 
 namespace vectis::inline v0_1 {
 
-// Overlapping clusters of different width in few dimensions, projected to many: what embeddings look like. Equal seeds
-// draw equal vectors. One thread at a time.
+// Draws from a mixture of 1,000 Gaussian clusters of different width in 32 dimensions, projected at random to `dim`
+// dimensions, which resembles embeddings of low intrinsic dimension. Equal seeds draw equal vectors. Not thread-safe.
 class VECTIS_API SampleVectors {
  public:
   SampleVectors(std::uint64_t seed, std::size_t dim);
 
-  // Rows of `dim` floats, one after the other; each call goes on where the last one ended.
+  // Returns `rows` vectors of `dim` floats, one after the other. Successive calls continue one random sequence, so that
+  // draw(2) and draw(3) together are draw(5).
   [[nodiscard]] std::vector<float> draw(std::size_t rows);
 
  private:
   Random random_;
   std::size_t dim_;
-  std::vector<float> centres_;
+  std::vector<float> centers_;
   std::vector<float> projection_;
   std::vector<float> widths_;
 };

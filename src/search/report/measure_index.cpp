@@ -2,7 +2,6 @@
 #include <array>
 
 #include "search/report/measure.hpp"
-#include "search/report/targets.hpp"
 #include "vectis/base/clock.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/memory/pool.hpp"
@@ -13,7 +12,7 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-constexpr std::size_t neighbours = 10;
+constexpr std::size_t neighbors = 10;
 constexpr std::size_t single_searches = 20;
 constexpr std::size_t batch_rounds = 5;
 constexpr std::array report_precisions = {Precision::fp32, Precision::fp16, Precision::int8};
@@ -30,7 +29,7 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// The time that the device's measured peaks allow for a search over the time it took.
+// The shortest time that the device's measured peaks of arithmetic and memory allow, divided by the measured time.
 double roofline_share(const DeviceProfile& peaks, const IndexStatistics& index, Precision precision, std::size_t dim,
                       std::size_t queries, double seconds) {
   const auto rows = static_cast<double>(index.vectors);
@@ -63,20 +62,20 @@ SearchSpeed measure_searches(Index& index, const DeviceProfile& peaks, Precision
                              Answers& answers) {
   index.set_precision(precision);
   const std::span<const float> queries = samples.queries;
-  SearchResult found = index.search(queries, neighbours);  // sends the rows to the device and compiles kernels
+  SearchResult found = index.search(queries, neighbors);  // copies the vectors to the device, compiles kernels
   if (answers.empty()) answers = answers_of(found);
   SearchSpeed speed;
   speed.precision = precision;
   speed.wrong = count_wrong(found, answers);
   std::vector<double> singles;
-  static_cast<void>(index.search(queries.first(samples.dim), neighbours));
+  static_cast<void>(index.search(queries.first(samples.dim), neighbors));
   for (std::size_t i = 0; i < single_searches; ++i) {
-    singles.push_back(seconds_of(
-        [&] { static_cast<void>(index.search(queries.subspan(i * samples.dim, samples.dim), neighbours)); }));
+    singles.push_back(
+        seconds_of([&] { static_cast<void>(index.search(queries.subspan(i * samples.dim, samples.dim), neighbors)); }));
   }
   std::vector<double> batches;
   for (std::size_t i = 0; i < batch_rounds; ++i) {
-    batches.push_back(seconds_of([&] { static_cast<void>(index.search(queries, neighbours)); }));
+    batches.push_back(seconds_of([&] { static_cast<void>(index.search(queries, neighbors)); }));
   }
   speed.single_seconds = median_of(std::move(singles));
   speed.batch_seconds = median_of(std::move(batches));
@@ -86,11 +85,11 @@ SearchSpeed measure_searches(Index& index, const DeviceProfile& peaks, Precision
   return speed;
 }
 
-// What the pool took of the device, over the rows themselves.
-std::optional<double> overhead_of(Runtime& runtime, const Device& device, std::size_t numbers) {
+// Device memory that the pool has reserved beyond the fp32 vectors, as a share of them.
+std::optional<double> overhead_of(Runtime& runtime, const Device& device, std::size_t floats) {
   const std::optional<MemoryStats> stats = memory_pool(runtime).get_memory_stats(device.id());
-  if (!stats || numbers == 0) return std::nullopt;
-  return static_cast<double>(stats->reserved_bytes) / (static_cast<double>(numbers) * sizeof(float)) - 1;
+  if (!stats || floats == 0) return std::nullopt;
+  return static_cast<double>(stats->reserved_bytes) / (static_cast<double>(floats) * sizeof(float)) - 1;
 }
 
 }  // namespace
@@ -113,7 +112,7 @@ IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet
   index->set_precision(report_precisions.front());
   speed.build_seconds = seconds_of([&] {
     index->add(samples.corpus);
-    speed.device = index->search(query, neighbours).explanation().device;
+    speed.device = index->search(query, neighbors).explanation().device;
   });
   for (const Precision precision : report_precisions) {
     speed.searches.push_back(measure_searches(*index, peaks, precision, samples, answers));
@@ -122,8 +121,8 @@ IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet
     }
   }
   speed.insert_seconds = seconds_of([&] {
-    index->add(samples.more);
-    static_cast<void>(index->search(query, neighbours));
+    index->add(samples.inserted);
+    static_cast<void>(index->search(query, neighbors));
   });
   return speed;
 }

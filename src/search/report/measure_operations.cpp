@@ -16,10 +16,10 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 constexpr std::array<std::uint64_t, 4> product_sizes = {512, 1024, 2048, 4096};
-constexpr double longest_product = 1;  // seconds; what would take longer is not measured
-constexpr double least_measuring = 0.1;
-constexpr int least_timed_calls = 3;
-constexpr int most_timed_calls = 200;
+constexpr double product_seconds_max = 1;  // products with a longer estimate are skipped
+constexpr double timed_seconds_min = 0.1;
+constexpr int timed_calls_min = 3;
+constexpr int timed_calls_max = 200;
 
 // Runs operations on one device and times them.
 class OperationBench {
@@ -29,9 +29,9 @@ class OperationBench {
   [[nodiscard]] DeviceMemory memory(std::uint64_t elements, DType type) const {
     return {context_, (elements * size_of(type) + 3) / 4 * 4};
   }
-  [[nodiscard]] View upload(std::span<const float> numbers, std::uint64_t rows) {
-    View view(memory(numbers.size(), DType::float32), DType::float32, rows, numbers.size() / rows);
-    stream_.copy_to_device(view.memory, 0, std::as_bytes(numbers));
+  [[nodiscard]] View upload(std::span<const float> values, std::uint64_t rows) {
+    View view(memory(values.size(), DType::float32), DType::float32, rows, values.size() / rows);
+    stream_.copy_to_device(view.memory, 0, std::as_bytes(values));
     stream_.synchronize();
     return view;
   }
@@ -43,7 +43,7 @@ class OperationBench {
     return view;
   }
 
-  // The best of several calls; the first, which may compile, does not count.
+  // Returns the fastest of several calls after a first one, which may compile kernels.
   [[nodiscard]] OperationSpeed time(std::string name, const char* operation, const std::vector<View>& views,
                                     Precision precision) {
     OperationSpeed speed{std::move(name), 0, 0, {}};
@@ -51,13 +51,13 @@ class OperationBench {
       run(stream_, operation, views);
       stream_.synchronize();
       const std::uint64_t begin = monotonic_nanoseconds();
-      for (int i = 0; i < most_timed_calls; ++i) {
+      for (int i = 0; i < timed_calls_max; ++i) {
         const std::uint64_t start = monotonic_nanoseconds();
         run(stream_, operation, views);
         stream_.synchronize();
         const double taken = seconds_since(start);
         speed.seconds = i == 0 ? taken : std::min(speed.seconds, taken);
-        if (i + 1 >= least_timed_calls && seconds_since(begin) > least_measuring) break;
+        if (i + 1 >= timed_calls_min && seconds_since(begin) > timed_seconds_min) break;
       }
     } catch (const Error& error) {
       if (error.code() != ErrorCode::allocation && error.code() != ErrorCode::unsupported) throw;
@@ -110,13 +110,13 @@ std::vector<OperationSpeed> measure_operations(const Device& device, const Sampl
   double expected = 0;
   for (const std::uint64_t size : product_sizes) {
     const std::string label = fmt::format("matmul {}", size);
-    if (expected > longest_product) {
-      speeds.push_back({label, expected, 0, fmt::format("it would take about {:.0f} s", expected)});
+    if (expected > product_seconds_max) {
+      speeds.push_back({label, expected, 0, fmt::format("skipped, the estimate is {:.0f} s", expected)});
       expected *= 8;
       continue;
     }
-    const std::vector<float> numbers(size * size, 1.5F);
-    const View a = bench.upload(numbers, size);
+    const std::vector<float> values(size * size, 1.5F);
+    const View a = bench.upload(values, size);
     const View c(bench.memory(size * size, DType::float32), DType::float32, size, size);
     speeds.push_back(bench.time(label, "matmul", {a, a, c}, Precision::fp32));
     expected = 8 * speeds.back().seconds;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "search/report/measure.hpp"
-#include "search/report/targets.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -13,55 +12,56 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::size_t rows_on_processors = 50'000;
+constexpr std::size_t default_cpu_rows = 50'000;
 
-bool all_right(const IndexSpeed& index) {
+bool all_correct(const IndexSpeed& index) {
   return std::ranges::all_of(index.searches, [](const SearchSpeed& speed) { return speed.wrong == 0; });
 }
 
 }  // namespace
 
 bool DeviceReport::passed() const noexcept {
-  return failures.empty() && conformance.passed() && all_right(index) && all_right(host) &&
-         std::ranges::none_of(targets,
-                              [](const JudgedTarget& target) { return target.judgement == Judgement::missed; }) &&
+  return failures.empty() && conformance.passed() && all_correct(index) && all_correct(host) &&
+         std::ranges::none_of(targets, [](const TargetResult& target) { return target.verdict == Verdict::missed; }) &&
          std::ranges::all_of(speeds.speeds, [](const conformance::Speed& speed) { return speed.failure.empty(); });
 }
 
 DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions& options) {
-  if (options.dim == 0) throw Error(ErrorCode::invalid_input, "report", "vectors of 0 numbers; give them at least 1");
+  if (options.dim == 0)
+    throw Error(ErrorCode::invalid_input, "report", "dim is 0, it must be 1 to 65536; set ReportOptions::dim");
   DeviceReport result;
   result.device = device.label();
   result.info = device.info();
   result.gpu = device.is_gpu();
   result.seed = options.seed;
   result.dim = options.dim;
-  result.rows = options.rows != 0 ? options.rows : result.gpu ? detail::target_rows : rows_on_processors;
+  result.rows = options.rows != 0 ? options.rows : result.gpu ? detail::target_rows : default_cpu_rows;
   conformance::Options suite;
   suite.operations = options.operations;
   suite.seed = options.seed;
   suite.reach = options.reach;
-  const auto attempt = [&](const char* what, const auto& part) {
-    if (options.progress) options.progress(what);
+  const auto attempt = [&](const char* part, const auto& run_part) {
+    if (options.progress) options.progress(part);
     try {
-      part();
+      run_part();
     } catch (const Error& error) {
-      result.failures.push_back(fmt::format("{}: {}", what, error.what()));
+      result.failures.push_back(fmt::format("{}: {}", part, error.what()));
     }
   };
   attempt("conformance", [&] { result.conformance = conformance::test(runtime, device, suite); });
   if (options.speeds) {
-    attempt("speed of operations", [&] { result.speeds = conformance::measure(runtime, device, suite); });
+    attempt("benchmark of single operations", [&] { result.speeds = conformance::measure(runtime, device, suite); });
   }
   const detail::SampleSet samples = detail::make_samples(options.seed, result.rows, result.dim);
   const Device host = runtime.service<DeviceRegistry>().find("cpu").value();
   detail::Answers answers;
-  attempt("searches on this processor", [&] { result.host = detail::measure_index(runtime, host, samples, answers); });
-  attempt("searches on the device", [&] {
+  attempt("search on the CPU", [&] { result.host = detail::measure_index(runtime, host, samples, answers); });
+  attempt("search on the device", [&] {
     result.index = device == host ? result.host : detail::measure_index(runtime, device, samples, answers);
   });
-  attempt("distances and products", [&] { result.operations = detail::measure_operations(device, samples); });
-  result.targets = detail::judge_targets(result);
+  attempt("benchmark of distances and matrix products",
+          [&] { result.operations = detail::measure_operations(device, samples); });
+  result.targets = detail::evaluate_targets(result);
   return result;
 }
 

@@ -1,9 +1,9 @@
-#include "search/report/targets.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
+
+#include "search/report/measure.hpp"
 
 namespace vectis {
 namespace {
@@ -35,107 +35,108 @@ DeviceReport good_report() {
   return report;
 }
 
-DeviceReport judged(DeviceReport report) {
-  report.targets = detail::judge_targets(report);
+DeviceReport evaluated(DeviceReport report) {
+  report.targets = detail::evaluate_targets(report);
   return report;
 }
 
-std::size_t targets_that_are(const DeviceReport& report, Judgement judgement) {
-  return static_cast<std::size_t>(std::ranges::count(report.targets, judgement, &JudgedTarget::judgement));
+std::size_t targets_that_are(const DeviceReport& report, Verdict verdict) {
+  return static_cast<std::size_t>(std::ranges::count(report.targets, verdict, &TargetResult::verdict));
 }
 
-TEST(ReportTargets, AreAllMetByAGpuThatMeetsThem) {
-  const DeviceReport report = judged(good_report());
+TEST(ReportTargets, AreMetByAFastGpu) {
+  const DeviceReport report = evaluated(good_report());
   EXPECT_EQ(report.targets.size(), 14U);
-  EXPECT_EQ(targets_that_are(report, Judgement::met), 14U);
+  EXPECT_EQ(targets_that_are(report, Verdict::met), 14U);
   EXPECT_TRUE(report.passed());
 }
 
-// Each measurement three times as bad, one after the other: exactly the targets that depend on it are missed.
+// With one measurement three times as slow, exactly the targets that depend on it are missed.
 TEST(ReportTargets, AreMissedOneByOne) {
-  const std::map<std::string, std::pair<std::function<void(DeviceReport&)>, std::size_t>> spoilt = {
+  const std::map<std::string, std::pair<std::function<void(DeviceReport&)>, std::size_t>> slowed = {
       {"single", {[](DeviceReport& r) { r.index.searches[1].single_seconds = 0.003; }, 2}},
       {"batch", {[](DeviceReport& r) { r.index.searches[1].batch_seconds = 0.0075; }, 2}},
-      {"quick processor", {[](DeviceReport& r) { r.host.searches[0] = {Precision::fp32, 0.009, 0.2, 0, 0, 0}; }, 2}},
+      {"fast CPU", {[](DeviceReport& r) { r.host.searches[0] = {Precision::fp32, 0.009, 0.2, 0, 0, 0}; }, 2}},
       {"insert", {[](DeviceReport& r) { r.index.insert_seconds = 0.075; }, 1}},
       {"build", {[](DeviceReport& r) { r.index.build_seconds = 45; }, 1}},
       {"memory", {[](DeviceReport& r) { r.index.memory_overhead = 0.21; }, 1}},
   };
-  for (const auto& [name, change] : spoilt) {
+  for (const auto& [name, change] : slowed) {
     DeviceReport report = good_report();
     change.first(report);
-    report = judged(report);
-    EXPECT_EQ(targets_that_are(report, Judgement::missed), change.second) << name;
+    report = evaluated(report);
+    EXPECT_EQ(targets_that_are(report, Verdict::missed), change.second) << name;
     EXPECT_FALSE(report.passed()) << name;
   }
   for (std::size_t i = 0; i < good_report().operations.size(); ++i) {
     DeviceReport report = good_report();
     report.operations[i].seconds *= 3;
-    report = judged(report);
-    EXPECT_EQ(targets_that_are(report, Judgement::missed), 1U) << report.operations[i].name;
+    report = evaluated(report);
+    EXPECT_EQ(targets_that_are(report, Verdict::missed), 1U) << report.operations[i].name;
   }
 }
 
-TEST(ReportTargets, DoNotApplyToProcessorsAndSaySo) {
+TEST(ReportTargets, DoNotApplyToCpus) {
   DeviceReport report = good_report();
   report.gpu = false;
-  report = judged(report);
-  EXPECT_EQ(targets_that_are(report, Judgement::not_applicable), 14U);
-  EXPECT_THAT(report.targets[0].reason, HasSubstr("the processor that GPUs are compared with"));
-  EXPECT_TRUE(report.targets[0].measured.has_value()) << "what was measured is told all the same";
+  report = evaluated(report);
+  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 14U);
+  EXPECT_THAT(report.targets[0].reason, HasSubstr("the CPU that GPUs are compared with"));
+  EXPECT_TRUE(report.targets[0].measured.has_value())
+      << "the measured value is reported although the target does not apply";
   EXPECT_TRUE(report.passed());
   report.info.software = true;
-  report = judged(report);
-  EXPECT_THAT(report.targets[0].reason, HasSubstr("a processor computes behind this driver"));
+  report = evaluated(report);
+  EXPECT_THAT(report.targets[0].reason, HasSubstr("this software driver computes on the CPU"));
 }
 
-TEST(ReportTargets, OfAMillionVectorsSayNothingOfFewer) {
+TEST(ReportTargets, ForAMillionVectorsDoNotApplyToFewer) {
   DeviceReport report = good_report();
   report.rows = 1000;
-  report = judged(report);
-  EXPECT_EQ(targets_that_are(report, Judgement::met), 4U) << "products of matrices";
-  EXPECT_THAT(report.targets[0].reason, HasSubstr("stated for 1000000 vectors of 128 numbers, and 1000 of 128"));
+  report = evaluated(report);
+  EXPECT_EQ(targets_that_are(report, Verdict::met), 4U) << "matrix products";
+  EXPECT_THAT(report.targets[0].reason, HasSubstr("stated for 1000000 vectors of 128 dimensions, but 1000 of 128"));
 }
 
 TEST(ReportTargets, DependOnTheBackend) {
   DeviceReport report = good_report();
   report.device = "opencl:1";
-  report.operations[6].seconds = 0.060;  // more than CUDA's 42.3 ms, less than the 67.8 of AMD's
+  report.operations[6].seconds = 0.060;  // more than CUDA's 42.3 ms, less than the 67.8 ms of other backends
   report.index.searches[1].single_seconds = 0.0019;
-  report = judged(report);
-  EXPECT_EQ(targets_that_are(report, Judgement::missed), 0U);
-  EXPECT_EQ(targets_that_are(report, Judgement::not_applicable), 1U) << "memory, which is stated for CUDA";
+  report = evaluated(report);
+  EXPECT_EQ(targets_that_are(report, Verdict::missed), 0U);
+  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 1U) << "memory overhead, which is stated for CUDA";
 }
 
-TEST(ReportTargets, ThatWereNotMeasuredAreNotMet) {
+TEST(ReportTargets, AreNotMetWithoutAMeasurement) {
   DeviceReport report = good_report();
   report.operations[0] = {"l2_distance fp32", 0, 0, "no memory for it"};
   report.operations.pop_back();
   report.index.memory_overhead.reset();
-  report = judged(report);
-  EXPECT_EQ(targets_that_are(report, Judgement::not_applicable), 3U);
-  EXPECT_EQ(std::ranges::find(report.targets, "l2_distance fp32", &JudgedTarget::name)->reason, "no memory for it");
+  report = evaluated(report);
+  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 3U);
+  EXPECT_EQ(std::ranges::find(report.targets, "l2_distance fp32", &TargetResult::name)->reason, "no memory for it");
 }
 
-TEST(ReportTargets, ThatWereForeseenToTakeTooLongAreMissed) {
+TEST(ReportTargets, AreMissedWhenTheEstimateIsTooLong) {
   DeviceReport report = good_report();
-  report.operations[6] = {"matmul 4096", 111, 0, "it would take about 111 s"};
-  report = judged(report);
-  EXPECT_EQ(targets_that_are(report, Judgement::missed), 1U);
+  report.operations[6] = {"matmul 4096", 111, 0, "skipped, the estimate is 111 s"};
+  report = evaluated(report);
+  EXPECT_EQ(targets_that_are(report, Verdict::missed), 1U);
   EXPECT_EQ(report.targets.back().measured, 111'000);
 }
 
-TEST(ReportTargets, DoNotOutweighWrongAnswers) {
-  DeviceReport wrong_answer = judged(good_report());
+TEST(ReportTargets, DoNotHideWrongResults) {
+  DeviceReport wrong_answer = evaluated(good_report());
   wrong_answer.index.searches[0].wrong = 1;
   EXPECT_FALSE(wrong_answer.passed());
-  DeviceReport wrong_operation = judged(good_report());
+  DeviceReport wrong_operation = evaluated(good_report());
   wrong_operation.conformance.lines[0].failures = 1;
   EXPECT_FALSE(wrong_operation.passed());
-  DeviceReport ended = judged(good_report());
-  ended.failures.emplace_back("searches on the device: [search] device lost");
+  DeviceReport ended = evaluated(good_report());
+  ended.failures.emplace_back("search on the device: [search] device lost");
   EXPECT_FALSE(ended.passed());
-  DeviceReport wrong_speed = judged(good_report());
+  DeviceReport wrong_speed = evaluated(good_report());
   wrong_speed.speeds.speeds.emplace_back().failure = "element 3 differs";
   EXPECT_FALSE(wrong_speed.passed());
 }
