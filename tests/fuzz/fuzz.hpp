@@ -1,4 +1,4 @@
-// What the fuzz targets of loaders share.
+// Shared by the fuzz targets of the loaders: seed corpus, checksum repair, and the loop body.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace vectis::fuzz {
 
 using Bytes = std::vector<std::byte>;
 
-// One thread, so that a run can be repeated.
+// Single-threaded, so that a run is deterministic.
 inline Runtime& runtime() {
   static Runtime made([] {
     RuntimeOptions options;
@@ -33,7 +33,7 @@ inline void expect(bool holds) {
   if (!holds) std::abort();
 }
 
-// The last argument is the folder of the corpus; without one nothing is written.
+// Writes the seed files to the corpus folder, the last argument; does nothing without one.
 inline void write_seeds(int count, char** arguments, const std::vector<Bytes>& files) {
   const std::filesystem::path folder = arguments[count - 1];
   if (count < 2 || !std::filesystem::is_directory(folder)) return;
@@ -45,34 +45,34 @@ inline void write_seeds(int count, char** arguments, const std::vector<Bytes>& f
 }
 
 template <class T>
-T number_at(const Bytes& bytes, std::size_t at) {
+T value_at(const Bytes& bytes, std::size_t at) {
   T value{};
   std::memcpy(&value, bytes.data() + at, sizeof(T));
   return value;
 }
 
-// Writes the checksum of [begin, end) at `end`; returns the place behind it.
+// Writes the checksum of [begin, end) at `end`; returns the offset after it.
 inline std::size_t close_block(Bytes& bytes, std::size_t begin, std::size_t end) {
   const std::uint64_t sum = checksum(std::span(bytes).subspan(begin, end - begin));
   std::memcpy(bytes.data() + end, &sum, sizeof(sum));
   return end + sizeof(sum);
 }
 
-// Makes the checksums of the exact index that begins at `begin` right, as far as its blocks can be followed:
-// otherwise nothing would be tested but them. Returns where it ends, or 0 when that cannot be told.
-inline std::size_t mend_index(Bytes& bytes, std::size_t begin) {
+// Corrects the checksums of the exact index at `begin` as far as its blocks can be parsed, so that the fuzzer reaches
+// the checks behind the checksums. Returns the offset of the index's end, or 0 when its blocks cannot be parsed.
+inline std::size_t fix_index_checksums(Bytes& bytes, std::size_t begin) {
   constexpr std::size_t header_bytes = 52;
   constexpr std::size_t sum_bytes = 8;
   if (begin + header_bytes + sum_bytes > bytes.size()) return 0;
   std::size_t at = close_block(bytes, begin + 12, begin + header_bytes);
-  const std::size_t dim = number_at<std::uint32_t>(bytes, begin + 32);
-  const std::size_t code_bytes = number_at<std::uint8_t>(bytes, begin + 30) == 4 ? 1 : 2;
-  std::uint64_t missing = number_at<std::uint64_t>(bytes, begin + 44);
+  const std::size_t dim = value_at<std::uint32_t>(bytes, begin + 32);
+  const std::size_t code_bytes = value_at<std::uint8_t>(bytes, begin + 30) == 4 ? 1 : 2;
+  std::uint64_t missing = value_at<std::uint64_t>(bytes, begin + 44);
   if (dim > bytes.size()) return 0;
   while (missing > 0 && at + 12 <= bytes.size()) {
-    const std::size_t rows = number_at<std::uint64_t>(bytes, at + 4);
+    const std::size_t rows = value_at<std::uint64_t>(bytes, at + 4);
     if (rows > bytes.size()) return 0;
-    const bool codes = number_at<std::uint32_t>(bytes, at) == 2;
+    const bool codes = value_at<std::uint32_t>(bytes, at) == 2;
     const std::size_t body = codes ? 4 + 4 * dim + rows * (8 + 4 + code_bytes * dim) : rows * (8 + 4 * dim);
     if (body > bytes.size() || at + 12 + body + sum_bytes > bytes.size()) return 0;
     at = close_block(bytes, at, at + 12 + body);
@@ -82,13 +82,14 @@ inline std::size_t mend_index(Bytes& bytes, std::size_t begin) {
   return missing == 0 ? at : 0;
 }
 
-// One input: most are mended, some are left as they came. What is refused is refused for a reason that loading may
-// give.
-template <class Mend, class LoadAndUse>
-void try_input(const std::uint8_t* data, std::size_t size, const Mend& mend, const LoadAndUse& load_and_use) {
+// Runs one input, with corrected checksums in 15 of 16 cases. Aborts when loading throws an error code that a loader
+// must not throw.
+template <class FixChecksums, class LoadAndUse>
+void try_input(const std::uint8_t* data, std::size_t size, const FixChecksums& fix_checksums,
+               const LoadAndUse& load_and_use) {
   const auto given = std::as_bytes(std::span(data, size));
   Bytes bytes(given.begin(), given.end());
-  if (hash64(given) % 16 != 0) mend(bytes);
+  if (hash64(given) % 16 != 0) fix_checksums(bytes);
   try {
     MemoryReader reader(bytes);
     load_and_use(reader);

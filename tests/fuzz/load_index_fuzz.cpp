@@ -1,5 +1,5 @@
-// load_index with anything, and what it accepts put to use. The last argument is the folder of the corpus; small saved
-// indexes are written there first.
+// Fuzzes load_index, and uses every index it accepts. The last argument is the corpus folder; the program first writes
+// small saved indexes there as seeds.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -23,7 +23,7 @@ Bytes saved(const Index& index) {
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
-// Reads, and knows where the block that is being read began: behind the last checksum that was right.
+// A reader that tracks where the current block begins: after the last correct checksum.
 class BlockReader final : public ByteReader {
  public:
   explicit BlockReader(std::span<const std::byte> bytes) : bytes_(bytes), reader_(bytes) {}
@@ -44,9 +44,9 @@ class BlockReader final : public ByteReader {
     }
   }
 
-  static constexpr std::size_t first_block = 12;  // behind mark and version
+  static constexpr std::size_t first_block = 12;  // after magic and version
   std::size_t begin = first_block;
-  std::size_t last = 0;  // where the last read began
+  std::size_t last = 0;  // offset of the last read
 
  private:
   std::span<const std::byte> bytes_;
@@ -54,33 +54,33 @@ class BlockReader final : public ByteReader {
   std::uint64_t sum_ = checksum({});
 };
 
-// Makes checksums right for as long as nothing else is wrong, whatever the blocks of the file are.
-void mend_by_loading(Bytes& bytes) {
-  for (std::size_t mended = 0;;) {
+// Corrects one checksum after the other by loading the file until another error occurs. Works for every block layout.
+void fix_checksums_by_loading(Bytes& bytes) {
+  for (std::size_t fixed = 0;;) {
     BlockReader reader(bytes);
     try {
       static_cast<void>(load_index(reader, runtime()));
       return;
     } catch (const Error& error) {
-      if (std::string_view(error.what()).find("the checksum of a") == std::string_view::npos) return;
+      if (std::string_view(error.what()).find("checksum") == std::string_view::npos) return;
     }
-    if (reader.last <= mended) return;
-    mended = reader.last;
+    if (reader.last <= fixed) return;
+    fixed = reader.last;
     close_block(bytes, reader.begin, reader.last);
   }
 }
 
-void mend(Bytes& bytes) {
-  constexpr std::string_view graphs = "VECTISGR";
-  if (bytes.size() > graphs.size() && std::memcmp(bytes.data(), graphs.data(), graphs.size()) == 0) {
-    mend_by_loading(bytes);
+void fix_checksums(Bytes& bytes) {
+  constexpr std::string_view graph_magic = "VECTISGR";
+  if (bytes.size() > graph_magic.size() && std::memcmp(bytes.data(), graph_magic.data(), graph_magic.size()) == 0) {
+    fix_checksums_by_loading(bytes);
   } else {
-    mend_index(bytes, 0);
+    fix_index_checksums(bytes, 0);
   }
 }
 
-// Whatever a graph finds is there, at its true distance, in order and once.
-void expect_sound(const Index& index, const std::vector<float>& query) {
+// Every hit of an approximate index exists, has its exact distance, and is sorted without duplicates.
+void expect_valid_hits(const Index& index, const std::vector<float>& query) {
   const SearchResult found = index.search(query, 3);
   const auto hits = found[0];
   expect(hits.size() <= std::min<std::size_t>(3, index.size()));
@@ -91,8 +91,8 @@ void expect_sound(const Index& index, const std::vector<float>& query) {
   }
 }
 
-// Bounds may rule out nothing that is near, whoever wrote the codes.
-void expect_exact(const Index& index, const std::vector<float>& query) {
+// Bounds computed from the loaded codes never exclude a nearest neighbor.
+void expect_exact_hits(const Index& index, const std::vector<float>& query) {
   const SearchResult near = index.search(query, 3);
   const SearchResult all = index.search(query, index.size());
   expect(all[0].size() == index.size() && near[0].size() == std::min<std::size_t>(3, index.size()));
@@ -102,39 +102,39 @@ void expect_exact(const Index& index, const std::vector<float>& query) {
   }
 }
 
-// Whatever was accepted must work as an index does.
+// An accepted index must work like any other.
 void use(Index& index) {
   const std::size_t dim = index.dim();
   if (dim > 64) return;
   const std::vector<float> query(dim, 0.5F);
   const bool graph = index.kind() != "brute" && index.kind() != "gpu";
-  const auto expect_answers = graph ? expect_sound : expect_exact;
-  expect_answers(index, query);
+  const auto expect_hits = graph ? expect_valid_hits : expect_exact_hits;
+  expect_hits(index, query);
   const Bytes file = saved(index);
   MemoryReader reader(file);
   const auto copy = load_index(reader, runtime());
   expect(saved(*copy) == file);
   try {
     const std::uint64_t id = index.add(query);
-    expect(graph ? index.get(id).has_value() : index.get(id) == query);  // a graph may have codes alone
+    expect(graph ? index.get(id).has_value() : index.get(id) == query);  // a graph may hold codes only
     index.update(id, query);
     expect(index.remove(Ids{id, 0, 1}) >= 1);
   } catch (const Error& error) {
-    expect(error.code() == ErrorCode::invalid_input);  // the ids are used up
+    expect(error.code() == ErrorCode::invalid_input);  // no ids are left
   }
   if (index.distance() == Metric::l2 && !graph) index.set_precision(Precision::bf16);
   index.compact();
-  expect_answers(index, query);
+  expect_hits(index, query);
 }
 
-// Indexes in every state, small enough that every byte matters.
+// Small indexes in every state.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> files;
   Random random(1);
   const auto rows = [&](std::size_t count, std::size_t dim) {
-    std::vector<float> numbers(count * dim);
-    for (float& number : numbers) number = static_cast<float>(random.unit());
-    return numbers;
+    std::vector<float> values(count * dim);
+    for (float& value : values) value = static_cast<float>(random.unit());
+    return values;
   };
   for (const Metric distance : all_metrics()) {
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
@@ -175,6 +175,6 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try_input(data, size, mend, [](ByteReader& reader) { use(*load_index(reader, runtime())); });
+  try_input(data, size, fix_checksums, [](ByteReader& reader) { use(*load_index(reader, runtime())); });
   return 0;
 }

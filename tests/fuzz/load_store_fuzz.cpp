@@ -1,5 +1,5 @@
-// VectorStore::load with anything, and what it accepts put to use. The last argument is the folder of the corpus; small
-// saved stores are written there first.
+// Fuzzes VectorStore::load, and uses every store it accepts. The last argument is the corpus folder; the program first
+// writes small saved stores there as seeds.
 #include <optional>
 #include <vector>
 
@@ -12,40 +12,40 @@ namespace {
 using namespace vectis;
 using namespace vectis::fuzz;
 
-// The place behind a text, if it is whole.
+// Returns the offset after the text at `at`, or nothing when the text is truncated.
 std::optional<std::size_t> skip_text(const Bytes& bytes, std::size_t at) {
   if (at + 8 > bytes.size()) return std::nullopt;
-  const auto length = number_at<std::uint64_t>(bytes, at);
+  const auto length = value_at<std::uint64_t>(bytes, at);
   if (length > bytes.size() - at - 8) return std::nullopt;
   return at + 8 + length;
 }
 
-// Where the checksum of the record that begins at `at` is.
+// Returns the offset of the checksum of the record at `at`, or nothing when the record is truncated.
 std::optional<std::size_t> record_end(const Bytes& bytes, std::size_t at) {
-  constexpr std::size_t numbers = 3 + 4 + 8 + 8;
-  std::optional<std::size_t> place = at;
+  constexpr std::size_t fixed_bytes = 3 + 4 + 8 + 8;
+  std::optional<std::size_t> offset = at;
   const auto texts = [&](std::size_t count) {
-    for (std::size_t i = 0; place && i < count; ++i) place = skip_text(bytes, *place);
-    return place.has_value();
+    for (std::size_t i = 0; offset && i < count; ++i) offset = skip_text(bytes, *offset);
+    return offset.has_value();
   };
   if (!texts(3)) return std::nullopt;
-  *place += numbers;
-  if (!texts(2) || *place + 4 > bytes.size()) return std::nullopt;
-  const std::size_t devices = number_at<std::uint32_t>(bytes, *place);
-  *place += 4;
-  if (devices > 16 || !texts(2 * devices) || *place + 8 > bytes.size()) return std::nullopt;
-  return place;
+  *offset += fixed_bytes;
+  if (!texts(2) || *offset + 4 > bytes.size()) return std::nullopt;
+  const std::size_t devices = value_at<std::uint32_t>(bytes, *offset);
+  *offset += 4;
+  if (devices > 16 || !texts(2 * devices) || *offset + 8 > bytes.size()) return std::nullopt;
+  return offset;
 }
 
-// Checksums made right, as far as records and indexes can be followed.
-void mend_store(Bytes& bytes) {
+// Corrects the checksums as far as records and indexes can be parsed.
+void fix_store_checksums(Bytes& bytes) {
   constexpr std::size_t header_end = 8 + 4 + 24;
   if (header_end + 8 > bytes.size()) return;
   std::size_t at = close_block(bytes, 12, header_end);
   while (at != 0 && at < bytes.size()) {
     const auto end = record_end(bytes, at);
     if (!end) return;
-    at = mend_index(bytes, close_block(bytes, at, *end));
+    at = fix_index_checksums(bytes, close_block(bytes, at, *end));
   }
 }
 
@@ -55,7 +55,7 @@ Bytes saved(const VectorStore& store) {
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
-// Whatever was accepted must work as a store does.
+// An accepted store must work like any other.
 void use(VectorStore& store) {
   const Bytes file = saved(store);
   MemoryReader reader(file);
@@ -73,13 +73,13 @@ void use(VectorStore& store) {
       collection.upsert(std::vector<std::uint64_t>{id}, query);
       expect(collection.erase(id));
     } catch (const Error& error) {
-      expect(error.code() == ErrorCode::invalid_input);  // ids are used up, or the limit is reached
+      expect(error.code() == ErrorCode::invalid_input);  // no ids are left, or vectors_max is reached
     }
     expect(store.drop_collection(name));
   }
 }
 
-// Stores in several states, small enough that every byte matters.
+// Small stores in several states.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> files;
   VectorStore store(runtime());
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try_input(
-      data, size, [](Bytes& bytes) { mend_store(bytes); },
+      data, size, [](Bytes& bytes) { fix_store_checksums(bytes); },
       [](ByteReader& reader) {
         VectorStore store = VectorStore::load(reader, runtime());
         use(store);
