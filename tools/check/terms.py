@@ -56,7 +56,7 @@ TERMS = {
 SPELLINGS = {
     r"(?:un)?[Oo]ptimis(?:e[ds]?|ing|ation|ations|er)|[Nn]eighbours?|[Cc]olours?|[Cc]entre[sd]?|[Qq]uantis\w+|[Nn]ormalis\w+"
     r"|[Bb]ehaviours?|[Ss]erialis\w+|[Ii]nitialis\w+|[Oo]rganis\w+|[Rr]ecognis\w+|[Ll]icence|[Ss]ynchronis\w+"
-    r"|[Cc]ancell(?:ed|ing)|[Mm]odell(?:ed|ing)|[Ll]abell(?:ed|ing)|[Aa]nalyse[sd]?": "American spelling",
+    r"|[Mm]odell(?:ed|ing)|[Ll]abell(?:ed|ing)|[Aa]nalyse[sd]?": "American spelling",
 }
 # Files that quote old words: the table of renames, recorded evidence, and this list.
 EXEMPT = ("CHANGELOG.md", "docs/evidence/", "tools/check/terms.py", "bench/memory-logs/", "tests/tools/test_check.py")
