@@ -11,9 +11,9 @@ namespace {
 vectis::KernelSource square_and_shift() {
   vectis::KernelSource source;
   source.name = "square_and_shift";
-  source.buffers = {{"x", vectis::Element::f32, vectis::Access::read},
-                    {"y", vectis::Element::f32, vectis::Access::write}};
-  source.scalars = {{"count", vectis::Element::u32}, {"shift", vectis::Element::f32}};
+  source.buffers = {{"x", vectis::DType::float32, vectis::Access::read},
+                    {"y", vectis::DType::float32, vectis::Access::write}};
+  source.scalars = {{"count", vectis::DType::uint32}, {"shift", vectis::DType::float32}};
   source.body = R"(
     uint i = GLOBAL_ID(0);
     if (i < count) {

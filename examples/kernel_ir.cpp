@@ -12,10 +12,10 @@ int main() {
 
   // A leaky square root: sqrt(x) where x is positive, a * x elsewhere.
   ir::Builder b("leaky_sqrt");
-  const ir::Value x = b.input(vectis::Element::f32);
-  const ir::Value a = b.argument(ir::Type::f32);
+  const ir::Value x = b.input(vectis::DType::float32);
+  const ir::Value a = b.argument(vectis::DType::float32);
   const ir::Value positive = b.binary(ir::Op::gt, x, b.constant(0.0F));
-  b.output(b.select(positive, b.unary(ir::Op::sqrt, x), b.mul(a, x)), vectis::Element::f32);
+  b.output(b.select(positive, b.unary(ir::Op::sqrt, x), b.mul(a, x)), vectis::DType::float32);
   const ir::Function f = b.finish();
 
   const ir::Cost cost = ir::cost(f);

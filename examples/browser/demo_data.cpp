@@ -22,17 +22,17 @@ constexpr std::uint32_t group = 256;  // work-items
 vectis::ir::Function squared_distance() {
   namespace ir = vectis::ir;
   ir::Builder b("squared_distance");
-  const std::uint32_t vectors = b.table(vectis::Element::f32);
-  const std::uint32_t queries = b.table(vectis::Element::f32);
-  const ir::Value columns = b.argument(ir::Type::u32);
-  const ir::Value query = b.argument(ir::Type::u32);
+  const std::uint32_t vectors = b.table(vectis::DType::float32);
+  const std::uint32_t queries = b.table(vectis::DType::float32);
+  const ir::Value columns = b.argument(vectis::DType::uint32);
+  const ir::Value query = b.argument(vectis::DType::uint32);
   const ir::Value vector_begin = b.binary(ir::Op::mul, b.index(), columns);
   const ir::Value query_begin = b.binary(ir::Op::mul, query, columns);
   const auto loop = b.begin_loop(columns, std::array{b.constant(0.0F)});
   const ir::Value difference = b.sub(b.gather(vectors, b.add(vector_begin, loop.iteration)),
                                      b.gather(queries, b.add(query_begin, loop.iteration)));
   const auto sums = b.end_loop(loop, std::array{b.add(loop.carried[0], b.mul(difference, difference))});
-  b.output(sums[0], vectis::Element::f32);
+  b.output(sums[0], vectis::DType::float32);
   return b.finish();
 }
 

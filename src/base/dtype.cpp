@@ -11,13 +11,16 @@ namespace {
 struct Entry {
   DType type;
   std::string_view name;
+  std::string_view short_name;
   std::size_t bytes;
 };
 
 constexpr std::array table{
-    Entry{DType::float32, "float32", 4}, Entry{DType::float16, "float16", 2}, Entry{DType::bfloat16, "bfloat16", 2},
-    Entry{DType::int8, "int8", 1},       Entry{DType::int32, "int32", 4},     Entry{DType::boolean, "bool", 1},
-    Entry{DType::float64, "float64", 8}, Entry{DType::int64, "int64", 8},     Entry{DType::complex64, "complex64", 8},
+    Entry{DType::float32, "float32", "f32", 4},     Entry{DType::float16, "float16", "f16", 2},
+    Entry{DType::bfloat16, "bfloat16", "bf16", 2},  Entry{DType::int8, "int8", "i8", 1},
+    Entry{DType::int32, "int32", "i32", 4},         Entry{DType::boolean, "bool", "bool", 1},
+    Entry{DType::float64, "float64", "f64", 8},     Entry{DType::int64, "int64", "i64", 8},
+    Entry{DType::complex64, "complex64", "c64", 8}, Entry{DType::uint32, "uint32", "u32", 4},
 };
 
 constexpr auto types = [] {
@@ -47,6 +50,11 @@ std::span<const DType> all_dtypes() noexcept { return types; }
 std::string_view name(DType type) noexcept {
   const Entry* const entry = find(type);
   return entry == nullptr ? "unknown" : entry->name;
+}
+
+std::string_view short_name(DType type) noexcept {
+  const Entry* const entry = find(type);
+  return entry == nullptr ? "unknown" : entry->short_name;
 }
 
 std::size_t size_of(DType type) noexcept {

@@ -138,18 +138,21 @@ TEST(DType, NamesAndSizes) {
     EXPECT_EQ(parse_dtype(name(type)), type);
     EXPECT_GT(size_of(type), 0U);
   }
-  EXPECT_EQ(names.size(), 9U);
+  EXPECT_EQ(names.size(), 10U);
   EXPECT_EQ(size_of(DType::float32), sizeof(float));
   EXPECT_EQ(size_of(DType::float16), sizeof(Half));
   EXPECT_EQ(size_of(DType::bfloat16), sizeof(Bfloat16));
   EXPECT_EQ(size_of(DType::boolean), 1U);
   EXPECT_EQ(size_of(DType::complex64), 2 * sizeof(float));
   EXPECT_EQ(name(DType::boolean), "bool");
+  EXPECT_EQ(name(DType::uint32), "uint32");
+  EXPECT_EQ(short_name(DType::uint32), "u32");
 }
 
 TEST(DType, ValuesAreTheOnesInFiles) {
   EXPECT_EQ(static_cast<int>(DType::float32), 1);
   EXPECT_EQ(static_cast<int>(DType::complex64), 9);
+  EXPECT_EQ(static_cast<int>(DType::uint32), 10);
 }
 
 TEST(DType, UnknownNamesAndNumbers) {
@@ -157,6 +160,7 @@ TEST(DType, UnknownNamesAndNumbers) {
   EXPECT_EQ(parse_dtype(""), std::nullopt);
   EXPECT_EQ(parse_dtype("Float32"), std::nullopt);
   EXPECT_EQ(name(static_cast<DType>(200)), "unknown");
+  EXPECT_EQ(short_name(static_cast<DType>(200)), "unknown");
   EXPECT_EQ(size_of(static_cast<DType>(200)), 0U);
 }
 

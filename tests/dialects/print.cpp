@@ -41,7 +41,7 @@ class Writer {
   void add(const std::string& kernel, const KernelSource& source, Dialect dialect) {
     add(kernel, "built-in", dialect, entry_point(source), print(source, dialect));
     nlohmann::json& text = texts_.back();
-    for (const BufferParameter& buffer : source.buffers) text["elements"].push_back(name(buffer.element));
+    for (const BufferParameter& buffer : source.buffers) text["elements"].push_back(short_name(buffer.element));
     text["group"] = source.group[0] * source.group[1] * source.group[2];
     for (const auto& [word, replacement] : source.defines) text["defines"][word] = replacement;
   }

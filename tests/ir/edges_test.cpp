@@ -15,7 +15,6 @@ namespace {
 
 using ir::Builder;
 using ir::Op;
-using ir::Type;
 using ir::Value;
 
 std::vector<std::uint32_t> float_edges() {
@@ -78,18 +77,17 @@ std::vector<std::uint32_t> integer_edges() {
           16777217,   0x12345678, 0xdeadbeef, 0x00800000, 4294967040, 3000000001};
 }
 
-const std::vector<std::uint32_t>& edges_of(Type type) {
+const std::vector<std::uint32_t>& edges_of(DType type) {
   static const std::vector<std::uint32_t> floats = float_edges();
   static const std::vector<std::uint32_t> integers = integer_edges();
-  return type == Type::f32 ? floats : integers;
+  return type == DType::float32 ? floats : integers;
 }
 
-Element element_of(Type type) {
-  return type == Type::f32 ? Element::f32 : type == Type::i32 ? Element::i32 : Element::u32;
-}
+// Booleans are stored as uint32.
+DType stored_type(DType type) { return type == DType::boolean ? DType::uint32 : type; }
 
 // All pairs of edges (or triples, thinned out) as inputs.
-ir::ProgramData edge_data(Type type, std::size_t inputs, std::size_t& count) {
+ir::ProgramData edge_data(DType type, std::size_t inputs, std::size_t& count) {
   const auto& edges = edges_of(type);
   const std::size_t square = edges.size() * edges.size();
   count = inputs == 1 ? edges.size() : inputs == 2 ? square : square * 3;
@@ -105,20 +103,20 @@ ir::ProgramData edge_data(Type type, std::size_t inputs, std::size_t& count) {
   return data;
 }
 
-Value as_output(Builder& b, Value value, Type& type) {
-  if (value.type == Type::boolean) value = b.convert(value, Type::u32);
+Value as_output(Builder& b, Value value, DType& type) {
+  if (value.type == DType::boolean) value = b.convert(value, DType::uint32);
   type = value.type;
   return value;
 }
 
-void add_case(std::vector<Case>& cases, const std::string& name, Type type, std::size_t operands,
+void add_case(std::vector<Case>& cases, const std::string& name, DType type, std::size_t operands,
               const std::function<Value(Builder&, std::span<const Value>)>& make) {
   Builder b(name);
   std::vector<Value> values;
-  for (std::size_t i = 0; i < operands; ++i) values.push_back(b.input(element_of(type)));
-  Type result{};
+  for (std::size_t i = 0; i < operands; ++i) values.push_back(b.input(stored_type(type)));
+  DType result{};
   const Value value = as_output(b, make(b, values), result);
-  b.output(value, element_of(result));
+  b.output(value, stored_type(result));
   Case one;
   one.function = b.finish();
   one.data = edge_data(type, operands, one.count);
@@ -131,9 +129,9 @@ std::vector<Case> all_operations() {
        ++number) {
     const Op op = static_cast<Op>(number);
     if (op == Op::select || op == Op::convert || op == Op::bitcast || op == Op::gather) continue;
-    for (const Type type : {Type::f32, Type::i32, Type::u32}) {
+    for (const DType type : {DType::float32, DType::int32, DType::uint32}) {
       try {
-        add_case(cases, fmt::format("op_{}_{}", ir::name(op), ir::name(type)), type, ir::operand_count(op),
+        add_case(cases, fmt::format("op_{}_{}", ir::name(op), short_name(type)), type, ir::operand_count(op),
                  [&](Builder& b, std::span<const Value> values) { return b.apply(op, values); });
       } catch (const Error&) {
         continue;  // the operation takes no such operands
@@ -145,27 +143,27 @@ std::vector<Case> all_operations() {
 
 std::vector<Case> all_conversions() {
   std::vector<Case> cases;
-  for (const Type from : {Type::f32, Type::i32, Type::u32}) {
-    for (const Type to : {Type::f32, Type::i32, Type::u32, Type::boolean}) {
-      add_case(cases, fmt::format("convert_{}_{}", ir::name(from), ir::name(to)), from, 1,
+  for (const DType from : {DType::float32, DType::int32, DType::uint32}) {
+    for (const DType to : {DType::float32, DType::int32, DType::uint32, DType::boolean}) {
+      add_case(cases, fmt::format("convert_{}_{}", short_name(from), short_name(to)), from, 1,
                [&](Builder& b, std::span<const Value> values) { return b.convert(values[0], to); });
-      if (to == Type::boolean) continue;
-      add_case(cases, fmt::format("bitcast_{}_{}", ir::name(from), ir::name(to)), from, 1,
+      if (to == DType::boolean) continue;
+      add_case(cases, fmt::format("bitcast_{}_{}", short_name(from), short_name(to)), from, 1,
                [&](Builder& b, std::span<const Value> values) { return b.bitcast(values[0], to); });
-      add_case(cases, fmt::format("truth_{}_{}", ir::name(from), ir::name(to)), from, 1,
+      add_case(cases, fmt::format("truth_{}_{}", short_name(from), short_name(to)), from, 1,
                [&](Builder& b, std::span<const Value> values) {
-                 return b.convert(b.convert(values[0], Type::boolean), to);
+                 return b.convert(b.convert(values[0], DType::boolean), to);
                });
     }
   }
   for (const Op op : {Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne}) {
-    add_case(cases, fmt::format("logic_{}", ir::name(op)), Type::i32, 2,
+    add_case(cases, fmt::format("logic_{}", ir::name(op)), DType::int32, 2,
              [&](Builder& b, std::span<const Value> values) {
                const Value zero = b.constant(0);
                return b.binary(op, b.binary(Op::lt, values[0], zero), b.binary(Op::gt, values[1], zero));
              });
   }
-  add_case(cases, "logic_choice", Type::f32, 2, [&](Builder& b, std::span<const Value> values) {
+  add_case(cases, "logic_choice", DType::float32, 2, [&](Builder& b, std::span<const Value> values) {
     const Value less = b.binary(Op::lt, values[0], values[1]);
     return b.select(b.unary(Op::bit_not, less), values[0], b.select(b.constant(true), values[1], values[0]));
   });
@@ -175,10 +173,10 @@ std::vector<Case> all_conversions() {
 // Packed elements in and out, every bit pattern of them in, the edges out.
 std::vector<Case> all_packed() {
   std::vector<Case> cases;
-  for (const Element element : {Element::f16, Element::bf16, Element::i8}) {
-    Builder load(fmt::format("load_{}", name(element)));
+  for (const DType element : {DType::float16, DType::bfloat16, DType::int8}) {
+    Builder load(fmt::format("load_{}", short_name(element)));
     const Value loaded = load.input(element);
-    load.output(loaded, element_of(loaded.type));
+    load.output(loaded, stored_type(loaded.type));
     Case one;
     one.function = load.finish();
     one.count = 65536;
@@ -188,20 +186,20 @@ std::vector<Case> all_packed() {
     one.data.inputs.push_back(bytes);
     cases.push_back(one);
 
-    Builder same(fmt::format("same_{}", name(element)));
+    Builder same(fmt::format("same_{}", short_name(element)));
     same.output(same.input(element), element);
     one.function = same.finish();
     one.count = 65535;
     cases.push_back(one);
 
-    const Type type = ir::loaded_type(element);
-    Builder store(fmt::format("store_{}", name(element)));
-    store.output(store.input(element_of(type)), element);
+    const DType type = ir::loaded_type(element);
+    Builder store(fmt::format("store_{}", short_name(element)));
+    store.output(store.input(stored_type(type)), element);
     one.function = store.finish();
     one.data = edge_data(type, 1, one.count);
     // Around every rounding of a half: bit patterns of floats at and beside the middle of two.
     std::vector<std::byte>& input = one.data.inputs[0];
-    for (std::uint32_t pattern = 0x32000000U; type == Type::f32 && pattern < 0x47900000U; pattern += 0x0800U) {
+    for (std::uint32_t pattern = 0x32000000U; type == DType::float32 && pattern < 0x47900000U; pattern += 0x0800U) {
       for (const std::uint32_t bits : {pattern - 1, pattern, (pattern + 1) | 0x80000000U}) {
         const auto* const raw = reinterpret_cast<const std::byte*>(&bits);
         input.insert(input.end(), raw, raw + 4);
@@ -216,16 +214,17 @@ std::vector<Case> all_packed() {
 // Tables of every element, at indices within, at the end and beyond.
 std::vector<Case> all_gathers() {
   std::vector<Case> cases;
-  for (const Element element : {Element::f32, Element::i32, Element::u32, Element::f16, Element::bf16, Element::i8}) {
-    Builder b(fmt::format("gather_{}", name(element)));
+  for (const DType element :
+       {DType::float32, DType::int32, DType::uint32, DType::float16, DType::bfloat16, DType::int8}) {
+    Builder b(fmt::format("gather_{}", short_name(element)));
     const std::uint32_t table = b.table(element);
-    const Value index = b.input(Element::u32);
+    const Value index = b.input(DType::uint32);
     const Value found = b.gather(table, index);
-    b.output(found, element_of(found.type));
-    b.output(b.gather(table, b.index()), element_of(found.type));
+    b.output(found, stored_type(found.type));
+    b.output(b.gather(table, b.index()), stored_type(found.type));
     Case one;
     one.function = b.finish();
-    one.data = edge_data(Type::u32, 1, one.count);
+    one.data = edge_data(DType::uint32, 1, one.count);
     std::vector<std::byte> bytes(48);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 % 64);
     one.data.tables.push_back(std::move(bytes));

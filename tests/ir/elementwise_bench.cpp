@@ -63,9 +63,9 @@ HWY_EXPORT(Streaming);
 
 vectis::ir::Function chain() {
   vectis::ir::Builder b("chain");
-  const auto x = b.input(vectis::Element::f32);
+  const auto x = b.input(vectis::DType::float32);
   const auto inner = b.sub(b.mul(b.add(b.mul(x, b.constant(1.25F)), b.constant(0.5F)), x), b.constant(0.75F));
-  b.output(b.mul(b.binary(vectis::ir::Op::max, inner, b.constant(0.0F)), b.constant(3.0F)), vectis::Element::f32);
+  b.output(b.mul(b.binary(vectis::ir::Op::max, inner, b.constant(0.0F)), b.constant(3.0F)), vectis::DType::float32);
   return b.finish();
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 using ir::Builder;
 using ir::Op;
-using ir::Type;
 using ir::Value;
 
 std::vector<std::string> mapping_devices() {
@@ -58,10 +57,10 @@ class Map : public DevicesTest, public testing::WithParamInterface<std::string> 
 
 ir::Function scaled_add(float constant) {
   Builder b("scaled_add");
-  const Value x = b.input(Element::i32);
-  const Value a = b.argument(Type::f32);
-  const Value sum = b.add(b.mul(b.convert(x, Type::f32), a), b.constant(constant));
-  b.output(b.convert(sum, Type::i32), Element::i32);
+  const Value x = b.input(DType::int32);
+  const Value a = b.argument(DType::float32);
+  const Value sum = b.add(b.mul(b.convert(x, DType::float32), a), b.constant(constant));
+  b.output(b.convert(sum, DType::int32), DType::int32);
   return b.finish();
 }
 
@@ -105,7 +104,7 @@ TEST_P(Map, TunedGroupsComputeTheSame) {
 
 TEST_P(Map, LeavesPackedElementsBeyondTheCountAlone) {
   Builder b("bytes");
-  b.output(b.add(b.input(Element::i8), b.constant(1)), Element::i8);
+  b.output(b.add(b.input(DType::int8), b.constant(1)), DType::int8);
   const ir::Function function = b.finish();
   for (const std::size_t count : {1U, 2U, 3U, 4U, 5U, 127U, 2049U}) {
     const DeviceMemory in = upload(std::vector<std::int8_t>(count + 8, 41));
@@ -118,7 +117,7 @@ TEST_P(Map, LeavesPackedElementsBeyondTheCountAlone) {
 
 TEST_P(Map, WritesOverItsInput) {
   Builder b("halves");
-  b.output(b.mul(b.input(Element::f16), b.constant(2.0F)), Element::f16);
+  b.output(b.mul(b.input(DType::float16), b.constant(2.0F)), DType::float16);
   const DeviceMemory both = upload(std::vector<std::uint16_t>(1001, 0x3c00));
   run(b.finish(), {both}, {both}, 1001);
   EXPECT_EQ(download<std::uint16_t>(both, 1001), std::vector<std::uint16_t>(1001, 0x4000));
@@ -138,10 +137,10 @@ TEST_P(Map, TakesSlicesOfOneMemory) {
   }
   stream_.synchronize();
   Builder b("slices");
-  const Value x = b.input(Element::u32);
-  const std::uint32_t table = b.table(Element::u32);
-  b.output(b.add(x, b.gather(table, x)), Element::u32);
-  b.output(b.mul(x, x), Element::u32);
+  const Value x = b.input(DType::uint32);
+  const std::uint32_t table = b.table(DType::uint32);
+  b.output(b.add(x, b.gather(table, x)), DType::uint32);
+  b.output(b.mul(x, x), DType::uint32);
   run(b.finish(), {parts[0]}, {parts[2], parts[0]}, count, {}, {parts[1]});
   const auto sums = download<std::uint32_t>(parts[2], count);
   const auto squares = download<std::uint32_t>(parts[0], count);
@@ -154,14 +153,14 @@ TEST_P(Map, TakesSlicesOfOneMemory) {
 
 TEST_P(Map, ComputesDecisionsLoopsAndTables) {
   Builder b("collatz");
-  const Value x = b.input(Element::u32);
-  const std::uint32_t table = b.table(Element::u32);
-  auto loop = b.begin_loop(b.argument(Type::u32), std::array{x});
+  const Value x = b.input(DType::uint32);
+  const std::uint32_t table = b.table(DType::uint32);
+  auto loop = b.begin_loop(b.argument(DType::uint32), std::array{x});
   const Value n = loop.carried[0];
-  const Value odd = b.convert(b.binary(Op::bit_and, n, b.constant(1U)), Type::boolean);
+  const Value odd = b.convert(b.binary(Op::bit_and, n, b.constant(1U)), DType::boolean);
   const Value up = b.add(b.mul(n, b.constant(3U)), b.constant(1U));
   const auto end = b.end_loop(loop, std::array{b.select(odd, up, b.div(n, b.constant(2U)))});
-  b.output(b.add(end[0], b.gather(table, x)), Element::u32);
+  b.output(b.add(end[0], b.gather(table, x)), DType::uint32);
   const DeviceMemory in = upload(std::vector<std::uint32_t>{1, 2, 3, 27, 97});
   const DeviceMemory out = upload(std::vector<std::uint32_t>(5));
   run(b.finish(), {in}, {out}, 5, {4}, {upload(std::vector<std::uint32_t>{1000, 2000, 3000})});
@@ -181,14 +180,14 @@ TEST_P(Map, RefusesWhatDoesNotFit) {
   EXPECT_ERROR(run(function, {in}, {out}, std::uint64_t{1} << 32U, {one}), ErrorCode::invalid_input,
                "4294967296 elements were asked for, at most 4294967295");
   Builder b("two");
-  const Value x = b.input(Element::i32);
-  b.output(x, Element::i32);
-  b.output(x, Element::i32);
+  const Value x = b.input(DType::int32);
+  b.output(x, DType::int32);
+  b.output(x, DType::int32);
   const ir::Function two = b.finish();
   EXPECT_ERROR(run(two, {in}, {out, out}, 64), ErrorCode::invalid_input, "output 1 takes bytes 0 to 256",
                "output 0 takes 0 to 256");
   Builder c("other");
-  c.output(c.convert(c.input(Element::i32), Type::f32), Element::f32);
+  c.output(c.convert(c.input(DType::int32), DType::float32), DType::float32);
   EXPECT_ERROR(run(c.finish(), {in}, {in}, 64), ErrorCode::invalid_input, "same element type");
   const DeviceContext other(device(GetParam()));
   EXPECT_ERROR(run(function, {in}, {DeviceMemory(other, 256)}, 64, {one}), ErrorCode::invalid_input, "another context");

@@ -15,7 +15,7 @@ namespace vectis::test {
 
 namespace {
 
-std::size_t element_bytes(Element element) { return 4 / lanes(element); }
+std::size_t element_bytes(DType element) { return 4 / lanes(element); }
 
 class CpuRunner final : public Runner {
  public:
@@ -104,21 +104,21 @@ class DeviceRunner final : public Runner {
   Stream stream_{context_};
 };
 
-double stored(Element element, const std::vector<std::byte>& bytes, std::size_t at) {
+double stored(DType element, const std::vector<std::byte>& bytes, std::size_t at) {
   std::uint32_t raw = 0;
   std::memcpy(&raw, bytes.data() + at * element_bytes(element), element_bytes(element));
   switch (element) {
-    case Element::f32:
+    case DType::float32:
       return static_cast<double>(std::bit_cast<float>(raw));
-    case Element::i32:
+    case DType::int32:
       return std::bit_cast<std::int32_t>(raw);
-    case Element::u32:
+    case DType::uint32:
       return raw;
-    case Element::f16:
+    case DType::float16:
       return static_cast<double>(to_float(Half{static_cast<std::uint16_t>(raw)}));
-    case Element::bf16:
+    case DType::bfloat16:
       return static_cast<double>(to_float(Bfloat16{static_cast<std::uint16_t>(raw)}));
-    case Element::i8:
+    default:
       break;
   }
   return static_cast<std::int8_t>(raw);
@@ -166,14 +166,14 @@ void judge(const Case& one, const Outputs& outputs, const ir::Accuracy& accuracy
   ++tally.programs;
   bool told = false;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
-    const Element element = one.function.outputs[o].element;
+    const DType element = one.function.outputs[o].element;
     for (std::size_t i = 0; i < one.count; ++i) {
       const ir::Bounded& bound = expected[o][i];
       const double value = stored(element, outputs[o], i);
       ++tally.elements;
-      tally.exact += bound.known && ir::loaded_type(element) != ir::Type::f32 ? 1U : 0U;
+      tally.exact += bound.known && ir::loaded_type(element) != DType::float32 ? 1U : 0U;
       tally.undecided += bound.known && bound.decided ? 0U : 1U;
-      if (element == Element::f32) tally.worst = std::max(tally.worst, share(bound, value));
+      if (element == DType::float32) tally.worst = std::max(tally.worst, share(bound, value));
       if (ir::accepts(bound, element, value)) continue;
       ++tally.refused;
       if (told) continue;

@@ -19,8 +19,8 @@ namespace {
 KernelSource square() {
   KernelSource source;
   source.name = "square";
-  source.buffers = {{"x", Element::f32, Access::read}, {"y", Element::f32, Access::write}};
-  source.scalars = {{"count", Element::u32}, {"shift", Element::f32}};
+  source.buffers = {{"x", DType::float32, Access::read}, {"y", DType::float32, Access::write}};
+  source.scalars = {{"count", DType::uint32}, {"shift", DType::float32}};
   source.body = "uint i = GLOBAL_ID(0);\nif (i < count) { STORE_y(i, LOAD_x(i) * LOAD_x(i) + shift); }\n";
   return source;
 }
@@ -108,8 +108,8 @@ TEST_F(CustomKernel, BuffersOfThePoolAreArguments) {
   Stream own(buffer.memory().context());
   KernelSource fill = square();
   fill.name = "fill_up";
-  fill.buffers = {{"y", Element::f32, Access::write}};
-  fill.scalars = {{"count", Element::u32}, {"value", Element::i32}};
+  fill.buffers = {{"y", DType::float32, Access::write}};
+  fill.scalars = {{"count", DType::uint32}, {"value", DType::int32}};
   fill.body = "uint i = GLOBAL_ID(0); if (i < count) { STORE_y(i, F32(value)); }";
   manager.launch(own, manager.make_kernel(fill, "opencl"), {100}, {buffer, 100, -5});
   std::vector<float> values(100);

@@ -16,14 +16,14 @@ namespace {
 
 KernelSource every_word() {
   return {.name = "every_word",
-          .buffers = {{"a", Element::f16, Access::read},
-                      {"b", Element::bf16, Access::read_write},
-                      {"c", Element::i8, Access::write},
-                      {"d", Element::f32, Access::write},
-                      {"e", Element::i32, Access::read_write},
-                      {"f", Element::u32, Access::read_write}},
-          .scalars = {{"count", Element::u32}, {"scale", Element::f32}, {"shift", Element::i32}},
-          .shared = {{"part", Element::f32, 64}, {"marks", Element::u32, 4}},
+          .buffers = {{"a", DType::float16, Access::read},
+                      {"b", DType::bfloat16, Access::read_write},
+                      {"c", DType::int8, Access::write},
+                      {"d", DType::float32, Access::write},
+                      {"e", DType::int32, Access::read_write},
+                      {"f", DType::uint32, Access::read_write}},
+          .scalars = {{"count", DType::uint32}, {"scale", DType::float32}, {"shift", DType::int32}},
+          .shared = {{"part", DType::float32, 64}, {"marks", DType::uint32, 4}},
           .defines = {{"FACTOR", "2.0f"}},
           .functions = "FUNCTION float squared(float v) { return v * v; }",
           .body = R"(uint i = GLOBAL_ID(0);

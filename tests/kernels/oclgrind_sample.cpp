@@ -17,8 +17,8 @@ using namespace vectis;
 KernelSource shift(const std::string& store) {
   KernelSource source;
   source.name = "shift";
-  source.buffers = {{"x", Element::f32, Access::read}, {"y", Element::f32, Access::write}};
-  source.scalars = {{"count", Element::u32}};
+  source.buffers = {{"x", DType::float32, Access::read}, {"y", DType::float32, Access::write}};
+  source.scalars = {{"count", DType::uint32}};
   source.group = {32, 1, 1};
   source.body = "uint i = GLOBAL_ID(0);\nif (i < count) {\n" + store + "\n}\n";
   return source;

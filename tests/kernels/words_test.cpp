@@ -15,18 +15,18 @@ class KernelWords : public LaunchTest {};
 float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 std::uint32_t as_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-KernelSource load_all(Element element, Element loaded) {
+KernelSource load_all(DType element, DType loaded) {
   return {.name = "load_all",
           .buffers = {{"x", element, Access::read}, {"y", loaded, Access::write}},
-          .scalars = {{"count", Element::u32}},
+          .scalars = {{"count", DType::uint32}},
           .body = "uint i = GLOBAL_ID(0);\nif (i < count) { STORE_y(i, LOAD_x(i)); }"};
 }
 
 // Each work-item makes one word of the output from LANES_y floats or ints.
-KernelSource insert_all(Element element, Element from) {
+KernelSource insert_all(DType element, DType from) {
   return {.name = "insert_all",
           .buffers = {{"x", from, Access::read}, {"y", element, Access::write}},
-          .scalars = {{"count", Element::u32}},
+          .scalars = {{"count", DType::uint32}},
           .body = R"(uint w = GLOBAL_ID(0);
 if (w * LANES_y < count) {
   uint word = OLD_WORD_y(w);
@@ -41,7 +41,7 @@ if (w * LANES_y < count) {
 TEST_F(KernelWords, LoadAllHalves) {
   std::vector<Words> arrays{Words(32768), Words(65536)};
   for (std::uint32_t w = 0; w < 32768; ++w) arrays[0][w] = 2 * w | (2 * w + 1) << 16;
-  run(load_all(Element::f16, Element::f32), 65536, arrays, {65536U});
+  run(load_all(DType::float16, DType::float32), 65536, arrays, {65536U});
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     ASSERT_EQ(arrays[1][bits], as_bits(to_float(Half{static_cast<std::uint16_t>(bits)}))) << bits;
   }
@@ -50,14 +50,14 @@ TEST_F(KernelWords, LoadAllHalves) {
 TEST_F(KernelWords, LoadAllBfloats) {
   std::vector<Words> arrays{Words(32768), Words(65536)};
   for (std::uint32_t w = 0; w < 32768; ++w) arrays[0][w] = 2 * w | (2 * w + 1) << 16;
-  run(load_all(Element::bf16, Element::f32), 65536, arrays, {65536U});
+  run(load_all(DType::bfloat16, DType::float32), 65536, arrays, {65536U});
   for (std::uint32_t bits = 0; bits < 65536; ++bits) ASSERT_EQ(arrays[1][bits], bits << 16);
 }
 
 TEST_F(KernelWords, LoadAllBytesWithTheirSign) {
   std::vector<Words> arrays{Words(64), Words(256)};
   for (std::uint32_t w = 0; w < 64; ++w) arrays[0][w] = 0x03020100U + 0x04040404U * w;
-  run(load_all(Element::i8, Element::i32), 256, arrays, {256U});
+  run(load_all(DType::int8, DType::int32), 256, arrays, {256U});
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     ASSERT_EQ(static_cast<std::int32_t>(arrays[1][byte]), static_cast<std::int8_t>(byte));
   }
@@ -80,7 +80,7 @@ TEST_F(KernelWords, InsertRoundsToHalfAsTheHostDoes) {
   Random random(seed());
   const Words cases = rounding_cases(random);
   std::vector<Words> arrays{cases, Words((cases.size() + 1) / 2, 0xabcdabcdU)};
-  run(insert_all(Element::f16, Element::f32), static_cast<std::uint32_t>(arrays[1].size()), arrays,
+  run(insert_all(DType::float16, DType::float32), static_cast<std::uint32_t>(arrays[1].size()), arrays,
       {static_cast<std::uint32_t>(cases.size())});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     ASSERT_EQ(arrays[1][i / 2] >> (16 * (i % 2)) & 0xffffU, to_half(as_float(cases[i])).bits) << std::hex << cases[i];
@@ -92,7 +92,7 @@ TEST_F(KernelWords, InsertRoundsToBfloatAsTheHostDoes) {
   Random random(seed());
   const Words cases = rounding_cases(random);
   std::vector<Words> arrays{cases, Words((cases.size() + 1) / 2, 0xabcdabcdU)};
-  run(insert_all(Element::bf16, Element::f32), static_cast<std::uint32_t>(arrays[1].size()), arrays,
+  run(insert_all(DType::bfloat16, DType::float32), static_cast<std::uint32_t>(arrays[1].size()), arrays,
       {static_cast<std::uint32_t>(cases.size())});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     ASSERT_EQ(arrays[1][i / 2] >> (16 * (i % 2)) & 0xffffU, to_bfloat16(as_float(cases[i])).bits)
@@ -105,7 +105,7 @@ TEST_F(KernelWords, InsertSaturatesToBytes) {
   for (std::int32_t value = -300; value <= 300; ++value) cases.push_back(static_cast<std::uint32_t>(value));
   cases.insert(cases.end(), {0x7fffffffU, 0x80000000U});
   std::vector<Words> arrays{cases, Words((cases.size() + 3) / 4)};
-  run(insert_all(Element::i8, Element::i32), static_cast<std::uint32_t>(arrays[1].size()), arrays,
+  run(insert_all(DType::int8, DType::int32), static_cast<std::uint32_t>(arrays[1].size()), arrays,
       {static_cast<std::uint32_t>(cases.size())});
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto expected = std::clamp(static_cast<std::int32_t>(cases[i]), -128, 127);
@@ -115,7 +115,7 @@ TEST_F(KernelWords, InsertSaturatesToBytes) {
 
 TEST_F(KernelWords, WordsOf32BitElementsAreTheirBits) {
   Random random(seed());
-  for (const Element element : {Element::f32, Element::i32, Element::u32}) {
+  for (const DType element : {DType::float32, DType::int32, DType::uint32}) {
     KernelSource copy{
         .name = "copy_words",
         .buffers = {{"x", element, Access::read}, {"y", element, Access::write}},
@@ -123,7 +123,7 @@ TEST_F(KernelWords, WordsOf32BitElementsAreTheirBits) {
     std::vector<Words> arrays{Words(4096), Words(4096)};
     for (std::uint32_t& word : arrays[0]) word = static_cast<std::uint32_t>(random.next());
     run(copy, 4096, arrays);
-    EXPECT_EQ(arrays[0], arrays[1]) << name(element);
+    EXPECT_EQ(arrays[0], arrays[1]) << short_name(element);
   }
 }
 
@@ -134,8 +134,8 @@ TEST_F(KernelWords, FunctionsOfFloatsAreTheHosts) {
   const std::vector<float> values{0.0F, -0.0F, 1.0F, -1.0F, 0.5F,   1.5F,     2.5F,      -2.5F, 1e-40F,
                                   3e9F, -3e9F, 5e9F, 1e30F, 127.6F, infinity, -infinity, nan,   8388609.0F};
   KernelSource all{.name = "functions",
-                   .buffers = {{"x", Element::f32, Access::read}, {"y", Element::u32, Access::write}},
-                   .scalars = {{"count", Element::u32}},
+                   .buffers = {{"x", DType::float32, Access::read}, {"y", DType::uint32, Access::write}},
+                   .scalars = {{"count", DType::uint32}},
                    .body = R"(uint i = GLOBAL_ID(0);
 if (i >= count * count) { return; }
 float a = LOAD_x(i / count);
@@ -186,9 +186,9 @@ STORE_y(i * 12u + 11u, AS_U32(a * b + a));)"};
 
 TEST_F(KernelWords, BytesMultiplyAndAddExactly) {
   KernelSource dot{.name = "dot",
-                   .buffers = {{"a", Element::i8, Access::read},
-                               {"b", Element::i8, Access::read},
-                               {"y", Element::i32, Access::write}},
+                   .buffers = {{"a", DType::int8, Access::read},
+                               {"b", DType::int8, Access::read},
+                               {"y", DType::int32, Access::write}},
                    .body = "uint i = GLOBAL_ID(0); STORE_y(i, DOT4_I8(WORD_a(i), WORD_b(i), I32(i)));"};
   Random random(seed());
   std::vector<Words> arrays{Words(1024), Words(1024), Words(1024)};
@@ -209,8 +209,8 @@ TEST_F(KernelWords, BytesMultiplyAndAddExactly) {
 
 TEST_F(KernelWords, GroupsShareArraysAndCountAtomically) {
   KernelSource sum{.name = "group_sum",
-                   .buffers = {{"y", Element::u32, Access::read_write}, {"z", Element::i32, Access::read_write}},
-                   .shared = {{"part", Element::u32, 32}},
+                   .buffers = {{"y", DType::uint32, Access::read_write}, {"z", DType::int32, Access::read_write}},
+                   .shared = {{"part", DType::uint32, 32}},
                    .group = {32, 1, 1},
                    .functions = "FUNCTION uint twice(uint v) { return v + v; }",
                    .body = R"(uint t = LOCAL_ID(0);
@@ -234,7 +234,7 @@ if (t == 0u) {
 
 TEST_F(KernelWords, CompilersNameTheUsersLineAndColumn) {
   const KernelSource wrong{.name = "wrong",
-                           .buffers = {{"y", Element::f32, Access::write}},
+                           .buffers = {{"y", DType::float32, Access::write}},
                            .body = "uint i = GLOBAL_ID(0);\n\n  STORE_y(i, undeclared);"};
   try {
     const Program program(context(), name(Dialect::opencl_c), print(wrong, Dialect::opencl_c));

@@ -324,8 +324,8 @@ TEST_P(ProfiledKernels, NamedOperationsAreRangesWithTheirCost) {
 
 TEST_P(ProfiledKernels, MapsAreRangesWithTheirCost) {
   ir::Builder builder("scaled");
-  const ir::Value value = builder.input(Element::f32);
-  builder.output(builder.mul(value, builder.constant(3.0F)), Element::f32);
+  const ir::Value value = builder.input(DType::float32);
+  builder.output(builder.mul(value, builder.constant(3.0F)), DType::float32);
   const ir::Function function = builder.finish();
   const std::array input = {DeviceMemory(context, 4000)};
   const std::array output = {DeviceMemory(context, 4000)};

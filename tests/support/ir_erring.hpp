@@ -20,7 +20,6 @@ using ir::Loaded;
 using ir::loaded_type;
 using ir::Op;
 using ir::Plain;
-using ir::Type;
 using ir::usual_accuracy;
 using ir::whole_to_real;
 
@@ -33,14 +32,14 @@ class Erring {
   explicit Erring(Random* random = nullptr, double share = 1, const Accuracy& accuracy = usual_accuracy())
       : random_(random), share_(share), accuracy_(&accuracy) {}
   Value real(double value) { return {flushed(static_cast<float>(value)), 0}; }
-  static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
-  static Value gathered(const Value& value, const Value&, Type) { return value; }
+  static Value whole(DType, std::uint32_t bits) { return {0, bits}; }
+  static Value gathered(const Value& value, const Value&, DType) { return value; }
 
-  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) {
+  Value apply(const Instruction& one, DType operand, const std::array<Value, 3>& operands) {
     Value exact = Plain::apply(one, operand, operands);
     const auto of_op = static_cast<std::size_t>(one.op);
     const double ulps = accuracy_->ulps[of_op];
-    if (one.type != Type::f32 || ulps == 0 || !std::isfinite(ulps)) return exact;
+    if (one.type != DType::float32 || ulps == 0 || !std::isfinite(ulps)) return exact;
     if (one.op == Op::fma && accuracy_->reorders && random_ != nullptr && random_->below(2) == 0)
       exact.real = static_cast<double>(static_cast<float>(operands[0].real * operands[1].real)) + operands[2].real;
     float value = static_cast<float>(exact.real);
@@ -67,15 +66,15 @@ class Erring {
 };
 
 // What a buffer of this element then holds.
-inline double stored(Element element, const Loaded& value) {
+inline double stored(DType element, const Loaded& value) {
   switch (element) {
-    case Element::f16:
+    case DType::float16:
       return to_float(to_half(static_cast<float>(value.real)));
-    case Element::bf16:
+    case DType::bfloat16:
       return to_float(to_bfloat16(static_cast<float>(value.real)));
-    case Element::f32:
+    case DType::float32:
       return static_cast<float>(value.real);
-    case Element::i8:
+    case DType::int8:
       return std::clamp(static_cast<std::int32_t>(value.bits), -128, 127);
     default:
       return whole_to_real(value.bits, loaded_type(element));

@@ -91,7 +91,7 @@ TEST_F(WebGpuDevice, NamesWhatIsWrongWithAUsersWgsl) {
 
 TEST_F(WebGpuDevice, HasNoCompilerForPortableKernels) {
   const KernelSource portable{.name = "twice",
-                              .buffers = {{"x", Element::f32, Access::read_write}},
+                              .buffers = {{"x", DType::float32, Access::read_write}},
                               .body = "STORE_x(GLOBAL_ID(0), 2.0f * LOAD_x(GLOBAL_ID(0)));"};
   EXPECT_ERROR((void)manager.make_kernel(portable, "webgpu"), ErrorCode::no_compiler, "kernel 'twice': webgpu:0",
                "compiles wgsl at run time", "map()");

@@ -148,15 +148,15 @@ TEST_F(WebGpuParts, WhatCannotBeCutIsNamedWithItsSizeAndTheLimit) {
 // Words, halves and bytes, the number of the element, and a table.
 TEST_F(WebGpuParts, MapsAreCutAndCountTheirElements) {
   ir::Builder b("mixed");
-  const ir::Value x = b.input(Element::i8);
-  const ir::Value y = b.input(Element::f16);
-  const ir::Value raise = b.argument(ir::Type::u32);
-  const std::uint32_t table = b.table(Element::u32);
+  const ir::Value x = b.input(DType::int8);
+  const ir::Value y = b.input(DType::float16);
+  const ir::Value raise = b.argument(DType::uint32);
+  const std::uint32_t table = b.table(DType::uint32);
   const ir::Value place = b.add(b.index(), raise);
   b.output(b.add(b.gather(table, b.binary(ir::Op::bit_and, place, b.constant(std::uint32_t{63}))), place),
-           Element::u32);
-  b.output(b.add(b.convert(x, ir::Type::f32), y), Element::f16);
-  b.output(b.add(x, b.constant(std::int32_t{1})), Element::i8);
+           DType::uint32);
+  b.output(b.add(b.convert(x, DType::float32), y), DType::float16);
+  b.output(b.add(x, b.constant(std::int32_t{1})), DType::int8);
   const ir::Function function = b.finish();
   const std::vector<std::byte> noise = random_bytes(random, 200'000);
   for (const std::uint64_t count : {1U, 1023U, 1024U, 1025U, 4096U, 33'333U}) {

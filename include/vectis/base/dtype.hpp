@@ -11,7 +11,7 @@
 
 namespace vectis::inline v0_1 {
 
-// Values are stable: they are written into files.
+// The type of one element of a buffer, view, kernel parameter or IR value. Values are stable: files store them.
 enum class DType : std::uint8_t {
   float32 = 1,
   float16 = 2,
@@ -22,10 +22,12 @@ enum class DType : std::uint8_t {
   float64 = 7,
   int64 = 8,
   complex64 = 9,
+  uint32 = 10,
 };
 
 VECTIS_API std::span<const DType> all_dtypes() noexcept;
 VECTIS_API std::string_view name(DType type) noexcept;               // "float32"
+VECTIS_API std::string_view short_name(DType type) noexcept;         // "f32", as in kernel and IR texts
 VECTIS_API std::size_t size_of(DType type) noexcept;                 // bytes of one element
 VECTIS_API std::optional<DType> parse_dtype(std::string_view name);  // the inverse of name; empty when unknown
 

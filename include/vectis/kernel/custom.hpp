@@ -3,8 +3,8 @@
 //   KernelManager manager(runtime);
 //   Kernel square = manager.make_kernel(
 //       {.name = "square",
-//        .buffers = {{"x", Element::f32, Access::read}, {"y", Element::f32, Access::write}},
-//        .scalars = {{"count", Element::u32}},
+//        .buffers = {{"x", DType::float32, Access::read}, {"y", DType::float32, Access::write}},
+//        .scalars = {{"count", DType::uint32}},
 //        .body = "uint i = GLOBAL_ID(0); if (i < count) { STORE_y(i, LOAD_x(i) * LOAD_x(i)); }"},
 //       "opencl");
 //   manager.launch(stream, square, {count}, {x, y, count});

@@ -3,8 +3,8 @@
 // from it.
 //
 //   ir::Builder b("scaled_add");
-//   ir::Value x = b.input(Element::f32), y = b.input(Element::f32), a = b.argument(ir::Type::f32);
-//   b.output(b.add(b.mul(a, x), y), Element::f32);
+//   ir::Value x = b.input(DType::float32), y = b.input(DType::float32), a = b.argument(DType::float32);
+//   b.output(b.add(b.mul(a, x), y), DType::float32);
 //   ir::Function f = b.finish();
 #pragma once
 
@@ -21,9 +21,6 @@
 #include "vectis/kernel/source.hpp"
 
 namespace vectis::inline v0_1::ir {
-
-enum class Type : std::uint8_t { f32, i32, u32, boolean };
-VECTIS_API std::string_view name(Type type) noexcept;  // "f32", "i32", "u32", "bool"
 
 // Every operation is pure and total: whatever the operands, it has a value and no effect. Integers wrap; a division or
 // remainder by zero is zero, and i32's smallest by -1 wraps; shifts use the lowest five bits; a conversion to an
@@ -110,12 +107,12 @@ VECTIS_API std::uint32_t random_u32(std::uint32_t key, std::uint32_t counter) no
 using Id = std::uint32_t;
 struct Value {
   Id id = 0;
-  Type type = Type::f32;
+  DType type = DType::float32;
 };
 
 struct Instruction {
   Op op = Op::constant;
-  Type type = Type::f32;
+  DType type = DType::float32;
   std::array<Id, 3> operands{};
   std::uint32_t immediate = 0;
 };
@@ -134,16 +131,16 @@ struct Loop {
 
 struct Output {
   Id value = 0;
-  Element element = Element::f32;  // stored as: f32, f16, bf16 from f32, rounded to nearest, ties to even; i32 and i8
+  DType element = DType::float32;  // stored as: f32, f16, bf16 from f32, rounded to nearest, ties to even; i32 and i8
                                    // (saturated) from i32; u32 from u32
 };
 
 // Inputs and outputs are read and written at the element's own number; tables, of at least one element, at any.
 struct Function {
   std::string name;  // [a-z][a-z0-9_]*, at most 64 characters
-  std::vector<Element> inputs;
-  std::vector<Element> tables;
-  std::vector<Type> arguments;  // f32, i32 or u32
+  std::vector<DType> inputs;
+  std::vector<DType> tables;
+  std::vector<DType> arguments;  // f32, i32 or u32
   std::vector<Output> outputs;
   std::vector<Instruction> instructions;  // all of them, also those of loops
   std::vector<Loop> loops;
@@ -151,7 +148,7 @@ struct Function {
 };
 
 // The type of an element once loaded: f32 for floats, i32 for i32 and i8, u32 for u32.
-VECTIS_API Type loaded_type(Element element) noexcept;
+VECTIS_API DType loaded_type(DType element) noexcept;
 
 // Throws InvalidInput naming the first instruction that is wrong: a type, an operand out of reach, a trip count that is
 // no constant or argument. Every instruction is in one block, every loop in one instruction, and there is an output.
@@ -169,9 +166,9 @@ class VECTIS_API Builder {
   Builder& operator=(Builder&&) noexcept;
   ~Builder();
 
-  Value input(Element element);
-  std::uint32_t table(Element element);  // the number of a new table
-  Value argument(Type type);
+  Value input(DType element);
+  std::uint32_t table(DType element);  // the number of a new table
+  Value argument(DType type);
   Value index();
   Value constant(float value);
   Value constant(std::int32_t value);
@@ -187,8 +184,8 @@ class VECTIS_API Builder {
   Value unary(Op op, Value a) { return apply(op, std::array{a}); }
   Value binary(Op op, Value a, Value b) { return apply(op, std::array{a, b}); }
   Value select(Value condition, Value yes, Value no) { return apply(Op::select, std::array{condition, yes, no}); }
-  Value convert(Value a, Type to);
-  Value bitcast(Value a, Type to);
+  Value convert(Value a, DType to);
+  Value bitcast(Value a, DType to);
   Value gather(std::uint32_t table, Value index);
   Value random(Value key, Value counter) { return binary(Op::random, key, counter); }
 
@@ -210,7 +207,7 @@ class VECTIS_API Builder {
   };
   Value decide(std::span<const Decision> tree, std::span<const Value> leaves);
 
-  void output(Value value, Element element);
+  void output(Value value, DType element);
   // The function, verified. The builder is spent.
   Function finish();
 

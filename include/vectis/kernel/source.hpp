@@ -2,8 +2,8 @@
 // signature around. docs/kernels.md describes the subset and the words a body may use.
 //
 //   KernelSource twice{.name = "twice",
-//                      .buffers = {{"x", Element::f16, Access::read}, {"y", Element::f32, Access::write}},
-//                      .scalars = {{"count", Element::u32}},
+//                      .buffers = {{"x", DType::float16, Access::read}, {"y", DType::float32, Access::write}},
+//                      .scalars = {{"count", DType::uint32}},
 //                      .body = "uint i = GLOBAL_ID(0); if (i < count) { STORE_y(i, 2.0f * LOAD_x(i)); }"};
 //   std::string text = print(twice, Dialect::opencl_c);
 #pragma once
@@ -28,31 +28,28 @@ enum class Dialect : std::uint8_t { opencl_c, cuda, hip, glsl_vulkan, glsl_webgp
 VECTIS_API std::string_view name(Dialect dialect) noexcept;  // "opencl-c", "cuda-c++", "hip-c++", "glsl-vulkan", ...
 VECTIS_API std::optional<Dialect> parse_dialect(std::string_view name);
 
-// What a buffer holds. The last three are packed into 32-bit words, so no device needs an extension for them; a body
-// sees their elements as float (f16, bf16) or int (i8).
-enum class Element : std::uint8_t { f32, i32, u32, f16, bf16, i8 };
-
-VECTIS_API std::string_view name(Element element) noexcept;         // "f32"
-VECTIS_API std::uint32_t lanes(Element element) noexcept;           // elements of one 32-bit word: 1, 2 or 4
-VECTIS_API std::optional<Element> element_of(DType type) noexcept;  // empty: no kernel takes this type
-VECTIS_API DType dtype_of(Element element) noexcept;                // u32 is int32's storage
+// True for the types a kernel's buffer can hold: float32, int32, uint32, float16, bfloat16 and int8. The last three are
+// packed into 32-bit words, so that no device needs an extension for them; a kernel body sees their elements as float
+// (float16, bfloat16) or int (int8).
+VECTIS_API bool is_kernel_type(DType type) noexcept;
+VECTIS_API std::uint32_t lanes(DType type) noexcept;  // elements of one 32-bit word: 1, 2 or 4
 
 enum class Access : std::uint8_t { read, write, read_write };
 
 struct BufferParameter {
   std::string name;
-  Element element = Element::f32;
+  DType element = DType::float32;
   Access access = Access::read;
 };
 
 struct ScalarParameter {
   std::string name;
-  Element element = Element::u32;  // f32, i32 or u32
+  DType element = DType::uint32;  // f32, i32 or u32
 };
 
 struct SharedArray {
   std::string name;
-  Element element = Element::f32;  // f32, i32 or u32
+  DType element = DType::float32;  // f32, i32 or u32
   std::uint32_t count = 1;
 };
 

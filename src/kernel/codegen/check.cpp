@@ -38,13 +38,14 @@ void check_names(const KernelSource& source) {
 void check_parameters(const KernelSource& source) {
   for (const ScalarParameter& scalar : source.scalars) {
     if (lanes(scalar.element) != 1) {
-      refuse(source, fmt::format("scalar {} is {}; scalars are f32, i32 or u32", scalar.name, name(scalar.element)));
+      refuse(source,
+             fmt::format("scalar {} is {}; scalars are f32, i32 or u32", scalar.name, short_name(scalar.element)));
     }
   }
   for (const SharedArray& array : source.shared) {
     if (lanes(array.element) != 1 || array.count == 0) {
       refuse(source, fmt::format("shared array {} has {} elements of {}; at least one of f32, i32 or u32", array.name,
-                                 array.count, name(array.element)));
+                                 array.count, short_name(array.element)));
     }
   }
   std::uint64_t items = 1;

@@ -114,7 +114,7 @@ class Linter {
       if (lanes(direct->element) > 1) {
         report(token, "packed",
                fmt::format("{0} holds {1} packed into words: use LOAD_{0}, WORD_{0} or STORE_WORD_{0}", token.text,
-                           name(direct->element)));
+                           short_name(direct->element)));
       }
       if (functions_) outside(token);
       return;
@@ -141,7 +141,7 @@ class Linter {
       report(token, "packed",
              fmt::format("{0} holds {1} packed into words: build a word with INSERT_{0} and store it "
                          "with STORE_WORD_{0}",
-                         found->name, name(found->element)));
+                         found->name, short_name(found->element)));
     }
   }
 

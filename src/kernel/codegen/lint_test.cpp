@@ -15,12 +15,12 @@ namespace {
 
 KernelSource sample(std::string body, std::string functions = {}) {
   return {.name = "sample",
-          .buffers = {{"x", Element::f16, Access::read},
-                      {"y", Element::f32, Access::write},
-                      {"z", Element::i8, Access::read_write},
-                      {"n", Element::i32, Access::read_write}},
-          .scalars = {{"count", Element::u32}, {"scale", Element::f32}},
-          .shared = {{"part", Element::f32, 64}},
+          .buffers = {{"x", DType::float16, Access::read},
+                      {"y", DType::float32, Access::write},
+                      {"z", DType::int8, Access::read_write},
+                      {"n", DType::int32, Access::read_write}},
+          .scalars = {{"count", DType::uint32}, {"scale", DType::float32}},
+          .shared = {{"part", DType::float32, 64}},
           .defines = {{"TILE", "16"}},
           .functions = std::move(functions),
           .body = std::move(body)};

@@ -14,11 +14,12 @@ TEST(KernelNames, ADialectIsFoundByItsName) {
 }
 
 TEST(KernelNames, LanesAndTypesOfAnElementAgree) {
-  for (const auto element : {Element::f32, Element::i32, Element::f16, Element::bf16, Element::i8}) {
-    EXPECT_EQ(element_of(dtype_of(element)), element);
-    EXPECT_EQ(lanes(element) * size_of(dtype_of(element)), 4U) << name(element);
+  for (const auto element :
+       {DType::float32, DType::int32, DType::uint32, DType::float16, DType::bfloat16, DType::int8}) {
+    EXPECT_TRUE(is_kernel_type(element)) << name(element);
+    EXPECT_EQ(lanes(element) * size_of(element), 4U) << name(element);
   }
-  EXPECT_EQ(element_of(DType::float64), std::nullopt);
+  EXPECT_FALSE(is_kernel_type(DType::float64));
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ using detail::line_marker;
 bool is_glsl(Dialect dialect) noexcept { return dialect == Dialect::glsl_vulkan || dialect == Dialect::glsl_webgpu; }
 
 // How a value of the element is declared: what a body sees of it.
-std::string_view value_type(Element element) noexcept {
+std::string_view value_type(DType element) noexcept {
   switch (element) {
-    case Element::i32:
-    case Element::i8:
+    case DType::int32:
+    case DType::int8:
       return "int";
-    case Element::u32:
+    case DType::uint32:
       return "uint";
     default:
       return "float";
@@ -28,7 +28,7 @@ std::string_view value_type(Element element) noexcept {
 }
 
 // How the array in memory is declared.
-std::string_view storage_type(Element element) noexcept { return lanes(element) > 1 ? "uint" : value_type(element); }
+std::string_view storage_type(DType element) noexcept { return lanes(element) > 1 ? "uint" : value_type(element); }
 
 // The words LOAD_x and so on. Each evaluates its arguments once. `words` is the argument a helper function needs to
 // reach the buffer; GLSL's buffers are global.
@@ -36,14 +36,14 @@ std::string buffer_words(const BufferParameter& buffer, Dialect dialect) {
   const std::string& x = buffer.name;
   const std::uint32_t lane_count = lanes(buffer.element);
   std::string text = fmt::format("#define LANES_{} {}u\n", x, lane_count);
-  text +=
-      fmt::format("#define INSERT_{}(word, lane, value) vti_insert_{}(word, lane, value)\n", x, name(buffer.element));
+  text += fmt::format("#define INSERT_{}(word, lane, value) vti_insert_{}(word, lane, value)\n", x,
+                      short_name(buffer.element));
   if (lane_count == 1) {
     text += fmt::format(
         "#define LOAD_{0}(i) ({0}[i])\n#define WORD_{0}(w) AS_U32({0}[w])\n#define OLD_WORD_{0}(w) 0u\n", x);
     text += fmt::format("#define STORE_{0}(i, value) ({0}[i] = (value))\n", x);
-    const std::string_view bits = buffer.element == Element::f32   ? "AS_F32(word)"
-                                  : buffer.element == Element::i32 ? "AS_I32(word)"
+    const std::string_view bits = buffer.element == DType::float32 ? "AS_F32(word)"
+                                  : buffer.element == DType::int32 ? "AS_I32(word)"
                                                                    : "U32(word)";
     return text + fmt::format("#define STORE_WORD_{0}(w, word) ({0}[w] = {1})\n", x, bits);
   }
@@ -52,7 +52,7 @@ std::string buffer_words(const BufferParameter& buffer, Dialect dialect) {
   const bool global = is_glsl(dialect);
   text += fmt::format("FUNCTION {} vti_load_{}({}uint i) {{ return vti_lane_{}({}[i / {}u], i); }}\n",
                       value_type(buffer.element), x, global ? "" : "VTI_GLOBAL const uint* words, ",
-                      name(buffer.element), global ? x : "words", lane_count);
+                      short_name(buffer.element), global ? x : "words", lane_count);
   return text + fmt::format("#define LOAD_{0}(i) vti_load_{0}({1}i)\n", x, global ? "" : x + ", ");
 }
 

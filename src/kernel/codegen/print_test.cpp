@@ -11,9 +11,9 @@ using testing::Not;
 
 KernelSource twice() {
   return {.name = "twice",
-          .buffers = {{"x", Element::f16, Access::read}, {"y", Element::f32, Access::write}},
-          .scalars = {{"count", Element::u32}},
-          .shared = {{"part", Element::i32, 8}},
+          .buffers = {{"x", DType::float16, Access::read}, {"y", DType::float32, Access::write}},
+          .scalars = {{"count", DType::uint32}},
+          .shared = {{"part", DType::int32, 8}},
           .group = {32, 2, 1},
           .functions = "FUNCTION float doubled(float v) { return v + v; }",
           .body = "uint i = GLOBAL_ID(0);\nif (i < count) { STORE_y(i, doubled(LOAD_x(i))); }"};
@@ -74,8 +74,8 @@ TEST(PrintSource, RefusesWhatIsNoKernel) {
   refuse([](auto& s) { s.buffers[0].name = "in"; }, "parameter \"in\"");
   refuse([](auto& s) { s.buffers[0].name = "4x"; }, "does not begin with a digit");
   refuse([](auto& s) { s.scalars[0].name = "x"; }, "two parameters are called x");
-  refuse([](auto& s) { s.scalars[0].element = Element::f16; }, "scalar count is f16");
-  refuse([](auto& s) { s.shared[0].element = Element::i8; }, "shared array part has 8 elements of i8");
+  refuse([](auto& s) { s.scalars[0].element = DType::float16; }, "scalar count is f16");
+  refuse([](auto& s) { s.shared[0].element = DType::int8; }, "shared array part has 8 elements of i8");
   refuse([](auto& s) { s.shared[0].count = 0; }, "has 0 elements");
   refuse([](auto& s) { s.group = {64, 32, 1}; }, "a group of 64 x 32 x 1 work-items; the limit is 1 to 1024");
   refuse([](auto& s) { s.group = {0, 1, 1}; }, "a group of 0 x 1 x 1");

@@ -108,12 +108,12 @@ ValueType value_type_named(std::string_view text) noexcept {
   return found == type_names.end() ? ValueType::unknown : static_cast<ValueType>(found - type_names.begin());
 }
 
-ValueType loaded(Element element) noexcept {
+ValueType loaded(DType element) noexcept {
   switch (element) {
-    case Element::i32:
-    case Element::i8:
+    case DType::int32:
+    case DType::int8:
       return ValueType::i32;
-    case Element::u32:
+    case DType::uint32:
       return ValueType::u32;
     default:
       return ValueType::f32;

@@ -16,7 +16,7 @@ enum class ValueType : std::uint8_t { unknown, none, boolean, i32, u32, f32 };
 
 std::string_view name(ValueType type) noexcept;  // as a body writes it
 ValueType value_type_named(std::string_view text) noexcept;
-ValueType loaded(Element element) noexcept;
+ValueType loaded(DType element) noexcept;
 
 struct Signature {
   ValueType result = ValueType::unknown;

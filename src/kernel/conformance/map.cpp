@@ -22,45 +22,45 @@ constexpr std::size_t word = 4;
 
 ir::Function six_steps() {
   ir::Builder b("conformance_six_steps");
-  const ir::Value x = b.input(Element::f32);
-  const ir::Value y = b.input(Element::f32);
-  const ir::Value a = b.argument(ir::Type::f32);
+  const ir::Value x = b.input(DType::float32);
+  const ir::Value y = b.input(DType::float32);
+  const ir::Value a = b.argument(DType::float32);
   ir::Value v = b.add(b.mul(a, x), y);
   v = b.binary(ir::Op::max, v, b.constant(0.0F));
   v = b.sub(b.mul(v, y), x);
-  b.output(b.unary(ir::Op::tanh, v), Element::f32);
+  b.output(b.unary(ir::Op::tanh, v), DType::float32);
   return b.finish();
 }
 
 ir::Function halves() {
   ir::Builder b("conformance_halves");
-  const ir::Value x = b.input(Element::f16);
-  const ir::Value y = b.input(Element::bf16);
+  const ir::Value x = b.input(DType::float16);
+  const ir::Value y = b.input(DType::bfloat16);
   const ir::Value sum = b.add(b.mul(x, y), b.constant(0.3F));
-  b.output(sum, Element::f16);
-  b.output(b.select(b.binary(ir::Op::lt, x, y), x, y), Element::bf16);
+  b.output(sum, DType::float16);
+  b.output(b.select(b.binary(ir::Op::lt, x, y), x, y), DType::bfloat16);
   return b.finish();
 }
 
 ir::Function small_integers() {
   ir::Builder b("conformance_small_integers");
-  const ir::Value x = b.input(Element::i8);
-  const ir::Value y = b.input(Element::i8);
-  b.output(b.sub(b.mul(x, y), x), Element::i8);  // saturates
-  b.output(b.binary(ir::Op::bit_xor, x, b.binary(ir::Op::shl, y, b.constant(3))), Element::i32);
+  const ir::Value x = b.input(DType::int8);
+  const ir::Value y = b.input(DType::int8);
+  b.output(b.sub(b.mul(x, y), x), DType::int8);  // saturates
+  b.output(b.binary(ir::Op::bit_xor, x, b.binary(ir::Op::shl, y, b.constant(3))), DType::int32);
   return b.finish();
 }
 
 // What cuts, rounds and counts, on numbers half of which lie between two results.
 ir::Function roundings() {
   ir::Builder b("conformance_roundings");
-  const ir::Value x = b.input(Element::f32);
+  const ir::Value x = b.input(DType::float32);
   for (const ir::Op op : {ir::Op::floor, ir::Op::ceil, ir::Op::round, ir::Op::trunc, ir::Op::sign}) {
-    b.output(b.unary(op, x), Element::f32);
+    b.output(b.unary(op, x), DType::float32);
   }
-  const ir::Value bits = b.input(Element::u32);
-  b.output(b.unary(ir::Op::popcount, bits), Element::u32);
-  b.output(b.unary(ir::Op::leading_zeros, bits), Element::u32);
+  const ir::Value bits = b.input(DType::uint32);
+  b.output(b.unary(ir::Op::popcount, bits), DType::uint32);
+  b.output(b.unary(ir::Op::leading_zeros, bits), DType::uint32);
   return b.finish();
 }
 
@@ -68,36 +68,36 @@ ir::Function roundings() {
 // bits, so that no arithmetic leaves a doubt which they are.
 ir::Function ties() {
   ir::Builder b("conformance_ties");
-  const ir::Value some = b.binary(ir::Op::bit_and, b.input(Element::u32), b.constant(std::uint32_t{31}));
+  const ir::Value some = b.binary(ir::Op::bit_and, b.input(DType::uint32), b.constant(std::uint32_t{31}));
   const auto halves_from = [&](std::uint32_t bits, std::uint32_t half) {
     const ir::Value steps = b.binary(ir::Op::shl, some, b.constant(half));
-    return b.bitcast(b.add(steps, b.constant(bits)), ir::Type::f32);
+    return b.bitcast(b.add(steps, b.constant(bits)), DType::float32);
   };
-  b.output(halves_from(0x4480'0000, 12), Element::f16);
-  b.output(halves_from(0x4300'0000, 15), Element::bf16);
+  b.output(halves_from(0x4480'0000, 12), DType::float16);
+  b.output(halves_from(0x4300'0000, 15), DType::bfloat16);
   return b.finish();
 }
 
 // Newton's square root: a loop with two carried values.
 ir::Function loop() {
   ir::Builder b("conformance_loop");
-  const ir::Value x = b.unary(ir::Op::abs, b.input(Element::f32));
+  const ir::Value x = b.unary(ir::Op::abs, b.input(DType::float32));
   const ir::Value start = b.add(x, b.constant(1.0F));
   const auto loop = b.begin_loop(b.constant(std::uint32_t{6}), std::array{start});
   const ir::Value next = b.mul(b.constant(0.5F), b.add(loop.carried[0], b.div(x, loop.carried[0])));
   const auto result = b.end_loop(loop, std::array{next});
-  b.output(result[0], Element::f32);
+  b.output(result[0], DType::float32);
   return b.finish();
 }
 
-double stored_value(Element element, std::span<const std::byte> bytes, std::size_t place) {
+double stored_value(DType element, std::span<const std::byte> bytes, std::size_t place) {
   const std::size_t size = word / lanes(element);
   std::uint32_t bits = 0;
   std::memcpy(&bits, bytes.data() + place * size, size);
-  return element == Element::u32 ? static_cast<double>(bits) : value_of(dtype_of(element), bits);
+  return element == DType::uint32 ? static_cast<double>(bits) : value_of(element, bits);
 }
 
-std::size_t bytes_of_elements(Element element, std::size_t count) {
+std::size_t bytes_of_elements(DType element, std::size_t count) {
   const std::size_t per_word = lanes(element);
   return std::max<std::size_t>(1, (count + per_word - 1) / per_word) * word;
 }
@@ -158,7 +158,7 @@ class MapCases {
                      const std::vector<Bytes>& outputs) const {
     const auto expected = ir::interpret_with_bounds(function, data.bindings(), count, accuracy_);
     for (std::size_t k = 0; k < outputs.size(); ++k) {
-      const Element element = function.outputs[k].element;
+      const DType element = function.outputs[k].element;
       for (std::size_t i = 0; i < count; ++i) {
         const double found = stored_value(element, outputs[k], i);
         if (ir::accepts(expected[k][i], element, found)) continue;

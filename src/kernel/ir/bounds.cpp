@@ -74,36 +74,36 @@ Bounded compared(Op op, const Bounded& a, const Bounded& b) {
   return result;
 }
 
-Bounded converted(const Instruction& one, Type from, const Bounded& a, double ulps) {
+Bounded converted(const Instruction& one, DType from, const Bounded& a, double ulps) {
   if (one.type == from) return a;
-  if (one.type == Type::f32) {
+  if (one.type == DType::float32) {
     const double value = whole_to_real(a.bits, from);
     return a.known ? enclose(value, {value, value}, ulps) : anything(value);
   }
-  if (from != Type::f32) return {.bits = whole_to_whole(a.bits, one.type), .known = a.known};
-  if (one.type == Type::boolean) return compared(Op::ne, a, Bounded{});
+  if (from != DType::float32) return {.bits = whole_to_whole(a.bits, one.type), .known = a.known};
+  if (one.type == DType::boolean) return compared(Op::ne, a, Bounded{});
   const std::uint32_t low = real_to_whole(a.low, one.type);
   return {.bits = real_to_whole(a.value, one.type), .known = low == real_to_whole(a.high, one.type)};
 }
 
-Bounded cast(const Instruction& one, Type from, const Bounded& a) {
+Bounded cast(const Instruction& one, DType from, const Bounded& a) {
   if (one.type == from) return a;
   Bounded result = a;
-  if (from == Type::f32) {
+  if (from == DType::float32) {
     result.bits = std::bit_cast<std::uint32_t>(static_cast<float>(a.value));
     result.known = a.known && is_point(a) && a.value != 0;  // either zero, any NaN
-  } else if (one.type == Type::f32) {
+  } else if (one.type == DType::float32) {
     const double value = static_cast<double>(std::bit_cast<float>(a.bits));
     return a.known ? Enclosing::real(value) : anything(value);
   }
   return result;
 }
 
-Bounded selected(Type type, const Bounded& condition, const Bounded& yes, const Bounded& no) {
+Bounded selected(DType type, const Bounded& condition, const Bounded& yes, const Bounded& no) {
   Bounded result = condition.bits != 0 ? yes : no;
   if (condition.known) return result;
   result.decided = false;
-  if (type != Type::f32) {
+  if (type != DType::float32) {
     result.known = yes.known && no.known && yes.bits == no.bits;
   } else if (yes.known && no.known && std::isfinite(yes.value) && std::isfinite(no.value)) {
     result.low = std::min(yes.low, no.low);
@@ -157,14 +157,14 @@ Bounded computed(const Instruction& one, const std::array<Bounded, 3>& operands,
 
 Bounded Enclosing::real(double value) { return enclose(value, {value, value, true}, 0); }
 
-Bounded Enclosing::gathered(const Bounded& value, const Bounded& index, Type type) {
-  Bounded result = index.known || type != Type::f32 ? value : anything(value.value);
+Bounded Enclosing::gathered(const Bounded& value, const Bounded& index, DType type) {
+  Bounded result = index.known || type != DType::float32 ? value : anything(value.value);
   result.known = result.known && index.known;
   result.decided = result.decided && index.decided;
   return result;
 }
 
-Bounded Enclosing::apply(const Instruction& one, Type operand, const std::array<Bounded, 3>& operands) const {
+Bounded Enclosing::apply(const Instruction& one, DType operand, const std::array<Bounded, 3>& operands) const {
   const auto& [a, b, c] = operands;
   const auto used = std::span(operands).first(operand_count(one.op));
   const bool all_known = std::ranges::all_of(used, &Bounded::known);
@@ -175,15 +175,15 @@ Bounded Enclosing::apply(const Instruction& one, Type operand, const std::array<
     result = cast(one, operand, a);
   } else if (one.op == Op::convert) {
     result = converted(one, operand, a, accuracy_->ulps[static_cast<std::size_t>(Op::convert)]);
-  } else if (operand != Type::f32) {
+  } else if (operand != DType::float32) {
     result.bits = whole_op(one.op, operand, a.bits, b.bits);
-  } else if (one.type == Type::boolean) {
+  } else if (one.type == DType::boolean) {
     result = compared(one.op, a, b);
   } else {
     result = computed(one, operands, *accuracy_);
   }
   if (!all_known && one.op != Op::select) {
-    if (one.type == Type::f32) return anything(result.value);
+    if (one.type == DType::float32) return anything(result.value);
     result.known = false;
   }
   result.decided = result.decided && result.known && std::ranges::all_of(used, &Bounded::decided);
@@ -200,8 +200,8 @@ std::vector<std::vector<Bounded>> interpret_with_bounds(const Function& function
     for (std::size_t i = 0; i < values.size(); ++i) {
       Bounded& result = results[i][element];
       result = values[i];
-      const Type type = loaded_type(function.outputs[i].element);
-      if (type != Type::f32) result.value = result.low = result.high = whole_to_real(result.bits, type);
+      const DType type = loaded_type(function.outputs[i].element);
+      if (type != DType::float32) result.value = result.low = result.high = whole_to_real(result.bits, type);
     }
   }
   return results;
@@ -210,15 +210,15 @@ std::vector<std::vector<Bounded>> interpret_with_bounds(const Function& function
 namespace {
 
 // As an output of this element holds it.
-double stored_as(Element element, double value) noexcept {
+double stored_as(DType element, double value) noexcept {
   switch (element) {
-    case Element::f32:
+    case DType::float32:
       return to_float(value);
-    case Element::f16:
+    case DType::float16:
       return static_cast<double>(vectis::to_float(to_half(static_cast<float>(value))));
-    case Element::bf16:
+    case DType::bfloat16:
       return static_cast<double>(vectis::to_float(to_bfloat16(static_cast<float>(value))));
-    case Element::i8:
+    case DType::int8:
       return std::clamp(value, -128.0, 127.0);
     default:
       return value;
@@ -227,7 +227,7 @@ double stored_as(Element element, double value) noexcept {
 
 }  // namespace
 
-bool accepts(const Bounded& expected, Element element, double stored) noexcept {
+bool accepts(const Bounded& expected, DType element, double stored) noexcept {
   if (!expected.known) return true;
   if (std::isnan(expected.value)) return std::isnan(stored);
   // Rounding is monotone, so the stored value lies between the stored ends.

@@ -27,7 +27,7 @@ std::vector<std::vector<Bounded>> interpret_with_bounds(const Function& function
                                                         std::size_t count, const Accuracy& accuracy = usual_accuracy());
 
 // Whether an implementation may have stored `stored` for this output. Always true when it is not known.
-bool accepts(const Bounded& expected, Element element, double stored) noexcept;
+bool accepts(const Bounded& expected, DType element, double stored) noexcept;
 
 // The domain of a Machine that does it.
 class Enclosing {
@@ -35,9 +35,9 @@ class Enclosing {
   using Value = Bounded;
   explicit Enclosing(const Accuracy& accuracy = usual_accuracy()) : accuracy_(&accuracy) {}
   static Value real(double value);
-  static Value whole(Type, std::uint32_t bits) { return {.bits = bits}; }
-  static Value gathered(const Value& value, const Value& index, Type type);
-  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) const;
+  static Value whole(DType, std::uint32_t bits) { return {.bits = bits}; }
+  static Value gathered(const Value& value, const Value& index, DType type);
+  Value apply(const Instruction& one, DType operand, const std::array<Value, 3>& operands) const;
 
  private:
   const Accuracy* accuracy_;

@@ -92,7 +92,7 @@ TEST(IrBounds, CatchAnImplementationThatErrsMore) {
 }
 
 Bounded of(Op op, double a, double b = 0) {
-  return Enclosing().apply({op, Type::f32, {}, 0}, Type::f32, {Enclosing::real(a), Enclosing::real(b), {}});
+  return Enclosing().apply({op, DType::float32, {}, 0}, DType::float32, {Enclosing::real(a), Enclosing::real(b), {}});
 }
 
 TEST(IrBounds, ExactResultsAreExact) {
@@ -124,17 +124,18 @@ TEST(IrBounds, TooNearToCall) {
   const Bounded near_two = of(Op::sqrt, 4);
   EXPECT_LT(near_two.low, 2);
   EXPECT_GT(near_two.high, 2);
-  const Bounded floored = Enclosing().apply({Op::floor, Type::f32, {}, 0}, Type::f32, {near_two, {}, {}});
+  const Bounded floored = Enclosing().apply({Op::floor, DType::float32, {}, 0}, DType::float32, {near_two, {}, {}});
   EXPECT_EQ(floored.low, 1);
   EXPECT_EQ(floored.high, 2);
   EXPECT_FALSE(floored.decided);
   const Enclosing domain;
-  EXPECT_FALSE(domain.apply({Op::lt, Type::boolean, {}, 0}, Type::f32, {near_two, Enclosing::real(2), {}}).known);
-  EXPECT_TRUE(domain.apply({Op::lt, Type::boolean, {}, 0}, Type::f32, {near_two, Enclosing::real(2.1), {}}).known);
-  EXPECT_FALSE(domain.apply({Op::convert, Type::i32, {}, 0}, Type::f32, {near_two, {}, {}}).known);
+  EXPECT_FALSE(domain.apply({Op::lt, DType::boolean, {}, 0}, DType::float32, {near_two, Enclosing::real(2), {}}).known);
+  EXPECT_TRUE(
+      domain.apply({Op::lt, DType::boolean, {}, 0}, DType::float32, {near_two, Enclosing::real(2.1), {}}).known);
+  EXPECT_FALSE(domain.apply({Op::convert, DType::int32, {}, 0}, DType::float32, {near_two, {}, {}}).known);
   const Bounded coin{.bits = 1, .known = false};
-  const Bounded chosen =
-      domain.apply({Op::select, Type::f32, {}, 0}, Type::boolean, {coin, Enclosing::real(5), Enclosing::real(-5)});
+  const Bounded chosen = domain.apply({Op::select, DType::float32, {}, 0}, DType::boolean,
+                                      {coin, Enclosing::real(5), Enclosing::real(-5)});
   EXPECT_EQ(chosen.value, 5);
   EXPECT_EQ(chosen.low, -5);
   EXPECT_FALSE(chosen.decided);
@@ -143,15 +144,15 @@ TEST(IrBounds, TooNearToCall) {
 TEST(IrBounds, StoredValuesAreRoundedEnds) {
   const Bounded third{1.0 / 3, 1.0 / 3 - 1e-8, 1.0 / 3 + 1e-8};
   const double half = to_float(to_half(1.0F / 3));
-  EXPECT_TRUE(accepts(third, Element::f16, half));
-  EXPECT_FALSE(accepts(third, Element::f16, half + 0x1p-12));
-  EXPECT_FALSE(accepts(third, Element::f32, 0.3334));
-  EXPECT_TRUE(accepts({.value = 300, .low = 300, .high = 300}, Element::i8, 127));
-  EXPECT_FALSE(accepts({.value = 300, .low = 300, .high = 300}, Element::i8, 44));
+  EXPECT_TRUE(accepts(third, DType::float16, half));
+  EXPECT_FALSE(accepts(third, DType::float16, half + 0x1p-12));
+  EXPECT_FALSE(accepts(third, DType::float32, 0.3334));
+  EXPECT_TRUE(accepts({.value = 300, .low = 300, .high = 300}, DType::int8, 127));
+  EXPECT_FALSE(accepts({.value = 300, .low = 300, .high = 300}, DType::int8, 44));
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(accepts({nan, nan, nan}, Element::f32, nan));
-  EXPECT_FALSE(accepts({nan, nan, nan}, Element::f32, 1));
-  EXPECT_FALSE(accepts({1, 1, 1}, Element::f32, nan));
+  EXPECT_TRUE(accepts({nan, nan, nan}, DType::float32, nan));
+  EXPECT_FALSE(accepts({nan, nan, nan}, DType::float32, 1));
+  EXPECT_FALSE(accepts({1, 1, 1}, DType::float32, nan));
 }
 
 }  // namespace

@@ -15,10 +15,15 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_input, "ir.builder", message); }
 
-std::string type_list(std::span<const Type> types) {
+std::string type_list(std::span<const DType> types) {
   std::string list;
-  for (const Type type : types) list += (list.empty() ? "" : ", ") + std::string(name(type));
+  for (const DType type : types) list += (list.empty() ? "" : ", ") + std::string(short_name(type));
   return list.empty() ? "none" : list;
+}
+
+void check_element(DType type, std::string_view what) {
+  if (!is_kernel_type(type))
+    refuse(fmt::format("{} cannot hold {}; use f32, i32, u32, f16, bf16 or i8", what, name(type)));
 }
 
 }  // namespace
@@ -41,7 +46,7 @@ struct Builder::State {
     if (value.id >= all.size())
       refuse(fmt::format("value {} is of another builder; this one has {}", value.id, all.size()));
     if (all[value.id].op == Op::loop || all[value.id].type != value.type)
-      refuse(fmt::format("value {} is no {} here; it is of another builder", value.id, name(value.type)));
+      refuse(fmt::format("value {} is no {} here; it is of another builder", value.id, short_name(value.type)));
     if (!open(scope_of[value.id]))
       refuse(fmt::format("value {} belongs to a loop that has ended; carry it out", value.id));
   }
@@ -64,7 +69,7 @@ struct Builder::State {
     return {id, instruction.type};
   }
 
-  Value constant(Type type, std::uint32_t bits) { return append({Op::constant, type, {}, bits}); }
+  Value constant(DType type, std::uint32_t bits) { return append({Op::constant, type, {}, bits}); }
 };
 
 Builder::Builder(std::string name) : state_(std::make_unique<State>()) {
@@ -77,33 +82,38 @@ Builder::Builder(Builder&&) noexcept = default;
 Builder& Builder::operator=(Builder&&) noexcept = default;
 Builder::~Builder() = default;
 
-Value Builder::input(Element element) {
+Value Builder::input(DType element) {
+  check_element(element, "an input");
   State& state = *state_;
   state.function.inputs.push_back(element);
   const auto number = static_cast<std::uint32_t>(state.function.inputs.size() - 1);
   return state.append({Op::input, loaded_type(element), {}, number});
 }
 
-std::uint32_t Builder::table(Element element) {
+std::uint32_t Builder::table(DType element) {
+  check_element(element, "a table");
   state_->function.tables.push_back(element);
   return static_cast<std::uint32_t>(state_->function.tables.size() - 1);
 }
 
-Value Builder::argument(Type type) {
-  if (type == Type::boolean) refuse("an argument is f32, i32 or u32, not bool; compare one with zero");
+Value Builder::argument(DType type) {
+  if (type == DType::boolean || !is_value_type(type))
+    refuse(fmt::format("an argument is f32, i32 or u32, not {}; compare one with zero for a bool", short_name(type)));
   State& state = *state_;
   state.function.arguments.push_back(type);
   return state.append({Op::argument, type, {}, static_cast<std::uint32_t>(state.function.arguments.size() - 1)});
 }
 
-Value Builder::index() { return state_->append({Op::index, Type::u32, {}, 0}); }
-Value Builder::constant(float value) { return state_->constant(Type::f32, std::bit_cast<std::uint32_t>(value)); }
-Value Builder::constant(std::int32_t value) { return state_->constant(Type::i32, static_cast<std::uint32_t>(value)); }
-Value Builder::constant(std::uint32_t value) { return state_->constant(Type::u32, value); }
-Value Builder::constant(bool value) { return state_->constant(Type::boolean, value ? 1 : 0); }
+Value Builder::index() { return state_->append({Op::index, DType::uint32, {}, 0}); }
+Value Builder::constant(float value) { return state_->constant(DType::float32, std::bit_cast<std::uint32_t>(value)); }
+Value Builder::constant(std::int32_t value) {
+  return state_->constant(DType::int32, static_cast<std::uint32_t>(value));
+}
+Value Builder::constant(std::uint32_t value) { return state_->constant(DType::uint32, value); }
+Value Builder::constant(bool value) { return state_->constant(DType::boolean, value ? 1 : 0); }
 
 Value Builder::apply(Op op, std::span<const Value> operands) {
-  std::vector<Type> types;
+  std::vector<DType> types;
   for (const Value& operand : operands) {
     state_->check(operand);
     types.push_back(operand.type);
@@ -115,13 +125,14 @@ Value Builder::apply(Op op, std::span<const Value> operands) {
   return state_->append(instruction);
 }
 
-Value Builder::convert(Value a, Type to) {
+Value Builder::convert(Value a, DType to) {
   state_->check(a);
+  if (!is_value_type(to)) refuse(fmt::format("convert takes f32, i32, u32 or bool, not {}", short_name(to)));
   if (a.type == to) return a;
   return state_->append({Op::convert, to, {a.id}, 0});
 }
 
-Value Builder::bitcast(Value a, Type to) {
+Value Builder::bitcast(Value a, DType to) {
   state_->check(a);
   if (!bitcastable(a.type, to)) refuse("bitcast goes among f32, i32 and u32; use convert for bool");
   if (a.type == to) return a;
@@ -132,7 +143,7 @@ Value Builder::gather(std::uint32_t table, Value index) {
   state_->check(index);
   const auto& tables = state_->function.tables;
   if (table >= tables.size()) refuse(fmt::format("there is no table {}; the function has {}", table, tables.size()));
-  if (index.type != Type::u32) refuse(fmt::format("gather takes an index of u32, not {}", name(index.type)));
+  if (index.type != DType::uint32) refuse(fmt::format("gather takes an index of u32, not {}", short_name(index.type)));
   return state_->append({Op::gather, loaded_type(tables[table]), {index.id}, table});
 }
 
@@ -140,7 +151,7 @@ Builder::LoopHandle Builder::begin_loop(Value trips, std::span<const Value> init
   State& state = *state_;
   state.check(trips);
   const Op trips_op = state.function.instructions[trips.id].op;
-  if (trips.type != Type::u32 || (trips_op != Op::constant && trips_op != Op::argument))
+  if (trips.type != DType::uint32 || (trips_op != Op::constant && trips_op != Op::argument))
     refuse("the trips of a loop are a u32 constant or argument, so that every element does the same");
   if (state.open_loops.size() == loop_depth_max)
     refuse(fmt::format("loops are nested deeper than {}; merge some", loop_depth_max));
@@ -151,12 +162,12 @@ Builder::LoopHandle Builder::begin_loop(Value trips, std::span<const Value> init
   }
   LoopHandle handle;
   handle.number = static_cast<std::uint32_t>(state.function.loops.size());
-  const Value named = state.append({Op::loop, Type::u32, {}, handle.number});
+  const Value named = state.append({Op::loop, DType::uint32, {}, handle.number});
   state.function.loops.push_back(std::move(loop));
   state.loop_instructions.push_back(named.id);
   state.open_loops.push_back(handle.number);
   state.numbering.enter();
-  handle.iteration = state.append({Op::iteration, Type::u32, {named.id}, 0});
+  handle.iteration = state.append({Op::iteration, DType::uint32, {named.id}, 0});
   for (std::uint32_t i = 0; i < initial.size(); ++i)
     handle.carried.push_back(state.append({Op::carried, initial[i].type, {named.id}, i}));
   return handle;
@@ -174,7 +185,7 @@ std::vector<Value> Builder::end_loop(const LoopHandle& loop, std::span<const Val
     state.check(next[i]);
     if (next[i].type != loop.carried[i].type)
       refuse(fmt::format("next value {} of loop {} is {}, but {} is carried; convert it", i, loop.number,
-                         name(next[i].type), name(loop.carried[i].type)));
+                         short_name(next[i].type), short_name(loop.carried[i].type)));
     state.function.loops[loop.number].next.push_back(next[i].id);
   }
   state.open_loops.pop_back();
@@ -237,14 +248,15 @@ Value Builder::decide(std::span<const Decision> tree, std::span<const Value> lea
   return Decider(*this, tree, leaves).branch(tree.empty() ? ~0 : 0, 0);
 }
 
-void Builder::output(Value value, Element element) {
+void Builder::output(Value value, DType element) {
   State& state = *state_;
   if (!state.open_loops.empty())
     refuse(fmt::format("loop {} is still open; outputs come after it", state.open_loops.back()));
+  check_element(element, "an output");
   state.check(value);
   if (value.type != loaded_type(element))
-    refuse(fmt::format("a {} cannot be stored as {}; convert it to {}", name(value.type), vectis::name(element),
-                       name(loaded_type(element))));
+    refuse(fmt::format("a {} cannot be stored as {}; convert it to {}", short_name(value.type), short_name(element),
+                       short_name(loaded_type(element))));
   state.function.outputs.push_back({value.id, element});
 }
 

@@ -12,10 +12,10 @@ constexpr auto invalid = ErrorCode::invalid_input;
 
 TEST(IrBuilder, MakesWhatTheHeaderSays) {
   Builder b("scaled_add");
-  const Value x = b.input(Element::f32);
-  const Value y = b.input(Element::f16);
-  const Value a = b.argument(Type::f32);
-  b.output(b.add(b.mul(a, x), y), Element::bf16);
+  const Value x = b.input(DType::float32);
+  const Value y = b.input(DType::float16);
+  const Value a = b.argument(DType::float32);
+  b.output(b.add(b.mul(a, x), y), DType::bfloat16);
   EXPECT_EQ(to_text(b.finish()),
             "vectis-ir 1\n"
             "function scaled_add\n"
@@ -32,8 +32,8 @@ TEST(IrBuilder, MakesWhatTheHeaderSays) {
 
 TEST(IrBuilder, EqualInstructionsBecomeOneValue) {
   Builder b("f");
-  const Value x = b.input(Element::f32);
-  const Value y = b.input(Element::f32);
+  const Value x = b.input(DType::float32);
+  const Value y = b.input(DType::float32);
   EXPECT_NE(x.id, y.id);
   EXPECT_EQ(b.constant(1.0F).id, b.constant(1.0F).id);
   EXPECT_NE(b.constant(0.0F).id, b.constant(-0.0F).id);
@@ -43,13 +43,13 @@ TEST(IrBuilder, EqualInstructionsBecomeOneValue) {
   EXPECT_NE(b.sub(x, y).id, b.sub(y, x).id);
   EXPECT_NE(b.binary(Op::min, x, y).id, b.binary(Op::min, y, x).id);
   EXPECT_EQ(b.binary(Op::eq, x, y).id, b.binary(Op::eq, y, x).id);
-  EXPECT_NE(b.convert(x, Type::i32).id, b.convert(x, Type::u32).id);
-  EXPECT_EQ(b.convert(x, Type::f32).id, x.id);
+  EXPECT_NE(b.convert(x, DType::int32).id, b.convert(x, DType::uint32).id);
+  EXPECT_EQ(b.convert(x, DType::float32).id, x.id);
 }
 
 TEST(IrBuilder, ALoopSeesTheBlocksAroundItAndNotTheReverse) {
   Builder b("f");
-  const Value x = b.input(Element::f32);
+  const Value x = b.input(DType::float32);
   const Value twice = b.add(x, x);
   const auto loop = b.begin_loop(b.constant(3U), std::array{x});
   EXPECT_EQ(b.add(x, x).id, twice.id);
@@ -60,7 +60,7 @@ TEST(IrBuilder, ALoopSeesTheBlocksAroundItAndNotTheReverse) {
   EXPECT_EQ(b.constant(1.0F).id, one.id);
   EXPECT_ERROR(b.add(x, inside), invalid, "belongs to a loop that has ended");
   EXPECT_ERROR(b.add(x, loop.carried[0]), invalid, "belongs to a loop that has ended");
-  b.output(b.add(results[0], one), Element::f32);
+  b.output(b.add(results[0], one), DType::float32);
   const Function f = b.finish();
   EXPECT_EQ(f.loops.size(), 1U);
   EXPECT_EQ(to_text(from_text(to_text(f))), to_text(f));
@@ -68,7 +68,7 @@ TEST(IrBuilder, ALoopSeesTheBlocksAroundItAndNotTheReverse) {
 
 TEST(IrBuilder, DecisionsBecomeSelects) {
   Builder b("f");
-  const Value x = b.input(Element::f32);
+  const Value x = b.input(DType::float32);
   const Value small = b.binary(Op::lt, x, b.constant(0.0F));
   const Value large = b.binary(Op::gt, x, b.constant(1.0F));
   const std::array leaves = {b.constant(-1.0F), x, b.constant(2.0F)};
@@ -88,35 +88,35 @@ TEST(IrBuilder, RefusesWhatIsNoFunction) {
   EXPECT_ERROR(Builder(""), invalid, "no name");
   EXPECT_ERROR(Builder(std::string(65, 'a')), invalid, "no name");
   Builder b("f");
-  const Value x = b.input(Element::f32);
-  const Value n = b.input(Element::i8);
-  EXPECT_EQ(n.type, Type::i32);
+  const Value x = b.input(DType::float32);
+  const Value n = b.input(DType::int8);
+  EXPECT_EQ(n.type, DType::int32);
   EXPECT_ERROR(b.add(x, n), invalid, "add takes two operands", "not f32, i32");
   EXPECT_ERROR(b.apply(Op::add, std::array{x}), invalid, "not f32");
   EXPECT_ERROR(b.apply(Op::convert, std::array{x}), invalid, "a function of its own");
-  EXPECT_ERROR(b.argument(Type::boolean), invalid, "not bool");
-  EXPECT_ERROR(b.bitcast(x, Type::boolean), invalid, "bitcast");
+  EXPECT_ERROR(b.argument(DType::boolean), invalid, "not bool");
+  EXPECT_ERROR(b.bitcast(x, DType::boolean), invalid, "bitcast");
   EXPECT_ERROR(b.gather(0, b.index()), invalid, "no table 0");
-  const std::uint32_t table = b.table(Element::f32);
+  const std::uint32_t table = b.table(DType::float32);
   EXPECT_ERROR(b.gather(table, n), invalid, "index of u32");
-  EXPECT_ERROR(b.add(Value{99, Type::f32}, x), invalid, "another builder");
-  EXPECT_ERROR(b.add(Value{n.id, Type::f32}, x), invalid, "another builder");
-  EXPECT_ERROR(b.output(x, Element::i8), invalid, "cannot be stored as i8");
-  EXPECT_ERROR(b.output(b.constant(true), Element::u32), invalid, "bool cannot be stored");
+  EXPECT_ERROR(b.add(Value{99, DType::float32}, x), invalid, "another builder");
+  EXPECT_ERROR(b.add(Value{n.id, DType::float32}, x), invalid, "another builder");
+  EXPECT_ERROR(b.output(x, DType::int8), invalid, "cannot be stored as i8");
+  EXPECT_ERROR(b.output(b.constant(true), DType::uint32), invalid, "bool cannot be stored");
   EXPECT_ERROR(b.finish(), invalid, "no output");
 }
 
 TEST(IrBuilder, RefusesLoopsThatAreNone) {
   Builder b("f");
-  const Value x = b.input(Element::f32);
+  const Value x = b.input(DType::float32);
   EXPECT_ERROR(b.begin_loop(b.index(), std::array{x}), invalid, "u32 constant or argument");
   EXPECT_ERROR(b.begin_loop(b.constant(3), std::array{x}), invalid, "u32 constant or argument");
   const auto outer = b.begin_loop(b.constant(3U), std::array{x});
-  const auto inner = b.begin_loop(b.argument(Type::u32), std::array{x});
+  const auto inner = b.begin_loop(b.argument(DType::uint32), std::array{x});
   EXPECT_ERROR(b.end_loop(outer, std::array{x}), invalid, "innermost");
   EXPECT_ERROR(b.end_loop(inner, {}), invalid, "carries 1 values, not 0");
   EXPECT_ERROR(b.end_loop(inner, std::array{b.index()}), invalid, "is u32, but f32 is carried");
-  EXPECT_ERROR(b.output(x, Element::f32), invalid, "still open");
+  EXPECT_ERROR(b.output(x, DType::float32), invalid, "still open");
   EXPECT_ERROR(b.finish(), invalid, "still open");
   for (std::size_t depth = 2; depth < loop_depth_max; ++depth) b.begin_loop(b.constant(1U), {});
   EXPECT_ERROR(b.begin_loop(b.constant(1U), {}), invalid, "nested deeper");

@@ -6,7 +6,7 @@ namespace vectis::inline v0_1::ir {
 namespace {
 
 // About how many additions an operation is worth: throughputs of CPUs and GPUs, rounded to what both roughly have.
-double weight(Op op, Type type) {
+double weight(Op op, DType type) {
   switch (op) {
     case Op::constant:
     case Op::input:
@@ -21,7 +21,7 @@ double weight(Op op, Type type) {
     case Op::fma:
       return 2;
     case Op::div:
-      return type == Type::f32 ? 6 : 20;
+      return type == DType::float32 ? 6 : 20;
     case Op::rem:
       return 20;
     case Op::sqrt:
@@ -51,7 +51,7 @@ double weight(Op op, Type type) {
   }
 }
 
-double bytes_of(Element element) { return static_cast<double>(size_of(dtype_of(element))); }
+double bytes_of(DType element) { return static_cast<double>(size_of(element)); }
 
 class Counter {
  public:

@@ -37,7 +37,7 @@ class Reverse {
     adjoints_.resize(tape_.steps.size());
     auto number = static_cast<std::uint32_t>(function_.inputs.size());
     for (const std::size_t output : tape_.outputs) {
-      if (tape_.steps[output].type == Type::f32) give(output, {emitter_.input(number++), false});
+      if (tape_.steps[output].type == DType::float32) give(output, {emitter_.input(number++), false});
     }
     for (std::size_t step = tape_.steps.size(); step-- > 0;) {
       if (adjoints_[step]) propagate(tape_.steps[step], *adjoints_[step]);
@@ -60,9 +60,9 @@ class Reverse {
     interface.tables = function.tables;
     interface.arguments = function.arguments;
     for (const Output& output : function.outputs) {
-      if (loaded_type(output.element) == Type::f32) interface.inputs.push_back(Element::f32);
+      if (loaded_type(output.element) == DType::float32) interface.inputs.push_back(DType::float32);
     }
-    const auto is_real = [](Element element) { return loaded_type(element) == Type::f32; };
+    const auto is_real = [](DType element) { return loaded_type(element) == DType::float32; };
     if (interface.inputs.size() == function.inputs.size() || std::ranges::none_of(function.inputs, is_real))
       throw Error(ErrorCode::invalid_input, "ir.derivative",
                   fmt::format("'{}' has no floating input or no floating output, so no derivative", function.name));
@@ -72,21 +72,21 @@ class Reverse {
   // Adjoints are kept per step; an input's steps are added up here.
   void write_outputs() {
     for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {
-      if (loaded_type(function_.inputs[i]) != Type::f32) continue;
+      if (loaded_type(function_.inputs[i]) != DType::float32) continue;
       std::optional<Value> sum;
       for (std::size_t step = 0; step < tape_.steps.size(); ++step) {
         const Step& one = tape_.steps[step];
         if (one.op != Op::input || one.immediate != i || !adjoints_[step]) continue;
         sum = sum ? op(Op::add, *sum, adjoints_[step]->value) : adjoints_[step]->value;
       }
-      emitter_.builder().output(sum.value_or(emitter_.real(0)), Element::f32);
+      emitter_.builder().output(sum.value_or(emitter_.real(0)), DType::float32);
     }
   }
 
   Value op(Op name, Value a, Value b = {}, Value c = {}) { return emitter_.real_op(name, a, b, c); }
   Value times(Value a, Value b) { return op(Op::mul, a, b); }
   Value real(double value) { return emitter_.real(static_cast<float>(value)); }
-  Value boolean(Op name, Value a, Value b) { return emitter_.emit({name, Type::boolean, {a, b, {}}, 0}); }
+  Value boolean(Op name, Value a, Value b) { return emitter_.emit({name, DType::boolean, {a, b, {}}, 0}); }
   Value choose(Value condition, Value yes, Value no) { return op(Op::select, condition, yes, no); }
 
   void give(std::size_t step, Adjoint more) {

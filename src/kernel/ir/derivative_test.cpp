@@ -16,7 +16,7 @@ namespace {
 // Interprets, and knows by a hash which way everything went that is not smooth.
 struct Tracing : Plain {
   std::uint64_t path = 0;
-  Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) {
+  Value apply(const Instruction& one, DType operand, const std::array<Value, 3>& operands) {
     const Value result = Plain::apply(one, operand, operands);
     const double a = operands[0].real;
     const double b = operands[1].real;
@@ -29,7 +29,7 @@ struct Tracing : Plain {
         note(a < b ? 1 : 0);
         break;
       case Op::rem:
-        note(operand == Type::f32 ? std::bit_cast<std::uint64_t>(std::trunc(a / b)) : result.bits);
+        note(operand == DType::float32 ? std::bit_cast<std::uint64_t>(std::trunc(a / b)) : result.bits);
         break;
       case Op::floor:
       case Op::ceil:
@@ -39,7 +39,7 @@ struct Tracing : Plain {
         note(std::bit_cast<std::uint64_t>(result.real));
         break;
       default:
-        if (one.type != Type::f32) note(result.bits);
+        if (one.type != DType::float32) note(result.bits);
     }
     return result;
   }
@@ -61,7 +61,7 @@ Sample sample(const Function& f, ProgramData data, std::size_t element, std::siz
   Sample result;
   std::size_t real = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (loaded_type(f.outputs[i].element) == Type::f32)
+    if (loaded_type(f.outputs[i].element) == DType::float32)
       result.value += static_cast<double>(weights[real++]) * outputs[i].real;
   }
   result.path = machine.domain().path;
@@ -122,12 +122,12 @@ TEST(IrDerivative, EqualsFiniteDifferencesOnRandomPrograms) {
     const Function d = derivative(f);
     ProgramData data = random_data(f, elements, random);
     for (std::size_t number = 0; number < f.inputs.size(); ++number) {
-      if (f.inputs[number] == Element::f32) snap(&data.inputs[number]);
+      if (f.inputs[number] == DType::float32) snap(&data.inputs[number]);
     }
     ProgramData extended = data;
     std::vector<float> weights;
     for (const Output& output : f.outputs) {
-      if (loaded_type(output.element) != Type::f32) continue;
+      if (loaded_type(output.element) != DType::float32) continue;
       weights.push_back(static_cast<float>(random.unit() * 2 - 1));
       extended.inputs.emplace_back(4 * elements);
       for (std::size_t e = 0; e < elements; ++e) std::memcpy(extended.inputs.back().data() + 4 * e, &weights.back(), 4);
@@ -136,7 +136,7 @@ TEST(IrDerivative, EqualsFiniteDifferencesOnRandomPrograms) {
     for (std::size_t element = 0; element < elements; ++element) {
       std::size_t real = 0;
       for (std::size_t number = 0; number < f.inputs.size(); ++number) {
-        if (loaded_type(f.inputs[number]) != Type::f32) continue;
+        if (loaded_type(f.inputs[number]) != DType::float32) continue;
         const double got = adjoints[real++][element];
         const Difference expected = difference(f, data, element, number, weights);
         if (!expected.smooth || expected.doubt > 0.01 * std::max(1.0, std::fabs(expected.slope))) {
@@ -161,8 +161,8 @@ TEST(IrDerivative, EqualsFiniteDifferencesOnRandomPrograms) {
 std::vector<double> slopes(Op op, float a, float b = 0, float c = 0) {
   Builder builder("f");
   std::vector<Value> operands;
-  for (std::size_t i = 0; i < operand_count(op); ++i) operands.push_back(builder.input(Element::f32));
-  builder.output(builder.apply(op, operands), Element::f32);
+  for (std::size_t i = 0; i < operand_count(op); ++i) operands.push_back(builder.input(DType::float32));
+  builder.output(builder.apply(op, operands), DType::float32);
   const Function d = derivative(builder.finish());
   const std::array<float, 4> values = {a, b, c, 1};
   Bindings bindings;
@@ -205,9 +205,9 @@ TEST(IrDerivative, RulesOfTheTable) {
 // The branch that was not taken has no say, though its slope is infinite there.
 TEST(IrDerivative, BranchesNotTakenGiveNothing) {
   Builder b("guarded");
-  const Value x = b.input(Element::f32);
+  const Value x = b.input(DType::float32);
   const Value zero = b.constant(0.0F);
-  b.output(b.select(b.binary(Op::gt, x, zero), b.unary(Op::sqrt, x), b.mul(x, b.constant(3.0F))), Element::f32);
+  b.output(b.select(b.binary(Op::gt, x, zero), b.unary(Op::sqrt, x), b.mul(x, b.constant(3.0F))), DType::float32);
   const Function d = derivative(b.finish());
   const std::array<float, 3> inputs = {0, -1, 4};
   const std::array<float, 3> ones = {1, 1, 1};

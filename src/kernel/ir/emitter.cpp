@@ -9,19 +9,19 @@
 namespace vectis::inline v0_1::ir {
 
 Emitter::Emitter(const Function& like, std::string name) : builder_(std::move(name)) {
-  for (const Element element : like.inputs) inputs_.push_back(builder_.input(element));
-  for (const Element element : like.tables) builder_.table(element);
-  for (const Type type : like.arguments) arguments_.push_back(builder_.argument(type));
+  for (const DType element : like.inputs) inputs_.push_back(builder_.input(element));
+  for (const DType element : like.tables) builder_.table(element);
+  for (const DType type : like.arguments) arguments_.push_back(builder_.argument(type));
 }
 
-Value Emitter::constant(Type type, std::uint32_t bits) {
+Value Emitter::constant(DType type, std::uint32_t bits) {
   const auto made = [&] {
     switch (type) {
-      case Type::f32:
+      case DType::float32:
         return builder_.constant(std::bit_cast<float>(bits));
-      case Type::i32:
+      case DType::int32:
         return builder_.constant(static_cast<std::int32_t>(bits));
-      case Type::u32:
+      case DType::uint32:
         return builder_.constant(bits);
       default:
         return builder_.constant(bits != 0);
@@ -32,7 +32,7 @@ Value Emitter::constant(Type type, std::uint32_t bits) {
   return made;
 }
 
-Value Emitter::real(float value) { return constant(Type::f32, std::bit_cast<std::uint32_t>(value)); }
+Value Emitter::real(float value) { return constant(DType::float32, std::bit_cast<std::uint32_t>(value)); }
 
 Value Emitter::emit(const Node& node) {
   if (shape(node.op) != Shape::leaf) {

@@ -12,7 +12,7 @@ namespace vectis::inline v0_1::ir {
 // An instruction with its operands as values.
 struct Node {
   Op op = Op::constant;
-  Type type = Type::f32;
+  DType type = DType::float32;
   std::array<Value, 3> operands{};
   std::uint32_t immediate = 0;
 };
@@ -26,11 +26,11 @@ class Emitter {
   Builder& builder() noexcept { return builder_; }
   [[nodiscard]] Value input(std::uint32_t number) const { return inputs_[number]; }
 
-  Value constant(Type type, std::uint32_t bits);
+  Value constant(DType type, std::uint32_t bits);
   Value real(float value);
   // Whatever is no part of a loop; folded, replaced by an equal value, or made.
   Value emit(const Node& node);
-  Value real_op(Op op, Value a, Value b = {}, Value c = {}) { return emit({op, Type::f32, {a, b, c}, 0}); }
+  Value real_op(Op op, Value a, Value b = {}, Value c = {}) { return emit({op, DType::float32, {a, b, c}, 0}); }
 
   // How a value was made; nothing for inputs, arguments and what a loop makes.
   [[nodiscard]] const Node* node(Value value) const;

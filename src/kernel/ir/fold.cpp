@@ -49,25 +49,25 @@ std::optional<std::uint32_t> fold_reals(Op op, float a, float b, float c) {
   }
 }
 
-std::optional<std::uint32_t> fold_convert(Type from, Type to, std::uint32_t bits) {
-  if (from == Type::f32) return real_to_whole(static_cast<double>(real(bits)), to);
-  if (to == Type::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(whole_to_real(bits, from)));
+std::optional<std::uint32_t> fold_convert(DType from, DType to, std::uint32_t bits) {
+  if (from == DType::float32) return real_to_whole(static_cast<double>(real(bits)), to);
+  if (to == DType::float32) return std::bit_cast<std::uint32_t>(static_cast<float>(whole_to_real(bits, from)));
   return whole_to_whole(bits, to);
 }
 
 }  // namespace
 
-std::optional<std::uint32_t> fold(const Instruction& one, Type operand, const std::array<std::uint32_t, 3>& bits) {
+std::optional<std::uint32_t> fold(const Instruction& one, DType operand, const std::array<std::uint32_t, 3>& bits) {
   const auto& [a, b, c] = bits;
   if (one.op == Op::select) return a != 0 ? b : c;
-  if (operand == Type::f32) {
+  if (operand == DType::float32) {
     const auto used = std::span(bits).first(operand_count(one.op));
     if (std::ranges::any_of(used, [](std::uint32_t word) { return is_subnormal(real(word)); })) return std::nullopt;
   }
   if (one.op == Op::convert) return fold_convert(operand, one.type, a);
-  if (one.op == Op::bitcast) return one.type == Type::f32 ? written(real(a)) : std::optional(a);
-  if (operand != Type::f32) return whole_op(one.op, operand, a, b);
-  if (one.type == Type::boolean)
+  if (one.op == Op::bitcast) return one.type == DType::float32 ? written(real(a)) : std::optional(a);
+  if (operand != DType::float32) return whole_op(one.op, operand, a, b);
+  if (one.type == DType::boolean)
     return compare_reals(one.op, static_cast<double>(real(a)), static_cast<double>(real(b))) ? 1U : 0U;
   return fold_reals(one.op, real(a), real(b), real(c));
 }

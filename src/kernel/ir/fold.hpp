@@ -12,6 +12,6 @@ namespace vectis::inline v0_1::ir {
 // The bits of an operation of constants. Nothing when devices may differ: operations that are not correctly rounded
 // everywhere (div, sqrt, exp, ...), subnormal numbers, either zero of min and max; and nothing when the result is
 // infinite or NaN, which not every dialect can write.
-std::optional<std::uint32_t> fold(const Instruction& one, Type operand, const std::array<std::uint32_t, 3>& bits);
+std::optional<std::uint32_t> fold(const Instruction& one, DType operand, const std::array<std::uint32_t, 3>& bits);
 
 }  // namespace vectis::inline v0_1::ir

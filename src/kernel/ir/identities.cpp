@@ -35,7 +35,7 @@ class Identities {
       case Op::bit_not:
         return made_by(a_, node_.op) ? Maybe(inner(a_)) : std::nullopt;
       case Op::abs:
-        if (a_.type == Type::u32 || made_by(a_, Op::abs)) return a_;
+        if (a_.type == DType::uint32 || made_by(a_, Op::abs)) return a_;
         // -smallest is itself, so this holds for i32 too.
         return made_by(a_, Op::neg) ? Maybe(again({inner(a_)})) : std::nullopt;
       case Op::floor:
@@ -44,7 +44,7 @@ class Identities {
       case Op::trunc:
         return is_whole(a_) ? Maybe(a_) : std::nullopt;
       default:
-        return node_.type == Type::f32 ? of_reals() : of_wholes();
+        return node_.type == DType::float32 ? of_reals() : of_wholes();
     }
   }
 
@@ -71,7 +71,7 @@ class Identities {
   Maybe of_select() {
     if (const auto known = emitter_.constant_of(a_)) return *known != 0 ? b_ : c_;
     if (b_.id == c_.id) return b_;
-    if (node_.type == Type::boolean && is(b_, 1) && is(c_, 0)) return a_;
+    if (node_.type == DType::boolean && is(b_, 1) && is(c_, 0)) return a_;
     if (made_by(a_, Op::bit_not)) return again({inner(a_), c_, b_});
     return std::nullopt;
   }
@@ -81,16 +81,16 @@ class Identities {
     if (!made_by(a_, node_.op)) return std::nullopt;
     const Value from = inner(a_);
     // There and back: bits always come back; by value a bool does, and integers among themselves.
-    const bool wholes = from.type != Type::f32 && a_.type != Type::f32 && a_.type != Type::boolean;
-    if (from.type == node_.type && (node_.op == Op::bitcast || wholes || from.type == Type::boolean)) return from;
+    const bool wholes = from.type != DType::float32 && a_.type != DType::float32 && a_.type != DType::boolean;
+    if (from.type == node_.type && (node_.op == Op::bitcast || wholes || from.type == DType::boolean)) return from;
     return node_.op == Op::bitcast ? Maybe(again({from})) : std::nullopt;
   }
 
   Maybe of_comparison() {
     const bool strict = node_.op == Op::lt || node_.op == Op::gt || node_.op == Op::ne;
-    if (same() && (a_.type != Type::f32 || node_.op == Op::lt || node_.op == Op::gt))
-      return emitter_.constant(Type::boolean, strict ? 0 : 1);
-    if (a_.type != Type::boolean) return std::nullopt;
+    if (same() && (a_.type != DType::float32 || node_.op == Op::lt || node_.op == Op::gt))
+      return emitter_.constant(DType::boolean, strict ? 0 : 1);
+    if (a_.type != DType::boolean) return std::nullopt;
     const std::uint32_t neutral = node_.op == Op::eq ? 1 : 0;
     if (is(b_, neutral)) return a_;
     return is(a_, neutral) ? Maybe(b_) : std::nullopt;
@@ -116,7 +116,7 @@ class Identities {
   }
 
   Maybe of_wholes() {
-    const std::uint32_t all = node_.type == Type::boolean ? 1U : ~0U;
+    const std::uint32_t all = node_.type == DType::boolean ? 1U : ~0U;
     switch (node_.op) {
       case Op::add:
       case Op::bit_or:

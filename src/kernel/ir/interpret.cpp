@@ -33,22 +33,22 @@ void check_count(std::string_view what, std::size_t has, std::size_t needs) {
 
 }  // namespace
 
-Loaded load(Element element, std::span<const std::byte> bytes, std::size_t at) noexcept {
+Loaded load(DType element, std::span<const std::byte> bytes, std::size_t at) noexcept {
   switch (element) {
-    case Element::f32:
+    case DType::float32:
       return {static_cast<double>(bits_at<float>(bytes, at)), 0};
-    case Element::f16:
+    case DType::float16:
       return {static_cast<double>(to_float(Half{bits_at<std::uint16_t>(bytes, at)})), 0};
-    case Element::bf16:
+    case DType::bfloat16:
       return {static_cast<double>(to_float(Bfloat16{bits_at<std::uint16_t>(bytes, at)})), 0};
-    case Element::i8:
+    case DType::int8:
       return {0, static_cast<std::uint32_t>(static_cast<std::int32_t>(bits_at<std::int8_t>(bytes, at)))};
     default:
       return {0, bits_at<std::uint32_t>(bytes, at)};
   }
 }
 
-std::size_t element_count(Element element, std::span<const std::byte> bytes) noexcept {
+std::size_t element_count(DType element, std::span<const std::byte> bytes) noexcept {
   return bytes.size() / 4 * lanes(element) + bytes.size() % 4 * lanes(element) / 4;
 }
 
@@ -63,22 +63,22 @@ void check_bindings(const Function& function, const Bindings& bindings, std::siz
     check_size("table", i, element_count(function.tables[i], bindings.tables[i]), 1);
 }
 
-Loaded Plain::apply(const Instruction& one, Type operand, const std::array<Loaded, 3>& operands) noexcept {
+Loaded Plain::apply(const Instruction& one, DType operand, const std::array<Loaded, 3>& operands) noexcept {
   const auto& [a, b, c] = operands;
-  const bool from_real = operand == Type::f32;
+  const bool from_real = operand == DType::float32;
   if (one.op == Op::select) return a.bits != 0 ? b : c;
   if (one.op == Op::bitcast) {
     if (one.type == operand) return a;
     const std::uint32_t bits = from_real ? std::bit_cast<std::uint32_t>(static_cast<float>(a.real)) : a.bits;
-    return {one.type == Type::f32 ? static_cast<double>(std::bit_cast<float>(bits)) : 0, bits};
+    return {one.type == DType::float32 ? static_cast<double>(std::bit_cast<float>(bits)) : 0, bits};
   }
   if (one.op == Op::convert) {
     if (one.type == operand) return a;
-    if (one.type == Type::f32) return {whole_to_real(a.bits, operand), 0};
+    if (one.type == DType::float32) return {whole_to_real(a.bits, operand), 0};
     return {0, from_real ? real_to_whole(a.real, one.type) : whole_to_whole(a.bits, one.type)};
   }
   if (!from_real) return {0, whole_op(one.op, operand, a.bits, b.bits)};
-  if (one.type == Type::boolean) return {0, compare_reals(one.op, a.real, b.real) ? 1U : 0U};
+  if (one.type == DType::boolean) return {0, compare_reals(one.op, a.real, b.real) ? 1U : 0U};
   return {real_op(one.op, a.real, b.real, c.real), 0};
 }
 
@@ -89,8 +89,8 @@ std::vector<std::vector<double>> interpret(const Function& function, const Bindi
   for (std::size_t element = 0; element < count; ++element) {
     const auto values = machine.run(element);
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const Type type = loaded_type(function.outputs[i].element);
-      results[i][element] = type == Type::f32 ? values[i].real : whole_to_real(values[i].bits, type);
+      const DType type = loaded_type(function.outputs[i].element);
+      results[i][element] = type == DType::float32 ? values[i].real : whole_to_real(values[i].bits, type);
     }
   }
   return results;

@@ -33,22 +33,28 @@ template <class T>
 double of(Op op, T a, T b) {
   Builder builder("f");
   Value value = builder.binary(op, constant(builder, a), constant(builder, b));
-  if (value.type == Type::boolean) value = builder.convert(value, Type::u32);
-  builder.output(value, value.type == Type::f32 ? Element::f32 : value.type == Type::i32 ? Element::i32 : Element::u32);
+  if (value.type == DType::boolean) value = builder.convert(value, DType::uint32);
+  builder.output(value, value.type == DType::float32 ? DType::float32
+                        : value.type == DType::int32 ? DType::int32
+                                                     : DType::uint32);
   return interpret(builder.finish(), {}, 1)[0][0];
 }
 template <class T>
 double of(Op op, T a) {
   Builder builder("f");
   const Value value = builder.unary(op, constant(builder, a));
-  builder.output(value, value.type == Type::f32 ? Element::f32 : value.type == Type::i32 ? Element::i32 : Element::u32);
+  builder.output(value, value.type == DType::float32 ? DType::float32
+                        : value.type == DType::int32 ? DType::int32
+                                                     : DType::uint32);
   return interpret(builder.finish(), {}, 1)[0][0];
 }
-double converted(Value (*make)(Builder&), Type to) {
+double converted(Value (*make)(Builder&), DType to) {
   Builder builder("f");
   Value value = builder.convert(make(builder), to);
-  if (to == Type::boolean) value = builder.convert(value, Type::i32);
-  builder.output(value, value.type == Type::f32 ? Element::f32 : value.type == Type::i32 ? Element::i32 : Element::u32);
+  if (to == DType::boolean) value = builder.convert(value, DType::int32);
+  builder.output(value, value.type == DType::float32 ? DType::float32
+                        : value.type == DType::int32 ? DType::int32
+                                                     : DType::uint32);
   return interpret(builder.finish(), {}, 1)[0][0];
 }
 
@@ -85,20 +91,20 @@ TEST(IrInterpret, Bits) {
 }
 
 TEST(IrInterpret, ConversionsTruncateAndSaturate) {
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(-1.9F); }, Type::i32), -1);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(-1.9F); }, Type::u32), 0);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(3e9F); }, Type::i32), largest);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(3e9F); }, Type::u32), 3e9);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(5e9F); }, Type::u32), 4294967295.0);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(-infinity); }, Type::i32), smallest);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(nan); }, Type::i32), 0);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(nan); }, Type::boolean), 1);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(-0.0F); }, Type::boolean), 0);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(-1); }, Type::f32), -1);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(0xffffffffU); }, Type::f32), 4294967295.0);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(0xffffffffU); }, Type::i32), -1);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(true); }, Type::f32), 1);
-  EXPECT_EQ(converted([](Builder& b) { return b.constant(2); }, Type::boolean), 1);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(-1.9F); }, DType::int32), -1);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(-1.9F); }, DType::uint32), 0);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(3e9F); }, DType::int32), largest);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(3e9F); }, DType::uint32), 3e9);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(5e9F); }, DType::uint32), 4294967295.0);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(-infinity); }, DType::int32), smallest);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(nan); }, DType::int32), 0);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(nan); }, DType::boolean), 1);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(-0.0F); }, DType::boolean), 0);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(-1); }, DType::float32), -1);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(0xffffffffU); }, DType::float32), 4294967295.0);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(0xffffffffU); }, DType::int32), -1);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(true); }, DType::float32), 1);
+  EXPECT_EQ(converted([](Builder& b) { return b.constant(2); }, DType::boolean), 1);
 }
 
 TEST(IrInterpret, RealsAreNotRoundedBetween) {
@@ -137,12 +143,12 @@ TEST(IrInterpret, NansAreMissingToMinAndMaxAndUnequalToAll) {
 
 TEST(IrInterpret, LoadsPackedElementsAndClampsGathers) {
   Builder b("f");
-  const Value half = b.input(Element::f16);
-  const Value brain = b.input(Element::bf16);
-  const Value small = b.input(Element::i8);
-  const std::uint32_t table = b.table(Element::i8);
-  b.output(b.add(half, brain), Element::f32);
-  b.output(b.add(small, b.gather(table, b.convert(small, Type::u32))), Element::i8);
+  const Value half = b.input(DType::float16);
+  const Value brain = b.input(DType::bfloat16);
+  const Value small = b.input(DType::int8);
+  const std::uint32_t table = b.table(DType::int8);
+  b.output(b.add(half, brain), DType::float32);
+  b.output(b.add(small, b.gather(table, b.convert(small, DType::uint32))), DType::int8);
   const Function f = b.finish();
   const std::vector<std::uint16_t> halves = {to_half(1.5F).bits, to_half(-0.25F).bits, to_half(8.0F).bits};
   const std::vector<std::uint16_t> brains = {to_bfloat16(2.0F).bits, to_bfloat16(3.0F).bits, to_bfloat16(-4.0F).bits};
@@ -156,14 +162,14 @@ TEST(IrInterpret, LoadsPackedElementsAndClampsGathers) {
 
 TEST(IrInterpret, LoopsCarryValues) {
   Builder b("power");
-  const Value x = b.input(Element::f32);
-  const Value trips = b.argument(Type::u32);
+  const Value x = b.input(DType::float32);
+  const Value trips = b.argument(DType::uint32);
   const auto outer = b.begin_loop(trips, std::array{b.constant(1.0F), b.constant(0U)});
   const auto inner = b.begin_loop(b.constant(2U), std::array{outer.carried[1]});
   const auto counted = b.end_loop(inner, std::array{b.add(inner.carried[0], inner.iteration)});
   const auto results = b.end_loop(outer, std::array{b.mul(outer.carried[0], x), b.add(counted[0], outer.iteration)});
-  b.output(results[0], Element::f32);
-  b.output(results[1], Element::u32);
+  b.output(results[0], DType::float32);
+  b.output(results[1], DType::uint32);
   const Function f = b.finish();
   const std::vector<float> inputs = {2, 3};
   EXPECT_EQ(interpret(f, {{bytes(inputs)}, {}, {5}}, 2),
@@ -174,11 +180,11 @@ TEST(IrInterpret, LoopsCarryValues) {
 
 TEST(IrInterpret, RefusesBindingsThatDoNotFit) {
   Builder b("f");
-  const Value x = b.input(Element::f16);
-  b.argument(Type::f32);
-  const std::uint32_t table = b.table(Element::u32);
-  b.output(x, Element::f16);
-  b.output(b.gather(table, b.index()), Element::u32);
+  const Value x = b.input(DType::float16);
+  b.argument(DType::float32);
+  const std::uint32_t table = b.table(DType::uint32);
+  b.output(x, DType::float16);
+  b.output(b.gather(table, b.index()), DType::uint32);
   const Function f = b.finish();
   const std::vector<std::uint16_t> halves(3);
   const std::vector<std::uint32_t> words(1);

@@ -19,13 +19,13 @@ struct Loaded {
   double real = 0;
   std::uint32_t bits = 0;
 };
-Loaded load(Element element, std::span<const std::byte> bytes, std::size_t at) noexcept;
-std::size_t element_count(Element element, std::span<const std::byte> bytes) noexcept;
+Loaded load(DType element, std::span<const std::byte> bytes, std::size_t at) noexcept;
+std::size_t element_count(DType element, std::span<const std::byte> bytes) noexcept;
 
 // Throws InvalidInput unless the function is right and the bindings hold what `count` elements read.
 void check_bindings(const Function& function, const Bindings& bindings, std::size_t count);
 
-// A Domain has a type Value with `bits` for integers, made by `real(double)` from an exact f32 and by `whole(Type,
+// A Domain has a type Value with `bits` for integers, made by `real(double)` from an exact f32 and by `whole(DType,
 // bits)`; `apply(instruction, type of operand 0, operands)` computes all that is not a leaf, a gather or part of a
 // loop; `gathered(value, index, type)` is told what a table holds at an index.
 template <class Domain>
@@ -54,12 +54,12 @@ class Machine {
     std::uint32_t iteration = 0;
   };
 
-  Value from(Element element, std::span<const std::byte> bytes, std::size_t at) {
+  Value from(DType element, std::span<const std::byte> bytes, std::size_t at) {
     const Loaded one = load(element, bytes, at);
     return make(loaded_type(element), one);
   }
-  Value make(Type type, const Loaded& one) {
-    return type == Type::f32 ? domain_.real(one.real) : domain_.whole(type, one.bits);
+  Value make(DType type, const Loaded& one) {
+    return type == DType::float32 ? domain_.real(one.real) : domain_.whole(type, one.bits);
   }
 
   void run(const Block& block) {
@@ -82,14 +82,14 @@ class Machine {
       case Op::input:
         return from(function_.inputs[one.immediate], bindings_.inputs[one.immediate], element_);
       case Op::index:
-        return domain_.whole(Type::u32, static_cast<std::uint32_t>(element_));
+        return domain_.whole(DType::uint32, static_cast<std::uint32_t>(element_));
       case Op::gather:
         return gathered(one);
       case Op::result:
       case Op::carried:
         return turn(one).carried[one.immediate];
       case Op::iteration:
-        return domain_.whole(Type::u32, turn(one).iteration);
+        return domain_.whole(DType::uint32, turn(one).iteration);
       default: {
         std::array<Value, 3> operands{};
         for (std::size_t i = 0; i < operand_count(one.op); ++i) operands[i] = values_[one.operands[i]];
@@ -97,13 +97,13 @@ class Machine {
       }
     }
   }
-  Value from_bits(Type type, std::uint32_t bits) {
+  Value from_bits(DType type, std::uint32_t bits) {
     return make(type, {static_cast<double>(std::bit_cast<float>(bits)), bits});
   }
 
   Value gathered(const Instruction& one) {
     const Value& index = values_[one.operands[0]];
-    const Element element = function_.tables[one.immediate];
+    const DType element = function_.tables[one.immediate];
     const auto bytes = bindings_.tables[one.immediate];
     const std::size_t last = element_count(element, bytes) - 1;
     return domain_.gathered(from(element, bytes, std::min<std::size_t>(index.bits, last)), index, one.type);
@@ -144,9 +144,9 @@ class Machine {
 struct Plain {
   using Value = Loaded;
   static Value real(double value) { return {value, 0}; }
-  static Value whole(Type, std::uint32_t bits) { return {0, bits}; }
-  static Value gathered(const Value& value, const Value&, Type) { return value; }
-  static Value apply(const Instruction& one, Type operand, const std::array<Value, 3>& operands) noexcept;
+  static Value whole(DType, std::uint32_t bits) { return {0, bits}; }
+  static Value gathered(const Value& value, const Value&, DType) { return value; }
+  static Value apply(const Instruction& one, DType operand, const std::array<Value, 3>& operands) noexcept;
 };
 
 }  // namespace vectis::inline v0_1::ir

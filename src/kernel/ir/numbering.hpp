@@ -33,7 +33,7 @@ class Numbering {
  private:
   struct Key {
     Op op;
-    Type type;
+    DType type;
     std::array<Id, 3> operands;
     std::uint32_t immediate;
     bool operator==(const Key&) const = default;

@@ -91,56 +91,62 @@ static_assert(in_order());
 
 const Row& row(Op op) noexcept { return rows[static_cast<std::size_t>(op)]; }
 
-constexpr std::array<std::string_view, 4> type_names = {"f32", "i32", "u32", "bool"};
+constexpr std::array value_types = {DType::float32, DType::int32, DType::uint32, DType::boolean};
 
-bool takes(Takes kind, Type type) noexcept {
+bool takes(Takes kind, DType type) noexcept {
   switch (kind) {
     case Takes::number:
-      return type != Type::boolean;
+      return type != DType::boolean;
     case Takes::real:
-      return type == Type::f32;
+      return type == DType::float32;
     case Takes::whole:
-      return type == Type::i32 || type == Type::u32;
+      return type == DType::int32 || type == DType::uint32;
     case Takes::bits:
-      return type != Type::f32;
+      return type != DType::float32;
     case Takes::key:
-      return type == Type::u32;
+      return type == DType::uint32;
     default:
       return kind != Takes::nothing;
   }
 }
 
-template <class Enum, std::size_t Count>
-std::optional<Enum> find_name(std::string_view (*name_of)(Enum), std::string_view text) noexcept {
-  for (std::size_t i = 0; i < Count; ++i) {
-    if (name_of(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
+std::optional<DType> parse_short_name(std::string_view text, bool (*allowed)(DType)) noexcept {
+  for (const DType type : all_dtypes()) {
+    if (short_name(type) == text && allowed(type)) return type;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::string_view name(Type type) noexcept { return type_names[static_cast<std::size_t>(type)]; }
 std::string_view name(Op op) noexcept { return row(op).name; }
 std::size_t operand_count(Op op) noexcept { return row(op).operands; }
 Shape shape(Op op) noexcept { return row(op).shape; }
 
-std::optional<Type> plain_type(Op op, std::span<const Type> operands) noexcept {
+std::optional<DType> plain_type(Op op, std::span<const DType> operands) noexcept {
   const Row& rule = row(op);
   if (rule.shape != Shape::plain || operands.size() != rule.operands) return std::nullopt;
   if (rule.takes == Takes::choice) {
-    if (operands[0] != Type::boolean || operands[1] != operands[2]) return std::nullopt;
+    if (operands[0] != DType::boolean || operands[1] != operands[2]) return std::nullopt;
     return operands[1];
   }
-  for (const Type type : operands) {
+  for (const DType type : operands) {
     if (!takes(rule.takes, type) || type != operands[0]) return std::nullopt;
   }
-  return op >= eq && op <= ge ? Type::boolean : operands[0];
+  return op >= eq && op <= ge ? DType::boolean : operands[0];
 }
 
-bool bitcastable(Type from, Type to) noexcept { return from != Type::boolean && to != Type::boolean; }
+bool is_value_type(DType type) noexcept { return std::ranges::find(value_types, type) != value_types.end(); }
 
-bool commutative(Op op, Type operand) noexcept {
+std::size_t value_type_index(DType type) noexcept {
+  return static_cast<std::size_t>(std::ranges::find(value_types, type) - value_types.begin());
+}
+
+bool bitcastable(DType from, DType to) noexcept {
+  return is_value_type(to) && from != DType::boolean && to != DType::boolean;
+}
+
+bool commutative(Op op, DType operand) noexcept {
   switch (op) {
     case add:
     case mul:
@@ -152,7 +158,7 @@ bool commutative(Op op, Type operand) noexcept {
       return true;
     case min:
     case max:
-      return operand != Type::f32;  // of two zeros either may come
+      return operand != DType::float32;  // of two zeros either may come
     default:
       return false;
   }
@@ -185,10 +191,8 @@ std::optional<Op> parse_op(std::string_view text) noexcept {
   return found == rows.end() ? std::nullopt : std::optional(found->op);
 }
 
-std::optional<Type> parse_type(std::string_view text) noexcept { return find_name<Type, 4>(&name, text); }
-std::optional<Element> parse_element(std::string_view text) noexcept {
-  return find_name<Element, 6>(&vectis::name, text);
-}
+std::optional<DType> parse_type(std::string_view text) noexcept { return parse_short_name(text, &is_value_type); }
+std::optional<DType> parse_element(std::string_view text) noexcept { return parse_short_name(text, &is_kernel_type); }
 
 bool is_name(std::string_view text) noexcept {
   const auto lower = [](char one) { return one >= 'a' && one <= 'z'; };
@@ -196,15 +200,15 @@ bool is_name(std::string_view text) noexcept {
   return std::ranges::all_of(text, [&](char one) { return lower(one) || (one >= '0' && one <= '9') || one == '_'; });
 }
 
-Type loaded_type(Element element) noexcept {
+DType loaded_type(DType element) noexcept {
   switch (element) {
-    case Element::i32:
-    case Element::i8:
-      return Type::i32;
-    case Element::u32:
-      return Type::u32;
+    case DType::int32:
+    case DType::int8:
+      return DType::int32;
+    case DType::uint32:
+      return DType::uint32;
     default:
-      return Type::f32;
+      return DType::float32;
   }
 }
 

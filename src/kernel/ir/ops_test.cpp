@@ -22,31 +22,31 @@ TEST(IrOps, AnOperationIsFoundByItsName) {
   }
   EXPECT_EQ(names.size(), op_count);
   EXPECT_EQ(parse_op("adds"), std::nullopt);
-  EXPECT_EQ(parse_type("bool"), Type::boolean);
-  EXPECT_EQ(parse_element("bf16"), Element::bf16);
+  EXPECT_EQ(parse_type("bool"), DType::boolean);
+  EXPECT_EQ(parse_element("bf16"), DType::bfloat16);
 }
 
 TEST(IrOps, TypesFollowFromOperands) {
-  const auto type = [](Op op, std::initializer_list<Type> operands) {
-    return plain_type(op, std::vector<Type>(operands));
+  const auto type = [](Op op, std::initializer_list<DType> operands) {
+    return plain_type(op, std::vector<DType>(operands));
   };
-  using enum Type;
-  EXPECT_EQ(type(Op::add, {u32, u32}), u32);
-  EXPECT_EQ(type(Op::add, {u32, i32}), std::nullopt);
+  using enum DType;
+  EXPECT_EQ(type(Op::add, {uint32, uint32}), uint32);
+  EXPECT_EQ(type(Op::add, {uint32, int32}), std::nullopt);
   EXPECT_EQ(type(Op::add, {boolean, boolean}), std::nullopt);
-  EXPECT_EQ(type(Op::lt, {f32, f32}), boolean);
+  EXPECT_EQ(type(Op::lt, {float32, float32}), boolean);
   EXPECT_EQ(type(Op::lt, {boolean, boolean}), std::nullopt);
   EXPECT_EQ(type(Op::eq, {boolean, boolean}), boolean);
-  EXPECT_EQ(type(Op::select, {boolean, i32, i32}), i32);
-  EXPECT_EQ(type(Op::select, {i32, i32, i32}), std::nullopt);
-  EXPECT_EQ(type(Op::exp, {i32}), std::nullopt);
-  EXPECT_EQ(type(Op::fma, {f32, f32, f32}), f32);
-  EXPECT_EQ(type(Op::fma, {f32, f32}), std::nullopt);
+  EXPECT_EQ(type(Op::select, {boolean, int32, int32}), int32);
+  EXPECT_EQ(type(Op::select, {int32, int32, int32}), std::nullopt);
+  EXPECT_EQ(type(Op::exp, {int32}), std::nullopt);
+  EXPECT_EQ(type(Op::fma, {float32, float32, float32}), float32);
+  EXPECT_EQ(type(Op::fma, {float32, float32}), std::nullopt);
   EXPECT_EQ(type(Op::bit_not, {boolean}), boolean);
   EXPECT_EQ(type(Op::shl, {boolean, boolean}), std::nullopt);
-  EXPECT_EQ(type(Op::random, {u32, u32}), u32);
-  EXPECT_EQ(type(Op::random, {i32, i32}), std::nullopt);
-  EXPECT_EQ(type(Op::gather, {u32}), std::nullopt);
+  EXPECT_EQ(type(Op::random, {uint32, uint32}), uint32);
+  EXPECT_EQ(type(Op::random, {int32, int32}), std::nullopt);
+  EXPECT_EQ(type(Op::gather, {uint32}), std::nullopt);
 }
 
 // Fixed for ever: programs that were run once must give the same numbers again.

@@ -16,7 +16,7 @@ namespace {
 
 struct BufferText {
   std::string name;
-  Element element;
+  DType element;
   bool written;
 };
 
@@ -33,19 +33,19 @@ std::vector<BufferText> buffers_of(const Function& function) {
 
 struct ScalarText {
   std::string name;
-  Type type;
+  DType type;
 };
 
 std::vector<ScalarText> scalars_of(const Function& function) {
-  std::vector<ScalarText> list = {{"count", Type::u32}};
-  for (std::size_t i = 0; i < function.tables.size(); ++i) list.push_back({fmt::format("size{}", i), Type::u32});
+  std::vector<ScalarText> list = {{"count", DType::uint32}};
+  for (std::size_t i = 0; i < function.tables.size(); ++i) list.push_back({fmt::format("size{}", i), DType::uint32});
   for (std::size_t i = 0; i < function.arguments.size(); ++i)
     list.push_back({fmt::format("p{}", i), function.arguments[i]});
   return list;
 }
 
 // Packed elements are words of uint.
-Type word_type(Element element) { return lanes(element) > 1 ? Type::u32 : loaded_type(element); }
+DType word_type(DType element) { return lanes(element) > 1 ? DType::uint32 : loaded_type(element); }
 
 // --- The frame around the statements, by dialect --------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ std::pair<std::string_view, std::string_view> position(Dialect dialect) {
 // --- Items ----------------------------------------------------------------------------------------------------------
 
 // A packed output's word is complete once `lane` was its last element. The bits of elements from `count` on stay.
-std::string finish_word(std::size_t number, Element element, const Words& words) {
+std::string finish_word(std::size_t number, DType element, const Words& words) {
   const std::uint32_t each = lanes(element);
   return fmt::format(
       "    if ((lane & {0}u) == {0}u && i - {0}u < count) {{\n"
@@ -133,12 +133,12 @@ std::string finish_word(std::size_t number, Element element, const Words& words)
       "      out{3}[i / {2}u] = w{3};\n"
       "      w{3} = 0u;\n"
       "    }}\n",
-      each - 1, words.declare(Type::u32, "inside"), each, number, 32 / each);
+      each - 1, words.declare(DType::uint32, "inside"), each, number, 32 / each);
 }
 
 std::string several_elements(const Function& function, BodyPrinter& printer, const Words& words) {
   const std::uint32_t each = elements_per_item(function);
-  std::string text = fmt::format("  {} = item * {}u;\n", words.declare(Type::u32, "first"), each);
+  std::string text = fmt::format("  {} = item * {}u;\n", words.declare(DType::uint32, "first"), each);
   std::string stores;
   std::string finishes;
   for (std::size_t o = 0; o < function.outputs.size(); ++o) {
@@ -147,18 +147,18 @@ std::string several_elements(const Function& function, BodyPrinter& printer, con
       stores += fmt::format("      out{}[i] = {};\n", o, printer.stored(output));
       continue;
     }
-    text += fmt::format("  {} = 0u;\n", words.declare(Type::u32, fmt::format("w{}", o), true));
+    text += fmt::format("  {} = 0u;\n", words.declare(DType::uint32, fmt::format("w{}", o), true));
     stores += fmt::format("      w{0} = w{0} | ({1} << ((lane & {2}u) * {3}u));\n", o, printer.stored(output),
                           lanes(output.element) - 1, 32 / lanes(output.element));
     finishes += finish_word(o, output.element, words);
   }
-  text += fmt::format("  for ({} = 0u; lane < {}u; lane++) {{\n", words.declare(Type::u32, "lane", true), each);
-  text += fmt::format("    {} = first + lane;\n    if (i < count) {{\n", words.declare(Type::u32, "i"));
+  text += fmt::format("  for ({} = 0u; lane < {}u; lane++) {{\n", words.declare(DType::uint32, "lane", true), each);
+  text += fmt::format("    {} = first + lane;\n    if (i < count) {{\n", words.declare(DType::uint32, "i"));
   return text + printer.body(6) + stores + "    }\n" + finishes + "  }\n";
 }
 
 std::string one_element(const Function& function, BodyPrinter& printer, const Words& words) {
-  std::string text = fmt::format("  {} = item;\n  if (i >= count) {{ return; }}\n", words.declare(Type::u32, "i"));
+  std::string text = fmt::format("  {} = item;\n  if (i >= count) {{ return; }}\n", words.declare(DType::uint32, "i"));
   text += printer.body(2);
   for (std::size_t o = 0; o < function.outputs.size(); ++o)
     text += fmt::format("  out{}[i] = {};\n", o, printer.stored(function.outputs[o]));
@@ -171,9 +171,9 @@ std::string statements(const Function& function, const Words& words, std::uint32
                        std::set<std::string_view>& helpers) {
   const std::uint32_t each = elements_per_item(function);
   const auto [group_number, local] = position(words.dialect);
-  std::string text = fmt::format("  {} = {};\n", words.declare(Type::u32, "number"), group_number);
+  std::string text = fmt::format("  {} = {};\n", words.declare(DType::uint32, "number"), group_number);
   text += fmt::format("  if (number > (count - 1u) / {}u) {{ return; }}\n", group * each);
-  text += fmt::format("  {} = number * {}u + {};\n", words.declare(Type::u32, "item"), group, local);
+  text += fmt::format("  {} = number * {}u + {};\n", words.declare(DType::uint32, "item"), group, local);
   BodyPrinter printer(function, words, helpers);
   return text + (each > 1 ? several_elements(function, printer, words) : one_element(function, printer, words)) + "}\n";
 }

@@ -81,8 +81,8 @@ void BodyPrinter::loop(const Instruction& instruction, std::size_t indent, std::
                         value(loop.initial[k]));
   }
   const std::string counter = fmt::format("i{}", number);
-  text += fmt::format("{:{}}for ({} = 0u; {} < {}; {}++) {{\n", "", indent, words_.declare(Type::u32, counter, true),
-                      counter, value(loop.trips), counter);
+  text += fmt::format("{:{}}for ({} = 0u; {} < {}; {}++) {{\n", "", indent,
+                      words_.declare(DType::uint32, counter, true), counter, value(loop.trips), counter);
   block(loop.body, indent + 2, text);
   for (std::size_t k = 0; k < loop.next.size(); ++k) {
     const std::string name = fmt::format("n{}_{}", number, k);
@@ -132,7 +132,7 @@ std::string BodyPrinter::expression(const Instruction& one) {
   }
   if (is_comparison(one.op)) return comparison(one, a, b);
   if (one.op >= Op::bit_and && one.op <= Op::leading_zeros) return bits(one, a, b);
-  return one.type == Type::f32 ? arithmetic(one, a, b) : integer(one, a, b);
+  return one.type == DType::float32 ? arithmetic(one, a, b) : integer(one, a, b);
 }
 
 std::vector<bool> BodyPrinter::known_values(const Function& function) {
@@ -187,10 +187,10 @@ std::string BodyPrinter::arithmetic(const Instruction& one, std::string_view a, 
 
 // i32 and u32. Signed sums and products go through uint, where wrapping is defined in every dialect.
 std::string BodyPrinter::integer(const Instruction& one, std::string_view a, std::string_view b) {
-  const bool is_signed = one.type == Type::i32;
-  const std::string ua = words_.as(one.type, Type::u32, a);
-  const std::string ub = words_.as(one.type, Type::u32, b);
-  std::string negative = words_.as(Type::u32, one.type, fmt::format("0u - {}", ua));
+  const bool is_signed = one.type == DType::int32;
+  const std::string ua = words_.as(one.type, DType::uint32, a);
+  const std::string ub = words_.as(one.type, DType::uint32, b);
+  std::string negative = words_.as(DType::uint32, one.type, fmt::format("0u - {}", ua));
   const std::string operands = fmt::format("{}, {}", a, b);
   switch (one.op) {
     case Op::div:
@@ -206,13 +206,13 @@ std::string BodyPrinter::integer(const Instruction& one, std::string_view a, std
     case Op::abs:
       return is_signed ? words_.choose(fmt::format("({} < 0)", a), negative, a) : std::string(a);
     default:
-      return words_.as(Type::u32, one.type, fmt::format("{} {} {}", ua, infix(one.op), ub));
+      return words_.as(DType::uint32, one.type, fmt::format("{} {} {}", ua, infix(one.op), ub));
   }
 }
 
 std::string BodyPrinter::comparison(const Instruction& one, std::string_view a, std::string_view b) {
   std::string plain = fmt::format("{} {} {}", a, infix(one.op), b);
-  if (words_.ordered || type_of(one.operands[0]) != Type::f32) return plain;
+  if (words_.ordered || type_of(one.operands[0]) != DType::float32) return plain;
   const std::string nan_a = helper("vt_nan", a);
   const std::string nan_b = helper("vt_nan", b);
   if (one.op == Op::ne) return fmt::format("{} || {} || ({})", nan_a, nan_b, plain);
@@ -220,53 +220,53 @@ std::string BodyPrinter::comparison(const Instruction& one, std::string_view a, 
 }
 
 std::string BodyPrinter::bits(const Instruction& one, std::string_view a, std::string_view b) {
-  const std::string ua = one.type == Type::boolean ? "" : words_.as(one.type, Type::u32, a);
+  const std::string ua = one.type == DType::boolean ? "" : words_.as(one.type, DType::uint32, a);
   switch (one.op) {
     case Op::bit_not:
-      return fmt::format("{}{}", one.type == Type::boolean ? "!" : "~", a);
+      return fmt::format("{}{}", one.type == DType::boolean ? "!" : "~", a);
     case Op::shl:
     case Op::shr: {
-      const std::string count = fmt::format("({} & 31u)", words_.as(one.type, Type::u32, b));
+      const std::string count = fmt::format("({} & 31u)", words_.as(one.type, DType::uint32, b));
       if (one.op == Op::shr) return fmt::format("{} >> {}", a, count);
-      return words_.as(Type::u32, one.type, fmt::format("{} << {}", ua, count));
+      return words_.as(DType::uint32, one.type, fmt::format("{} << {}", ua, count));
     }
     case Op::popcount:
     case Op::leading_zeros:
-      return words_.as(Type::u32, one.type,
-                       fmt::format("{}({}({}))", words_.cast(Type::u32), words_.function(one.op), ua));
+      return words_.as(DType::uint32, one.type,
+                       fmt::format("{}({}({}))", words_.cast(DType::uint32), words_.function(one.op), ua));
     default:
-      if (one.type != Type::boolean) return fmt::format("{} {} {}", a, infix(one.op), b);
+      if (one.type != DType::boolean) return fmt::format("{} {} {}", a, infix(one.op), b);
       return fmt::format("{} {} {}", a, one.op == Op::bit_and ? "&&" : one.op == Op::bit_or ? "||" : "!=", b);
   }
 }
 
 std::string BodyPrinter::conversion(const Instruction& one, std::string_view a) {
-  const Type from = type_of(one.operands[0]);
+  const DType from = type_of(one.operands[0]);
   if (from == one.type) return std::string(a);
-  if (from == Type::boolean) {
-    const std::uint32_t unit = one.type == Type::f32 ? 0x3f800000U : 1U;
+  if (from == DType::boolean) {
+    const std::uint32_t unit = one.type == DType::float32 ? 0x3f800000U : 1U;
     return words_.choose(a, words_.constant(one.type, unit), words_.constant(one.type, 0));
   }
-  if (one.type == Type::boolean) {
-    if (from != Type::f32) return fmt::format("{} != {}", a, words_.constant(from, 0));
-    return fmt::format("({} & 0x7fffffffu) != 0u", words_.as(Type::f32, Type::u32, a));
+  if (one.type == DType::boolean) {
+    if (from != DType::float32) return fmt::format("{} != {}", a, words_.constant(from, 0));
+    return fmt::format("({} & 0x7fffffffu) != 0u", words_.as(DType::float32, DType::uint32, a));
   }
-  if (from == Type::f32) return helper(one.type == Type::i32 ? "vt_f32_to_i32" : "vt_f32_to_u32", a);
-  if (one.type == Type::f32) return fmt::format("{}({})", words_.cast(Type::f32), a);
+  if (from == DType::float32) return helper(one.type == DType::int32 ? "vt_f32_to_i32" : "vt_f32_to_u32", a);
+  if (one.type == DType::float32) return fmt::format("{}({})", words_.cast(DType::float32), a);
   return words_.as(from, one.type, a);
 }
 
-std::string BodyPrinter::load(std::string_view buffer, Element element, std::string_view index) {
+std::string BodyPrinter::load(std::string_view buffer, DType element, std::string_view index) {
   const auto lane = [&](std::uint32_t shift, std::uint32_t width) {
     return fmt::format("({}[{} >> {}u] >> (({} & {}u) * {}u))", buffer, index, shift, index, (1U << shift) - 1, width);
   };
   switch (element) {
-    case Element::f16:
+    case DType::float16:
       return helper("vt_from_f16", fmt::format("{} & 0xffffu", lane(1, 16)));
-    case Element::bf16:
-      return words_.as(Type::u32, Type::f32, fmt::format("{} << 16u", lane(1, 16)));
-    case Element::i8:
-      return fmt::format("{} >> 24u", words_.as(Type::u32, Type::i32, fmt::format("{} << 24u", lane(2, 8))));
+    case DType::bfloat16:
+      return words_.as(DType::uint32, DType::float32, fmt::format("{} << 16u", lane(1, 16)));
+    case DType::int8:
+      return fmt::format("{} >> 24u", words_.as(DType::uint32, DType::int32, fmt::format("{} << 24u", lane(2, 8))));
     default:
       return fmt::format("{}[{}]", buffer, index);
   }
@@ -275,11 +275,11 @@ std::string BodyPrinter::load(std::string_view buffer, Element element, std::str
 std::string BodyPrinter::stored(const Output& output) {
   std::string element = value(output.value);
   switch (output.element) {
-    case Element::f16:
+    case DType::float16:
       return helper("vt_to_f16", element);
-    case Element::bf16:
+    case DType::bfloat16:
       return helper("vt_to_bf16", element);
-    case Element::i8:
+    case DType::int8:
       return helper("vt_to_i8", element);
     default:
       return element;

@@ -24,7 +24,7 @@ class BodyPrinter {
 
  private:
   [[nodiscard]] const Instruction& at(Id id) const { return function_.instructions[id]; }
-  [[nodiscard]] Type type_of(Id id) const { return at(id).type; }
+  [[nodiscard]] DType type_of(Id id) const { return at(id).type; }
   static std::string value(Id id);
   std::string helper(std::string_view name, std::string_view arguments);
 
@@ -39,7 +39,7 @@ class BodyPrinter {
   std::string bits(const Instruction& one, std::string_view a, std::string_view b);
   std::string conversion(const Instruction& one, std::string_view a);
   // Element `index` of a buffer.
-  std::string load(std::string_view buffer, Element element, std::string_view index);
+  std::string load(std::string_view buffer, DType element, std::string_view index);
 
   const Function& function_;
   const Words& words_;

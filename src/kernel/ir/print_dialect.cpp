@@ -130,36 +130,38 @@ Words make(Dialect dialect) {
 
 }  // namespace
 
-std::string Words::as(Type from, Type to, std::string_view x) const {
+std::string Words::as(DType from, DType to, std::string_view x) const {
   if (from == to) return std::string(x);
-  return fmt::format("{}({})", bits[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)], x);
+  return fmt::format("{}({})", bits[value_type_index(from)][value_type_index(to)], x);
 }
 
-std::string Words::declare(Type of, std::string_view name, bool changes) const {
+std::string Words::declare(DType of, std::string_view name, bool changes) const {
   if (lets) return fmt::format("{} {}: {}", changes ? "var" : "let", name, type(of));
-  const bool precise = dialect == Dialect::glsl_vulkan && of == Type::f32;  // no fused multiply-add but where written
+  const bool precise =
+      dialect == Dialect::glsl_vulkan && of == DType::float32;  // no fused multiply-add but where written
   return fmt::format("{}{} {}", precise ? "precise " : "", type(of), name);
 }
 
-std::string Words::constant(Type of, std::uint32_t value) const {
+std::string Words::constant(DType of, std::uint32_t value) const {
   switch (of) {
-    case Type::boolean:
+    case DType::boolean:
       return value == 0 ? "false" : "true";
-    case Type::u32:
+    case DType::uint32:
       return fmt::format("{}u", value);
-    case Type::i32: {
+    case DType::int32: {
       const auto number = std::bit_cast<std::int32_t>(value);
       if (number >= 0) return fmt::format("{}", number);
-      return as(Type::u32, Type::i32, fmt::format("{:#010x}u", value));
+      return as(DType::uint32, DType::int32, fmt::format("{:#010x}u", value));
     }
-    case Type::f32:
+    default:
       break;
   }
   // WGSL refuses a constant expression that is infinite or NaN, so its bits come from a variable.
   const auto number = std::bit_cast<float>(value);
   const bool hidden = lets && !std::isfinite(number);
   return fmt::format("{} /* {} */",
-                     as(Type::u32, Type::f32, fmt::format("{:#010x}u{}", value, hidden ? " | vt_zero" : "")), number);
+                     as(DType::uint32, DType::float32, fmt::format("{:#010x}u{}", value, hidden ? " | vt_zero" : "")),
+                     number);
 }
 
 std::string Words::choose(std::string_view condition, std::string_view yes, std::string_view no) const {

@@ -14,7 +14,7 @@ namespace vectis::inline v0_1::ir {
 namespace {
 
 struct Parameter {
-  Type type;
+  DType type;
   std::string_view name;
 };
 
@@ -23,64 +23,64 @@ struct Parameter {
 // the native function of an operation, and "#near x#" a polynomial. Parameters are never assigned to.
 struct Helper {
   std::string_view name;
-  Type result;
+  DType result;
   std::vector<Parameter> parameters;
   std::vector<std::string_view> calls;
   std::string_view body;
 };
 
-using enum Type;
+using enum DType;
 
 const std::vector<Helper>& helpers() {
   static const std::vector<Helper> list = {
-      {"vt_nan", boolean, {{f32, "x"}}, {}, "  return (@u_f(x) & 0x7fffffffu) > 0x7f800000u;\n"},
-      {"vt_min", f32, {{f32, "a"}, {f32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
+      {"vt_nan", boolean, {{float32, "x"}}, {}, "  return (@u_f(x) & 0x7fffffffu) > 0x7f800000u;\n"},
+      {"vt_min", float32, {{float32, "a"}, {float32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
   if (vt_nan(b)) { return a; }
   return @select(a, b, b < a);
 )"},
-      {"vt_max", f32, {{f32, "a"}, {f32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
+      {"vt_max", float32, {{float32, "a"}, {float32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
   if (vt_nan(b)) { return a; }
   return @select(a, b, b > a);
 )"},
-      {"vt_sign", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x) || x == 0.0f) { return 0.0f; }
+      {"vt_sign", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x) || x == 0.0f) { return 0.0f; }
   return @select(1.0f, -1.0f, x < 0.0f);
 )"},
       // Divisors that would trap or wrap are replaced, and the quotient is put right after.
-      {"vt_div_u32", u32, {{u32, "a"}, {u32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
+      {"vt_div_u32", uint32, {{uint32, "a"}, {uint32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
   return @select(a / divisor, 0u, b == 0u);
 )"},
-      {"vt_rem_u32", u32, {{u32, "a"}, {u32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
+      {"vt_rem_u32", uint32, {{uint32, "a"}, {uint32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
   return a % divisor;
 )"},
       // By -1: the negative by subtraction, which wraps.
-      {"vt_div_i32", i32, {{i32, "a"}, {i32, "b"}}, {}, R"(  if (b == 0) { return 0; }
+      {"vt_div_i32", int32, {{int32, "a"}, {int32, "b"}}, {}, R"(  if (b == 0) { return 0; }
   if (b == -1) { return @i_u(0u - @u_i(a)); }
   return a / b;
 )"},
-      {"vt_rem_i32", i32, {{i32, "a"}, {i32, "b"}}, {}, R"(  if (b == 0 || b == -1) { return 0; }
+      {"vt_rem_i32", int32, {{int32, "a"}, {int32, "b"}}, {}, R"(  if (b == 0 || b == -1) { return 0; }
   return a % b;
 )"},
-      {"vt_f32_to_i32", i32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0; }
+      {"vt_f32_to_i32", int32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0; }
   if (x >= 2147483648.0f) { return 2147483647; }
   if (x < -2147483648.0f) { return @i_u(0x80000000u); }
   return @i32(x);
 )"},
-      {"vt_f32_to_u32", u32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0u; }
+      {"vt_f32_to_u32", uint32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0u; }
   if (x >= 4294967296.0f) { return 0xffffffffu; }
   if (x < 0.0f) { return 0u; }
   return @u32(x);
 )"},
-      {"vt_mix", u32, {{u32, "x"}}, {}, R"(  %u y = (x ^ (x >> 16u)) * 0x7feb352du;
+      {"vt_mix", uint32, {{uint32, "x"}}, {}, R"(  %u y = (x ^ (x >> 16u)) * 0x7feb352du;
   y = (y ^ (y >> 15u)) * 0x846ca68bu;
   return y ^ (y >> 16u);
 )"},
       {"vt_random",
-       u32,
-       {{u32, "key"}, {u32, "counter"}},
+       uint32,
+       {{uint32, "key"}, {uint32, "counter"}},
        {"vt_mix"},
        "  return vt_mix(vt_mix(counter ^ vt_mix(key + 0x9e3779b9u)) + key);\n"},
       // A subnormal half is a whole number of 2^-24, which is exact as a float.
-      {"vt_from_f16", f32, {{u32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
+      {"vt_from_f16", float32, {{uint32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
   %u magnitude = bits & 0x7fffu;
   %u wide = magnitude << 13u;
   %u small = @u_f(@f32(magnitude) * 0.000000059604644775390625f);
@@ -88,7 +88,7 @@ const std::vector<Helper>& helpers() {
   return @f_u(sign | @select(finite, wide | 0x7f800000u, magnitude >= 0x7c00u));
 )"},
       // Nearest, ties to even. `small` counts units of 2^-24 for what is subnormal as a half.
-      {"vt_to_f16", u32, {{f32, "x"}}, {}, R"(  %u bits = @u_f(x);
+      {"vt_to_f16", uint32, {{float32, "x"}}, {}, R"(  %u bits = @u_f(x);
   %u sign = (bits >> 16u) & 0x8000u;
   %u magnitude = bits & 0x7fffffffu;
   %u exponent = magnitude >> 23u;
@@ -104,15 +104,15 @@ const std::vector<Helper>& helpers() {
   %u finite = @select(normal, small, exponent < 113u);
   return sign | @select(finite, 0x7e00u, magnitude > 0x7f800000u);
 )"},
-      {"vt_to_bf16", u32, {{f32, "x"}}, {}, R"(  %u bits = @u_f(x);
+      {"vt_to_bf16", uint32, {{float32, "x"}}, {}, R"(  %u bits = @u_f(x);
   %u rounded = (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
   return @select(rounded, (bits >> 16u) | 0x40u, (bits & 0x7fffffffu) > 0x7f800000u);
 )"},
-      {"vt_to_i8", u32, {{i32, "x"}}, {}, R"(  %i high = @select(x, 127, x > 127);
+      {"vt_to_i8", uint32, {{int32, "x"}}, {}, R"(  %i high = @select(x, 127, x > 127);
   %i both = @select(high, -128, high < -128);
   return @u_i(both) & 0xffu;
 )"},
-      {"vt_erf", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vt_erf", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
   %f t = @abs(x);
   if (t < 1.0f) {
     %f square = x * x;
@@ -122,7 +122,7 @@ const std::vector<Helper>& helpers() {
   %f far = 1.0f - @exp(-(t * #far t#));
   return @select(far, -far, x < 0.0f);
 )"},
-      {"vt_tanh", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vt_tanh", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
   %f t = @abs(x);
   if (t < 0.0004f) { return x; }
   t = @select(t, 10.0f, t > 10.0f);
@@ -135,10 +135,10 @@ const std::vector<Helper>& helpers() {
   return @select(positive, -positive, x < 0.0f);
 )"},
       // Mesa's software drivers make zero of NaN.
-      {"vt_atan", f32, {{f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vt_atan", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
   return @atan(x);
 )"},
-      {"vt_atan2", f32, {{f32, "y"}, {f32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vt_atan2", float32, {{float32, "y"}, {float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
   if (vt_nan(y)) { return y; }
   %b left = (@u_f(x) >> 31u) == 1u;
   %b below = (@u_f(y) >> 31u) == 1u;
@@ -154,7 +154,11 @@ const std::vector<Helper>& helpers() {
   return @select(angle, -angle, below);
 )"},
       // By exp2 and log2, so that large results are as rough as those are; the special cases are C's.
-      {"vt_pow", f32, {{f32, "x"}, {f32, "y"}}, {"vt_nan"}, R"(  if (y == 0.0f || x == 1.0f) { return 1.0f; }
+      {"vt_pow",
+       float32,
+       {{float32, "x"}, {float32, "y"}},
+       {"vt_nan"},
+       R"(  if (y == 0.0f || x == 1.0f) { return 1.0f; }
   if (vt_nan(x)) { return x; }
   if (vt_nan(y)) { return y; }
   %f ax = @abs(x);
@@ -176,7 +180,7 @@ const std::vector<Helper>& helpers() {
   return @select(size, -size, negative);
 )"},
       // The remainder digit by digit, exactly: 8 bits of the quotient at a time.
-      {"vt_rem", f32, {{f32, "a"}, {f32, "b"}}, {}, R"(  %u ua = @u_f(a) & 0x7fffffffu;
+      {"vt_rem", float32, {{float32, "a"}, {float32, "b"}}, {}, R"(  %u ua = @u_f(a) & 0x7fffffffu;
   %u ub = @u_f(b) & 0x7fffffffu;
   if (ua >= 0x7f800000u || ub > 0x7f800000u || ub == 0u) { return @f_u(@u_f(b) | 0x7fc00000u); }
   if (ua < ub) { return a; }
@@ -211,14 +215,14 @@ const Helper& find(std::string_view name) {
   return helpers().front();
 }
 
-std::optional<Type> type_of(char letter) {
+std::optional<DType> type_of(char letter) {
   switch (letter) {
     case 'f':
-      return f32;
+      return float32;
     case 'i':
-      return i32;
+      return int32;
     case 'u':
-      return u32;
+      return uint32;
     case 'b':
       return boolean;
     default:
@@ -228,9 +232,10 @@ std::optional<Type> type_of(char letter) {
 
 // "(c0 + x * (c1 + x * ...))"
 std::string polynomial(std::span<const float> coefficients, std::string_view x, const Words& words) {
-  std::string text = words.constant(f32, std::bit_cast<std::uint32_t>(coefficients.back()));
+  std::string text = words.constant(float32, std::bit_cast<std::uint32_t>(coefficients.back()));
   for (std::size_t i = coefficients.size() - 1; i-- > 0;)
-    text = fmt::format("({} + {} * {})", words.constant(f32, std::bit_cast<std::uint32_t>(coefficients[i])), x, text);
+    text =
+        fmt::format("({} + {} * {})", words.constant(float32, std::bit_cast<std::uint32_t>(coefficients[i])), x, text);
   return text;
 }
 
@@ -239,10 +244,10 @@ std::string_view native(std::string_view mark, const Words& words) {
   if (mark.size() == 3 && mark[1] == '_') {
     const auto to = type_of(mark[0]);
     const auto from = type_of(mark[2]);
-    return words.bits[static_cast<std::size_t>(*from)][static_cast<std::size_t>(*to)];
+    return words.bits[value_type_index(*from)][value_type_index(*to)];
   }
-  for (const Type type : {f32, i32, u32}) {
-    if (mark == name(type)) return words.cast(type);
+  for (const DType type : {float32, int32, uint32}) {
+    if (mark == short_name(type)) return words.cast(type);
   }
   for (const Op op : {Op::abs, Op::exp, Op::exp2, Op::log2, Op::atan, Op::floor}) {
     if (mark == name(op)) return words.function(op);

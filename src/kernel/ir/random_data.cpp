@@ -36,21 +36,21 @@ void put(std::vector<std::byte>* bytes, std::size_t at, Bits bits) {
 
 }  // namespace
 
-std::vector<std::byte> random_elements(Element element, std::size_t count, Random& random) {
+std::vector<std::byte> random_elements(DType element, std::size_t count, Random& random) {
   const std::size_t per_word = lanes(element);
   std::vector<std::byte> bytes((count + per_word - 1) / per_word * 4);
   for (std::size_t i = 0; i < count; ++i) {
     switch (element) {
-      case Element::f32:
+      case DType::float32:
         put(&bytes, i, random_real(random));
         break;
-      case Element::f16:
+      case DType::float16:
         put(&bytes, i, to_half(random_real(random)).bits);
         break;
-      case Element::bf16:
+      case DType::bfloat16:
         put(&bytes, i, to_bfloat16(random_real(random)).bits);
         break;
-      case Element::i8:
+      case DType::int8:
         put(&bytes, i, static_cast<std::uint8_t>(random.below(256)));
         break;
       default:
@@ -70,12 +70,12 @@ Bindings ProgramData::bindings() const {
 
 ProgramData random_data(const Function& function, std::size_t count, Random& random) {
   ProgramData data;
-  for (const Element element : function.inputs) data.inputs.push_back(random_elements(element, count, random));
-  for (const Element element : function.tables)
+  for (const DType element : function.inputs) data.inputs.push_back(random_elements(element, count, random));
+  for (const DType element : function.tables)
     data.tables.push_back(random_elements(element, 4 + 4 * random.below(16), random));
-  for (const Type type : function.arguments)
-    data.arguments.push_back(type == Type::f32 ? std::bit_cast<std::uint32_t>(random_real(random))
-                                               : random_whole(random));
+  for (const DType type : function.arguments)
+    data.arguments.push_back(type == DType::float32 ? std::bit_cast<std::uint32_t>(random_real(random))
+                                                    : random_whole(random));
   for (const Loop& loop : function.loops) {
     const Instruction& trips = function.instructions[loop.trips];
     if (trips.op == Op::argument)

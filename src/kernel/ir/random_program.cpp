@@ -37,28 +37,28 @@ class Generator {
   Op one_of(const std::array<Op, Count>& ops) {
     return ops[random_.below(Count)];
   }
-  std::vector<Known>& pool(Type type) { return pools_[static_cast<std::size_t>(type)]; }
+  std::vector<Known>& pool(DType type) { return pools_[value_type_index(type)]; }
   // Later values more often, so that programs grow deep.
-  Known pick(Type type) {
+  Known pick(DType type) {
     const auto& known = pool(type);
     const std::size_t last = known.size() - 1;
     return known[chance(2) ? last - random_.below(std::min<std::size_t>(last + 1, 4)) : random_.below(last + 1)];
   }
-  Type whole_type() { return chance(2) ? Type::i32 : Type::u32; }
-  Value whole(Type type) { return pick(type).value; }
+  DType whole_type() { return chance(2) ? DType::int32 : DType::uint32; }
+  Value whole(DType type) { return pick(type).value; }
   void keep(Value value, double bound = 0, bool exact = false) { pool(value.type).push_back({value, bound, exact}); }
 
   Value real(double value) { return b_.constant(static_cast<float>(value)); }
   double some_real() { return chance(3) ? static_cast<double>(random_.below(17)) / 4 - 2 : random_.unit() * 4 - 2; }
-  Value some_whole(Type type) {
+  Value some_whole(DType type) {
     const auto bits = static_cast<std::uint32_t>(random_.next() >> (32 + random_.below(32)));
-    return type == Type::u32 ? b_.constant(bits) : b_.constant(static_cast<std::int32_t>(bits));
+    return type == DType::uint32 ? b_.constant(bits) : b_.constant(static_cast<std::int32_t>(bits));
   }
   bool unguarded() { return options_.special && chance(6); }
 
   // An f32 of at most `limit`; squeezed when it may be larger.
   Known bounded(double limit) {
-    const Known x = pick(Type::f32);
+    const Known x = pick(DType::float32);
     if (x.bound <= limit || unguarded()) return x;
     const double near = limit * rounding;
     switch (random_.below(4)) {
@@ -89,32 +89,32 @@ class Generator {
   }
 
   // --- leaves and outputs
-  Element any_element() {
-    static constexpr std::array all = {Element::f32, Element::f32,  Element::i32, Element::u32,
-                                       Element::f16, Element::bf16, Element::i8};
+  DType any_element() {
+    static constexpr std::array all = {DType::float32, DType::float32,  DType::int32, DType::uint32,
+                                       DType::float16, DType::bfloat16, DType::int8};
     return all[random_.below(options_.packed ? all.size() : 4)];
   }
   void make_leaves() {
-    keep(b_.input(Element::f32), leaf, true);
+    keep(b_.input(DType::float32), leaf, true);
     for (std::uint64_t i = random_.below(4); i > 0; --i) keep(b_.input(any_element()), leaf, true);
     for (std::uint64_t i = random_.below(3); i > 0; --i) tables_.push_back(b_.table(any_element()));
-    keep(b_.argument(Type::f32), leaf, true);
+    keep(b_.argument(DType::float32), leaf, true);
     if (chance(2)) keep(b_.argument(whole_type()));
     keep(real(some_real()), 2, true);
     keep(b_.index());
-    for (const Type type : {Type::i32, Type::u32}) keep(some_whole(type));
+    for (const DType type : {DType::int32, DType::uint32}) keep(some_whole(type));
     keep(b_.constant(chance(2)));
     comparison();
   }
   void make_outputs() {
     // The last values, so that most of the program is needed, and some others.
-    const auto& reals = pool(Type::f32);
+    const auto& reals = pool(DType::float32);
     Value sum = reals.back().value;
     for (std::size_t i = 2; i <= std::min<std::size_t>(reals.size(), 6); ++i)
       sum = b_.add(sum, reals[reals.size() - i].value);
-    b_.output(sum, Element::f32);
+    b_.output(sum, DType::float32);
     for (std::uint64_t i = random_.below(3); i > 0; --i) {
-      const Element element = any_element();
+      const DType element = any_element();
       b_.output(pick(loaded_type(element)).value, element);
     }
   }
@@ -232,11 +232,11 @@ class Generator {
 
   void comparison() {
     static constexpr std::array ops = {Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne};
-    const Type type = chance(3) ? whole_type() : Type::f32;
+    const DType type = chance(3) ? whole_type() : DType::float32;
     // Unequal by rounding alone says nothing: f32 is compared for equality only where it is exact.
     const Value a = pick(type).value;
     const Value b = pick(type).value;
-    const bool ordered = type == Type::f32 && !(exact(a) && exact(b));
+    const bool ordered = type == DType::float32 && !(exact(a) && exact(b));
     keep(b_.binary(ops[random_.below(ordered ? 4 : 6)], a, b));
   }
   bool exact(Value value) {
@@ -245,25 +245,25 @@ class Generator {
   }
 
   void choice() {
-    const Value condition = pick(Type::boolean).value;
+    const Value condition = pick(DType::boolean).value;
     if (chance(3)) {
-      const Type type = chance(4) ? Type::boolean : whole_type();
+      const DType type = chance(4) ? DType::boolean : whole_type();
       const Value yes = pick(type).value;
       return keep(b_.select(condition, yes, pick(type).value));
     }
-    const Known x = pick(Type::f32);
-    const Known y = pick(Type::f32);
+    const Known x = pick(DType::float32);
+    const Known y = pick(DType::float32);
     keep(b_.select(condition, x.value, y.value), std::max(x.bound, y.bound));
   }
 
   void integers() {
     if (chance(5)) {
       const Op op = one_of(std::array{Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne});
-      if (chance(4)) return keep(b_.unary(Op::bit_not, pick(Type::boolean).value));
-      const Value a = pick(Type::boolean).value;
-      return keep(b_.binary(op, a, pick(Type::boolean).value));
+      if (chance(4)) return keep(b_.unary(Op::bit_not, pick(DType::boolean).value));
+      const Value a = pick(DType::boolean).value;
+      return keep(b_.binary(op, a, pick(DType::boolean).value));
     }
-    const Type type = whole_type();
+    const DType type = whole_type();
     if (chance(4)) {
       const Op op = one_of(std::array{Op::neg, Op::abs, Op::bit_not, Op::popcount, Op::leading_zeros});
       return keep(b_.unary(op, whole(type)));
@@ -275,47 +275,48 @@ class Generator {
   }
 
   void conversion() {
-    const Type type = whole_type();
+    const DType type = whole_type();
     switch (random_.below(5)) {
       case 0:
-        return keep(b_.convert(pick(Type::f32).value, type));
+        return keep(b_.convert(pick(DType::float32).value, type));
       case 1: {
-        const Value mask = type == Type::u32 ? b_.constant(255U) : b_.constant(63);
+        const Value mask = type == DType::uint32 ? b_.constant(255U) : b_.constant(63);
         const Value small = b_.binary(Op::bit_and, whole(type), mask);
-        return keep(b_.mul(b_.convert(small, Type::f32), real(1.0 / 64)), 4, true);
+        return keep(b_.mul(b_.convert(small, DType::float32), real(1.0 / 64)), 4, true);
       }
       case 2:
-        return keep(b_.convert(whole(type), type == Type::u32 ? Type::i32 : Type::u32));
+        return keep(b_.convert(whole(type), type == DType::uint32 ? DType::int32 : DType::uint32));
       case 3: {
-        const Value condition = pick(Type::boolean).value;
-        return chance(2) ? keep(b_.convert(condition, type)) : keep(b_.convert(condition, Type::f32), 1, true);
+        const Value condition = pick(DType::boolean).value;
+        return chance(2) ? keep(b_.convert(condition, type)) : keep(b_.convert(condition, DType::float32), 1, true);
       }
       default:
         // Of f32 whether it is zero is asked only where it is exact.
-        if (const Known x = pick(Type::f32); x.exact && chance(2)) return keep(b_.convert(x.value, Type::boolean));
-        return keep(b_.convert(whole(type), Type::boolean));
+        if (const Known x = pick(DType::float32); x.exact && chance(2))
+          return keep(b_.convert(x.value, DType::boolean));
+        return keep(b_.convert(whole(type), DType::boolean));
     }
   }
 
   void reinterpreted() {
-    const Known x = pick(Type::f32);
+    const Known x = pick(DType::float32);
     if (x.exact && !options_.differentiable && chance(2)) return keep(b_.bitcast(x.value, whole_type()));
-    if (chance(3)) return keep(b_.bitcast(whole(Type::u32), Type::i32));
-    const Value mantissa = b_.binary(Op::shr, whole(Type::u32), b_.constant(9U));
-    keep(b_.bitcast(b_.binary(Op::bit_or, mantissa, b_.constant(0x3f800000U)), Type::f32), 2, true);
+    if (chance(3)) return keep(b_.bitcast(whole(DType::uint32), DType::int32));
+    const Value mantissa = b_.binary(Op::shr, whole(DType::uint32), b_.constant(9U));
+    keep(b_.bitcast(b_.binary(Op::bit_or, mantissa, b_.constant(0x3f800000U)), DType::float32), 2, true);
   }
 
   void random_number() {
-    const Value key = whole(Type::u32);
-    const Value bits = b_.random(key, b_.binary(Op::add, b_.index(), whole(Type::u32)));
+    const Value key = whole(DType::uint32);
+    const Value bits = b_.random(key, b_.binary(Op::add, b_.index(), whole(DType::uint32)));
     if (chance(3)) return keep(bits);
     const Value top = b_.binary(Op::shr, bits, b_.constant(8U));
-    keep(b_.mul(b_.convert(top, Type::f32), real(0x1p-24)), 1, true);
+    keep(b_.mul(b_.convert(top, DType::float32), real(0x1p-24)), 1, true);
   }
 
   void gathered() {
     if (tables_.empty()) return integers();
-    Value at = whole(Type::u32);
+    Value at = whole(DType::uint32);
     if (!chance(4)) at = b_.binary(Op::bit_and, at, b_.constant(31U));
     keep(b_.gather(tables_[random_.below(tables_.size())], at), leaf, true);
   }
@@ -326,7 +327,7 @@ class Generator {
     std::vector<Value> leaves;
     double bound = 0;
     const auto add_leaf = [&] {
-      const Known x = pick(Type::f32);
+      const Known x = pick(DType::float32);
       leaves.push_back(x.value);
       bound = std::max(bound, x.bound);
       return ~static_cast<int>(leaves.size() - 1);
@@ -335,7 +336,7 @@ class Generator {
       const int next = i + 1 < conditions ? i + 1 : add_leaf();
       const int other = add_leaf();
       if (i > 0) comparison();
-      const Value condition = pick(Type::boolean).value;
+      const Value condition = pick(DType::boolean).value;
       tree.push_back(chance(2) ? Builder::Decision{condition, next, other} : Builder::Decision{condition, other, next});
     }
     keep(b_.decide(tree, leaves), bound);
@@ -344,11 +345,11 @@ class Generator {
   // Carries one f32, and sometimes an integer and a bool. What the body makes is forgotten after it.
   void loop() {
     const Value trips = options_.differentiable || chance(2) ? b_.constant(static_cast<std::uint32_t>(random_.below(5)))
-                                                             : b_.argument(Type::u32);
+                                                             : b_.argument(DType::uint32);
     const Known start = bounded(leaf);
     std::vector<Value> initial = {start.value};
     if (chance(2)) initial.push_back(whole(whole_type()));
-    if (chance(4)) initial.push_back(pick(Type::boolean).value);
+    if (chance(4)) initial.push_back(pick(DType::boolean).value);
     const auto outside = pools_;
     const auto handle = b_.begin_loop(trips, initial);
     ++depth_;

@@ -34,6 +34,6 @@ struct ProgramData {
 ProgramData random_data(const Function& function, std::size_t count, Random& random);
 
 // Elements of a type as a buffer holds them.
-std::vector<std::byte> random_elements(Element element, std::size_t count, Random& random);
+std::vector<std::byte> random_elements(DType element, std::size_t count, Random& random);
 
 }  // namespace vectis::inline v0_1::ir

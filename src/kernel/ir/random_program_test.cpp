@@ -20,7 +20,7 @@ TEST(IrRandomProgram, EqualSeedsGiveEqualProgramsAndData) {
 TEST(IrRandomProgram, EveryOperationAndElementOccurs) {
   Random random(test::seed());
   std::set<Op> ops;
-  std::set<Element> elements;
+  std::set<DType> elements;
   std::size_t nested = 0;
   for (int i = 0; i < 300; ++i) {
     const Function f = random_program(random);
@@ -40,7 +40,7 @@ TEST(IrRandomProgram, OptionsLeaveThingsOut) {
   for (int i = 0; i < 100; ++i) {
     const Function f = random_program(random, {.steps = 8, .loops = false, .packed = false});
     EXPECT_TRUE(f.loops.empty());
-    for (const Element element : f.inputs) EXPECT_EQ(lanes(element), 1U);
+    for (const DType element : f.inputs) EXPECT_EQ(lanes(element), 1U);
     const Function g = random_program(random, {.differentiable = true});
     for (const Loop& loop : g.loops) EXPECT_EQ(g.instructions[loop.trips].op, Op::constant);
   }

@@ -94,28 +94,28 @@ bool compare_reals(Op op, double a, double b) noexcept {
 
 namespace {
 
-bool compare_wholes(Op op, Type type, std::uint32_t a, std::uint32_t b) noexcept {
+bool compare_wholes(Op op, DType type, std::uint32_t a, std::uint32_t b) noexcept {
   // As double both kinds of integers are exact and in their own order.
   return compare_reals(op, whole_to_real(a, type), whole_to_real(b, type));
 }
 
-std::uint32_t divide(bool remainder, Type type, std::uint32_t a, std::uint32_t b) noexcept {
+std::uint32_t divide(bool remainder, DType type, std::uint32_t a, std::uint32_t b) noexcept {
   if (b == 0) return 0;
-  if (type == Type::u32) return remainder ? a % b : a / b;
+  if (type == DType::uint32) return remainder ? a % b : a / b;
   // In 64 bits the smallest by -1 does not overflow, and wraps when cut.
   const std::int64_t wide = static_cast<std::int32_t>(a);
   const std::int64_t by = static_cast<std::int32_t>(b);
   return static_cast<std::uint32_t>(remainder ? wide % by : wide / by);
 }
 
-std::uint32_t shift_right(Type type, std::uint32_t a, std::uint32_t by) noexcept {
-  return type == Type::u32 ? a >> by : static_cast<std::uint32_t>(static_cast<std::int32_t>(a) >> by);
+std::uint32_t shift_right(DType type, std::uint32_t a, std::uint32_t by) noexcept {
+  return type == DType::uint32 ? a >> by : static_cast<std::uint32_t>(static_cast<std::int32_t>(a) >> by);
 }
 
 }  // namespace
 
-std::uint32_t whole_op(Op op, Type type, std::uint32_t a, std::uint32_t b) noexcept {
-  const bool is_signed = type == Type::i32;
+std::uint32_t whole_op(Op op, DType type, std::uint32_t a, std::uint32_t b) noexcept {
+  const bool is_signed = type == DType::int32;
   switch (op) {
     case Op::add:
       return a + b;
@@ -142,7 +142,7 @@ std::uint32_t whole_op(Op op, Type type, std::uint32_t a, std::uint32_t b) noexc
     case Op::bit_xor:
       return a ^ b;
     case Op::bit_not:
-      return type == Type::boolean ? a ^ 1U : ~a;
+      return type == DType::boolean ? a ^ 1U : ~a;
     case Op::shl:
       return a << (b & 31U);
     case Op::shr:
@@ -158,11 +158,11 @@ std::uint32_t whole_op(Op op, Type type, std::uint32_t a, std::uint32_t b) noexc
   }
 }
 
-std::uint32_t real_to_whole(double value, Type to) noexcept {
-  if (to == Type::boolean) return value != 0 ? 1 : 0;
+std::uint32_t real_to_whole(double value, DType to) noexcept {
+  if (to == DType::boolean) return value != 0 ? 1 : 0;
   if (std::isnan(value)) return 0;
   const double whole = std::trunc(value);
-  if (to == Type::u32) {
+  if (to == DType::uint32) {
     if (whole <= 0) return 0;
     return whole >= 0x1p32 ? ~0U : static_cast<std::uint32_t>(whole);
   }
@@ -170,12 +170,12 @@ std::uint32_t real_to_whole(double value, Type to) noexcept {
   return whole >= 0x1p31 ? ~0U >> 1U : static_cast<std::uint32_t>(static_cast<std::int32_t>(whole));
 }
 
-double whole_to_real(std::uint32_t bits, Type from) noexcept {
-  return from == Type::i32 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(bits);
+double whole_to_real(std::uint32_t bits, DType from) noexcept {
+  return from == DType::int32 ? static_cast<double>(static_cast<std::int32_t>(bits)) : static_cast<double>(bits);
 }
 
-std::uint32_t whole_to_whole(std::uint32_t bits, Type to) noexcept {
-  return to == Type::boolean ? static_cast<std::uint32_t>(bits != 0) : bits;
+std::uint32_t whole_to_whole(std::uint32_t bits, DType to) noexcept {
+  return to == DType::boolean ? static_cast<std::uint32_t>(bits != 0) : bits;
 }
 
 }  // namespace vectis::inline v0_1::ir

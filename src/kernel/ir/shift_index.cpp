@@ -13,9 +13,9 @@ void shift_block(Function& function, Block& block) {
   for (const Id id : block) {
     if (function.instructions[id].op == Op::index) {
       const auto first = static_cast<Id>(function.instructions.size());
-      function.instructions.push_back({Op::index, Type::u32, {}, 0});
-      function.instructions.push_back({Op::argument, Type::u32, {}, argument});
-      function.instructions[id] = {Op::add, Type::u32, {first, first + 1, 0}, 0};
+      function.instructions.push_back({Op::index, DType::uint32, {}, 0});
+      function.instructions.push_back({Op::argument, DType::uint32, {}, argument});
+      function.instructions[id] = {Op::add, DType::uint32, {first, first + 1, 0}, 0};
       shifted.insert(shifted.end(), {first, first + 1});
     }
     shifted.push_back(id);
@@ -31,7 +31,7 @@ bool uses_index(const Function& function) noexcept {
 
 Function shift_index(const Function& function) {
   Function shifted = function;
-  shifted.arguments.push_back(Type::u32);
+  shifted.arguments.push_back(DType::uint32);
   shift_block(shifted, shifted.body);
   for (Loop& loop : shifted.loops) shift_block(shifted, loop.body);
   return shifted;

@@ -10,11 +10,11 @@ namespace {
 // The number of the element in the body and in a loop, twice.
 ir::Function counting() {
   ir::Builder b("counting");
-  const ir::Value step = b.argument(ir::Type::u32);
+  const ir::Value step = b.argument(DType::uint32);
   const auto loop = b.begin_loop(b.constant(std::uint32_t{3}), std::array{b.constant(std::uint32_t{0})});
   const ir::Value inside = b.add(b.index(), loop.iteration);
   const auto sums = b.end_loop(loop, std::array{b.add(loop.carried[0], inside)});
-  b.output(b.add(sums[0], b.add(b.index(), step)), Element::u32);
+  b.output(b.add(sums[0], b.add(b.index(), step)), DType::uint32);
   return b.finish();
 }
 
@@ -36,7 +36,7 @@ TEST(ShiftIndex, APartIsWhatTheWholeHasThere) {
 
 TEST(ShiftIndex, AFunctionWithoutOneSaysSo) {
   ir::Builder b("plain");
-  b.output(b.add(b.input(Element::f32), b.constant(1.0F)), Element::f32);
+  b.output(b.add(b.input(DType::float32), b.constant(1.0F)), DType::float32);
   EXPECT_FALSE(ir::uses_index(b.finish()));
 }
 

@@ -105,8 +105,8 @@ Lifted lift_constants(const Function& function) {
     for (const Id id : block) {
       Instruction& one = now.instructions[id];
       if (one.op == Op::loop) self(self, now.loops[one.immediate].body);
-      if (one.op != Op::constant || one.type == Type::boolean || stays[id]) continue;
-      const std::uint32_t unit = one.type == Type::f32 ? 0x3f800000U : 1U;
+      if (one.op != Op::constant || one.type == DType::boolean || stays[id]) continue;
+      const std::uint32_t unit = one.type == DType::float32 ? 0x3f800000U : 1U;
       if (one.immediate == 0 || one.immediate == unit) continue;
       lifted.values.push_back(one.immediate);
       one = {Op::argument, one.type, {}, static_cast<std::uint32_t>(now.arguments.size())};

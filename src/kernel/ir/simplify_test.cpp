@@ -105,7 +105,7 @@ TEST(IrSimplify, DropsExactIdentitiesAndNoOthers) {
 }
 
 TEST(IrSimplify, FoldsAsDevicesCompute) {
-  const auto folded = [](Op op, std::uint32_t a, std::uint32_t b, Type type = Type::f32) {
+  const auto folded = [](Op op, std::uint32_t a, std::uint32_t b, DType type = DType::float32) {
     Emitter emitter(Function{}, "f");
     return emitter.constant_of(emitter.emit({op, type, {emitter.constant(type, a), emitter.constant(type, b), {}}, 0}));
   };
@@ -117,8 +117,8 @@ TEST(IrSimplify, FoldsAsDevicesCompute) {
   EXPECT_EQ(folded(Op::div, bits(1), bits(3)), std::nullopt);
   EXPECT_EQ(folded(Op::min, bits(0.0F), bits(-0.0F)), std::nullopt);
   EXPECT_EQ(folded(Op::rem, bits(7.5F), bits(2)), bits(1.5F));
-  EXPECT_EQ(folded(Op::div, 7, 0, Type::u32), 0U);
-  EXPECT_EQ(folded(Op::random, 3, 4, Type::u32), random_u32(3, 4));
+  EXPECT_EQ(folded(Op::div, 7, 0, DType::uint32), 0U);
+  EXPECT_EQ(folded(Op::random, 3, 4, DType::uint32), random_u32(3, 4));
 }
 
 TEST(IrSimplify, LoopsLoseWhatNobodyNeeds) {
@@ -159,7 +159,7 @@ TEST(IrLift, ConstantsBecomeTrailingArguments) {
   const Lifted three = lift_constants(with("3.5", "7"));
   EXPECT_EQ(to_text(two.function), to_text(three.function));
   EXPECT_NE(to_text(two.function), to_text(lift_constants(with("2.5", "8")).function));
-  EXPECT_EQ(two.function.arguments, (std::vector{Type::i32, Type::f32, Type::f32}));
+  EXPECT_EQ(two.function.arguments, (std::vector{DType::int32, DType::float32, DType::float32}));
   EXPECT_EQ(two.values, (std::vector<std::uint32_t>{std::bit_cast<std::uint32_t>(2.5F), 0x80000000U}));
 }
 

@@ -40,7 +40,7 @@ class Unroller {
       } else if (one.op == Op::result || one.op == Op::carried) {
         step_of_[id] = carried_[loop_of(one)][one.immediate];
       } else if (one.op == Op::iteration) {
-        step_of_[id] = add({Op::constant, Type::u32, {}, iteration_[loop_of(one)], {}, false});
+        step_of_[id] = add({Op::constant, DType::uint32, {}, iteration_[loop_of(one)], {}, false});
       } else {
         Step step{one.op, one.type, {}, one.immediate, {}, false};
         for (std::size_t i = 0; i < operand_count(one.op); ++i) step.operands[i] = step_of_[one.operands[i]];
@@ -63,7 +63,7 @@ class Unroller {
       node.operands[i] = operand.value;
       from_active = from_active || operand.active;
     }
-    step.active = from_active && step.type == Type::f32;
+    step.active = from_active && step.type == DType::float32;
     step.value = emitter_.emit(node);
     tape_.steps.push_back(step);
     return tape_.steps.size() - 1;

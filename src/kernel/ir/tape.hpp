@@ -16,7 +16,7 @@ inline constexpr std::size_t tape_steps_max = std::size_t{1} << 18U;
 // One execution of an instruction. Two may have made one value; their adjoints are still their own.
 struct Step {
   Op op = Op::constant;
-  Type type = Type::f32;
+  DType type = DType::float32;
   std::array<std::size_t, 3> operands{};  // steps
   std::uint32_t immediate = 0;
   Value value;          // in the function being made

@@ -170,14 +170,14 @@ class Reader {
     Instruction one;
     one.op = kind(&parse_op, "operation");
     if (one.op == Op::loop) {
-      one.type = Type::u32;
+      one.type = DType::uint32;
       one.immediate = loop(depth);
     } else {
       one.type = kind(&parse_type, "type");
       if (one.op == Op::constant) {
         const Word text = word("a constant");
         const auto bits = parse_constant(one.type, text.text);
-        if (!bits) fail(text.column, fmt::format("{} is no {}", quoted(text.text), name(one.type)));
+        if (!bits) fail(text.column, fmt::format("{} is no {}", quoted(text.text), short_name(one.type)));
         one.immediate = *bits;
       }
       for (std::size_t i = 0; i < operand_count(one.op); ++i) one.operands[i] = value();
@@ -195,7 +195,7 @@ class Reader {
     function_.loops.emplace_back();
     Loop one;
     // The body names its loop, so that is told apart from other values by what is known of it now.
-    function_.instructions.back() = {Op::loop, Type::u32, {}, number};
+    function_.instructions.back() = {Op::loop, DType::uint32, {}, number};
     one.trips = value();
     while (peek().text != "{") one.initial.push_back(value());
     expect_word("{");
@@ -211,7 +211,7 @@ class Reader {
   void outputs() {
     while (peek().text == "output") {
       expect_word("output");
-      const Element element = kind(&parse_element, "element");
+      const DType element = kind(&parse_element, "element");
       function_.outputs.push_back({value(), element});
       end_of_line();
       need_line("'end'");
@@ -249,14 +249,14 @@ class Reader {
 
 }  // namespace
 
-std::optional<std::uint32_t> parse_constant(Type type, std::string_view text) {
-  if (type == Type::boolean) {
+std::optional<std::uint32_t> parse_constant(DType type, std::string_view text) {
+  if (type == DType::boolean) {
     if (text == "true") return 1;
     return text == "false" ? std::optional<std::uint32_t>(0) : std::nullopt;
   }
   if (text.starts_with("0x")) return text.size() == 10 ? whole<std::uint32_t>(text.substr(2), 16) : std::nullopt;
-  if (type == Type::u32) return whole<std::uint32_t>(text);
-  if (type == Type::i32) {
+  if (type == DType::uint32) return whole<std::uint32_t>(text);
+  if (type == DType::int32) {
     const auto value = whole<std::int32_t>(text);
     return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
   }

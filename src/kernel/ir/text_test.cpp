@@ -43,7 +43,7 @@ TEST(IrText, IsReadAndWritten) {
   EXPECT_EQ(to_text(f), small);
   EXPECT_EQ(f.loops.size(), 1U);
   EXPECT_EQ(f.loops[0].body, (Block{3, 4, 5}));
-  EXPECT_EQ(f.outputs[1].element, Element::i8);
+  EXPECT_EQ(f.outputs[1].element, DType::int8);
 }
 
 TEST(IrText, CommentsAndBlanksAreSkipped) {
@@ -63,19 +63,19 @@ TEST(IrText, ConstantsKeepEveryBit) {
   Random random(test::seed());
   for (int i = 0; i < 20000; ++i) {
     const auto bits = static_cast<std::uint32_t>(random.next());
-    for (const Type type : {Type::f32, Type::i32, Type::u32})
+    for (const DType type : {DType::float32, DType::int32, DType::uint32})
       ASSERT_EQ(parse_constant(type, constant_text(type, bits)), bits) << constant_text(type, bits);
   }
   for (const std::uint32_t bits :
        {0U, 1U, 0x80000000U, 0x7f800000U, 0xff800000U, 0x007fffffU, 0x00800000U, 0x7f7fffffU})
-    EXPECT_EQ(parse_constant(Type::f32, constant_text(Type::f32, bits)), bits);
-  EXPECT_EQ(parse_constant(Type::f32, "0x3f800000"), 0x3f800000U);
-  EXPECT_EQ(parse_constant(Type::i32, "0xffffffff"), 0xffffffffU);
+    EXPECT_EQ(parse_constant(DType::float32, constant_text(DType::float32, bits)), bits);
+  EXPECT_EQ(parse_constant(DType::float32, "0x3f800000"), 0x3f800000U);
+  EXPECT_EQ(parse_constant(DType::int32, "0xffffffff"), 0xffffffffU);
   for (const std::string_view text : {"", "0x", "0x1", "0x-1234567", "1e99", "nan", "1.5f", "1,5", "0x123456789"})
-    EXPECT_EQ(parse_constant(Type::f32, text), std::nullopt) << text;
-  EXPECT_EQ(parse_constant(Type::u32, "-1"), std::nullopt);
-  EXPECT_EQ(parse_constant(Type::u32, "4294967296"), std::nullopt);
-  EXPECT_EQ(parse_constant(Type::boolean, "1"), std::nullopt);
+    EXPECT_EQ(parse_constant(DType::float32, text), std::nullopt) << text;
+  EXPECT_EQ(parse_constant(DType::uint32, "-1"), std::nullopt);
+  EXPECT_EQ(parse_constant(DType::uint32, "4294967296"), std::nullopt);
+  EXPECT_EQ(parse_constant(DType::boolean, "1"), std::nullopt);
 }
 
 TEST(IrText, FaultsAreNamedByLineAndColumn) {

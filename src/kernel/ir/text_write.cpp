@@ -24,7 +24,7 @@ class Writer {
     list("arguments", function_.arguments);
     block(function_.body);
     for (const Output& output : function_.outputs)
-      line(fmt::format("output {} {}", vectis::name(output.element), value(output.value)));
+      line(fmt::format("output {} {}", short_name(output.element), value(output.value)));
     line("end");
     return std::move(text_);
   }
@@ -40,11 +40,9 @@ class Writer {
   void list(std::string_view word, const Kinds& kinds) {
     if (kinds.empty()) return;
     std::string all(word);
-    for (const auto kind : kinds) all += fmt::format(" {}", name_of(kind));
+    for (const auto kind : kinds) all += fmt::format(" {}", short_name(kind));
     line(all);
   }
-  static std::string_view name_of(Element element) { return vectis::name(element); }
-  static std::string_view name_of(Type type) { return name(type); }
 
   [[nodiscard]] std::string value(Id id) const { return fmt::format("%{}", number_[id]); }
   [[nodiscard]] std::string values(const std::vector<Id>& ids) const {
@@ -60,7 +58,7 @@ class Writer {
       if (one.op == Op::loop) {
         loop(id, function_.loops[one.immediate]);
       } else {
-        line(fmt::format("{} = {} {}{}", value(id), name(one.op), name(one.type), rest(one)));
+        line(fmt::format("{} = {} {}{}", value(id), name(one.op), short_name(one.type), rest(one)));
       }
     }
   }
@@ -91,10 +89,10 @@ class Writer {
 
 }  // namespace
 
-std::string constant_text(Type type, std::uint32_t bits) {
-  if (type == Type::boolean) return bits != 0 ? "true" : "false";
-  if (type == Type::u32) return fmt::format("{}", bits);
-  if (type == Type::i32) return fmt::format("{}", static_cast<std::int32_t>(bits));
+std::string constant_text(DType type, std::uint32_t bits) {
+  if (type == DType::boolean) return bits != 0 ? "true" : "false";
+  if (type == DType::uint32) return fmt::format("{}", bits);
+  if (type == DType::int32) return fmt::format("{}", static_cast<std::int32_t>(bits));
   const auto real = std::bit_cast<float>(bits);
   if (std::isnan(real)) return fmt::format("0x{:08x}", bits);
   return fmt::format("{}", real);  // the shortest that reads back; inf and -inf

@@ -49,13 +49,13 @@ class Verifier {
       refuse(fmt::format("'{}' is no name of a function; use [a-z][a-z0-9_]* of at most {} characters",
                          function_.name.substr(0, name_size_max), name_size_max));
     for (const auto* list : {&function_.inputs, &function_.tables}) {
-      for (const Element element : *list) {
-        if (element > Element::i8)
+      for (const DType element : *list) {
+        if (!is_kernel_type(element))
           refuse(fmt::format("'{}' has an input or table of no known element", function_.name));
       }
     }
-    for (const Type type : function_.arguments) {
-      if (type >= Type::boolean)
+    for (const DType type : function_.arguments) {
+      if (!is_value_type(type) || type == DType::boolean)
         refuse(fmt::format("'{}' has an argument that is not f32, i32 or u32", function_.name));
     }
   }
@@ -64,12 +64,12 @@ class Verifier {
     if (function_.outputs.empty()) refuse(fmt::format("'{}' has no output", function_.name));
     for (std::size_t i = 0; i < function_.outputs.size(); ++i) {
       const Output& output = function_.outputs[i];
-      if (output.element > Element::i8) refuse(fmt::format("output {} has no known element", i));
+      if (!is_kernel_type(output.element)) refuse(fmt::format("output {} has no known element", i));
       if (output.value >= seen_.size() || seen_[output.value] != State::visible || is_loop(output.value))
         refuse(fmt::format("output {} names value {}, which the body does not have", i, output.value));
-      const Type type = function_.instructions[output.value].type;
+      const DType type = function_.instructions[output.value].type;
       if (type != loaded_type(output.element))
-        refuse(fmt::format("output {} stores {} as {}", i, name(type), vectis::name(output.element)));
+        refuse(fmt::format("output {} stores {} as {}", i, short_name(type), short_name(output.element)));
     }
   }
 
@@ -86,7 +86,7 @@ class Verifier {
   }
 
   // A value that the instruction may use here.
-  Type use(Id user, Id operand, std::string_view what) const {
+  DType use(Id user, Id operand, std::string_view what) const {
     if (operand >= seen_.size() || seen_[operand] == State::absent)
       fail(user, fmt::format("uses {} {}, which is not computed before it", what, operand));
     if (seen_[operand] == State::hidden) fail(user, fmt::format("uses {} {} of a loop that has ended", what, operand));
@@ -94,9 +94,9 @@ class Verifier {
     return function_.instructions[operand].type;
   }
 
-  void expect(Id id, Type type) const {
-    const Type is = function_.instructions[id].type;
-    if (is != type) fail(id, fmt::format("has type {}, but gives {}", name(is), name(type)));
+  void expect(Id id, DType type) const {
+    const DType is = function_.instructions[id].type;
+    if (is != type) fail(id, fmt::format("has type {}, but gives {}", short_name(is), short_name(type)));
   }
   void expect_below(Id id, std::size_t count, std::string_view what) const {
     const std::uint32_t number = function_.instructions[id].immediate;
@@ -107,19 +107,19 @@ class Verifier {
     const Instruction& one = function_.instructions[id];
     if (static_cast<std::size_t>(one.op) >= op_count)
       fail(id, fmt::format("has no operation {}", static_cast<int>(one.op)));
-    if (one.type > Type::boolean) fail(id, fmt::format("has no type {}", static_cast<int>(one.type)));
+    if (!is_value_type(one.type)) fail(id, fmt::format("has no type {}", static_cast<int>(one.type)));
     switch (shape(one.op)) {
       case Shape::leaf:
         return check_leaf(id, one);
       case Shape::plain:
         return check_plain(id, one);
       case Shape::typed: {
-        const Type from = use(id, one.operands[0], "value");
+        const DType from = use(id, one.operands[0], "value");
         if (one.op == Op::bitcast && !bitcastable(from, one.type)) fail(id, "goes among f32, i32 and u32 only");
         return;
       }
       case Shape::gather:
-        if (use(id, one.operands[0], "value") != Type::u32) fail(id, "takes an index of u32");
+        if (use(id, one.operands[0], "value") != DType::uint32) fail(id, "takes an index of u32");
         expect_below(id, function_.tables.size(), "table");
         return expect(id, loaded_type(function_.tables[one.immediate]));
       case Shape::looped:
@@ -135,14 +135,14 @@ class Verifier {
       expect_below(id, function_.arguments.size(), "argument");
       expect(id, function_.arguments[one.immediate]);
     } else if (one.op == Op::index) {
-      expect(id, Type::u32);
-    } else if (one.type == Type::boolean && one.immediate > 1) {
+      expect(id, DType::uint32);
+    } else if (one.type == DType::boolean && one.immediate > 1) {
       fail(id, fmt::format("is a bool of {}; it is 0 or 1", one.immediate));
     }
   }
 
   void check_plain(Id id, const Instruction& one) const {
-    std::array<Type, 3> types{};
+    std::array<DType, 3> types{};
     const std::size_t count = operand_count(one.op);
     for (std::size_t i = 0; i < count; ++i) types[i] = use(id, one.operands[i], "value");
     const auto type = plain_type(one.op, std::span(types).first(count));
@@ -151,13 +151,13 @@ class Verifier {
   }
 
   void check_loop(Id id, const Instruction& one, std::size_t depth) {
-    if (one.type != Type::u32) fail(id, "has a type other than u32, which a loop bears by agreement");
+    if (one.type != DType::uint32) fail(id, "has a type other than u32, which a loop bears by agreement");
     expect_below(id, function_.loops.size(), "loop");
     if (loop_seen_[one.immediate]) fail(id, fmt::format("names loop {}, which another has", one.immediate));
     if (depth == loop_depth_max) fail(id, fmt::format("is nested deeper than {}", loop_depth_max));
     loop_seen_[one.immediate] = true;
     const Loop& loop = function_.loops[one.immediate];
-    const bool is_u32 = use(id, loop.trips, "trips") == Type::u32;
+    const bool is_u32 = use(id, loop.trips, "trips") == DType::uint32;
     const Op trips = function_.instructions[loop.trips].op;
     if (!is_u32 || (trips != Op::constant && trips != Op::argument))
       fail(id, "has trips that are no u32 constant or argument");
@@ -179,7 +179,7 @@ class Verifier {
     if (named >= seen_.size() || !is_loop(named) || seen_[named] != wanted)
       fail(id, fmt::format("names {}, which is no loop {}", named,
                            one.op == Op::result ? "that has ended before it" : "around it"));
-    if (one.op == Op::iteration) return expect(id, Type::u32);
+    if (one.op == Op::iteration) return expect(id, DType::uint32);
     const Loop& loop = function_.loops[function_.instructions[named].immediate];
     expect_below(id, loop.initial.size(), "carried value");
     expect(id, function_.instructions[loop.initial[one.immediate]].type);

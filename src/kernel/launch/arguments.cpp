@@ -57,7 +57,7 @@ LaunchArgument lower_buffer(const BufferParameter& parameter, std::string_view k
   if (argument.bytes() % word_bytes != 0) {
     refuse(kernel, fmt::format("buffer '{}' ({}) was given {} bytes, which are no whole 32-bit words; round its memory "
                                "up to a multiple of {}",
-                               parameter.name, name(parameter.element), argument.bytes(), word_bytes));
+                               parameter.name, short_name(parameter.element), argument.bytes(), word_bytes));
   }
   return argument.lowered();
 }
@@ -67,19 +67,19 @@ LaunchArgument lower_integer(const ScalarParameter& parameter, std::string_view 
                              const KernelArgument& argument) {
   if (argument.kind() != Kind::integer) {
     refuse(kernel, fmt::format("scalar '{}' ({}) was given {}; give it an integer", parameter.name,
-                               name(parameter.element), describe(argument.kind())));
+                               short_name(parameter.element), describe(argument.kind())));
   }
   if (!std::in_range<T>(argument.integer())) {
     refuse(kernel, fmt::format("scalar '{}' ({}) was given {}, its limits are {} and {}", parameter.name,
-                               name(parameter.element), argument.integer(), std::numeric_limits<T>::min(),
+                               short_name(parameter.element), argument.integer(), std::numeric_limits<T>::min(),
                                std::numeric_limits<T>::max()));
   }
   return static_cast<T>(argument.integer());
 }
 
 LaunchArgument lower_scalar(const ScalarParameter& parameter, std::string_view kernel, const KernelArgument& argument) {
-  if (parameter.element == Element::i32) return lower_integer<std::int32_t>(parameter, kernel, argument);
-  if (parameter.element == Element::u32) return lower_integer<std::uint32_t>(parameter, kernel, argument);
+  if (parameter.element == DType::int32) return lower_integer<std::int32_t>(parameter, kernel, argument);
+  if (parameter.element == DType::uint32) return lower_integer<std::uint32_t>(parameter, kernel, argument);
   if (argument.kind() != Kind::real) {
     refuse(kernel, fmt::format("scalar '{}' (f32) was given {}; give it a float, as in 2.0f", parameter.name,
                                describe(argument.kind())));

@@ -20,28 +20,26 @@ namespace {
 struct BufferExtent {
   std::string name;
   Extent at;
-  Element element;
+  DType element;
 };
 
-std::uint64_t bytes_of(Element element, std::uint64_t count) {
-  return (count + lanes(element) - 1) / lanes(element) * 4;
-}
+std::uint64_t bytes_of(DType element, std::uint64_t count) { return (count + lanes(element) - 1) / lanes(element) * 4; }
 
 void check_number(const ir::Function& function, std::string_view what, std::size_t given, std::size_t wanted) {
   if (given == wanted) return;
   refuse(fmt::format("'{}' has {} {}, {} were given; give each one", function.name, wanted, what, given));
 }
 
-BufferExtent checked(const std::string& name, const DeviceMemory& memory, Element element, std::uint64_t count) {
+BufferExtent checked(const std::string& name, const DeviceMemory& memory, DType element, std::uint64_t count) {
   const std::uint64_t bytes = bytes_of(element, count);
   if (memory.bytes() < bytes) {
     refuse(fmt::format("{} has {} bytes, {} elements of {} need {} (whole 32-bit words); give more memory", name,
-                       memory.bytes(), count, vectis::name(element), bytes));
+                       memory.bytes(), count, short_name(element), bytes));
   }
   return {name, extent(memory, 0, bytes), element};
 }
 
-BufferExtent checked_table(const std::string& name, const DeviceMemory& memory, Element element) {
+BufferExtent checked_table(const std::string& name, const DeviceMemory& memory, DType element) {
   const std::uint64_t elements = table_elements(memory, element);
   if (memory.bytes() % 4 != 0 || elements > UINT32_MAX) {
     refuse(fmt::format("{} has {} bytes; a table is whole 32-bit words and at most {} elements", name, memory.bytes(),
@@ -76,9 +74,7 @@ void check_overlaps(const std::vector<BufferExtent>& read, const std::vector<Buf
 
 }  // namespace
 
-std::uint64_t table_elements(const DeviceMemory& memory, Element element) {
-  return memory.bytes() / 4 * lanes(element);
-}
+std::uint64_t table_elements(const DeviceMemory& memory, DType element) { return memory.bytes() / 4 * lanes(element); }
 
 void check_map(const Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count) {
   if (count > UINT32_MAX) refuse(fmt::format("{} elements were asked for, at most {}; map parts", count, UINT32_MAX));

@@ -9,7 +9,7 @@
 namespace vectis::inline v0_1::detail {
 
 // Elements of a table's memory.
-std::uint64_t table_elements(const DeviceMemory& memory, Element element);
+std::uint64_t table_elements(const DeviceMemory& memory, DType element);
 
 // InvalidInput unless buffers and arguments are as many as the function has, of the stream's context, large enough for
 // `count` elements in whole 32-bit words, and outputs overlap nothing but an input of their own element type, entirely.

@@ -126,7 +126,7 @@ class CutCall {
 };
 
 // Bytes of so many elements, in whole words.
-std::uint64_t packed_bytes(Element element, std::uint64_t count) {
+std::uint64_t packed_bytes(DType element, std::uint64_t count) {
   return (count + lanes(element) - 1) / lanes(element) * word_bytes;
 }
 
@@ -143,7 +143,7 @@ void check_tables(const ir::Function& function, const MapBuffers& buffers, const
 
 // A multiple of the alignment in elements is one in bytes, whatever is packed into a word.
 std::uint64_t fitting_elements(const ir::Function& function, const DeviceLimits& limits) {
-  const auto widest = [](bool found, Element element) { return found || lanes(element) == 1; };
+  const auto widest = [](bool found, DType element) { return found || lanes(element) == 1; };
   bool words = std::accumulate(function.inputs.begin(), function.inputs.end(), false, widest);
   for (const ir::Output& output : function.outputs) words = widest(words, output.element);
   const std::uint64_t element_bytes = words ? word_bytes : word_bytes / 2;
@@ -183,7 +183,7 @@ void for_each_part(const ir::Function& function, const MapBuffers& buffers, std:
           buffers.inputs[i].slice(packed_bytes(function.inputs[i], first), packed_bytes(function.inputs[i], part)));
     }
     for (std::size_t i = 0; i < function.outputs.size(); ++i) {
-      const Element element = function.outputs[i].element;
+      const DType element = function.outputs[i].element;
       outputs.push_back(buffers.outputs[i].slice(packed_bytes(element, first), packed_bytes(element, part)));
     }
     one({inputs, buffers.tables, outputs, buffers.arguments}, first, part);

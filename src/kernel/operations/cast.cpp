@@ -28,18 +28,18 @@ FUNCTION float sticky_float(int value) {
 }
 )";
 
-bool is_whole(Element element) { return element == Element::i32 || element == Element::i8; }
+bool is_whole(DType element) { return element == DType::int32 || element == DType::int8; }
 
 // The value of `from` as INSERT takes it for `to`.
-std::string converted(Element from, Element to) {
+std::string converted(DType from, DType to) {
   if (is_whole(from) == is_whole(to)) return "LOAD_x(from)";  // INSERT rounds and saturates
   if (is_whole(to)) return "I32_SATURATED(ROUND(LOAD_x(from)))";
-  return to == Element::f32 ? "F32(LOAD_x(from))" : "sticky_float(LOAD_x(from))";
+  return to == DType::float32 ? "F32(LOAD_x(from))" : "sticky_float(LOAD_x(from))";
 }
 
-KernelSource source(Element from, Element to, std::uint32_t group) {
+KernelSource source(DType from, DType to, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+  scalars.insert(scalars.end(), {{"x_offset", DType::uint32}, {"x_stride", DType::uint32}});
   const std::string element = fmt::format(
       "uint from = x_offset + row * x_stride + col;\n        word = INSERT_y(word, lane, {});", converted(from, to));
   return {.name = "cast",
@@ -60,8 +60,8 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const bool flat = flat_x.rows == flat_out.rows;
   const View& x = flat ? flat_x : call.views[0];
   const View& out = flat ? flat_out : call.views[1];
-  const Element from = element_of(x.type).value();
-  const Element to = element_of(out.type).value();
+  const DType from = x.type;
+  const DType to = out.type;
   const std::uint32_t group = group_items(device, 256);
   WordLaunch launch = word_launch(out, group);
   launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});

@@ -25,15 +25,15 @@ void check(const OperationCall& call) {
 
 TileWork tile_work(Metric metric, const View& q) {
   TileWork work;
-  work.element = element_of(q.type).value();
+  work.element = q.type;
   work.numbers = q.type == DType::int8 ? TileNumbers::wide : TileNumbers::floats;
   work.step = metric == Metric::l2 ? TileStep::squared_difference : TileStep::product;
   work.name = metric == Metric::l2 ? "l2_distance" : metric == Metric::cosine ? "cosine_distance" : "inner_product";
-  work.buffers = {{"y", Element::f32, Access::write}};
+  work.buffers = {{"y", DType::float32, Access::write}};
   work.store = "STORE_y(to, acc);";
   if (metric == Metric::cosine) {
     work.buffers.insert(work.buffers.end(),
-                        {{"q_norms", Element::f32, Access::read}, {"x_norms", Element::f32, Access::read}});
+                        {{"q_norms", DType::float32, Access::read}, {"x_norms", DType::float32, Access::read}});
     // Norms may be NaN, and naga takes `!=` for a comparison that is false of NaN.
     work.store = R"(
       float q_norm = LOAD_q_norms(row);

@@ -40,7 +40,7 @@ std::uint32_t pattern(DType type, double value) {
 
 KernelSource source(std::uint32_t lanes, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.push_back({"pattern", Element::u32});
+  scalars.push_back({"pattern", DType::uint32});
   return {.name = "fill",
           .buffers = {{"y", raw_element(lanes), Access::write}},
           .scalars = std::move(scalars),

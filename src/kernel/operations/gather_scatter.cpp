@@ -14,13 +14,13 @@ using namespace detail;
 
 KernelSource gather_source(std::uint32_t lanes, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.insert(scalars.end(), {{"x_offset", Element::u32},
-                                 {"x_stride", Element::u32},
-                                 {"x_rows", Element::u32},
-                                 {"index_offset", Element::u32}});
+  scalars.insert(scalars.end(), {{"x_offset", DType::uint32},
+                                 {"x_stride", DType::uint32},
+                                 {"x_rows", DType::uint32},
+                                 {"index_offset", DType::uint32}});
   return {.name = "gather",
           .buffers = {{"x", raw_element(lanes), Access::read},
-                      {"index", Element::i32, Access::read},
+                      {"index", DType::int32, Access::read},
                       {"y", raw_element(lanes), Access::write}},
           .scalars = std::move(scalars),
           .shared = {},
@@ -58,8 +58,8 @@ void check_gather(const OperationCall& call) {
 
 KernelSource clear_source(std::uint32_t group) {
   return {.name = "scatter_clear",
-          .buffers = {{"winner", Element::i32, Access::write}},
-          .scalars = {{"chunk", Element::u32}, {"count", Element::u32}},
+          .buffers = {{"winner", DType::int32, Access::write}},
+          .scalars = {{"chunk", DType::uint32}, {"count", DType::uint32}},
           .shared = {},
           .group = {group, 1, 1},
           .defines = {},
@@ -74,11 +74,11 @@ for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) { STORE_winner(begin + t
 
 KernelSource mark_source(std::uint32_t group) {
   return {.name = "scatter_mark",
-          .buffers = {{"index", Element::i32, Access::read}, {"winner", Element::i32, Access::read_write}},
-          .scalars = {{"chunk", Element::u32},
-                      {"count", Element::u32},
-                      {"index_offset", Element::u32},
-                      {"out_rows", Element::u32}},
+          .buffers = {{"index", DType::int32, Access::read}, {"winner", DType::int32, Access::read_write}},
+          .scalars = {{"chunk", DType::uint32},
+                      {"count", DType::uint32},
+                      {"index_offset", DType::uint32},
+                      {"out_rows", DType::uint32}},
           .shared = {},
           .group = {group, 1, 1},
           .defines = {},
@@ -97,10 +97,10 @@ for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) {
 
 KernelSource scatter_source(std::uint32_t lanes, std::uint32_t group) {
   std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+  scalars.insert(scalars.end(), {{"x_offset", DType::uint32}, {"x_stride", DType::uint32}});
   return {.name = "scatter",
           .buffers = {{"x", raw_element(lanes), Access::read},
-                      {"winner", Element::i32, Access::read},
+                      {"winner", DType::int32, Access::read},
                       {"y", raw_element(lanes), Access::read_write}},
           .scalars = std::move(scalars),
           .shared = {},

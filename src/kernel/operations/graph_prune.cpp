@@ -81,15 +81,15 @@ for (uint t = 0u; t < own; t++) {
 KernelSource prune_source(std::uint32_t group, std::uint32_t room) {
   KernelSource source;
   source.name = "graph_prune";
-  source.buffers = {{"x", Element::f32, Access::read},
-                    {"candidates", Element::i32, Access::read},
-                    {"distances", Element::f32, Access::read},
-                    {"chosen", Element::i32, Access::write},
-                    {"chosen_distances", Element::f32, Access::write}};
-  source.shared = {{"left", Element::u32, room},
-                   {"far", Element::f32, room},
-                   {"partial", Element::f32, group},
-                   {"state", Element::u32, 1}};
+  source.buffers = {{"x", DType::float32, Access::read},
+                    {"candidates", DType::int32, Access::read},
+                    {"distances", DType::float32, Access::read},
+                    {"chosen", DType::int32, Access::write},
+                    {"chosen_distances", DType::float32, Access::write}};
+  source.shared = {{"left", DType::uint32, room},
+                   {"far", DType::float32, room},
+                   {"partial", DType::float32, group},
+                   {"state", DType::uint32, 1}};
   complete_graph_source(source, {"chunk", "lists", "rows", "columns", "count", "degree"}, group);
   source.body = substitute(prune_body, {{"$DISTANCE", graph_distance("LOAD_x(best_at + ")}});
   return source;

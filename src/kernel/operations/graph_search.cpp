@@ -171,15 +171,15 @@ for (uint t = 0u; t < own; t++) {
 KernelSource search_source(std::uint32_t group, std::uint32_t room, std::uint32_t list) {
   KernelSource source;
   source.name = "graph_search";
-  source.buffers = {{"x", Element::f32, Access::read},      {"q", Element::f32, Access::read},
-                    {"links", Element::i32, Access::read},  {"entries", Element::i32, Access::read},
-                    {"found", Element::i32, Access::write}, {"distances", Element::f32, Access::write},
-                    {"scored", Element::i32, Access::write}};
-  source.shared = {{"pool_keys", Element::u32, 2 * room}, {"pool_rows", Element::u32, 2 * room},
-                   {"list", Element::u32, list},          {"met", Element::u32, list},
-                   {"near_keys", Element::u32, list},     {"near_rows", Element::u32, list},
-                   {"sorted_keys", Element::u32, list},   {"sorted_rows", Element::u32, list},
-                   {"partial", Element::f32, group},      {"state", Element::u32, 3}};
+  source.buffers = {{"x", DType::float32, Access::read},    {"q", DType::float32, Access::read},
+                    {"links", DType::int32, Access::read},  {"entries", DType::int32, Access::read},
+                    {"found", DType::int32, Access::write}, {"distances", DType::float32, Access::write},
+                    {"scored", DType::int32, Access::write}};
+  source.shared = {{"pool_keys", DType::uint32, 2 * room}, {"pool_rows", DType::uint32, 2 * room},
+                   {"list", DType::uint32, list},          {"met", DType::uint32, list},
+                   {"near_keys", DType::uint32, list},     {"near_rows", DType::uint32, list},
+                   {"sorted_keys", DType::uint32, list},   {"sorted_rows", DType::uint32, list},
+                   {"partial", DType::float32, group},     {"state", DType::uint32, 3}};
   complete_graph_source(source, {"chunk", "queries", "rows", "columns", "degree", "entry_count", "width", "nearest"},
                         group);
   source.defines.insert(source.defines.end(),

@@ -53,13 +53,13 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const Sizes size = sizes(call);
   TileWork work;
   work.name = "matmul";
-  work.element = element_of(a.type).value();
+  work.element = a.type;
   const bool whole = a.type == DType::int8;
   work.numbers = whole ? TileNumbers::wrapping : TileNumbers::floats;
-  work.buffers = {{"c", whole ? Element::i32 : Element::f32, Access::read_write}};
+  work.buffers = {{"c", whole ? DType::int32 : DType::float32, Access::read_write}};
   work.store = "STORE_c(to, acc);";
   if (!whole) {
-    work.scalars = {{"alpha", Element::f32}, {"beta", Element::f32}};
+    work.scalars = {{"alpha", DType::float32}, {"beta", DType::float32}};
     work.store = R"(
       float value = alpha * acc;
       if (beta != 0.0f) { value = value + beta * LOAD_c(to); }

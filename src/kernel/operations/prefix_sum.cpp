@@ -79,7 +79,7 @@ for (uint t = 0u; t < count; t++) {
 )";
 
 // int32 is added up as uint, which wraps in every dialect.
-KernelSource source(bool totals, Element number, std::uint32_t group) {
+KernelSource source(bool totals, DType number, std::uint32_t group) {
   KernelSource result;
   result.name = totals ? "prefix_totals" : "prefix_sum";
   result.buffers = {{"x", number, Access::read}};
@@ -89,16 +89,16 @@ KernelSource source(bool totals, Element number, std::uint32_t group) {
     result.buffers.insert(result.buffers.end(), {{"starts", number, Access::read}, {"y", number, Access::write}});
   }
   for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "x_offset", "x_stride"}) {
-    result.scalars.push_back({scalar, Element::u32});
+    result.scalars.push_back({scalar, DType::uint32});
   }
   if (!totals) {
     for (const char* scalar : {"out_offset", "out_stride", "has_starts", "exclusive"}) {
-      result.scalars.push_back({scalar, Element::u32});
+      result.scalars.push_back({scalar, DType::uint32});
     }
   }
   result.shared = {{"parts", number, group}};
   result.group = {group, 1, 1};
-  const bool real = number == Element::f32;
+  const bool real = number == DType::float32;
   result.defines = {{"NUMBER", real ? "float" : "uint"}, {"ZERO", real ? "0.0f" : "0u"}};
   result.body = totals ? totals_body : scan_body;
   return result;
@@ -112,7 +112,7 @@ struct Place {
 class Planner {
  public:
   Planner(const OperationCall& call, const DeviceInfo& device)
-      : number_(call.views[0].type == DType::float32 ? Element::f32 : Element::u32),
+      : number_(call.views[0].type == DType::float32 ? DType::float32 : DType::uint32),
         views_(call.views.size()),
         group_(group_items(device, 256)) {}
 
@@ -151,16 +151,16 @@ class Planner {
             index32(columns), index32(x.offset),        index32(x.stride)};
   }
   void add(bool totals, std::vector<std::size_t> buffers, std::vector<LaunchArgument> scalars) {
-    const Element number = number_;
+    const DType number = number_;
     const std::uint32_t group = group_;
-    plan_.launches.push_back({fmt::format("prefix {} {} {}", totals, name(number), group),
+    plan_.launches.push_back({fmt::format("prefix {} {} {}", totals, short_name(number), group),
                               [=] { return source(totals, number, group); },
                               {.grid = {work_.groups, 1, 1}, .block = {group, 1, 1}},
                               std::move(buffers),
                               std::move(scalars)});
   }
 
-  Element number_;
+  DType number_;
   std::size_t views_;
   std::uint32_t group_;
   Spread work_{};

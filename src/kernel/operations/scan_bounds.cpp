@@ -145,17 +145,17 @@ ScanShape scan_shape(std::uint64_t queries, std::uint64_t rows, const DeviceInfo
   return last;
 }
 
-KernelSource scan_source(Element element, Element query_element, const ScanShape& shape) {
-  const bool packed = element == Element::i8;
+KernelSource scan_source(DType element, DType query_element, const ScanShape& shape) {
+  const bool packed = element == DType::int8;
   KernelSource source;
   source.name = "scan_bounds";
   source.buffers = {{"x", element, Access::read},
                     {"q", query_element, Access::read},
-                    {"x_terms", Element::f32, Access::read},
-                    {"q_terms", Element::f32, Access::read},
-                    {"candidates", Element::i32, Access::write},
-                    {"bounds", Element::f32, Access::write},
-                    {"counts", Element::i32, Access::read_write}};
+                    {"x_terms", DType::float32, Access::read},
+                    {"q_terms", DType::float32, Access::read},
+                    {"candidates", DType::int32, Access::write},
+                    {"bounds", DType::float32, Access::write},
+                    {"counts", DType::int32, Access::read_write}};
   for (const char* scalar : {"chunk",
                              "tiles",
                              "query_tiles",
@@ -178,10 +178,10 @@ KernelSource scan_source(Element element, Element query_element, const ScanShape
                              "bounds_stride",
                              "counts_offset",
                              "counts_stride"}) {
-    source.scalars.push_back({scalar, Element::u32});
+    source.scalars.push_back({scalar, DType::uint32});
   }
-  source.scalars.insert(source.scalars.end(), {{"beta_slack", Element::f32}, {"slack", Element::f32}});
-  const Element word = packed ? Element::u32 : Element::f32;
+  source.scalars.insert(source.scalars.end(), {{"beta_slack", DType::float32}, {"slack", DType::float32}});
+  const DType word = packed ? DType::uint32 : DType::float32;
   source.shared = {{"x_part", word, scan_depth * (shape.rows() + 1)},
                    {"q_part", word, scan_depth * (shape.queries() + 1)}};
   source.group = {shape.items(), 1, 1};
@@ -200,13 +200,14 @@ KernelSource scan_source(Element element, Element query_element, const ScanShape
 LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& q = call.views[1];
-  const Element element = element_of(x.type).value();
-  const Element query_element = element_of(q.type).value();
+  const DType element = x.type;
+  const DType query_element = q.type;
   const ScanShape shape = scan_shape(q.rows, x.rows, device);
   const std::uint64_t tiles = tiles_of(shape, q.rows, x.rows);
   const Spread work = spread(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("scan_bounds {} {} {} {}", name(element), name(query_element), shape.across, shape.down);
+  launch.key =
+      fmt::format("scan_bounds {} {} {} {}", short_name(element), short_name(query_element), shape.across, shape.down);
   launch.source = [=] { return scan_source(element, query_element, shape); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {shape.items(), 1, 1}};
   launch.scalars = {work.chunk,

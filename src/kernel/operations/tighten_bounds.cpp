@@ -100,16 +100,16 @@ for (uint t = 0u; t < own; t++) {
 KernelSource tighten_source(std::uint32_t group) {
   KernelSource source;
   source.name = "tighten_bounds";
-  source.buffers = {{"candidates", Element::i32, Access::read},   {"bounds", Element::f32, Access::read},
-                    {"counts", Element::i32, Access::read_write}, {"limits", Element::f32, Access::read_write},
-                    {"kept", Element::i32, Access::write},        {"kept_bounds", Element::f32, Access::write}};
+  source.buffers = {{"candidates", DType::int32, Access::read},   {"bounds", DType::float32, Access::read},
+                    {"counts", DType::int32, Access::read_write}, {"limits", DType::float32, Access::read_write},
+                    {"kept", DType::int32, Access::write},        {"kept_bounds", DType::float32, Access::write}};
   for (const char* scalar :
        {"chunk", "queries", "capacity", "kept_capacity", "k", "candidates_offset", "candidates_stride", "bounds_offset",
         "bounds_stride", "counts_offset", "counts_stride", "limits_offset", "limits_stride", "kept_offset",
         "kept_stride", "kept_bounds_offset", "kept_bounds_stride"}) {
-    source.scalars.push_back({scalar, Element::u32});
+    source.scalars.push_back({scalar, DType::uint32});
   }
-  source.shared = {{"having", Element::u32, 256}, {"state", Element::u32, 5}};
+  source.shared = {{"having", DType::uint32, 256}, {"state", DType::uint32, 5}};
   source.group = {group, 1, 1};
   source.functions = tighten_functions;
   source.body = tighten_body;

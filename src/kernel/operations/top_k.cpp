@@ -143,21 +143,21 @@ enum class Step : std::uint8_t { whole, segments, kept };
 KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
   KernelSource result;
   result.name = step == Step::whole ? "top_k" : step == Step::segments ? "top_k_segments" : "top_k_kept";
-  result.buffers = {{"x", Element::f32, Access::read}};
+  result.buffers = {{"x", DType::float32, Access::read}};
   if (step != Step::whole) {
     const Access access = step == Step::segments ? Access::write : Access::read;
     result.buffers.insert(result.buffers.end(),
-                          {{"kept_keys", Element::u32, access}, {"kept_places", Element::u32, access}});
+                          {{"kept_keys", DType::uint32, access}, {"kept_places", DType::uint32, access}});
   }
   if (step != Step::segments) {
     result.buffers.insert(result.buffers.end(),
-                          {{"values", Element::f32, Access::write}, {"index", Element::i32, Access::write}});
+                          {{"values", DType::float32, Access::write}, {"index", DType::int32, Access::write}});
   }
   for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "k", "largest", "x_offset",
                              "x_stride", "values_offset", "values_stride", "index_offset", "index_stride"}) {
-    result.scalars.push_back({scalar, Element::u32});
+    result.scalars.push_back({scalar, DType::uint32});
   }
-  result.shared = {{"keys", Element::u32, 2 * room}, {"places", Element::u32, 2 * room}, {"found", Element::u32, 1}};
+  result.shared = {{"keys", DType::uint32, 2 * room}, {"places", DType::uint32, 2 * room}, {"found", DType::uint32, 1}};
   result.group = {group, 1, 1};
   result.defines = {{"ROOM", fmt::format("{}u", room)}, {"RESIDENT_GROUPS", "4"}};
   result.functions = functions;

@@ -110,33 +110,34 @@ std::string argmax_body(bool from_pairs) {
 }
 
 std::vector<ScalarParameter> scalars(bool argmax) {
-  std::vector<ScalarParameter> result = {
-      {"chunk", Element::u32},      {"pieces", Element::u32},    {"width", Element::u32},    {"segments", Element::u32},
-      {"segment", Element::u32},    {"columns", Element::u32},   {"x_offset", Element::u32}, {"x_stride", Element::u32},
-      {"out_offset", Element::u32}, {"out_stride", Element::u32}};
+  std::vector<ScalarParameter> result = {{"chunk", DType::uint32},      {"pieces", DType::uint32},
+                                         {"width", DType::uint32},      {"segments", DType::uint32},
+                                         {"segment", DType::uint32},    {"columns", DType::uint32},
+                                         {"x_offset", DType::uint32},   {"x_stride", DType::uint32},
+                                         {"out_offset", DType::uint32}, {"out_stride", DType::uint32}};
   if (argmax) {
-    result.push_back({"row_places", Element::u32});
+    result.push_back({"row_places", DType::uint32});
   } else {
-    result.insert(result.end(), {{"divisor", Element::f32}, {"root", Element::u32}});
+    result.insert(result.end(), {{"divisor", DType::float32}, {"root", DType::uint32}});
   }
   return result;
 }
 
 constexpr std::array<std::string_view, 5> fold_names = {"sum", "squares", "max", "min", "argmax"};
 
-KernelSource fold_source(Fold fold, Element element, bool from_pairs, std::uint32_t group) {
+KernelSource fold_source(Fold fold, DType element, bool from_pairs, std::uint32_t group) {
   const bool argmax = fold == Fold::argmax;
   KernelSource source;
   source.name = fmt::format("fold_{}", fold_names[static_cast<std::size_t>(fold)]);
   source.buffers = {{"x", element, Access::read}};
-  if (from_pairs) source.buffers.push_back({"indices", Element::i32, Access::read});
-  if (argmax) source.buffers.push_back({"largest", Element::f32, Access::write});
-  source.buffers.push_back({"y", argmax ? Element::i32 : Element::f32, Access::write});
+  if (from_pairs) source.buffers.push_back({"indices", DType::int32, Access::read});
+  if (argmax) source.buffers.push_back({"largest", DType::float32, Access::write});
+  source.buffers.push_back({"y", argmax ? DType::int32 : DType::float32, Access::write});
   source.scalars = scalars(argmax);
-  source.shared = {{"values", Element::f32, group}};
-  if (argmax) source.shared.push_back({"places", Element::u32, group});
+  source.shared = {{"values", DType::float32, group}};
+  if (argmax) source.shared.push_back({"places", DType::uint32, group});
   source.group = {group, 1, 1};
-  source.body = argmax ? argmax_body(from_pairs) : value_body(fold, element == Element::i8);
+  source.body = argmax ? argmax_body(from_pairs) : value_body(fold, element == DType::int8);
   return source;
 }
 
@@ -152,7 +153,7 @@ std::uint64_t segment_of(const FoldInput& x, std::uint64_t group) {
 }  // namespace
 
 FoldInput fold_input(const View& view, std::size_t buffer) {
-  return {buffer, element_of(view.type).value(), view.offset, view.rows, view.columns, view.stride};
+  return {buffer, view.type, view.offset, view.rows, view.columns, view.stride};
 }
 
 std::size_t FoldPlanner::temporary(std::uint64_t elements) {
@@ -167,9 +168,9 @@ void FoldPlanner::segments(Fold fold, const FoldInput& x, const FoldOutput& out,
   const std::uint64_t in_row = divide_up(x.columns, segment);
   const Spread work = spread(x.rows * in_row, group / width);
   PlannedLaunch launch;
-  const Element element = x.element;
+  const DType element = x.element;
   const bool from_pairs = x.indices.has_value();
-  launch.key = fmt::format("fold {} {} {} {}", static_cast<int>(fold), name(element), from_pairs, group);
+  launch.key = fmt::format("fold {} {} {} {}", static_cast<int>(fold), short_name(element), from_pairs, group);
   launch.source = [=] { return fold_source(fold, element, from_pairs, group); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}};
   launch.buffers = {x.buffer};
@@ -191,7 +192,7 @@ void FoldPlanner::segments(Fold fold, const FoldInput& x, const FoldOutput& out,
 // The segments' results, to be folded further as `rows` rows.
 FoldInput FoldPlanner::partial(Fold fold, const FoldInput& x, std::uint64_t segment, std::uint64_t rows,
                                std::uint64_t columns) {
-  FoldInput result{0, Element::f32, 0, rows, columns, columns};
+  FoldInput result{0, DType::float32, 0, rows, columns, columns};
   const std::size_t out = temporary(rows * columns);
   segments(fold, x, {.buffer = out}, segment);
   result.buffer = out;

@@ -16,7 +16,7 @@ enum class Fold : std::uint8_t { sum, squares, max, min, argmax };
 
 struct FoldInput {
   std::size_t buffer = 0;
-  Element element = Element::f32;
+  DType element = DType::float32;
   std::uint64_t offset = 0;
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;  // at least 1

@@ -41,12 +41,12 @@ std::uint32_t graph_group(const DeviceInfo& device) { return group_items(device,
 std::uint32_t graph_room(std::uint64_t count) { return count <= 64 ? 64 : count <= 256 ? 256 : 512; }
 
 void complete_graph_source(KernelSource& source, std::initializer_list<const char*> counts, std::uint32_t group) {
-  for (const char* count : counts) source.scalars.push_back({count, Element::u32});
+  for (const char* count : counts) source.scalars.push_back({count, DType::uint32});
   for (const BufferParameter& buffer : source.buffers) {
-    source.scalars.push_back({buffer.name + "_offset", Element::u32});
-    source.scalars.push_back({buffer.name + "_stride", Element::u32});
+    source.scalars.push_back({buffer.name + "_offset", DType::uint32});
+    source.scalars.push_back({buffer.name + "_stride", DType::uint32});
   }
-  source.scalars.push_back({"factor", Element::f32});
+  source.scalars.push_back({"factor", DType::float32});
   const std::uint32_t team = std::min(group, items_of_team);
   source.group = {group, 1, 1};
   source.functions = graph_functions;

@@ -152,14 +152,14 @@ std::string step_function(const TileWork& work) {
 KernelSource tile_source(const TileWork& work, std::uint32_t side) {
   const std::uint32_t tile = side * results_of_item;
   const bool whole = work.numbers != TileNumbers::floats;
-  const Element number = whole ? Element::i32 : Element::f32;
+  const DType number = whole ? DType::int32 : DType::float32;
   KernelSource source;
   source.name = work.name;
   source.buffers = {{"a", work.element, Access::read}, {"b", work.element, Access::read}};
   source.buffers.insert(source.buffers.end(), work.buffers.begin(), work.buffers.end());
   for (const char* scalar : {"chunk", "tiles", "row_tiles", "steps", "rows", "columns", "depth", "a_offset", "a_step",
                              "a_depth_step", "b_offset", "b_step", "b_depth_step", "out_offset", "out_stride"}) {
-    source.scalars.push_back({scalar, Element::u32});
+    source.scalars.push_back({scalar, DType::uint32});
   }
   source.scalars.insert(source.scalars.end(), work.scalars.begin(), work.scalars.end());
   source.shared = {{"a_part", number, depth_of_tile * (tile + 1)}, {"b_part", number, depth_of_tile * (tile + 1)}};
@@ -185,7 +185,7 @@ PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const Tile
   const std::uint64_t tiles = divide_up(size.rows, tile) * row_tiles;
   const Spread spread_tiles = spread(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("{} {} {} {}", work.name, name(work.element), static_cast<int>(work.numbers), side);
+  launch.key = fmt::format("{} {} {} {}", work.name, short_name(work.element), static_cast<int>(work.numbers), side);
   launch.source = [work, side] { return tile_source(work, side); };
   launch.shape = {.grid = {spread_tiles.groups, 1, 1}, .block = {side * side, 1, 1}};
   launch.buffers = {0, 1};

@@ -25,7 +25,7 @@ struct TileSide {
 struct TileWork {
   std::string name;  // of the kernel
   TileStep step = TileStep::product;
-  Element element = Element::f32;  // of a and b
+  DType element = DType::float32;  // of a and b
   TileNumbers numbers = TileNumbers::floats;
   std::vector<BufferParameter> buffers;  // after a and b
   std::vector<ScalarParameter> scalars;  // after the tile's own

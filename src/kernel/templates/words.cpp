@@ -80,9 +80,9 @@ std::string word_body(std::uint32_t lanes, const WordText& text) {
 }
 
 std::vector<ScalarParameter> word_scalars() {
-  return {{"chunk", Element::u32},     {"items", Element::u32},       {"row_words", Element::u32},
-          {"out_rows", Element::u32},  {"out_columns", Element::u32}, {"out_offset", Element::u32},
-          {"out_stride", Element::u32}};
+  return {{"chunk", DType::uint32},     {"items", DType::uint32},       {"row_words", DType::uint32},
+          {"out_rows", DType::uint32},  {"out_columns", DType::uint32}, {"out_offset", DType::uint32},
+          {"out_stride", DType::uint32}};
 }
 
 WordLaunch word_launch(const View& out, std::uint32_t group) {
@@ -99,11 +99,11 @@ WordLaunch word_launch(const View& out, std::uint32_t group) {
   return launch;
 }
 
-std::uint32_t lanes_of(DType type) { return lanes(element_of(type).value()); }
+std::uint32_t lanes_of(DType type) { return lanes(type); }
 
-Element raw_element(std::uint32_t lanes) {
-  if (lanes == 1) return Element::u32;
-  return lanes == 2 ? Element::f16 : Element::i8;
+DType raw_element(std::uint32_t lanes) {
+  if (lanes == 1) return DType::uint32;
+  return lanes == 2 ? DType::float16 : DType::int8;
 }
 
 std::vector<std::pair<std::string, std::string>> raw_defines(std::uint32_t lanes) {
@@ -132,7 +132,7 @@ PlannedLaunch moving_launch(const std::string& name, const View& x, const View& 
   launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
   const auto source = [=] {
     std::vector<ScalarParameter> scalars = word_scalars();
-    scalars.insert(scalars.end(), {{"x_offset", Element::u32}, {"x_stride", Element::u32}});
+    scalars.insert(scalars.end(), {{"x_offset", DType::uint32}, {"x_stride", DType::uint32}});
     return KernelSource{.name = name,
                         .buffers = {{"x", raw_element(lanes), Access::read}, {"y", raw_element(lanes), Access::write}},
                         .scalars = std::move(scalars),

@@ -38,7 +38,7 @@ std::uint32_t lanes_of(DType type);
 // --- Elements moved bit by bit: one kernel serves all types of one width
 // -------------------------------------------------------------------------------------------------------------------
 
-Element raw_element(std::uint32_t lanes);
+DType raw_element(std::uint32_t lanes);
 std::vector<std::pair<std::string, std::string>> raw_defines(std::uint32_t lanes);  // BITS and MASK of an element
 
 // Puts `bits` into the lane.

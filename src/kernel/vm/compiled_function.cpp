@@ -207,7 +207,7 @@ class Frame {
 }  // namespace
 
 CompiledFunction::CompiledFunction(const ir::Function& function) : plan_(make_plan(function)) {
-  for (const Element element : function.inputs) input_sizes_.push_back(4 / lanes(element));
+  for (const DType element : function.inputs) input_sizes_.push_back(4 / lanes(element));
   for (const ir::Output& output : function.outputs) output_sizes_.push_back(4 / lanes(output.element));
 }
 

@@ -34,11 +34,11 @@ std::byte* bytes(std::vector<T>& values) {
 // ((x * a + y) max 0) * x - 1, as fp32 op by op.
 ir::Function chain() {
   Builder b("chain");
-  const Value x = b.input(Element::f32);
-  const Value y = b.input(Element::f32);
-  const Value a = b.argument(ir::Type::f32);
+  const Value x = b.input(DType::float32);
+  const Value y = b.input(DType::float32);
+  const Value a = b.argument(DType::float32);
   const Value sum = b.add(b.mul(x, a), y);
-  b.output(b.sub(b.mul(b.binary(Op::max, sum, b.constant(0.0F)), x), b.constant(1.0F)), Element::f32);
+  b.output(b.sub(b.mul(b.binary(Op::max, sum, b.constant(0.0F)), x), b.constant(1.0F)), DType::float32);
   return b.finish();
 }
 
@@ -89,12 +89,12 @@ TEST(CompiledFunction, ComputesMoreThanTheCachesHold) {
 // Every way a value can go on: before and behind an operand, twice, alone.
 TEST(CompiledFunction, LinksSimpleOperationsToChains) {
   Builder b("links");
-  const Value x = b.input(Element::f32);
-  const Value y = b.input(Element::f32);
+  const Value x = b.input(DType::float32);
+  const Value y = b.input(DType::float32);
   Value v = b.sub(y, b.mul(x, b.constant(3.0F)));
   v = b.div(b.constant(8.0F), b.unary(Op::neg, b.mul(v, v)));
   v = b.unary(Op::sqrt, b.unary(Op::abs, b.binary(Op::min, y, b.binary(Op::max, v, x))));
-  b.output(v, Element::f32);
+  b.output(v, DType::float32);
   const CompiledFunction function(b.finish());
   EXPECT_EQ(function.plan().steps.size(), 1U);
   EXPECT_EQ(function.plan().slots, 0U);
@@ -114,10 +114,10 @@ TEST(CompiledFunction, LinksSimpleOperationsToChains) {
 
 TEST(CompiledFunction, SwapsInPlace) {
   Builder b("swap");
-  const Value x = b.input(Element::i32);
-  const Value y = b.input(Element::i32);
-  b.output(y, Element::i32);
-  b.output(x, Element::i32);
+  const Value x = b.input(DType::int32);
+  const Value y = b.input(DType::int32);
+  b.output(y, DType::int32);
+  b.output(x, DType::int32);
   const CompiledFunction function(b.finish());
   SimulatedExecutor executor(1);
   for (const std::size_t count : {std::size_t{5}, std::size_t{4096}}) {
@@ -132,10 +132,10 @@ TEST(CompiledFunction, SwapsInPlace) {
 // The first output is the first input's memory, and the second output reads that input too.
 TEST(CompiledFunction, ReadsAnInputBeforeItsMemoryIsWritten) {
   Builder b("both");
-  const Value x = b.input(Element::i32);
-  const Value y = b.input(Element::i32);
-  b.output(b.add(x, y), Element::i32);
-  b.output(b.mul(x, y), Element::i32);
+  const Value x = b.input(DType::int32);
+  const Value y = b.input(DType::int32);
+  b.output(b.add(x, y), DType::int32);
+  b.output(b.mul(x, y), DType::int32);
   const CompiledFunction function(b.finish());
   SimulatedExecutor executor(1);
   std::vector<std::int32_t> first(3000, 7);
@@ -148,15 +148,15 @@ TEST(CompiledFunction, ReadsAnInputBeforeItsMemoryIsWritten) {
 
 TEST(CompiledFunction, CarriesValuesThroughNestedLoopsAndSwaps) {
   Builder b("fibonacci");
-  const Value trips = b.argument(ir::Type::u32);
-  const Value x = b.input(Element::u32);
+  const Value trips = b.argument(DType::uint32);
+  const Value x = b.input(DType::uint32);
   auto outer = b.begin_loop(trips, std::array{x, b.constant(1U)});
   auto inner = b.begin_loop(b.constant(2U), std::array{outer.carried[0]});
   const auto added = b.end_loop(inner, std::array{b.add(inner.carried[0], outer.iteration)});
   // (p, q) becomes (q, p + 2 * iteration).
   const auto ends = b.end_loop(outer, std::array{outer.carried[1], added[0]});
-  b.output(ends[0], Element::u32);
-  b.output(ends[1], Element::u32);
+  b.output(ends[0], DType::uint32);
+  b.output(ends[1], DType::uint32);
   const CompiledFunction function(b.finish());
   SimulatedExecutor executor(1);
   std::vector<std::uint32_t> input(1030);
@@ -181,9 +181,9 @@ TEST(CompiledFunction, CarriesValuesThroughNestedLoopsAndSwaps) {
 
 TEST(CompiledFunction, ReusesSlotsOfDeadValues) {
   Builder b("long");
-  Value x = b.input(Element::f32);
+  Value x = b.input(DType::float32);
   for (int i = 0; i < 50; ++i) x = b.add(b.mul(x, x), b.constant(static_cast<float>(i)));
-  b.output(x, Element::f32);
+  b.output(x, DType::float32);
   const CompiledFunction function(b.finish());
   EXPECT_LE(function.plan().slots, 1U);
   EXPECT_EQ(function.block(), 2048U);

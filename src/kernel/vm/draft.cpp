@@ -10,7 +10,6 @@ namespace {
 using ir::Id;
 using ir::Instruction;
 using ir::Op;
-using ir::Type;
 
 class Drafter {
  public:
@@ -44,7 +43,7 @@ class Drafter {
   [[nodiscard]] bool uniform(Holder holder) const { return draft_.places[holder].kind == Place::Kind::uniform; }
 
   Holder copy(Holder from, Holder to) {
-    push({.kernel = store_kernel(Element::u32), .out = to, .in = {from}});
+    push({.kernel = store_kernel(DType::uint32), .out = to, .in = {from}});
     return to;
   }
   void push(DraftStep step) { draft_.steps.push_back(std::move(step)); }
@@ -67,18 +66,18 @@ class Drafter {
 
   // True when the value has the bits of its operand.
   [[nodiscard]] bool same_bits(const Instruction& one) const {
-    const Type from = at(one.operands[0]).type;
+    const DType from = at(one.operands[0]).type;
     if (one.op == Op::bitcast) return true;
-    if (one.op == Op::abs) return from == Type::u32;
+    if (one.op == Op::abs) return from == DType::uint32;
     if (one.op != Op::convert) return false;
-    return from == one.type ||
-           (from != Type::f32 && from != Type::boolean && one.type != Type::f32 && one.type != Type::boolean);
+    return from == one.type || (from != DType::float32 && from != DType::boolean && one.type != DType::float32 &&
+                                one.type != DType::boolean);
   }
 
   Holder value(const Instruction& one, bool outermost) {
     switch (one.op) {
       case Op::constant:
-        return scalar(false, one.type == Type::boolean && one.immediate != 0 ? ~0U : one.immediate);
+        return scalar(false, one.type == DType::boolean && one.immediate != 0 ? ~0U : one.immediate);
       case Op::argument:
         return scalar(true, one.immediate);
       case Op::input:
@@ -95,7 +94,7 @@ class Drafter {
 
   Holder input(std::uint32_t number) {
     const Holder source = add({Place::Kind::input, number});
-    const Element element = function_.inputs[number];
+    const DType element = function_.inputs[number];
     if (lanes(element) == 1) return source;
     const Holder out = add({});
     push({.kernel = load_kernel(element), .out = out, .in = {source}});
@@ -110,11 +109,11 @@ class Drafter {
       step.in.push_back(holders_[one.operands[i]]);
       once = once && uniform(step.in.back());
     }
-    const Type from = operands == 0 ? one.type : at(one.operands[0]).type;
+    const DType from = operands == 0 ? one.type : at(one.operands[0]).type;
     step.kernel =
         one.op == Op::gather ? gather_kernel(function_.tables[one.immediate]) : find_kernel(one.op, from, one.type);
     step.table = one.immediate;
-    step.linkable = from == Type::f32 && !once && can_be_linked(one.op);
+    step.linkable = from == DType::float32 && !once && can_be_linked(one.op);
     step.out = once ? add_uniform() : add({});
     (once ? draft_.once : draft_.steps).push_back(step);
     return step.out;

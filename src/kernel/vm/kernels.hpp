@@ -40,20 +40,20 @@ using Kernel = void (*)(const Call& call, std::size_t count);
 
 // The instruction for an operation whose first operand is of type `from`. Null for operations that move nothing
 // (constants, arguments, bit casts, the parts of loops).
-Kernel find_kernel(ir::Op op, ir::Type from, ir::Type to);
-Kernel gather_kernel(Element element);
+Kernel find_kernel(ir::Op op, DType from, DType to);
+Kernel gather_kernel(DType element);
 // Between packed elements in memory and 32-bit elements; f32, i32 and u32 are copied.
-Kernel load_kernel(Element element);
-Kernel store_kernel(Element element);
+Kernel load_kernel(DType element);
+Kernel store_kernel(DType element);
 // Several simple operations of f32 in a row, each of the one before: the values between them stay in registers, which
 // saves a load and a store each.
 Kernel chain_kernel();
 bool can_be_linked(ir::Op op) noexcept;
 
 // Of the single files; null when the operation is another's.
-Kernel find_arithmetic(ir::Op op, ir::Type type);
-Kernel find_integer(ir::Op op, ir::Type type);
-Kernel find_conversion(ir::Op op, ir::Type from, ir::Type to);
+Kernel find_arithmetic(ir::Op op, DType type);
+Kernel find_integer(ir::Op op, DType type);
+Kernel find_conversion(ir::Op op, DType from, DType to);
 Kernel find_function(ir::Op op);
 
 }  // namespace vectis::inline v0_1::executor

@@ -83,8 +83,8 @@ namespace vectis::inline v0_1::executor {
 
 HWY_EXPORT(FindArithmetic);
 
-Kernel find_arithmetic(ir::Op op, ir::Type type) {
-  return type == ir::Type::f32 ? HWY_DYNAMIC_DISPATCH(FindArithmetic)(op) : nullptr;
+Kernel find_arithmetic(ir::Op op, DType type) {
+  return type == DType::float32 ? HWY_DYNAMIC_DISPATCH(FindArithmetic)(op) : nullptr;
 }
 
 }  // namespace vectis::inline v0_1::executor

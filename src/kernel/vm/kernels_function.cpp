@@ -212,11 +212,11 @@ HWY_EXPORT(FindFunction);
 
 Kernel find_function(ir::Op op) { return HWY_DYNAMIC_DISPATCH(FindFunction)(op); }
 
-Kernel find_kernel(ir::Op op, ir::Type from, ir::Type to) {
+Kernel find_kernel(ir::Op op, DType from, DType to) {
   if (op == ir::Op::convert) return find_conversion(op, from, to);
-  if (op == ir::Op::select || op == ir::Op::random || op == ir::Op::index) return find_integer(op, ir::Type::u32);
+  if (op == ir::Op::select || op == ir::Op::random || op == ir::Op::index) return find_integer(op, DType::uint32);
   if (const Kernel kernel = find_arithmetic(op, from)) return kernel;
-  return from == ir::Type::f32 ? find_function(op) : find_integer(op, from);
+  return from == DType::float32 ? find_function(op) : find_integer(op, from);
 }
 
 }  // namespace vectis::inline v0_1::executor

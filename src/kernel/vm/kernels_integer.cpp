@@ -149,10 +149,10 @@ Kernel FindOrdered(ir::Op op) {
   }
 }
 
-Kernel FindInteger(ir::Op op, ir::Type type) {
-  if (op == ir::Op::abs && type == ir::Type::i32) return &Unary<Ints, AbsOp>;
+Kernel FindInteger(ir::Op op, DType type) {
+  if (op == ir::Op::abs && type == DType::int32) return &Unary<Ints, AbsOp>;
   if (const Kernel kernel = FindBits(op)) return kernel;
-  return type == ir::Type::i32 ? FindOrdered<Ints>(op) : FindOrdered<Words>(op);
+  return type == DType::int32 ? FindOrdered<Ints>(op) : FindOrdered<Words>(op);
 }
 
 }  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
@@ -163,7 +163,7 @@ namespace vectis::inline v0_1::executor {
 
 HWY_EXPORT(FindInteger);
 
-Kernel find_integer(ir::Op op, ir::Type type) { return HWY_DYNAMIC_DISPATCH(FindInteger)(op, type); }
+Kernel find_integer(ir::Op op, DType type) { return HWY_DYNAMIC_DISPATCH(FindInteger)(op, type); }
 
 }  // namespace vectis::inline v0_1::executor
 #endif

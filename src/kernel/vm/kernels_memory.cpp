@@ -73,12 +73,11 @@ VECTIS_UNARY(BoolToWord, hn::And(a, hn::Set(d, 1U)))
 VECTIS_UNARY(BoolToFloat, hn::And(a, hn::Set(d, 0x3f800000U)))
 VECTIS_UNARY(SameWord, a)
 
-Kernel FindConversion(ir::Type from, ir::Type to) {
-  using ir::Type;
-  if (from == Type::boolean) return to == Type::f32 ? &Unary<Words, BoolToFloat> : &Unary<Words, BoolToWord>;
-  if (to == Type::boolean) return from == Type::f32 ? &Unary<Words, FloatToBool> : &Unary<Words, WordToBool>;
-  if (from == Type::f32) return to == Type::i32 ? &Unary<Words, FloatToInt> : &Unary<Words, FloatToWord>;
-  return from == Type::i32 ? &Unary<Words, IntToFloat> : &Unary<Words, WordToFloat>;
+Kernel FindConversion(DType from, DType to) {
+  if (from == DType::boolean) return to == DType::float32 ? &Unary<Words, BoolToFloat> : &Unary<Words, BoolToWord>;
+  if (to == DType::boolean) return from == DType::float32 ? &Unary<Words, FloatToBool> : &Unary<Words, WordToBool>;
+  if (from == DType::float32) return to == DType::int32 ? &Unary<Words, FloatToInt> : &Unary<Words, FloatToWord>;
+  return from == DType::int32 ? &Unary<Words, IntToFloat> : &Unary<Words, WordToFloat>;
 }
 
 // --- Packed elements ------------------------------------------------------------------------------------------------
@@ -174,26 +173,26 @@ void Store8(const Call& call, std::size_t count) {
     hn::StoreU(hn::DemoteTo(packed, hn::LoadU(d, a)), packed, out + i);
 }
 
-Kernel FindLoad(Element element) {
+Kernel FindLoad(DType element) {
   switch (element) {
-    case Element::f16:
+    case DType::float16:
       return &Load16<HalfToFloat>;
-    case Element::bf16:
+    case DType::bfloat16:
       return &Load16<BfloatToFloat>;
-    case Element::i8:
+    case DType::int8:
       return &Load8;
     default:
       return &Unary<Words, SameWord>;
   }
 }
 
-Kernel FindStore(Element element) {
+Kernel FindStore(DType element) {
   switch (element) {
-    case Element::f16:
+    case DType::float16:
       return &Store16<FloatToHalf>;
-    case Element::bf16:
+    case DType::bfloat16:
       return &Store16<FloatToBfloat>;
-    case Element::i8:
+    case DType::int8:
       return &Store8;
     default:
       return &Unary<Words, SameWord>;
@@ -240,13 +239,13 @@ struct DecodeByte {
   static std::uint32_t Apply(std::int8_t value) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(value)); }
 };
 
-Kernel FindGather(Element element) {
+Kernel FindGather(DType element) {
   switch (element) {
-    case Element::f16:
+    case DType::float16:
       return &GatherPacked<std::uint16_t, DecodeHalf>;
-    case Element::bf16:
+    case DType::bfloat16:
       return &GatherPacked<std::uint16_t, DecodeBfloat>;
-    case Element::i8:
+    case DType::int8:
       return &GatherPacked<std::int8_t, DecodeByte>;
     default:
       return &GatherWords;
@@ -264,12 +263,12 @@ HWY_EXPORT(FindLoad);
 HWY_EXPORT(FindStore);
 HWY_EXPORT(FindGather);
 
-Kernel find_conversion(ir::Op op, ir::Type from, ir::Type to) {
+Kernel find_conversion(ir::Op op, DType from, DType to) {
   return op == ir::Op::convert ? HWY_DYNAMIC_DISPATCH(FindConversion)(from, to) : nullptr;
 }
-Kernel load_kernel(Element element) { return HWY_DYNAMIC_DISPATCH(FindLoad)(element); }
-Kernel store_kernel(Element element) { return HWY_DYNAMIC_DISPATCH(FindStore)(element); }
-Kernel gather_kernel(Element element) { return HWY_DYNAMIC_DISPATCH(FindGather)(element); }
+Kernel load_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindLoad)(element); }
+Kernel store_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindStore)(element); }
+Kernel gather_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindGather)(element); }
 
 }  // namespace vectis::inline v0_1::executor
 #endif

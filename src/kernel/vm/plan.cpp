@@ -73,7 +73,7 @@ class Placer {
       if (store.out == no_holder || draft_.places[store.out].kind != Place::Kind::output) continue;
       const Holder value = store.in[0];
       const Life& life = lives_[value];
-      const bool plain = store.kernel == store_kernel(Element::u32);
+      const bool plain = store.kernel == store_kernel(DType::uint32);
       if (!plain || draft_.places[value].kind != Place::Kind::none || life.writers != 1) continue;
       if (life.first < after_inputs || inside_loop(life.first)) continue;
       draft_.places[value] = draft_.places[store.out];
