@@ -12,7 +12,7 @@ namespace {
 using test::run_vectis;
 using testing::HasSubstr;
 
-TEST(Cli, ListsTheCpuMarkedAsDefault) {
+TEST(Cli, MarksTheCpuAsDefault) {
   const ProcessResult result = run_vectis({"devices"}, {"VECTIS_GPU_ENABLED=false"});
   EXPECT_EQ(result.code, 0) << result.error;
   EXPECT_THAT(result.output, HasSubstr("cpu:0"));
@@ -37,14 +37,14 @@ TEST(Cli, JsonHasEveryFieldOfEveryDevice) {
   EXPECT_EQ(null_devices, 3);
 }
 
-TEST(Cli, AForcedDeviceThatIsMissingStillListsTheOthers) {
+TEST(Cli, ListsDevicesWhenTheSelectedOneIsMissing) {
   const ProcessResult result = run_vectis({"devices"}, {"VECTIS_DEVICE=abacus"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.output, HasSubstr("cpu:0"));
   EXPECT_THAT(result.output, HasSubstr("'abacus' was asked for by VECTIS_DEVICE"));
 }
 
-TEST(Cli, AConfigurationFileIsReadAndItsMistakesNamed) {
+TEST(Cli, ReadsAConfigurationFileAndNamesItsMistakes) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path("settings.yaml");
   std::ofstream(path) << "gpu:\n  enabled: false\n";
@@ -56,7 +56,7 @@ TEST(Cli, AConfigurationFileIsReadAndItsMistakesNamed) {
   EXPECT_THAT(result.error, HasSubstr(path + " line 2: unknown key gpu.enbled"));
 }
 
-TEST(Cli, PlanShowsHowFastDevicesAre) {
+TEST(Cli, PlanPrintsTheSpeedOfDevices) {
   EXPECT_THAT(run_vectis({"plan"}).output, testing::AllOf(HasSubstr("launch us"), HasSubstr("cpu:0")));
   const ProcessResult result = run_vectis({"plan", "--fresh", "--json"});
   EXPECT_EQ(result.code, 0) << result.error;

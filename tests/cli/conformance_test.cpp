@@ -1,4 +1,4 @@
-// `vectis conformance` as somebody runs it who brought a backend of their own.
+// `vectis conformance` on the CPU and on test backends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(ConformanceCommand, PassesOnTheCpu) {
   EXPECT_THAT(text.str(), HasSubstr("cpu:0,transpose,int8,"));
 }
 
-TEST(ConformanceCommand, FailsOnABackendThatComputesNothingAndSaysHowToRepeatIt) {
+TEST(ConformanceCommand, FailsOnTheNullBackendAndPrintsHowToRepeat) {
   const ProcessResult result =
       test::run_vectis({"conformance", "--backend", "null", "--slice", "--op", "copy"}, {test_backends});
   EXPECT_EQ(result.code, 1);
@@ -65,7 +65,7 @@ TEST(ConformanceCommand, WritesTheSupportTable) {
               HasSubstr("| copy | float16 | exact | runs on a test driver |"));
 }
 
-TEST(ConformanceCommand, TellsOfEveryDeviceWhenNoneIsNamed) {
+TEST(ConformanceCommand, ReportsEveryDeviceByDefault) {
   EXPECT_THAT(test::run_vectis({"conformance", "--mode", "support", "--slice", "--op", "copy"},
                                {"VECTIS_BACKEND_PATH=/nonexistent"})
                   .output,
@@ -86,14 +86,14 @@ TEST(ConformanceCommand, MeasuresSpeeds) {
   EXPECT_THAT(wrong.output, HasSubstr("FAILED")) << "a speed without a right answer is none";
 }
 
-TEST(ConformanceCommand, TriesRandomCasesForASecond) {
+TEST(ConformanceCommand, FuzzesForASecond) {
   const ProcessResult result =
       test::run_vectis({"conformance", "--mode", "fuzz", "--seconds", "1", "--backend", "cpu", "--op", "copy"});
   EXPECT_EQ(result.code, 0) << result.output << result.error;
   EXPECT_THAT(result.output, HasSubstr(" 0 failures"));
 }
 
-TEST(ConformanceCommand, TakesWhatWasTranslatedFromAFile) {
+TEST(ConformanceCommand, ReadsTranslatedKernelsFromAFile) {
   const test::TemporaryFolder folder;
   std::ofstream(folder.path("texts")) << "1f\n2e\n";
   const auto support = [](const std::string& translated) {
@@ -106,7 +106,7 @@ TEST(ConformanceCommand, TakesWhatWasTranslatedFromAFile) {
   }
 }
 
-TEST(ConformanceCommand, ListsNamesAndRefusesNonsense) {
+TEST(ConformanceCommand, ListsNamesAndRejectsUnknownOnes) {
   EXPECT_THAT(test::run_vectis({"conformance", "--list", "--op", "sum.*"}).output, testing::Eq("sum\nsum_rows\n"));
   EXPECT_THAT(test::run_vectis({"conformance"}).error, HasSubstr("no backend was named"));
   EXPECT_THAT(test::run_vectis({"conformance", "--backend", "cpu", "--op", "("}).error,

@@ -11,7 +11,7 @@ using test::doctor_on;
 using test::run_vectis;
 using testing::HasSubstr;
 
-TEST(BrokenPlugins, AreNamedWithTheirFault) {
+TEST(BrokenPlugins, AreReportedWithTheReason) {
   struct Case {
     std::string backend;
     std::string state;
@@ -36,7 +36,7 @@ TEST(BrokenPlugins, AreNamedWithTheirFault) {
   }
 }
 
-TEST(BrokenPlugins, TogetherLeaveTheDoctorAlive) {
+TEST(BrokenPlugins, DoNotCrashTheDoctor) {
   const ProcessResult result = run_vectis({"doctor"}, {"VECTIS_BACKEND_PATH=" VECTIS_BROKEN_BACKENDS});
   EXPECT_EQ(result.end, ProcessResult::End::exited);
   EXPECT_EQ(result.code, 0);
@@ -45,7 +45,7 @@ TEST(BrokenPlugins, TogetherLeaveTheDoctorAlive) {
   EXPECT_THAT(result.output, HasSubstr("Default device: none: not checked, because loading the plug-in"));
 }
 
-TEST(BrokenPlugins, ThatOnlyLackSomethingLeaveDevicesWorking) {
+TEST(BrokenPlugins, ThatDoNotCrashLeaveOtherDevicesUsable) {
   for (const std::string backend : {"wrong_version", "missing_slot", "no_entry", "null_table"}) {
     const ProcessResult result = run_vectis(
         {"devices"}, {"VECTIS_BACKEND_PATH=" VECTIS_BROKEN_BACKENDS "/libvectis_backend_" + backend + ".so"});
@@ -71,7 +71,7 @@ TEST(Doctor, PrintsTheDefaultDevice) {
 
 #if defined(VECTIS_OPENCL_LAYER)
 
-TEST(OpenclDoctor, SeesTheSoftwareDriver) {
+TEST(OpenclDoctor, ReportsTheSoftwareDriver) {
   const nlohmann::json found = doctor_on("opencl", {});
   EXPECT_EQ(found.at("state"), "ready") << found;
   EXPECT_EQ(found.at("devices").size(), 1U);
@@ -79,20 +79,20 @@ TEST(OpenclDoctor, SeesTheSoftwareDriver) {
   EXPECT_THAT(found.at("advice").get<std::string>(), HasSubstr("VECTIS_GPU_ALLOW_SOFTWARE"));
 }
 
-TEST(OpenclDoctor, SeesSubDevices) {
+TEST(OpenclDoctor, ReportsSubDevices) {
   EXPECT_EQ(doctor_on("opencl", {"VECTIS_BACKENDS_OPENCL_SUB_DEVICES=2"}).at("devices").size(), 3U);
   const nlohmann::json bad = doctor_on("opencl", {"VECTIS_BACKENDS_OPENCL_SUB_DEVICES=zero"});
   EXPECT_EQ(bad.at("state"), "failed");
   EXPECT_THAT(bad.at("reason").get<std::string>(), HasSubstr("zero"));
 }
 
-TEST(OpenclDoctor, SeesThatNoDriverIsInstalled) {
+TEST(OpenclDoctor, ReportsAMissingDriver) {
   const nlohmann::json found = doctor_on("opencl", {"OCL_ICD_VENDORS=/nonexistent"});
   EXPECT_EQ(found.at("state"), "no driver") << found;
   EXPECT_FALSE(found.at("advice").get<std::string>().empty());
 }
 
-TEST(OpenclDoctor, SeesThatTheDriverIsTooOld) {
+TEST(OpenclDoctor, ReportsAnOldDriver) {
   const nlohmann::json found =
       doctor_on("opencl", {"OPENCL_LAYERS=" VECTIS_OPENCL_LAYER, "VECTIS_OPENCL_LAYER_VERSION=OpenCL 1.0 ancient"});
   EXPECT_EQ(found.at("state"), "driver too old") << found;

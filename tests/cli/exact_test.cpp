@@ -44,7 +44,7 @@ TEST(BenchExactDevice, NamedComputes) {
 }
 #endif
 
-TEST(BenchExactText, IsATableAndDependsOnTheSeedAlone) {
+TEST(BenchExactText, IsATableAndReproducible) {
   const std::vector<std::string> arguments = {"bench", "exact", "--rows", "500", "--dim", "8", "--queries", "1"};
   const ProcessResult result = run_vectis(arguments);
   ASSERT_EQ(result.code, 0) << result.error;
@@ -58,7 +58,7 @@ TEST(BenchExactText, IsATableAndDependsOnTheSeedAlone) {
   EXPECT_EQ(survivors(result.output), survivors(run_vectis(arguments).output));
 }
 
-TEST(BenchExactText, MistakesAreNamed) {
+TEST(BenchExactText, NamesMistakes) {
   EXPECT_NE(run_vectis({"bench", "exact", "--rows", "0"}).code, 0);
   EXPECT_NE(run_vectis({"bench", "exact", "--dim", "65537"}).code, 0);
   const ProcessResult precision = run_vectis({"bench", "exact", "--precision", "fp8"});

@@ -1,6 +1,6 @@
-// A small program with a life in memory: weights that stay, training steps that come and go, an index that grows in
-// small pieces, and in the end a request that is too large. Leaves the snapshot of that error in the folder it is given
-// and prints the path of its page.
+// A program with a typical allocation pattern: weights that stay, buffers of training steps, an index that grows in
+// small steps, and finally a request that is too large. Writes the snapshot of that error to the folder in its argument
+// and prints the path of the HTML page.
 #include <chrono>
 #include <iostream>
 #include <optional>

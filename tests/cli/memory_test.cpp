@@ -1,4 +1,4 @@
-// `vectis memory` on snapshots that a real program left behind, and on files that are none.
+// `vectis memory` on snapshots of a sample program, and on other files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using test::run_vectis;
 using testing::HasSubstr;
 using testing::Not;
 
-// The folder in which the sample program left its snapshot, made once.
+// The folder with the snapshot of the sample program, which runs once.
 class MemoryCommand : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -76,7 +76,7 @@ TEST_F(MemoryCommand, TurnsASnapshotIntoAPage) {
   EXPECT_EQ(run_vectis({"memory", snapshot("json"), "--html", snapshot("json") + "/page.html"}).code, 1);
 }
 
-TEST_F(MemoryCommand, FollowsAFileForAsLongAsItIsTold) {
+TEST_F(MemoryCommand, FollowsAFileForTheGivenCount) {
   const ProcessResult result = run_vectis({"memory", "--follow", snapshot("json"), "--count", "2"});
   EXPECT_EQ(result.code, 0) << result.error;
   const std::size_t first = result.output.find("\x1b[2J");
@@ -98,7 +98,7 @@ TEST_F(MemoryCommand, ShowsEveryLiveSnapshotOfAFolder) {
   EXPECT_THAT(result.output.substr(result.output.find("cpu:0") + 1), HasSubstr("cpu:0")) << "only one was shown";
 }
 
-TEST_F(MemoryCommand, RefusesWhatIsNoSnapshotAndNamesTheFile) {
+TEST_F(MemoryCommand, RejectsOtherFilesAndNamesThem) {
   const std::string cut = write("cut.json", real_os().read_file(snapshot("json")).value().substr(0, 2000));
   struct Case {
     std::string path;
@@ -115,7 +115,7 @@ TEST_F(MemoryCommand, RefusesWhatIsNoSnapshotAndNamesTheFile) {
   }
 }
 
-TEST_F(MemoryCommand, LetsNoControlCharacterOfASnapshotReachTheTerminal) {
+TEST_F(MemoryCommand, EscapesControlCharacters) {
   std::string text = real_os().read_file(snapshot("json")).value();
   const std::size_t name = text.find("\"device\": \"") + 11;
   text.insert(name, "\\u001b]0;owned\\u0007");
@@ -125,7 +125,7 @@ TEST_F(MemoryCommand, LetsNoControlCharacterOfASnapshotReachTheTerminal) {
   EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(MemoryCommand, OptionsThatNeedAFileSaySo) {
+TEST_F(MemoryCommand, NamesOptionsThatNeedAFile) {
   EXPECT_NE(run_vectis({"memory", "--follow"}).code, 0);
   EXPECT_NE(run_vectis({"memory", snapshot("json"), "--count", "2"}).code, 0);
   EXPECT_NE(run_vectis({"memory", snapshot("json"), "--follow", "--html", "x.html"}).code, 0);

@@ -1,4 +1,4 @@
-// `vectis bench replay` on the recorded logs, on a device that holds nothing.
+// `vectis bench replay` of the recorded logs, on the null device, which allocates nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ const std::vector<std::string> with_null = {"VECTIS_BACKEND_PATH=" VECTIS_TEST_B
 
 class RecordedLog : public testing::TestWithParam<std::string> {};
 
-TEST_P(RecordedLog, ThePoolWastesLittleAndStaysNearBestFit) {
+TEST_P(RecordedLog, PoolOverheadIsCloseToBestFit) {
   const ProcessResult result = run_vectis(
       {"bench", "replay", VECTIS_MEMORY_LOGS "/" + GetParam() + ".log", "--device", "null", "--rounds", "1", "--json"},
       with_null);
@@ -53,7 +53,7 @@ TEST(Replay, PrintsATable) {
   }
 }
 
-TEST(Replay, MistakesAreNamed) {
+TEST(Replay, NamesMistakes) {
   EXPECT_NE(run_vectis({"bench"}).code, 0);
   EXPECT_NE(run_vectis({"bench", "replay"}).code, 0);
   EXPECT_NE(run_vectis({"bench", "replay", VECTIS_MEMORY_LOGS "/random.log", "--rounds", "0"}).code, 0);
