@@ -100,13 +100,13 @@ def compiled_inputs() -> str:
 
 
 def debug() -> str:
-    """Compiles the everyday debug build, unless these very inputs compiled before on this machine."""
+    """Compiles the debug build, unless the same inputs compiled before on this machine."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     record, inputs = cache / "vectis-dev" / "debug-compiled", compiled_inputs()
     if record.is_file() and record.read_text() == inputs:
         print("test: debug: these inputs have compiled before")
         return ""
-    build("dev")
+    build("debug")
     record.parent.mkdir(parents=True, exist_ok=True)
     record.write_text(inputs)
     return ""

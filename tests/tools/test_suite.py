@@ -31,7 +31,7 @@ def test_debug_build_is_skipped_only_for_inputs_that_compiled(planted, monkeypat
     monkeypatch.setattr(suite, "build", built.append)
     suite.debug()
     suite.debug()
-    assert built == ["dev"]
+    assert built == ["debug"]
     planted.write("include/vectis/base/error.hpp", "#pragma once\n")
     suite.debug()
-    assert built == ["dev", "dev"]
+    assert built == ["debug", "debug"]
