@@ -144,28 +144,28 @@ const CLI::App& innermost(const CLI::App& app) {
   return parsed.empty() ? app : innermost(*parsed.back());
 }
 
-// "unknown subcommand 'foo'; did you mean ...?" when a subcommand is missing and another word stands in its place, else
-// empty.
-std::string unknown_subcommand(const CLI::App& app) {
+// What is wrong when a subcommand is missing or unknown; empty when the innermost command has no subcommands.
+std::string describe_wrong_subcommand(const CLI::App& app) {
   const CLI::App& parent = innermost(app);
-  const std::vector<std::string> extra = app.remaining(true);
-  if (extra.empty() || extra.front().starts_with('-')) return {};
   std::vector<std::string> names;
   for (const CLI::App* command : parent.get_subcommands([](const CLI::App*) { return true; })) {
     names.push_back(command->get_name());
   }
   if (names.empty()) return {};
+  const std::vector<std::string> extra = app.remaining(true);
+  if (extra.empty()) return fmt::format("{} needs a subcommand: {}", parent.get_name(), fmt::join(names, ", "));
+  if (extra.front().starts_with('-')) return fmt::format("unknown option '{}'", extra.front());
   const std::string nearest = vectis::app::nearest_name(extra.front(), names);
-  return fmt::format("unknown subcommand '{}'{}; subcommands of {} are {}", extra.front(),
-                     nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), parent.get_name(),
+  return fmt::format("unknown subcommand '{}'{} The subcommands of {} are {}.", extra.front(),
+                     nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest), parent.get_name(),
                      fmt::join(names, ", "));
 }
 
 // Prints help, the version or what is wrong with the command line. Returns the exit code.
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  const std::string unknown = unknown_subcommand(app);
-  fmt::print(std::cerr, "vectis: {}\nRun `vectis --help` for usage.\n", unknown.empty() ? error.what() : unknown);
+  const std::string wrong = describe_wrong_subcommand(app);
+  fmt::print(std::cerr, "vectis: {}\nRun `vectis --help` for usage.\n", wrong.empty() ? error.what() : wrong);
   return exit_usage;
 }
 

@@ -77,11 +77,15 @@ TEST(Cli, AnUnknownSubcommandIsNamedWithTheNearestOne) {
   EXPECT_THAT(near.error, HasSubstr("unknown subcommand 'devises'; did you mean 'devices'?"));
   const ProcessResult far = run_vectis({"xylophone"});
   EXPECT_EQ(far.code, 2);
-  EXPECT_THAT(far.error, HasSubstr("unknown subcommand 'xylophone'; subcommands of vectis are devices, doctor, plan"));
+  EXPECT_THAT(far.error,
+              HasSubstr("unknown subcommand 'xylophone'. The subcommands of vectis are devices, doctor, plan"));
   const ProcessResult nested = run_vectis({"bench", "exakt"});
   EXPECT_EQ(nested.code, 2);
-  EXPECT_THAT(nested.error, HasSubstr("unknown subcommand 'exakt'; did you mean 'exact'?; subcommands of bench are"));
-  EXPECT_THAT(run_vectis({}).error, HasSubstr("subcommand is required"));
+  EXPECT_THAT(nested.error,
+              HasSubstr("unknown subcommand 'exakt'; did you mean 'exact'? The subcommands of bench are"));
+  EXPECT_THAT(run_vectis({}).error, HasSubstr("vectis needs a subcommand: devices, doctor"));
+  EXPECT_THAT(run_vectis({"--frob"}).error, HasSubstr("unknown option '--frob'"));
+  EXPECT_THAT(run_vectis({"bench"}).error, HasSubstr("bench needs a subcommand: replay, exact"));
 }
 
 TEST(Cli, ExitCodesAreDocumentedAndKept) {
