@@ -1,4 +1,4 @@
-"""docs/ann-bench.md, its pictures, and the tables of a terminal, all from what `./dev bench ann` measured."""
+"""docs/ann-bench.md, its plots, and the tables for a terminal, from the results of `./dev bench ann`."""
 
 import re
 from pathlib import Path
@@ -9,20 +9,25 @@ from tools.bench.ann_libraries import GRAPHS
 PICTURE = "ann-{}.svg"
 _HEAD = """# How fast approximate search is
 
-Written by `./dev bench ann --page` from what it measured ({commits}): {processor}, {cores} cores, k = 10. Speed is
-queries a second of processor time with one thread; builds have two threads. Everybody is measured in turns, and a ratio
-is that of one round; intervals hold the median ratio with 95 %. Settings are chosen by 500 queries and reported with
-500 others; our index calibrates itself with vectors of the corpus. Nothing was tuned on hard-1m, where of peers that
-differ only in links or codes the better ones of hard-100k take part.
+Written by `./dev bench ann --page` on {processor}, {cores} cores, k = 10.
+Measured {commits}.
+
+- Speed is queries per second of CPU time with one thread. Builds use two threads.
+- The libraries run interleaved. A ratio compares runs of one round; intervals are 95 % intervals of the median ratio.
+- Search settings are selected with 500 queries and reported with 500 others. Vectis calibrates itself with vectors of
+  the data set.
+- Nothing was tuned on hard-1m. Of peers that differ only in degree or codes, hard-1m has those that won on hard-100k.
+
+Data sets:
 
 - `hard-100k`, `hard-1m`: 128 dimensions, 1,000 overlapping clusters in 32 dimensions whose widths differ by up to 8
   times ([tools/bench/exact_data.py](../tools/bench/exact_data.py)).
 - `embeddings`: descriptions of Debian's packages through MiniLM, 384 dimensions
   ([tools/bench/embeddings.py](../tools/bench/embeddings.py)).
 """
-_TITLES = {"curves": "Speed at a recall", "builds": "Building with two threads", "memory": "Bytes for each vector",
-           "asked": "A recall that is asked for", "filters": "Filters, a recall of 0.95 asked for",
-           "streaming": "Ten rounds of deleting a tenth and inserting a tenth"}
+_TITLES = {"curves": "Speed by recall", "builds": "Building with two threads", "memory": "Memory in bytes per vector",
+           "asked": "Requested and measured recall", "filters": "Filtered search at a requested recall of 0.95",
+           "streaming": "Ten rounds of deleting and inserting 10 %"}
 
 
 def _rate(value: float | None) -> str:
@@ -35,8 +40,8 @@ def _ratio(one: dict | None) -> str:
 
 def _curves(table: dict) -> list[list[str]]:
     recalls = list(table["best"])
-    lines = [["", *(f"at {recall}" for recall in recalls), "build, processor s",
-              *(f"ours over it at {recall}" for recall in recalls)]]
+    lines = [["", *(f"at {recall}" for recall in recalls), "build, CPU s",
+              *(f"speedup of Vectis at {recall}" for recall in recalls)]]
     for name, one in table["contestants"].items():
         marks = "".join(f" ({recall})" for recall, best in table["best"].items() if best == name)
         ratios = [_ratio(table["ratios"].get(name, {}).get(recall)) if name != OURS else "" for recall in recalls]
@@ -47,10 +52,10 @@ def _curves(table: dict) -> list[list[str]]:
 
 
 def _builds(table: dict) -> list[list[str]]:
-    lines = [["", "seconds", "processor seconds", "queries/s at 0.9", "at 0.95", "at 0.99",
-              "the fastest peer over ours"]]
+    lines = [["", "seconds", "CPU seconds", "queries/s at 0.9", "at 0.95", "at 0.99",
+              "time of the fastest peer over Vectis"]]
     for name, one in table["contestants"].items():
-        ratios = f"{_ratio(table['ratios']['ms'])}, processor {_ratio(table['ratios']['processor_ms'])}"
+        ratios = f"{_ratio(table['ratios']['ms'])}, CPU {_ratio(table['ratios']['processor_ms'])}"
         lines.append([name, f"{one['seconds']:.1f}", f"{one['processor_seconds']:.1f}",
                       *(_rate(one["rates"][recall]) for recall in ("0.9", "0.95", "0.99")),
                       ratios if name == OURS else ""])
@@ -64,23 +69,23 @@ def _memory(table: dict) -> list[list[str]]:
 
 
 def _asked(table: dict) -> list[list[str]]:
-    return [["asked", "found", "cost over that of the best fixed setting"],
-            *([asked, f"{one['recall']:.4f}", f"{one['cost']:.2f}" if one["cost"] else "not reached by any"]
+    return [["requested", "measured", "cost relative to the best fixed setting"],
+            *([asked, f"{one['recall']:.4f}", f"{one['cost']:.2f}" if one["cost"] else "reached by no setting"]
               for asked, one in table["asked"].items())]
 
 
 def _filters(table: dict) -> list[list[str]]:
     def cell(one: dict) -> str:
         return f"{one['ms']:.3f} ({one['recall']:.3f})"
-    return [["filter, passing", "ours, ms (recall)", "filtering afterwards", "our exact index", "FAISS row by row",
-             "ours over the better"],
+    return [["filter, selectivity", "Vectis, ms (recall)", "post-filtering", "Vectis exact", "FAISS flat",
+             "time relative to the best alternative"],
             *([name, *(cell(one[way]) for way in ("graph", "after", "exact", "flat")),
                f"{_ratio(one['ratio'])} × {one['better']}"] for name, one in table.items())]
 
 
 def _streaming(table: dict) -> list[list[str]]:
-    lines = [["", "rows", "recall after each round", "fresh builds of the same", "recall lost at equal work",
-              "bytes over fresh", "resident over fresh", "search cost over fresh"]]
+    lines = [["", "rows", "recall after each round", "recall of fresh builds", "recall lost at equal work",
+              "bytes relative to fresh", "resident relative to fresh", "search cost relative to fresh"]]
     for name, one in table.items():
         lines.append([name, f"{one['rows']:,}", " ".join(f"{line['streamed']['recall']:.3f}" for line in one["rounds"]),
                       " ".join(f"{line['fresh']['recall']:.3f}" for line in one["rounds"] if "fresh" in line),
@@ -108,7 +113,7 @@ def _markdown(lines: list[list[str]]) -> str:
 
 
 def draw(target: Path, report: dict) -> None:
-    """Recall against queries a second; the graphs as lines, the others dashed."""
+    """Plots recall against queries per second: graph indexes as solid lines, others dashed."""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "vectis", "font.size": 8, "svg.fonttype": "none"})
@@ -116,7 +121,7 @@ def draw(target: Path, report: dict) -> None:
     from tools.bench.ann_sweep import front
     figure, axis = pyplot.subplots(figsize=(7, 4.6))
     queries = 500
-    colours = pyplot.get_cmap("tab20").colors
+    colors = pyplot.get_cmap("tab20").colors
     for number, (name, one) in enumerate(report["table"]["contestants"].items()):
         points = [point for point in front([tuple(point) for point in one["points"]]) if point[0] >= 0.8]
         if not points:
@@ -124,7 +129,7 @@ def draw(target: Path, report: dict) -> None:
         ours = name == OURS
         axis.plot([recall for recall, _ in points], [queries / ms * 1e3 for _, ms in points],
                   marker="o", markersize=4 if ours else 2.5, linewidth=2.4 if ours else 1,
-                  linestyle="-" if ours or name in GRAPHS else "--", color="black" if ours else colours[number % 20],
+                  linestyle="-" if ours or name in GRAPHS else "--", color="black" if ours else colors[number % 20],
                   label=name, zorder=3 if ours else 2)
     axis.set_yscale("log")
     axis.yaxis.set_major_formatter("{x:,.0f}")
@@ -135,7 +140,7 @@ def draw(target: Path, report: dict) -> None:
     axis.set_xlim(0.8, 1)
     axis.grid(which="both", linewidth=0.3)
     axis.set_xlabel("recall of the 10 nearest")
-    axis.set_ylabel("queries a second of processor time")
+    axis.set_ylabel("queries per second of CPU time")
     axis.set_title(f"{report['set']}: {report['rows']:,} × {report['dim']}, one thread", loc="left", fontweight="bold",
                    fontsize=8)
     axis.spines[["top", "right"]].set_visible(False)
@@ -169,6 +174,6 @@ def write(root: Path, reports: dict[str, dict[str, dict]]) -> None:
             if table == "curves":
                 picture = PICTURE.format(name)
                 draw(root / "docs" / picture, tables[table])
-                text += f"![Recall against queries a second on {name}]({picture})\n\n"
+                text += f"![Recall against queries per second on {name}]({picture})\n\n"
             text += _markdown(_LINES[table](tables[table]["table"]))
     (root / "docs" / "ann-bench.md").write_text(text)
