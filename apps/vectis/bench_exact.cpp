@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/search/index.hpp"

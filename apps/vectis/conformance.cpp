@@ -9,8 +9,8 @@
 #include <ostream>
 #include <set>
 
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/table.hpp"

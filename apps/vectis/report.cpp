@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "vectis/base/error.hpp"
-#include "vectis/base/version.hpp"
+#include "vectis/base/runtime.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/table.hpp"

@@ -14,9 +14,9 @@
 #include "backends/cpu/dispatch.hpp"
 #include "backends/cpu/handles.hpp"
 #include "backends/cpu/operation.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/os.hpp"
+#include "vectis/base/time.hpp"
 
 namespace {
 

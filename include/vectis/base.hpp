@@ -2,7 +2,6 @@
 #pragma once
 
 #include "vectis/base/bytes.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/context.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/dtype.hpp"
@@ -12,10 +11,8 @@
 #include "vectis/base/log.hpp"
 #include "vectis/base/mailbox.hpp"
 #include "vectis/base/os.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/base/random.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/base/settings.hpp"
 #include "vectis/base/task.hpp"
 #include "vectis/base/time.hpp"
-#include "vectis/base/version.hpp"

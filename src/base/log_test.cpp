@@ -15,16 +15,16 @@ namespace {
 constexpr std::array levels{LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error};
 
 TEST(Logger, SendsOnlyRecordsAtOrAboveItsLevel) {
-  for (const LogLevel least : levels) {
+  for (const LogLevel min_level : levels) {
     std::vector<LogLevel> seen;
-    const Logger logger([&](const LogRecord& record) { seen.push_back(record.level); }, least);
+    const Logger logger([&](const LogRecord& record) { seen.push_back(record.level); }, min_level);
     std::vector<LogLevel> expected;
     for (const LogLevel level : levels) {
       logger.log(level, "test", "text");
-      EXPECT_EQ(logger.wants(level), level >= least);
-      if (level >= least) expected.push_back(level);
+      EXPECT_EQ(logger.wants(level), level >= min_level);
+      if (level >= min_level) expected.push_back(level);
     }
-    EXPECT_EQ(seen, expected) << name(least);
+    EXPECT_EQ(seen, expected) << name(min_level);
   }
 }
 
@@ -40,11 +40,26 @@ TEST(Logger, HandsOverComponentAndMessage) {
 TEST(Logger, WithoutAHandlerWantsNothing) {
   const Logger logger;
   EXPECT_FALSE(logger.wants(LogLevel::error));
-  logger.log(LogLevel::error, "test", "nobody listens");
+  logger.log(LogLevel::error, "test", "no handler");
   EXPECT_FALSE(Logger(nullptr, LogLevel::debug).wants(LogLevel::error));
 }
 
-TEST(Logger, SwallowsWhatItsHandlerThrows) {
+TEST(Logger, TheHandlerCanBeReplaced) {
+  std::string first;
+  std::string second;
+  Logger logger([&](const LogRecord& record) { first += record.message; }, LogLevel::debug);
+  logger.log(LogLevel::debug, "test", "a");
+  logger.set_handler([&](const LogRecord& record) { second += record.message; }, LogLevel::warning);
+  logger.log(LogLevel::info, "test", "b");
+  logger.log(LogLevel::warning, "test", "c");
+  logger.set_handler(nullptr, LogLevel::debug);
+  EXPECT_FALSE(logger.wants(LogLevel::error));
+  logger.log(LogLevel::error, "test", "d");
+  EXPECT_EQ(first, "a");
+  EXPECT_EQ(second, "c");
+}
+
+TEST(Logger, IgnoresExceptionsOfTheHandler) {
   int calls = 0;
   const Logger logger(
       [&](const LogRecord&) {

@@ -8,6 +8,8 @@
 
 namespace vectis::inline v0_1 {
 
+std::string_view version() noexcept { return VECTIS_VERSION; }
+
 namespace {
 
 std::shared_ptr<Executor> executor_for(RuntimeOptions& options) {
@@ -22,11 +24,13 @@ Runtime::Runtime(RuntimeOptions options)
       fork_generation_(vectis::fork_generation()),
       settings_(Settings::load(*os_, options.settings)),
       logger_(std::move(options.log), settings_.flag("debug") ? LogLevel::debug : options.log_level),
-      executor_(executor_for(options)) {}
+      executor_(executor_for(options)) {
+  log_settings_warnings();
+}
 
 Runtime::~Runtime() {
   while (!services_.empty()) {
-    const auto last = std::move(services_.back());  // out of the list first: its destructor may ask for others
+    const auto last = std::move(services_.back());  // removed first: its destructor may ask for other services
     services_.pop_back();
   }
 }
@@ -34,6 +38,15 @@ Runtime::~Runtime() {
 Runtime& Runtime::get_default() {
   static auto* const runtime = new Runtime();
   return *runtime;
+}
+
+void Runtime::set_log_handler(LogHandler handler, LogLevel min_level) {
+  logger_.set_handler(std::move(handler), settings_.flag("debug") ? LogLevel::debug : min_level);
+  log_settings_warnings();
+}
+
+void Runtime::log_settings_warnings() const {
+  for (const std::string& warning : settings_.warnings()) logger_.log(LogLevel::warning, "settings", warning);
 }
 
 void Runtime::check_fork(std::string_view op) const {
@@ -53,10 +66,10 @@ void* Runtime::find_service(const std::type_info& type, const Maker& make) {
   if (const auto found = find(); found != services_.end()) {
     if (found->second != nullptr) return found->second.get();
     throw Error(ErrorCode::invalid_input, "service",
-                fmt::format("making {} asked for itself; break the circle between services", type.name()));
+                fmt::format("the constructor of {} asked for itself; break the cycle between services", type.name()));
   }
-  // An empty place marks what is being made. The finished one goes to the end, behind the services it asked for, so
-  // that it is destroyed before them.
+  // A null entry marks a service under construction. The finished one moves to the end, behind the services it asked
+  // for, so that it is destroyed before them.
   services_.emplace_back(type, nullptr);
   std::shared_ptr<void> made;
   try {

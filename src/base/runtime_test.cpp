@@ -1,5 +1,6 @@
 #include "vectis/base/runtime.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -75,7 +76,7 @@ TEST(Runtime, HandsOutWhatItWasGiven) {
   EXPECT_EQ(logged, "heard");
 }
 
-TEST(Runtime, BadSettingsAreToldWhenItIsMade) {
+TEST(Runtime, InvalidSettingsThrowAtConstruction) {
   FakeOs os;
   RuntimeOptions options = simulated(os);
   options.settings = {{"nonsense", "1"}};
@@ -204,6 +205,28 @@ TEST(RuntimeTest, DebugLowersTheLevelOfTheLog) {
   EXPECT_FALSE(Runtime(options).logger().wants(LogLevel::debug));
   os.variables["VECTIS_DEBUG"] = "1";
   EXPECT_TRUE(Runtime(options).logger().wants(LogLevel::debug));
+}
+
+TEST(RuntimeTest, TheLogHandlerCanBeSetLater) {
+  test::FakeOs os;
+  os.variables["VECTIS_DEVCIE"] = "cpu";
+  RuntimeOptions options;
+  options.os = &os;
+  options.executor = std::make_shared<SimulatedExecutor>(1);
+  Runtime runtime(options);
+  EXPECT_FALSE(runtime.logger().wants(LogLevel::error));
+  std::string seen;
+  runtime.set_log_handler([&](const LogRecord& record) { seen.append(record.component).append(record.message); });
+  EXPECT_NE(seen.find("settings"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("did you mean VECTIS_DEVICE?"), std::string::npos) << seen;
+  EXPECT_TRUE(runtime.logger().wants(LogLevel::warning));
+  EXPECT_FALSE(runtime.logger().wants(LogLevel::info));
+  runtime.set_log_handler(nullptr);
+  EXPECT_FALSE(runtime.logger().wants(LogLevel::error));
+}
+
+TEST(Version, IsThreeNumbers) {
+  EXPECT_THAT(std::string(version()), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
 }
 
 }  // namespace

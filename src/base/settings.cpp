@@ -1,20 +1,22 @@
 #include "vectis/base/settings.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <numeric>
+#include <utility>
 
-#include "base/settings_file.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::array catalogue{
+constexpr std::array catalog{
     SettingEntry{"device", "VECTIS_DEVICE", "auto",
                  "Where work runs: `auto`, `cpu`, `gpu`, a backend's name, a label such as `opencl:1`, or a number."},
     SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether anything but the CPU may be chosen."},
@@ -69,12 +71,11 @@ constexpr std::string_view backend_prefix = "backends.";
 [[noreturn]] void fail(std::string_view message) { throw Error(ErrorCode::invalid_input, "settings", message); }
 
 const SettingEntry* find_entry(std::string_view key) noexcept {
-  const auto* const found =
-      std::find_if(catalogue.begin(), catalogue.end(), [&](auto& entry) { return entry.key == key; });
-  return found == catalogue.end() ? nullptr : found;
+  const auto* const found = std::find_if(catalog.begin(), catalog.end(), [&](auto& entry) { return entry.key == key; });
+  return found == catalog.end() ? nullptr : found;
 }
 
-// `backends.<name>.<key>` with both parts there.
+// True for `backends.<name>.<key>` with neither part empty.
 bool is_backend_key(std::string_view key) noexcept {
   if (!key.starts_with(backend_prefix)) return false;
   key.remove_prefix(backend_prefix.size());
@@ -84,14 +85,14 @@ bool is_backend_key(std::string_view key) noexcept {
 
 std::string known_keys() {
   std::string keys;
-  for (const SettingEntry& entry : catalogue) keys.append(entry.key).append(", ");
+  for (const SettingEntry& entry : catalog) keys.append(entry.key).append(", ");
   return keys + "and backends.<name>.<key>";
 }
 
-// `where` says who used the key: "/etc/x.yaml line 3: ", or nothing.
+// Throws for an unknown key. `where` is "/etc/x.yaml line 3: " or empty.
 void check_key(std::string_view key, std::string_view where) {
   if (find_entry(key) != nullptr || is_backend_key(key)) return;
-  fail(fmt::format("{}unknown key {}; known are {}", where, key, known_keys()));
+  fail(fmt::format("{}unknown key {}; known keys are {}", where, key, known_keys()));
 }
 
 // VECTIS_BACKENDS_OPENCL_PLATFORM for backends.opencl.platform.
@@ -104,10 +105,79 @@ std::string backend_variable(std::string_view key) {
   return variable;
 }
 
-// A variable that is set to nothing counts as not set.
+// Empty when the variable is not set or set to an empty value.
 std::optional<std::string> read_variable(const Os& os, std::string_view name) {
   auto value = os.environment(std::string(name));
   return value && !value->empty() ? value : std::nullopt;
+}
+
+struct FileSetting {
+  std::string key;    // nested names joined by dots
+  std::string value;  // as written
+  int line = 0;       // from 1
+};
+
+// Turns a YAML tree into a list of dotted keys.
+class Flattener {
+ public:
+  explicit Flattener(const std::string& path) : path_(path) {}
+
+  // The depth is limited because YAML aliases can make the tree infinite.
+  void add_map(const YAML::Node& map, const std::string& prefix, int depth) {
+    constexpr int depth_max = 16;
+    if (depth > depth_max) {
+      fail(map, fmt::format("{} is nested more than {} deep; use fewer levels", prefix, depth_max));
+    }
+    for (const auto& entry : map) {
+      if (!entry.first.IsScalar()) fail(entry.first, "a key is not plain text; write `name: value`");
+      add(entry.first, prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar(), entry.second,
+          depth);
+    }
+  }
+
+  std::vector<FileSetting> take() { return std::move(settings_); }
+
+  [[noreturn]] void fail(const YAML::Node& node, std::string_view message) const {
+    throw Error(ErrorCode::invalid_input, "settings", fmt::format("{} line {}: {}", path_, line(node), message));
+  }
+
+ private:
+  static int line(const YAML::Node& node) { return node.Mark().line + 1; }
+
+  void add(const YAML::Node& name, const std::string& key, const YAML::Node& value, int depth) {
+    if (value.IsMap()) return add_map(value, key, depth + 1);
+    if (!value.IsScalar()) {
+      fail(name, fmt::format("{} has {}; give it one plain value", key, value.IsSequence() ? "a list" : "no value"));
+    }
+    const auto same = std::find_if(settings_.begin(), settings_.end(), [&](auto& other) { return other.key == key; });
+    if (same != settings_.end()) {
+      fail(name, fmt::format("{} was given before, in line {}; remove one of the two", key, same->line));
+    }
+    settings_.push_back({key, value.Scalar(), line(name)});
+  }
+
+  const std::string& path_;
+  std::vector<FileSetting> settings_;
+};
+
+YAML::Node load_yaml(const std::string& path, const std::string& text) {
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    throw Error(ErrorCode::invalid_input, "settings",
+                fmt::format("{} line {} is not YAML: {}; correct the line", path, error.mark.line + 1, error.msg));
+  }
+}
+
+// Throws InvalidInput, naming `path` and the line, when the text is not YAML, is not a map of maps and plain values, or
+// has a key twice.
+std::vector<FileSetting> parse_settings_file(const std::string& path, const std::string& text) {
+  const YAML::Node root = load_yaml(path, text);
+  Flattener flattener(path);
+  if (root.IsNull()) return {};
+  if (!root.IsMap()) flattener.fail(root, "not a map of settings; write `name: value` in each line");
+  flattener.add_map(root, "", 0);
+  return flattener.take();
 }
 
 struct ConfigFile {
@@ -115,9 +185,11 @@ struct ConfigFile {
   std::string text;
 };
 
-ConfigFile read_named(const Os& os, const std::string& path, std::string_view who) {
+// `named_by` says where the path comes from.
+ConfigFile read_named(const Os& os, const std::string& path, std::string_view named_by) {
   if (auto text = os.read_file(path)) return {path, *std::move(text)};
-  fail(fmt::format("{} cannot be read, which {} names; correct the path or the file's permissions", path, who));
+  fail(fmt::format("the configuration file {} (from {}) cannot be read; correct the path or the file's permissions",
+                   path, named_by));
 }
 
 std::optional<std::string> user_path(const Os& os) {
@@ -129,23 +201,60 @@ std::optional<std::string> user_path(const Os& os) {
 std::optional<ConfigFile> find_file(const Os& os, const Settings::Values& api) {
   if (const auto given = api.find("config"); given != api.end()) {
     if (given->second.empty()) return std::nullopt;
-    return read_named(os, given->second, "the API's `config`");
+    return read_named(os, given->second, "--config or the API's setting `config`");
   }
   if (const auto named = read_variable(os, "VECTIS_CONFIG")) return read_named(os, *named, "VECTIS_CONFIG");
   const auto own = user_path(os);
   if (!own) return std::nullopt;
   if (auto text = os.read_file(*own)) return ConfigFile{*own, *std::move(text)};
   if (os.access(*own) == FileAccess::absent) return std::nullopt;
-  return read_named(os, *own, "the user's configuration");  // there, but unreadable: not a file to pass over
+  return read_named(os, *own, "the user's folder");  // exists but unreadable: must not be ignored
+}
+
+// Levenshtein distance: the fewest insertions, deletions and substitutions that turn `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substituted});
+    }
+  }
+  return row.back();
+}
+
+// The setting's variable that is most similar to `name`.
+std::string nearest_variable(std::string_view name) {
+  constexpr std::string_view singular = "VECTIS_BACKEND_";
+  std::vector<std::string> known;
+  for (const SettingEntry& entry : catalog) known.emplace_back(entry.environment);
+  if (name.starts_with(singular)) known.push_back("VECTIS_BACKENDS_" + std::string(name.substr(singular.size())));
+  return *std::ranges::min_element(known, {}, [&](const std::string& other) { return edit_distance(name, other); });
+}
+
+std::vector<std::string> unknown_variables(const Os& os) {
+  std::vector<std::string> warnings;
+  for (const std::string& name : os.environment_names()) {
+    const auto is_known = [&](const SettingEntry& entry) { return entry.environment == name; };
+    if (!name.starts_with("VECTIS_") || std::ranges::any_of(catalog, is_known)) continue;
+    if (name.starts_with("VECTIS_BACKENDS_") || name.starts_with("VECTIS_TEST_")) continue;
+    warnings.push_back(fmt::format("the environment variable {} is not a setting and is ignored; did you mean {}?",
+                                   name, nearest_variable(name)));
+  }
+  return warnings;
 }
 
 }  // namespace
 
-std::span<const SettingEntry> setting_catalog() noexcept { return catalogue; }
+std::span<const SettingEntry> setting_catalog() noexcept { return catalog; }
 
 Settings Settings::load(const Os& os, const Values& api) {
   Settings settings;
   settings.os_ = &os;
+  settings.warnings_ = unknown_variables(os);
   for (const auto& [key, value] : api) check_key(key, "");
   if (const auto file = find_file(os, api)) {
     for (const FileSetting& entry : parse_settings_file(file->path, file->text)) {
@@ -156,7 +265,7 @@ Settings Settings::load(const Os& os, const Values& api) {
                                      fmt::format("{} line {}", file->path, entry.line)};
     }
   }
-  for (const SettingEntry& entry : catalogue) {
+  for (const SettingEntry& entry : catalog) {
     if (auto value = read_variable(os, entry.environment)) {
       settings.values_[std::string(entry.key)] = {*std::move(value), SettingOrigin::environment,
                                                   std::string(entry.environment)};
@@ -199,7 +308,8 @@ std::uint64_t Settings::number(std::string_view key) const {
   std::uint64_t value = 0;
   const auto parsed = std::from_chars(setting.value.data(), end, value);
   if (parsed.ec == std::errc{} && parsed.ptr == end) return value;
-  fail(fmt::format("{} is `{}` (from {}), not a whole number from 0 to 2^64-1", key, setting.value, setting.source));
+  fail(fmt::format("{} is `{}` (from {}), not an integer from 0 to 2^64-1; correct it", key, setting.value,
+                   setting.source));
 }
 
 std::optional<std::string> Settings::backend(std::string_view backend, std::string_view key) const {

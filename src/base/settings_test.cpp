@@ -25,7 +25,7 @@ void load_failure(const std::string& yaml, auto... words) {
   EXPECT_ERROR(Settings::load(os), ErrorCode::invalid_input, "[settings]", "/etc/v.yaml", words...);
 }
 
-TEST(SettingCatalogue, KeysAndVariablesCorrespond) {
+TEST(SettingCatalog, KeysAndVariablesCorrespond) {
   std::set<std::string_view> keys;
   for (const SettingEntry& entry : setting_catalog()) {
     EXPECT_TRUE(keys.insert(entry.key).second) << entry.key;
@@ -36,7 +36,7 @@ TEST(SettingCatalogue, KeysAndVariablesCorrespond) {
   }
 }
 
-TEST(Settings, DefaultsComeFromTheCatalogue) {
+TEST(Settings, DefaultsComeFromTheCatalog) {
   const FakeOs os;
   for (const Settings& settings : {Settings{}, Settings::load(os)}) {
     for (const SettingEntry& entry : setting_catalog()) {
@@ -192,7 +192,22 @@ TEST(Settings, ANamedFileThatCannotBeReadIsAnError) {
   FakeOs os;
   os.variables["VECTIS_CONFIG"] = "/gone.yaml";
   EXPECT_ERROR(Settings::load(os), ErrorCode::invalid_input, "/gone.yaml", "VECTIS_CONFIG");
-  EXPECT_ERROR(Settings::load(os, {{"config", "/none.yaml"}}), ErrorCode::invalid_input, "/none.yaml", "API");
+  EXPECT_ERROR(Settings::load(os, {{"config", "/none.yaml"}}), ErrorCode::invalid_input, "/none.yaml", "API",
+               "--config");
+}
+
+TEST(Settings, WarnsOfUnknownVariablesWithTheNearestName) {
+  FakeOs os;
+  os.variables = {{"VECTIS_DEVICE", "cpu"},       {"VECTIS_DEVCE", "gpu"},
+                  {"VECTIS_GPU_ENABLE", "0"},     {"VECTIS_TEST_SEED", "1"},
+                  {"VECTIS_BACKENDS_TOY_X", "1"}, {"VECTIS_BACKEND_OPENCL_X", "1"},
+                  {"VECTIS_BACKEND_PATH", "/a"},  {"PATH", "/bin"}};
+  using testing::AllOf;
+  using testing::HasSubstr;
+  EXPECT_THAT(Settings::load(os).warnings(),
+              testing::ElementsAre(AllOf(HasSubstr("VECTIS_BACKEND_OPENCL_X "), HasSubstr("VECTIS_BACKENDS_OPENCL_X?")),
+                                   AllOf(HasSubstr("VECTIS_DEVCE "), HasSubstr("VECTIS_DEVICE?")),
+                                   AllOf(HasSubstr("VECTIS_GPU_ENABLE "), HasSubstr("VECTIS_GPU_ENABLED?"))));
 }
 
 TEST(Settings, TheUsersOwnFileMayBeAbsentButNotUnreadable) {

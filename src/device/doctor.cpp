@@ -10,7 +10,7 @@
 #include "device/advice.hpp"
 #include "device/plugin.hpp"
 #include "device/probe.hpp"
-#include "vectis/base/version.hpp"
+#include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -7,7 +7,7 @@
 
 #include "memory/block_map.hpp"
 #include "memory/stream_order.hpp"
-#include "vectis/base/precision.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/context.hpp"
 

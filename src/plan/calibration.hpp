@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "vectis/base/precision.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/plan/profile.hpp"
 
 namespace vectis::inline v0_1::detail {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/kernel/cache.hpp"
 #include "vectis/kernel/operation.hpp"
 

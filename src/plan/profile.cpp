@@ -13,7 +13,7 @@
 #include "plan/device_probe.hpp"
 #include "plan/profile_bytes.hpp"
 #include "vectis/base/cpu.hpp"
-#include "vectis/base/version.hpp"
+#include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1 {
 

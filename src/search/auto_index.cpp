@@ -10,8 +10,8 @@
 #include "search/exact/summed.hpp"
 #include "search/exact_work.hpp"
 #include "search/graph_work.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/plan/planner.hpp"
 

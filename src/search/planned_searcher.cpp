@@ -7,7 +7,7 @@
 
 #include "search/exact_work.hpp"
 #include "search/searchers.hpp"
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/plan/planner.hpp"
 

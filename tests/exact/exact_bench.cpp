@@ -37,9 +37,9 @@
 
 #include "tests/exact/peaks.hpp"
 #include "vectis/base.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/file.hpp"
 #include "vectis/base/pages.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/search/index.hpp"
 
 namespace bench {

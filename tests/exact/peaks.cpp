@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vectis/base/clock.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/pages.hpp"
+#include "vectis/base/time.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

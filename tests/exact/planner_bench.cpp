@@ -12,7 +12,7 @@
 #include "tests/support/modelled_device.hpp"
 #include "tests/support/regret.hpp"
 #include "tests/support/seed.hpp"
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
 
 namespace vectis::test {

@@ -52,7 +52,7 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "vectis/base.hpp"
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/map.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel.hpp"
 #include "vectis/plan.hpp"

@@ -63,6 +63,11 @@ class FakeOs final : public Os {
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
     return find(variables, name);
   }
+  [[nodiscard]] std::vector<std::string> environment_names() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : variables) names.push_back(name);
+    return names;
+  }
   [[nodiscard]] std::optional<std::string> read_file(const std::string& path) const override {
     if (unreadable.contains(path)) return std::nullopt;
     const std::lock_guard lock(mutex_);

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "vectis/base.hpp"
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel.hpp"
 

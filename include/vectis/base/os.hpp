@@ -37,7 +37,10 @@ class VECTIS_API Os {
   Os& operator=(const Os&) = delete;
   virtual ~Os() = default;
 
+  // The value of an environment variable; empty when it is not set.
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
+  // The names of all environment variables, sorted.
+  [[nodiscard]] virtual std::vector<std::string> environment_names() const = 0;
   // The file's whole text, or empty when it cannot be read.
   [[nodiscard]] virtual std::optional<std::string> read_file(const std::string& path) const = 0;
   // Puts `bytes` in the place of the file in one step, making folders that are missing, for this user alone: whoever

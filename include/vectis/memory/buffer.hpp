@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/device/context.hpp"
 #include "vectis/device/stream.hpp"
 

@@ -15,9 +15,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/executor.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/memory/resource.hpp"
 

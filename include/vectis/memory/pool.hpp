@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "vectis/base/context.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/stream.hpp"
 #include "vectis/memory/buffer.hpp"

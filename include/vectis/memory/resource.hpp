@@ -13,8 +13,8 @@
 #include <string>
 
 #include "vectis/base/context.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/device/context.hpp"
 #include "vectis/device/stream.hpp"
 

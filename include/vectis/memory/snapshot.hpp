@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/memory/statistics.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/device/device.hpp"
 
 namespace vectis::inline v0_1 {

@@ -17,9 +17,9 @@
 
 #include "vectis/base/bytes.hpp"
 #include "vectis/base/context.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/mapped_file.hpp"
-#include "vectis/base/precision.hpp"
+#include "vectis/base/pages.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/search/metric.hpp"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1 {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/kernel/conformance.hpp"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/search/index.hpp"
 #include "vectis/search/metric.hpp"
 

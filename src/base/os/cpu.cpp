@@ -1,5 +1,6 @@
 #include "vectis/base/cpu.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 #include "base/os/cpu_flags.hpp"
 
@@ -20,6 +22,39 @@
 namespace vectis::inline v0_1 {
 
 namespace {
+
+constexpr bool has_bit(std::uint64_t bits, unsigned index) noexcept { return ((bits >> index) & 1U) != 0; }
+
+// Bits of XCR0.
+constexpr std::uint64_t avx_state = 0b110;                   // SSE and AVX
+constexpr std::uint64_t avx512_state = avx_state | 0xe0;     // and mask registers, upper halves, upper registers
+constexpr std::uint64_t amx_state = std::uint64_t{3} << 17;  // tile configuration and tile data
+
+constexpr bool saves(const X86Registers& registers, std::uint64_t state) noexcept {
+  return (registers.xcr0 & state) == state;
+}
+
+bool has_avx512(const X86Registers& registers) noexcept {
+  constexpr unsigned f = 16;
+  constexpr unsigned dq = 17;
+  constexpr unsigned cd = 28;
+  constexpr unsigned bw = 30;
+  constexpr unsigned vl = 31;
+  for (const unsigned bit : {f, dq, cd, bw, vl}) {
+    if (!has_bit(registers.leaf7_ebx, bit)) return false;
+  }
+  return saves(registers, avx512_state);
+}
+
+// Empty when AMX may be used.
+std::string find_amx_reason(const X86Registers& registers, const std::function<int()>& request_amx) {
+  constexpr unsigned amx_tile = 24;
+  if (!has_bit(registers.leaf7_edx, amx_tile)) return "the CPU has no AMX";
+  if (!saves(registers, amx_state)) return "the operating system does not save AMX tiles";
+  const int error = request_amx();
+  if (error == 0) return {};
+  return fmt::format("the kernel refused AMX tile data: {}", std::generic_category().message(error));
+}
 
 // Cores this process may run on.
 std::uint32_t count_cores() {
@@ -37,8 +72,8 @@ struct Registers {
   std::uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-// Zeros when there is no such leaf.
-Registers ask_cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
+// Zeros when the CPU has no such leaf.
+Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf) {
   Registers r;
   if (__get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx) == 0) return {};
   return r;
@@ -51,17 +86,17 @@ std::uint64_t read_xcr0() {
   return (std::uint64_t{high} << 32) | low;
 }
 
-X86Numbers ask_numbers() {
+X86Registers read_x86_registers() {
   constexpr std::uint32_t osxsave = 1U << 27;
-  X86Numbers numbers;
-  numbers.leaf1_ecx = ask_cpuid(1, 0).ecx;
-  const Registers leaf7 = ask_cpuid(7, 0);
-  numbers.leaf7_ebx = leaf7.ebx;
-  numbers.leaf7_ecx = leaf7.ecx;
-  numbers.leaf7_edx = leaf7.edx;
-  if (leaf7.eax >= 1) numbers.leaf7_1_eax = ask_cpuid(7, 1).eax;
-  if ((numbers.leaf1_ecx & osxsave) != 0) numbers.xcr0 = read_xcr0();
-  return numbers;
+  X86Registers registers;
+  registers.leaf1_ecx = cpuid(1, 0).ecx;
+  const Registers leaf7 = cpuid(7, 0);
+  registers.leaf7_ebx = leaf7.ebx;
+  registers.leaf7_ecx = leaf7.ecx;
+  registers.leaf7_edx = leaf7.edx;
+  if (leaf7.eax >= 1) registers.leaf7_1_eax = cpuid(7, 1).eax;
+  if ((registers.leaf1_ecx & osxsave) != 0) registers.xcr0 = read_xcr0();
+  return registers;
 }
 
 // Appends four registers as the sixteen characters they hold.
@@ -73,7 +108,7 @@ void append_text(std::string& text, const Registers& registers) {
 
 std::string read_brand() {
   std::string brand;
-  for (std::uint32_t leaf = 0x80000002U; leaf <= 0x80000004U; ++leaf) append_text(brand, ask_cpuid(leaf, 0));
+  for (std::uint32_t leaf = 0x80000002U; leaf <= 0x80000004U; ++leaf) append_text(brand, cpuid(leaf, 0));
   brand.resize(std::strlen(brand.c_str()));
   const std::size_t begin = brand.find_first_not_of(' ');
   const std::size_t end = brand.find_last_not_of(' ');
@@ -81,35 +116,35 @@ std::string read_brand() {
 }
 
 std::string read_vendor() {
-  const Registers leaf0 = ask_cpuid(0, 0);
+  const Registers leaf0 = cpuid(0, 0);
   std::string vendor;
   append_text(vendor, {leaf0.ebx, leaf0.edx, leaf0.ecx, 0});
   return vendor.c_str();
 }
 
-int ask_for_amx() {
+int request_amx() {
   constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int tile_data = 18;               // XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0 ? 0 : errno;
 }
 
-CpuInfo look_up() {
+CpuInfo read_cpu_info() {
   CpuInfo info;
   info.name = read_brand();
   info.vendor = x86_vendor(read_vendor());
   info.cores = count_cores();
-  set_x86_flags(info, ask_numbers(), ask_for_amx);
+  set_x86_flags(info, read_x86_registers(), request_amx);
   return info;
 }
 
 #else
 
-CpuInfo look_up() {
+CpuInfo read_cpu_info() {
   CpuInfo info;
   utsname system{};
   info.name = uname(&system) == 0 ? std::string(system.machine) + " processor" : "processor";
   info.cores = count_cores();
-  info.amx_reason = "this processor has no AMX";
+  info.amx_reason = "the CPU has no AMX";
   return info;
 }
 
@@ -117,8 +152,27 @@ CpuInfo look_up() {
 
 }  // namespace
 
+void set_x86_flags(CpuInfo& info, const X86Registers& registers, const std::function<int()>& request_amx) {
+  constexpr unsigned avx = 28;
+  info.avx2 = has_bit(registers.leaf1_ecx, avx) && has_bit(registers.leaf7_ebx, 5) && saves(registers, avx_state);
+  info.avx512 = info.avx2 && has_avx512(registers);
+  info.avx512_vnni = info.avx512 && has_bit(registers.leaf7_ecx, 11);
+  info.avx512_bf16 = info.avx512 && has_bit(registers.leaf7_1_eax, 5);
+  info.avx512_fp16 = info.avx512 && has_bit(registers.leaf7_edx, 23);
+  info.amx_reason = find_amx_reason(registers, request_amx);
+  info.amx_bf16 = info.amx_reason.empty() && has_bit(registers.leaf7_edx, 22);
+  info.amx_int8 = info.amx_reason.empty() && has_bit(registers.leaf7_edx, 25);
+}
+
+std::string_view x86_vendor(std::string_view vendor) noexcept {
+  if (vendor == "GenuineIntel") return "Intel";
+  if (vendor == "AuthenticAMD") return "AMD";
+  return vendor;
+}
+
 const CpuInfo& cpu_info() {
-  static const auto* const info = new CpuInfo(look_up());  // never destroyed: backends ask to the end
+  static const auto* const info =
+      new CpuInfo(read_cpu_info());  // never destroyed: backends use it until the process ends
   return *info;
 }
 

@@ -1,4 +1,4 @@
-// The meaning of the numbers an x86 processor gives, apart from asking for them.
+// Decodes the feature registers of an x86 CPU; a test can pass any values.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace vectis::inline v0_1 {
 
-// Registers of cpuid, by leaf and sub-leaf; zero where the processor has no such leaf.
-struct X86Numbers {
+// Registers of CPUID by leaf and sub-leaf; zero where the CPU has no such leaf.
+struct X86Registers {
   std::uint32_t leaf1_ecx = 0;
   std::uint32_t leaf7_ebx = 0;
   std::uint32_t leaf7_ecx = 0;
   std::uint32_t leaf7_edx = 0;
   std::uint32_t leaf7_1_eax = 0;
-  std::uint64_t xcr0 = 0;  // which registers the operating system saves; zero without OSXSAVE
+  std::uint64_t xcr0 = 0;  // register state that the operating system saves; zero without OSXSAVE
 };
 
-// Fills the flags. `ask_for_amx` asks the kernel for tile data and returns 0 or its errno; it is called only when
-// everything else is there.
-void set_x86_flags(CpuInfo& info, const X86Numbers& numbers, const std::function<int()>& ask_for_amx);
+// Fills the flags of `info`. `request_amx` asks the kernel for permission to use AMX tile data and returns 0 or an
+// errno; it is called only when CPU and operating system support AMX.
+void set_x86_flags(CpuInfo& info, const X86Registers& registers, const std::function<int()>& request_amx);
 
 // "Intel" for "GenuineIntel"; an unknown vendor stays as it is.
 std::string_view x86_vendor(std::string_view vendor) noexcept;

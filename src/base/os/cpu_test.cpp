@@ -16,11 +16,11 @@ namespace vectis {
 namespace {
 
 // A processor with everything under a kernel that allows everything.
-X86Numbers everything() {
+X86Registers everything() {
   return {.leaf1_ecx = ~0U, .leaf7_ebx = ~0U, .leaf7_ecx = ~0U, .leaf7_edx = ~0U, .leaf7_1_eax = ~0U, .xcr0 = ~0ULL};
 }
 
-CpuInfo flags_of(const X86Numbers& numbers, int amx_error = 0) {
+CpuInfo flags_of(const X86Registers& numbers, int amx_error = 0) {
   CpuInfo info;
   set_x86_flags(info, numbers, [&] { return amx_error; });
   return info;
@@ -38,11 +38,11 @@ TEST(CpuFlags, NothingIsThere) {
   set_x86_flags(info, {}, []() -> int { throw std::logic_error("the kernel must not be asked"); });
   EXPECT_FALSE(info.avx2 || info.avx512 || info.avx512_vnni || info.avx512_bf16 || info.avx512_fp16);
   EXPECT_FALSE(info.amx_int8 || info.amx_bf16);
-  EXPECT_EQ(info.amx_reason, "this processor has no AMX");
+  EXPECT_EQ(info.amx_reason, "the CPU has no AMX");
 }
 
 TEST(CpuFlags, RegistersTheSystemDoesNotSaveAreNotUsed) {
-  X86Numbers numbers = everything();
+  X86Registers numbers = everything();
   numbers.xcr0 = 0b111;  // SSE and AVX only
   CpuInfo info = flags_of(numbers);
   EXPECT_TRUE(info.avx2);
@@ -55,7 +55,7 @@ TEST(CpuFlags, RegistersTheSystemDoesNotSaveAreNotUsed) {
 
 TEST(CpuFlags, EachFlagHangsOnItsOwnBit) {
   const auto without = [](auto change) {
-    X86Numbers numbers = everything();
+    X86Registers numbers = everything();
     change(numbers);
     return flags_of(numbers);
   };

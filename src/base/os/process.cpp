@@ -14,8 +14,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/os/descriptor.hpp"
-
 extern char** environ;
 
 namespace vectis::inline v0_1 {
@@ -24,9 +22,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::size_t output_bytes_max = std::size_t{1} << 20;
+constexpr std::size_t output_bytes_max = std::size_t{1} << 20;  // as Os::run documents
 
-// Our end of a pipe that a child writes to, and what came through it.
+// A pipe that a child writes to, and the text read from it so far.
 struct Pipe {
   Descriptor read_end;
   Descriptor write_end;
@@ -40,7 +38,8 @@ struct Pipe {
     return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
   }
 
-  // Reads what is there; what goes beyond the limit is dropped so that the child never blocks. Closes at the end.
+  // Reads all available output without blocking. Output beyond output_bytes_max is discarded so that the child never
+  // blocks on a full pipe. Closes the read end at end-of-file.
   void drain() {
     std::array<char, 16384> block;
     while (read_end.is_open()) {
@@ -58,49 +57,49 @@ struct Pipe {
   }
 };
 
-// Frees what posix_spawn was told.
-struct SpawnOrders {
+// File actions and attributes of posix_spawn, freed by the destructor.
+struct SpawnOptions {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  SpawnOrders() {
+  SpawnOptions() {
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
   }
-  ~SpawnOrders() {
+  ~SpawnOptions() {
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
   }
-  SpawnOrders(const SpawnOrders&) = delete;
-  SpawnOrders& operator=(const SpawnOrders&) = delete;
+  SpawnOptions(const SpawnOptions&) = delete;
+  SpawnOptions& operator=(const SpawnOptions&) = delete;
 };
 
-// Starts the program with its output in the pipes, nothing to read, default signals, and a process group of its own so
-// that a kill reaches what it started. Returns 0 or the errno.
+// Starts the program with its output in the pipes, /dev/null as input, default signals and its own process group, so
+// that a kill reaches its children too. Returns 0 or the errno.
 int start(const std::vector<std::string>& command, const Pipe& output, const Pipe& error, pid_t& child) {
-  SpawnOrders orders;
-  posix_spawn_file_actions_addopen(&orders.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&orders.actions, output.write_end.number(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&orders.actions, error.write_end.number(), STDERR_FILENO);
+  SpawnOptions options;
+  posix_spawn_file_actions_addopen(&options.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&options.actions, output.write_end.number(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&options.actions, error.write_end.number(), STDERR_FILENO);
 
   sigset_t none;
   sigset_t all;
   sigemptyset(&none);
   sigfillset(&all);
-  posix_spawnattr_setsigmask(&orders.attributes, &none);
-  posix_spawnattr_setsigdefault(&orders.attributes, &all);
-  posix_spawnattr_setpgroup(&orders.attributes, 0);
-  posix_spawnattr_setflags(&orders.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&options.attributes, &none);
+  posix_spawnattr_setsigdefault(&options.attributes, &all);
+  posix_spawnattr_setpgroup(&options.attributes, 0);
+  posix_spawnattr_setflags(&options.attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  return posix_spawnp(&child, arguments[0], &orders.actions, &orders.attributes, arguments.data(), environ);
+  return posix_spawnp(&child, arguments[0], &options.actions, &options.attributes, arguments.data(), environ);
 }
 
-// The child's wait status once it has ended. A program that ignores SIGCHLD never learns it: then the child counts as
-// ended with status 0.
+// The child's wait status once it has ended; empty while it runs. Where the calling program ignores SIGCHLD the status
+// is lost, and the child counts as ended with status 0.
 std::optional<int> reap(pid_t child, bool block) {
   int status = 0;
   for (;;) {
@@ -111,14 +110,14 @@ std::optional<int> reap(pid_t child, bool block) {
   }
 }
 
-// Waits a moment for output or the end of both pipes; both come at once, so the moment only bounds how late the end of
-// a child that closed its output is noticed.
+// Waits for output or for the end of both pipes, at most `moment_ms`. Both wake poll() at once, so the limit only
+// bounds how late the exit of a child that closed its output is noticed.
 void wait_for_output(Pipe& output, Pipe& error) {
   constexpr int moment_ms = 5;
   std::array<pollfd, 2> watched{pollfd{output.read_end.number(), POLLIN, 0},
                                 pollfd{error.read_end.number(), POLLIN, 0}};
   if (output.read_end.is_open() || error.read_end.is_open()) {
-    poll(watched.data(), watched.size(), moment_ms);  // a negative number is not watched
+    poll(watched.data(), watched.size(), moment_ms);  // poll ignores negative descriptors
   } else {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

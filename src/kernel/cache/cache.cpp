@@ -12,7 +12,7 @@
 #include "device/cores.hpp"
 #include "kernel/cache/kept.hpp"
 #include "vectis/base/error.hpp"
-#include "vectis/base/version.hpp"
+#include "vectis/base/runtime.hpp"
 #include "vectis/device/registry.hpp"
 
 namespace vectis::inline v0_1 {

@@ -15,9 +15,9 @@
 
 #include "device/cores.hpp"
 #include "kernel/cache/kept.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
-#include "vectis/base/version.hpp"
+#include "vectis/base/runtime.hpp"
+#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1 {
 

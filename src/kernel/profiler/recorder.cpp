@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
 
 namespace vectis::inline v0_1::detail {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "vectis/base/version.hpp"
+#include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1::detail {
 

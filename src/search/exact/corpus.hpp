@@ -13,8 +13,8 @@
 
 #include "search/exact/id_lookup.hpp"
 #include "search/exact/segment.hpp"
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/executor.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::exact {

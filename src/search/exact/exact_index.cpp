@@ -8,8 +8,8 @@
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/results.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::exact {
 

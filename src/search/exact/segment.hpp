@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "vectis/base/dtype.hpp"
 #include "vectis/base/executor.hpp"
-#include "vectis/base/precision.hpp"
 #include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1::exact {

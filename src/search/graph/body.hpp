@@ -12,7 +12,7 @@
 
 #include "search/graph/graph.hpp"
 #include "search/graph/vectors.hpp"
-#include "vectis/base/mapped_file.hpp"
+#include "vectis/base/pages.hpp"
 
 namespace vectis::inline v0_1::graph {
 

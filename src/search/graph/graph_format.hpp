@@ -8,7 +8,7 @@
 #include "search/graph/corpus.hpp"
 #include "vectis/base/bytes.hpp"
 #include "vectis/base/executor.hpp"
-#include "vectis/base/mapped_file.hpp"
+#include "vectis/base/pages.hpp"
 
 namespace vectis::inline v0_1::graph {
 

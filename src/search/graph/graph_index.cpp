@@ -12,8 +12,8 @@
 #include "search/graph/build.hpp"
 #include "search/graph/device_build.hpp"
 #include "search/graph/graph_format.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::graph {
 

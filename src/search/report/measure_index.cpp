@@ -2,7 +2,7 @@
 #include <array>
 
 #include "search/report/measure.hpp"
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/memory/pool.hpp"
 #include "vectis/plan/profile.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "search/report/measure.hpp"
-#include "vectis/base/clock.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/device/context.hpp"
 #include "vectis/device/stream.hpp"
 #include "vectis/kernel/operation.hpp"

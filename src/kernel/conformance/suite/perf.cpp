@@ -3,7 +3,7 @@
 
 #include "kernel/conformance/suite/desk.hpp"
 #include "kernel/conformance/suite/selection.hpp"
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::conformance {
 

@@ -1,3 +1,5 @@
+#include "vectis/base/os.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +13,6 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "vectis/base/os.hpp"
 
 namespace vectis {
 namespace {
@@ -160,6 +161,28 @@ TEST_F(RealOsFilesConcurrent, WritersOfOneFileNeverMix) {
   }
   for (std::thread& writer : writers) writer.join();
   EXPECT_THAT(os.list_directory(folder.string()), testing::ElementsAre("shared"));
+}
+
+TEST(Library, OpensByNameAndFindsSymbols) {
+  const OpenedLibrary library = real_os().open_library("libm.so.6");
+  ASSERT_NE(library.handle, nullptr) << library.error;
+  EXPECT_EQ(library.error, "");
+  auto* const cosine = reinterpret_cast<double (*)(double)>(real_os().symbol(library.handle, "cos"));
+  ASSERT_NE(cosine, nullptr);
+  EXPECT_EQ(cosine(0), 1);
+  EXPECT_EQ(real_os().symbol(library.handle, "no_such_function"), nullptr);
+  EXPECT_EQ(real_os().open_library("libm.so.6").handle, library.handle);
+}
+
+TEST(Library, AMissingOneGivesTheLoadersWords) {
+  const OpenedLibrary library = real_os().open_library("libvectis_is_not_here.so");
+  EXPECT_EQ(library.handle, nullptr);
+  EXPECT_THAT(library.error, testing::HasSubstr("libvectis_is_not_here.so"));
+  EXPECT_EQ(real_os().open_library("").error, "no library was named");
+}
+
+TEST(Library, TheOwnModuleIsThisTestsFolder) {
+  EXPECT_EQ(real_os().module_directory(), std::filesystem::canonical("/proc/self/exe").parent_path());
 }
 
 }  // namespace

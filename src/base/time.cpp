@@ -1,4 +1,4 @@
-#include "vectis/base/clock.hpp"
+#include "vectis/base/time.hpp"
 
 #include <chrono>
 
