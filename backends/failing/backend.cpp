@@ -1,5 +1,8 @@
-// Wraps another backend's table and fails where it is told to (see injector.hpp). Handles are the wrapped backend's
-// own. Setting: `target`, the backend to wrap ("cpu"). All Runtimes of a process wrap the same one.
+// A test backend that wraps another one and injects faults. Handles are those of the wrapped backend. Settings, also as
+// variables VECTIS_BACKENDS_FAILING_<KEY>, are read when the backend opens:
+//   target        the backend to wrap; default "cpu". All Runtimes of a process must wrap the same one.
+//   memory_bytes  size of the device memory; default: that of the wrapped device
+//   fail, lose    faults, see Injector::command
 
 #include "vectis/device/backend.h"
 
@@ -8,31 +11,30 @@
 #include <cstring>
 #include <mutex>
 
-#include "backends/failing/account.hpp"
-#include "backends/failing/injector.hpp"
+#include "backends/failing/faults.hpp"
 
 namespace {
 
-// The wrapped table: a copy, since the host's lives only as long as its Runtime. Written once, by the first open.
+// A copy of the wrapped table, since the host's own copy lives only as long as its Runtime. Written by the first open.
 class Target {
  public:
-  // False when a table of another name was kept before.
-  bool keep(const VectisBackend& table) {
+  // False when a backend of another name is wrapped already.
+  bool set(const VectisBackend& table) {
     const std::lock_guard lock(mutex_);
-    if (kept_.name == nullptr) kept_ = table;
-    return std::strcmp(kept_.name, table.name) == 0;
+    if (table_.name == nullptr) table_ = table;
+    return std::strcmp(table_.name, table.name) == 0;
   }
-  const VectisBackend* operator->() const { return &kept_; }
-  const VectisBackend& operator*() const { return kept_; }
+  const VectisBackend* operator->() const { return &table_; }
+  const VectisBackend& operator*() const { return table_; }
 
  private:
   std::mutex mutex_;
-  VectisBackend kept_{};
+  VectisBackend table_{};
 };
 
 Target target;
 
-VectisStatus refuse(VectisMessage* message, const char* text, const char* name) {
+VectisStatus not_opened(VectisMessage* message, const char* text, const char* name) {
   message->reason = VECTIS_REASON_OTHER;
   std::snprintf(message->text, message->capacity, "%s '%s'", text, name);
   return VECTIS_BACKEND_CREATION;
@@ -43,15 +45,21 @@ VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMess
   if (name == nullptr) name = "cpu";
   const VectisBackend* found = nullptr;
   if (host->find_backend(host->state, name, &found, state, message) != VECTIS_OK) {
-    return refuse(message, "there is no open backend to wrap named", name);
+    return not_opened(message, "there is no open backend to wrap named", name);
   }
   if (const char* bytes = host->setting(host->state, "memory_bytes")) {
     failing::account().set_total(std::strtoull(bytes, nullptr, 10));
   }
-  return target.keep(*found) ? VECTIS_OK : refuse(message, "another Runtime of this process wraps", target->name);
+  for (const char* key : {"fail", "lose"}) {
+    const char* value = host->setting(host->state, key);
+    if (value != nullptr && !failing::injector().command(key, value)) {
+      return not_opened(message, "the setting fail or lose has the invalid value", value);
+    }
+  }
+  return target.set(*found) ? VECTIS_OK : not_opened(message, "another Runtime of this process wraps", target->name);
 }
 
-// The wrapped backend is closed by whoever opened it.
+// The host closes the wrapped backend itself.
 void close(VectisBackendState* /*state*/) {}
 
 VectisStatus configure(VectisBackendState* /*state*/, const char* key, const char* value, VectisMessage* message) {
@@ -60,8 +68,8 @@ VectisStatus configure(VectisBackendState* /*state*/, const char* key, const cha
     failing::account().set_others(std::strtoull(value, nullptr, 10));
     return VECTIS_OK;
   }
-  std::snprintf(message->text, message->capacity, "unknown command '%s %s'; there are: fail, lose, reset, others", key,
-                value);
+  std::snprintf(message->text, message->capacity,
+                "unknown command '%s %s'; valid commands are fail, lose, reset and others", key, value);
   return VECTIS_INVALID_INPUT;
 }
 
@@ -73,7 +81,7 @@ struct Name {
   }
 };
 
-// What follows makes, for a slot and its name, a function of the slot's own type.
+// Wrapper<slot, name, type>::call has the slot's own type: it injects a fault or calls the wrapped backend.
 template <auto Slot, Name Text, class Function>
 struct Wrapper;
 
@@ -95,7 +103,7 @@ struct Wrapper<Slot, Text, VectisStatus (*)(Arguments...)> {
   }
 };
 
-// Destroying cannot fail.
+// Slots without a status (destroy, free) cannot fail.
 template <auto Slot, Name Text, class... Arguments>
 struct Wrapper<Slot, Text, void (*)(Arguments...)> {
   static void call(Arguments... arguments) { ((*target).*Slot)(arguments...); }
@@ -108,7 +116,7 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
   const VectisStatus status = target->device_info(state, index, info, message);
   if (status == VECTIS_OK) {
     info->kind = VECTIS_DEVICE_GPU;
-    info->software = 1;  // so that nobody gets it unasked
+    info->software = 1;  // so that it is never chosen automatically
     std::uint64_t free = 0;
     if (failing::account().state(&info->memory_bytes, &free)) info->allocation_bytes_max = info->memory_bytes;
   }
@@ -119,22 +127,22 @@ VectisStatus memory_allocate(VectisContext* context, std::uint64_t bytes, Vectis
                              VectisMessage* message) {
   const VectisStatus injected = failing::injector().before("memory_allocate", message);
   if (injected != VECTIS_OK) return injected;
-  if (!failing::account().take(bytes)) {
-    std::snprintf(message->text, message->capacity, "the device has no %llu bytes left",
+  if (!failing::account().reserve(bytes)) {
+    std::snprintf(message->text, message->capacity, "the device has fewer than %llu bytes free",
                   static_cast<unsigned long long>(bytes));
     return VECTIS_ALLOCATION;
   }
   const VectisStatus status = target->memory_allocate(context, bytes, memory, message);
   if (status == VECTIS_OK) {
-    failing::account().remember(*memory, bytes);
+    failing::account().bind(*memory, bytes);
   } else {
-    failing::account().give(bytes);
+    failing::account().release(bytes);
   }
   return status;
 }
 
 void memory_free(VectisContext* context, VectisMemory* memory) {
-  failing::account().forget(memory);
+  failing::account().free(memory);
   target->memory_free(context, memory);
 }
 

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "vectis/device/context.hpp"
-#include "vectis/device/copy.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/device/doctor.hpp"
-#include "vectis/device/host_memory.hpp"
 #include "vectis/device/program.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/device/stream.hpp"
+#include "vectis/device/transfer.hpp"

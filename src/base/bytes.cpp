@@ -28,7 +28,7 @@ std::string ByteReader::get_string(std::size_t bytes_max) {
   const auto length = get<std::uint64_t>();
   if (length > bytes_max) {
     throw Error(ErrorCode::corrupt_data, "get_string",
-                fmt::format("a text of {} bytes, at most {} were expected; the data is damaged or no text begins here",
+                fmt::format("a string has {} bytes, at most {} were expected; the data is corrupt or of another format",
                             length, bytes_max));
   }
   std::string text(static_cast<std::size_t>(length), '\0');
@@ -40,7 +40,7 @@ bool ByteReader::get_flag() {
   const auto value = get<std::uint8_t>();
   if (value > 1) {
     throw Error(ErrorCode::corrupt_data, "get",
-                fmt::format("a flag with value {}, at most 1 was expected; the data is damaged", value));
+                fmt::format("a bool has the value {}, 0 or 1 was expected; the data is corrupt", value));
   }
   return value == 1;
 }
@@ -50,7 +50,7 @@ void MemoryWriter::write(std::span<const std::byte> bytes) { bytes_.insert(bytes
 void MemoryReader::read(std::span<std::byte> target) {
   if (target.size() > remaining_.size()) {
     throw Error(ErrorCode::corrupt_data, "read",
-                fmt::format("the data ends {} bytes too early, {} of {} bytes were left; it was cut short",
+                fmt::format("the data ends {} bytes too early, {} of {} bytes were left; it is truncated",
                             target.size() - remaining_.size(), remaining_.size(), target.size()));
   }
   std::copy_n(remaining_.begin(), target.size(), target.begin());

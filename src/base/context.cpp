@@ -128,13 +128,13 @@ void Context::check(std::string_view op, const Executor& executor) const {
   const std::string request = request_id().empty() ? "" : fmt::format(", request {}", request_id());
   if (cancelled()) {
     throw Error(ErrorCode::cancelled, op,
-                fmt::format("the caller cancelled the call{}; call again if the answer is still wanted", request));
+                fmt::format("the caller cancelled the call{}; call again if the result is still needed", request));
   }
   if (!expired(executor)) return;
   const std::string ago = fields_->deadline ? time_since(*fields_->deadline, executor.now())
                                             : time_since(*fields_->steady_deadline, std::chrono::steady_clock::now());
   throw Error(ErrorCode::deadline_exceeded, op,
-              fmt::format("the deadline passed {}{}; allow more time or ask for less at once", ago, request));
+              fmt::format("the deadline passed {}{}; allow more time or request less per call", ago, request));
 }
 
 void Context::report_progress(std::string_view operation, std::uint64_t done, std::uint64_t total) const {

@@ -52,7 +52,7 @@ void FileReader::read(std::span<std::byte> target) {
   if (file_) return;
   const auto got = static_cast<std::size_t>(file_.gcount());
   throw Error(ErrorCode::corrupt_data, "read",
-              fmt::format("{} ends {} bytes too early, {} of {} bytes were left; it was cut short", path_,
+              fmt::format("{} ends {} bytes too early, {} of {} bytes were left; the file is truncated", path_,
                           target.size() - got, got, target.size()));
 }
 

@@ -16,7 +16,7 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::array catalog{
+constexpr std::array known_settings{
     SettingEntry{"device", "VECTIS_DEVICE", "auto",
                  "Where work runs: `auto`, `cpu`, `gpu`, a backend's name, a label such as `opencl:1`, or a number."},
     SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether anything but the CPU may be chosen."},
@@ -71,8 +71,9 @@ constexpr std::string_view backend_prefix = "backends.";
 [[noreturn]] void fail(std::string_view message) { throw Error(ErrorCode::invalid_input, "settings", message); }
 
 const SettingEntry* find_entry(std::string_view key) noexcept {
-  const auto* const found = std::find_if(catalog.begin(), catalog.end(), [&](auto& entry) { return entry.key == key; });
-  return found == catalog.end() ? nullptr : found;
+  const auto* const found =
+      std::find_if(known_settings.begin(), known_settings.end(), [&](auto& entry) { return entry.key == key; });
+  return found == known_settings.end() ? nullptr : found;
 }
 
 // True for `backends.<name>.<key>` with neither part empty.
@@ -85,7 +86,7 @@ bool is_backend_key(std::string_view key) noexcept {
 
 std::string known_keys() {
   std::string keys;
-  for (const SettingEntry& entry : catalog) keys.append(entry.key).append(", ");
+  for (const SettingEntry& entry : known_settings) keys.append(entry.key).append(", ");
   return keys + "and backends.<name>.<key>";
 }
 
@@ -230,7 +231,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_variable(std::string_view name) {
   constexpr std::string_view singular = "VECTIS_BACKEND_";
   std::vector<std::string> known;
-  for (const SettingEntry& entry : catalog) known.emplace_back(entry.environment);
+  for (const SettingEntry& entry : known_settings) known.emplace_back(entry.environment);
   if (name.starts_with(singular)) known.push_back("VECTIS_BACKENDS_" + std::string(name.substr(singular.size())));
   return *std::ranges::min_element(known, {}, [&](const std::string& other) { return edit_distance(name, other); });
 }
@@ -239,7 +240,7 @@ std::vector<std::string> unknown_variables(const Os& os) {
   std::vector<std::string> warnings;
   for (const std::string& name : os.environment_names()) {
     const auto is_known = [&](const SettingEntry& entry) { return entry.environment == name; };
-    if (!name.starts_with("VECTIS_") || std::ranges::any_of(catalog, is_known)) continue;
+    if (!name.starts_with("VECTIS_") || std::ranges::any_of(known_settings, is_known)) continue;
     if (name.starts_with("VECTIS_BACKENDS_") || name.starts_with("VECTIS_TEST_")) continue;
     warnings.push_back(fmt::format("the environment variable {} is not a setting and is ignored; did you mean {}?",
                                    name, nearest_variable(name)));
@@ -249,7 +250,7 @@ std::vector<std::string> unknown_variables(const Os& os) {
 
 }  // namespace
 
-std::span<const SettingEntry> setting_catalog() noexcept { return catalog; }
+std::span<const SettingEntry> setting_catalog() noexcept { return known_settings; }
 
 Settings Settings::load(const Os& os, const Values& api) {
   Settings settings;
@@ -265,7 +266,7 @@ Settings Settings::load(const Os& os, const Values& api) {
                                      fmt::format("{} line {}", file->path, entry.line)};
     }
   }
-  for (const SettingEntry& entry : catalog) {
+  for (const SettingEntry& entry : known_settings) {
     if (auto value = read_variable(os, entry.environment)) {
       settings.values_[std::string(entry.key)] = {*std::move(value), SettingOrigin::environment,
                                                   std::string(entry.environment)};

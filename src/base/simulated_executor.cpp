@@ -14,15 +14,15 @@ namespace vectis::inline v0_1 {
 struct SimulatedExecutor::State {
   explicit State(Random root) : schedule(root.split()), program(root.split()) {}
 
-  Random schedule;  // draws the next task
-  Random program;   // answers random(): the program's draws do not change its schedule, nor the other way round
+  Random schedule;  // chooses the next task
+  Random program;   // for random(): separate, so that the program's draws do not change the schedule
   TimePoint now{};
   std::vector<Task> ready;
   std::multimap<TimePoint, Task> timers;
   std::uint64_t trace = 0;
   bool stepping = false;
 
-  // All timers of the next time become ready together; the draw decides their order.
+  // Timers due at the same time become ready together; the schedule decides their order.
   void advance() {
     now = timers.begin()->first;
     while (!timers.empty() && timers.begin()->first == now) {
@@ -60,7 +60,7 @@ class SteppingScope {
   bool& stepping_;
 };
 
-void refuse_inside(bool stepping, std::string_view op) {
+void check_not_in_task(bool stepping, std::string_view op) {
   if (!stepping) return;
   throw Error(ErrorCode::invalid_input, op,
               "called from inside a task of the same simulation, which runs one task at a time; co_await instead");
@@ -92,7 +92,7 @@ void SimulatedExecutor::parallel_for(std::size_t count, std::size_t grain, const
 }
 
 bool SimulatedExecutor::step() {
-  refuse_inside(state_->stepping, "step");
+  check_not_in_task(state_->stepping, "step");
   if (state_->ready.empty()) {
     if (state_->timers.empty()) return false;
     state_->advance();
@@ -110,14 +110,14 @@ std::size_t SimulatedExecutor::run(std::size_t limit) {
 }
 
 void SimulatedExecutor::run_until(const std::function<bool()>& done) {
-  refuse_inside(state_->stepping, "run_until");
+  check_not_in_task(state_->stepping, "run_until");
   std::size_t steps = 0;
   while (!done()) {
     if (!step()) {
       throw Error(
           ErrorCode::invalid_input, "run_until",
           fmt::format("the simulation is stuck after {} steps: no task and no timer is left that could make the "
-                      "condition true; look for a message nobody sends or a mailbox nobody closes",
+                      "condition true; look for a message that is never sent or a mailbox that is never closed",
                       steps));
     }
     ++steps;

@@ -13,7 +13,7 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Families of systems that install alike.
+// Linux distributions by package manager.
 enum class Family { debian, fedora, arch, other };
 
 std::optional<std::string> release_field(const Os& os, std::string_view key) {
@@ -35,7 +35,7 @@ Family family(const Os& os) {
   return Family::other;
 }
 
-// What to type for a missing part of a backend, by family.
+// How to install a missing part of a backend, by distribution.
 struct Remedy {
   std::string_view backend;
   BackendState state;
@@ -91,13 +91,15 @@ std::optional<std::string> known_remedy(const Os& os, const BackendProblem& prob
 std::string general_remedy(const BackendProblem& problem) {
   switch (problem.state) {
     case BackendState::not_installed:
-      return "install the package that holds it, or set VECTIS_BACKEND_PATH to the folder it is in";
+      return "install the package that contains it, or set VECTIS_BACKEND_PATH to its folder";
     case BackendState::not_loadable:
       return "rebuild or reinstall the plug-in";
     case BackendState::incompatible:
       return "rebuild the plug-in with the headers of this Vectis";
+    case BackendState::misnamed:
+      return "rename the file to libvectis_backend_<the table's name>.so, or correct the name in the plug-in's table";
     case BackendState::crashed:
-      return "remove the plug-in or update it, and tell its author";
+      return "remove or update the plug-in, and report the crash to its author";
     case BackendState::no_device:
       return "check that the device is enabled and its kernel driver is loaded";
     case BackendState::driver_too_old:
@@ -107,6 +109,31 @@ std::string general_remedy(const BackendProblem& problem) {
     default:
       return {};
   }
+}
+
+// PoCL and other OpenCL drivers offer no device when they cannot write to their cache folder. Empty when the folder is
+// writable or the problem is another.
+std::string cache_hint(const Os& os, const BackendProblem& problem) {
+  const bool may_be_the_cache = problem.state == BackendState::no_driver || problem.state == BackendState::no_device ||
+                                problem.state == BackendState::failed;
+  if (problem.backend != "opencl" || !may_be_the_cache) return {};
+  for (const char* variable : {"POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"}) {
+    const auto folder = os.environment(variable);
+    if (!folder || folder->empty()) continue;
+    if (os.access(*folder) == FileAccess::granted) return {};
+    return fmt::format(
+        "the folder {} ({}) is not writable, and a driver that caches compiled kernels there, such as "
+        "PoCL, then offers no device: set POCL_CACHE_DIR or XDG_CACHE_HOME to a writable folder",
+        *folder, variable);
+  }
+  return {};
+}
+
+std::string remedy_for(const Os& os, const BackendProblem& problem) {
+  if (auto known = known_remedy(os, problem)) return *known;
+  const bool driver_problem = problem.state == BackendState::no_library || problem.state == BackendState::no_driver;
+  if (driver_problem || problem.state == BackendState::failed) return problem.install;
+  return general_remedy(problem);
 }
 
 }  // namespace
@@ -135,18 +162,16 @@ BackendProblem refine(const Os& os, BackendProblem problem) {
 }
 
 std::string advice(const Os& os, const BackendProblem& problem) {
-  if (auto known = known_remedy(os, problem)) return *known;
-  const bool driver_problem = problem.state == BackendState::no_library || problem.state == BackendState::no_driver;
-  if (driver_problem || problem.state == BackendState::failed) return problem.install;
-  return general_remedy(problem);
+  const std::string hint = cache_hint(os, problem);
+  const std::string remedy = remedy_for(os, problem);
+  return hint.empty() ? remedy : fmt::format("{}{}{}", hint, remedy.empty() ? "" : "; otherwise ", remedy);
 }
 
 std::string software_advice(const Os& os) {
   const std::vector<std::string> denied = denied_nodes(os);
   std::string permission;
   if (!denied.empty()) permission = fmt::format("; this user may not open {}", fmt::join(denied, ", "));
-  return "a software driver computes on the CPU and is used only when asked for: set VECTIS_GPU_ALLOW_SOFTWARE=1 or "
-         "name "
+  return "a software driver computes on the CPU and is used only on request: set VECTIS_GPU_ALLOW_SOFTWARE=1 or name "
          "the device" +
          permission;
 }

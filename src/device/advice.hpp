@@ -1,4 +1,4 @@
-// From a backend's state to what a person should do about it on this system.
+// Turns the state of a backend into advice for the user of this system.
 #pragma once
 
 #include <string>
@@ -9,30 +9,31 @@
 
 namespace vectis::inline v0_1::detail {
 
-// What is known of a backend that is not ready; the doctor and the registry both come with this.
+// A backend that is not ready, as the doctor and the registry describe it.
 struct BackendProblem {
   std::string backend;
   BackendState state = BackendState::failed;
   std::string reason;
-  std::string install;  // the plug-in's own words, used where we have none of ours
+  std::string install;  // the plug-in's own advice, used where Vectis has none
 };
 
-// The operating system's name as it gives it: "Debian GNU/Linux 12 (bookworm)".
+// The operating system's name from /etc/os-release: "Debian GNU/Linux 12 (bookworm)".
 std::string system_name(const Os& os);
 
-// Device nodes that exist and may not be opened.
+// Device nodes of GPUs that exist and that this user may not open.
 std::vector<std::string> denied_nodes(const Os& os);
 
-// A driver that sees no device often just may not open it: where a device node is denied, that is the reason.
+// Replaces "no driver" or "no device" by "no permission" when this user may not open a GPU's device node: drivers do
+// not report that case themselves.
 BackendProblem refine(const Os& os, BackendProblem problem);
 
-// One sentence; empty when there is nothing to advise.
+// What to install or change, in one sentence; empty when Vectis has no advice.
 std::string advice(const Os& os, const BackendProblem& problem);
 
-// What to say when the only devices are software drivers.
+// Advice for a backend that is ready but has software devices only.
 std::string software_advice(const Os& os);
 
-// "opencl: no driver: <reason>; <advice>", or that it has software devices only.
+// "opencl: no driver: <reason>; <advice>", or the advice for software devices.
 std::string why_unusable(const Os& os, const BackendStatus& status);
 std::string why_unusable(const Os& os, const BackendProblem& problem);
 

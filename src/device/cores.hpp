@@ -1,5 +1,5 @@
-// What the handles of the device layer point to. Each core keeps its parent alive and destroys its own handle, so that
-// children always go before parents.
+// The state behind the handles of the device layer. Each core keeps its parent alive and destroys its own handle, so
+// children are always destroyed before parents.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@ namespace vectis::inline v0_1::detail {
 
 class StreamObserver;
 
-// An opened backend. `slots` is the plug-in's table cut or padded to the size this host knows.
+// An opened backend. `slots` is a copy of the plug-in's table, truncated or zero-padded to this host's size.
 struct BackendCore {
   Runtime& runtime;
   VectisBackend slots;
   HostServices host;
   VectisBackendState* state = nullptr;
-  std::atomic<StreamObserver*> observer{nullptr};  // lives as long as the Runtime once it was set
+  std::atomic<StreamObserver*> observer{nullptr};  // null: none; otherwise lives as long as the Runtime
   std::atomic<std::uint64_t> streams_made{0};
 
   BackendCore(Runtime& owner, const VectisBackend& table, HostServices::Finder finder)
@@ -51,7 +51,7 @@ struct ContextCore {
   std::shared_ptr<const DeviceCore> device;
   VectisContext* handle = nullptr;
   std::atomic<bool> lost{false};
-  std::atomic<std::byte*> staging{nullptr};  // pinned, kept between two copies that go through the host
+  std::atomic<std::byte*> staging{nullptr};  // pinned buffer cached between copies staged through the host
 
   explicit ContextCore(std::shared_ptr<const DeviceCore> owner) : device(std::move(owner)) {}
   ContextCore(const ContextCore&) = delete;
@@ -64,7 +64,7 @@ struct ContextCore {
   [[nodiscard]] const VectisBackend& slots() const noexcept { return device->backend->slots; }
 };
 
-// A handle made in a context and destroyed by one of its slots.
+// A handle created in a context and destroyed by the slot `Destroy`.
 template <class Handle, auto Destroy>
 struct OwnedHandle {
   std::shared_ptr<ContextCore> context;
@@ -85,19 +85,19 @@ struct OwnedHandle {
 
 struct MemoryCore;
 
-// Bases, so that they outlive the handle that depends on them.
-struct KeptMemory {
-  std::shared_ptr<MemoryCore> whole;  // what a slice is part of; null for a memory of its own
+// First base of MemoryCore, so that the whole allocation outlives the handle of its slice.
+struct SliceParent {
+  std::shared_ptr<MemoryCore> whole;  // the allocation a slice is part of; null for an allocation of its own
 };
 
-struct MemoryCore : KeptMemory, OwnedHandle<VectisMemory, &VectisBackend::memory_free> {
+struct MemoryCore : SliceParent, OwnedHandle<VectisMemory, &VectisBackend::memory_free> {
   explicit MemoryCore(std::shared_ptr<ContextCore> owner) : OwnedHandle(std::move(owner)) {}
-  explicit MemoryCore(const std::shared_ptr<MemoryCore>& of) : KeptMemory{of}, OwnedHandle(of->context) {}
+  explicit MemoryCore(const std::shared_ptr<MemoryCore>& of) : SliceParent{of}, OwnedHandle(of->context) {}
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;  // in `whole`
 };
 
-// The first failure of work under way on a stream, shared with the events recorded on it. Thread-safe.
+// The first failure of enqueued work of a stream, shared with the events recorded on it. Thread-safe.
 class StickyError {
  public:
   void set(const Error& error) {
@@ -132,14 +132,24 @@ struct ProgramCore : OwnedHandle<VectisProgram, &VectisBackend::program_destroy>
   std::string compiler_output;
 };
 
-struct KeptProgram {
+// First base of KernelCore, so that the program outlives the handle of its kernel.
+struct KernelParent {
   std::shared_ptr<ProgramCore> program;
 };
 
-struct KernelCore : KeptProgram, OwnedHandle<VectisKernel, &VectisBackend::kernel_destroy> {
+struct KernelCore : KernelParent, OwnedHandle<VectisKernel, &VectisBackend::kernel_destroy> {
   KernelCore(const std::shared_ptr<ProgramCore>& owner, std::string entry)
-      : KeptProgram{owner}, OwnedHandle(owner->context), entry_point(std::move(entry)) {}
+      : KernelParent{owner}, OwnedHandle(owner->context), entry_point(std::move(entry)) {}
   std::string entry_point;
 };
+
+// Pinned host memory of the context's backend (defined in transfer.cpp). Null when the backend offers none or is out of
+// it; throws for any other failure.
+std::byte* allocate_pinned(ContextCore& context, std::uint64_t bytes);
+void free_pinned(const ContextCore& context, std::byte* pinned) noexcept;
+
+// Records the event behind all work enqueued on the stream so far (defined in stream.cpp). For callers that hold only
+// the stream's core: the pool releases buffers after their Stream was moved. Called by the thread that uses the stream.
+void record_event(const StreamCore& stream, EventCore& event);
 
 }  // namespace vectis::inline v0_1::detail

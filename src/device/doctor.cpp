@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <list>
 #include <ostream>
 
 #include "device/advice.hpp"
@@ -18,9 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration probe_limit = 60s;  // a first contact with a driver may compile for seconds
+constexpr Duration probe_limit = 60s;  // a driver may compile for many seconds when it is first used
 
-// Beside the library in the build tree and in an installation, else where it was installed.
+// The path of vectis-probe: relative to the library in a build tree or installation, else the installed path.
 std::string probe_program(const Os& os) {
   const std::string module = os.module_directory();
   for (const char* relative : {"/../libexec/vectis/vectis-probe", "/../../libexec/vectis/vectis-probe"}) {
@@ -38,17 +40,17 @@ std::string last_line(const std::string& text) {
                      end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
-// Why a probe gave no answer.
-std::string how_it_ended(const ProcessResult& result, const std::string& program) {
-  const std::string said = last_line(result.error);
-  const std::string words = said.empty() ? "" : fmt::format("; its last words: {}", said);
+// Why a probe process gave no result.
+std::string probe_failure(const ProcessResult& result, const std::string& program) {
+  const std::string output = last_line(result.error);
+  const std::string suffix = output.empty() ? "" : fmt::format("; its last output: {}", output);
   switch (result.end) {
     case ProcessResult::End::killed:
-      return fmt::format("loading it ended the probe with signal {}{}", result.code, words);
+      return fmt::format("loading it ended the probe with signal {}{}", result.code, suffix);
     case ProcessResult::End::timed_out:
-      return fmt::format("loading it took longer than {} s{}", probe_limit / 1s, words);
+      return fmt::format("loading it took longer than {} s{}", probe_limit / 1s, suffix);
     case ProcessResult::End::exited:
-      return fmt::format("loading it ended the probe with exit status {}{}", result.code, words);
+      return fmt::format("loading it ended the probe with exit status {}{}", result.code, suffix);
     case ProcessResult::End::not_started:
       break;
   }
@@ -70,9 +72,11 @@ Finding examine(Os& os, const Settings& settings, const detail::PluginFile& file
   diagnosis.backend = file.name;
   diagnosis.path = file.path;
   diagnosis.state = result.end == ProcessResult::End::not_started ? BackendState::failed : BackendState::crashed;
-  diagnosis.reason = how_it_ended(result, program);
+  diagnosis.reason = probe_failure(result, program);
   return {diagnosis, {}};
 }
+
+DeviceSummary summary_of(const DeviceInfo& device) { return {device.name, device.driver, device.software}; }
 
 bool software_only(const Diagnosis& diagnosis) {
   return std::ranges::all_of(diagnosis.devices, [](const DeviceSummary& device) { return device.software; });
@@ -111,8 +115,7 @@ Diagnosis examine_cpu(Runtime& runtime) {
   diagnosis.path = cpu.status.path;
   diagnosis.state = cpu.status.state;
   diagnosis.reason = cpu.status.reason;
-  for (const DeviceInfo& device : cpu.devices)
-    diagnosis.devices.push_back({device.name, device.driver, device.software});
+  std::ranges::transform(cpu.devices, std::back_inserter(diagnosis.devices), summary_of);
   return diagnosis;
 }
 
@@ -140,6 +143,8 @@ DoctorReport diagnose(Runtime& runtime) {
   Os& os = runtime.os();
   DoctorReport report;
   report.system = detail::system_name(os);
+  report.warnings = runtime.settings().warnings();
+  std::ranges::copy(detail::backend_path_warnings(os, runtime.settings()), std::back_inserter(report.warnings));
   const std::vector<detail::PluginFile> files = detail::find_plugins(os, runtime.settings());
   for (const detail::PluginFile& file : files)
     report.backends.push_back(with_advice(os, examine(os, runtime.settings(), file)));
@@ -157,6 +162,7 @@ DoctorReport diagnose(Runtime& runtime) {
 
 void print(std::ostream& out, const DoctorReport& report) {
   fmt::print(out, "Vectis {} on {}\n", version(), report.system);
+  for (const std::string& warning : report.warnings) fmt::print(out, "warning: {}\n", warning);
   for (const Diagnosis& diagnosis : report.backends) print_one(out, diagnosis);
   const auto is_gpu = [](const Diagnosis& one) {
     return one.backend != "cpu" && one.state == BackendState::ready && !software_only(one);
@@ -164,6 +170,30 @@ void print(std::ostream& out, const DoctorReport& report) {
   fmt::print(out, "\n{}\n",
              std::ranges::any_of(report.backends, is_gpu) ? "A GPU is ready to be used."
                                                           : "No GPU is usable: Vectis computes on the CPU.");
+}
+
+void probe(std::ostream& out, Runtime& runtime, const std::string& path) {
+  // A plug-in that wraps another backend looks it up while it opens: the other one is opened then.
+  std::list<detail::OpenedBackend> wrapped;
+  const auto finder = [&](const std::string& wanted, const VectisBackend** table, VectisBackendState** state) {
+    if (wanted == "cpu") {
+      wrapped.push_back(detail::open_builtin_cpu(runtime));
+    } else {
+      const auto files = detail::find_plugins(runtime.os(), runtime.settings());
+      const auto file = std::ranges::find(files, wanted, &detail::PluginFile::name);
+      if (file == files.end() || file->path == path) return false;
+      wrapped.push_back(detail::open_plugin(runtime, *file, {}));
+    }
+    if (wrapped.back().core == nullptr) return false;
+    *table = &wrapped.back().core->slots;
+    *state = wrapped.back().core->state;
+    return true;
+  };
+  const detail::OpenedBackend opened = detail::open_plugin(runtime, detail::plugin_at(path), finder);
+  const BackendStatus& status = opened.status;
+  Diagnosis diagnosis{status.name, status.path, status.requirement, status.state, status.reason, {}, {}};
+  std::ranges::transform(opened.devices, std::back_inserter(diagnosis.devices), summary_of);
+  out << detail::to_line(diagnosis, status.install) << '\n';
 }
 
 }  // namespace vectis::inline v0_1

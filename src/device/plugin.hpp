@@ -1,4 +1,4 @@
-// Finding plug-ins and opening them, each failure a state and a sentence.
+// Finds plug-ins and opens them. A failure is a BackendState with one sentence, never an exception.
 #pragma once
 
 #include <memory>
@@ -18,30 +18,33 @@ struct PluginFile {
   std::string path;
 };
 
-// Where plug-ins are looked for: `backend_path`, then beside the library, then where it was installed.
+// The folders searched for plug-ins: `backend_path`, then beside the library, then the installation.
 std::vector<std::string> plugin_directories(const Os& os, const Settings& settings);
 
-// One file for each name; the first directory wins.
+// One sentence for each entry of the setting `backend_path` that does not exist.
+std::vector<std::string> backend_path_warnings(const Os& os, const Settings& settings);
+
+// The plug-in files in those folders, one for each name: the first folder wins.
 std::vector<PluginFile> find_plugins(const Os& os, const Settings& settings);
 
-// The plug-in at `path`, with its name taken from the file.
+// The plug-in at `path`; its name is taken from the file name.
 PluginFile plugin_at(std::string path);
 
-// Place in the automatic order; smaller comes first.
+// Position of a backend in the automatic order, smallest first.
 int automatic_rank(std::string_view backend) noexcept;
 
-// The plug-ins of this version whose absence is worth a word: OpenCL, and those of makers whose cards this machine has.
+// The shipped plug-ins whose absence is reported: OpenCL, and those of vendors whose GPUs this machine has.
 std::vector<std::string> shipped_plugins(const Os& os);
 
-// A backend after the attempt to open it: ready with its core and devices, or a status that says why not. The devices'
-// ids and the status's handles are the registry's to set.
+// The result of opening a backend: a core and devices when status.state is ready, else neither. The registry assigns
+// device ids and fills status.devices.
 struct OpenedBackend {
   BackendStatus status;
   std::shared_ptr<BackendCore> core;
   std::vector<DeviceInfo> devices;  // `parent` is an index in this vector
 };
 
-// Never throws for anything the plug-in does short of crashing.
+// Loads the plug-in, checks its table and opens it. Never throws for anything that the plug-in does.
 OpenedBackend open_plugin(Runtime& runtime, const PluginFile& file, HostServices::Finder finder);
 OpenedBackend open_builtin_cpu(Runtime& runtime);
 

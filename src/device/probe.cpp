@@ -1,13 +1,8 @@
 #include "device/probe.hpp"
 
 #include <nlohmann/json.hpp>
-#include <ostream>
 
-#include "device/plugin.hpp"
-
-namespace vectis::inline v0_1 {
-
-namespace detail {
+namespace vectis::inline v0_1::detail {
 
 using nlohmann::json;
 
@@ -23,7 +18,7 @@ std::string to_line(const Diagnosis& diagnosis, const std::string& install) {
                      {"reason", diagnosis.reason},
                      {"install", install},
                      {"devices", devices}};
-  // A driver's words may be no UTF-8; a replaced letter is better than no answer.
+  // A driver's text may be invalid UTF-8: invalid bytes are replaced.
   return line.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -49,28 +44,4 @@ std::optional<ProbeAnswer> parse_line(const std::string& line) {
   }
 }
 
-}  // namespace detail
-
-void probe(std::ostream& out, Runtime& runtime, const std::string& path) {
-  detail::OpenedBackend cpu = detail::open_builtin_cpu(runtime);  // for plug-ins that wrap it
-  const auto finder = [&](const std::string& wanted, const VectisBackend** table, VectisBackendState** state) {
-    if (wanted != "cpu" || cpu.core == nullptr) return false;
-    *table = &cpu.core->slots;
-    *state = cpu.core->state;
-    return true;
-  };
-  const detail::OpenedBackend opened = detail::open_plugin(runtime, detail::plugin_at(path), finder);
-  Diagnosis diagnosis{opened.status.name,
-                      opened.status.path,
-                      opened.status.requirement,
-                      opened.status.state,
-                      opened.status.reason,
-                      {},
-                      {}};
-  for (const DeviceInfo& device : opened.devices) {
-    diagnosis.devices.push_back({device.name, device.driver, device.software});
-  }
-  out << detail::to_line(diagnosis, opened.status.install) << '\n';
-}
-
-}  // namespace vectis::inline v0_1
+}  // namespace vectis::inline v0_1::detail

@@ -1,4 +1,4 @@
-// A backend's health as a line of JSON: what the probe process writes and the doctor reads.
+// A Diagnosis as one line of JSON: written by the probe process, read by the doctor.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct ProbeAnswer {
   std::string install;
 };
 
-// Empty when the line is not one that to_line wrote.
+// Empty when the line was not written by to_line.
 std::optional<ProbeAnswer> parse_line(const std::string& line);
 
 }  // namespace vectis::inline v0_1::detail

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <string>
 #include <tuple>
@@ -19,6 +20,7 @@ struct DeviceRegistry::State {
   std::vector<detail::OpenedBackend> opened;  // in automatic order
   std::vector<BackendStatus> statuses;
   std::vector<Device> devices;
+  std::atomic<bool> lookup_failed{false};  // a plug-in asked for a backend that is not open
 
   explicit State(Runtime& owner) : runtime(owner) {}
 
@@ -38,6 +40,8 @@ std::string_view name(BackendState state) noexcept {
       return "not loadable";
     case BackendState::incompatible:
       return "incompatible";
+    case BackendState::misnamed:
+      return "misnamed";
     case BackendState::crashed:
       return "crashed";
     case BackendState::no_library:
@@ -58,13 +62,12 @@ std::string_view name(BackendState state) noexcept {
 
 namespace {
 
-// Plug-ins of ours, then the CPU, then strangers': one that wraps another finds it open.
-int opening_rank(const detail::PluginFile& file) {
-  const int rank = detail::automatic_rank(file.name);
-  return rank < detail::automatic_rank("opencl") + 1 ? 0 : 1;
+// Backends of the automatic order are opened before the CPU, others after it.
+bool opens_before_cpu(const detail::PluginFile& file) {
+  return detail::automatic_rank(file.name) <= detail::automatic_rank("opencl");
 }
 
-// Real GPUs first, the CPU, then software drivers: the order of ids.
+// Rank of a device in the order of ids: real GPUs and accelerators, the CPU, software drivers.
 int use_rank(const DeviceInfo& info) {
   if (info.software) return 2;
   return info.kind == DeviceKind::cpu ? 1 : 0;
@@ -85,22 +88,36 @@ detail::OpenedBackend* DeviceRegistry::State::find_open(std::string_view backend
   return found == opened.end() ? nullptr : &*found;
 }
 
+// A plug-in that wraps another backend looks that backend up while it opens. If the other backend is not open yet, the
+// wrapper is opened again after all others.
 void DeviceRegistry::State::open_all() {
   const auto finder = [this](const std::string& wanted, const VectisBackend** table, VectisBackendState** state) {
     const detail::OpenedBackend* found = find_open(wanted);
-    if (found == nullptr) return false;
+    if (found == nullptr) {
+      lookup_failed = true;
+      return false;
+    }
     *table = &found->core->slots;
     *state = found->core->state;
     return true;
   };
   std::vector<detail::PluginFile> files = detail::find_plugins(runtime.os(), runtime.settings());
-  std::ranges::sort(files, {}, [](const auto& file) { return std::pair(opening_rank(file), file.name); });
-  const auto strangers = std::ranges::find_if(files, [](const auto& file) { return opening_rank(file) == 1; });
-  for (auto file = files.begin(); file != strangers; ++file)
-    opened.push_back(detail::open_plugin(runtime, *file, finder));
+  std::ranges::sort(files, {}, &detail::PluginFile::name);
+  const auto others = std::ranges::stable_partition(files, opens_before_cpu);
+  std::vector<detail::PluginFile> wrappers;
+  const auto open = [&](const detail::PluginFile& file) {
+    lookup_failed = false;
+    detail::OpenedBackend one = detail::open_plugin(runtime, file, finder);
+    if (one.core == nullptr && lookup_failed) {
+      wrappers.push_back(file);
+    } else {
+      opened.push_back(std::move(one));
+    }
+  };
+  std::for_each(files.begin(), others.begin(), open);
   opened.push_back(detail::open_builtin_cpu(runtime));
-  for (auto file = strangers; file != files.end(); ++file)
-    opened.push_back(detail::open_plugin(runtime, *file, finder));
+  std::ranges::for_each(others, open);
+  for (const detail::PluginFile& file : wrappers) opened.push_back(detail::open_plugin(runtime, file, finder));
 }
 
 void DeviceRegistry::State::add_missing() {
@@ -115,38 +132,40 @@ void DeviceRegistry::State::add_missing() {
 }
 
 void DeviceRegistry::State::number_devices() {
-  // (use, automatic order, index): the key of a device's id.
-  struct Place {
+  struct SortKey {
     int use;
-    std::size_t backend;
-    std::uint32_t index;
+    std::size_t backend;  // its position in the automatic order
+    std::uint32_t index;  // of the device in the backend
   };
-  std::vector<Place> places;
+  std::vector<SortKey> keys;
   for (std::size_t backend = 0; backend < opened.size(); ++backend) {
     for (std::uint32_t index = 0; index < opened[backend].devices.size(); ++index) {
-      places.push_back({use_rank(opened[backend].devices[index]), backend, index});
+      keys.push_back({use_rank(opened[backend].devices[index]), backend, index});
     }
   }
-  std::ranges::sort(places, {}, [](const Place& place) { return std::tuple(place.use, place.backend, place.index); });
+  std::ranges::sort(keys, {}, [](const SortKey& key) { return std::tuple(key.use, key.backend, key.index); });
   const auto id_of = [&](std::size_t backend, int index) {
     const auto found = std::ranges::find_if(
-        places, [&](const Place& place) { return place.backend == backend && static_cast<int>(place.index) == index; });
-    return static_cast<int>(found - places.begin());
+        keys, [&](const SortKey& key) { return key.backend == backend && static_cast<int>(key.index) == index; });
+    return static_cast<int>(found - keys.begin());
   };
-  for (const Place& place : places) {
-    const detail::OpenedBackend& backend = opened[place.backend];
+  for (const SortKey& key : keys) {
+    const detail::OpenedBackend& backend = opened[key.backend];
     auto core = std::make_shared<detail::DeviceCore>();
     core->backend = backend.core;
-    core->index = place.index;
+    core->index = key.index;
     core->id = static_cast<int>(devices.size());
-    core->info = backend.devices[place.index];
-    if (core->info.parent) core->info.parent = id_of(place.backend, *core->info.parent);
+    core->info = backend.devices[key.index];
+    if (core->info.parent) core->info.parent = id_of(key.backend, *core->info.parent);
     devices.emplace_back(std::move(core));
   }
 }
 
 DeviceRegistry::DeviceRegistry(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {
   runtime.check_fork("devices");
+  for (const std::string& warning : detail::backend_path_warnings(runtime.os(), runtime.settings())) {
+    runtime.logger().log(LogLevel::warning, "device", warning);
+  }
   state_->open_all();
   state_->add_missing();
   std::ranges::sort(state_->opened, {}, [](const detail::OpenedBackend& one) {
@@ -183,12 +202,21 @@ std::optional<Device> DeviceRegistry::find(std::string_view text) const {
   return *found;
 }
 
+const Device& DeviceRegistry::at(int id, std::string_view op) const {
+  const std::vector<Device>& all = state_->devices;
+  if (id >= 0 && static_cast<std::size_t>(id) < all.size()) return all[static_cast<std::size_t>(id)];
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("device {} does not exist, the ids go from 0 to {}; `vectis devices` lists them", id,
+                          all.size() - 1));
+}
+
 void DeviceRegistry::configure(std::string_view backend, std::string_view key, std::string_view value) {
   constexpr std::string_view op = "configure";
   state_->runtime.check_fork(op);
   const detail::OpenedBackend* found = state_->find_open(backend);
   if (found == nullptr) {
-    throw Error(ErrorCode::unsupported_backend, op, fmt::format("there is no open backend '{}'", backend));
+    throw Error(ErrorCode::unsupported_backend, op,
+                fmt::format("backend '{}' is not open; `vectis doctor` says why", backend));
   }
   const detail::BackendCore& core = *found->core;
   if (core.slots.configure == nullptr) {

@@ -157,8 +157,20 @@ TEST_F(RegistryTest, FilesThatAreNoPluginsAreRecorded) {
 TEST_F(RegistryTest, FileAndTableMustAgreeOnTheName) {
   ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A")};
   ScriptedBackend<0>::script.name = "other";
-  EXPECT_EQ(status("cuda").state, BackendState::incompatible);
-  EXPECT_THAT(status("cuda").reason, HasSubstr("'cuda' and its table 'other'"));
+  EXPECT_EQ(status("cuda").state, BackendState::misnamed);
+  EXPECT_THAT(status("cuda").reason, HasSubstr("named for 'cuda', but its table says 'other'"));
+}
+
+TEST_F(RegistryTest, AMissingBackendPathIsLogged) {
+  os.variables["VECTIS_BACKEND_PATH"] = "/nowhere";
+  std::vector<std::string> logged;
+  RuntimeOptions options;
+  options.os = &os;
+  options.threads = 1;
+  options.log = [&](const LogRecord& record) { logged.emplace_back(record.message); };
+  Runtime runtime(options);
+  static_cast<void>(runtime.service<DeviceRegistry>());
+  EXPECT_THAT(logged, ElementsAre(HasSubstr("backend_path (from VECTIS_BACKEND_PATH) names /nowhere, which does not")));
 }
 
 TEST_F(RegistryTest, TheBackendPathWinsAndMayNameAFile) {

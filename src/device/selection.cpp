@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <map>
 #include <ranges>
 #include <vector>
 
@@ -15,35 +18,35 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::string_view choosing = "choose_device";
+constexpr std::string_view choose_op = "choose_device";
 
-// A value and who asked for it.
+// A value and where it was requested: "the call", a variable, or file and line.
 template <class T>
-struct Asked {
+struct Requested {
   T value;
   std::string by;
 };
 
 // A request with every field filled from the settings.
 struct Request {
-  Asked<std::string> device;
-  Asked<bool> gpu_enabled;
-  Asked<bool> allow_software;
+  Requested<std::string> device;
+  Requested<bool> gpu_enabled;
+  Requested<bool> allow_software;
 };
 
 std::string origin(const Setting& setting, std::string_view key) {
   return setting.origin == SettingOrigin::file ? fmt::format("'{}' in {}", key, setting.source) : setting.source;
 }
 
-Asked<bool> flag(const Settings& settings, const std::optional<bool>& given, std::string_view key) {
+Requested<bool> flag(const Settings& settings, const std::optional<bool>& given, std::string_view key) {
   if (given) return {*given, "the call"};
   return {settings.flag(key), origin(settings.get(key), key)};
 }
 
 Request complete(const Settings& settings, const DeviceRequest& request) {
   const Setting device = settings.get("device");
-  return {request.device ? Asked<std::string>{*request.device, "the call"}
-                         : Asked<std::string>{device.value, origin(device, "device")},
+  return {request.device ? Requested<std::string>{*request.device, "the call"}
+                         : Requested<std::string>{device.value, origin(device, "device")},
           flag(settings, request.gpu_enabled, "gpu.enabled"),
           flag(settings, request.allow_software, "gpu.allow_software")};
 }
@@ -52,8 +55,8 @@ bool counts_as_gpu(const Device& device, const Request& request) {
   return device.is_gpu() || (device.info().software && request.allow_software.value);
 }
 
-// Every allowed device in the automatic order, which is the order of ids but for software drivers that were allowed:
-// those come where their backend stands, before the CPU.
+// Every allowed device in the automatic order: GPUs in the order of ids, allowed software drivers after them, the CPU
+// last.
 std::vector<Device> automatic_candidates(const DeviceRegistry& registry, const Request& request) {
   std::vector<Device> result;
   if (request.gpu_enabled.value) {
@@ -83,62 +86,78 @@ std::string why_no_gpu(Runtime& runtime, const DeviceRegistry& registry) {
 }
 
 [[noreturn]] void throw_unknown(const DeviceRegistry& registry, const Request& request) {
-  const std::string& asked = request.device.value;
-  const bool is_number = !asked.empty() && std::ranges::all_of(asked, [](char c) { return c >= '0' && c <= '9'; });
+  const std::string& requested = request.device.value;
+  const bool is_number =
+      !requested.empty() && std::ranges::all_of(requested, [](char c) { return c >= '0' && c <= '9'; });
   if (is_number) {
-    throw Error(ErrorCode::invalid_input, choosing,
-                fmt::format("device {} was asked for by {}, but the ids go from 0 to {}; `vectis devices` lists them",
-                            asked, request.device.by, registry.devices().size() - 1));
+    throw Error(ErrorCode::invalid_input, choose_op,
+                fmt::format("device {} was requested by {}, but the ids go from 0 to {}; `vectis devices` lists them",
+                            requested, request.device.by, registry.devices().size() - 1));
   }
   const auto labels = registry.devices() | std::views::transform([](const Device& device) { return device.label(); });
-  throw Error(ErrorCode::unsupported_backend, choosing,
-              fmt::format("'{}' was asked for by {} and is no device here; there are: auto, gpu, {}", asked,
-                          request.device.by, fmt::join(std::vector<std::string>(labels.begin(), labels.end()), ", ")));
+  throw Error(
+      ErrorCode::unsupported_backend, choose_op,
+      fmt::format("'{}' was requested by {} and is not a device of this machine; use one of: auto, gpu, {}", requested,
+                  request.device.by, fmt::join(std::vector<std::string>(labels.begin(), labels.end()), ", ")));
 }
 
-// The device a request names, which must be there.
+// The device that the request names. Throws when there is none.
 Device forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
-  const std::string& asked = request.device.value;
-  if (asked == "gpu") {
+  const std::string& requested = request.device.value;
+  if (requested == "gpu") {
     const auto found =
         std::ranges::find_if(registry.devices(), [&](const Device& device) { return counts_as_gpu(device, request); });
     if (found == registry.devices().end())
-      throw Error(ErrorCode::backend_creation, choosing, why_no_gpu(runtime, registry));
+      throw Error(ErrorCode::backend_creation, choose_op, why_no_gpu(runtime, registry));
     return *found;
   }
-  if (const auto found = registry.find(asked)) return *found;
-  const std::string backend = asked.substr(0, asked.find(':'));
+  if (const auto found = registry.find(requested)) return *found;
+  const std::string backend = requested.substr(0, requested.find(':'));
   const auto status = std::ranges::find(registry.backends(), backend, &BackendStatus::name);
   if (status == registry.backends().end() || status->state == BackendState::ready) throw_unknown(registry, request);
-  throw Error(ErrorCode::backend_creation, choosing, detail::why_unusable(runtime.os(), *status));
+  throw Error(ErrorCode::backend_creation, choose_op, detail::why_unusable(runtime.os(), *status));
 }
 
 Device checked_forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
   Device device = forced(runtime, registry, request);
   if (!request.gpu_enabled.value && device.backend() != "cpu") {
-    throw Error(ErrorCode::backend_creation, choosing,
-                fmt::format("{} was asked for by {}, but gpu.enabled is false by {}; set it to true", device.label(),
-                            request.device.by, request.gpu_enabled.by));
+    throw Error(ErrorCode::backend_creation, choose_op,
+                fmt::format("{} was requested by {}, but gpu.enabled is false by {}; set gpu.enabled to true",
+                            device.label(), request.device.by, request.gpu_enabled.by));
   }
   return device;
 }
 
+// Distinguishes a Runtime from a later one at the same address.
+class RuntimeSerial {
+ public:
+  explicit RuntimeSerial(Runtime&) : value(next++) {}
+  const std::uint64_t value;
+
+ private:
+  static inline std::atomic<std::uint64_t> next{1};
+};
+
+// The device id that this thread set, by RuntimeSerial. Ids rather than Devices, since a thread may outlive the
+// Runtime.
+thread_local std::map<std::uint64_t, int> active_ids;
+
 }  // namespace
 
 DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
-  runtime.check_fork(choosing);
+  runtime.check_fork(choose_op);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value != "auto") {
     return {checked_forced(runtime, registry, full),
-            fmt::format("'{}' was asked for by {}", full.device.value, full.device.by)};
+            fmt::format("'{}' was requested by {}", full.device.value, full.device.by)};
   }
   const Device device = automatic_candidates(registry, full).front();
   return {device, automatic_reason(device, full)};
 }
 
 std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request) {
-  runtime.check_fork(choosing);
+  runtime.check_fork(choose_op);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value == "auto") return automatic_candidates(registry, full);
@@ -151,7 +170,7 @@ std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& reque
 }
 
 DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
-  runtime.check_fork(choosing);
+  runtime.check_fork(choose_op);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value != "auto") return DeviceContext(checked_forced(runtime, registry, full));
@@ -160,11 +179,10 @@ DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
     try {
       return DeviceContext(device);
     } catch (const Error& error) {
-      runtime.logger().log(LogLevel::warning, "device",
-                           fmt::format("{} is passed over: {}", device.label(), error.what()));
+      runtime.logger().log(LogLevel::warning, "device", fmt::format("{} is skipped: {}", device.label(), error.what()));
     }
   }
-  return DeviceContext(candidates.back());  // the CPU: nothing is left to pass on to
+  return DeviceContext(candidates.back());  // the CPU: there is no further fallback, so its failure is the caller's
 }
 
 Device default_device(Runtime& runtime) { return choose_device(runtime).device; }
@@ -177,6 +195,19 @@ std::string detect_best_backend(Runtime& runtime) {
   const auto& devices = runtime.service<DeviceRegistry>().devices();
   const auto found = std::ranges::find_if(devices, &Device::is_gpu);
   return found == devices.end() ? "cpu" : std::string(found->backend());
+}
+
+Device active_device(Runtime& runtime) {
+  runtime.check_fork("active_device");
+  const auto found = active_ids.find(runtime.service<RuntimeSerial>().value);
+  if (found == active_ids.end()) return default_device(runtime);
+  return runtime.service<DeviceRegistry>().at(found->second, "active_device");
+}
+
+void set_active_device(int id, Runtime& runtime) {
+  runtime.check_fork("set_active_device");
+  const Device& device = runtime.service<DeviceRegistry>().at(id, "set_active_device");
+  active_ids[runtime.service<RuntimeSerial>().value] = device.id();
 }
 
 }  // namespace vectis::inline v0_1

@@ -110,7 +110,7 @@ TEST_F(SelectionTest, TheCallWinsOverTheEnvironmentOverTheFile) {
   options.threads = 1;
   Runtime again(options);
   EXPECT_EQ(default_device(again).label(), "cuda:0");
-  EXPECT_EQ(choose_device(again).reason, "'0' was asked for by VECTIS_DEVICE");
+  EXPECT_EQ(choose_device(again).reason, "'0' was requested by VECTIS_DEVICE");
 }
 
 TEST_F(SelectionTest, GpuEnabledFalseLeavesTheCpu) {
@@ -143,8 +143,7 @@ TEST_F(SelectionTest, AFailingContextIsPassedOverWithAWarning) {
   cuda.devices = {gpu("A"), gpu("B")};
   cuda.refusing_contexts = {0};
   EXPECT_EQ(open_device(runtime()).device().label(), "cuda:1");
-  EXPECT_THAT(warnings,
-              ElementsAre(HasSubstr("cuda:0 is passed over: [create_context] cuda:0 (A): the device is in use")));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("cuda:0 is skipped: [create_context] cuda:0 (A): the device is in use")));
   cuda.refusing_contexts = {0, 1};
   EXPECT_EQ(open_device(runtime()).device().label(), "cpu:0");
   EXPECT_EQ(warnings.size(), 3U);

@@ -57,7 +57,7 @@ constexpr std::array entries = {
 };
 #undef VECTIS_SLOT
 
-// Everything before the first slot: without it nothing can be said about the table.
+// Bytes of the fields before the first slot: version and name. A smaller table cannot be read.
 constexpr std::size_t head_bytes = offsetof(VectisBackend, open);
 
 bool well_named(const char* name) {
@@ -97,12 +97,11 @@ bool filled(const VectisBackend& table, const SlotEntry& slot) noexcept {
 CheckedTable check_table(const VectisBackend& table) {
   if (table.size < head_bytes) {
     return {std::nullopt,
-            fmt::format("its table has {} bytes, fewer than the {} every version has", table.size, head_bytes)};
+            fmt::format("its table has {} bytes, fewer than the {} of every ABI version", table.size, head_bytes)};
   }
   if (table.abi_major != VECTIS_ABI_MAJOR) {
-    return {std::nullopt,
-            fmt::format("it was built for contract version {}.{}, this Vectis has {}.{}; rebuild the plug-in",
-                        table.abi_major, table.abi_minor, VECTIS_ABI_MAJOR, VECTIS_ABI_MINOR)};
+    return {std::nullopt, fmt::format("it was built for backend ABI {}.{}, this Vectis has {}.{}; rebuild the plug-in",
+                                      table.abi_major, table.abi_minor, VECTIS_ABI_MAJOR, VECTIS_ABI_MINOR)};
   }
   VectisBackend copy{};
   std::memcpy(&copy, &table, std::min(table.size, sizeof(copy)));

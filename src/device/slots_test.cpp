@@ -84,7 +84,7 @@ TEST(Slots, ANewerLargerTableIsCut) {
 TEST(Slots, AnotherMajorVersionIsRefusedWithBothNumbers) {
   VectisBackend table = full_table();
   table.abi_major = 7;
-  EXPECT_THAT(check_table(table).problem, HasSubstr("contract version 7.2, this Vectis has 1.2"));
+  EXPECT_THAT(check_table(table).problem, HasSubstr("backend ABI 7.2, this Vectis has 1.2"));
 }
 
 TEST(Slots, ATinyTableIsNotRead) {

@@ -8,7 +8,6 @@
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
-#include "device/events.hpp"
 #include "device/inlined_vector.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"

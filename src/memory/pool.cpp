@@ -8,7 +8,6 @@
 #include <mutex>
 #include <utility>
 
-#include "device/by_id.hpp"
 #include "memory/device_pool.hpp"
 #include "memory/raw_buffers.hpp"
 #include "vectis/base/error.hpp"
@@ -83,7 +82,7 @@ detail::PoolPolicy MemoryPool::State::policy() const {
 
 std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, std::string_view op) {
   if (auto pool = find(device)) return pool;
-  const Device& target = detail::device_by_id(runtime, device, op);
+  const Device& target = runtime.service<DeviceRegistry>().at(device, op);
   auto upstream = std::make_unique<DeviceResource>(DeviceContext(target));
   const std::lock_guard lock(mutex);
   auto& pool = pools[device];

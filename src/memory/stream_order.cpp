@@ -1,6 +1,6 @@
 #include "memory/stream_order.hpp"
 
-#include "device/events.hpp"
+#include "device/cores.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::detail {

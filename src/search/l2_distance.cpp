@@ -8,9 +8,9 @@
 #include <new>
 #include <string_view>
 
-#include "device/by_id.hpp"
 #include "search/exact/checks.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/device/stream.hpp"
 #include "vectis/kernel/operation.hpp"
@@ -120,7 +120,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
   const std::size_t count = product_of(n_queries, n_vectors, "distances");
   exact::check_finite(distances_op, runtime.executor(), queries, dim);
   exact::check_finite(distances_op, runtime.executor(), corpus, dim);
-  const Device chosen = device ? detail::device_by_id(runtime, *device, distances_op) : active_device(runtime);
+  const Device chosen = device ? runtime.service<DeviceRegistry>().at(*device, distances_op) : active_device(runtime);
   expect_room(chosen, count, n_queries, n_vectors);
 
   try {

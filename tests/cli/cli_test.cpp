@@ -41,7 +41,7 @@ TEST(Cli, ListsDevicesWhenTheSelectedOneIsMissing) {
   const ProcessResult result = run_vectis({"devices"}, {"VECTIS_DEVICE=abacus"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.output, HasSubstr("cpu:0"));
-  EXPECT_THAT(result.output, HasSubstr("'abacus' was asked for by VECTIS_DEVICE"));
+  EXPECT_THAT(result.output, HasSubstr("'abacus' was requested by VECTIS_DEVICE"));
 }
 
 TEST(Cli, ReadsAConfigurationFileAndNamesItsMistakes) {

@@ -18,13 +18,13 @@ TEST(BrokenPlugins, AreReportedWithTheReason) {
     std::string reason;
   };
   const std::vector<Case> cases = {
-      {"wrong_version", "incompatible", "contract version 2.2, this Vectis has 1.2"},
+      {"wrong_version", "incompatible", "backend ABI 2.2, this Vectis has 1.2"},
       {"missing_slot", "incompatible", "required slot 'close' is missing"},
       {"no_entry", "not loadable", "exports no function vectis_backend_entry"},
       {"null_table", "incompatible", "returned NULL"},
       {"crash_at_load", "crashed", "signal 6"},
       {"crash_at_open", "crashed", "signal 6"},
-      {"exit_at_load", "crashed", "exit status 3; its last words: license expired"},
+      {"exit_at_load", "crashed", "exit status 3; its last output: license expired"},
   };
   for (const Case& one : cases) {
     const std::string file = VECTIS_BROKEN_BACKENDS "/libvectis_backend_" + one.backend + ".so";

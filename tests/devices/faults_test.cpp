@@ -171,9 +171,26 @@ std::string reason_of(const std::string& backend, const std::string& key, const 
 TEST(TestBackends, SettingsAreChecked) {
   EXPECT_THAT(reason_of("failing", "target", "abacus"),
               testing::HasSubstr("there is no open backend to wrap named 'abacus'"));
+  EXPECT_THAT(reason_of("failing", "fail", "fill 1"), testing::HasSubstr("invalid value 'fill 1'"));
   for (const char* number : {"0", "two", "3 of them"}) {
     EXPECT_THAT(reason_of("null", "devices", number), testing::HasSubstr("must be positive numbers"));
   }
+}
+
+// The settings of the backend, as a user sets them in the environment: the third copy fails, the others work.
+TEST_F(Faults, AreSettableByConfiguration) {
+  RuntimeOptions options;
+  options.settings["backends.failing.fail"] = "copy_to_device 3 driver_failure; fill 1 allocation";
+  Runtime other(std::move(options));
+  const DeviceContext context(*other.service<DeviceRegistry>().find("failing"));
+  const DeviceMemory memory(context, 64);
+  Stream stream(context);
+  const std::vector<std::byte> bytes(64);
+  stream.copy_to_device(memory, 0, bytes);
+  stream.copy_to_device(memory, 0, bytes);
+  EXPECT_ERROR(stream.copy_to_device(memory, 0, bytes), ErrorCode::driver_failure, "an injected failure");
+  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::allocation, "an injected failure");
+  stream.synchronize();
 }
 
 TEST_F(Faults, CommandsAreChecked) {

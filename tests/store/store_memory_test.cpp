@@ -86,7 +86,7 @@ TEST_F(StoreMemory, MetadataTellsWhatTheDeviceHolds) {
   EXPECT_EQ(about.gpu_memory_total, std::uint64_t{256} << 20);
   EXPECT_EQ(about.vector_count, 3000U);
   EXPECT_GT(about.bytes, 3000U * memory_dim * sizeof(float));
-  EXPECT_EQ(about.reason, "'failing' was asked for by the call");
+  EXPECT_EQ(about.reason, "'failing' was requested by the call");
 }
 
 }  // namespace

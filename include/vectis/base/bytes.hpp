@@ -1,4 +1,4 @@
-// Byte streams: what saves and loads knows only these, never a file. Numbers are little-endian.
+// Byte streams for saving and loading, independent of files, and checksums. Numbers are little-endian.
 #pragma once
 
 #include <array>
@@ -25,11 +25,11 @@ VECTIS_API std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_
 VECTIS_API std::uint64_t hash64(std::span<const std::byte> bytes,
                                 std::uint64_t previous = 0xcbf29ce484222325ULL) noexcept;
 
-// What has one meaning in at most 8 bytes; long double has not.
+// Integers and floats of at most 8 bytes, which have the same bytes on every supported platform; not long double.
 template <class T>
 concept PlainNumber = (std::integral<T> || std::floating_point<T>) && sizeof(T) <= 8;
 
-// One thread at a time.
+// A sink of bytes. Derive from it to save to anything but memory and files. One thread at a time.
 class VECTIS_API ByteWriter {
  public:
   ByteWriter() = default;
@@ -37,20 +37,21 @@ class VECTIS_API ByteWriter {
   ByteWriter& operator=(const ByteWriter&) = delete;
   virtual ~ByteWriter() = default;
 
-  // Writes all of `bytes` or throws Io.
+  // Appends all of `bytes`. Throws Io when they cannot be written.
   virtual void write(std::span<const std::byte> bytes) = 0;
 
+  // Writes the bytes of `value`.
   template <PlainNumber T>
   void put(T value) {
     auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
-    static_assert(std::endian::native == std::endian::little, "byte order of this platform is not handled");
+    static_assert(std::endian::native == std::endian::little, "big-endian platforms are not supported");
     write(raw);
   }
-  // A 64-bit length and the characters.
+  // Writes the length as 64 bits, then the characters.
   void put_string(std::string_view text);
 };
 
-// One thread at a time.
+// A source of bytes. One thread at a time.
 class VECTIS_API ByteReader {
  public:
   ByteReader() = default;
@@ -58,10 +59,10 @@ class VECTIS_API ByteReader {
   ByteReader& operator=(const ByteReader&) = delete;
   virtual ~ByteReader() = default;
 
-  // Fills all of `target` or throws CorruptData naming how many bytes were missing.
+  // Fills all of `target` with the next bytes. Throws CorruptData, naming the missing bytes, when fewer are left.
   virtual void read(std::span<std::byte> target) = 0;
 
-  // A bool that is neither 0 nor 1 is CorruptData.
+  // The inverse of put. Throws CorruptData for a bool that is neither 0 nor 1.
   template <PlainNumber T>
   T get() {
     if constexpr (std::same_as<T, bool>) {
@@ -72,14 +73,14 @@ class VECTIS_API ByteReader {
       return std::bit_cast<T>(raw);
     }
   }
-  // The inverse of put_string. A length above `bytes_max` is CorruptData before anything is allocated.
+  // The inverse of put_string. Throws CorruptData, before allocating, for a length above `bytes_max`.
   std::string get_string(std::size_t bytes_max);
 
  private:
   bool get_flag();
 };
 
-// Collects what is written in memory.
+// Collects the written bytes in memory. One thread at a time.
 class VECTIS_API MemoryWriter final : public ByteWriter {
  public:
   void write(std::span<const std::byte> bytes) override;
@@ -89,7 +90,7 @@ class VECTIS_API MemoryWriter final : public ByteWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads bytes that outlive it.
+// Reads from bytes that must outlive the reader. One thread at a time.
 class VECTIS_API MemoryReader final : public ByteReader {
  public:
   explicit MemoryReader(std::span<const std::byte> bytes) noexcept : remaining_(bytes) {}

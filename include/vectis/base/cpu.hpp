@@ -1,4 +1,4 @@
-// What the processor under this process can do.
+// The features of the host's CPU.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace vectis::inline v0_1 {
 
-// A flag is true only when the processor has the instructions and the operating system saves their registers.
+// A flag is true only when the CPU has the instructions and the operating system saves their registers.
 struct CpuInfo {
   std::string name;         // "Intel(R) Xeon(R) Processor"
   std::string vendor;       // "Intel"; empty when unknown
-  std::uint32_t cores = 1;  // those this process may run on
+  std::uint32_t cores = 1;  // cores that this process may run on (CPU affinity)
   bool avx2 = false;
   bool avx512 = false;  // F, BW, CD, DQ and VL
   bool avx512_vnni = false;
@@ -23,7 +23,7 @@ struct CpuInfo {
   std::string amx_reason;  // why the AMX flags are false; empty when one is true
 };
 
-// Looked up once; the kernel is then also asked, once, for permission to use AMX. Thread-safe.
+// Determined at the first call, which also requests the kernel's permission to use AMX. Never fails. Thread-safe.
 VECTIS_API const CpuInfo& cpu_info();
 
 }  // namespace vectis::inline v0_1

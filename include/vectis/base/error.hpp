@@ -1,4 +1,4 @@
-// The one exception of Vectis and the closed catalogue of what it can mean.
+// The exception type of Vectis and the catalog of its error codes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vectis::inline v0_1 {
 
-// Values are stable: they cross the C ABI and the wire. Append, never renumber.
+// The values are stable: they cross the C ABI and are logged. Append new codes, never renumber.
 enum class ErrorCode : std::uint16_t {
   invalid_input = 1,
   allocation = 2,
@@ -30,23 +30,24 @@ enum class ErrorCode : std::uint16_t {
   corrupt_data = 14,
 };
 
-// One line of the catalogue. `docs/errors.md` is generated from it.
+// One entry of the catalog. `docs/errors.md` is generated from it.
 struct ErrorEntry {
   ErrorCode code;
-  std::string_view name;         // "InvalidInput", as users see it
+  std::string_view name;         // "InvalidInput", as messages and docs print it
   std::string_view description;  // what it means, for the user
   std::string_view remedy;       // what to do
 };
 
 VECTIS_API std::span<const ErrorEntry> error_catalog() noexcept;
+// The entry of a code; an entry named "Unknown" for a value that is not in the catalog.
 VECTIS_API const ErrorEntry& describe(ErrorCode code) noexcept;
 
-// Thrown by everything in Vectis. `what()` reads "[op] what happened, number, limit; what to do".
-// Copying never throws. Immutable.
+// The exception that every call of Vectis throws. `what()` reads "[op] what happened, value, limit; what to do".
+// Copying never throws. Immutable, thread-safe.
 class VECTIS_API Error : public std::exception {
  public:
-  // `op` names the call that failed ("copy_to_device"), `message` the rest; `detail` is longer text for a reader who
-  // wants it: a compiler's output, a driver's report.
+  // `op` names the call that failed ("copy_to_device"), `message` is the rest of what(); `detail` is optional longer
+  // text, such as a compiler's output.
   Error(ErrorCode code, std::string_view op, std::string_view message, std::string_view detail = {});
 
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }

@@ -1,5 +1,5 @@
-// Where work waits and runs. Everything above that waits does so on an Executor, so the same program runs on threads
-// and, from a seed, in a simulator with one thread and an invented clock.
+// Executors run tasks, timers and parallel loops. Code that waits does so through an Executor, so the same program runs
+// on real threads and in a deterministic simulation with one thread, a seed and a simulated clock.
 #pragma once
 
 #include <cstddef>
@@ -23,40 +23,43 @@ class VECTIS_API Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  // Runs `task` later, never inside this call. A task must not throw and must not block.
+  // Runs `task` asynchronously, never inside this call. The task must not throw (that terminates the program) and must
+  // not block.
   virtual void post(Task task) = 0;
-  // Runs `task` once `delay` has passed; a negative delay is none.
+  // Runs `task` after `delay`; a negative delay counts as 0.
   virtual void post_after(Duration delay, Task task) = 0;
+  // The executor's clock, real or simulated.
   [[nodiscard]] virtual TimePoint now() const = 0;
-  // A random number of the executor's seeded sequence.
+  // The next 64-bit value of the executor's seeded random sequence.
   virtual std::uint64_t random() = 0;
 
-  // Calls `body` for disjoint ranges that cover [0, count), each of at least `grain` but the last, and returns when all
-  // are done. The cut depends only on count, grain and concurrency. After an exception ranges not yet begun may be left
-  // out, and one of the exceptions is rethrown. Inline in simulation, over the arena otherwise.
+  // Calls `body` in parallel for disjoint ranges that cover [0, count), and returns when all calls have returned. Each
+  // range has at least `grain` elements, except the last. The split depends only on count, grain and concurrency. When
+  // a body throws, ranges not yet started may be skipped, and one of the exceptions is rethrown. A simulation calls the
+  // bodies one after the other in the calling thread.
   virtual void parallel_for(std::size_t count, std::size_t grain, const Range& body) = 0;
-  // How many threads parallel_for may use.
+  // The number of threads that parallel_for uses at most.
   [[nodiscard]] virtual std::size_t concurrency() const = 0;
 
-  // Runs or waits until `done` is true. `done` is asked after each task; sync_wait is the usual caller. Throws Error
-  // when it is called from inside a task of this executor, or when a simulation has nothing left that could make it
-  // true.
+  // Runs tasks (simulation) or waits (threads) until `done` returns true; `done` is called after each task. Used by
+  // sync_wait. Throws InvalidInput when called from a task of this executor, or when a simulation has no task and no
+  // timer left.
   virtual void run_until(const std::function<bool()>& done) = 0;
 };
 
 struct ThreadExecutorOptions {
   std::size_t threads = 0;  // 0: one per core
-  std::uint64_t seed = 0;   // of random()
+  std::uint64_t seed = 0;   // of Executor::random
 };
 
-// Real threads: one oneTBB arena for tasks and ranges, one thread for timers. Its destructor drops timers that are not
-// due and waits for the tasks that were posted; destroy it from outside them. A coroutine asleep on a dropped timer is
-// never resumed and its frame never freed, so let spawned tasks end first. In a child forked after it was made, every
-// call but now and concurrency throws Forked, and the destructor leaves the parent's threads alone.
+// An executor on real threads: a oneTBB arena for tasks and parallel loops, and a timer thread. The destructor discards
+// timers that are not due and waits for posted tasks; it must not run inside a task. A coroutine that sleeps on a
+// discarded timer is never resumed and its frame leaks, so wait for spawned tasks first. In a child process forked
+// later, every call except now and concurrency throws Forked. Throws InvalidInput for more than 1024 threads.
 VECTIS_API std::shared_ptr<Executor> make_thread_executor(const ThreadExecutorOptions& options = {});
 
-// One thread, an invented clock, and an order of ready tasks drawn from the seed: the same seed, the same run.
-// One thread at a time.
+// A deterministic executor: one thread, a simulated clock, and a schedule of ready tasks drawn from the seed. The same
+// seed gives the same run. One thread at a time.
 class VECTIS_API SimulatedExecutor final : public Executor {
  public:
   explicit SimulatedExecutor(std::uint64_t seed);
@@ -70,11 +73,12 @@ class VECTIS_API SimulatedExecutor final : public Executor {
   [[nodiscard]] std::size_t concurrency() const override { return 1; }
   void run_until(const std::function<bool()>& done) override;
 
-  // Runs one task, moving the clock to the next timer when none is ready. False when nothing is left.
+  // Runs one task; when none is ready, first advances the clock to the next timer. Returns false when nothing is left.
+  // Throws InvalidInput when called from a task.
   bool step();
-  // Steps until nothing is left or `limit` tasks have run; returns how many ran.
+  // Runs tasks until none is left or `limit` tasks have run; returns the number of tasks run.
   std::size_t run(std::size_t limit = SIZE_MAX);
-  // A digest of everything that ran so far: which task of which queue length, at which time.
+  // A hash of the schedule so far: queue length, chosen index and time of each task. Equal traces mean equal runs.
   [[nodiscard]] std::uint64_t trace() const noexcept;
 
  private:

@@ -11,15 +11,16 @@
 
 namespace vectis::inline v0_1 {
 
-// Replaces the file at `path`. Io, with path and reason, when it cannot be opened or written. One thread at a time.
+// Overwrites the file at `path`. Calls throw Io, with path and reason, when the file cannot be opened or written. Not
+// atomic: a failure leaves a partial file (Os::replace_file replaces a file in one step). One thread at a time.
 class VECTIS_API FileWriter final : public ByteWriter {
  public:
   explicit FileWriter(std::string path);
-  // Closes the file, but cannot tell whether the last bytes arrived: call finish before.
+  // Closes the file without reporting errors of the last write: call finish first.
   ~FileWriter() override = default;
 
   void write(std::span<const std::byte> bytes) override;
-  // Hands everything to the operating system and closes the file; Io when that fails. Nothing may be written after it.
+  // Flushes the bytes to the operating system and closes the file. Throws Io when that fails. Must be the last call.
   void finish();
 
  private:
@@ -27,7 +28,8 @@ class VECTIS_API FileWriter final : public ByteWriter {
   std::ofstream file_;
 };
 
-// Io when the file cannot be opened or read, CorruptData when it ends too early. One thread at a time.
+// Reads a file from its beginning. Throws Io, with path and reason, when the file cannot be opened or read, CorruptData
+// when it ends too early. One thread at a time.
 class VECTIS_API FileReader final : public ByteReader {
  public:
   explicit FileReader(std::string path);

@@ -1,4 +1,4 @@
-// A bounded queue between coroutines: the way actors talk.
+// A bounded queue between coroutines, for message passing between actors.
 #pragma once
 
 #include <coroutine>
@@ -12,8 +12,8 @@
 
 namespace vectis::inline v0_1 {
 
-// First in, first out. Holds at most `capacity` messages. Close it before it is destroyed if anybody may still wait;
-// whoever was woken may destroy it. Thread-safe.
+// A first-in first-out queue of at most `capacity` messages. Close it before it is destroyed if a receiver may still
+// wait. A receiver that was woken may destroy it. Thread-safe.
 template <class T>
 class Mailbox {
  public:
@@ -21,7 +21,7 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // False when the mailbox is full or closed; the message is then dropped, as a network may.
+  // Returns false when the mailbox is full or closed: the message is dropped, as on a network. Never waits.
   [[nodiscard]] bool send(T message) {
     Executor& executor = executor_;
     std::coroutine_handle<> woken;
@@ -38,12 +38,12 @@ class Mailbox {
       first.receiver->message.emplace(std::move(message));
       woken = first.handle;
     }
-    // Nothing of this mailbox is touched from here on: the receiver may already have destroyed it.
+    // No member is used from here on: the receiver may already have destroyed the mailbox.
     executor.post([woken] { woken.resume(); });
     return true;
   }
 
-  // Wakes everybody who waits with nothing. What is queued can still be received.
+  // Wakes all waiting receivers with an empty result. Messages already queued can still be received.
   void close() {
     Executor& executor = executor_;
     std::deque<Waiting> woken;
@@ -57,7 +57,7 @@ class Mailbox {
     }
   }
 
-  // co_await mailbox.receive(): the next message, or nothing once closed and empty.
+  // `co_await mailbox.receive()` returns the next message, or an empty optional once the mailbox is closed and empty.
   auto receive() { return Receiver{*this, std::nullopt}; }
 
  private:
@@ -66,7 +66,7 @@ class Mailbox {
     std::optional<T> message;
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
-    // False: a message or the end was there already, so the coroutine goes on.
+    // Returns false, without suspending, when a message is queued or the mailbox is closed.
     bool await_suspend(std::coroutine_handle<> handle) {
       const std::lock_guard lock(mailbox.mutex_);
       if (!mailbox.messages_.empty()) {

@@ -1,4 +1,4 @@
-// The operating system as Vectis sees it: one seam, a real implementation in src/base/os, fakes in tests.
+// The interface to the operating system: implemented in src/base/os, replaced by a fake in tests.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct ProcessResult {
 
 struct OpenedLibrary {
   void* handle = nullptr;  // null: see `error`
-  std::string error;       // the loader's own words
+  std::string error;       // the dynamic loader's message
 };
 
 // Thread-safe.
@@ -41,29 +41,31 @@ class VECTIS_API Os {
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
   // The names of all environment variables, sorted.
   [[nodiscard]] virtual std::vector<std::string> environment_names() const = 0;
-  // The file's whole text, or empty when it cannot be read.
+  // The content of the file; empty optional when it cannot be read.
   [[nodiscard]] virtual std::optional<std::string> read_file(const std::string& path) const = 0;
-  // Puts `bytes` in the place of the file in one step, making folders that are missing, for this user alone: whoever
-  // reads meanwhile finds the old bytes or the new ones, and of several writers, in any process, one wins. Io with path
-  // and reason when that cannot be done; then nothing has changed. What a power failure leaves is not promised.
+  // Replaces the file's content atomically (temporary file and rename), creating missing folders, readable by this user
+  // alone. Concurrent readers see the old or the new bytes; of concurrent writers, in any process, one wins. Throws Io
+  // with path and reason when that fails; the file is then unchanged. Not durable across a power failure.
   virtual void replace_file(const std::string& path, std::span<const std::byte> bytes) = 0;
-  // False when there is no such file or it cannot be removed.
+  // Returns false when the file does not exist or cannot be removed.
   virtual bool remove_file(const std::string& path) = 0;
   // Names in a directory, sorted; empty when it cannot be listed.
   [[nodiscard]] virtual std::vector<std::string> list_directory(const std::string& path) const = 0;
   // Whether this process may open `path` for reading and writing.
   [[nodiscard]] virtual FileAccess access(const std::string& path) const = 0;
-  // Runs a program to its end, killing it after `limit`. Spawned, never forked by hand.
+  // Runs a program (found through PATH) and waits for it; kills it after `limit`. Uses posix_spawn, not fork.
   [[nodiscard]] virtual ProcessResult run(const std::vector<std::string>& command, Duration limit) const = 0;
-  // Opened once and never closed.
+  // Loads a shared library by path, or by a name that the dynamic loader resolves. Never unloaded.
   [[nodiscard]] virtual OpenedLibrary open_library(const std::string& name) const = 0;
+  // The address of a symbol of the library, or null.
   [[nodiscard]] virtual void* symbol(void* library, const std::string& name) const = 0;
-  // The folder of the library or executable that holds Vectis' own code.
+  // The folder of the library or executable that contains Vectis.
   [[nodiscard]] virtual std::string module_directory() const = 0;
-  // Bytes of physical memory in all and available now; zero when unknown.
+  // Total and available bytes of physical memory; 0 when unknown.
   [[nodiscard]] virtual std::uint64_t memory_total_bytes() const = 0;
   [[nodiscard]] virtual std::uint64_t memory_free_bytes() const = 0;
-  // Share of all cores that was busy since the previous call; empty at the first one or where the system does not say.
+  // The fraction of all cores' time that was busy since the previous call, 0 to 1; empty at the first call or when the
+  // system does not report it.
   [[nodiscard]] virtual std::optional<double> cpu_utilization() = 0;
   // Seconds since 1970-01-01 00:00 UTC by the wall clock, which an administrator may set back.
   [[nodiscard]] virtual std::int64_t unix_seconds() const = 0;
@@ -71,10 +73,11 @@ class VECTIS_API Os {
   [[nodiscard]] virtual bool stdout_is_terminal() const = 0;
 };
 
-// The real one, made once for the process.
+// The real operating system: one object for the process, never destroyed.
 VECTIS_API Os& real_os();
 
-// How often this process was forked on its way here; Runtimes compare it to notice that they crossed a fork.
+// The number of forks between the first call and this process. A Runtime compares it with the value at its construction
+// to detect that it is used in a forked child.
 VECTIS_API std::uint64_t fork_generation() noexcept;
 
 }  // namespace vectis::inline v0_1

@@ -1,4 +1,4 @@
-// Seeded randomness that is the same on every platform and standard library (xoshiro256**).
+// A seeded random generator, xoshiro256** (Blackman, Vigna), equal on every platform and standard library.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace vectis::inline v0_1 {
 
-// One thread at a time. Equal seeds give equal sequences for ever.
+// Equal seeds give equal sequences, in all versions of Vectis. Not cryptographic. One thread at a time.
 class VECTIS_API Random {
  public:
   explicit Random(std::uint64_t seed) noexcept;
@@ -19,10 +19,10 @@ class VECTIS_API Random {
   std::uint64_t below(std::uint64_t bound) noexcept;
   // Uniform over [0, 1) in steps of 2^-53.
   double unit() noexcept;
-  // A generator independent of this one, for a part that must not disturb the others' sequences.
+  // A new generator seeded from this one, for a component whose draws must not change the sequence of others.
   [[nodiscard]] Random split() noexcept;
 
-  // The interface std algorithms want (std::shuffle).
+  // UniformRandomBitGenerator, for std::shuffle and others.
   using result_type = std::uint64_t;
   static constexpr result_type min() noexcept { return 0; }
   static constexpr result_type max() noexcept { return ~result_type{0}; }

@@ -1,4 +1,4 @@
-// Coroutines on an Executor: Task<T> is a lazy computation; spawn starts one, sync_wait runs one to its end.
+// Coroutines on an Executor: Task<T> is a lazy coroutine; spawn starts one, sync_wait runs one to completion.
 //
 //   Task<int> half(Executor& executor, int n) {
 //     co_await sleep_for(executor, 1ms);
@@ -6,8 +6,8 @@
 //   }
 //   int four = sync_wait(executor, half(executor, 8));
 //
-// Whatever waits is resumed by a post to the executor, never inside the call that woke it: stacks stay flat and a
-// simulator sees every step.
+// A waiting coroutine is resumed by a post to the executor, never inside the call that wakes it: the stack does not
+// grow, and a simulation schedules every step.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,8 @@ class Task;
 
 namespace detail {
 
-// When a task ends it hands control to whoever awaited it, unless that one still stands in its await and goes on by
-// itself. So a loop over tasks that end at once needs no stack, also where the compiler makes no tail calls.
+// A finished task resumes its awaiter, unless the awaiter has not suspended yet and continues by itself. A loop over
+// tasks that finish immediately therefore uses constant stack, also where the compiler makes no tail calls.
 struct FinalAwaiter {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -43,7 +43,8 @@ struct FinalAwaiter {
 
 struct PromiseBase {
   std::coroutine_handle<> continuation;
-  std::atomic<bool> met{false};  // the end of the task and the sleep of its awaiter: the second one to come acts
+  // Set by the first of two events: the task finishes, its awaiter suspends. The second event resumes the awaiter.
+  std::atomic<bool> met{false};
   std::suspend_always initial_suspend() noexcept { return {}; }
   FinalAwaiter final_suspend() noexcept { return {}; }
 };
@@ -78,7 +79,8 @@ struct Promise<void> : PromiseBase {
 
 }  // namespace detail
 
-// Does nothing until awaited; its owner destroys it. Await it once. One thread at a time.
+// A coroutine that starts when it is awaited. Await it at most once; an exception of the coroutine is rethrown by
+// co_await. The destructor destroys the coroutine's frame. One thread at a time.
 template <class T>
 class [[nodiscard]] Task {
  public:
@@ -101,7 +103,7 @@ class [[nodiscard]] Task {
     struct Awaiter {
       Handle handle;
       [[nodiscard]] bool await_ready() const noexcept { return false; }
-      // False: the task has ended already, so the coroutine goes on.
+      // Returns false, without suspending, when the task has already finished.
       bool await_suspend(std::coroutine_handle<> waiting) const {
         auto& promise = handle.promise();
         promise.continuation = waiting;
@@ -127,14 +129,14 @@ inline Task<void> Promise<void>::get_return_object() {
   return Task<void>{std::coroutine_handle<Promise>::from_promise(*this)};
 }
 
-// A coroutine nobody awaits: it starts at once and destroys itself at its end.
+// A coroutine that is not awaited: it starts immediately and destroys itself when it finishes.
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
-    void unhandled_exception() noexcept { std::terminate(); }  // spawn's body catches everything before
+    void unhandled_exception() noexcept { std::terminate(); }  // unreachable: run_detached catches every exception
   };
 };
 
@@ -148,7 +150,7 @@ struct SpawnState {
 template <class T>
 Detached run_detached(std::shared_ptr<SpawnState<T>> state, Task<T> task) {
   try {
-    Task<T> running = std::move(task);  // gone, with all it held, before anybody learns that it is done
+    Task<T> running = std::move(task);  // destroyed, with its captures, before `done` is set
     if constexpr (std::is_void_v<T>) {
       co_await std::move(running);
     } else {
@@ -162,13 +164,13 @@ Detached run_detached(std::shared_ptr<SpawnState<T>> state, Task<T> task) {
 
 }  // namespace detail
 
-// A task under way. Dropping it lets the task go on. Thread-safe but for take.
+// The handle of a started task. Destroying it does not stop the task. Thread-safe, except take.
 template <class T>
 class Spawned {
  public:
   explicit Spawned(std::shared_ptr<detail::SpawnState<T>> state) noexcept : state_(std::move(state)) {}
   [[nodiscard]] bool done() const noexcept { return state_->done.load(std::memory_order_acquire); }
-  // The task's value, or its exception; only once done, and once.
+  // Returns the task's value or throws its exception. Call it once, after done() returned true.
   T take() {
     if (state_->error) std::rethrow_exception(state_->error);
     if constexpr (!std::is_void_v<T>) return std::move(*state_->value);
@@ -178,17 +180,17 @@ class Spawned {
   std::shared_ptr<detail::SpawnState<T>> state_;
 };
 
-// Starts `task` on the executor.
+// Starts `task` on the executor, which must outlive the task.
 template <class T>
 Spawned<T> spawn(Executor& executor, Task<T> task) {
   auto state = std::make_shared<detail::SpawnState<T>>();
-  auto held = std::make_shared<Task<T>>(std::move(task));  // std::function wants copyable captures
+  auto held = std::make_shared<Task<T>>(std::move(task));  // std::function requires copyable captures
   executor.post([state, held] { detail::run_detached<T>(state, std::move(*held)); });
   return Spawned<T>{state};
 }
 
-// Runs `task` to its end and returns its value. Never from inside a task: that is an Error, since it would block a
-// worker.
+// Runs `task` to completion and returns its value or throws its exception. Throws InvalidInput when called from a task
+// of the executor, where it would block a worker thread.
 template <class T>
 T sync_wait(Executor& executor, Task<T> task) {
   auto spawned = spawn(executor, std::move(task));
@@ -196,7 +198,7 @@ T sync_wait(Executor& executor, Task<T> task) {
   return spawned.take();
 }
 
-// co_await yield(executor): lets others run.
+// `co_await yield(executor)` lets other ready tasks run.
 inline auto yield(Executor& executor) noexcept {
   struct Awaiter {
     Executor& executor;
@@ -209,7 +211,7 @@ inline auto yield(Executor& executor) noexcept {
   return Awaiter{executor};
 }
 
-// co_await sleep_for(executor, 5ms): in simulation no real time passes.
+// `co_await sleep_for(executor, 5ms)` suspends for that time; in a simulation no real time passes.
 inline auto sleep_for(Executor& executor, Duration delay) noexcept {
   struct Awaiter {
     Executor& executor;

@@ -1,4 +1,4 @@
-// A device made ready for use: its memory, streams, events and programs.
+// A context on a device, and memory allocated in it.
 //
 //   DeviceContext context(device);
 //   DeviceMemory memory(context, bytes.size());
@@ -22,15 +22,17 @@ struct ContextCore;
 struct MemoryCore;
 }  // namespace detail
 
-// A handle; copies share one context, which lives until the last thing made from it is gone. Thread-safe.
+// The state of one device in this process: memory, streams, events and programs are created in a context. A handle:
+// copies share the context, which lives until the last object created in it is destroyed. Thread-safe.
 class VECTIS_API DeviceContext {
  public:
-  // BackendCreation when the device refuses, DeviceLost when it is gone.
+  // Throws BackendCreation when the driver cannot create a context, DeviceLost when the device is gone.
   explicit DeviceContext(const Device& device);
   explicit DeviceContext(std::shared_ptr<detail::ContextCore> core) noexcept : core_(std::move(core)) {}
 
   [[nodiscard]] Device device() const;
-  // True once any call said DeviceLost: every later call on this context says so at once. A new context may work.
+  // True once any call on this context has thrown DeviceLost: from then on every call throws it. A new context may
+  // work.
   [[nodiscard]] bool lost() const noexcept;
 
   [[nodiscard]] const std::shared_ptr<detail::ContextCore>& core() const noexcept { return core_; }
@@ -39,22 +41,24 @@ class VECTIS_API DeviceContext {
   std::shared_ptr<detail::ContextCore> core_;
 };
 
-// Bytes on a device, freed with the last copy of the handle; work already enqueued still finds them. This is the bare
-// driver's allocation: pooling and limits are the memory layer's. Thread-safe.
+// One allocation of the device's driver, without pooling; MemoryPool (memory layer) pools them. A handle: the memory is
+// freed with its last copy, after the work already enqueued on it has finished. Thread-safe.
 class VECTIS_API DeviceMemory {
  public:
-  // InvalidInput for zero bytes or more than the device's largest allocation, Allocation when the driver has no more.
+  // Uninitialized bytes. Throws InvalidInput for 0 bytes or more than DeviceLimits::allocation_bytes_max, Allocation
+  // when the driver is out of memory.
   DeviceMemory(const DeviceContext& context, std::uint64_t bytes);
 
-  // A part of it that goes wherever a memory goes and keeps the whole alive. `offset` is a multiple of the device's
-  // memory_alignment. InvalidInput for an empty part or one that does not fit, Unsupported where memory cannot be cut.
+  // A part of this memory, usable as a DeviceMemory of its own, that keeps the whole alive. `offset` must be a multiple
+  // of DeviceLimits::memory_alignment. Throws InvalidInput for an empty part, one that exceeds the memory or a wrong
+  // offset, Unsupported when the backend has no slices (see can_slice).
   [[nodiscard]] DeviceMemory slice(std::uint64_t offset, std::uint64_t bytes) const;
-  // Whether this device cuts memory.
+  // Whether the backend of the context supports slices.
   [[nodiscard]] static bool can_slice(const DeviceContext& context) noexcept;
 
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] DeviceContext context() const;
-  // Its address where the host can reach it (unified memory), else null.
+  // The host address of the memory on devices with unified memory; null on others.
   [[nodiscard]] std::byte* address() const;
 
   [[nodiscard]] const std::shared_ptr<detail::MemoryCore>& core() const noexcept { return core_; }

@@ -1,4 +1,4 @@
-// A device: what it is, what it can do, and how full and busy it is now.
+// A device: description, capabilities, limits, free memory and utilization.
 #pragma once
 
 #include <array>
@@ -25,40 +25,40 @@ enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 
 VECTIS_API std::string_view name(DeviceKind kind) noexcept;
 
-// What kernels may use. The backend contract's VECTIS_CAN_* bits under their C++ names.
+// Features that kernels may use on a device: the VECTIS_CAN_* bits of the backend ABI.
 struct VECTIS_API Capabilities {
-  bool fp16 = false;
-  bool bf16 = false;
-  bool fp64 = false;
-  bool int8_dot = false;
-  bool matrix = false;
-  bool subgroups = false;
-  bool unified_memory = false;
-  bool timestamps = false;
+  bool fp16 = false;            // half-precision arithmetic, not only storage
+  bool bf16 = false;            // bfloat16 dot products
+  bool fp64 = false;            // double-precision arithmetic
+  bool int8_dot = false;        // dot product of four int8 pairs in one instruction
+  bool matrix = false;          // matrix units: tensor cores, AMX, MFMA
+  bool subgroups = false;       // sub-groups (warps, waves)
+  bool unified_memory = false;  // device memory is host memory
+  bool timestamps = false;      // events carry the device's time
 
-  // The names of those that are true, in the order above.
+  // The names of the fields that are true, in declaration order.
   [[nodiscard]] std::vector<std::string_view> names() const;
   bool operator==(const Capabilities&) const = default;
 };
 
 struct DeviceLimits {
-  std::uint64_t allocation_bytes_max = 0;
-  std::uint64_t memory_alignment = 1;
-  std::uint64_t shared_bytes_max = 0;
-  std::uint32_t group_items_max = 1;
-  std::array<std::uint32_t, 3> group_size_max{1, 1, 1};
-  std::uint64_t binding_bytes_max = UINT64_MAX;  // what a kernel can be given of one memory
+  std::uint64_t allocation_bytes_max = 0;                // of one allocation
+  std::uint64_t memory_alignment = 1;                    // of allocations and slices, in bytes
+  std::uint64_t shared_bytes_max = 0;                    // shared (local) memory of one work-group
+  std::uint32_t group_items_max = 1;                     // work-items of one work-group
+  std::array<std::uint32_t, 3> group_size_max{1, 1, 1};  // work-items of one work-group per dimension
+  std::uint64_t binding_bytes_max = UINT64_MAX;          // bytes of one memory that a kernel can access
 };
 
 struct DeviceInfo {
   std::string name;
   std::string vendor;
   std::string driver;
-  std::string physical_id;  // equal for devices that share one physical memory
-  std::vector<std::string> dialects;
+  std::string physical_id;            // equal for devices that share one physical memory
+  std::vector<std::string> dialects;  // kernel languages that the device compiles at run time; empty: none
   DeviceKind kind = DeviceKind::cpu;
-  bool software = false;      // computed by a CPU through a GPU interface
-  std::optional<int> parent;  // the id of the device this one is a part of
+  bool software = false;      // a software driver: a GPU interface that computes on the CPU (PoCL, llvmpipe)
+  std::optional<int> parent;  // the id of the device that this one is a sub-device of
   std::uint32_t compute_units = 0;
   std::uint64_t memory_bytes = 0;
   DeviceLimits limits;
@@ -70,23 +70,25 @@ struct DeviceMemoryState {
   std::uint64_t free_bytes = 0;
 };
 
-// A handle, cheap to copy and compare. Immutable, thread-safe.
+// A handle, cheap to copy and compare. Valid as long as its Runtime. Immutable, thread-safe.
 class VECTIS_API Device {
  public:
   explicit Device(std::shared_ptr<const detail::DeviceCore> core) noexcept : core_(std::move(core)) {}
 
-  // Its place among all devices of the Runtime, the number users pass around.
+  // The position among all devices of the Runtime, from 0.
   [[nodiscard]] int id() const noexcept;
-  // "opencl:0": its backend and its place there.
+  // Backend and index in it: "opencl:0".
   [[nodiscard]] std::string label() const;
   [[nodiscard]] std::string_view backend() const noexcept;
   [[nodiscard]] const DeviceInfo& info() const noexcept;
-  // A real GPU or accelerator, not a software driver.
+  // True for a real GPU or accelerator, false for the CPU and for software drivers.
   [[nodiscard]] bool is_gpu() const noexcept;
 
-  // Asked of the driver afresh; empty when the backend cannot tell.
+  // Total and free memory now, as the driver reports them; empty when the backend cannot. Throws DriverFailure when the
+  // driver fails, Forked in a child process.
   [[nodiscard]] std::optional<DeviceMemoryState> memory() const;
-  // The share of the last moments it was busy, 0 to 1; empty when the backend cannot tell.
+  // The fraction of recent time in which the device was busy, 0 to 1; empty when the backend cannot measure it. Throws
+  // as memory().
   [[nodiscard]] std::optional<double> utilization() const;
 
   bool operator==(const Device& other) const noexcept { return core_ == other.core_; }

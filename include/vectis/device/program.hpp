@@ -1,4 +1,4 @@
-// Compiled device code.
+// Kernels compiled at run time.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,20 @@ struct KernelCore;
 struct ProgramCore;
 }  // namespace detail
 
-// Thread-safe.
+// A compiled program: one or more kernels. A handle; copies share the program. Thread-safe.
 class VECTIS_API Program {
  public:
-  // `text` in one of the device's dialects, or a kept binary under "binary". NoCompiler when the device compiles
-  // nothing at run time, Unsupported when it does not speak the dialect, CompileFailed with the compiler's output as
-  // detail.
+  // Compiles `text`, written in one of DeviceInfo::dialects; with the dialect "binary", loads the result of binary().
+  // `options` are passed to the compiler. Throws NoCompiler when the device compiles nothing at run time, Unsupported
+  // for a dialect it does not take, InvalidInput for an empty text, CompileFailed with the compiler's output as
+  // Error::detail().
   Program(const DeviceContext& context, std::string_view dialect, std::string_view text, std::string_view options = {});
 
-  // The compiled form, to be kept and given back under the dialect "binary". Unsupported when the backend keeps none.
+  // The compiled binary, which a later process can load with the dialect "binary" on the same device and driver. Throws
+  // Unsupported when the backend offers no binaries.
   [[nodiscard]] std::vector<std::byte> binary() const;
 
-  // What the compiler said although it succeeded: warnings. Empty when it said nothing or the backend does not tell.
+  // Warnings of the successful compilation; empty when there were none or the backend does not return them.
   [[nodiscard]] const std::string& compiler_output() const noexcept;
 
   [[nodiscard]] const std::shared_ptr<detail::ProgramCore>& core() const noexcept { return core_; }
@@ -37,10 +39,10 @@ class VECTIS_API Program {
   std::shared_ptr<detail::ProgramCore> core_;
 };
 
-// One entry point. Arguments travel with each launch, so a kernel is shared freely. Thread-safe.
+// One kernel of a program. Holds no arguments (each launch passes its own), so threads can share it. Thread-safe.
 class VECTIS_API EntryPoint {
  public:
-  // InvalidInput when the program has no such entry point.
+  // Throws InvalidInput when the program has no kernel of this name.
   EntryPoint(const Program& program, std::string_view entry_point);
 
   [[nodiscard]] const std::string& entry_point() const noexcept;

@@ -1,4 +1,4 @@
-// Choosing a device: automatically, by environment, file or API, and per thread.
+// Selects a device: automatically, by environment, file or API, or per thread.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace vectis::inline v0_1 {
 
-// What may be chosen. Empty fields are taken from the Runtime's settings (`device`, `gpu.enabled`,
+// Which device to select. Empty fields are taken from the Runtime's settings (`device`, `gpu.enabled`,
 // `gpu.allow_software`).
 struct DeviceRequest {
-  // "auto"; "cpu"; "gpu": any GPU; a backend's name; a label such as "opencl:1"; a device id.
+  // "auto", "cpu", "gpu" (the first GPU), a backend ("opencl"), a label ("opencl:1") or a device id ("2").
   std::optional<std::string> device = std::nullopt;
   std::optional<bool> gpu_enabled = std::nullopt;     // false: only the CPU
   std::optional<bool> allow_software = std::nullopt;  // true: software drivers (PoCL, llvmpipe) count as GPUs
@@ -24,32 +24,33 @@ struct DeviceRequest {
 
 struct DeviceChoice {
   Device device;
-  std::string reason;  // one sentence: who asked for it, or why nothing before it in the order would do
+  std::string reason;  // one sentence: what requested it, or why the automatic selection ended here
 };
 
-// The device a request means, without touching it. Under "auto" the first allowed one in the automatic order; the CPU
-// is always allowed. A forced device that is not there is UnsupportedBackend (no such backend), BackendCreation (there,
-// but unusable: the doctor's reason) or InvalidInput (no such number).
+// Selects a device without creating a context on it. "auto" selects the first allowed device in the automatic order,
+// which ends with the CPU. A named device that does not exist throws: UnsupportedBackend when there is no such backend,
+// BackendCreation with the doctor's reason when the backend is not usable, InvalidInput when there is no such id.
 VECTIS_API DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request = {});
 
-// Every device a request allows, the one choose_device returns first: under "auto" all allowed ones in the automatic
-// order, under "gpu" all that count as one, else the one that was forced. Fails as choose_device does.
+// Every device that a request allows, the result of choose_device first: for "auto" all allowed devices in the
+// automatic order, for "gpu" all GPUs, otherwise the named device alone. Throws as choose_device.
 VECTIS_API std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request = {});
 
-// Chooses and creates a context. Under "auto" a device whose context cannot be created is passed over with a warning
-// that carries the reason; a forced device that fails is an Error.
+// Selects a device as choose_device and creates a context on it. For "auto" a device whose context cannot be created is
+// skipped with a logged warning; for a named device the failure is thrown.
 VECTIS_API DeviceContext open_device(Runtime& runtime, const DeviceRequest& request = {});
 
-// The names the documents use, on the default Runtime unless one is given.
+// choose_device(runtime).device.
 VECTIS_API Device default_device(Runtime& runtime = Runtime::get_default());
-// True when a real GPU is there and usable; a software driver never counts.
+// True when a real GPU is usable. Software drivers do not count, also when gpu.allow_software is true.
 VECTIS_API bool is_gpu_available(Runtime& runtime = Runtime::get_default());
 // The backend of the first real GPU in the automatic order, or "cpu".
 VECTIS_API std::string detect_best_backend(Runtime& runtime = Runtime::get_default());
 
-// This thread's device: the one set last by this thread, else default_device.
+// The device set last by this thread with set_active_device, else default_device(). Thread-local.
 VECTIS_API Device active_device(Runtime& runtime = Runtime::get_default());
-// InvalidInput, with the ids that exist, when there is no such device.
+// Sets the active device of the calling thread. Throws InvalidInput, naming the valid ids, when there is no such
+// device.
 VECTIS_API void set_active_device(int id, Runtime& runtime = Runtime::get_default());
 
 }  // namespace vectis::inline v0_1

@@ -1,4 +1,4 @@
-// Orders of work on a device, and the places in them.
+// Streams (in-order queues of device work), events, and kernel launches.
 #pragma once
 
 #include <array>
@@ -25,16 +25,19 @@ struct EventCore;
 struct StreamCore;
 }  // namespace detail
 
-// A place in a stream's order. One never recorded counts as passed. Thread-safe.
+// A marker in a stream: it completes when the work enqueued before it has finished. An event that was never recorded
+// counts as completed. Thread-safe.
 class VECTIS_API Event {
  public:
   explicit Event(const DeviceContext& context);
   explicit Event(std::shared_ptr<detail::EventCore> core) noexcept : core_(std::move(core)) {}
 
+  // True when the work before the event has finished. Throws the error of that work when it failed.
   [[nodiscard]] bool completed() const;
+  // Waits until the event completes. Throws the error of the work before it when it failed.
   void synchronize() const;
-  // When the device passed it, on the device's own clock; empty when it keeps none, has not passed it, or it was never
-  // recorded.
+  // The device's time at completion, on the device's own clock: the difference of two events is the time between them.
+  // Empty when the device has no timestamps, or the event has not completed or was never recorded.
   [[nodiscard]] std::optional<Duration> timestamp() const;
 
   [[nodiscard]] const std::shared_ptr<detail::EventCore>& core() const noexcept { return core_; }
@@ -43,7 +46,7 @@ class VECTIS_API Event {
   std::shared_ptr<detail::EventCore> core_;
 };
 
-// One argument of a launch: device memory, a plain value, or a number of bytes shared by a work-group.
+// One argument of a kernel launch: device memory, a scalar, or bytes of shared memory.
 class VECTIS_API LaunchArgument {
  public:
   LaunchArgument(const DeviceMemory& memory);  // NOLINT(google-explicit-constructor): argument lists read as calls
@@ -54,6 +57,7 @@ class VECTIS_API LaunchArgument {
     static_assert(sizeof(T) <= sizeof(value_));
     std::memcpy(value_.data(), &value, sizeof(T));
   }
+  // An array of `bytes` bytes in the shared (local) memory of each work-group.
   static LaunchArgument shared(std::size_t bytes) noexcept;
 
  private:
@@ -71,10 +75,11 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> block{1, 1, 1};  // work-items (threads) of one work-group per dimension
 };
 
-// Work happens in the order it was given, beside the host. Host memory handed to a copy must stay valid until the
-// stream has passed it. Ranges are checked here, before the device sees them: InvalidInput, and the stream goes on. A
-// failure of work already under way is told by the next synchronize and sticks: every later call on the stream repeats
-// it, while other streams go on. One thread at a time.
+// An in-order queue of device work that runs asynchronously to the host. Arguments are checked before anything is
+// enqueued: a range that exceeds its memory, or a memory of another context, throws InvalidInput and leaves the stream
+// usable. Work that fails after it was enqueued makes the next synchronize() or event throw; from then on every call on
+// this stream throws the same error, while other streams continue. Calls throw DeviceLost when the device is gone. Host
+// memory passed to a copy must stay valid until the stream has been synchronized. One thread at a time.
 class VECTIS_API Stream {
  public:
   explicit Stream(const DeviceContext& context);
@@ -82,23 +87,27 @@ class VECTIS_API Stream {
   Stream& operator=(Stream&&) noexcept;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  // Waits for its work.
+  // Waits for the enqueued work.
   ~Stream();
 
   [[nodiscard]] DeviceContext context() const;
 
   void copy_to_device(const DeviceMemory& target, std::uint64_t offset, std::span<const std::byte> source);
   void copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset);
-  // Within one context; the ranges must not overlap.
+  // Copies within one context. Throws InvalidInput also when the ranges overlap.
   void copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
                       std::uint64_t source_offset, std::uint64_t bytes);
   void fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value);
+  // Enqueues a kernel. Throws InvalidInput when the shape or the shared memory exceeds DeviceLimits, or when the kernel
+  // or an argument belongs to another context. Number and types of the arguments are the driver's to check.
   void launch(const EntryPoint& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments);
   void launch(const EntryPoint& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments);
 
+  // Records `event` behind all work enqueued so far; a later record moves it.
   void record(const Event& event);
-  // Later work starts after `event`, which may be of another stream of the same context.
+  // Work enqueued later starts after `event`, which may be recorded on another stream of the same context.
   void wait(const Event& event);
+  // Waits until all enqueued work has finished. Throws the error of the first work that failed.
   void synchronize();
 
   [[nodiscard]] const detail::StreamCore* core() const noexcept { return core_.get(); }

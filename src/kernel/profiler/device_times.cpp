@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "device/events.hpp"
+#include "device/cores.hpp"
 
 namespace vectis::inline v0_1::detail {
 

@@ -35,13 +35,13 @@ build right ''
 export VECTIS_BACKEND_PATH="$work/right"
 expect 'toy:0' vectis devices
 expect 'toy: found' vectis doctor
-expect "'toy' was asked for by VECTIS_DEVICE" env VECTIS_DEVICE=toy vectis devices
+expect "'toy' was requested by VECTIS_DEVICE" env VECTIS_DEVICE=toy vectis devices
 expect 'do        unset backends.toy.broken' env VECTIS_BACKENDS_TOY_BROKEN=1 vectis doctor
 expect 'cpu:0' env VECTIS_BACKENDS_TOY_BROKEN=1 vectis devices
 
 build old 's/\.abi_major = VECTIS_ABI_MAJOR/.abi_major = VECTIS_ABI_MAJOR + 1/'
 export VECTIS_BACKEND_PATH="$work/old"
-expect 'it was built for contract version 2.' vectis doctor
+expect 'it was built for backend ABI 2.' vectis doctor
 expect 'cpu:0' vectis devices
 
 build lacking 's/^ *\.copy_to_host = .*//; s/^static VectisStatus toy_copy_to_host/VectisStatus toy_copy_to_host(VectisStream*, void*, VectisMemory*, uint64_t, uint64_t, VectisMessage*);\nVectisStatus toy_copy_to_host/'

@@ -1,26 +1,27 @@
-#include "vectis/device/copy.hpp"
+#include "vectis/device/transfer.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
-#include "device/pinned.hpp"
 
 namespace vectis::inline v0_1 {
 
 namespace {
 
 constexpr std::string_view copy_between_op = "copy_between";
-constexpr std::uint64_t block_bytes_max = std::uint64_t{4} << 20U;
-constexpr std::uint64_t block_count = 2;
+constexpr std::uint64_t block_bytes_max = std::uint64_t{4} << 20U;  // of one staging block
+constexpr std::uint64_t block_count = 2;                            // double buffering
 
-// A part of a copy that a stream takes or gives.
+// One side of a copy: the stream, the memory and the offset in it.
 struct CopyEnd {
   Stream& stream;
   const DeviceMemory& memory;
@@ -38,33 +39,35 @@ void copy_on_one_device(const CopyEnd& to, const CopyEnd& from, std::uint64_t by
   if (&to.stream == &from.stream) {
     return to.stream.copy_on_device(to.memory, to.offset, from.memory, from.offset, bytes);
   }
-  const Event made(from.stream.context());
-  from.stream.record(made);
-  to.stream.wait(made);
+  const Event source_ready(from.stream.context());
+  from.stream.record(source_ready);
+  to.stream.wait(source_ready);
   to.stream.copy_on_device(to.memory, to.offset, from.memory, from.offset, bytes);
   const Event copied(to.stream.context());
   to.stream.record(copied);
   from.stream.wait(copied);
 }
 
-// False when the backend has no way from device to device.
+// Copies from device to device (peer-to-peer); false when the backend cannot.
 bool copy_from_peer(const CopyEnd& to, const CopyEnd& from, std::uint64_t bytes) {
   const detail::StreamCore& stream = *to.stream.core();
   detail::ContextCore& context = *stream.context;
   detail::check_usable(copy_between_op, *from.stream.core()->context);
-  const auto offer = [&] {
+  const auto call_slot = [&] {
     return detail::call_optional(copy_between_op, context, context.slots().copy_from_peer, stream.handle,
                                  to.memory.core()->handle, to.offset, from.stream.core()->handle,
                                  from.memory.core()->handle, from.offset, bytes);
   };
   if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
-    return detail::give_observed(*observer, stream, {detail::WorkKind::copy_on_device, "copy_from_peer", bytes}, offer);
+    return detail::give_observed(*observer, stream, {detail::WorkKind::copy_on_device, "copy_from_peer", bytes},
+                                 call_slot);
   }
-  return offer();
+  return call_slot();
 }
 
-// The blocks a copy goes through: pinned where one of the backends has such memory, which the context then keeps for
-// the next copy. Both streams are waited for before the memory goes, also when one of them failed.
+// The host blocks of a staged copy: pinned where one of the two backends offers pinned memory, which its context then
+// caches for the next copy. The destructor waits for both streams before the memory is reused or freed, also after a
+// failure.
 class Staging {
  public:
   Staging(const Stream& to, const Stream& from, std::uint64_t bytes)
@@ -72,13 +75,13 @@ class Staging {
     for (const detail::StreamCore* stream : streams_) {
       detail::ContextCore& context = *stream->context;
       memory_ = context.staging.exchange(nullptr);
-      if (memory_ == nullptr) memory_ = detail::pin(context, block_count * block_bytes_max);
+      if (memory_ == nullptr) memory_ = detail::allocate_pinned(context, block_count * block_bytes_max);
       if (memory_ == nullptr) continue;
       pinned_by_ = &context;
       return;
     }
-    ordinary_.resize(block_count * block_bytes_);
-    memory_ = ordinary_.data();
+    pageable_.resize(block_count * block_bytes_);
+    memory_ = pageable_.data();
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -89,26 +92,26 @@ class Staging {
       static_cast<void>(stream->context->slots().stream_synchronize(stream->handle, ignored.get()));
     }
     if (pinned_by_ == nullptr) return;
-    if (std::byte* other = pinned_by_->staging.exchange(memory_)) detail::unpin(*pinned_by_, other);
+    if (std::byte* other = pinned_by_->staging.exchange(memory_)) detail::free_pinned(*pinned_by_, other);
   }
 
   [[nodiscard]] std::uint64_t block_bytes() const noexcept { return block_bytes_; }
   [[nodiscard]] std::span<std::byte> block(std::uint64_t turn, std::uint64_t bytes) const noexcept {
     return {memory_ + turn % block_count * block_bytes_, bytes};
   }
-  // Nothing uses the blocks any more.
+  // Both streams have finished with the blocks: the destructor need not wait.
   void done() noexcept { done_ = true; }
 
  private:
   std::array<const detail::StreamCore*, 2> streams_;
   std::uint64_t block_bytes_;
-  std::vector<std::byte> ordinary_;
+  std::vector<std::byte> pageable_;
   detail::ContextCore* pinned_by_ = nullptr;
   std::byte* memory_ = nullptr;
   bool done_ = false;
 };
 
-// Two blocks take turns: while one is written to the target the other is read from the source.
+// Double buffering: while one block is written to the target, the other is read from the source.
 void copy_staged(const CopyEnd& to, const CopyEnd& from, std::uint64_t bytes) {
   const std::array<Event, block_count> written = {Event(to.stream.context()), Event(to.stream.context())};
   Staging staging(to.stream, from.stream, bytes);
@@ -142,6 +145,50 @@ CopyRoute copy_between(Stream& to, const DeviceMemory& target, std::uint64_t tar
   if (bytes > 0 && one_backend && copy_from_peer(target_end, source_end, bytes)) return CopyRoute::peer;
   if (bytes > 0) copy_staged(target_end, source_end, bytes);
   return CopyRoute::staged;
+}
+
+std::byte* detail::allocate_pinned(ContextCore& context, std::uint64_t bytes) {
+  if (context.slots().host_allocate == nullptr || context.slots().host_free == nullptr) return nullptr;
+  void* address = nullptr;
+  try {
+    if (!call_optional("host_allocate", context, context.slots().host_allocate, context.handle, bytes, &address)) {
+      return nullptr;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::allocation) throw;
+  }
+  return static_cast<std::byte*>(address);
+}
+
+void detail::free_pinned(const ContextCore& context, std::byte* pinned) noexcept {
+  context.slots().host_free(context.handle, pinned);
+}
+
+HostMemory::HostMemory(const DeviceContext& context, std::size_t bytes) : context_(context.core()), size_(bytes) {
+  if (bytes == 0) return;
+  address_ = detail::allocate_pinned(*context_, bytes);
+  if (address_ != nullptr) return;
+  pageable_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  address_ = pageable_.get();
+}
+
+HostMemory::HostMemory(HostMemory&& other) noexcept
+    : context_(std::move(other.context_)),
+      pageable_(std::move(other.pageable_)),
+      address_(std::exchange(other.address_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
+
+HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
+  HostMemory taken(std::move(other));
+  std::swap(context_, taken.context_);
+  std::swap(pageable_, taken.pageable_);
+  std::swap(address_, taken.address_);
+  std::swap(size_, taken.size_);
+  return *this;
+}
+
+HostMemory::~HostMemory() {
+  if (pinned()) detail::free_pinned(*context_, address_);
 }
 
 }  // namespace vectis::inline v0_1
