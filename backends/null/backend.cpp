@@ -1,5 +1,5 @@
-// A device that accepts everything and computes nothing: whole programs run on it, at the host's cost alone.
-// Settings: `devices`, how many there are (1); `memory_bytes`, what each one claims to have (1 TiB).
+// A test backend whose devices accept all work and compute nothing: it measures the host's overhead. Settings:
+// `devices`, the number of devices (default 1); `memory_bytes`, the memory of each device (default 1 TiB).
 
 #include "vectis/device/backend.h"
 
@@ -27,7 +27,7 @@ template <class Handle>
 VectisStatus make(Handle** handle, VectisMessage* message) {
   auto* made = new (std::nothrow) Handle{};
   if (made == nullptr) {
-    std::snprintf(message->text, message->capacity, "the system gave no memory for a handle");
+    std::snprintf(message->text, message->capacity, "the host is out of memory for a handle");
     return VECTIS_ALLOCATION;
   }
   *handle = made;
@@ -39,7 +39,7 @@ void destroy(Handle* handle) {
   delete handle;
 }
 
-// Reads a positive number from a setting; leaves `value` alone when nobody set it.
+// Reads a positive integer; leaves `value` unchanged when the setting is not set. False for anything else.
 template <class T>
 bool read_setting(const VectisHost* host, const char* key, T* value) {
   const char* text = host->setting(host->state, key);
@@ -55,7 +55,8 @@ VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMess
   VectisBackendState wanted;
   if (!read_setting(host, "devices", &wanted.devices) || !read_setting(host, "memory_bytes", &wanted.memory_bytes)) {
     message->reason = VECTIS_REASON_OTHER;
-    std::snprintf(message->text, message->capacity, "backends.null.devices and .memory_bytes must be positive numbers");
+    std::snprintf(message->text, message->capacity,
+                  "backends.null.devices and .memory_bytes must be positive integers");
     return VECTIS_BACKEND_CREATION;
   }
   const VectisStatus status = make(state, message);
@@ -109,7 +110,7 @@ VectisStatus event_create(VectisContext* /*context*/, VectisEvent** event, Vecti
   return make(event, message);
 }
 
-// Time here is the number of events recorded so far.
+// The device's clock counts recorded events.
 std::atomic<std::uint64_t> events_recorded{0};
 
 VectisStatus event_record(VectisEvent* event, VectisStream* /*stream*/, VectisMessage* /*message*/) {

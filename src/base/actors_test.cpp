@@ -126,7 +126,7 @@ Outcome run_program(Executor& executor, int requests) {
 constexpr int requests = 20;
 constexpr int expected_sum = requests * (requests + 1) * (2 * requests + 1) / 6;
 
-TEST(Actors, GiveTheRightSumUnderEverySeed) {
+TEST(Actors, ComputeTheCorrectSumUnderEverySeed) {
   const std::uint64_t first = test::seed() * 1000;
   for (std::uint64_t seed = first; seed < first + 300; ++seed) {
     SimulatedExecutor executor(seed);

@@ -12,7 +12,7 @@
 namespace vectis {
 namespace {
 
-TEST(Bytes, NumbersComeBackAsTheyWere) {
+TEST(Bytes, NumbersRoundTrip) {
   MemoryWriter writer;
   writer.put(true);
   writer.put(std::int8_t{-5});
@@ -40,7 +40,7 @@ TEST(Bytes, NumbersAreLittleEndian) {
   EXPECT_THAT(writer.bytes(), testing::ElementsAre(std::byte{4}, std::byte{3}, std::byte{2}, std::byte{1}));
 }
 
-TEST(Bytes, TextsComeBackWithTheirZerosAndTheirEmptiness) {
+TEST(Bytes, EmptyStringsAndStringsWithZerosRoundTrip) {
   const std::string odd("a\0b\xff", 4);
   MemoryWriter writer;
   writer.put_string(odd);
@@ -50,28 +50,28 @@ TEST(Bytes, TextsComeBackWithTheirZerosAndTheirEmptiness) {
   EXPECT_EQ(reader.get_string(0), "");
 }
 
-TEST(Bytes, ATextBeyondTheLimitIsCorruptBeforeAnythingIsAllocated) {
+TEST(Bytes, AStringAboveTheLimitIsCorruptBeforeAllocation) {
   MemoryWriter writer;
   writer.put(std::numeric_limits<std::uint64_t>::max());
   MemoryReader reader(writer.bytes());
   EXPECT_ERROR(reader.get_string(100), ErrorCode::corrupt_data, "[get_string]", "18446744073709551615", "at most 100");
 }
 
-TEST(Bytes, ATextCutShortIsCorrupt) {
+TEST(Bytes, ATruncatedStringIsCorrupt) {
   MemoryWriter writer;
   writer.put_string("hello");
   MemoryReader reader(writer.bytes().first(10));
   EXPECT_ERROR(reader.get_string(100), ErrorCode::corrupt_data, "3 bytes too early");
 }
 
-TEST(Bytes, AFlagThatIsNeitherZeroNorOneIsCorrupt) {
+TEST(Bytes, ABoolThatIsNeitherZeroNorOneIsCorrupt) {
   MemoryWriter writer;
   writer.put(std::uint8_t{2});
   MemoryReader reader(writer.bytes());
   EXPECT_ERROR(reader.get<bool>(), ErrorCode::corrupt_data, "value 2");
 }
 
-TEST(Bytes, AFailedReadTakesNothing) {
+TEST(Bytes, AFailedReadConsumesNothing) {
   MemoryWriter writer;
   writer.put(std::uint16_t{7});
   MemoryReader reader(writer.bytes());
@@ -109,7 +109,7 @@ TEST(Bytes, RandomSequencesRoundTrip) {
 }
 
 // The published values of FNV-1a with 64 bits.
-TEST(BytesTest, Hash64IsFnv1a) {
+TEST(Bytes, Hash64IsFnv1a) {
   const auto of = [](std::string_view text) { return hash64(std::as_bytes(std::span(text))); };
   EXPECT_EQ(of(""), 0xcbf29ce484222325ULL);
   EXPECT_EQ(of("a"), 0xaf63dc4c8601ec8cULL);
@@ -120,7 +120,7 @@ TEST(BytesTest, Hash64IsFnv1a) {
 }
 
 // The check value of CRC-32C (Castagnoli); crc32c_test.cpp has more.
-TEST(BytesTest, ChecksumIsCrc32c) {
+TEST(Bytes, ChecksumIsCrc32c) {
   const std::string_view text = "123456789";
   const auto bytes = std::as_bytes(std::span(text));
   EXPECT_EQ(checksum({}), 0U);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Context, ADefaultOneAsksForNothing) {
+TEST(Context, TheDefaultHasNoLimits) {
   SimulatedExecutor executor(1);
   const Context context;
   EXPECT_EQ(context.deadline(), std::nullopt);
@@ -23,7 +23,7 @@ TEST(Context, ADefaultOneAsksForNothing) {
   EXPECT_NO_THROW(context.check("search", executor));
 }
 
-TEST(Context, EachFieldIsAddedWithoutChangingTheOriginal) {
+TEST(Context, SettersLeaveTheOriginalUnchanged) {
   const Context plain;
   const Context tagged = plain.with_memory_tag("index").with_request_id("r-1").with_priority(Priority::high);
   const Context later = tagged.with_deadline(TimePoint(5ms));
@@ -35,7 +35,7 @@ TEST(Context, EachFieldIsAddedWithoutChangingTheOriginal) {
   EXPECT_EQ(later.priority(), Priority::high);
 }
 
-TEST(Context, CancelReachesEveryContextMadeWithIt) {
+TEST(Context, CancelReachesEveryContextOfTheSource) {
   SimulatedExecutor executor(1);
   CancelSource source;
   const Context context = Context{}.with_cancel(source);
@@ -48,7 +48,7 @@ TEST(Context, CancelReachesEveryContextMadeWithIt) {
   EXPECT_ERROR(derived.check("search", executor), ErrorCode::cancelled, "[search]", "request r-7");
 }
 
-TEST(Context, TheDeadlineIsTheExecutorsTime) {
+TEST(Context, ADeadlineUsesTheExecutorsClock) {
   SimulatedExecutor executor(1);
   const Context context = Context{}.with_deadline(executor.now() + 5ms);
   executor.post_after(5ms - 1ns, [] {});
@@ -59,7 +59,7 @@ TEST(Context, TheDeadlineIsTheExecutorsTime) {
   EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "[search]", "2.000 ms ago");
 }
 
-TEST(Context, AtTheVeryDeadlineItIsOver) {
+TEST(Context, ADeadlineIsExceededAtItsExactTime) {
   SimulatedExecutor executor(1);
   const Context context = Context{}.with_deadline(executor.now());
   EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "0.000 ms");
@@ -79,7 +79,7 @@ TEST(Context, ASteadyClockDeadlineIsRealTime) {
   EXPECT_THROW(later.with_deadline(executor.now()).check("search", executor), Error);
 }
 
-TEST(Context, ADeadlineAtTheBeginningOfTimeHasAReadableText) {
+TEST(Context, TheMinimumDeadlineHasAReadableMessage) {
   SimulatedExecutor executor(1);
   const Context context = Context{}.with_deadline(TimePoint::min());
   EXPECT_ERROR(context.check("search", executor), ErrorCode::deadline_exceeded, "passed more than a year ago");
@@ -100,7 +100,7 @@ TEST(Context, ProgressReachesTheCallback) {
   EXPECT_NO_THROW(Context{}.with_request_id("r").report_progress("build", 1, 10));
 }
 
-TEST(CancelSourceConcurrent, OneThreadCancelsWhatOthersCheck) {
+TEST(CancelSourceConcurrent, OneThreadCancelsCallsOfOthers) {
   const auto executor = make_thread_executor({.threads = 2});
   CancelSource source;
   int handed_over = 0;

@@ -34,7 +34,7 @@ const Entry* find(DType type) noexcept {
   return found == table.end() ? nullptr : found;
 }
 
-// `value` without its lowest `bits` bits, rounded to nearest, ties to even. A carry moves into what stands above.
+// `value` >> `bits`, rounded to nearest, ties to even. A carry propagates into the exponent.
 constexpr std::uint32_t shift_rounded(std::uint32_t value, unsigned bits) noexcept {
   const std::uint32_t below_half = (1U << (bits - 1)) - 1;
   return (value + below_half + ((value >> bits) & 1U)) >> bits;
@@ -75,8 +75,8 @@ Half to_half(float value) noexcept {
   const std::uint32_t magnitude = bits & ~float_sign;
   std::uint32_t result = 0;
   if (magnitude > float_infinity) {
-    result = 0x7e00U | ((magnitude >> 13) & 0x3ffU);  // a quiet NaN with what fits of its payload
-  } else if (magnitude >= 0x47800000U) {              // 65536 and above, infinity among them
+    result = 0x7e00U | ((magnitude >> 13) & 0x3ffU);  // a quiet NaN with the upper bits of its payload
+  } else if (magnitude >= 0x47800000U) {              // 65536 and above, including infinity
     result = 0x7c00U;
   } else if (magnitude >= 0x38800000U) {  // 2^-14 and above is normal; rounding may carry into infinity
     result = shift_rounded(magnitude - 0x38000000U, 13);

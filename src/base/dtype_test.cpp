@@ -75,7 +75,7 @@ TEST(Half, ToFloatIsExactForAllPatterns) {
   }
 }
 
-TEST(Half, AllPatternsSurviveTheWayThroughFloat) {
+TEST(Half, AllPatternsRoundTripThroughFloat) {
   for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
     const Half half{static_cast<std::uint16_t>(pattern)};
     const unsigned expected = std::isnan(to_float(half)) ? pattern | quiet16 : pattern;
@@ -108,7 +108,7 @@ TEST(Half, KnownValues) {
   EXPECT_EQ(to_half(-std::numeric_limits<float>::infinity()).bits, 0xfc00);
 }
 
-TEST(Bfloat16, AllPatternsSurviveTheWayThroughFloat) {
+TEST(Bfloat16, AllPatternsRoundTripThroughFloat) {
   for (std::uint32_t pattern = 0; pattern < 0x10000; ++pattern) {
     const Bfloat16 value{static_cast<std::uint16_t>(pattern)};
     ASSERT_EQ(bits_of(to_float(value)), pattern << 16);
@@ -117,7 +117,7 @@ TEST(Bfloat16, AllPatternsSurviveTheWayThroughFloat) {
   }
 }
 
-TEST(Bfloat16, FromFloatPicksTheNearestAndTheEvenOfTwo) {
+TEST(Bfloat16, FromFloatRoundsToNearestEven) {
   for (const float value : edge_floats()) ASSERT_NO_FATAL_FAILURE(expect_bfloat16(value));
   constexpr std::uint64_t seed = 21;
   Random random(seed);
@@ -149,7 +149,7 @@ TEST(DType, NamesAndSizes) {
   EXPECT_EQ(short_name(DType::uint32), "u32");
 }
 
-TEST(DType, ValuesAreTheOnesInFiles) {
+TEST(DType, ValuesAreStable) {
   EXPECT_EQ(static_cast<int>(DType::float32), 1);
   EXPECT_EQ(static_cast<int>(DType::complex64), 9);
   EXPECT_EQ(static_cast<int>(DType::uint32), 10);

@@ -9,7 +9,7 @@
 namespace vectis {
 namespace {
 
-TEST(ErrorCatalogue, CodesCountUpFromOneWithoutGapsAndNamesAreUnique) {
+TEST(ErrorCatalog, CodesCountUpFromOneWithoutGapsAndNamesAreUnique) {
   std::set<std::string_view> names;
   unsigned expected = 1;
   for (const ErrorEntry& entry : error_catalog()) {
@@ -20,7 +20,7 @@ TEST(ErrorCatalogue, CodesCountUpFromOneWithoutGapsAndNamesAreUnique) {
   EXPECT_EQ(expected - 1, static_cast<unsigned>(ErrorCode::corrupt_data)) << "a code without an entry";
 }
 
-TEST(ErrorCatalogue, EveryEntryHasOneSentenceAndOneRemedy) {
+TEST(ErrorCatalog, EveryEntryHasADescriptionAndARemedy) {
   for (const ErrorEntry& entry : error_catalog()) {
     for (const std::string_view text : {entry.description, entry.remedy}) {
       ASSERT_FALSE(text.empty()) << entry.name;
@@ -31,13 +31,13 @@ TEST(ErrorCatalogue, EveryEntryHasOneSentenceAndOneRemedy) {
   }
 }
 
-TEST(ErrorCatalogue, NamesAreTheStableOnes) {
+TEST(ErrorCatalog, NamesAreTheStableOnes) {
   EXPECT_EQ(describe(ErrorCode::invalid_input).name, "InvalidInput");
   EXPECT_EQ(describe(ErrorCode::device_lost).name, "DeviceLost");
   EXPECT_EQ(describe(ErrorCode::deadline_exceeded).name, "DeadlineExceeded");
 }
 
-TEST(ErrorCatalogue, ANumberThatIsNoCodeIsDescribedAsUnknown) {
+TEST(ErrorCatalog, AnUnknownCodeIsDescribedAsUnknown) {
   EXPECT_EQ(describe(static_cast<ErrorCode>(0)).name, "Unknown");
   EXPECT_EQ(describe(static_cast<ErrorCode>(999)).name, "Unknown");
 }
@@ -51,7 +51,7 @@ TEST(Error, CarriesCodeOperationMessageAndDetail) {
   EXPECT_EQ(Error(ErrorCode::io, "x", "y").detail(), "");
 }
 
-TEST(Error, BracesInAMessageStayAsTheyAre) {
+TEST(Error, BracesInAMessageAreKept) {
   EXPECT_STREQ(Error(ErrorCode::io, "open", "{} {0} %s").what(), "[open] {} {0} %s");
 }
 

@@ -17,7 +17,7 @@ class FileTest : public testing::Test {
   test::TemporaryFolder temporary;
 };
 
-TEST_F(FileTest, WhatIsWrittenComesBack) {
+TEST_F(FileTest, WrittenBytesRoundTrip) {
   const std::string big(100000, 'x');
   FileWriter writer(path("a"));
   writer.put(std::uint32_t{7});
@@ -31,7 +31,7 @@ TEST_F(FileTest, WhatIsWrittenComesBack) {
   EXPECT_ERROR(reader.get<std::uint8_t>(), ErrorCode::corrupt_data, path("a"), "1 bytes too early");
 }
 
-TEST_F(FileTest, WritingReplacesWhatWasThere) {
+TEST_F(FileTest, WritingOverwritesTheFile) {
   FileWriter first(path("a"));
   first.put_string("something long");
   first.finish();
@@ -41,7 +41,7 @@ TEST_F(FileTest, WritingReplacesWhatWasThere) {
   EXPECT_EQ(std::filesystem::file_size(path("a")), 1U);
 }
 
-TEST_F(FileTest, AFileCutShortIsCorrupt) {
+TEST_F(FileTest, ATruncatedFileIsCorrupt) {
   FileWriter writer(path("a"));
   writer.put_string("hello");
   writer.finish();
@@ -50,7 +50,7 @@ TEST_F(FileTest, AFileCutShortIsCorrupt) {
   EXPECT_ERROR(reader.get_string(100), ErrorCode::corrupt_data, path("a"), "2 bytes too early", "3 of 5");
 }
 
-TEST_F(FileTest, OpeningWhatIsNotThereIsIo) {
+TEST_F(FileTest, OpeningAMissingFileIsIo) {
   EXPECT_ERROR(FileReader reader(path("none")), ErrorCode::io, "[open]", path("none"), "No such file");
   EXPECT_ERROR(FileWriter writer(path("none/a")), ErrorCode::io, path("none/a"), "No such file");
 }

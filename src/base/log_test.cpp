@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array levels{LogLevel::debug, LogLevel::info, LogLevel::warning, LogLevel::error};
 
-TEST(Logger, SendsOnlyRecordsAtOrAboveItsLevel) {
+TEST(Logger, PassesOnlyRecordsAtOrAboveItsLevel) {
   for (const LogLevel min_level : levels) {
     std::vector<LogLevel> seen;
     const Logger logger([&](const LogRecord& record) { seen.push_back(record.level); }, min_level);
@@ -28,7 +28,7 @@ TEST(Logger, SendsOnlyRecordsAtOrAboveItsLevel) {
   }
 }
 
-TEST(Logger, HandsOverComponentAndMessage) {
+TEST(Logger, PassesComponentAndMessage) {
   std::string seen;
   const Logger logger(
       [&](const LogRecord& record) { seen.append(record.component).append("|").append(record.message); },

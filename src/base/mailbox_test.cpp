@@ -28,7 +28,7 @@ TEST(Mailbox, IsFirstInFirstOut) {
   EXPECT_EQ(sync_wait(executor, receive_all(mailbox)), (std::vector<int>{1, 2, 3}));
 }
 
-TEST(Mailbox, RefusesWhenFullAndTakesAgainWhenThereIsRoom) {
+TEST(Mailbox, RejectsWhenFullAndAcceptsAgainAfterAReceive) {
   SimulatedExecutor executor(1);
   Mailbox<int> mailbox(executor, 2);
   EXPECT_TRUE(mailbox.send(1));
@@ -38,7 +38,7 @@ TEST(Mailbox, RefusesWhenFullAndTakesAgainWhenThereIsRoom) {
   EXPECT_TRUE(mailbox.send(4));
 }
 
-TEST(Mailbox, WithoutCapacityHandsOverOnlyToWhoeverWaits) {
+TEST(Mailbox, WithoutCapacityDeliversOnlyToWaitingReceivers) {
   SimulatedExecutor executor(1);
   Mailbox<int> mailbox(executor, 0);
   EXPECT_FALSE(mailbox.send(1));
@@ -51,7 +51,7 @@ TEST(Mailbox, WithoutCapacityHandsOverOnlyToWhoeverWaits) {
   EXPECT_EQ(receiver.take(), 2);
 }
 
-TEST(Mailbox, CloseWakesEverybodyAndRefusesWhatComesAfter) {
+TEST(Mailbox, CloseWakesAllReceiversAndRejectsLaterMessages) {
   SimulatedExecutor executor(1);
   Mailbox<int> mailbox(executor, 4);
   auto one = spawn(executor, receive_one(mailbox));
@@ -66,7 +66,7 @@ TEST(Mailbox, CloseWakesEverybodyAndRefusesWhatComesAfter) {
   EXPECT_EQ(sync_wait(executor, receive_one(mailbox)), std::nullopt);
 }
 
-TEST(Mailbox, WaitersAreServedInTheOrderTheyCame) {
+TEST(Mailbox, ReceiversAreServedInOrder) {
   SimulatedExecutor executor(1);
   Mailbox<int> mailbox(executor, 4);
   auto first = spawn(executor, receive_one(mailbox));

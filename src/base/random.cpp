@@ -6,8 +6,8 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-// splitmix64: spreads any seed, zero included, over the whole state.
-std::uint64_t spread(std::uint64_t& counter) noexcept {
+// SplitMix64: expands any seed, also 0, to the whole state.
+std::uint64_t splitmix64(std::uint64_t& counter) noexcept {
   counter += 0x9e3779b97f4a7c15ULL;
   std::uint64_t mixed = counter;
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -20,7 +20,7 @@ struct Product {
   std::uint64_t low;
 };
 
-// The 128-bit product of two 64-bit numbers, in standard C++.
+// The 128-bit product of two 64-bit integers, in standard C++.
 Product multiply(std::uint64_t a, std::uint64_t b) noexcept {
   constexpr std::uint64_t half = 0xffffffffULL;
   const std::uint64_t low = (a & half) * (b & half);
@@ -32,7 +32,7 @@ Product multiply(std::uint64_t a, std::uint64_t b) noexcept {
 }  // namespace
 
 Random::Random(std::uint64_t seed) noexcept {
-  for (auto& word : state_) word = spread(seed);
+  for (auto& word : state_) word = splitmix64(seed);
 }
 
 std::uint64_t Random::next() noexcept {
@@ -47,13 +47,13 @@ std::uint64_t Random::next() noexcept {
   return result;
 }
 
-// Lemire: the high word of next() * bound is uniform once the few low words that would be counted twice are refused.
+// Lemire's method: the high word of next() * bound is uniform after rejecting the low words that cause bias.
 std::uint64_t Random::below(std::uint64_t bound) noexcept {
   if (bound == 0) return 0;
   Product product = multiply(next(), bound);
   if (product.low < bound) {
-    const std::uint64_t refused = (0 - bound) % bound;
-    while (product.low < refused) product = multiply(next(), bound);
+    const std::uint64_t rejected = (0 - bound) % bound;
+    while (product.low < rejected) product = multiply(next(), bound);
   }
   return product.high;
 }

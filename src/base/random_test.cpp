@@ -92,7 +92,7 @@ TEST(Random, BelowIsUniform) {
   EXPECT_LT(chi_squared, 22.5);  // 6 degrees of freedom, 0.1 %
 }
 
-TEST(Random, UnitLiesInItsHalfOpenIntervalAndFillsIt) {
+TEST(Random, UnitIsInTheHalfOpenInterval) {
   Random random(5);
   double least = 1;
   double most = 0;
@@ -110,7 +110,7 @@ TEST(Random, UnitLiesInItsHalfOpenIntervalAndFillsIt) {
   EXPECT_NEAR(sum / 100000, 0.5, 0.01);
 }
 
-TEST(Random, ASplitGeneratorGoesItsOwnWay) {
+TEST(Random, ASplitGeneratorIsIndependent) {
   Random parent(9);
   Random child = parent.split();
   std::set<std::uint64_t> seen;

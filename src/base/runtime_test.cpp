@@ -57,7 +57,7 @@ RuntimeOptions simulated(FakeOs& os) {
   return options;
 }
 
-TEST(Runtime, HandsOutWhatItWasGiven) {
+TEST(Runtime, ReturnsItsOptions) {
   FakeOs os;
   os.variables["VECTIS_DEVICE"] = "cpu";
   RuntimeOptions options = simulated(os);
@@ -83,7 +83,7 @@ TEST(Runtime, InvalidSettingsThrowAtConstruction) {
   EXPECT_ERROR(const Runtime runtime(options), ErrorCode::invalid_input, "nonsense");
 }
 
-TEST(Runtime, MakesRealThreadsUnlessGivenAnExecutor) {
+TEST(Runtime, MakesAThreadExecutorByDefault) {
   FakeOs os;
   RuntimeOptions options;
   options.os = &os;
@@ -95,7 +95,7 @@ TEST(Runtime, MakesRealThreadsUnlessGivenAnExecutor) {
   EXPECT_EQ(one.executor().random(), two.executor().random());
 }
 
-TEST(Runtime, AServiceIsMadeOnceAndDestroyedBeforeWhatItUses) {
+TEST(Runtime, AServiceIsMadeOnceAndDestroyedBeforeItsDependencies) {
   diary().clear();
   FakeOs os;
   {
@@ -132,14 +132,14 @@ TEST(Runtime, EachRuntimeHasItsOwnServices) {
   EXPECT_NE(&one.service<Inner>(), &two.service<Inner>());
 }
 
-TEST(Runtime, AServiceThatAsksForItselfIsRefused) {
+TEST(Runtime, AServiceThatDependsOnItselfIsRejected) {
   FakeOs os;
   Runtime runtime(simulated(os));
   EXPECT_ERROR(runtime.service<Narcissus>(), ErrorCode::invalid_input, "[service]", "Narcissus", "itself");
   EXPECT_NO_THROW(runtime.service<Inner>());
 }
 
-TEST(Runtime, AServiceThatFailedIsTriedAgain) {
+TEST(Runtime, AServiceWhoseConstructorThrewIsRetried) {
   FakeOs os;
   Runtime runtime(simulated(os));
   FailsOnce::failures = 0;
@@ -147,14 +147,14 @@ TEST(Runtime, AServiceThatFailedIsTriedAgain) {
   EXPECT_NO_THROW(runtime.service<FailsOnce>());
 }
 
-TEST(Runtime, TheDefaultOneStaysTheSame) {
+TEST(Runtime, TheDefaultRuntimeIsUnique) {
   Runtime& runtime = Runtime::get_default();
   EXPECT_EQ(&runtime, &Runtime::get_default());
   EXPECT_EQ(&runtime.os(), &real_os());
   EXPECT_NO_THROW(runtime.check_fork("test"));
 }
 
-TEST(RuntimeConcurrent, ManyThreadsGetTheOneService) {
+TEST(RuntimeConcurrent, ManyThreadsGetTheSameService) {
   FakeOs os;
   RuntimeOptions options;
   options.os = &os;
@@ -184,7 +184,7 @@ RuntimeOptions with_os(FakeOs& os) {
   return options;
 }
 
-TEST(RuntimeTest, TheCacheFolderIsTheSettingElseTheUsersOwn) {
+TEST(Runtime, TheCacheFolderIsTheSettingOrTheUsersFolder) {
   FakeOs os;
   EXPECT_EQ(cache_folder(Runtime(with_os(os))), "");
   os.variables["HOME"] = "/users/me";
@@ -197,7 +197,7 @@ TEST(RuntimeTest, TheCacheFolderIsTheSettingElseTheUsersOwn) {
   EXPECT_EQ(cache_folder(Runtime(with_os(os))), "");
 }
 
-TEST(RuntimeTest, DebugLowersTheLevelOfTheLog) {
+TEST(Runtime, DebugLowersTheLevelOfTheLog) {
   FakeOs os;
   EXPECT_FALSE(Runtime(with_os(os)).logger().wants(LogLevel::debug));
   RuntimeOptions options = with_os(os);
@@ -207,7 +207,7 @@ TEST(RuntimeTest, DebugLowersTheLevelOfTheLog) {
   EXPECT_TRUE(Runtime(options).logger().wants(LogLevel::debug));
 }
 
-TEST(RuntimeTest, TheLogHandlerCanBeSetLater) {
+TEST(Runtime, TheLogHandlerCanBeSetLater) {
   test::FakeOs os;
   os.variables["VECTIS_DEVCIE"] = "cpu";
   RuntimeOptions options;

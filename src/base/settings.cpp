@@ -18,52 +18,56 @@ namespace {
 
 constexpr std::array known_settings{
     SettingEntry{"device", "VECTIS_DEVICE", "auto",
-                 "Where work runs: `auto`, `cpu`, `gpu`, a backend's name, a label such as `opencl:1`, or a number."},
-    SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether anything but the CPU may be chosen."},
+                 "Device that runs work: `auto`, `cpu`, `gpu`, a backend such as `opencl`, a label such as `opencl:1`, "
+                 "or an id."},
+    SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether devices other than the CPU may be used."},
     SettingEntry{"gpu.allow_software", "VECTIS_GPU_ALLOW_SOFTWARE", "false",
-                 "Whether GPU drivers that compute on the CPU (PoCL, llvmpipe) may be chosen as GPUs."},
+                 "Whether software drivers, which compute on the CPU (PoCL, llvmpipe), count as GPUs."},
     SettingEntry{"gpu.batch_size", "VECTIS_GPU_BATCH_SIZE", "1000",
-                 "Most queries a device searches at once; fewer when its memory is small."},
+                 "Maximum number of queries that a device searches at once; fewer when its memory is small."},
+    SettingEntry{"gpu.devices", "VECTIS_GPU_DEVICES", "",
+                 "Devices that an index of kind `gpu` uses together, such as `opencl:0,opencl:1`; empty: the active "
+                 "device, or the "
+                 "first GPU."},
+    SettingEntry{"gpu.split", "VECTIS_GPU_SPLIT", "shards",
+                 "How these devices share a search: `shards`, each holds a part of the rows; `replicas`, each holds "
+                 "all rows and "
+                 "searches a part of the queries."},
     SettingEntry{
-        "gpu.devices", "VECTIS_GPU_DEVICES", "",
-        "Devices an index of kind `gpu` uses together, such as `opencl:0,opencl:1`; empty: the active device, or the "
-        "one `gpu` means."},
-    SettingEntry{
-        "gpu.split", "VECTIS_GPU_SPLIT", "shards",
-        "How they share a search: `shards`, each has a part of the rows; `replicas`, each has all rows and takes a "
-        "part of the queries."},
-    SettingEntry{"backend_path", "VECTIS_BACKEND_PATH", "",
-                 "Folders searched for backend plug-ins before the library's own, separated by colons."},
+        "backend_path", "VECTIS_BACKEND_PATH", "",
+        "Folders and files searched for backend plug-ins before the library's own folder, separated by colons."},
     SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",
-                 "Idle milliseconds after which a pool gives its cache back to the device; 0: never."},
+                 "Idle time in milliseconds after which a pool returns its cached memory to the device; 0: never."},
     SettingEntry{"memory.trim_allocations", "VECTIS_MEMORY_TRIM_ALLOCATIONS", "65536",
-                 "Allocations after which a pool gives back what none of them used."},
+                 "Number of allocations after which a pool returns cached memory that none of them used."},
     SettingEntry{"memory.snapshots", "VECTIS_MEMORY_SNAPSHOTS", "",
-                 "Folder in which an out-of-memory error leaves a snapshot of the pool; empty: none is written."},
+                 "Folder to which an out-of-memory error writes a snapshot of the pool; empty: none is written."},
     SettingEntry{"memory.live", "VECTIS_MEMORY_LIVE", "",
-                 "Folder in which every pool keeps a snapshot of itself, at most a second old while it is used, for "
-                 "`vectis memory --follow`; empty: none is kept."},
+                 "Folder in which every pool updates a snapshot of itself, at most once per second, for `vectis memory "
+                 "--follow`; empty: none is written."},
     SettingEntry{"cache_path", "VECTIS_CACHE_PATH", "",
-                 "Folder for compiled kernels and tuned work-group sizes; `off`: nothing is kept on disk. Empty: the "
-                 "user's own, `$XDG_CACHE_HOME/vectis` or `~/.cache/vectis`."},
-    SettingEntry{"autotune", "VECTIS_AUTOTUNE", "known",
-                 "Work-group sizes of kernels over a million work-items: `on` measures them at first use and keeps the "
-                 "fastest, `known` uses those measured before, `off` uses neither."},
-    SettingEntry{"plan.gpu_bytes_min", "VECTIS_PLAN_GPU_BYTES_MIN", "0",
-                 "Work that touches fewer bytes stays on the CPU whatever is predicted; 0: prediction alone decides. A "
-                 "common rule of thumb is 1000000."},
+                 "Folder for compiled kernels, tuned work-group sizes and device profiles; `off`: nothing is cached on "
+                 "disk; empty: `$XDG_CACHE_HOME/vectis` or `~/.cache/vectis`."},
+    SettingEntry{
+        "autotune", "VECTIS_AUTOTUNE", "known",
+        "Tuning of work-group sizes for kernels of more than a million work-items: `on` measures them at first use "
+        "and caches the fastest, `known` uses cached results only, `off` uses the defaults."},
+    SettingEntry{
+        "plan.gpu_bytes_min", "VECTIS_PLAN_GPU_BYTES_MIN", "0",
+        "Work that touches fewer bytes stays on the CPU, whatever the prediction; 0: only the prediction decides. A "
+        "common rule of thumb is 1000000."},
     SettingEntry{"plan.gpu_free_factor", "VECTIS_PLAN_GPU_FREE_FACTOR", "0",
-                 "A device is passed over unless so many times the bytes to be copied to it are free there; 0: "
-                 "prediction alone decides. A common rule of thumb is 2."},
-    SettingEntry{"plan.explore_percent", "VECTIS_PLAN_EXPLORE_PERCENT", "2",
-                 "Share of the recorded time that may be spent on trying candidates of which little is known; 0: none "
-                 "is tried."},
+                 "A device is skipped unless this multiple of the bytes to be copied to it is free there; 0: only the "
+                 "prediction decides. A common rule of thumb is 2."},
+    SettingEntry{
+        "plan.explore_percent", "VECTIS_PLAN_EXPLORE_PERCENT", "2",
+        "Percentage of the recorded time that the planner may spend on exploring candidates with little history; "
+        "0: no exploration."},
     SettingEntry{"debug", "VECTIS_DEBUG", "false",
-                 "Whether the source of every kernel and its compiler's output go to the log, whose level it lowers to "
-                 "debug."},
+                 "Whether to log the source of every kernel and its compiler's output; lowers the log level to debug."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
-                 "The configuration file; not to be set in a file. Empty: the user's own, "
-                 "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`."},
+                 "The configuration file; cannot be set in a file. Empty: "
+                 "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`, if it exists."},
 };
 
 constexpr std::string_view backend_prefix = "backends.";

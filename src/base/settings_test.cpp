@@ -72,7 +72,7 @@ TEST(Settings, ApiOverEnvironmentOverFileOverDefault) {
   EXPECT_EQ(setting.source, "api");
 }
 
-TEST(Settings, AVariableSetToNothingCountsAsNotSet) {
+TEST(Settings, AnEmptyVariableCountsAsNotSet) {
   FakeOs os;
   os.variables["VECTIS_DEVICE"] = "";
   os.variables["VECTIS_CONFIG"] = "";
@@ -90,13 +90,13 @@ TEST(Settings, NestedKeysAreJoinedByDots) {
   EXPECT_EQ(settings.get("gpu.allow_software").source, "/etc/v.yaml line 3");
 }
 
-TEST(Settings, DottedKeysAreTheSameAsNestedOnes) {
+TEST(Settings, DottedKeysEqualNestedKeys) {
   FakeOs os;
   with_config(os, "gpu.enabled: off\n");
   EXPECT_FALSE(Settings::load(os).flag("gpu.enabled"));
 }
 
-TEST(Settings, BackendsKeysFollowTheSameOrder) {
+TEST(Settings, BackendKeysFollowTheSamePrecedence) {
   FakeOs os;
   EXPECT_EQ(Settings::load(os).backend("open-cl", "max.threads"), std::nullopt);
   EXPECT_EQ(Settings{}.backend("opencl", "platform"), std::nullopt);
@@ -108,7 +108,7 @@ TEST(Settings, BackendsKeysFollowTheSameOrder) {
   EXPECT_EQ(Settings::load(os, {{"backends.open-cl.max.threads", "3"}}).backend("open-cl", "max.threads"), "3");
 }
 
-TEST(Settings, FlagsReadTheirFourSpellings) {
+TEST(Settings, FlagsAcceptFourSpellings) {
   const FakeOs os;
   for (const char* const text : {"true", "yes", "on", "1", "TRUE", "On"}) {
     EXPECT_TRUE(Settings::load(os, {{"gpu.enabled", text}}).flag("gpu.enabled")) << text;
@@ -118,7 +118,7 @@ TEST(Settings, FlagsReadTheirFourSpellings) {
   }
 }
 
-TEST(Settings, AFlagThatIsNoneNamesValueAndOrigin) {
+TEST(Settings, AnInvalidFlagNamesValueAndOrigin) {
   FakeOs os;
   os.variables["VECTIS_GPU_ENABLED"] = "maybe";
   EXPECT_ERROR(static_cast<void>(Settings::load(os).flag("gpu.enabled")), ErrorCode::invalid_input, "gpu.enabled",
@@ -140,7 +140,7 @@ TEST(Settings, UnknownKeysInAFileNameFileAndLine) {
   load_failure("gpu: true\n", "line 1", "unknown key gpu");
 }
 
-TEST(Settings, BrokenFilesNameTheLine) {
+TEST(Settings, InvalidFilesNameTheLine) {
   load_failure("device: cpu\n  bad: [1\n", "is not YAML", "line 2");
   load_failure("- a\n- b\n", "line 1", "not a map");
   load_failure("just text\n", "not a map");
@@ -152,21 +152,21 @@ TEST(Settings, BrokenFilesNameTheLine) {
   load_failure("config: /other.yaml\n", "line 1", "config cannot be set in a file");
 }
 
-TEST(Settings, AFileNestedWithoutEndIsRefused) {
+TEST(Settings, AnEndlesslyNestedFileIsRejected) {
   std::string deep;
   for (int i = 0; i < 40; ++i) deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   load_failure(deep + std::string(40, ' ') + "b: 1\n", "nested more than 16 deep");
   load_failure("backends: &loop\n  x: *loop\n", "line");
 }
 
-TEST(Settings, AnEmptyFileIsFine) {
+TEST(Settings, AnEmptyFileIsValid) {
   FakeOs os;
   for (const char* const text : {"", "# nothing\n", "---\n", "{}\n"}) {
     EXPECT_EQ(Settings::load(with_config(os, text)).text("device"), "auto") << text;
   }
 }
 
-TEST(Settings, TheFileIsFoundInOrder) {
+TEST(Settings, TheFileIsSearchedInOrder) {
   FakeOs os;
   os.variables["HOME"] = "/home/u";
   os.files["/home/u/.config/vectis/config.yaml"] = "device: home\n";

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SimulatedExecutor, APostedTaskRunsInAStepAndNotBefore) {
+TEST(SimulatedExecutor, APostedTaskRunsInTheNextStep) {
   SimulatedExecutor executor(1);
   int ran = 0;
   executor.post([&] { ++ran; });
@@ -71,7 +71,7 @@ TEST(SimulatedExecutor, SeedsExploreEveryOrderOfReadyTasks) {
   EXPECT_EQ(orders(3, [](auto& executor, auto task) { executor.post(task); }).size(), 6U);
 }
 
-TEST(SimulatedExecutor, SeedsExploreEveryOrderOfTimersOfOneTime) {
+TEST(SimulatedExecutor, SeedsExploreEveryOrderOfSimultaneousTimers) {
   EXPECT_EQ(orders(3, [](auto& executor, auto task) { executor.post_after(7ms, task); }).size(), 6U);
 }
 
@@ -99,11 +99,11 @@ TEST(SimulatedExecutor, TheSameSeedGivesTheSameTrace) {
   EXPECT_EQ(traces.size(), 100U);
 }
 
-TEST(SimulatedExecutor, TheProgramsDrawsDoNotDisturbTheSchedule) {
+TEST(SimulatedExecutor, RandomDrawsDoNotChangeTheSchedule) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) EXPECT_EQ(busy_trace(seed, false), busy_trace(seed, true));
 }
 
-TEST(SimulatedExecutor, TheTraceKnowsTheTime) {
+TEST(SimulatedExecutor, TheTraceIncludesTheTime) {
   const auto trace = [](Duration delay) {
     SimulatedExecutor executor(1);
     executor.post_after(delay, [] {});
@@ -137,14 +137,14 @@ TEST(SimulatedExecutor, RunUntilStopsAsSoonAsItsConditionHolds) {
   EXPECT_EQ(ran, 4);
 }
 
-TEST(SimulatedExecutor, RunUntilSaysWhenItIsStuck) {
+TEST(SimulatedExecutor, RunUntilThrowsWhenItIsStuck) {
   SimulatedExecutor executor(1);
   executor.post([] {});
   EXPECT_ERROR(executor.run_until([] { return false; }), ErrorCode::invalid_input, "[run_until]", "stuck",
                "after 1 steps");
 }
 
-TEST(SimulatedExecutor, SteppingInsideATaskIsRefused) {
+TEST(SimulatedExecutor, SteppingInsideATaskIsRejected) {
   SimulatedExecutor executor(1);
   executor.post([&] {
     EXPECT_ERROR(executor.step(), ErrorCode::invalid_input, "[step]", "inside a task");
@@ -176,7 +176,7 @@ TEST(SimulatedExecutor, ParallelForRunsInlineAndInOrder) {
   EXPECT_THROW(executor.parallel_for(5, 1, [](auto, auto) { throw std::runtime_error("body"); }), std::runtime_error);
 }
 
-TEST(SimulatedExecutor, DestroyingItDropsWhatIsLeft) {
+TEST(SimulatedExecutor, DestructionDiscardsPendingTasks) {
   const auto held = std::make_shared<int>(1);
   {
     SimulatedExecutor executor(1);

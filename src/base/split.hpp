@@ -1,4 +1,4 @@
-// How parallel_for cuts a range, the same way on every executor.
+// How parallel_for splits a range, equally on every executor.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@ struct SubRange {
   std::size_t end;
 };
 
-// Pieces of whole grains, as even as can be, at most eight per thread: few calls, yet room to balance. The cut depends
-// only on the three numbers, so a reduction over pieces is reproducible for a number of threads.
+// Splits [0, count) into pieces of whole grains, as even as possible, at most eight per thread: few calls, yet enough
+// for load balancing. The split depends only on count, grain and threads, so a reduction over pieces is reproducible
+// for a given number of threads.
 class Split {
  public:
   Split(std::size_t count, std::size_t grain, std::size_t threads) noexcept

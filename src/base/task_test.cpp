@@ -58,13 +58,13 @@ Task<> wait_inside(Executor& executor) {
   co_return;
 }
 
-TEST(Task, ReturnsItsValueAfterInventedTime) {
+TEST(Task, ReturnsItsValueAfterSimulatedTime) {
   SimulatedExecutor executor(1);
   EXPECT_EQ(sync_wait(executor, sum_of_twice(executor, 10)), 90);
   EXPECT_EQ(executor.now(), TimePoint(10ms));
 }
 
-TEST(Task, AnExceptionTravelsToWhoeverAwaits) {
+TEST(Task, AnExceptionReachesTheAwaiter) {
   SimulatedExecutor executor(1);
   EXPECT_EQ(sync_wait(executor, rescue(executor)), "failed");
   EXPECT_THROW(sync_wait(executor, fail_after(executor, 1ms)), std::runtime_error);
@@ -75,7 +75,7 @@ TEST(Task, MoveOnlyValuesPass) {
   EXPECT_EQ(*sync_wait(executor, make_unique_later(executor)), 5);
 }
 
-TEST(Task, DoesNothingUntilAwaitedAndMovesFreely) {
+TEST(Task, IsLazyAndMovable) {
   SimulatedExecutor executor(1);
   bool ran = false;
   {
@@ -102,7 +102,7 @@ TEST(Task, SpawnedTasksInterleave) {
   EXPECT_EQ(executor.now(), TimePoint(1ms));  // side by side, not one after the other
 }
 
-TEST(Task, ADroppedSpawnedTaskGoesOn) {
+TEST(Task, ATaskContinuesWithoutItsHandle) {
   SimulatedExecutor executor(1);
   bool ran = false;
   spawn(executor, flag_when_run(ran));
@@ -110,13 +110,13 @@ TEST(Task, ADroppedSpawnedTaskGoesOn) {
   EXPECT_TRUE(ran);
 }
 
-TEST(Task, SyncWaitInsideATaskIsRefused) {
+TEST(Task, SyncWaitInsideATaskIsRejected) {
   SimulatedExecutor executor(1);
   EXPECT_ERROR(sync_wait(executor, wait_inside(executor)), ErrorCode::invalid_input, "[run_until]");
   executor.run();
 }
 
-TEST(Task, WhatATaskHoldsIsGoneWhenItIsDone) {
+TEST(Task, CapturesAreDestroyedBeforeDone) {
   SimulatedExecutor executor(1);
   auto held = std::make_shared<int>(1);
   const auto hold = [](Executor& inner, std::shared_ptr<int>) -> Task<> { co_await yield(inner); };
@@ -132,7 +132,7 @@ Task<std::int64_t> sum_at_once(int count) {
   co_return sum;
 }
 
-TEST(Task, AMillionTasksThatNeverWaitKeepTheStackFlat) {
+TEST(Task, AMillionTasksThatNeverWaitUseConstantStack) {
   SimulatedExecutor executor(1);
   EXPECT_EQ(sync_wait(executor, sum_at_once(1000000)), 499999500000);
 }
@@ -152,7 +152,7 @@ TEST(TaskConcurrent, RunsUnchangedOnThreads) {
   }
 }
 
-TEST(TaskConcurrent, WhatATaskHoldsIsGoneWhenItIsDone) {
+TEST(TaskConcurrent, CapturesAreDestroyedBeforeDone) {
   const auto executor = make_thread_executor({.threads = 4});
   const auto hold = [](Executor& inner, std::shared_ptr<int>) -> Task<> { co_await yield(inner); };
   for (int i = 0; i < 200; ++i) {

@@ -38,8 +38,8 @@ class InsideScope {
   const void* before_;
 };
 
-// Everything that threads touch. A forked child cannot take it apart (the threads that would end it stayed in the
-// parent), so it can be left behind as a whole.
+// The state shared with the threads. A forked child cannot destroy it, since the threads stay in the parent; the child
+// leaks it as a whole.
 class ThreadState {
  public:
   explicit ThreadState(const ThreadExecutorOptions& options)
@@ -78,7 +78,7 @@ class ThreadState {
     const Duration due = delay > Duration::max() - passed ? Duration::max() : passed + delay;
     {
       const std::lock_guard lock(mutex_);
-      timers_.emplace(due, std::move(task));  // behind those of the same time
+      timers_.emplace(due, std::move(task));  // a multimap keeps timers of equal time in order
     }
     timers_changed_.notify_all();
   }
@@ -97,7 +97,7 @@ class ThreadState {
       body(range.begin, range.end);
     };
     if (split.pieces() == 1) return run_piece(0);
-    // Isolated: a thread that waits for its own pieces must not begin somebody else's in the middle of its body.
+    // Isolated: a thread that waits for its own pieces must not run pieces of another loop inside its body.
     arena_.execute([&] {
       tbb::this_task_arena::isolate(
           [&] { tbb::parallel_for(std::size_t{0}, split.pieces(), run_piece, tbb::simple_partitioner{}); });
@@ -106,7 +106,7 @@ class ThreadState {
 
   [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
 
-  // `done` is asked without the lock, so it may use the executor; what ends meanwhile changes `ended_`.
+  // Calls `done` without the lock, so it may use the executor. `ended_` detects tasks that end meanwhile.
   void run_until(const std::function<bool()>& done) {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -119,7 +119,7 @@ class ThreadState {
   }
 
  private:
-  // oneTBB calls what it was given as const.
+  // Mutable, since oneTBB calls a const copy.
   struct Queued {
     ThreadState& state;
     mutable Executor::Task task;
@@ -128,14 +128,14 @@ class ThreadState {
 
   void enqueue(Executor::Task task) { arena_.enqueue(Queued{*this, std::move(task)}); }
 
-  // noexcept: a task that throws breaks its contract and ends the program, as with any thread.
+  // noexcept: a task must not throw; an exception terminates the program, as in any thread.
   void run(Executor::Task& task) noexcept {
     {
       const InsideScope inside(this);
       task();
-      task = nullptr;  // what it captured goes before anybody learns that it ended
+      task = nullptr;  // destroys the captures before the end is published
     }
-    // Notified with the lock held: the destructor cannot go on, and free the condition, before this is over.
+    // Notifies with the lock held, so that the destructor cannot destroy the condition variable meanwhile.
     const std::lock_guard lock(mutex_);
     --pending_;
     ++ended_;
@@ -143,7 +143,7 @@ class ThreadState {
   }
 
   void run_timers() {
-    constexpr Duration nap_max = std::chrono::hours(1);  // keeps the sums below far from overflow
+    constexpr Duration wait_max = std::chrono::hours(1);  // wait_for adds it to the clock: avoids overflow
     std::unique_lock lock(mutex_);
     while (!stopping_) {
       if (timers_.empty()) {
@@ -152,7 +152,7 @@ class ThreadState {
       }
       const Duration left = timers_.begin()->first - now();
       if (left > Duration::zero()) {
-        timers_changed_.wait_for(lock, std::min(left, nap_max));
+        timers_changed_.wait_for(lock, std::min(left, wait_max));
         continue;
       }
       Executor::Task task = std::move(timers_.extract(timers_.begin()).mapped());
@@ -173,17 +173,17 @@ class ThreadState {
   std::condition_variable task_ended_;
   std::condition_variable timers_changed_;
   std::multimap<Duration, Executor::Task> timers_;
-  std::uint64_t pending_ = 0;  // posted and not yet ended
+  std::uint64_t pending_ = 0;  // tasks posted and not yet ended
   std::uint64_t ended_ = 0;
   bool stopping_ = false;
 
-  // oneTBB's limit is the process's and counts the caller, so one more than `threads_` is asked for here; the smallest
-  // wish in the process wins. The arena asks for no more workers than the limit leaves, since oneTBB would print a
-  // warning; it may be none, and tasks then get the one thread that oneTBB keeps for them.
+  // oneTBB's limit is per process and counts the calling thread, hence `threads_` + 1; the smallest limit in the
+  // process applies. The arena requests no more workers than the limit leaves, since oneTBB would print a warning. That
+  // may be 0; oneTBB then runs enqueued tasks on one thread of its own.
   tbb::global_control limit_;
   const std::size_t workers_;
   tbb::task_arena arena_;
-  std::thread timer_thread_;  // last: it starts when all else is there
+  std::thread timer_thread_;  // last member: starts when all others are constructed
 };
 
 class ThreadExecutor final : public Executor {

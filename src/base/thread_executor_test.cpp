@@ -65,7 +65,7 @@ TEST(ThreadExecutorConcurrent, ManyThreadsPostAndWaitAtOnce) {
   for (auto& caller : callers) caller.join();
 }
 
-TEST(ThreadExecutorConcurrent, TheDestructorWaitsForWhatWasPosted) {
+TEST(ThreadExecutorConcurrent, TheDestructorWaitsForPostedTasks) {
   std::atomic<int> ran{0};
   {
     const auto executor = make_thread_executor({.threads = 2});
@@ -79,7 +79,7 @@ TEST(ThreadExecutorConcurrent, TheDestructorWaitsForWhatWasPosted) {
   EXPECT_EQ(ran.load(), 100);
 }
 
-TEST(ThreadExecutorConcurrent, TheDestructorDropsTimersThatAreNotDue) {
+TEST(ThreadExecutorConcurrent, TheDestructorDiscardsTimersThatAreNotDue) {
   const auto held = std::make_shared<int>(0);
   {
     const auto executor = make_thread_executor({.threads = 2});
@@ -90,7 +90,7 @@ TEST(ThreadExecutorConcurrent, TheDestructorDropsTimersThatAreNotDue) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(ThreadExecutorConcurrent, WhatATaskHeldIsGoneWhenItsEndIsKnown) {
+TEST(ThreadExecutorConcurrent, CapturesAreDestroyedBeforeTheTaskEnds) {
   const auto executor = make_thread_executor({.threads = 2});
   for (int i = 0; i < 200; ++i) {
     auto held = std::make_shared<int>(0);
@@ -122,7 +122,7 @@ std::optional<std::vector<int>> order_of_timers(Executor& executor) {
   return latest < 10ms ? std::optional(order) : std::nullopt;
 }
 
-TEST(ThreadExecutorConcurrent, TimersComeInTheOrderOfTheirTimesAndNotEarly) {
+TEST(ThreadExecutorConcurrent, TimersRunInOrderAndNotEarly) {
   const auto executor = make_thread_executor({.threads = 1});
   std::optional<std::vector<int>> order;
   for (int attempt = 0; attempt < 50 && !order; ++attempt) order = order_of_timers(*executor);
@@ -156,14 +156,14 @@ TEST(ThreadExecutorConcurrent, ParallelForCoversEachIndexExactlyOnce) {
   }
 }
 
-TEST(ThreadExecutorConcurrent, ParallelForTakesTheLargestCount) {
+TEST(ThreadExecutorConcurrent, ParallelForAcceptsTheLargestCount) {
   const auto executor = make_thread_executor({.threads = 3});
   std::atomic<std::size_t> sum{0};
   executor->parallel_for(SIZE_MAX, 1, [&](std::size_t begin, std::size_t end) { sum.fetch_add(end - begin); });
   EXPECT_EQ(sum.load(), SIZE_MAX);
 }
 
-TEST(ThreadExecutorConcurrent, ParallelForCutsTheSameWayEachTime) {
+TEST(ThreadExecutorConcurrent, ParallelForSplitsDeterministically) {
   const auto executor = make_thread_executor({.threads = 4});
   const auto cuts = [&] {
     std::mutex mutex;
@@ -204,7 +204,7 @@ TEST(ThreadExecutorConcurrent, ParallelForNests) {
   EXPECT_EQ(sum.load(), 2000U);
 }
 
-TEST(ThreadExecutorConcurrent, ABodyIsNeverInterruptedByAnotherOfTheSameThread) {
+TEST(ThreadExecutorConcurrent, ABodyIsNotNestedInAnotherOfTheSameThread) {
   const auto executor = make_thread_executor({.threads = 4});
   executor->parallel_for(64, 1, [&](std::size_t, std::size_t) {
     thread_local int depth = 0;
@@ -230,7 +230,7 @@ TEST(ThreadExecutorConcurrent, SeveralThreadsRunRangesAtOnce) {
   for (auto& caller : callers) caller.join();
 }
 
-TEST(ThreadExecutorConcurrent, WaitingInsideATaskOrARangeIsRefused) {
+TEST(ThreadExecutorConcurrent, WaitingInsideATaskOrARangeIsRejected) {
   const auto executor = make_thread_executor({.threads = 2});
   const auto other = make_thread_executor({.threads = 1});
   std::atomic<int> done{0};
@@ -269,7 +269,7 @@ TEST(ThreadExecutorConcurrent, RandomIsSharedWithoutRepeating) {
 
 TEST(ThreadExecutor, ZeroThreadsMeansOnePerCore) { EXPECT_EQ(make_thread_executor()->concurrency(), cpu_info().cores); }
 
-TEST(ThreadExecutor, TooManyThreadsAreRefused) {
+TEST(ThreadExecutor, TooManyThreadsAreRejected) {
   EXPECT_ERROR(make_thread_executor({.threads = 100000}), ErrorCode::invalid_input, "100000", "at most 1024");
 }
 

@@ -8,7 +8,7 @@
 namespace vectis {
 namespace {
 
-TEST(Clock, NeverGoesBackwardsAndMovesWithRealTime) {
+TEST(Clock, NeverDecreasesAndFollowsRealTime) {
   const std::uint64_t begin = monotonic_nanoseconds();
   std::uint64_t last = begin;
   for (int i = 0; i < 1000; ++i) {

@@ -102,7 +102,7 @@ TEST(Doctor, SoftwareDriverOnly) {
   expect_golden("software_only", os);
 }
 
-TEST(Doctor, SoftwareDriverBesideALockedGpu) {
+TEST(Doctor, SoftwareDriverBesideAGpuWithoutPermission) {
   FakeOs os;
   install(os);
   os.directories["/dev"] = {"kfd", "null", "nvidia0"};
@@ -220,7 +220,7 @@ TEST(Doctor, NamesAPluginThatCrashes) {
   EXPECT_EQ(find(report(os), "opencl").state, BackendState::crashed);
 }
 
-TEST(Doctor, SaysThatItsProbeIsMissing) {
+TEST(Doctor, ReportsAMissingProbe) {
   FakeOs os;
   install(os);
   os.files.erase(probe_path);
@@ -244,7 +244,7 @@ TEST(Doctor, AdviceFitsTheSystem) {
   }
 }
 
-TEST(Doctor, UsesAStrangersOwnWords) {
+TEST(Doctor, UsesThirdPartyPluginsOwnAdvice) {
   FakeOs os;
   install(os);
   Diagnosis stranger = opencl(BackendState::no_driver, "no npu driver");
@@ -254,7 +254,7 @@ TEST(Doctor, UsesAStrangersOwnWords) {
   EXPECT_EQ(find(report(os), "npu").advice, "install npu-tools 3");
 }
 
-TEST(ProbeLine, ReadsBackWhatItWrote) {
+TEST(ProbeLine, RoundTrips) {
   Diagnosis diagnosis = opencl(BackendState::ready, "tab\t quote\" newline\n \xff");
   diagnosis.devices = {{"a", "b", true}, {"", "", false}};
   const auto answer = detail::parse_line(detail::to_line(diagnosis, "x"));

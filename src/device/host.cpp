@@ -66,7 +66,7 @@ VectisStatus HostServices::find_backend(void* state, const char* name, const Vec
                                         VectisBackendState** opened, VectisMessage* message) {
   auto& self = *static_cast<HostServices*>(state);
   if (self.finder_ && self.finder_(name, table, opened)) return VECTIS_OK;
-  write_message(message, "there is no open backend named '" + std::string(name) + "' to wrap");
+  write_message(message, "backend '" + std::string(name) + "' is not open, so it cannot be wrapped");
   return VECTIS_UNSUPPORTED;
 }
 

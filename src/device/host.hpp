@@ -1,4 +1,4 @@
-// The services a plug-in is given: the C face of the Runtime's logger, settings, libraries and threads.
+// The VectisHost table of a backend: the Runtime's logger, settings, libraries and threads as C functions.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Lives as long as the backend is open. Thread-safe.
+// Must live as long as the backend is open. Thread-safe.
 class HostServices {
  public:
-  // Finds another opened backend for one that wraps it; false when there is none.
+  // Finds an open backend by name, for a backend that wraps it; false when it is not open.
   using Finder = std::function<bool(const std::string& name, const VectisBackend** table, VectisBackendState** state)>;
 
   HostServices(Runtime& runtime, std::string backend, Finder finder);
@@ -40,10 +40,10 @@ class HostServices {
   Finder finder_;
   VectisHost table_{};
   std::mutex mutex_;
-  std::map<std::string, std::string> settings_given_;  // strings promised to live until close
+  std::map<std::string, std::string> settings_given_;  // owns the strings returned by setting(), valid until close
 };
 
-// Writes a sentence into a message as a plug-in would, cut to fit.
+// Writes a sentence into a message, truncated to fit.
 void write_message(VectisMessage* message, const std::string& text);
 
 }  // namespace vectis::inline v0_1::detail

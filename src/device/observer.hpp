@@ -1,4 +1,5 @@
-// Seeing what streams are given, for the profiler. Off, it costs a call of the backend one load and one branch.
+// Hook that observes the work enqueued on streams, for the profiler. When off it costs one load and one branch per
+// call.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@ namespace vectis::inline v0_1::detail {
 
 enum class WorkKind : std::uint8_t { launch, operation, copy_to_device, copy_to_host, copy_on_device, fill };
 
-// One piece of work about to be given to a stream. `name` need not outlive the call.
+// Work about to be enqueued on a stream. `name` need not outlive the call.
 struct Work {
   WorkKind kind = WorkKind::launch;
   std::string_view name;    // of the entry point, operation or copy
@@ -20,20 +21,21 @@ struct Work {
 };
 
 enum class WorkOutcome : std::uint8_t {
-  given,     // to the device, which may still be at it
-  declined,  // the backend left it to another way, which is seen by itself
-  failed,    // with an Error
+  given,     // enqueued; the device may still be running it
+  declined,  // the backend does not support it; the fallback is observed separately
+  failed,    // threw an Error
 };
 
-// A part of the host's time that has a name: a named operation around the launches it consists of.
+// A named interval of host time: a named operation around its launches.
 struct NamedRange {
   std::string_view name;
-  std::uint64_t bytes = 0;  // read and written at least once
-  double operations = 0;    // arithmetic
+  std::uint64_t bytes = 0;  // minimum memory traffic: each operand once
+  double operations = 0;    // arithmetic operations
   int device = -1;
 };
 
-// Called by the thread that uses the stream, by several threads at once. Pairs are called in one thread, well nested.
+// Called by the threads that use the streams, also concurrently. before/after and open/close pairs are called by one
+// thread and nest properly.
 class StreamObserver {
  public:
   StreamObserver() = default;
@@ -41,7 +43,7 @@ class StreamObserver {
   StreamObserver& operator=(const StreamObserver&) = delete;
   virtual ~StreamObserver() = default;
 
-  // What `before` returns is handed to `after`.
+  // The result of `before` is passed to `after`, that of `open` to `close`.
   virtual void* before(const StreamCore& stream, const Work& work) noexcept = 0;
   virtual void after(void* token, WorkOutcome outcome) noexcept = 0;
   virtual void* open(const NamedRange& range) noexcept = 0;
@@ -50,15 +52,15 @@ class StreamObserver {
 
 // The observer of the stream's Runtime, or null.
 [[nodiscard]] inline StreamObserver* observer_of([[maybe_unused]] const StreamCore& stream) noexcept {
-#if defined(VECTIS_WITHOUT_OBSERVER)  // only tests/profiler/overhead.py, which counts what the hook costs
+#if defined(VECTIS_WITHOUT_OBSERVER)  // set by tests/profiler/overhead.py alone, to measure the cost of the hook
   return nullptr;
 #else
   return stream.context->device->backend->observer.load(std::memory_order_acquire);
 #endif
 }
 
-// Gives `work` to the stream by `call`, which says whether it did, while somebody looks. Who calls it asks observer_of
-// first, and does the call itself when nobody does: then nothing of this is set up.
+// Calls `call`, which enqueues `work` and returns whether the backend accepted it, between before() and after().
+// Callers check observer_of first and call the slot directly when there is no observer.
 template <class Call>
 [[gnu::noinline, gnu::cold]] bool give_observed(StreamObserver& observer, const StreamCore& stream, const Work& work,
                                                 const Call& call) {
@@ -74,7 +76,7 @@ template <class Call>
   return given;
 }
 
-// A named range for as long as it lives.
+// Opens a named range in the constructor and closes it in the destructor.
 class ObservedRange {
  public:
   ObservedRange(StreamObserver& observer, const NamedRange& range)

@@ -79,7 +79,7 @@ TEST_F(RegistryTest, FindTakesIdsLabelsAndBackends) {
   }
 }
 
-TEST_F(RegistryTest, EveryReasonToRefuseBecomesAState) {
+TEST_F(RegistryTest, EveryReasonBecomesAState) {
   const std::vector<std::pair<VectisReason, BackendState>> reasons = {
       {VECTIS_REASON_NO_LIBRARY, BackendState::no_library},
       {VECTIS_REASON_NO_DRIVER, BackendState::no_driver},
@@ -123,7 +123,7 @@ TEST_F(RegistryTest, ABackendThatFailsAfterOpenIsClosed) {
   }
 }
 
-TEST_F(RegistryTest, ClosesWhatItOpened) {
+TEST_F(RegistryTest, ClosesOpenedBackends) {
   auto& script = ScriptedBackend<0>::install(os, "cuda");
   script.devices = {gpu("A")};
   {
@@ -138,7 +138,7 @@ TEST_F(RegistryTest, ClosesWhatItOpened) {
   EXPECT_EQ(script.closed, 1);
 }
 
-TEST_F(RegistryTest, FilesThatAreNoPluginsAreRecorded) {
+TEST_F(RegistryTest, FilesThatAreNotPluginsHaveAStatus) {
   const std::string folder = os.module + "/vectis/backends/";
   os.directories[os.module + "/vectis/backends"] = {"libvectis_backend_torn.so", "libvectis_backend_plain.so",
                                                     "libvectis_backend_empty.so", "notes.txt", "libvectis_backend_.so"};
@@ -173,7 +173,7 @@ TEST_F(RegistryTest, AMissingBackendPathIsLogged) {
   EXPECT_THAT(logged, ElementsAre(HasSubstr("backend_path (from VECTIS_BACKEND_PATH) names /nowhere, which does not")));
 }
 
-TEST_F(RegistryTest, TheBackendPathWinsAndMayNameAFile) {
+TEST_F(RegistryTest, TheBackendPathComesFirstAndMayNameAFile) {
   ScriptedBackend<0>::install(os, "cuda").devices = {gpu("installed")};
   auto moved = os.libraries[os.module + "/vectis/backends/libvectis_backend_cuda.so"];
   os.libraries["/mine/libvectis_backend_cuda.so"] = moved;
@@ -182,7 +182,7 @@ TEST_F(RegistryTest, TheBackendPathWinsAndMayNameAFile) {
   EXPECT_THAT(labels(), ElementsAre("cuda:0", "cpu:0"));
 }
 
-TEST_F(RegistryTest, ConfigureSaysWhoCannotBeConfigured) {
+TEST_F(RegistryTest, ConfigureNamesTheBackendThatCannotBeConfigured) {
   ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A")};
   EXPECT_ERROR(registry().configure("hip", "a", "b"), ErrorCode::unsupported_backend, "'hip'");
   EXPECT_ERROR(registry().configure("cuda", "a", "b"), ErrorCode::unsupported, "'cuda'");

@@ -62,7 +62,7 @@ TEST_F(SelectionTest, AutomaticOrderIsCudaHipWebgpuOpenclCpu) {
   EXPECT_THAT(order, ElementsAre("cuda:0", "hip:0", "webgpu:0", "opencl:0", "cpu:0"));
 }
 
-TEST_F(SelectionTest, SoftwareIsUsedOnlyWhenAskedFor) {
+TEST_F(SelectionTest, SoftwareIsUsedOnlyOnRequest) {
   ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL")};
   EXPECT_EQ(chosen(), "cpu:0");
   EXPECT_EQ(chosen({.allow_software = true}), "opencl:0");
@@ -73,7 +73,7 @@ TEST_F(SelectionTest, SoftwareIsUsedOnlyWhenAskedFor) {
   EXPECT_EQ(detect_best_backend(runtime()), "cpu");
 }
 
-TEST_F(SelectionTest, AllowedDevicesBeginWithTheChosenOne) {
+TEST_F(SelectionTest, AllowedDevicesStartWithTheChosenDevice) {
   ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL")};
   ScriptedBackend<1>::install(os, "cuda").devices = {gpu("a"), gpu("b")};
   const auto labels = [&](const DeviceRequest& request) {
@@ -96,7 +96,7 @@ TEST_F(SelectionTest, ARealGpuIsPreferredToAnAllowedSoftwareDriver) {
   EXPECT_EQ(chosen({.allow_software = true}), "opencl:1");
 }
 
-TEST_F(SelectionTest, TheCallWinsOverTheEnvironmentOverTheFile) {
+TEST_F(SelectionTest, TheCallOverridesTheEnvironmentOverridesTheFile) {
   ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A"), gpu("B")};
   os.files["/c.yaml"] = "device: cuda:1\ngpu: {enabled: true}\n";
   os.variables["VECTIS_CONFIG"] = "/c.yaml";
@@ -122,7 +122,7 @@ TEST_F(SelectionTest, GpuEnabledFalseLeavesTheCpu) {
   EXPECT_EQ(chosen({.device = "cuda", .gpu_enabled = true}), "cuda:0");
 }
 
-TEST_F(SelectionTest, AForcedDeviceThatIsNotThereIsAnError) {
+TEST_F(SelectionTest, ANamedDeviceThatDoesNotExistIsAnError) {
   auto& cuda = ScriptedBackend<0>::install(os, "cuda");
   cuda.open_status = VECTIS_BACKEND_CREATION;
   cuda.open_reason = VECTIS_REASON_DRIVER_TOO_OLD;
@@ -138,7 +138,7 @@ TEST_F(SelectionTest, AForcedDeviceThatIsNotThereIsAnError) {
   EXPECT_ERROR(chosen({.device = ""}), ErrorCode::unsupported_backend, "''");
 }
 
-TEST_F(SelectionTest, AFailingContextIsPassedOverWithAWarning) {
+TEST_F(SelectionTest, AFailingContextIsSkippedWithAWarning) {
   auto& cuda = ScriptedBackend<0>::install(os, "cuda");
   cuda.devices = {gpu("A"), gpu("B")};
   cuda.refusing_contexts = {0};
@@ -149,7 +149,7 @@ TEST_F(SelectionTest, AFailingContextIsPassedOverWithAWarning) {
   EXPECT_EQ(warnings.size(), 3U);
 }
 
-TEST_F(SelectionTest, AForcedContextThatFailsIsAnError) {
+TEST_F(SelectionTest, ANamedDeviceWhoseContextFailsIsAnError) {
   auto& cuda = ScriptedBackend<0>::install(os, "cuda");
   cuda.devices = {gpu("A"), gpu("B")};
   cuda.refusing_contexts = {0};
@@ -158,7 +158,7 @@ TEST_F(SelectionTest, AForcedContextThatFailsIsAnError) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
-TEST_F(SelectionTest, TheActiveDeviceIsTheThreadsOwn) {
+TEST_F(SelectionTest, TheActiveDeviceIsThreadLocal) {
   ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A"), gpu("B")};
   EXPECT_EQ(active_device(runtime()).id(), 0);
   set_active_device(1, runtime());

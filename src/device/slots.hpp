@@ -1,4 +1,4 @@
-// Reading a plug-in's table: its version, its size, and which slots it fills.
+// Validates a plug-in's table: ABI version, size, and required slots.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A slot of the contract by name. `group` members are all filled or all NULL.
+// A slot of the ABI. Slots of a `group` must be all set or all NULL.
 struct SlotEntry {
   enum class Need { required, optional, group };
   std::string_view name;
@@ -19,14 +19,15 @@ struct SlotEntry {
 };
 
 std::span<const SlotEntry> slot_entries() noexcept;
+// Whether the table sets the slot.
 bool filled(const VectisBackend& table, const SlotEntry& slot) noexcept;
 
 struct CheckedTable {
-  std::optional<VectisBackend> table;  // cut or padded to this host's size
-  std::string problem;                 // one sentence when there is none
+  std::optional<VectisBackend> table;  // truncated or zero-padded to this host's size; empty when invalid
+  std::string problem;                 // one sentence when the table is invalid
 };
 
-// Looks only at what lies inside `table.size`.
+// Reads only the first `table.size` bytes.
 CheckedTable check_table(const VectisBackend& table);
 
 }  // namespace vectis::inline v0_1::detail

@@ -33,7 +33,7 @@ TEST(Slots, AreAllListed) {
   EXPECT_EQ(slot_entries().size(), (sizeof(VectisBackend) - head) / sizeof(void (*)()));
 }
 
-TEST(Slots, AFullTableIsTaken) {
+TEST(Slots, ACompleteTableIsAccepted) {
   const CheckedTable checked = check_table(full_table());
   ASSERT_TRUE(checked.table) << checked.problem;
   EXPECT_STREQ(checked.table->version, "");
@@ -41,7 +41,7 @@ TEST(Slots, AFullTableIsTaken) {
   EXPECT_STREQ(checked.table->install, "");
 }
 
-TEST(Slots, EachRequiredOneIsNamedWhenMissing) {
+TEST(Slots, EachMissingRequiredSlotIsNamed) {
   for (const SlotEntry& slot : slot_entries()) {
     VectisBackend table = full_table();
     clear(table, slot);
@@ -63,7 +63,7 @@ TEST(Slots, AGroupMayBeMissingAsAWhole) {
   EXPECT_TRUE(check_table(table).table);
 }
 
-TEST(Slots, AnOlderSmallerTableLacksWhatWasAppended) {
+TEST(Slots, AnOlderSmallerTableLacksLaterSlots) {
   VectisBackend table = full_table();
   table.size = offsetof(VectisBackend, program_binary);
   const CheckedTable checked = check_table(table);
@@ -72,7 +72,7 @@ TEST(Slots, AnOlderSmallerTableLacksWhatWasAppended) {
   EXPECT_NE(checked.table->launch, nullptr);
 }
 
-TEST(Slots, ANewerLargerTableIsCut) {
+TEST(Slots, ANewerLargerTableIsTruncated) {
   struct Newer {
     VectisBackend known = full_table();
     void* appended = nullptr;
@@ -81,7 +81,7 @@ TEST(Slots, ANewerLargerTableIsCut) {
   EXPECT_TRUE(check_table(newer.known).table);
 }
 
-TEST(Slots, AnotherMajorVersionIsRefusedWithBothNumbers) {
+TEST(Slots, AnotherMajorVersionIsRejectedWithBothVersions) {
   VectisBackend table = full_table();
   table.abi_major = 7;
   EXPECT_THAT(check_table(table).problem, HasSubstr("backend ABI 7.2, this Vectis has 1.2"));

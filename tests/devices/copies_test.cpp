@@ -81,7 +81,7 @@ class Copies : public test::DevicesTest, public testing::WithParamInterface<Pair
   Stream from{from_context};
 };
 
-TEST_P(Copies, BringTheSameBytesWhateverTheRoute) {
+TEST_P(Copies, CopyTheSameBytesOnEveryRoute) {
   constexpr std::size_t block = std::size_t{4} << 20U;  // of staging
   std::vector<std::size_t> sizes = {1, 3, 1000, 65537, block - 1, block + 1, 2 * block + 5};
   for (std::size_t more = 0; more < more_copies(); ++more) sizes.push_back(1 + random.next() % (1U << (more % 20)));
@@ -164,7 +164,7 @@ TEST_P(Copies, KeepTheOrderOfBothStreams) {
   }
 }
 
-TEST_P(Copies, LetTheSourceGoAtOnce) {
+TEST_P(Copies, AllowFreeingTheSourceImmediately) {
   constexpr std::size_t bytes = 3000;
   const DeviceMemory target(to_context, bytes);
   for (int round = 0; round < 10; ++round) {
@@ -181,7 +181,7 @@ TEST_P(Copies, LetTheSourceGoAtOnce) {
   }
 }
 
-TEST_P(Copies, RefuseWrongRangesAndForeignMemory) {
+TEST_P(Copies, RejectInvalidRangesAndMemoryOfOtherContexts) {
   const DeviceMemory source(from_context, 100);
   const DeviceMemory target(to_context, 100);
   EXPECT_ERROR(copy_between(to, target, 1, from, source, 0, 100), ErrorCode::invalid_input, "[copy_between]",
@@ -193,7 +193,7 @@ TEST_P(Copies, RefuseWrongRangesAndForeignMemory) {
   copy_between(to, target, 0, from, source, 0, 100);
 }
 
-TEST_P(Copies, StayOnADeviceThatIsBoth) {
+TEST_P(Copies, StayOnOneDevice) {
   constexpr std::size_t bytes = 4000;
   const DeviceMemory source(to_context, bytes);
   const DeviceMemory target(to_context, bytes);
@@ -242,7 +242,7 @@ TEST_P(HostMemories, ServeCopiesBothWays) {
 INSTANTIATE_TEST_SUITE_P(Devices, HostMemories, testing::ValuesIn(test::computing_devices()), test::case_name);
 
 // Where no memory can be pinned any more, ordinary memory serves; another failure is told.
-TEST(HostMemory, IsOrdinaryWhereNoneCanBePinned) {
+TEST(HostMemory, IsPageableWithoutPinnedMemory) {
   for (const std::string& backend : test::test_driver_backends()) {
     Runtime runtime;
     const DeviceContext context(runtime.service<DeviceRegistry>().find(backend).value());
@@ -266,7 +266,7 @@ class StagedFaults : public test::DevicesTest {
 };
 
 // Whatever fails in the middle of a copy of several blocks, it is told, and a new stream works.
-TEST_F(StagedFaults, AreToldAndLeaveTheDevicesUsable) {
+TEST_F(StagedFaults, AreReportedAndLeaveTheDevicesUsable) {
   constexpr std::size_t bytes = std::size_t{13} << 20U;
   const DeviceContext failing(device("failing"));
   const DeviceContext cpu(device("cpu"));

@@ -47,7 +47,7 @@ TEST_F(Faults, AnEnqueueThatFailsLeavesTheStreamUsable) {
   stream.synchronize();
 }
 
-TEST_F(Faults, AFailureUnderWaySticksToItsStreamAlone) {
+TEST_F(Faults, AnAsynchronousFailureSticksToItsStream) {
   const DeviceContext context(device("failing"));
   Stream stream(context);
   Stream other(context);
@@ -61,7 +61,7 @@ TEST_F(Faults, AFailureUnderWaySticksToItsStreamAlone) {
   Stream(context).synchronize();
 }
 
-TEST_F(Faults, AnEventsFailureSticksToTheStreamItWasRecordedOn) {
+TEST_F(Faults, AnEventsFailureSticksToItsStream) {
   const DeviceContext context(device("failing"));
   for (const std::string slot : {"event_query", "event_synchronize"}) {
     Stream stream(context);
@@ -97,7 +97,7 @@ TEST_F(Faults, ALostDeviceStaysLostUntilANewContext) {
 }
 
 // Every call a small program makes fails in turn; each run ends with a typed error and leaves nothing behind.
-TEST_F(Faults, EveryPointOfAProgram) {
+TEST_F(Faults, FailAtEveryCallOfAProgram) {
   const auto program = [&] {
     const DeviceContext context(device("failing"));
     Stream stream(context);
@@ -173,7 +173,7 @@ TEST(TestBackends, SettingsAreChecked) {
               testing::HasSubstr("there is no open backend to wrap named 'abacus'"));
   EXPECT_THAT(reason_of("failing", "fail", "fill 1"), testing::HasSubstr("invalid value 'fill 1'"));
   for (const char* number : {"0", "two", "3 of them"}) {
-    EXPECT_THAT(reason_of("null", "devices", number), testing::HasSubstr("must be positive numbers"));
+    EXPECT_THAT(reason_of("null", "devices", number), testing::HasSubstr("must be positive integers"));
   }
 }
 

@@ -49,7 +49,7 @@ class Handles : public test::DevicesTest, public testing::WithParamInterface<std
   bool refused_ = false;
 };
 
-TEST_P(Handles, EachThatCannotBeMadeIsATypedError) {
+TEST_P(Handles, AFailedCreationIsATypedError) {
   use();  // opens the backends
   ASSERT_NE(code_of(GetParam()), nullptr);
   const std::uint32_t made = use_with_fault(0);

@@ -82,7 +82,7 @@ TEST_P(RoundTrip, WithinOneMemoryRangesMustNotOverlap) {
   stream.synchronize();
 }
 
-TEST_P(RoundTrip, RangesAreCheckedAndTheStreamGoesOn) {
+TEST_P(RoundTrip, RangesAreCheckedAndTheStreamStaysUsable) {
   Stream stream(context);
   const DeviceMemory memory(context, 16);
   std::vector<std::byte> host(17);
@@ -101,14 +101,14 @@ TEST_P(RoundTrip, RangesAreCheckedAndTheStreamGoesOn) {
   stream.synchronize();
 }
 
-TEST_P(RoundTrip, BadSizesAreRefused) {
+TEST_P(RoundTrip, InvalidSizesAreRejected) {
   EXPECT_ERROR(DeviceMemory(context, 0), ErrorCode::invalid_input, "0 bytes");
   EXPECT_ERROR(DeviceMemory(context, UINT64_MAX), ErrorCode::invalid_input, "18446744073709551615", "at most");
   const std::uint64_t limit = context.device().info().limits.allocation_bytes_max;
   EXPECT_ERROR(DeviceMemory(context, limit + 1), ErrorCode::invalid_input, std::to_string(limit));
 }
 
-TEST_P(RoundTrip, MemoryOfAnotherContextIsRefused) {
+TEST_P(RoundTrip, MemoryOfAnotherContextIsRejected) {
   const DeviceContext second(device(GetParam()));
   Stream stream(second);
   const DeviceMemory memory(context, 4);
@@ -116,7 +116,7 @@ TEST_P(RoundTrip, MemoryOfAnotherContextIsRefused) {
   EXPECT_ERROR(stream.copy_to_device(memory, 0, host), ErrorCode::invalid_input, "another context");
 }
 
-TEST_P(RoundTrip, AddressesAreAlignedWhereThereAreAny) {
+TEST_P(RoundTrip, AddressesAreAligned) {
   const DeviceMemory memory(context, 100);
   std::byte* address = memory.address();
   EXPECT_EQ(address != nullptr, GetParam() == "cpu" || GetParam() == "failing");
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, RoundTrip, testing::ValuesIn(test::computing_d
 
 class NullDevice : public test::DevicesTest {};
 
-TEST_F(NullDevice, TakesEverythingAndComputesNothing) {
+TEST_F(NullDevice, AcceptsEverythingAndComputesNothing) {
   const DeviceContext context(device("null"));
   Stream stream(context);
   const DeviceMemory memory(context, std::uint64_t{1} << 39);  // more than any machine has

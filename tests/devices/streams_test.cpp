@@ -16,7 +16,7 @@ class Streams : public test::DevicesTest, public testing::WithParamInterface<std
   DeviceContext context{device(GetParam())};
 };
 
-TEST_P(Streams, AnEventNeverRecordedHasPassed) {
+TEST_P(Streams, AnUnrecordedEventIsCompleted) {
   const Event event(context);
   EXPECT_TRUE(event.completed());
   event.synchronize();
@@ -51,7 +51,7 @@ TEST_P(Streams, EventsOrderWorkAcrossStreams) {
   for (const Event& event : events) EXPECT_TRUE(event.completed());
 }
 
-TEST_P(Streams, TimestampsFollowTheOrder) {
+TEST_P(Streams, TimestampsIncrease) {
   Stream stream(context);
   const DeviceMemory memory(context, 4 << 20);
   std::vector<Event> events;
@@ -91,7 +91,7 @@ TEST_P(Streams, AnEventCanBeRecordedAgain) {
   }
 }
 
-TEST_P(Streams, MayBeMovedAndOutliveTheirParts) {
+TEST_P(Streams, AreMovableAndOutliveTheirResources) {
   std::vector<std::byte> received(3);
   const std::vector<std::byte> sent = {std::byte{1}, std::byte{2}, std::byte{3}};
   {
@@ -107,7 +107,7 @@ TEST_P(Streams, MayBeMovedAndOutliveTheirParts) {
   EXPECT_EQ(received, sent);
 }
 
-TEST_P(Streams, QuestionsAboutTheDevice) {
+TEST_P(Streams, ReportMemoryAndUtilization) {
   const Device& target = context.device();
   EXPECT_FALSE(target.info().name.empty());
   EXPECT_FALSE(target.info().driver.empty());
@@ -167,14 +167,14 @@ TEST_F(Kernels, RunWithMemoryValuesAndSharedBytes) {
   run_saxpy(kernel);
 }
 
-TEST_F(Kernels, ComeBackFromAKeptBinary) {
+TEST_F(Kernels, LoadFromABinary) {
   const std::vector<std::byte> binary = Program(context, "opencl-c", saxpy).binary();
   ASSERT_FALSE(binary.empty());
   const std::string_view text(reinterpret_cast<const char*>(binary.data()), binary.size());
   run_saxpy(EntryPoint(Program(context, "binary", text), "saxpy"));
 }
 
-TEST_F(Kernels, ThatDoNotCompileShowTheCompilersWords) {
+TEST_F(Kernels, CompileErrorsContainTheCompilersOutput) {
   try {
     const Program program(context, "opencl-c", "__kernel void broken( { }");
     FAIL() << "it compiled";
@@ -185,7 +185,7 @@ TEST_F(Kernels, ThatDoNotCompileShowTheCompilersWords) {
   }
 }
 
-TEST_F(Kernels, BadRequestsAreNamed) {
+TEST_F(Kernels, InvalidRequestsAreRejected) {
   const Program program(context, "opencl-c", saxpy);
   EXPECT_ERROR(EntryPoint(program, "nope"), ErrorCode::invalid_input, "nope");
   EXPECT_ERROR(Program(context, "wgsl", "x"), ErrorCode::unsupported, "does not take 'wgsl'", "opencl-c");

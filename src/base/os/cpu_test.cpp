@@ -41,7 +41,7 @@ TEST(CpuFlags, NothingIsThere) {
   EXPECT_EQ(info.amx_reason, "the CPU has no AMX");
 }
 
-TEST(CpuFlags, RegistersTheSystemDoesNotSaveAreNotUsed) {
+TEST(CpuFlags, RegistersNotSavedByTheSystemAreNotUsed) {
   X86Registers numbers = everything();
   numbers.xcr0 = 0b111;  // SSE and AVX only
   CpuInfo info = flags_of(numbers);
@@ -53,7 +53,7 @@ TEST(CpuFlags, RegistersTheSystemDoesNotSaveAreNotUsed) {
   EXPECT_FALSE(flags_of(numbers).avx2);
 }
 
-TEST(CpuFlags, EachFlagHangsOnItsOwnBit) {
+TEST(CpuFlags, EachFlagDependsOnItsBit) {
   const auto without = [](auto change) {
     X86Registers numbers = everything();
     change(numbers);
@@ -72,20 +72,20 @@ TEST(CpuFlags, EachFlagHangsOnItsOwnBit) {
   EXPECT_FALSE(without([](auto& n) { n.leaf7_edx &= ~(1U << 25); }).amx_int8);
 }
 
-TEST(CpuFlags, ARefusalOfTheKernelIsARecordedReason) {
+TEST(CpuFlags, AmxReasonRecordsTheKernelsRefusal) {
   const CpuInfo info = flags_of(everything(), EPERM);
   EXPECT_FALSE(info.amx_int8 || info.amx_bf16);
   EXPECT_EQ(info.amx_reason, "the kernel refused AMX tile data: Operation not permitted");
   EXPECT_TRUE(info.avx512);
 }
 
-TEST(CpuFlags, MakersHaveTheirShortNames) {
+TEST(CpuFlags, VendorsHaveShortNames) {
   EXPECT_EQ(x86_vendor("GenuineIntel"), "Intel");
   EXPECT_EQ(x86_vendor("AuthenticAMD"), "AMD");
   EXPECT_EQ(x86_vendor("HygonGenuine"), "HygonGenuine");
 }
 
-TEST(CpuInfo, IsLookedUpOnceAndAgreesWithTheSystem) {
+TEST(CpuInfo, IsCachedAndAgreesWithTheSystem) {
   const CpuInfo& info = cpu_info();
   EXPECT_EQ(&info, &cpu_info());
   EXPECT_NE(info.name, "");
@@ -96,7 +96,7 @@ TEST(CpuInfo, IsLookedUpOnceAndAgreesWithTheSystem) {
 }
 
 #if defined(__x86_64__) && defined(__linux__)
-TEST(CpuInfo, AgreesWithTheKernelsOwnList) {
+TEST(CpuInfo, AgreesWithProcCpuinfo) {
   const std::string listed = real_os().read_file("/proc/cpuinfo").value_or("");
   const auto has = [&](const std::string& flag) { return listed.find(" " + flag + " ") != std::string::npos; };
   const CpuInfo& info = cpu_info();

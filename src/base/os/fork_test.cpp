@@ -38,7 +38,7 @@ bool is_forked_error(const std::function<void()>& call) {
   return false;
 }
 
-TEST(Fork, TheGenerationCountsForksOnTheWay) {
+TEST(Fork, TheGenerationCountsForks) {
   const std::uint64_t here = fork_generation();
   EXPECT_EQ(run_in_child([&] {
               if (fork_generation() != here + 1) return 1;
@@ -48,7 +48,7 @@ TEST(Fork, TheGenerationCountsForksOnTheWay) {
   EXPECT_EQ(fork_generation(), here);
 }
 
-TEST(Fork, ARuntimeOfTheParentIsForkedInTheChild) {
+TEST(Fork, AParentsRuntimeThrowsForkedInTheChild) {
   test::FakeOs os;
   RuntimeOptions options;
   options.os = &os;
@@ -66,7 +66,7 @@ TEST(Fork, ARuntimeOfTheParentIsForkedInTheChild) {
   EXPECT_NO_THROW(runtime.service<Service>());
 }
 
-TEST(Fork, AnExecutorOfTheParentRefusesWorkAndDiesQuietlyInTheChild) {
+TEST(Fork, AParentsExecutorThrowsForkedAndIsDestroyedSafelyInTheChild) {
   auto executor = make_thread_executor({.threads = 2});
   executor->parallel_for(1000, 1, [](auto, auto) {});  // its threads run
   EXPECT_EQ(run_in_child([&] {
@@ -82,7 +82,7 @@ TEST(Fork, AnExecutorOfTheParentRefusesWorkAndDiesQuietlyInTheChild) {
             0);
 }
 
-TEST(Fork, AChildMakesItsOwnRuntime) {
+TEST(Fork, AChildCanCreateItsOwnRuntime) {
   EXPECT_EQ(run_in_child([] {
               test::FakeOs os;
               RuntimeOptions options;

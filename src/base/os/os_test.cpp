@@ -56,7 +56,7 @@ TEST_F(RealOsTest, ListsFoldersSorted) {
   EXPECT_THAT(os.list_directory((folder / "a").string()), testing::IsEmpty());
 }
 
-TEST_F(RealOsTest, KnowsWhatMayBeOpened) {
+TEST_F(RealOsTest, ReportsFileAccess) {
   const std::string file = write("a", "");
   EXPECT_EQ(os.access(file), FileAccess::granted);
   EXPECT_EQ(os.access((folder / "none").string()), FileAccess::absent);
@@ -73,13 +73,13 @@ TEST_F(RealOsTest, RunsProgramsAndOpensLibraries) {
   EXPECT_EQ(os.module_directory(), std::filesystem::canonical("/proc/self/exe").parent_path());
 }
 
-TEST_F(RealOsTest, KnowsItsMemory) {
+TEST_F(RealOsTest, ReportsMemory) {
   EXPECT_GT(os.memory_total_bytes(), 64ULL << 20);
   EXPECT_GT(os.memory_free_bytes(), 0U);
   EXPECT_LT(os.memory_free_bytes(), os.memory_total_bytes());
 }
 
-TEST_F(RealOsTest, MeasuresHowBusyTheCoresAre) {
+TEST_F(RealOsTest, MeasuresCpuUtilization) {
   static_cast<void>(os.cpu_utilization());
   std::optional<double> share;
   for (int i = 0; i < 200 && !share; ++i) {  // the counters move in steps of 10 ms
@@ -115,7 +115,7 @@ TEST(RealOsConcurrent, IsSharedByThreads) {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-TEST_F(RealOsTest, ReplacesAFileAndMakesItsFoldersForThisUserAlone) {
+TEST_F(RealOsTest, ReplacesAFileAndCreatesFoldersForThisUser) {
   const std::string path = (folder / "a" / "b" / "file").string();
   os.replace_file(path, bytes_of("first"));
   os.replace_file(path, bytes_of("second"));
@@ -127,7 +127,7 @@ TEST_F(RealOsTest, ReplacesAFileAndMakesItsFoldersForThisUserAlone) {
   EXPECT_EQ(std::filesystem::status(folder / "a").permissions() & others, std::filesystem::perms::none);
 }
 
-TEST_F(RealOsTest, AFileThatCannotBeReplacedStaysAndLeavesNothingBeside) {
+TEST_F(RealOsTest, AFailedReplaceLeavesTheFileAndNoTemporary) {
   const std::string in_the_way = write("plain", "x");
   EXPECT_ERROR(os.replace_file(in_the_way + "/file", bytes_of("y")), ErrorCode::io, in_the_way, "Not a directory");
   std::filesystem::create_directories(folder / "full" / "inner");
@@ -174,14 +174,14 @@ TEST(Library, OpensByNameAndFindsSymbols) {
   EXPECT_EQ(real_os().open_library("libm.so.6").handle, library.handle);
 }
 
-TEST(Library, AMissingOneGivesTheLoadersWords) {
+TEST(Library, AMissingLibraryReportsTheLoadersError) {
   const OpenedLibrary library = real_os().open_library("libvectis_is_not_here.so");
   EXPECT_EQ(library.handle, nullptr);
   EXPECT_THAT(library.error, testing::HasSubstr("libvectis_is_not_here.so"));
   EXPECT_EQ(real_os().open_library("").error, "no library was named");
 }
 
-TEST(Library, TheOwnModuleIsThisTestsFolder) {
+TEST(Library, TheModuleDirectoryIsTheTestsFolder) {
   EXPECT_EQ(real_os().module_directory(), std::filesystem::canonical("/proc/self/exe").parent_path());
 }
 

@@ -16,7 +16,7 @@
 namespace vectis {
 namespace {
 
-TEST(PagesTest, AreZeroedAlignedAndWritable) {
+TEST(Pages, AreZeroedAlignedAndWritable) {
   for (const std::size_t bytes : {std::size_t{1}, std::size_t{4097}, std::size_t{5} << 20U}) {
     const Pages pages(bytes);
     ASSERT_EQ(pages.bytes(), bytes);
@@ -27,13 +27,13 @@ TEST(PagesTest, AreZeroedAlignedAndWritable) {
   }
 }
 
-TEST(PagesTest, NoneIsNothing) {
+TEST(Pages, ZeroBytesAreNull) {
   const Pages none(0);
   EXPECT_EQ(none.data(), nullptr);
   EXPECT_EQ(none.bytes(), 0U);
 }
 
-TEST(PagesTest, MoveTakesThemAlong) {
+TEST(Pages, MoveTransfersOwnership) {
   Pages first(8192);
   std::byte* const place = first.data();
   Pages second(std::move(first));
@@ -44,7 +44,7 @@ TEST(PagesTest, MoveTakesThemAlong) {
   EXPECT_EQ(third.bytes(), 8192U);
 }
 
-TEST(PagesTest, TooManyAreRefusedWithTheNumbers) {
+TEST(Pages, TooManyBytesAreAnAllocationError) {
   EXPECT_ERROR(Pages(std::size_t{1} << 60U), ErrorCode::allocation, "1152921504606846976");
 }
 
@@ -64,7 +64,7 @@ class MappedFileTest : public testing::Test {
   test::TemporaryFolder temporary;
 };
 
-TEST_F(MappedFileTest, HasTheBytesOfTheFileAtAPagesBeginning) {
+TEST_F(MappedFileTest, HasTheFilesBytesPageAligned) {
   for (const std::size_t size : {1U, 4096U, 100'001U}) {
     std::string text(size, 'x');
     text.back() = 'y';
@@ -75,22 +75,22 @@ TEST_F(MappedFileTest, HasTheBytesOfTheFileAtAPagesBeginning) {
   }
 }
 
-TEST_F(MappedFileTest, WhatIsWrittenStaysHere) {
+TEST_F(MappedFileTest, WritesArePrivate) {
   const MappedFile file(written("hello"));
   file.bytes()[0] = std::byte{'j'};
   EXPECT_EQ(text_of(file), "jello");
   EXPECT_EQ(text_of(MappedFile(temporary.path("a"))), "hello");
 }
 
-TEST_F(MappedFileTest, OutlivesTheNameOfTheFile) {
+TEST_F(MappedFileTest, OutlivesRemovalOfTheFile) {
   const MappedFile file(written("hello"));
   std::filesystem::remove(temporary.path("a"));
   EXPECT_EQ(text_of(file), "hello");
 }
 
-TEST_F(MappedFileTest, AnEmptyFileIsNoBytes) { EXPECT_TRUE(MappedFile(written("")).bytes().empty()); }
+TEST_F(MappedFileTest, AnEmptyFileMapsToNoBytes) { EXPECT_TRUE(MappedFile(written("")).bytes().empty()); }
 
-TEST_F(MappedFileTest, WhatCannotBeMappedIsIo) {
+TEST_F(MappedFileTest, AFileThatCannotBeMappedIsIo) {
   EXPECT_ERROR(MappedFile file(temporary.path("none")), ErrorCode::io, "[map]", temporary.path("none"), "No such file");
   EXPECT_ERROR(MappedFile file(temporary.folder().string()), ErrorCode::io, "it is no file");
 }

@@ -17,7 +17,7 @@ ProcessResult shell(const std::string& script, Duration limit = 60s) {
   return run_process({"/bin/sh", "-c", script}, limit);
 }
 
-TEST(Process, TellsOutputErrorAndStatus) {
+TEST(Process, ReportsOutputErrorAndStatus) {
   const ProcessResult result = shell("printf out; printf err >&2; exit 7");
   EXPECT_EQ(result.end, End::exited);
   EXPECT_EQ(result.code, 7);
@@ -25,12 +25,12 @@ TEST(Process, TellsOutputErrorAndStatus) {
   EXPECT_EQ(result.error, "err");
 }
 
-TEST(Process, ArgumentsArriveUntouched) {
+TEST(Process, ArgumentsArePassedUnchanged) {
   const ProcessResult result = run_process({"printf", "%s|", "a b", "", "$HOME", "'\""}, 60s);
   EXPECT_EQ(result.output, "a b||$HOME|'\"|");
 }
 
-TEST(Process, TellsTheSignalThatKilledIt) {
+TEST(Process, ReportsTheSignalThatKilledIt) {
   const ProcessResult result = shell("printf before; kill -SEGV $$");
   EXPECT_EQ(result.end, End::killed);
   EXPECT_EQ(result.code, SIGSEGV);
@@ -45,7 +45,7 @@ TEST(Process, AMissingProgramIsNotStarted) {
   EXPECT_EQ(run_process({}, 60s).end, End::not_started);
 }
 
-TEST(Process, IsKilledAtItsLimitWithWhatItStarted) {
+TEST(Process, IsKilledAtItsLimitWithItsChildren) {
   const auto begin = std::chrono::steady_clock::now();
   const ProcessResult result = shell("printf early; sleep 1000 & wait", 1s);
   EXPECT_EQ(result.end, End::timed_out);
@@ -54,12 +54,12 @@ TEST(Process, IsKilledAtItsLimitWithWhatItStarted) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
 }
 
-TEST(Process, ALimitOfNothingKillsAtOnce) {
+TEST(Process, AZeroLimitKillsImmediately) {
   EXPECT_EQ(run_process({"sleep", "1000"}, 0s).end, End::timed_out);
   EXPECT_EQ(run_process({"sleep", "1000"}, -1s).end, End::timed_out);
 }
 
-TEST(Process, EndsThoughAGrandchildKeepsThePipe) {
+TEST(Process, EndsWhenAGrandchildKeepsThePipeOpen) {
   const auto begin = std::chrono::steady_clock::now();
   const ProcessResult result = shell("sleep 20 & printf done");
   EXPECT_EQ(result.end, End::exited);
@@ -67,20 +67,20 @@ TEST(Process, EndsThoughAGrandchildKeepsThePipe) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
 }
 
-TEST(Process, WaitsForOneThatClosedItsOutput) {
+TEST(Process, WaitsForAChildThatClosedItsOutput) {
   const ProcessResult result = shell("exec >&- 2>&-; sleep 0.05; exit 3");
   EXPECT_EQ(result.end, End::exited);
   EXPECT_EQ(result.code, 3);
 }
 
-TEST(Process, OutputBeyondOneMebibyteIsDroppedWithoutBlocking) {
+TEST(Process, OutputBeyondOneMebibyteIsDiscarded) {
   const ProcessResult result = shell("head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2; exit 4");
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.output.size(), std::size_t{1} << 20);
   EXPECT_EQ(result.error.size(), std::size_t{1} << 20);
 }
 
-TEST(Process, ReadsNothingFromOurInput) { EXPECT_EQ(shell("cat; printf end").output, "end"); }
+TEST(Process, HasEmptyInput) { EXPECT_EQ(shell("cat; printf end").output, "end"); }
 
 TEST(Process, HasDefaultSignals) {
   const auto before = std::signal(SIGPIPE, SIG_IGN);
@@ -89,7 +89,7 @@ TEST(Process, HasDefaultSignals) {
   std::signal(SIGPIPE, before);
 }
 
-TEST(Process, WhoeverIgnoresTheEndOfChildrenStillGetsTheOutput) {
+TEST(Process, ReturnsTheOutputWhenSigchldIsIgnored) {
   const auto before = std::signal(SIGCHLD, SIG_IGN);
   const ProcessResult result = shell("printf out");
   std::signal(SIGCHLD, before);
@@ -97,7 +97,7 @@ TEST(Process, WhoeverIgnoresTheEndOfChildrenStillGetsTheOutput) {
   EXPECT_EQ(result.output, "out");
 }
 
-TEST(Process, LeavesNoDescriptorBehind) {
+TEST(Process, LeaksNoDescriptor) {
   const auto count = [] {
     const std::filesystem::directory_iterator all("/proc/self/fd");
     return std::distance(begin(all), end(all));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the plug-in of the installed docs/writing-a-backend.md, its code blocks one after the other, with a C compiler
-# and the installed header alone, and looks at it through the installed programs.
+# and the installed header alone, and loads it with the installed programs.
 # usage: run.sh PREFIX
 set -euo pipefail
 
@@ -39,6 +39,17 @@ expect "'toy' was requested by VECTIS_DEVICE" env VECTIS_DEVICE=toy vectis devic
 expect 'do        unset backends.toy.broken' env VECTIS_BACKENDS_TOY_BROKEN=1 vectis doctor
 expect 'cpu:0' env VECTIS_BACKENDS_TOY_BROKEN=1 vectis devices
 
+backends=$(dirname "$(find "$prefix" -name libvectis_backend_failing.so)")
+export VECTIS_BACKENDS_FAILING_TARGET=toy
+expect 'failing:0' env VECTIS_BACKEND_PATH="$work/right:$backends" vectis devices
+expect 'failing: found' env VECTIS_BACKEND_PATH="$work/right:$backends" vectis doctor
+unset VECTIS_BACKENDS_FAILING_TARGET
+
+mkdir -p "$work/misnamed"
+cp "$work/right/libvectis_backend_toy.so" "$work/misnamed/libvectis_backend_game.so"
+expect 'rename the file' env VECTIS_BACKEND_PATH="$work/misnamed" vectis doctor
+expect 'names /nowhere, which does not exist' env VECTIS_BACKEND_PATH=/nowhere vectis doctor
+
 build old 's/\.abi_major = VECTIS_ABI_MAJOR/.abi_major = VECTIS_ABI_MAJOR + 1/'
 export VECTIS_BACKEND_PATH="$work/old"
 expect 'it was built for backend ABI 2.' vectis doctor
@@ -49,4 +60,4 @@ export VECTIS_BACKEND_PATH="$work/lacking"
 expect "required slot 'copy_to_host' is missing" vectis doctor
 expect 'cpu:0' vectis devices
 
-echo "install: the plug-in of docs/writing-a-backend.md builds as plain C and is listed; 2 broken ones are named"
+echo "install: the plug-in of docs/writing-a-backend.md builds as plain C and is listed and wrapped; 4 mistakes are named"
