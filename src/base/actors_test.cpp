@@ -28,7 +28,7 @@ struct Packet {
   int value = 0;
 };
 
-// What the actors share. Everybody who may still run holds it.
+// State shared by the actors; every actor holds a reference.
 struct World {
   explicit World(Executor& used) : executor(used) {}
 
@@ -71,7 +71,7 @@ Task<> network(Shared world) {
   }
 }
 
-// Adds each request once, however often it comes, and answers with what it added.
+// Adds each request once, also when it arrives repeatedly, and acknowledges it.
 Task<int> server(Shared world) {
   int total = 0;
   std::set<int> seen;
@@ -83,7 +83,7 @@ Task<int> server(Shared world) {
   co_return total;
 }
 
-// Sends each number until it is acknowledged; returns the sum of what was acknowledged.
+// Sends each number until it is acknowledged; returns the sum of the acknowledged numbers.
 Task<int> client(Shared world, int requests) {
   int sum = 0;
   for (int id = 1; id <= requests; ++id) {

@@ -28,7 +28,7 @@ void expect_half(float value) {
   ASSERT_EQ(to_half(value).bits, expected) << "of " << value << " with bits " << std::hex << bits_of(value);
 }
 
-// bfloat16 by arithmetic on exact values instead of bits: of the two neighbours, the nearer; of equals, the even one.
+// bfloat16 by arithmetic on exact values instead of bits: the nearer of the two neighbors; for a tie, the even one.
 void expect_bfloat16(float value) {
   const std::uint16_t got = to_bfloat16(value).bits;
   if (std::isnan(value)) {
@@ -42,7 +42,7 @@ void expect_bfloat16(float value) {
     ASSERT_EQ(got, low);
     return;
   }
-  // Beyond the largest number, infinity stands for the next power of two.
+  // Above the largest finite value, infinity counts as the next power of two.
   const double above = (high & 0x7fffU) == 0x7f80U ? std::copysign(0x1.0p128, value) : double{to_float(Bfloat16{high})};
   const double down = std::abs(double{value} - double{to_float(Bfloat16{low})});
   const double up = std::abs(above - double{value});

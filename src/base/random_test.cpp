@@ -11,7 +11,7 @@
 namespace vectis {
 namespace {
 
-// The published algorithms, written once more with 128-bit arithmetic where the compiler has it.
+// A second implementation of the published algorithms, with 128-bit arithmetic where the compiler has it.
 __extension__ typedef unsigned __int128 Wide;
 
 struct Reference {
@@ -54,7 +54,7 @@ TEST(Random, FollowsThePublishedSequence) {
 }
 
 TEST(Random, SplitmixSeedingGivesItsKnownFirstValue) {
-  // splitmix64 of seed 0 begins with this number, in every implementation there is.
+  // The published first value of SplitMix64 for seed 0.
   EXPECT_EQ(Reference(0).s[0], 0xe220a8397b1dcdafULL);
 }
 

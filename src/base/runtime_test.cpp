@@ -17,7 +17,7 @@ namespace {
 
 using test::FakeOs;
 
-// What services write into as they come and go.
+// Records construction and destruction of services.
 std::string& diary() {
   static std::string text;
   return text;

@@ -9,7 +9,7 @@
 namespace vectis {
 namespace {
 
-// Pieces follow one another from 0 to count, and each but the last is whole grains.
+// Pieces are contiguous from 0 to count, and each except the last consists of whole grains.
 void expect_cover(std::size_t count, std::size_t grain, std::size_t threads) {
   const Split split(count, grain, threads);
   const std::size_t least = grain == 0 ? 1 : grain;

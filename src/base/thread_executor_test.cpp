@@ -100,8 +100,8 @@ TEST(ThreadExecutorConcurrent, CapturesAreDestroyedBeforeTheTaskEnds) {
   }
 }
 
-// Timers of 20, 40 and 60 ms and two without delay; returns their order, or nothing when the machine stalled so long
-// that two of them fell due together.
+// Runs timers of 20, 40 and 60 ms and two without delay. Returns their order; empty when the machine stalled so long
+// that two of them were due together.
 std::optional<std::vector<int>> order_of_timers(Executor& executor) {
   std::mutex mutex;
   std::vector<int> order;

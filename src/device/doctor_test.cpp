@@ -1,4 +1,4 @@
-// The doctor's answers, compared with tests/golden/doctor. VECTIS_UPDATE_GOLDEN=1 rewrites them.
+// The doctor's reports, compared with tests/golden/doctor. VECTIS_UPDATE_GOLDEN=1 rewrites them.
 #include "vectis/device/doctor.hpp"
 
 #include <gmock/gmock.h>
@@ -15,6 +15,7 @@ namespace vectis {
 namespace {
 
 using test::FakeOs;
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr auto plugin = "/opt/vectis/lib/vectis/backends/libvectis_backend_opencl.so";
@@ -37,7 +38,7 @@ Diagnosis opencl(BackendState state, std::string reason) {
   return diagnosis;
 }
 
-// What the probe of the plug-in will say.
+// Sets the result of probing the plug-in.
 void answer(FakeOs& os, const Diagnosis& diagnosis) {
   os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 0, detail::to_line(diagnosis, "") + "\n", ""};
 }
@@ -128,7 +129,7 @@ TEST(Doctor, TwoDevices) {
 
 constexpr auto cuda_plugin = "/opt/vectis/lib/vectis/backends/libvectis_backend_cuda.so";
 
-// A Debian with an NVIDIA card and Vectis with its CUDA plug-in, whose probe says this.
+// A Debian system with an NVIDIA GPU and the CUDA plug-in, whose probe returns this.
 void install_cuda(FakeOs& os, BackendState state, const std::string& reason, std::vector<DeviceSummary> devices = {}) {
   install(os);
   os.directories["/opt/vectis/lib/vectis/backends"] = {"libvectis_backend_cuda.so", "libvectis_backend_opencl.so"};
@@ -247,11 +248,42 @@ TEST(Doctor, AdviceFitsTheSystem) {
 TEST(Doctor, UsesThirdPartyPluginsOwnAdvice) {
   FakeOs os;
   install(os);
-  Diagnosis stranger = opencl(BackendState::no_driver, "no npu driver");
-  stranger.backend = "npu";
+  Diagnosis npu = opencl(BackendState::no_driver, "no npu driver");
+  npu.backend = "npu";
   os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 0,
-                                       "noise\n" + detail::to_line(stranger, "install npu-tools 3") + "\n", ""};
+                                       "noise\n" + detail::to_line(npu, "install npu-tools 3") + "\n", ""};
   EXPECT_EQ(find(report(os), "npu").advice, "install npu-tools 3");
+}
+
+TEST(Doctor, HintsAtACacheFolderThatIsNotWritable) {
+  FakeOs os;
+  install(os);
+  answer(os, opencl(BackendState::no_driver, "the loader finds no platform"));
+  os.variables["HOME"] = "/home/u";
+  os.accesses["/home/u"] = FileAccess::denied;
+  EXPECT_THAT(find(report(os), "opencl").advice,
+              AllOf(HasSubstr("/home/u (HOME) is not writable"), HasSubstr("POCL_CACHE_DIR"), HasSubstr("otherwise")));
+  os.variables["XDG_CACHE_HOME"] = "/cache";
+  os.accesses["/cache"] = FileAccess::granted;
+  EXPECT_THAT(find(report(os), "opencl").advice, testing::Not(HasSubstr("writable")));
+}
+
+TEST(Doctor, AdvisesToRenameAMisnamedPlugin) {
+  FakeOs os;
+  install(os);
+  answer(os, opencl(BackendState::misnamed, "its file is named for 'opencl', but its table says 'toy'"));
+  EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("rename the file to libvectis_backend_"));
+}
+
+TEST(Doctor, PrintsWarningsAboutTheConfiguration) {
+  FakeOs os;
+  install(os);
+  os.variables["VECTIS_BACKEND_PATH"] = "/nowhere";
+  os.variables["VECTIS_DEVCE"] = "cpu";
+  std::ostringstream out;
+  print(out, report(os));
+  EXPECT_THAT(out.str(), HasSubstr("warning: the environment variable VECTIS_DEVCE is not a setting"));
+  EXPECT_THAT(out.str(), HasSubstr("warning: backend_path (from VECTIS_BACKEND_PATH) names /nowhere"));
 }
 
 TEST(ProbeLine, RoundTrips) {

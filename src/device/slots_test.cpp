@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Every slot filled with an address that is never called.
+// A table with every slot set to an address that is never called.
 VectisBackend full_table() {
   VectisBackend table{};
   table.size = sizeof(table);

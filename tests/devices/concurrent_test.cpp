@@ -1,4 +1,4 @@
-// Eight threads on four devices at once. VECTIS_SOAK_SECONDS makes it longer; ThreadSanitizer watches.
+// Eight threads use four devices concurrently. VECTIS_SOAK_SECONDS sets the duration. Runs under ThreadSanitizer.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Copies between devices: the same bytes by every route, in the order of both streams.
+// Copies between devices: equal bytes on every route, ordered on both streams.
 #include <array>
 #include <cstdlib>
 #include <iostream>
@@ -19,7 +19,7 @@ struct Pair {
 
 CopyRoute expected_route(const Pair& pair) { return pair.reach ? CopyRoute::peer : CopyRoute::staged; }
 
-// VECTIS_TEST_COPIES asks for so many more copies of random sizes on every pair.
+// VECTIS_TEST_COPIES sets the number of additional copies of random sizes for every pair of devices.
 std::size_t more_copies() {
   const char* wanted = std::getenv("VECTIS_TEST_COPIES");
   return wanted == nullptr ? 10 : std::strtoull(wanted, nullptr, 10);
@@ -106,7 +106,7 @@ TEST_P(Copies, CopyTheSameBytesOnEveryRoute) {
   }
 }
 
-// A copy through the host uses pinned memory where one of the two has any, and pins nothing anew for the next copy.
+// A staged copy uses pinned memory where one of the two backends has it, and reuses it for the next copy.
 TEST_P(Copies, AreStagedInPinnedMemory) {
   constexpr std::size_t bytes = std::size_t{9} << 20U;
   const DeviceMemory source(from_context, bytes);
@@ -139,7 +139,8 @@ TEST_P(Copies, AreStagedInPinnedMemory) {
   }
 }
 
-// The source is written before and overwritten after, the target read before and after, and nobody waits in between.
+// Without waiting in between: the source is written before and overwritten after the copy, the target read before and
+// after.
 TEST_P(Copies, KeepTheOrderOfBothStreams) {
   constexpr std::size_t bytes = 5000;
   constexpr std::size_t rounds = 40;
@@ -241,7 +242,7 @@ TEST_P(HostMemories, ServeCopiesBothWays) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, HostMemories, testing::ValuesIn(test::computing_devices()), test::case_name);
 
-// Where no memory can be pinned any more, ordinary memory serves; another failure is told.
+// Out of pinned memory, HostMemory falls back to pageable memory; any other failure is thrown.
 TEST(HostMemory, IsPageableWithoutPinnedMemory) {
   for (const std::string& backend : test::test_driver_backends()) {
     Runtime runtime;
@@ -265,7 +266,7 @@ class StagedFaults : public test::DevicesTest {
   ~StagedFaults() override { registry().configure("failing", "reset", ""); }
 };
 
-// Whatever fails in the middle of a copy of several blocks, it is told, and a new stream works.
+// A failure in the middle of a staged copy of several blocks is thrown, and a new stream works.
 TEST_F(StagedFaults, AreReportedAndLeaveTheDevicesUsable) {
   constexpr std::size_t bytes = std::size_t{13} << 20U;
   const DeviceContext failing(device("failing"));

@@ -1,4 +1,4 @@
-// Every code of the catalogue is provoked once, by the call a user would make.
+// Provokes every code of the error catalog once, by a call that a user would make.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ class EveryError : public test::DevicesTest {
   ~EveryError() override { registry().configure("failing", "reset", ""); }
   void fail(const std::string& what) { registry().configure("failing", "fail", what); }
 
-  // Makes a device call in a forked child, and rethrows here what it said there.
+  // Makes a device call in a forked child and rethrows its error in this process.
   void use_in_forked_child() {
     const DeviceContext context(device("cpu"));
     const pid_t child = fork();

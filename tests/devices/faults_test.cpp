@@ -1,4 +1,4 @@
-// What a failing device does to the rest: errors are typed, sticky where they must be, and the next call works.
+// Faults of a device: errors are typed, sticky where documented, and the next call works.
 #include <gmock/gmock.h>
 
 #include "tests/devices/fixture.hpp"
@@ -96,7 +96,7 @@ TEST_F(Faults, ALostDeviceStaysLostUntilANewContext) {
   EXPECT_EQ(DeviceMemory(cpu, 1).bytes(), 1U) << "other devices go on";
 }
 
-// Every call a small program makes fails in turn; each run ends with a typed error and leaves nothing behind.
+// Fails every call of a small program in turn: each run throws a typed error and leaks nothing.
 TEST_F(Faults, FailAtEveryCallOfAProgram) {
   const auto program = [&] {
     const DeviceContext context(device("failing"));
@@ -157,7 +157,7 @@ TEST_F(Faults, AnOptionalSlotThatIsUnsupportedFallsBack) {
   EXPECT_EQ(event.timestamp(), std::nullopt);
 }
 
-// Why a backend did not open, with one setting of its own.
+// The reason why a backend with this setting did not open.
 std::string reason_of(const std::string& backend, const std::string& key, const std::string& value) {
   RuntimeOptions options;
   options.settings["backends." + backend + "." + key] = value;

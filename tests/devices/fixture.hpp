@@ -1,4 +1,4 @@
-// A Runtime with every backend there is, and the handful of helpers its tests share.
+// A Runtime with all backends, and helpers shared by the device tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,14 +37,14 @@ class DevicesTest : public testing::Test {
   Runtime runtime_;
 };
 
-// "opencl:1" as a name GoogleTest takes.
+// Turns "opencl:1" into a valid GoogleTest name.
 inline std::string case_name(const testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
   std::ranges::replace(name, ':', '_');
   return name;
 }
 
-// The devices that compute: what `null` does is nothing.
+// All devices except `null`, which computes nothing.
 inline std::vector<std::string> computing_devices() {
   std::vector<std::string> devices{"cpu", "failing"};
 #if defined(VECTIS_HAS_OPENCL)

@@ -1,5 +1,5 @@
-// The host has no memory for a handle of a few bytes: each call of a small program meets that in turn, gives a typed
-// error, leaves nothing behind, and the next one works.
+// The host is out of memory for a handle: each allocation of a small program fails in turn, throws a typed error, leaks
+// nothing, and the next call works.
 #include <dlfcn.h>
 
 #include "tests/devices/fixture.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using test::NewForm;
 
-// An address in the code that makes the handles of a backend. Those of `failing` are of what it wraps, the CPU.
+// An address in the code that allocates the handles of a backend. Handles of `failing` are those of the CPU it wraps.
 const void* code_of(const std::string& backend) {
   if (backend != "null") return reinterpret_cast<const void*>(&vectis_cpu_backend_entry);
   void* library = dlopen(VECTIS_NULL_PLUGIN, RTLD_NOW | RTLD_NOLOAD);
@@ -33,7 +33,7 @@ class Handles : public test::DevicesTest, public testing::WithParamInterface<std
     stream.synchronize();
   }
 
-  // The same, with the nth allocation failing; 0: none. Returns how many there were.
+  // The same with the nth allocation failing; 0: none. Returns the number of allocations.
   std::uint32_t use_with_fault(std::uint32_t nth) {
     test::arm_allocation_fault(code_of(GetParam()), NewForm::nothrow, nth);
     try {

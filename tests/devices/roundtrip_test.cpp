@@ -1,4 +1,4 @@
-// Bytes go to every device and come back, at every odd size and offset; the host's own memory is the oracle.
+// Copies to every device and back, at odd sizes and offsets; host memory is the oracle.
 #include <algorithm>
 
 #include "tests/devices/fixture.hpp"
@@ -28,7 +28,7 @@ TEST_P(RoundTrip, CopiesOfEverySize) {
   }
 }
 
-// A model of the memory on the host suffers the same random operations.
+// Applies the same random operations to a model in host memory.
 TEST_P(RoundTrip, RandomOperationsAgreeWithTheHost) {
   constexpr std::size_t size = 10007;
   Stream stream(context);

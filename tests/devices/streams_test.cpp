@@ -1,4 +1,4 @@
-// Order: within a stream, between streams through events, and on the device's clock; and kernels where there is a
+// Ordering within a stream, between streams through events, and of timestamps; kernel launches where the device has a
 // compiler.
 #include <array>
 #include <cstring>
@@ -26,7 +26,7 @@ TEST_P(Streams, AnUnrecordedEventIsCompleted) {
   stream.synchronize();
 }
 
-// A value is handed from stream to stream many times; each hop must see what the one before it wrote.
+// Passes a value from stream to stream many times; each step must see the result of the previous one.
 TEST_P(Streams, EventsOrderWorkAcrossStreams) {
   constexpr std::size_t bytes = 1 << 20;
   constexpr int hops = 40;
@@ -141,7 +141,7 @@ class Kernels : public test::DevicesTest {
  protected:
   DeviceContext context{device("opencl")};
 
-  // y + 2 x for every element, in groups of 64.
+  // y + 2 x for every element, in work-groups of 64.
   void run_saxpy(const EntryPoint& kernel) {
     constexpr int n = 1003;
     std::vector<float> x(n);

@@ -1,4 +1,4 @@
-/* A plug-in that is wrong in the one way its macro names. */
+/* A plug-in with one defect, selected by a macro. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void never_called(void) {}
 
 VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry(void) {
 #if defined(CRASH_AT_OPEN)
-  /* All other slots look filled, so that the host goes on to open. */
+  /* All other slots are set, so that the host calls open. */
   void (*somewhere)(void) = never_called;
   for (size_t at = offsetof(VectisBackend, close); at < sizeof(table); at += sizeof(somewhere)) {
     memcpy((char*)&table + at, &somewhere, sizeof(somewhere));

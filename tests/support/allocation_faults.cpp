@@ -58,7 +58,7 @@ std::uint32_t disarm_allocation_fault() {
 
 }  // namespace vectis::test
 
-// All that may meet each other: what one form allocates, another frees.
+// All forms are replaced together, since memory of one form may be freed by another.
 #define VECTIS_TEST_REPLACES __attribute__((noinline, visibility("default")))
 
 using vectis::test::usual_alignment;

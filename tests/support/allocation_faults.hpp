@@ -10,9 +10,9 @@ namespace vectis::test {
 // Which `new`: the one that throws std::bad_alloc, or `new (std::nothrow)`.
 enum class NewForm : std::uint8_t { throwing, nothrow };
 
-// From now on this thread's `nth` allocation by the module that holds `address` fails; 0: none, they are only counted.
+// Makes this thread's `nth` allocation by the module that contains `address` fail; 0: only counts allocations.
 void arm_allocation_fault(const void* address, NewForm form, std::uint32_t nth);
-// Stops, and says how many such allocations the module has made since.
+// Stops counting; returns the number of such allocations since arm.
 std::uint32_t disarm_allocation_fault();
 
 }  // namespace vectis::test

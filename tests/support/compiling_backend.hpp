@@ -18,7 +18,7 @@
 
 namespace vectis::test {
 
-// One instance for the process, as a C table carries no state. Counters may be read by any thread.
+// One instance per process, since a C table has no state. Counters may be read by any thread.
 class CompilingBackend {
  public:
   struct Counters {

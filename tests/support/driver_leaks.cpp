@@ -1,5 +1,5 @@
-// Tells LeakSanitizer of leaks of drivers and the compilers inside them, never of ours. Part of the test programs and,
-// under AddressSanitizer, of `vectis`, which tests start.
+// LeakSanitizer suppressions for drivers and the compilers inside them, none for Vectis. Linked into the test programs
+// and, under AddressSanitizer, into `vectis`, which tests start.
 
 // The sanitizer's own name. NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" [[gnu::visibility("default")]] const char* __lsan_default_suppressions();
@@ -9,5 +9,5 @@ const char* __lsan_default_suppressions() {
          "leak:libvulkan\nleak:libEGL\nleak:libgallium\nleak:swrast_dri\n";
 }
 
-// Drivers stay where they are: of code no longer there a stack has no names, and no suppression would fit.
+// Never unloads a driver: stacks of unloaded code have no symbol names, so no suppression would match.
 extern "C" [[gnu::visibility("default")]] int dlclose(void* /*library*/) noexcept { return 0; }

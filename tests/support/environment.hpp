@@ -1,4 +1,4 @@
-// The environment of a test program. Its CMakeLists lists it, and CMake writes the file that defines it.
+// The environment of a test program: listed in its CMakeLists, defined in a file that CMake generates.
 #pragma once
 
 namespace vectis::test {

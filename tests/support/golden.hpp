@@ -1,4 +1,4 @@
-// Golden texts: tests/golden/<name> holds what is expected; VECTIS_UPDATE_GOLDEN=1 rewrites it.
+// Golden files: compares a text with tests/golden/<name>; VECTIS_UPDATE_GOLDEN=1 rewrites the file.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -25,10 +25,10 @@ int main(int argc, char** argv) {
   for (const char* const* assignment = vectis::test::environment; *assignment != nullptr; ++assignment) {
     set_default(*assignment);
   }
-  // The makers' drivers are not a test's to open. Tests of the test driver name it in their environment.
+  // Tests do not open drivers of GPU vendors. Tests of the test driver set its path in their environment.
   set_default("VECTIS_BACKENDS_CUDA_DRIVER=none");
   set_default("VECTIS_BACKENDS_HIP_DRIVER=none");
-  set_default("VECTIS_CACHE_PATH=off");  // the user's cache is not a test's to fill
+  set_default("VECTIS_CACHE_PATH=off");  // tests must not write to the user's cache
   testing::InitGoogleMock(&argc, argv);
   std::cout << "VECTIS_TEST_SEED=" << vectis::test::seed() << '\n';
   return RUN_ALL_TESTS();

@@ -1,4 +1,4 @@
-// A backend made of a script, given to the registry through a FakeOs as if it were a plug-in file.
+// A backend with scripted answers, which the registry loads through a FakeOs as a plug-in file.
 //
 //   auto& cuda = ScriptedBackend<0>::install(os, "cuda");
 //   cuda.devices = {gpu("H100")};
@@ -47,11 +47,11 @@ struct Script {
   int closed = 0;
 };
 
-// `Number` tells several apart: a C table carries no state. One thread at a time.
+// `Number` distinguishes several backends, since a C table has no state. One thread at a time.
 template <int Number>
 class ScriptedBackend {
  public:
-  // Puts the plug-in into the first folder the registry looks at, with a fresh script.
+  // Installs the plug-in in the first folder that the registry searches, with an empty script.
   static Script& install(FakeOs& os, const std::string& name) {
     script = Script{};
     script.name = name;
@@ -112,7 +112,7 @@ class ScriptedBackend {
     *context = reinterpret_cast<VectisContext*>(&script);
     return VECTIS_OK;
   }
-  // Required slots that these tests never reach.
+  // Required slots that these tests never call.
   static void fill_unused() {
     table.memory_allocate = [](auto...) { return VectisStatus{VECTIS_UNSUPPORTED}; };
     table.memory_free = [](auto...) {};

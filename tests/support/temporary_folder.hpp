@@ -1,4 +1,4 @@
-// A folder of the running test's own, gone when the test is.
+// A temporary folder for the running test, removed by the destructor.
 #pragma once
 
 #include <gtest/gtest.h>

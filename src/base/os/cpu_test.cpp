@@ -15,7 +15,7 @@
 namespace vectis {
 namespace {
 
-// A processor with everything under a kernel that allows everything.
+// A CPU with all features and a kernel that permits all of them.
 X86Registers everything() {
   return {.leaf1_ecx = ~0U, .leaf7_ebx = ~0U, .leaf7_ecx = ~0U, .leaf7_edx = ~0U, .leaf7_1_eax = ~0U, .xcr0 = ~0ULL};
 }

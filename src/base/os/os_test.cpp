@@ -61,7 +61,7 @@ TEST_F(RealOsTest, ReportsFileAccess) {
   EXPECT_EQ(os.access(file), FileAccess::granted);
   EXPECT_EQ(os.access((folder / "none").string()), FileAccess::absent);
   EXPECT_EQ(os.access(file + "/below"), FileAccess::absent);
-  // Too long a name is neither there nor absent; it works for root, too.
+  // A name that is too long gives an error other than "absent", also for root.
   EXPECT_EQ(os.access(std::string(100000, 'x')), FileAccess::denied);
 }
 
@@ -94,7 +94,7 @@ TEST_F(RealOsTest, MeasuresCpuUtilization) {
 TEST_F(RealOsTest, ReadsTheWallClockAndRecognizesAPipe) {
   constexpr std::int64_t year_2025 = 1'735'689'600;
   EXPECT_GT(os.unix_seconds(), year_2025);
-  // A child's standard output is a pipe; `test -t 1` asks the same question of it.
+  // A child's standard output is a pipe; `test -t 1` checks the same.
   EXPECT_EQ(os.run({"sh", "-c", "test -t 1"}, 60s).code, 1);
 }
 

@@ -50,7 +50,7 @@ TEST(Pages, TooManyBytesAreAnAllocationError) {
 
 class MappedFileTest : public testing::Test {
  protected:
-  // A file of these bytes.
+  // Writes a file with this content and returns its path.
   [[nodiscard]] std::string written(const std::string& text) const {
     FileWriter writer(temporary.path("a"));
     writer.write(std::as_bytes(std::span(text)));
