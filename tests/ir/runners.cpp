@@ -23,14 +23,14 @@ class CpuRunner final : public Runner {
     std::vector<Outputs> all;
     for (const Case& one : cases) {
       Outputs outputs = empty_outputs(one);
-      executor::HostBuffers buffers;
+      vm::HostBuffers buffers;
       for (const auto& input : one.data.inputs) buffers.inputs.push_back(input.data());
       for (std::size_t i = 0; i < one.data.tables.size(); ++i)
         buffers.tables.push_back(
             {one.data.tables[i].data(), one.data.tables[i].size() / element_bytes(one.function.tables[i])});
       for (auto& output : outputs) buffers.outputs.push_back(output.data());
       buffers.arguments = one.data.arguments;
-      executor::CompiledFunction(one.function).run(*executor_, buffers, one.count);
+      vm::CompiledFunction(one.function).run(*executor_, buffers, one.count);
       all.push_back(std::move(outputs));
     }
     return all;

@@ -100,8 +100,8 @@ std::uint64_t bytes_of(const ir::Function& function, std::uint64_t count) {
 }
 
 // Empty when the host cannot reach some of the memory.
-std::optional<executor::HostBuffers> addresses(const ir::Function& function, const MapBuffers& buffers) {
-  executor::HostBuffers host;
+std::optional<vm::HostBuffers> addresses(const ir::Function& function, const MapBuffers& buffers) {
+  vm::HostBuffers host;
   host.arguments = buffers.arguments;
   bool reached = true;
   const auto address = [&](const DeviceMemory& memory) {
@@ -118,7 +118,7 @@ std::optional<executor::HostBuffers> addresses(const ir::Function& function, con
 }
 
 // On the host's threads, behind what the stream was given before.
-void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const executor::HostBuffers& host,
+void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const vm::HostBuffers& host,
                  std::uint64_t count) {
   stream.synchronize();
   prepared.compiled().run(stream.core()->context->device->backend->runtime.executor(), host, count);

@@ -58,8 +58,8 @@ PreparedFunction::PreparedFunction(const ir::Function& function) {
   kernel_key_ = "map/" + function_key(lifted_.function);
 }
 
-const executor::CompiledFunction& PreparedFunction::compiled() {
-  std::call_once(once_, [&] { compiled_ = std::make_unique<const executor::CompiledFunction>(simplified_); });
+const vm::CompiledFunction& PreparedFunction::compiled() {
+  std::call_once(once_, [&] { compiled_ = std::make_unique<const vm::CompiledFunction>(simplified_); });
   return *compiled_;
 }
 

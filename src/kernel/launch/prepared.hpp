@@ -26,14 +26,14 @@ class PreparedFunction {
   // Equal for functions whose kernels are equal.
   [[nodiscard]] const std::string& kernel_key() const noexcept { return kernel_key_; }
   // For the host.
-  [[nodiscard]] const executor::CompiledFunction& compiled();
+  [[nodiscard]] const vm::CompiledFunction& compiled();
 
  private:
   ir::Function simplified_;
   ir::Lifted lifted_;
   std::string kernel_key_;
   std::once_flag once_;
-  std::unique_ptr<const executor::CompiledFunction> compiled_;
+  std::unique_ptr<const vm::CompiledFunction> compiled_;
 };
 
 // A service of the Runtime. Thread-safe.

@@ -1,4 +1,4 @@
-// An IR function ready to run on the host's threads.
+// An IR function compiled for the CPU vector VM, which runs it on the threads of an Executor.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "kernel/vm/plan.hpp"
+#include "kernel/vm/program.hpp"
 #include "vectis/base/executor.hpp"
 #include "vectis/kernel/ir.hpp"
 
-namespace vectis::inline v0_1::executor {
+namespace vectis::inline v0_1::vm {
 
-// The caller's memory, packed as the function says. An output may be an input of the same element type; nothing else
-// overlaps.
+// The caller's memory, with elements packed as the function's types say. An output may be the memory of an input of the
+// same element type; other overlaps are not allowed.
 struct HostBuffers {
   struct Table {
     const std::byte* data = nullptr;
@@ -25,25 +25,25 @@ struct HostBuffers {
   std::span<const std::uint32_t> arguments;
 };
 
-// Every f32 operation is rounded on its own; a result depends on its element alone, not on the number of threads, the
-// size of the call or the place in it. Immutable, thread-safe.
+// Every float32 operation is rounded separately. A result depends on its element alone, not on the number of threads,
+// the size of the call or the position in it. Immutable, thread-safe.
 class CompiledFunction {
  public:
+  // Requires a verified function.
   explicit CompiledFunction(const ir::Function& function);
 
-  // Applies the function to the elements [0, count) and returns when all are done.
+  // Applies the function to the elements [0, count), and returns when all are computed. Exceptions of the executor
+  // propagate.
   void run(Executor& executor, const HostBuffers& buffers, std::uint64_t count) const;
 
-  // Elements computed together.
-  [[nodiscard]] std::size_t block() const noexcept { return plan_.block; }
-  [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
+  [[nodiscard]] const Program& program() const noexcept { return program_; }
   [[nodiscard]] const std::vector<std::size_t>& input_sizes() const noexcept { return input_sizes_; }
   [[nodiscard]] const std::vector<std::size_t>& output_sizes() const noexcept { return output_sizes_; }
 
  private:
-  Plan plan_;
+  Program program_;
   std::vector<std::size_t> input_sizes_;  // bytes of an element
   std::vector<std::size_t> output_sizes_;
 };
 
-}  // namespace vectis::inline v0_1::executor
+}  // namespace vectis::inline v0_1::vm

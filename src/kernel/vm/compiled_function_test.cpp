@@ -9,7 +9,7 @@
 #include "tests/support/seed.hpp"
 #include "vectis/base/random.hpp"
 
-namespace vectis::executor {
+namespace vectis::vm {
 namespace {
 
 using ir::Builder;
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, CompiledFunctionConcurrent,
                          testing::Values(0, 1, 3, 63, 64, 65, 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049,
                                          70001));
 
-// Large enough for stores past the caches, with an end that fills no vector.
+// Large enough for non-temporal stores, with a tail that fills no vector.
 TEST(CompiledFunction, ComputesMoreThanTheCachesHold) {
   const std::size_t count = (std::size_t{1} << 23U) + 77;
   const CompiledFunction function(chain());
@@ -76,7 +76,7 @@ TEST(CompiledFunction, ComputesMoreThanTheCachesHold) {
   for (std::size_t i = 0; i < count; ++i) x[i] = static_cast<float>(i % 977) - 400.0F;
   const std::uint32_t a = std::bit_cast<std::uint32_t>(0.5F);
   std::vector<float> out(count + 1, 42.0F);
-  // Whatever the allocator gave, one start is aligned to a vector and one is not.
+  // One start is aligned to a vector and one is not, whatever the allocator returned.
   for (const std::size_t offset : {0U, 1U}) {
     function.run(*executor, {{bytes(x), bytes(x)}, {}, {bytes(out) + offset * 4}, {&a, 1}}, count);
     std::size_t wrong = 0;
@@ -86,9 +86,9 @@ TEST(CompiledFunction, ComputesMoreThanTheCachesHold) {
   }
 }
 
-// Every way a value can go on: before and behind an operand, twice, alone.
-TEST(CompiledFunction, LinksSimpleOperationsToChains) {
-  Builder b("links");
+// Every form of a fused operation: binary, reversed, self and unary.
+TEST(CompiledFunction, FusesSimpleOperationsIntoChains) {
+  Builder b("fused");
   const Value x = b.input(DType::float32);
   const Value y = b.input(DType::float32);
   Value v = b.sub(y, b.mul(x, b.constant(3.0F)));
@@ -96,8 +96,8 @@ TEST(CompiledFunction, LinksSimpleOperationsToChains) {
   v = b.unary(Op::sqrt, b.unary(Op::abs, b.binary(Op::min, y, b.binary(Op::max, v, x))));
   b.output(v, DType::float32);
   const CompiledFunction function(b.finish());
-  EXPECT_EQ(function.plan().steps.size(), 1U);
-  EXPECT_EQ(function.plan().slots, 0U);
+  EXPECT_EQ(function.program().body.size(), 1U);
+  EXPECT_EQ(function.program().registers, 0U);
   SimulatedExecutor executor(1);
   Random random(test::seed());
   const std::vector<float> xs = random_floats(random, 1000);
@@ -179,15 +179,15 @@ TEST(CompiledFunction, CarriesValuesThroughNestedLoopsAndSwaps) {
   }
 }
 
-TEST(CompiledFunction, ReusesSlotsOfDeadValues) {
+TEST(CompiledFunction, ReusesRegistersOfDeadValues) {
   Builder b("long");
   Value x = b.input(DType::float32);
   for (int i = 0; i < 50; ++i) x = b.add(b.mul(x, x), b.constant(static_cast<float>(i)));
   b.output(x, DType::float32);
   const CompiledFunction function(b.finish());
-  EXPECT_LE(function.plan().slots, 1U);
-  EXPECT_EQ(function.block(), 2048U);
+  EXPECT_LE(function.program().registers, 1U);
+  EXPECT_EQ(function.program().block, 2048U);
 }
 
 }  // namespace
-}  // namespace vectis::executor
+}  // namespace vectis::vm

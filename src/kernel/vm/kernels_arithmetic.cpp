@@ -1,4 +1,4 @@
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Highway's foreach_target compiles this file once for each instruction set, and the last section only once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/vm/kernels_arithmetic.cpp"
 #include <hwy/foreach_target.h>
@@ -8,24 +8,24 @@
 #include "kernel/vm/float_ops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 VECTIS_UNARY(RsqrtOp, hn::Div(hn::Set(d, 1.0F), hn::Sqrt(a)))
 VECTIS_UNARY(FloorOp, hn::Floor(a))
 VECTIS_UNARY(CeilOp, hn::Ceil(a))
 VECTIS_UNARY(RoundOp, hn::Round(a))
 VECTIS_UNARY(TruncOp, hn::Trunc(a))
-// Of zeros and NaN it is zero.
+// The sign of zero and of NaN is zero.
 VECTIS_UNARY(SignOp, hn::IfThenElseZero(hn::Gt(hn::Abs(a), hn::Zero(d)), hn::CopySign(hn::Set(d, 1.0F), a)))
 VECTIS_BINARY(EqOp, hn::VecFromMask(d, hn::Eq(a, b)))
-// Highway's own is false for NaN with AVX-512.
+// Highway's Ne is false for NaN with AVX-512.
 VECTIS_BINARY(NeOp, hn::Not(hn::VecFromMask(d, hn::Eq(a, b))))
 VECTIS_BINARY(LtOp, hn::VecFromMask(d, hn::Lt(a, b)))
 VECTIS_BINARY(LeOp, hn::VecFromMask(d, hn::Le(a, b)))
 VECTIS_BINARY(GtOp, hn::VecFromMask(d, hn::Gt(a, b)))
 VECTIS_BINARY(GeOp, hn::VecFromMask(d, hn::Ge(a, b)))
 
-Kernel FindArithmetic(ir::Op op) {
+VectorKernel FindArithmetic(ir::Op op) {
   using ir::Op;
   switch (op) {
     case Op::add:
@@ -75,17 +75,17 @@ Kernel FindArithmetic(ir::Op op) {
   }
 }
 
-}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+}  // namespace vectis::inline v0_1::vm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace vectis::inline v0_1::executor {
+namespace vectis::inline v0_1::vm {
 
 HWY_EXPORT(FindArithmetic);
 
-Kernel find_arithmetic(ir::Op op, DType type) {
+VectorKernel find_arithmetic(ir::Op op, DType type) {
   return type == DType::float32 ? HWY_DYNAMIC_DISPATCH(FindArithmetic)(op) : nullptr;
 }
 
-}  // namespace vectis::inline v0_1::executor
+}  // namespace vectis::inline v0_1::vm
 #endif

@@ -1,4 +1,4 @@
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Highway's foreach_target compiles this file once for each instruction set, and the last section only once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/vm/kernels_integer.cpp"
 #include <hwy/foreach_target.h>
@@ -7,10 +7,10 @@
 
 #include <bit>
 
-#include "kernel/vm/loops-inl.hpp"
+#include "kernel/vm/vector_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 VECTIS_BINARY(AddOp, hn::Add(a, b))
 VECTIS_BINARY(SubOp, hn::Sub(a, b))
@@ -40,7 +40,7 @@ struct SelectOp {
   }
 };
 
-// The stated mixing of random_u32.
+// The mixing function of ir::random_u32.
 struct RandomOp {
   template <class D, class V>
   static HWY_INLINE V Mix(D d, V x) {
@@ -55,7 +55,7 @@ struct RandomOp {
   }
 };
 
-// By zero: zero. The smallest by -1 wraps, which the quotient of 64 bits does by itself.
+// Division by zero is zero. INT32_MIN / -1 wraps, as the 64-bit quotient truncated to 32 bits does.
 template <class T>
 struct ScalarDiv {
   static T Apply(T a, T b) {
@@ -72,16 +72,16 @@ struct ScalarLeadingZeros {
   static std::uint32_t Apply(std::uint32_t a) { return static_cast<std::uint32_t>(std::countl_zero(a)); }
 };
 
-void Index(const Call& call, std::size_t count) {
+void Index(const KernelArgs& args, std::size_t count) {
   const Words d;
   const std::size_t lanes = hn::Lanes(d);
-  auto* out = static_cast<std::uint32_t*>(call.out);
+  auto* out = static_cast<std::uint32_t*>(args.out);
   for (std::size_t i = 0; i < count; i += lanes)
-    hn::StoreU(hn::Iota(d, static_cast<std::uint32_t>(call.number + i)), d, out + i);
+    hn::StoreU(hn::Iota(d, static_cast<std::uint32_t>(args.number + i)), d, out + i);
 }
 
-// What is the same for i32 and u32 (and bool), or is of one of them alone.
-Kernel FindBits(ir::Op op) {
+// Operations that are the same for int32, uint32 and bool, or defined for one of them alone.
+VectorKernel FindBits(ir::Op op) {
   using ir::Op;
   switch (op) {
     case Op::add:
@@ -122,7 +122,7 @@ Kernel FindBits(ir::Op op) {
 }
 
 template <class Tag>
-Kernel FindOrdered(ir::Op op) {
+VectorKernel FindOrdered(ir::Op op) {
   using ir::Op;
   using T = hn::TFromD<Tag>;
   switch (op) {
@@ -149,21 +149,21 @@ Kernel FindOrdered(ir::Op op) {
   }
 }
 
-Kernel FindInteger(ir::Op op, DType type) {
+VectorKernel FindInteger(ir::Op op, DType type) {
   if (op == ir::Op::abs && type == DType::int32) return &Unary<Ints, AbsOp>;
-  if (const Kernel kernel = FindBits(op)) return kernel;
+  if (const VectorKernel kernel = FindBits(op)) return kernel;
   return type == DType::int32 ? FindOrdered<Ints>(op) : FindOrdered<Words>(op);
 }
 
-}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+}  // namespace vectis::inline v0_1::vm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace vectis::inline v0_1::executor {
+namespace vectis::inline v0_1::vm {
 
 HWY_EXPORT(FindInteger);
 
-Kernel find_integer(ir::Op op, DType type) { return HWY_DYNAMIC_DISPATCH(FindInteger)(op, type); }
+VectorKernel find_integer(ir::Op op, DType type) { return HWY_DYNAMIC_DISPATCH(FindInteger)(op, type); }
 
-}  // namespace vectis::inline v0_1::executor
+}  // namespace vectis::inline v0_1::vm
 #endif

@@ -1,4 +1,4 @@
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Highway's foreach_target compiles this file once for each instruction set, and the last section only once.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/vm/kernels_memory.cpp"
 #include <hwy/foreach_target.h>
@@ -9,15 +9,15 @@
 #include <bit>
 #include <cstring>
 
-#include "kernel/vm/loops-inl.hpp"
+#include "kernel/vm/vector_loops-inl.hpp"
 #include "vectis/base/dtype.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 // --- Conversions of values ------------------------------------------------------------------------------------------
 
-// Truncates; what does not fit saturates, NaN is zero.
+// Truncates; values out of range saturate, NaN is zero.
 struct FloatToInt {
   static HWY_INLINE hn::Vec<Words> Apply(Words d, hn::Vec<Words> bits) {
     const Floats df;
@@ -42,7 +42,7 @@ struct FloatToWord {
     const auto above = hn::Ge(x, hn::Set(df, 4294967296.0F));
     const auto upper = hn::Ge(x, half);
     const auto fits = hn::AndNot(above, hn::Ge(x, hn::Zero(df)));
-    // The upper half of the range is moved down, exactly, converted and moved up again.
+    // The upper half of the range is shifted down by 2^31, which is exact, converted, and shifted up again.
     const auto moved = hn::Sub(x, hn::IfThenElseZero(upper, half));
     const auto inside = hn::BitCast(d, hn::ConvertTo(di, hn::IfThenElseZero(fits, moved)));
     const auto back = hn::Add(inside, hn::IfThenElseZero(hn::RebindMask(d, upper), hn::Set(d, 0x80000000U)));
@@ -73,7 +73,7 @@ VECTIS_UNARY(BoolToWord, hn::And(a, hn::Set(d, 1U)))
 VECTIS_UNARY(BoolToFloat, hn::And(a, hn::Set(d, 0x3f800000U)))
 VECTIS_UNARY(SameWord, a)
 
-Kernel FindConversion(DType from, DType to) {
+VectorKernel FindConversion(DType from, DType to) {
   if (from == DType::boolean) return to == DType::float32 ? &Unary<Words, BoolToFloat> : &Unary<Words, BoolToWord>;
   if (to == DType::boolean) return from == DType::float32 ? &Unary<Words, FloatToBool> : &Unary<Words, WordToBool>;
   if (from == DType::float32) return to == DType::int32 ? &Unary<Words, FloatToInt> : &Unary<Words, FloatToWord>;
@@ -82,7 +82,7 @@ Kernel FindConversion(DType from, DType to) {
 
 // --- Packed elements ------------------------------------------------------------------------------------------------
 
-// Exact; a subnormal half is a whole number of 2^-24.
+// Exact; a subnormal half is a multiple of 2^-24.
 struct HalfToFloat {
   static HWY_INLINE hn::Vec<Words> Apply(Words d, hn::Vec<Words> bits) {
     const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(d, 0x8000U)));
@@ -97,8 +97,8 @@ struct HalfToFloat {
   }
 };
 
-// Nearest, ties to even. What is subnormal as a half is rounded by an addition: 0.5 has a unit in the last place of
-// 2^-24, and the sum's lowest bits are the half.
+// Rounds to nearest, ties to even. A result that is subnormal as a half is rounded by adding 0.5, whose unit in the
+// last place is 2^-24: the lowest bits of the sum are the half.
 struct FloatToHalf {
   static HWY_INLINE hn::Vec<Words> Apply(Words d, hn::Vec<Words> bits) {
     const Floats df;
@@ -131,49 +131,49 @@ struct FloatToBfloat {
 };
 
 template <class Function>
-void Load16(const Call& call, std::size_t count) {
+void Load16(const KernelArgs& args, std::size_t count) {
   const Words d;
   const hn::Rebind<std::uint16_t, Words> packed;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* a = static_cast<const std::uint16_t*>(call.in[0]);
-  auto* out = static_cast<std::uint32_t*>(call.out);
+  const auto* a = static_cast<const std::uint16_t*>(args.in[0]);
+  auto* out = static_cast<std::uint32_t*>(args.out);
   for (std::size_t i = 0; i < count; i += lanes)
     hn::StoreU(Function::Apply(d, hn::PromoteTo(d, hn::LoadU(packed, a + i))), d, out + i);
 }
 
 template <class Function>
-void Store16(const Call& call, std::size_t count) {
+void Store16(const KernelArgs& args, std::size_t count) {
   const Words d;
   const hn::Rebind<std::uint16_t, Words> packed;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* a = static_cast<const std::uint32_t*>(call.in[0]);
-  auto* out = static_cast<std::uint16_t*>(call.out);
-  for (std::size_t i = 0; i < count; i += lanes, a += lanes * call.stride[0]) {
+  const auto* a = static_cast<const std::uint32_t*>(args.in[0]);
+  auto* out = static_cast<std::uint16_t*>(args.out);
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * args.stride[0]) {
     const auto wide = hn::BitCast(Ints(), Function::Apply(d, hn::LoadU(d, a)));
     hn::StoreU(hn::DemoteTo(packed, wide), packed, out + i);
   }
 }
 
-void Load8(const Call& call, std::size_t count) {
+void Load8(const KernelArgs& args, std::size_t count) {
   const Ints d;
   const hn::Rebind<std::int8_t, Ints> packed;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* a = static_cast<const std::int8_t*>(call.in[0]);
-  auto* out = static_cast<std::int32_t*>(call.out);
+  const auto* a = static_cast<const std::int8_t*>(args.in[0]);
+  auto* out = static_cast<std::int32_t*>(args.out);
   for (std::size_t i = 0; i < count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(packed, a + i)), d, out + i);
 }
 
-void Store8(const Call& call, std::size_t count) {
+void Store8(const KernelArgs& args, std::size_t count) {
   const Ints d;
   const hn::Rebind<std::int8_t, Ints> packed;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* a = static_cast<const std::int32_t*>(call.in[0]);
-  auto* out = static_cast<std::int8_t*>(call.out);
-  for (std::size_t i = 0; i < count; i += lanes, a += lanes * call.stride[0])
+  const auto* a = static_cast<const std::int32_t*>(args.in[0]);
+  auto* out = static_cast<std::int8_t*>(args.out);
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * args.stride[0])
     hn::StoreU(hn::DemoteTo(packed, hn::LoadU(d, a)), packed, out + i);
 }
 
-Kernel FindLoad(DType element) {
+VectorKernel FindLoad(DType element) {
   switch (element) {
     case DType::float16:
       return &Load16<HalfToFloat>;
@@ -186,7 +186,7 @@ Kernel FindLoad(DType element) {
   }
 }
 
-Kernel FindStore(DType element) {
+VectorKernel FindStore(DType element) {
   switch (element) {
     case DType::float16:
       return &Store16<FloatToHalf>;
@@ -201,32 +201,32 @@ Kernel FindStore(DType element) {
 
 // --- Tables ---------------------------------------------------------------------------------------------------------
 
-// `number` elements, at least one; what is beyond is the last. Indices of a vector are signed, so larger tables are
-// read one by one.
-void GatherWords(const Call& call, std::size_t count) {
+// Indices are clamped to the table of `number` elements, at least one. Gather instructions take signed indices, so
+// tables of more than 2^31 elements are read one element at a time.
+void GatherWords(const KernelArgs& args, std::size_t count) {
   const Words d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* index = static_cast<const std::uint32_t*>(call.in[0]);
-  const auto* table = static_cast<const std::uint32_t*>(call.table);
-  auto* out = static_cast<std::uint32_t*>(call.out);
-  const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(call.number - 1, UINT32_MAX));
+  const auto* index = static_cast<const std::uint32_t*>(args.in[0]);
+  const auto* table = static_cast<const std::uint32_t*>(args.table);
+  auto* out = static_cast<std::uint32_t*>(args.out);
+  const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(args.number - 1, UINT32_MAX));
   if (last > 0x7fffffffU) {
-    for (std::size_t i = 0; i < count; ++i) out[i] = table[std::min(index[i * call.stride[0]], last)];
+    for (std::size_t i = 0; i < count; ++i) out[i] = table[std::min(index[i * args.stride[0]], last)];
     return;
   }
-  for (std::size_t i = 0; i < count; i += lanes, index += lanes * call.stride[0]) {
+  for (std::size_t i = 0; i < count; i += lanes, index += lanes * args.stride[0]) {
     const auto clamped = hn::Min(hn::LoadU(d, index), hn::Set(d, last));
     hn::StoreU(hn::GatherIndex(d, table, hn::BitCast(Ints(), clamped)), d, out + i);
   }
 }
 
 template <class T, class Decode>
-void GatherPacked(const Call& call, std::size_t count) {
-  const auto* index = static_cast<const std::uint32_t*>(call.in[0]);
-  const auto* table = static_cast<const T*>(call.table);
-  auto* out = static_cast<std::uint32_t*>(call.out);
-  const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(call.number - 1, UINT32_MAX));
-  for (std::size_t i = 0; i < count; ++i) out[i] = Decode::Apply(table[std::min(index[i * call.stride[0]], last)]);
+void GatherPacked(const KernelArgs& args, std::size_t count) {
+  const auto* index = static_cast<const std::uint32_t*>(args.in[0]);
+  const auto* table = static_cast<const T*>(args.table);
+  auto* out = static_cast<std::uint32_t*>(args.out);
+  const auto last = static_cast<std::uint32_t>(std::min<std::uint64_t>(args.number - 1, UINT32_MAX));
+  for (std::size_t i = 0; i < count; ++i) out[i] = Decode::Apply(table[std::min(index[i * args.stride[0]], last)]);
 }
 
 struct DecodeHalf {
@@ -239,7 +239,7 @@ struct DecodeByte {
   static std::uint32_t Apply(std::int8_t value) { return static_cast<std::uint32_t>(static_cast<std::int32_t>(value)); }
 };
 
-Kernel FindGather(DType element) {
+VectorKernel FindGather(DType element) {
   switch (element) {
     case DType::float16:
       return &GatherPacked<std::uint16_t, DecodeHalf>;
@@ -252,23 +252,23 @@ Kernel FindGather(DType element) {
   }
 }
 
-}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+}  // namespace vectis::inline v0_1::vm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace vectis::inline v0_1::executor {
+namespace vectis::inline v0_1::vm {
 
 HWY_EXPORT(FindConversion);
 HWY_EXPORT(FindLoad);
 HWY_EXPORT(FindStore);
 HWY_EXPORT(FindGather);
 
-Kernel find_conversion(ir::Op op, DType from, DType to) {
+VectorKernel find_conversion(ir::Op op, DType from, DType to) {
   return op == ir::Op::convert ? HWY_DYNAMIC_DISPATCH(FindConversion)(from, to) : nullptr;
 }
-Kernel load_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindLoad)(element); }
-Kernel store_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindStore)(element); }
-Kernel gather_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindGather)(element); }
+VectorKernel load_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindLoad)(element); }
+VectorKernel store_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindStore)(element); }
+VectorKernel gather_kernel(DType element) { return HWY_DYNAMIC_DISPATCH(FindGather)(element); }
 
-}  // namespace vectis::inline v0_1::executor
+}  // namespace vectis::inline v0_1::vm
 #endif

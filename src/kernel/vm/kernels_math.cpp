@@ -1,6 +1,6 @@
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Highway's foreach_target compiles this file once for each instruction set, and the last section only once.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/vm/kernels_function.cpp"
+#define HWY_TARGET_INCLUDE "kernel/vm/kernels_math.cpp"
 #include <hwy/foreach_target.h>
 //
 #include <hwy/contrib/math/math-inl.h>
@@ -11,17 +11,18 @@
 #include <limits>
 
 #include "kernel/ir/erf_coefficients.hpp"
-#include "kernel/vm/loops-inl.hpp"
+#include "kernel/vm/vector_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 using V = hn::Vec<Floats>;
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-// Highway's functions are for finite operands of their domain; the rest is put right after.
+// Highway's functions require finite operands within their domain; NaN, infinity and other operands are fixed up
+// afterwards.
 HWY_INLINE V KeepNaN(V x, V result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
 
 struct ExpOp {
@@ -32,7 +33,8 @@ struct ExpOp {
   }
 };
 
-// The whole part goes into the exponent, so only the rest, within 1/2, meets the rounding of x * ln 2.
+// The integer part goes into the exponent, so that only the fraction, within 1/2, is subject to the rounding of x *
+// ln 2.
 struct Exp2Op {
   static HWY_INLINE V Apply(Floats d, V x) {
     const Ints di;
@@ -40,7 +42,7 @@ struct Exp2Op {
     const V bounded = hn::Min(hn::Max(clean, hn::Set(d, -151.0F)), hn::Set(d, 129.0F));
     const V whole = hn::Round(bounded);
     const V part = hn::Exp(d, hn::Mul(hn::Sub(bounded, whole), hn::Set(d, 0.693147181F)));
-    // In two steps: 2^whole itself may be below or above what a float holds.
+    // Scaled in two steps, since 2^whole itself may underflow or overflow.
     const auto exponent = hn::ConvertTo(di, whole);
     const auto first = hn::ShiftRight<1>(exponent);
     const auto second = hn::Sub(exponent, first);
@@ -73,7 +75,7 @@ struct TanhOp {
   static HWY_INLINE V Apply(Floats d, V x) {
     const V bounded = hn::Min(hn::Abs(hn::IfThenZeroElse(hn::IsNaN(x), x)), hn::Set(d, 10.0F));
     const V result = hn::CopySign(hn::Tanh(d, bounded), x);
-    // Below, x^3 / 3 is less than half a unit in the last place of x.
+    // Below 0.0003, tanh(x) is x: the next term, x^3 / 3, is less than half a unit in the last place of x.
     return KeepNaN(x, hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, 0.0003F)), x, result));
   }
 };
@@ -100,7 +102,7 @@ struct FmaOp {
     static_cast<void>(d);
     return hn::MulAdd(a, b, c);
 #else
-    // Without the instruction Highway would round twice.
+    // Without an FMA instruction, Highway rounds twice.
     HWY_ALIGN std::array<float, lanes_max> x;
     HWY_ALIGN std::array<float, lanes_max> y;
     HWY_ALIGN std::array<float, lanes_max> z;
@@ -113,16 +115,17 @@ struct FmaOp {
   }
 };
 
-// Sine and cosine of large numbers need a reduction with many digits of pi, which the C library has: lanes beyond the
-// vector function's range come from there, the others never do, so that a result does not depend on its neighbours.
+// Sine and cosine of large operands need an argument reduction with many digits of pi, which the C library has. Lanes
+// beyond the vector function's range always come from the C library and the others never do, so that a result does not
+// depend on its neighbors.
 template <class Vector, class Scalar>
-void Periodic(const Call& call, std::size_t count) {
+void Periodic(const KernelArgs& args, std::size_t count) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto* a = static_cast<const float*>(call.in[0]);
-  auto* out = static_cast<float*>(call.out);
+  const auto* a = static_cast<const float*>(args.in[0]);
+  auto* out = static_cast<float*>(args.out);
   HWY_ALIGN std::array<float, lanes_max> operands;
-  for (std::size_t i = 0; i < count; i += lanes, a += lanes * call.stride[0]) {
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * args.stride[0]) {
     const V x = hn::LoadU(d, a);
     const auto inside = hn::Le(hn::Abs(x), hn::Set(d, 30000.0F));
     hn::StoreU(Vector::Apply(d, hn::IfThenElseZero(inside, x)), d, out + i);
@@ -162,7 +165,7 @@ struct RemScalar {
   static float Apply(float a, float b) { return std::fmod(a, b); }
 };
 
-Kernel FindFunction(ir::Op op) {
+VectorKernel FindMath(ir::Op op) {
   using ir::Op;
   switch (op) {
     case Op::fma:
@@ -202,22 +205,22 @@ Kernel FindFunction(ir::Op op) {
   }
 }
 
-}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+}  // namespace vectis::inline v0_1::vm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace vectis::inline v0_1::executor {
+namespace vectis::inline v0_1::vm {
 
-HWY_EXPORT(FindFunction);
+HWY_EXPORT(FindMath);
 
-Kernel find_function(ir::Op op) { return HWY_DYNAMIC_DISPATCH(FindFunction)(op); }
+VectorKernel find_math(ir::Op op) { return HWY_DYNAMIC_DISPATCH(FindMath)(op); }
 
-Kernel find_kernel(ir::Op op, DType from, DType to) {
+VectorKernel find_kernel(ir::Op op, DType from, DType to) {
   if (op == ir::Op::convert) return find_conversion(op, from, to);
   if (op == ir::Op::select || op == ir::Op::random || op == ir::Op::index) return find_integer(op, DType::uint32);
-  if (const Kernel kernel = find_arithmetic(op, from)) return kernel;
-  return from == DType::float32 ? find_function(op) : find_integer(op, from);
+  if (const VectorKernel kernel = find_arithmetic(op, from)) return kernel;
+  return from == DType::float32 ? find_math(op) : find_integer(op, from);
 }
 
-}  // namespace vectis::inline v0_1::executor
+}  // namespace vectis::inline v0_1::vm
 #endif

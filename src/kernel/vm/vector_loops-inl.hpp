@@ -1,9 +1,9 @@
-// The loops all vector instructions share. Included once for each instruction set.
-#if defined(VECTIS_KERNEL_EXECUTOR_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
-#ifdef VECTIS_KERNEL_EXECUTOR_LOOPS_INL
-#undef VECTIS_KERNEL_EXECUTOR_LOOPS_INL
+// The loops that all vector kernels share. Included once per instruction set.
+#if defined(VECTIS_KERNEL_VM_VECTOR_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef VECTIS_KERNEL_VM_VECTOR_LOOPS_INL
+#undef VECTIS_KERNEL_VM_VECTOR_LOOPS_INL
 #else
-#define VECTIS_KERNEL_EXECUTOR_LOOPS_INL
+#define VECTIS_KERNEL_VM_VECTOR_LOOPS_INL
 #endif
 
 #include <hwy/highway.h>
@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel/vm/kernels.hpp"
+#include "kernel/vm/kernel_table.hpp"
 
 // An operation of one vector `a`, or of `a` and `b`, of tag `d`.
 #ifndef VECTIS_UNARY
@@ -34,7 +34,7 @@
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -42,15 +42,15 @@ using Floats = hn::ScalableTag<float>;
 using Ints = hn::ScalableTag<std::int32_t>;
 using Words = hn::ScalableTag<std::uint32_t>;
 
-// Blocks are a multiple of four vectors but at their end, and four at a time keep the load ports busy.
+// Unrolled by four, which keeps the load ports busy.
 template <class Tag, class Function>
-void Unary(const Call& call, std::size_t count) {
+void Unary(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
-  const T* a = static_cast<const T*>(call.in[0]);
-  const std::size_t step = lanes * call.stride[0];
-  auto* out = static_cast<T*>(call.out);
+  const T* a = static_cast<const T*>(args.in[0]);
+  const std::size_t step = lanes * args.stride[0];
+  auto* out = static_cast<T*>(args.out);
   std::size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes, a += 4 * step) {
     hn::StoreU(Function::Apply(d, hn::LoadU(d, a)), d, out + i);
@@ -61,28 +61,28 @@ void Unary(const Call& call, std::size_t count) {
   for (; i < count; i += lanes, a += step) hn::StoreU(Function::Apply(d, hn::LoadU(d, a)), d, out + i);
 }
 
-// A long function: four copies of it would only fill the instruction cache.
+// For long functions: not unrolled, to save instruction cache.
 template <class Tag, class Function>
-void UnaryLong(const Call& call, std::size_t count) {
+void UnaryLong(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
-  const T* a = static_cast<const T*>(call.in[0]);
-  auto* out = static_cast<T*>(call.out);
-  for (std::size_t i = 0; i < count; i += lanes, a += lanes * call.stride[0])
+  const T* a = static_cast<const T*>(args.in[0]);
+  auto* out = static_cast<T*>(args.out);
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * args.stride[0])
     hn::StoreU(Function::Apply(d, hn::LoadU(d, a)), d, out + i);
 }
 
 template <class Tag, class Function>
-void Binary(const Call& call, std::size_t count) {
+void Binary(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
-  const T* a = static_cast<const T*>(call.in[0]);
-  const T* b = static_cast<const T*>(call.in[1]);
-  const std::size_t sa = lanes * call.stride[0];
-  const std::size_t sb = lanes * call.stride[1];
-  auto* out = static_cast<T*>(call.out);
+  const T* a = static_cast<const T*>(args.in[0]);
+  const T* b = static_cast<const T*>(args.in[1]);
+  const std::size_t sa = lanes * args.stride[0];
+  const std::size_t sb = lanes * args.stride[1];
+  auto* out = static_cast<T*>(args.out);
   std::size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes, a += 4 * sa, b += 4 * sb) {
     hn::StoreU(Function::Apply(d, hn::LoadU(d, a), hn::LoadU(d, b)), d, out + i);
@@ -95,39 +95,39 @@ void Binary(const Call& call, std::size_t count) {
 }
 
 template <class Tag, class Function>
-void Ternary(const Call& call, std::size_t count) {
+void Ternary(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
-  const T* a = static_cast<const T*>(call.in[0]);
-  const T* b = static_cast<const T*>(call.in[1]);
-  const T* c = static_cast<const T*>(call.in[2]);
-  auto* out = static_cast<T*>(call.out);
+  const T* a = static_cast<const T*>(args.in[0]);
+  const T* b = static_cast<const T*>(args.in[1]);
+  const T* c = static_cast<const T*>(args.in[2]);
+  auto* out = static_cast<T*>(args.out);
   for (std::size_t i = 0; i < count; i += lanes) {
     hn::StoreU(Function::Apply(d, hn::LoadU(d, a), hn::LoadU(d, b), hn::LoadU(d, c)), d, out + i);
-    a += lanes * call.stride[0];
-    b += lanes * call.stride[1];
-    c += lanes * call.stride[2];
+    a += lanes * args.stride[0];
+    b += lanes * args.stride[1];
+    c += lanes * args.stride[2];
   }
 }
 
-// Element by element, for what vectors do not have.
+// Element by element, for operations without a vector instruction.
 template <class T, class Function>
-void ScalarUnary(const Call& call, std::size_t count) {
-  const T* a = static_cast<const T*>(call.in[0]);
-  auto* out = static_cast<T*>(call.out);
-  for (std::size_t i = 0; i < count; ++i) out[i] = Function::Apply(a[i * call.stride[0]]);
+void ScalarUnary(const KernelArgs& args, std::size_t count) {
+  const T* a = static_cast<const T*>(args.in[0]);
+  auto* out = static_cast<T*>(args.out);
+  for (std::size_t i = 0; i < count; ++i) out[i] = Function::Apply(a[i * args.stride[0]]);
 }
 
 template <class T, class Function>
-void ScalarBinary(const Call& call, std::size_t count) {
-  const T* a = static_cast<const T*>(call.in[0]);
-  const T* b = static_cast<const T*>(call.in[1]);
-  auto* out = static_cast<T*>(call.out);
-  for (std::size_t i = 0; i < count; ++i) out[i] = Function::Apply(a[i * call.stride[0]], b[i * call.stride[1]]);
+void ScalarBinary(const KernelArgs& args, std::size_t count) {
+  const T* a = static_cast<const T*>(args.in[0]);
+  const T* b = static_cast<const T*>(args.in[1]);
+  auto* out = static_cast<T*>(args.out);
+  for (std::size_t i = 0; i < count; ++i) out[i] = Function::Apply(a[i * args.stride[0]], b[i * args.stride[1]]);
 }
 
-}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+}  // namespace vectis::inline v0_1::vm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

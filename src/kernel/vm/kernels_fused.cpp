@@ -1,6 +1,6 @@
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Highway's foreach_target compiles this file once for each instruction set, and the last section only once.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/vm/kernels_chain.cpp"
+#define HWY_TARGET_INCLUDE "kernel/vm/kernels_fused.cpp"
 #include <hwy/foreach_target.h>
 //
 #include <hwy/cache_control.h>
@@ -9,7 +9,7 @@
 #include "kernel/vm/float_ops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace vectis::inline v0_1::executor::HWY_NAMESPACE {
+namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 using V = hn::Vec<Floats>;
 
@@ -58,11 +58,11 @@ struct Eight {
     a6 = Function::Apply(d, a6);
     a7 = Function::Apply(d, a7);
   }
-  static HWY_INLINE void Any(Floats d, Link::Form form, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3,
+  static HWY_INLINE void Any(Floats d, FusedOp::Form form, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3,
                              V& a4, V& a5, V& a6, V& a7) {
-    if (form == Link::Form::operand_last) {
+    if (form == FusedOp::Form::binary) {
       Last(d, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-    } else if (form == Link::Form::operand_first) {
+    } else if (form == FusedOp::Form::reversed) {
       First(d, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
     } else {
       Twice(d, a0, a1, a2, a3, a4, a5, a6, a7);
@@ -70,16 +70,16 @@ struct Eight {
   }
 };
 
-// Asks for the eight vectors that come a page later (of 1 to 16 KiB that was the quickest). Loads and stores come eight
-// at a time here, too far apart for the processor to begin the next loads by itself while stores past the caches wait
-// for memory.
-HWY_INLINE void FetchAhead(const float* from, std::size_t lanes) {
+// Prefetches the eight vectors one page ahead (the fastest of 1 to 16 KiB in measurements). Loads and stores are issued
+// eight at a time, too far apart for out-of-order execution to start the next loads while non-temporal stores wait for
+// memory.
+HWY_INLINE void PrefetchAhead(const float* from, std::size_t lanes) {
   constexpr std::size_t ahead = 4096 / sizeof(float);
   for (std::size_t i = 0; i < 8; ++i) hwy::Prefetch(from + ahead + i * lanes);
 }
 
-// Eight vectors at `a`, which are so many that choosing an operation costs little beside it.
-void ChainEight(const Call& call, const float* a, std::size_t step, std::size_t at, float* out, bool streams) {
+// Runs the chain on the eight vectors at `a`: enough that the dispatch on the opcode costs little.
+void RunEight(const KernelArgs& args, const float* a, std::size_t step, std::size_t at, float* out, bool nontemporal) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   V a0 = hn::LoadU(d, a);
@@ -90,28 +90,28 @@ void ChainEight(const Call& call, const float* a, std::size_t step, std::size_t 
   V a5 = hn::LoadU(d, a + 5 * step);
   V a6 = hn::LoadU(d, a + 6 * step);
   V a7 = hn::LoadU(d, a + 7 * step);
-  if (streams && step != 0) FetchAhead(a, lanes);
-  for (const Link& link : call.links) {
-    const float* const b = link.operand + at * link.stride;
-    const std::size_t s = lanes * link.stride;
-    switch (link.op) {
+  if (nontemporal && step != 0) PrefetchAhead(a, lanes);
+  for (const FusedOp& fused : args.fused) {
+    const float* const b = fused.operand + at * fused.stride;
+    const std::size_t s = lanes * fused.stride;
+    switch (fused.op) {
       case ir::Op::add:
-        Eight<AddOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<AddOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::sub:
-        Eight<SubOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<SubOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::mul:
-        Eight<MulOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<MulOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::div:
-        Eight<DivOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<DivOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::min:
-        Eight<MinOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<MinOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::max:
-        Eight<MaxOp>::Any(d, link.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<MaxOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::neg:
         Eight<NegOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
@@ -123,7 +123,7 @@ void ChainEight(const Call& call, const float* a, std::size_t step, std::size_t 
         Eight<SqrtOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
     }
   }
-  if (streams) {
+  if (nontemporal) {
     hn::Stream(a0, d, out);
     hn::Stream(a1, d, out + lanes);
     hn::Stream(a2, d, out + 2 * lanes);
@@ -145,35 +145,35 @@ void ChainEight(const Call& call, const float* a, std::size_t step, std::size_t 
 }
 
 template <class Function>
-HWY_INLINE V One(Floats d, const Link& link, const float* b, V a) {
-  if (link.form == Link::Form::operand_last) return Function::Apply(d, a, hn::LoadU(d, b));
-  if (link.form == Link::Form::operand_first) return Function::Apply(d, hn::LoadU(d, b), a);
+HWY_INLINE V One(Floats d, const FusedOp& fused, const float* b, V a) {
+  if (fused.form == FusedOp::Form::binary) return Function::Apply(d, a, hn::LoadU(d, b));
+  if (fused.form == FusedOp::Form::reversed) return Function::Apply(d, hn::LoadU(d, b), a);
   return Function::Apply(d, a, a);
 }
 
-void ChainOne(const Call& call, const float* a, std::size_t at, float* out) {
+void RunOne(const KernelArgs& args, const float* a, std::size_t at, float* out) {
   const Floats d;
   V value = hn::LoadU(d, a);
-  for (const Link& link : call.links) {
-    const float* const b = link.operand + at * link.stride;
-    switch (link.op) {
+  for (const FusedOp& fused : args.fused) {
+    const float* const b = fused.operand + at * fused.stride;
+    switch (fused.op) {
       case ir::Op::add:
-        value = One<AddOp>(d, link, b, value);
+        value = One<AddOp>(d, fused, b, value);
         break;
       case ir::Op::sub:
-        value = One<SubOp>(d, link, b, value);
+        value = One<SubOp>(d, fused, b, value);
         break;
       case ir::Op::mul:
-        value = One<MulOp>(d, link, b, value);
+        value = One<MulOp>(d, fused, b, value);
         break;
       case ir::Op::div:
-        value = One<DivOp>(d, link, b, value);
+        value = One<DivOp>(d, fused, b, value);
         break;
       case ir::Op::min:
-        value = One<MinOp>(d, link, b, value);
+        value = One<MinOp>(d, fused, b, value);
         break;
       case ir::Op::max:
-        value = One<MaxOp>(d, link, b, value);
+        value = One<MaxOp>(d, fused, b, value);
         break;
       case ir::Op::neg:
         value = NegOp::Apply(d, value);
@@ -188,30 +188,30 @@ void ChainOne(const Call& call, const float* a, std::size_t at, float* out) {
   hn::StoreU(value, d, out);
 }
 
-void Chain(const Call& call, std::size_t count) {
+void RunFused(const KernelArgs& args, std::size_t count) {
   const std::size_t lanes = hn::Lanes(Floats());
-  const auto* a = static_cast<const float*>(call.in[0]);
-  auto* out = static_cast<float*>(call.out);
-  const std::size_t step = lanes * call.stride[0];
-  const bool streams = call.streams && reinterpret_cast<std::uintptr_t>(out) % (lanes * sizeof(float)) == 0;
+  const auto* a = static_cast<const float*>(args.in[0]);
+  auto* out = static_cast<float*>(args.out);
+  const std::size_t step = lanes * args.stride[0];
+  const bool nontemporal = args.nontemporal && reinterpret_cast<std::uintptr_t>(out) % (lanes * sizeof(float)) == 0;
   std::size_t i = 0;
-  for (; i + 8 * lanes <= count; i += 8 * lanes) ChainEight(call, a + i * call.stride[0], step, i, out + i, streams);
-  for (; i < count; i += lanes) ChainOne(call, a + i * call.stride[0], i, out + i);
+  for (; i + 8 * lanes <= count; i += 8 * lanes) RunEight(args, a + i * args.stride[0], step, i, out + i, nontemporal);
+  for (; i < count; i += lanes) RunOne(args, a + i * args.stride[0], i, out + i);
 }
 
-Kernel FindChain() { return &Chain; }
+VectorKernel FindFused() { return &RunFused; }
 
-}  // namespace vectis::inline v0_1::executor::HWY_NAMESPACE
+}  // namespace vectis::inline v0_1::vm::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace vectis::inline v0_1::executor {
+namespace vectis::inline v0_1::vm {
 
-HWY_EXPORT(FindChain);
+HWY_EXPORT(FindFused);
 
-Kernel chain_kernel() { return HWY_DYNAMIC_DISPATCH(FindChain)(); }
+VectorKernel fused_kernel() { return HWY_DYNAMIC_DISPATCH(FindFused)(); }
 
-bool can_be_linked(ir::Op op) noexcept {
+bool is_fusible(ir::Op op) noexcept {
   switch (op) {
     case ir::Op::add:
     case ir::Op::sub:
@@ -228,5 +228,5 @@ bool can_be_linked(ir::Op op) noexcept {
   }
 }
 
-}  // namespace vectis::inline v0_1::executor
+}  // namespace vectis::inline v0_1::vm
 #endif

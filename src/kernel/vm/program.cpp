@@ -1,0 +1,145 @@
+#include "kernel/vm/program.hpp"
+
+#include <algorithm>
+
+#include "kernel/vm/lowering.hpp"
+
+namespace vectis::inline v0_1::vm {
+
+namespace {
+
+constexpr std::size_t block_max = 2048;
+constexpr std::size_t block_min = 2 * lanes_max;
+constexpr std::size_t block_bytes = 24 << 10;  // half of a usual L1 cache; the rest holds tables and code
+
+// Linear-scan register allocation (Poletto and Sarkar, 1999): assigns vector registers by live ranges.
+class RegisterAllocator {
+ public:
+  explicit RegisterAllocator(LoweredProgram program) : program_(std::move(program)) {}
+
+  Program run() {
+    find_live_ranges();
+    coalesce_stores();
+    assign_registers();
+    Program result;
+    result.uniform_values = program_.uniform_values;
+    for (const LoweredInstruction& one : program_.prologue) result.prologue.push_back(located(one));
+    for (const LoweredInstruction& one : program_.body) result.body.push_back(located(one));
+    for (VectorInstruction& one : result.body) one.result_unread = !is_read(result, one.out);
+    result.registers = registers_;
+    result.uniforms = program_.uniforms;
+    return result;
+  }
+
+ private:
+  struct LiveRange {
+    std::size_t first = SIZE_MAX;
+    std::size_t last = 0;
+    std::size_t writers = 0;
+  };
+
+  // A value defined before a loop and used in it lives until the loop ends, since the next iteration uses it again.
+  void find_live_ranges() {
+    ranges_.resize(program_.locations.size());
+    std::vector<std::size_t> open;  // loops around the instruction
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      const LoweredInstruction& one = program_.body[i];
+      std::erase_if(open, [&](std::size_t loop) { return program_.body[loop].end <= i; });
+      for (const VirtualRegister operand : one.in) {
+        if (operand == no_register) continue;
+        LiveRange& range = ranges_[operand];
+        const auto around = std::ranges::find_if(open, [&](std::size_t loop) { return range.first < loop; });
+        range.last = std::max(range.last, around == open.end() ? i : program_.body[*around].end - 1);
+      }
+      if (one.kernel == nullptr) open.push_back(i);
+      if (one.out == no_register) continue;
+      LiveRange& range = ranges_[one.out];
+      range.first = std::min(range.first, i);
+      range.last = std::max(range.last, i);
+      ++range.writers;
+    }
+  }
+
+  // Computes a value that is only stored directly into the output. Not where an input is read later, since the output
+  // may share its memory, and not inside a loop, which would write the output several times.
+  void coalesce_stores() {
+    std::size_t last_input_read = 0;
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      for (const VirtualRegister operand : program_.body[i].in) {
+        if (operand != no_register && kind(operand) == Location::Kind::input) last_input_read = i;
+      }
+    }
+    for (LoweredInstruction& store : program_.body) {
+      if (store.out == no_register || kind(store.out) != Location::Kind::output) continue;
+      const VirtualRegister value = store.in[0];
+      const LiveRange& range = ranges_[value];
+      const bool unpacked = store.kernel == store_kernel(DType::uint32);
+      if (!unpacked || kind(value) != Location::Kind::unassigned || range.writers != 1) continue;
+      if (range.first < last_input_read || inside_loop(range.first)) continue;
+      program_.locations[value] = program_.locations[store.out];
+      store.out = no_register;
+      store.in.clear();
+    }
+    // Stores are the last instructions, so removing some moves no loop and no live range.
+    std::erase_if(program_.body,
+                  [](const LoweredInstruction& one) { return one.kernel != nullptr && one.out == no_register; });
+  }
+
+  [[nodiscard]] bool inside_loop(std::size_t position) const {
+    return std::ranges::any_of(program_.body, [&](const LoweredInstruction& one) {
+      const auto begin = static_cast<std::size_t>(&one - program_.body.data());
+      return one.kernel == nullptr && begin < position && position < one.end;
+    });
+  }
+
+  void assign_registers() {
+    std::vector<std::uint32_t> free;
+    std::vector<VirtualRegister> live;
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      // A register that dies here can hold the result: kernels may overwrite their operands.
+      std::erase_if(live, [&](VirtualRegister value) {
+        if (ranges_[value].last > i) return false;
+        free.push_back(program_.locations[value].number);
+        return true;
+      });
+      const VirtualRegister out = program_.body[i].out;
+      if (out == no_register || kind(out) != Location::Kind::unassigned) continue;
+      if (free.empty()) free.push_back(registers_++);
+      program_.locations[out] = {Location::Kind::vector, free.back()};
+      free.pop_back();
+      live.push_back(out);
+    }
+  }
+
+  static bool is_read(const Program& program, Location location) {
+    return std::ranges::any_of(program.body,
+                               [&](const VectorInstruction& one) { return std::ranges::count(one.in, location) > 0; });
+  }
+  [[nodiscard]] Location::Kind kind(VirtualRegister value) const { return program_.locations[value].kind; }
+  [[nodiscard]] Location location(VirtualRegister value) const {
+    return value == no_register ? Location{} : program_.locations[value];
+  }
+  [[nodiscard]] VectorInstruction located(const LoweredInstruction& one) const {
+    VectorInstruction result{one.kernel, location(one.out), {}, one.op, one.table, one.end, one.fused, false};
+    for (const VirtualRegister operand : one.in) result.in.push_back(location(operand));
+    return result;
+  }
+
+  LoweredProgram program_;
+  std::vector<LiveRange> ranges_;  // of each virtual register
+  std::uint32_t registers_ = 0;
+};
+
+}  // namespace
+
+Program compile(const ir::Function& function) {
+  LoweredProgram lowered = lower(function);
+  fuse_chains(lowered);
+  Program program = RegisterAllocator(std::move(lowered)).run();
+  const std::size_t arrays = program.registers + function.inputs.size() + function.outputs.size();
+  program.block = block_max;
+  while (program.block > block_min && program.block * 4 * arrays > block_bytes) program.block /= 2;
+  return program;
+}
+
+}  // namespace vectis::inline v0_1::vm
