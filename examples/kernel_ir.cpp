@@ -18,7 +18,7 @@ int main() {
   b.output(b.select(positive, b.unary(ir::Op::sqrt, x), b.mul(a, x)), vectis::DType::float32);
   const ir::Function f = b.finish();
 
-  const ir::Cost cost = ir::cost(f);
+  const ir::Cost cost = ir::estimate_cost(f);
   std::cout << ir::to_text(f) << "\nper element: " << cost.operations << " operations, " << cost.bytes_read
             << " bytes read, " << cost.bytes_written << " written\n\n";
 

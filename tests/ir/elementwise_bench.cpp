@@ -35,7 +35,7 @@ void Chain(const float* x, float* y, std::size_t begin, std::size_t end) {
   }
 }
 
-void Plain(const float* x, float* y, std::size_t begin, std::size_t end) { Chain<false>(x, y, begin, end); }
+void DoubleDomain(const float* x, float* y, std::size_t begin, std::size_t end) { Chain<false>(x, y, begin, end); }
 void Streaming(const float* x, float* y, std::size_t begin, std::size_t end) { Chain<true>(x, y, begin, end); }
 
 }  // namespace bench::HWY_NAMESPACE
@@ -58,7 +58,7 @@ HWY_AFTER_NAMESPACE();
 
 namespace bench {
 
-HWY_EXPORT(Plain);
+HWY_EXPORT(DoubleDomain);
 HWY_EXPORT(Streaming);
 
 vectis::ir::Function chain() {
@@ -84,7 +84,7 @@ class Bench {
       if (streaming) {
         HWY_DYNAMIC_DISPATCH(Streaming)(x, y, begin, end);
       } else {
-        HWY_DYNAMIC_DISPATCH(Plain)(x, y, begin, end);
+        HWY_DYNAMIC_DISPATCH(DoubleDomain)(x, y, begin, end);
       }
     });
   }

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel/ir/print.hpp"
+#include "kernel/ir/printer.hpp"
 #include "kernel/vm/compiled_function.hpp"
 #include "vectis/base/dtype.hpp"
 
@@ -125,7 +125,7 @@ double stored(DType element, const std::vector<std::byte>& bytes, std::size_t at
 }
 
 // The share of the bound that an f32's error takes.
-double share(const ir::Bounded& expected, double value) {
+double share(const ir::BoundedValue& expected, double value) {
   if (!expected.known || !std::isfinite(expected.value) || !std::isfinite(value)) return 0;
   const double error = value - expected.value;
   const double bound = error > 0 ? expected.high - expected.value : expected.value - expected.low;
@@ -168,7 +168,7 @@ void judge(const Case& one, const Outputs& outputs, const ir::Accuracy& accuracy
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const DType element = one.function.outputs[o].element;
     for (std::size_t i = 0; i < one.count; ++i) {
-      const ir::Bounded& bound = expected[o][i];
+      const ir::BoundedValue& bound = expected[o][i];
       const double value = stored(element, outputs[o], i);
       ++tally.elements;
       tally.exact += bound.known && ir::loaded_type(element) != DType::float32 ? 1U : 0U;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/ir/bounds.hpp"
+#include "kernel/ir/error_bounds.hpp"
 #include "kernel/ir/random_program.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
@@ -36,7 +36,7 @@ class Runner {
   // Cases have distinct names.
   virtual std::vector<Outputs> run(const std::vector<Case>& cases) = 0;
   // What the language it runs them in promises.
-  [[nodiscard]] virtual const ir::Accuracy& accuracy() const { return ir::usual_accuracy(); }
+  [[nodiscard]] virtual const ir::Accuracy& accuracy() const { return ir::default_accuracy(); }
 };
 
 // The CPU executor with three threads.

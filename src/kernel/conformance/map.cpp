@@ -9,7 +9,7 @@
 
 #include "kernel/conformance/suite/desk.hpp"
 #include "kernel/conformance/suite/values.hpp"
-#include "kernel/ir/bounds.hpp"
+#include "kernel/ir/error_bounds.hpp"
 #include "kernel/ir/random_program.hpp"
 #include "kernel/launch/dialect.hpp"
 

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "kernel/ir/numbering.hpp"
-#include "kernel/ir/ops.hpp"
+#include "kernel/ir/opcodes.hpp"
+#include "kernel/ir/value_numbering.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::ir {
@@ -30,9 +30,9 @@ void check_element(DType type, std::string_view what) {
 
 struct Builder::State {
   Function function;
-  Numbering numbering;
-  std::vector<std::uint32_t> scope_of;    // of each instruction; 0 is the function's body, n + 1 loop n's
-  std::vector<std::uint32_t> open_loops;  // from the outermost
+  ValueNumbering value_numbering;
+  std::vector<std::uint32_t> scope_of;    // of each instruction: 0 for the function's body, n + 1 for loop n
+  std::vector<std::uint32_t> open_loops;  // outermost first
   std::vector<Id> loop_instructions;      // of each loop
 
   [[nodiscard]] std::uint32_t scope() const { return open_loops.empty() ? 0 : open_loops.back() + 1; }
@@ -44,28 +44,30 @@ struct Builder::State {
   void check(Value value) const {
     const auto& all = function.instructions;
     if (value.id >= all.size())
-      refuse(fmt::format("value {} is of another builder; this one has {}", value.id, all.size()));
+      refuse(fmt::format("value {} belongs to another builder; this one has {} values", value.id, all.size()));
     if (all[value.id].op == Op::loop || all[value.id].type != value.type)
-      refuse(fmt::format("value {} is no {} here; it is of another builder", value.id, short_name(value.type)));
+      refuse(fmt::format("value {} is not {} in this builder; it belongs to another builder", value.id,
+                         short_name(value.type)));
     if (!open(scope_of[value.id]))
-      refuse(fmt::format("value {} belongs to a loop that has ended; carry it out", value.id));
+      refuse(fmt::format("value {} belongs to a loop that has ended; return it through end_loop", value.id));
   }
 
   Value append(const Instruction& instruction) {
-    const bool leaf = shape(instruction.op) == Shape::leaf;
-    if (const auto known = numbering.find(instruction)) return {*known, instruction.type};
+    const bool leaf = op_class(instruction.op) == OpClass::leaf;
+    if (const auto known = value_numbering.find(instruction)) return {*known, instruction.type};
     const Id id = static_cast<Id>(function.instructions.size());
     function.instructions.push_back(instruction);
     if (leaf) {
-      // Leaves go before the outermost open loop, which is the last of the body, so that every block sees them.
+      // Leaves are inserted before the outermost open loop, the last instruction of the body, so that they dominate
+      // every block.
       function.body.insert(open_loops.empty() ? function.body.end() : std::prev(function.body.end()), id);
       scope_of.push_back(0);
-      numbering.add_outermost(instruction, id);
+      value_numbering.add_outermost(instruction, id);
       return {id, instruction.type};
     }
     (open_loops.empty() ? function.body : function.loops[open_loops.back()].body).push_back(id);
     scope_of.push_back(scope());
-    numbering.add(instruction, id);
+    value_numbering.add(instruction, id);
     return {id, instruction.type};
   }
 
@@ -73,8 +75,8 @@ struct Builder::State {
 };
 
 Builder::Builder(std::string name) : state_(std::make_unique<State>()) {
-  if (!is_name(name))
-    refuse(fmt::format("'{}' is no name of a function; use [a-z][a-z0-9_]* of at most {} characters",
+  if (!is_function_name(name))
+    refuse(fmt::format("'{}' is not a valid function name; use [a-z][a-z0-9_]* of at most {} characters",
                        name.substr(0, name_size_max), name_size_max));
   state_->function.name = std::move(name);
 }
@@ -118,8 +120,8 @@ Value Builder::apply(Op op, std::span<const Value> operands) {
     state_->check(operand);
     types.push_back(operand.type);
   }
-  const auto type = plain_type(op, types);
-  if (!type) refuse(fmt::format("{} takes {}, not {}", name(op), accepted(op), type_list(types)));
+  const auto type = result_type(op, types);
+  if (!type) refuse(fmt::format("{} takes {}, not {}", name(op), accepted_operands(op), type_list(types)));
   Instruction instruction{op, *type, {}, 0};
   std::ranges::transform(operands, instruction.operands.begin(), &Value::id);
   return state_->append(instruction);
@@ -134,7 +136,7 @@ Value Builder::convert(Value a, DType to) {
 
 Value Builder::bitcast(Value a, DType to) {
   state_->check(a);
-  if (!bitcastable(a.type, to)) refuse("bitcast goes among f32, i32 and u32; use convert for bool");
+  if (!can_bitcast(a.type, to)) refuse("bitcast converts between f32, i32 and u32; use convert for bool");
   if (a.type == to) return a;
   return state_->append({Op::bitcast, to, {a.id}, 0});
 }
@@ -142,20 +144,21 @@ Value Builder::bitcast(Value a, DType to) {
 Value Builder::gather(std::uint32_t table, Value index) {
   state_->check(index);
   const auto& tables = state_->function.tables;
-  if (table >= tables.size()) refuse(fmt::format("there is no table {}; the function has {}", table, tables.size()));
-  if (index.type != DType::uint32) refuse(fmt::format("gather takes an index of u32, not {}", short_name(index.type)));
+  if (table >= tables.size())
+    refuse(fmt::format("there is no table {}; the function has {} tables", table, tables.size()));
+  if (index.type != DType::uint32) refuse(fmt::format("gather takes a u32 index, not {}", short_name(index.type)));
   return state_->append({Op::gather, loaded_type(tables[table]), {index.id}, table});
 }
 
-Builder::LoopHandle Builder::begin_loop(Value trips, std::span<const Value> initial) {
+Builder::LoopHandle Builder::begin_loop(Value trip_count, std::span<const Value> initial) {
   State& state = *state_;
-  state.check(trips);
-  const Op trips_op = state.function.instructions[trips.id].op;
-  if (trips.type != DType::uint32 || (trips_op != Op::constant && trips_op != Op::argument))
-    refuse("the trips of a loop are a u32 constant or argument, so that every element does the same");
+  state.check(trip_count);
+  const Op trip_count_op = state.function.instructions[trip_count.id].op;
+  if (trip_count.type != DType::uint32 || (trip_count_op != Op::constant && trip_count_op != Op::argument))
+    refuse("the trip count of a loop must be a u32 constant or argument; pass it as an argument");
   if (state.open_loops.size() == loop_depth_max)
     refuse(fmt::format("loops are nested deeper than {}; merge some", loop_depth_max));
-  Loop loop{trips.id, {}, {}, {}};
+  Loop loop{trip_count.id, {}, {}, {}};
   for (const Value& value : initial) {
     state.check(value);
     loop.initial.push_back(value.id);
@@ -166,7 +169,7 @@ Builder::LoopHandle Builder::begin_loop(Value trips, std::span<const Value> init
   state.function.loops.push_back(std::move(loop));
   state.loop_instructions.push_back(named.id);
   state.open_loops.push_back(handle.number);
-  state.numbering.enter();
+  state.value_numbering.push_scope();
   handle.iteration = state.append({Op::iteration, DType::uint32, {named.id}, 0});
   for (std::uint32_t i = 0; i < initial.size(); ++i)
     handle.carried.push_back(state.append({Op::carried, initial[i].type, {named.id}, i}));
@@ -176,20 +179,22 @@ Builder::LoopHandle Builder::begin_loop(Value trips, std::span<const Value> init
 std::vector<Value> Builder::end_loop(const LoopHandle& loop, std::span<const Value> next) {
   State& state = *state_;
   if (state.open_loops.empty() || state.open_loops.back() != loop.number)
-    refuse(fmt::format("loop {} is not the innermost open one; end loops in the reverse order of their beginning",
-                       loop.number));
+    refuse(fmt::format("loop {} is not the innermost open loop; end the inner loops first", loop.number));
   if (next.size() != loop.carried.size())
-    refuse(fmt::format("loop {} carries {} values, not {}; give one next value for each", loop.number,
+    refuse(fmt::format("loop {} carries {} values, not {}; pass one next value for each", loop.number,
                        loop.carried.size(), next.size()));
+  std::vector<Id> ids;  // stored after all checks, so that a rejected call leaves the loop unchanged
+  ids.reserve(next.size());
   for (std::size_t i = 0; i < next.size(); ++i) {
     state.check(next[i]);
     if (next[i].type != loop.carried[i].type)
-      refuse(fmt::format("next value {} of loop {} is {}, but {} is carried; convert it", i, loop.number,
+      refuse(fmt::format("next value {} of loop {} is {}, its initial value is {}; convert it", i, loop.number,
                          short_name(next[i].type), short_name(loop.carried[i].type)));
-    state.function.loops[loop.number].next.push_back(next[i].id);
+    ids.push_back(next[i].id);
   }
+  state.function.loops[loop.number].next = std::move(ids);
   state.open_loops.pop_back();
-  state.numbering.leave();
+  state.value_numbering.pop_scope();
   std::vector<Value> results;
   results.reserve(next.size());
   const Id named = state.loop_instructions[loop.number];
@@ -200,18 +205,18 @@ std::vector<Value> Builder::end_loop(const LoopHandle& loop, std::span<const Val
 
 namespace {
 
-// Turns a tree of decisions into selects, from the leaves; a node reached twice is made once.
-class Decider {
+// Builds the selects of a decision tree from the leaves up; a node reached twice is built once.
+class DecisionTree {
  public:
-  Decider(Builder& builder, std::span<const Builder::Decision> tree, std::span<const Value> leaves)
-      : builder_(builder), tree_(tree), leaves_(leaves), made_(tree.size()), state_(tree.size(), fresh) {}
+  DecisionTree(Builder& builder, std::span<const Builder::DecisionNode> tree, std::span<const Value> leaves)
+      : builder_(builder), tree_(tree), leaves_(leaves), made_(tree.size()), state_(tree.size(), unvisited) {}
 
   Value branch(int where, std::size_t depth) {
     if (where < 0) {
       const int number = ~where;
       const auto leaf = static_cast<std::size_t>(number);
       if (leaf >= leaves_.size())
-        refuse(fmt::format("leaf {} of a decision is not there; there are {}", leaf, leaves_.size()));
+        refuse(fmt::format("leaf {} of the decision tree is out of range; there are {} leaves", leaf, leaves_.size()));
       return leaves_[leaf];
     }
     return node(static_cast<std::size_t>(where), depth);
@@ -219,13 +224,14 @@ class Decider {
 
  private:
   static constexpr std::size_t depth_max = 4096;
-  enum NodeState : std::uint8_t { fresh, open, done };
+  enum NodeState : std::uint8_t { unvisited, open, done };
 
   Value node(std::size_t where, std::size_t depth) {
     if (where >= tree_.size())
-      refuse(fmt::format("condition {} of a decision is not there; there are {}", where, tree_.size()));
-    if (state_[where] == open) refuse(fmt::format("condition {} of a decision leads back to itself", where));
-    if (depth > depth_max) refuse(fmt::format("a decision is deeper than {} conditions; cut it", depth_max));
+      refuse(fmt::format("node {} of the decision tree is out of range; there are {} nodes", where, tree_.size()));
+    if (state_[where] == open)
+      refuse(fmt::format("node {} of the decision tree is part of a cycle; remove the cycle", where));
+    if (depth > depth_max) refuse(fmt::format("the decision tree is deeper than {} nodes; split it", depth_max));
     if (state_[where] == done) return made_[where];
     state_[where] = open;
     const Value yes = branch(tree_[where].yes, depth + 1);
@@ -236,7 +242,7 @@ class Decider {
   }
 
   Builder& builder_;
-  std::span<const Builder::Decision> tree_;
+  std::span<const Builder::DecisionNode> tree_;
   std::span<const Value> leaves_;
   std::vector<Value> made_;
   std::vector<NodeState> state_;
@@ -244,14 +250,14 @@ class Decider {
 
 }  // namespace
 
-Value Builder::decide(std::span<const Decision> tree, std::span<const Value> leaves) {
-  return Decider(*this, tree, leaves).branch(tree.empty() ? ~0 : 0, 0);
+Value Builder::decision_tree(std::span<const DecisionNode> tree, std::span<const Value> leaves) {
+  return DecisionTree(*this, tree, leaves).branch(tree.empty() ? ~0 : 0, 0);
 }
 
 void Builder::output(Value value, DType element) {
   State& state = *state_;
   if (!state.open_loops.empty())
-    refuse(fmt::format("loop {} is still open; outputs come after it", state.open_loops.back()));
+    refuse(fmt::format("loop {} is still open; end it before adding outputs", state.open_loops.back()));
   check_element(element, "an output");
   state.check(value);
   if (value.type != loaded_type(element))

@@ -72,21 +72,45 @@ TEST(IrBuilder, DecisionsBecomeSelects) {
   const Value small = b.binary(Op::lt, x, b.constant(0.0F));
   const Value large = b.binary(Op::gt, x, b.constant(1.0F));
   const std::array leaves = {b.constant(-1.0F), x, b.constant(2.0F)};
-  const std::array tree = {Builder::Decision{small, ~0, 1}, Builder::Decision{large, ~2, ~1}};
+  const std::array tree = {Builder::DecisionNode{small, ~0, 1}, Builder::DecisionNode{large, ~2, ~1}};
   const Value inner = b.select(large, leaves[2], leaves[1]);
-  EXPECT_EQ(b.decide(tree, leaves).id, b.select(small, leaves[0], inner).id);
-  EXPECT_EQ(b.decide({}, leaves).id, leaves[0].id);
-  EXPECT_ERROR(b.decide(std::array{Builder::Decision{small, ~0, ~3}}, leaves), invalid, "leaf 3");
-  EXPECT_ERROR(b.decide(std::array{Builder::Decision{small, ~0, 7}}, leaves), invalid, "condition 7");
-  EXPECT_ERROR(b.decide(std::array{Builder::Decision{small, ~0, 0}}, leaves), invalid, "leads back to itself");
-  EXPECT_ERROR(b.decide({}, {}), invalid, "leaf 0");
-  EXPECT_ERROR(b.decide(std::array{Builder::Decision{x, ~0, ~1}}, leaves), invalid, "select takes a bool");
+  EXPECT_EQ(b.decision_tree(tree, leaves).id, b.select(small, leaves[0], inner).id);
+  EXPECT_EQ(b.decision_tree({}, leaves).id, leaves[0].id);
+  EXPECT_ERROR(b.decision_tree(std::array{Builder::DecisionNode{small, ~0, ~3}}, leaves), invalid, "leaf 3");
+  EXPECT_ERROR(b.decision_tree(std::array{Builder::DecisionNode{small, ~0, 7}}, leaves), invalid, "node 7");
+  EXPECT_ERROR(b.decision_tree(std::array{Builder::DecisionNode{small, ~0, 0}}, leaves), invalid, "part of a cycle");
+  EXPECT_ERROR(b.decision_tree({}, {}), invalid, "leaf 0");
+  EXPECT_ERROR(b.decision_tree(std::array{Builder::DecisionNode{x, ~0, ~1}}, leaves), invalid, "select takes a bool");
 }
 
-TEST(IrBuilder, RefusesWhatIsNoFunction) {
-  EXPECT_ERROR(Builder("Upper"), invalid, "no name");
-  EXPECT_ERROR(Builder(""), invalid, "no name");
-  EXPECT_ERROR(Builder(std::string(65, 'a')), invalid, "no name");
+// A rejected end_loop leaves the loop open and unchanged.
+TEST(IrBuilder, EndLoopCanBeRetriedAfterAnError) {
+  Builder b("f");
+  const Value x = b.input(DType::float32);
+  const auto loop = b.begin_loop(b.constant(3U), std::array{x, x});
+  const Value sum = b.add(loop.carried[0], loop.carried[1]);
+  EXPECT_ERROR(b.end_loop(loop, std::array{sum, b.index()}), invalid, "is u32, its initial value is f32");
+  const auto results = b.end_loop(loop, std::array{sum, x});
+  b.output(results[0], DType::float32);
+  const Function f = b.finish();
+  EXPECT_EQ(f.loops[0].next.size(), 2U);
+}
+
+TEST(IrBuilder, RejectsTypesThatKernelsCannotHold) {
+  Builder b("f");
+  const Value x = b.input(DType::float32);
+  EXPECT_ERROR(b.input(DType::float64), invalid, "an input cannot hold float64");
+  EXPECT_ERROR(b.table(DType::boolean), invalid, "a table cannot hold bool");
+  EXPECT_ERROR(b.output(x, DType::int64), invalid, "an output cannot hold int64");
+  EXPECT_ERROR(b.argument(DType::float16), invalid, "not f16");
+  EXPECT_ERROR(b.convert(x, DType::float16), invalid, "not f16");
+  EXPECT_ERROR(b.bitcast(x, DType::float16), invalid, "bitcast");
+}
+
+TEST(IrBuilder, RejectsInvalidFunctions) {
+  EXPECT_ERROR(Builder("Upper"), invalid, "not a valid function name");
+  EXPECT_ERROR(Builder(""), invalid, "not a valid function name");
+  EXPECT_ERROR(Builder(std::string(65, 'a')), invalid, "not a valid function name");
   Builder b("f");
   const Value x = b.input(DType::float32);
   const Value n = b.input(DType::int8);
@@ -98,7 +122,7 @@ TEST(IrBuilder, RefusesWhatIsNoFunction) {
   EXPECT_ERROR(b.bitcast(x, DType::boolean), invalid, "bitcast");
   EXPECT_ERROR(b.gather(0, b.index()), invalid, "no table 0");
   const std::uint32_t table = b.table(DType::float32);
-  EXPECT_ERROR(b.gather(table, n), invalid, "index of u32");
+  EXPECT_ERROR(b.gather(table, n), invalid, "u32 index");
   EXPECT_ERROR(b.add(Value{99, DType::float32}, x), invalid, "another builder");
   EXPECT_ERROR(b.add(Value{n.id, DType::float32}, x), invalid, "another builder");
   EXPECT_ERROR(b.output(x, DType::int8), invalid, "cannot be stored as i8");
@@ -106,7 +130,7 @@ TEST(IrBuilder, RefusesWhatIsNoFunction) {
   EXPECT_ERROR(b.finish(), invalid, "no output");
 }
 
-TEST(IrBuilder, RefusesLoopsThatAreNone) {
+TEST(IrBuilder, RejectsInvalidLoops) {
   Builder b("f");
   const Value x = b.input(DType::float32);
   EXPECT_ERROR(b.begin_loop(b.index(), std::array{x}), invalid, "u32 constant or argument");
@@ -115,7 +139,7 @@ TEST(IrBuilder, RefusesLoopsThatAreNone) {
   const auto inner = b.begin_loop(b.argument(DType::uint32), std::array{x});
   EXPECT_ERROR(b.end_loop(outer, std::array{x}), invalid, "innermost");
   EXPECT_ERROR(b.end_loop(inner, {}), invalid, "carries 1 values, not 0");
-  EXPECT_ERROR(b.end_loop(inner, std::array{b.index()}), invalid, "is u32, but f32 is carried");
+  EXPECT_ERROR(b.end_loop(inner, std::array{b.index()}), invalid, "is u32, its initial value is f32");
   EXPECT_ERROR(b.output(x, DType::float32), invalid, "still open");
   EXPECT_ERROR(b.finish(), invalid, "still open");
   for (std::size_t depth = 2; depth < loop_depth_max; ++depth) b.begin_loop(b.constant(1U), {});

@@ -1,11 +1,11 @@
-#include "kernel/ir/ops.hpp"
+#include "kernel/ir/opcodes.hpp"
 #include "vectis/base/dtype.hpp"
 
 namespace vectis::inline v0_1::ir {
 
 namespace {
 
-// About how many additions an operation is worth: throughputs of CPUs and GPUs, rounded to what both roughly have.
+// The cost of an operation in additions: typical throughputs of CPUs and GPUs, rounded.
 double weight(Op op, DType type) {
   switch (op) {
     case Op::constant:
@@ -66,17 +66,17 @@ class Counter {
  private:
   void count(const Block& block, double times) {
     for (const Id id : block) {
-      const Instruction& one = function_.instructions[id];
-      cost_.operations += times * weight(one.op, one.type);
-      if (one.op == Op::input) cost_.bytes_read += bytes_of(function_.inputs[one.immediate]);
-      if (one.op == Op::gather) cost_.bytes_read += times * bytes_of(function_.tables[one.immediate]);
-      if (one.op == Op::loop) count_loop(function_.loops[one.immediate], times);
+      const Instruction& inst = function_.instructions[id];
+      cost_.operations += times * weight(inst.op, inst.type);
+      if (inst.op == Op::input) cost_.bytes_read += bytes_of(function_.inputs[inst.immediate]);
+      if (inst.op == Op::gather) cost_.bytes_read += times * bytes_of(function_.tables[inst.immediate]);
+      if (inst.op == Op::loop) count_loop(function_.loops[inst.immediate], times);
     }
   }
   void count_loop(const Loop& loop, double times) {
-    const Instruction& trips = function_.instructions[loop.trips];
-    const double trip_count = trips.op == Op::constant ? static_cast<double>(trips.immediate) : assumed_trips_;
-    count(loop.body, times * trip_count);
+    const Instruction& trip_count = function_.instructions[loop.trip_count];
+    const double trips = trip_count.op == Op::constant ? static_cast<double>(trip_count.immediate) : assumed_trips_;
+    count(loop.body, times * trips);
   }
 
   const Function& function_;
@@ -86,7 +86,7 @@ class Counter {
 
 }  // namespace
 
-Cost cost(const Function& function, double assumed_trips) {
+Cost estimate_cost(const Function& function, double assumed_trips) {
   verify(function);
   return Counter(function, assumed_trips).run();
 }

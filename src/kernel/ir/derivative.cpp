@@ -1,19 +1,134 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <numbers>
 #include <optional>
+#include <utility>
+#include <vector>
 
-#include "kernel/ir/emitter.hpp"
-#include "kernel/ir/ops.hpp"
-#include "kernel/ir/tape.hpp"
+#include "kernel/ir/folding_builder.hpp"
+#include "kernel/ir/opcodes.hpp"
+#include "kernel/ir/passes.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/kernel/ir.hpp"
 
 namespace vectis::inline v0_1::ir {
 
 namespace {
 
-// Reverse mode over the unrolled function. With g the adjoint of r = op(a, b, c), what the operands get:
+// Limits of unrolling, which bound the size of the derivative.
+constexpr std::uint32_t unrolled_trip_count_max = 1024;
+constexpr std::size_t tape_steps_max = std::size_t{1} << 18U;
+
+// One entry of the tape: one execution of an instruction. Value numbering may give two entries one value; each still
+// has its own adjoint.
+struct Step {
+  Op op = Op::constant;
+  DType type = DType::float32;
+  std::array<std::size_t, 3> operands{};  // indices into the tape
+  std::uint32_t immediate = 0;
+  Value value;          // in the derivative's function
+  bool active = false;  // an f32 that depends on an input through f32 values only
+};
+
+struct Tape {
+  std::vector<Step> steps;
+  std::vector<std::size_t> outputs;  // indices of steps
+};
+
+[[noreturn]] void reject(const std::string& message) {
+  throw Error(ErrorCode::invalid_input, "ir.derivative", message);
+}
+
+// Executes the function symbolically and records the tape, with loops unrolled.
+class Unroller {
+ public:
+  Unroller(const Function& function, FoldingBuilder& folder)
+      : function_(function),
+        folder_(folder),
+        step_of_(function.instructions.size()),
+        carried_(function.loops.size()),
+        iteration_(function.loops.size()) {}
+
+  Tape run() {
+    block(function_.body);
+    for (const Output& output : function_.outputs) tape_.outputs.push_back(step_of_[output.value]);
+    return std::move(tape_);
+  }
+
+ private:
+  void block(const Block& ids) {
+    for (const Id id : ids) {
+      const Instruction& inst = function_.instructions[id];
+      if (inst.op == Op::loop) {
+        loop(inst.immediate);
+      } else if (inst.op == Op::result || inst.op == Op::carried) {
+        step_of_[id] = carried_[loop_of(inst)][inst.immediate];
+      } else if (inst.op == Op::iteration) {
+        step_of_[id] = add({Op::constant, DType::uint32, {}, iteration_[loop_of(inst)], {}, false});
+      } else {
+        Step step{inst.op, inst.type, {}, inst.immediate, {}, false};
+        for (std::size_t i = 0; i < operand_count(inst.op); ++i) step.operands[i] = step_of_[inst.operands[i]];
+        step_of_[id] = add(step);
+      }
+    }
+  }
+  [[nodiscard]] std::uint32_t loop_of(const Instruction& part) const {
+    return function_.instructions[part.operands[0]].immediate;
+  }
+
+  std::size_t add(Step step) {
+    if (tape_.steps.size() == tape_steps_max)
+      reject(fmt::format("'{}' unrolls into more than {} instructions; make its loops shorter", function_.name,
+                         tape_steps_max));
+    Node node{step.op, step.type, {}, step.immediate};
+    bool from_active = step.op == Op::input;
+    for (std::size_t i = 0; i < operand_count(step.op); ++i) {
+      const Step& operand = tape_.steps[step.operands[i]];
+      node.operands[i] = operand.value;
+      from_active = from_active || operand.active;
+    }
+    step.active = from_active && step.type == DType::float32;
+    step.value = folder_.emit(node);
+    tape_.steps.push_back(step);
+    return tape_.steps.size() - 1;
+  }
+
+  void loop(std::uint32_t number) {
+    const Loop& loop = function_.loops[number];
+    const Instruction& trip_count = function_.instructions[loop.trip_count];
+    if (trip_count.op != Op::constant)
+      reject(fmt::format("loop {} of '{}' has a trip count that is not a constant; differentiation needs a constant",
+                         number, function_.name));
+    if (trip_count.immediate > unrolled_trip_count_max)
+      reject(fmt::format("loop {} of '{}' has a trip count of {}, more than {}; make it shorter", number,
+                         function_.name, trip_count.immediate, unrolled_trip_count_max));
+    carried_[number] = steps_of(loop.initial);
+    for (std::uint32_t i = 0; i < trip_count.immediate; ++i) {
+      iteration_[number] = i;
+      block(loop.body);
+      carried_[number] = steps_of(loop.next);
+    }
+  }
+  [[nodiscard]] std::vector<std::size_t> steps_of(const std::vector<Id>& ids) const {
+    std::vector<std::size_t> steps;
+    steps.reserve(ids.size());
+    for (const Id id : ids) steps.push_back(step_of_[id]);
+    return steps;
+  }
+
+  const Function& function_;
+  FoldingBuilder& folder_;
+  Tape tape_;
+  std::vector<std::size_t> step_of_;  // of each instruction: its latest execution
+  std::vector<std::vector<std::size_t>> carried_;
+  std::vector<std::uint32_t> iteration_;
+};
+
+// Differentiator-mode differentiation (Griewank and Walther, "Evaluating Derivatives") over the tape of the unrolled
+// function. With g the adjoint of r = op(a, b, c), the operands receive:
 //
 //   add g, g             sub g, -g            mul g*b, g*a          div g/b, -(g/b)*r     fma g*b, g*a, g
 //   neg -g               sqrt g*0.5/r         rsqrt -g*0.5*r/a      exp g*r               exp2 g*r*ln 2
@@ -25,31 +140,31 @@ namespace {
 //   select: g to the value that was chosen, 0 to the other
 //   floor, ceil, round, trunc, sign, comparisons, convert, bitcast, gather, random: nothing
 //
-// A zero that a decision gave stays zero, whatever is on the way: 0 times an infinite slope of the branch not taken
-// would be NaN.
-class Reverse {
+// The adjoint of a branch that was not taken is zero, and stays zero even where the branch has an infinite slope: 0
+// times infinity would be NaN. `masked` marks these adjoints.
+class Differentiator {
  public:
-  explicit Reverse(const Function& function)
-      : function_(function), emitter_(with_adjoints(function), derived_name(function.name)) {}
+  explicit Differentiator(const Function& function)
+      : function_(function), folder_(with_adjoints(function), derived_name(function.name)) {}
 
   Function run() {
-    tape_ = unroll(function_, emitter_);
+    tape_ = Unroller(function_, folder_).run();
     adjoints_.resize(tape_.steps.size());
     auto number = static_cast<std::uint32_t>(function_.inputs.size());
     for (const std::size_t output : tape_.outputs) {
-      if (tape_.steps[output].type == DType::float32) give(output, {emitter_.input(number++), false});
+      if (tape_.steps[output].type == DType::float32) accumulate(output, {folder_.input(number++), false});
     }
     for (std::size_t step = tape_.steps.size(); step-- > 0;) {
       if (adjoints_[step]) propagate(tape_.steps[step], *adjoints_[step]);
     }
     write_outputs();
-    return drop_dead(emitter_.builder().finish());
+    return eliminate_dead_code(folder_.builder().finish());
   }
 
  private:
   struct Adjoint {
     Value value;
-    bool masked = false;  // may be a zero that a decision gave
+    bool masked = false;  // may be the zero of a branch that was not taken
   };
 
   static std::string derived_name(const std::string& name) { return ("grad_" + name).substr(0, name_size_max); }
@@ -64,61 +179,62 @@ class Reverse {
     }
     const auto is_real = [](DType element) { return loaded_type(element) == DType::float32; };
     if (interface.inputs.size() == function.inputs.size() || std::ranges::none_of(function.inputs, is_real))
-      throw Error(ErrorCode::invalid_input, "ir.derivative",
-                  fmt::format("'{}' has no floating input or no floating output, so no derivative", function.name));
+      throw Error(
+          ErrorCode::invalid_input, "ir.derivative",
+          fmt::format("'{}' has no f32 input or no f32 output; there is nothing to differentiate", function.name));
     return interface;
   }
 
-  // Adjoints are kept per step; an input's steps are added up here.
+  // Adds up the adjoints of all steps that load an input.
   void write_outputs() {
     for (std::uint32_t i = 0; i < function_.inputs.size(); ++i) {
       if (loaded_type(function_.inputs[i]) != DType::float32) continue;
       std::optional<Value> sum;
       for (std::size_t step = 0; step < tape_.steps.size(); ++step) {
-        const Step& one = tape_.steps[step];
-        if (one.op != Op::input || one.immediate != i || !adjoints_[step]) continue;
+        const Step& inst = tape_.steps[step];
+        if (inst.op != Op::input || inst.immediate != i || !adjoints_[step]) continue;
         sum = sum ? op(Op::add, *sum, adjoints_[step]->value) : adjoints_[step]->value;
       }
-      emitter_.builder().output(sum.value_or(emitter_.real(0)), DType::float32);
+      folder_.builder().output(sum.value_or(folder_.real(0)), DType::float32);
     }
   }
 
-  Value op(Op name, Value a, Value b = {}, Value c = {}) { return emitter_.real_op(name, a, b, c); }
+  Value op(Op name, Value a, Value b = {}, Value c = {}) { return folder_.float_op(name, a, b, c); }
   Value times(Value a, Value b) { return op(Op::mul, a, b); }
-  Value real(double value) { return emitter_.real(static_cast<float>(value)); }
-  Value boolean(Op name, Value a, Value b) { return emitter_.emit({name, DType::boolean, {a, b, {}}, 0}); }
+  Value real(double value) { return folder_.real(static_cast<float>(value)); }
+  Value boolean(Op name, Value a, Value b) { return folder_.emit({name, DType::boolean, {a, b, {}}, 0}); }
   Value choose(Value condition, Value yes, Value no) { return op(Op::select, condition, yes, no); }
 
-  void give(std::size_t step, Adjoint more) {
+  void accumulate(std::size_t step, Adjoint more) {
     if (!tape_.steps[step].active) return;
     auto& has = adjoints_[step];
     has = has ? Adjoint{op(Op::add, has->value, more.value), has->masked && more.masked} : more;
   }
 
-  // Gives each operand of a step its share.
+  // Adds a step's contribution to the adjoint of each operand.
   void propagate(const Step& step, const Adjoint& adjoint) {
     step_ = &step;
     adjoint_ = adjoint;
     for (std::size_t i = 0; i < operand_count(step.op); ++i) {
       if (!tape_.steps[step.operands[i]].active) continue;
-      if (const auto share = share_of(i)) give(step.operands[i], *share);
+      if (const auto share = contribution(i)) accumulate(step.operands[i], *share);
     }
   }
 
   [[nodiscard]] Value operand(std::size_t number) const { return tape_.steps[step_->operands[number]].value; }
   [[nodiscard]] Adjoint passed(Value value) const { return {value, adjoint_.masked}; }
-  // g times a slope that may be infinite or NaN where g is a decision's zero.
-  Adjoint sloped(Value product) {
+  // g times a slope that may be infinite or NaN where g is a masked zero.
+  Adjoint scaled(Value product) {
     if (!adjoint_.masked) return {product, false};
     const Value none = real(0);
     return {choose(boolean(Op::eq, adjoint_.value, none), none, product), true};
   }
-  Adjoint decided(Value condition, bool when) {
+  Adjoint branch(Value condition, bool when) {
     const Value none = real(0);
     return {when ? choose(condition, adjoint_.value, none) : choose(condition, none, adjoint_.value), true};
   }
 
-  std::optional<Adjoint> share_of(std::size_t number) {
+  std::optional<Adjoint> contribution(std::size_t number) {
     const Value g = adjoint_.value;
     const Value a = operand(0);
     switch (step_->op) {
@@ -129,32 +245,32 @@ class Reverse {
       case Op::neg:
         return passed(op(Op::neg, g));
       case Op::mul:
-        return sloped(times(g, operand(1 - number)));
+        return scaled(times(g, operand(1 - number)));
       case Op::fma:
-        return number == 2 ? passed(g) : sloped(times(g, operand(1 - number)));
+        return number == 2 ? passed(g) : scaled(times(g, operand(1 - number)));
       case Op::div:
         return of_division(number);
       case Op::rem:
         if (number == 0) return passed(g);
-        return sloped(op(Op::neg, times(g, op(Op::trunc, op(Op::div, a, operand(1))))));
+        return scaled(op(Op::neg, times(g, op(Op::trunc, op(Op::div, a, operand(1))))));
       case Op::abs:
         return passed(times(g, op(Op::sign, a)));
       case Op::min:
       case Op::max:
         return of_extreme(number);
       case Op::select:
-        return decided(a, number == 1);
+        return branch(a, number == 1);
       case Op::pow:
         return of_power(number);
       case Op::atan2: {
         const Value squares = op(Op::add, times(a, a), times(operand(1), operand(1)));
         const Value share = op(Op::div, times(g, operand(1 - number)), squares);
-        const Adjoint given = sloped(number == 0 ? share : op(Op::neg, share));
+        const Adjoint given = scaled(number == 0 ? share : op(Op::neg, share));
         const Value none = real(0);
         return passed(choose(boolean(Op::eq, squares, none), none, given.value));
       }
       case Op::convert:
-      case Op::bitcast:  // of f32 to f32: the operand would not be active otherwise, nor the result
+      case Op::bitcast:  // f32 to f32: otherwise operand or result would not be active
         return passed(g);
       default:
         return of_function();
@@ -163,7 +279,7 @@ class Reverse {
 
   Adjoint of_division(std::size_t number) {
     const Value quotient = op(Op::div, adjoint_.value, operand(1));
-    return sloped(number == 0 ? quotient : op(Op::neg, times(quotient, step_->value)));
+    return scaled(number == 0 ? quotient : op(Op::neg, times(quotient, step_->value)));
   }
 
   Adjoint of_extreme(std::size_t number) {
@@ -171,17 +287,17 @@ class Reverse {
     const Value b = operand(1);
     const Value beyond = step_->op == Op::min ? boolean(Op::lt, b, a) : boolean(Op::lt, a, b);
     const Value from_b = boolean(Op::bit_or, beyond, boolean(Op::ne, a, a));
-    return decided(from_b, number == 1);
+    return branch(from_b, number == 1);
   }
 
   Adjoint of_power(std::size_t number) {
     const Value g = adjoint_.value;
     const Value a = operand(0);
     const Value b = operand(1);
-    if (number == 0) return sloped(times(times(g, b), op(Op::pow, a, op(Op::sub, b, real(1)))));
+    if (number == 0) return scaled(times(times(g, b), op(Op::pow, a, op(Op::sub, b, real(1)))));
     const Value none = real(0);
     const Value slope = times(step_->value, op(Op::log, a));
-    return sloped(times(g, choose(boolean(Op::gt, a, none), slope, none)));
+    return scaled(times(g, choose(boolean(Op::gt, a, none), slope, none)));
   }
 
   // Functions of one operand.
@@ -189,28 +305,28 @@ class Reverse {
     const Value g = adjoint_.value;
     const Value a = operand(0);
     const Value r = step_->value;
-    const auto over = [&](Value from, Value by) { return sloped(op(Op::div, from, by)); };
+    const auto over = [&](Value from, Value by) { return scaled(op(Op::div, from, by)); };
     switch (step_->op) {
       case Op::sqrt:
         return over(times(g, real(0.5)), r);
       case Op::rsqrt:
         return over(times(times(g, real(-0.5)), r), a);
       case Op::exp:
-        return sloped(times(g, r));
+        return scaled(times(g, r));
       case Op::exp2:
-        return sloped(times(g, times(r, real(std::numbers::ln2))));
+        return scaled(times(g, times(r, real(std::numbers::ln2))));
       case Op::log:
         return over(g, a);
       case Op::log2:
         return over(times(g, real(std::numbers::log2e)), a);
       case Op::sin:
-        return sloped(times(g, op(Op::cos, a)));
+        return scaled(times(g, op(Op::cos, a)));
       case Op::cos:
-        return sloped(op(Op::neg, times(g, op(Op::sin, a))));
+        return scaled(op(Op::neg, times(g, op(Op::sin, a))));
       case Op::tan:
-        return sloped(times(g, op(Op::fma, r, r, real(1))));
+        return scaled(times(g, op(Op::fma, r, r, real(1))));
       case Op::tanh:
-        return sloped(times(g, op(Op::fma, op(Op::neg, r), r, real(1))));
+        return scaled(times(g, op(Op::fma, op(Op::neg, r), r, real(1))));
       case Op::asin:
         return over(g, op(Op::sqrt, rest_of_square(a)));
       case Op::acos:
@@ -218,19 +334,19 @@ class Reverse {
       case Op::atan:
         return over(g, op(Op::fma, a, a, real(1)));
       case Op::erf:
-        return sloped(times(times(g, real(2 * std::numbers::inv_sqrtpi)), op(Op::exp, op(Op::neg, times(a, a)))));
+        return scaled(times(times(g, real(2 * std::numbers::inv_sqrtpi)), op(Op::exp, op(Op::neg, times(a, a)))));
       default:
-        return std::nullopt;  // steps, and what leaves f32
+        return std::nullopt;  // step functions, and results that are not f32
     }
   }
   // 1 - a*a without cancellation near 1.
   Value rest_of_square(Value a) { return times(op(Op::sub, real(1), a), op(Op::add, real(1), a)); }
 
   const Function& function_;
-  Emitter emitter_;
+  FoldingBuilder folder_;
   Tape tape_;
   std::vector<std::optional<Adjoint>> adjoints_;  // of each step
-  const Step* step_ = nullptr;                    // being propagated
+  const Step* step_ = nullptr;                    // the step being differentiated
   Adjoint adjoint_;
 };
 
@@ -238,7 +354,6 @@ class Reverse {
 
 Function derivative(const Function& function) {
   verify(function);
-  return Reverse(function).run();
+  return Differentiator(function).run();
 }
-
 }  // namespace vectis::inline v0_1::ir

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernel/ir/machine.hpp"
+#include "kernel/ir/interpreter.hpp"
 #include "kernel/ir/random_program.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
@@ -14,13 +14,13 @@ namespace vectis::ir {
 namespace {
 
 // Interprets, and knows by a hash which way everything went that is not smooth.
-struct Tracing : Plain {
+struct Tracing : DoubleDomain {
   std::uint64_t path = 0;
-  Value apply(const Instruction& one, DType operand, const std::array<Value, 3>& operands) {
-    const Value result = Plain::apply(one, operand, operands);
+  Value apply(const Instruction& inst, DType operand, const std::array<Value, 3>& operands) {
+    const Value result = DoubleDomain::apply(inst, operand, operands);
     const double a = operands[0].real;
     const double b = operands[1].real;
-    switch (one.op) {
+    switch (inst.op) {
       case Op::abs:
         note(a < 0 ? 1 : 0);
         break;
@@ -39,7 +39,7 @@ struct Tracing : Plain {
         note(std::bit_cast<std::uint64_t>(result.real));
         break;
       default:
-        if (one.type != DType::float32) note(result.bits);
+        if (inst.type != DType::float32) note(result.bits);
     }
     return result;
   }
@@ -56,15 +56,15 @@ Sample sample(const Function& f, ProgramData data, std::size_t element, std::siz
               const std::vector<float>& weights) {
   std::memcpy(data.inputs[number].data() + 4 * element, &at, 4);
   const Bindings bindings = data.bindings();
-  Machine<Tracing> machine(f, bindings);
-  const auto outputs = machine.run(element);
+  Interpreter<Tracing> interpreter(f, bindings);
+  const auto outputs = interpreter.run(element);
   Sample result;
   std::size_t real = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (loaded_type(f.outputs[i].element) == DType::float32)
       result.value += static_cast<double>(weights[real++]) * outputs[i].real;
   }
-  result.path = machine.domain().path;
+  result.path = interpreter.domain().path;
   return result;
 }
 
@@ -169,7 +169,7 @@ std::vector<double> slopes(Op op, float a, float b = 0, float c = 0) {
   for (std::size_t i = 0; i < operands.size(); ++i) bindings.inputs.push_back(std::as_bytes(std::span(&values[i], 1)));
   bindings.inputs.push_back(std::as_bytes(std::span(&values[3], 1)));
   std::vector<double> result;
-  for (const auto& one : interpret(d, bindings, 1)) result.push_back(one[0]);
+  for (const auto& inst : interpret(d, bindings, 1)) result.push_back(inst[0]);
   return result;
 }
 
@@ -228,19 +228,20 @@ TEST(IrDerivative, HasOneOutputForEachFloatingInput) {
 }
 
 TEST(IrDerivative, RefusesWhatHasNone) {
-  const auto looped = [](const std::string& trips) {
-    return from_text("vectis-ir 1\nfunction f\ninputs f32\narguments u32\n%0 = input f32 0\n%1 = " + trips +
+  const auto with_loop = [](const std::string& trip_count) {
+    return from_text("vectis-ir 1\nfunction f\ninputs f32\narguments u32\n%0 = input f32 0\n%1 = " + trip_count +
                      "\n%2 = loop %1 %0 {\n%3 = carried f32 %2 0\n%4 = sin f32 %3\n} %4\n%5 = result f32 %2 0\n"
                      "output f32 %5\nend\n");
   };
   constexpr auto invalid = ErrorCode::invalid_input;
-  EXPECT_NO_THROW(derivative(looped("constant u32 1024")));
-  EXPECT_ERROR(derivative(looped("constant u32 1025")), invalid, "loop 0 of 'f' has 1025 trips, more than 1024");
-  EXPECT_ERROR(derivative(looped("argument u32 0")), invalid, "no constant");
+  EXPECT_NO_THROW(derivative(with_loop("constant u32 1024")));
+  EXPECT_ERROR(derivative(with_loop("constant u32 1025")), invalid,
+               "loop 0 of 'f' has a trip count of 1025, more than 1024");
+  EXPECT_ERROR(derivative(with_loop("argument u32 0")), invalid, "not a constant");
   const auto from = [](const std::string& body) { return from_text("vectis-ir 1\nfunction f\n" + body + "end\n"); };
   EXPECT_ERROR(derivative(from("inputs i32\n%0 = input i32 0\n%1 = convert f32 %0\noutput f32 %1\n")), invalid,
-               "no floating input");
-  EXPECT_ERROR(derivative(from("inputs f32 i32\n%0 = input i32 1\noutput i32 %0\n")), invalid, "no floating output");
+               "no f32 input");
+  EXPECT_ERROR(derivative(from("inputs f32 i32\n%0 = input i32 1\noutput i32 %0\n")), invalid, "no f32 output");
   // Loops that unroll into far too much are refused, not tried.
   EXPECT_ERROR(derivative(from("inputs f32\n%0 = input f32 0\n%1 = constant u32 1000\n%2 = loop %1 %0 {\n"
                                "%3 = carried f32 %2 0\n%4 = loop %1 %3 {\n%5 = carried f32 %4 0\n%6 = sin f32 %5\n"

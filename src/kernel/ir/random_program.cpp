@@ -2,23 +2,29 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
+
+#include "kernel/ir/opcodes.hpp"
+#include "vectis/base/dtype.hpp"
 
 namespace vectis::inline v0_1::ir {
 
 namespace {
 
-// A value, and for f32 how large it can become.
+// A value, and for f32 a bound of its magnitude.
 struct Known {
   Value value;
   double bound = 0;    // |value| <= bound
-  bool exact = false;  // the same bits on every device: loaded, constant, or made of integers
+  bool exact = false;  // the same bits on every device: loaded, constant, or computed from integers
 };
 
-constexpr double tame = 64;         // larger f32 values are brought back before they are used again
-constexpr double leaf = 4;          // of inputs, tables and arguments
-constexpr double rounding = 1.001;  // what rounding may add to a bound
+constexpr double tame = 64;         // larger f32 values are scaled down before they are used again
+constexpr double leaf = 4;          // bound of inputs, tables and arguments
+constexpr double rounding = 1.001;  // relative growth of a bound by rounding
 
-// Whatever draws is named before it is used: the order in which a call's arguments are computed is the compiler's.
+// Every random draw is assigned to a variable before it is used: the evaluation order of arguments is unspecified, and
+// a seed must give the same function with every compiler.
 class Generator {
  public:
   Generator(Random& random, const ProgramOptions& options) : random_(random), options_(options), b_("program") {}
@@ -38,7 +44,7 @@ class Generator {
     return ops[random_.below(Count)];
   }
   std::vector<Known>& pool(DType type) { return pools_[value_type_index(type)]; }
-  // Later values more often, so that programs grow deep.
+  // Prefers later values, so that programs grow deep.
   Known pick(DType type) {
     const auto& known = pool(type);
     const std::size_t last = known.size() - 1;
@@ -56,7 +62,7 @@ class Generator {
   }
   bool unguarded() { return options_.special && chance(6); }
 
-  // An f32 of at most `limit`; squeezed when it may be larger.
+  // An f32 of magnitude at most `limit`; scaled down if it may be larger.
   Known bounded(double limit) {
     const Known x = pick(DType::float32);
     if (x.bound <= limit || unguarded()) return x;
@@ -107,7 +113,7 @@ class Generator {
     comparison();
   }
   void make_outputs() {
-    // The last values, so that most of the program is needed, and some others.
+    // The last values, so that little of the program is dead, and some others.
     const auto& reals = pool(DType::float32);
     Value sum = reals.back().value;
     for (std::size_t i = 2; i <= std::min<std::size_t>(reals.size(), 6); ++i)
@@ -233,7 +239,7 @@ class Generator {
   void comparison() {
     static constexpr std::array ops = {Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne};
     const DType type = chance(3) ? whole_type() : DType::float32;
-    // Unequal by rounding alone says nothing: f32 is compared for equality only where it is exact.
+    // f32 values are compared for equality only where they are exact: rounding errors would decide otherwise.
     const Value a = pick(type).value;
     const Value b = pick(type).value;
     const bool ordered = type == DType::float32 && !(exact(a) && exact(b));
@@ -291,7 +297,7 @@ class Generator {
         return chance(2) ? keep(b_.convert(condition, type)) : keep(b_.convert(condition, DType::float32), 1, true);
       }
       default:
-        // Of f32 whether it is zero is asked only where it is exact.
+        // f32 is converted to bool only where it is exact.
         if (const Known x = pick(DType::float32); x.exact && chance(2))
           return keep(b_.convert(x.value, DType::boolean));
         return keep(b_.convert(whole(type), DType::boolean));
@@ -322,7 +328,7 @@ class Generator {
   }
 
   void decision() {
-    std::vector<Builder::Decision> tree;
+    std::vector<Builder::DecisionNode> tree;
     const auto conditions = static_cast<int>(1 + random_.below(4));
     std::vector<Value> leaves;
     double bound = 0;
@@ -337,21 +343,23 @@ class Generator {
       const int other = add_leaf();
       if (i > 0) comparison();
       const Value condition = pick(DType::boolean).value;
-      tree.push_back(chance(2) ? Builder::Decision{condition, next, other} : Builder::Decision{condition, other, next});
+      tree.push_back(chance(2) ? Builder::DecisionNode{condition, next, other}
+                               : Builder::DecisionNode{condition, other, next});
     }
-    keep(b_.decide(tree, leaves), bound);
+    keep(b_.decision_tree(tree, leaves), bound);
   }
 
-  // Carries one f32, and sometimes an integer and a bool. What the body makes is forgotten after it.
+  // Carries one f32, and sometimes an integer and a bool. Values of the body are dropped after the loop.
   void loop() {
-    const Value trips = options_.differentiable || chance(2) ? b_.constant(static_cast<std::uint32_t>(random_.below(5)))
-                                                             : b_.argument(DType::uint32);
+    const Value trip_count = options_.differentiable || chance(2)
+                                 ? b_.constant(static_cast<std::uint32_t>(random_.below(5)))
+                                 : b_.argument(DType::uint32);
     const Known start = bounded(leaf);
     std::vector<Value> initial = {start.value};
     if (chance(2)) initial.push_back(whole(whole_type()));
     if (chance(4)) initial.push_back(pick(DType::boolean).value);
     const auto outside = pools_;
-    const auto handle = b_.begin_loop(trips, initial);
+    const auto handle = b_.begin_loop(trip_count, initial);
     ++depth_;
     keep(handle.iteration);
     for (const Value& value : handle.carried) keep(value, leaf * rounding);
@@ -375,5 +383,84 @@ class Generator {
 }  // namespace
 
 Function random_program(Random& random, const ProgramOptions& options) { return Generator(random, options).run(); }
+
+namespace {
+
+constexpr std::uint32_t trips_max = 5;
+
+float random_real(Random& random) {
+  const auto quarter =
+      static_cast<float>(random.below(33)) / 4.0F - 4.0F;  // multiples of 0.25 give rounding ties and equal values
+  return random.below(4) == 0 ? quarter : static_cast<float>(random.unit() * 8 - 4);
+}
+
+std::uint32_t random_whole(Random& random) {
+  const std::uint64_t draw = random.next();
+  switch (draw & 3U) {
+    case 0:
+      return static_cast<std::uint32_t>(draw >> 32U);
+    case 1:
+      return static_cast<std::uint32_t>((draw >> 32U) & 15U);
+    case 2:
+      return 0U - static_cast<std::uint32_t>((draw >> 32U) & 255U);
+    default:
+      return static_cast<std::uint32_t>((draw >> 32U) & 1023U);
+  }
+}
+
+template <class Bits>
+void put(std::vector<std::byte>* bytes, std::size_t at, Bits bits) {
+  std::memcpy(bytes->data() + at * sizeof(Bits), &bits, sizeof(Bits));
+}
+
+}  // namespace
+
+std::vector<std::byte> random_elements(DType element, std::size_t count, Random& random) {
+  const std::size_t per_word = lanes(element);
+  std::vector<std::byte> bytes((count + per_word - 1) / per_word * 4);
+  for (std::size_t i = 0; i < count; ++i) {
+    switch (element) {
+      case DType::float32:
+        put(&bytes, i, random_real(random));
+        break;
+      case DType::float16:
+        put(&bytes, i, to_half(random_real(random)).bits);
+        break;
+      case DType::bfloat16:
+        put(&bytes, i, to_bfloat16(random_real(random)).bits);
+        break;
+      case DType::int8:
+        put(&bytes, i, static_cast<std::uint8_t>(random.below(256)));
+        break;
+      default:
+        put(&bytes, i, random_whole(random));
+    }
+  }
+  return bytes;
+}
+
+Bindings ProgramData::bindings() const {
+  Bindings all;
+  all.inputs.assign(inputs.begin(), inputs.end());
+  all.tables.assign(tables.begin(), tables.end());
+  all.arguments = arguments;
+  return all;
+}
+
+ProgramData random_data(const Function& function, std::size_t count, Random& random) {
+  ProgramData data;
+  for (const DType element : function.inputs) data.inputs.push_back(random_elements(element, count, random));
+  for (const DType element : function.tables)
+    data.tables.push_back(random_elements(element, 4 + 4 * random.below(16), random));
+  for (const DType type : function.arguments)
+    data.arguments.push_back(type == DType::float32 ? std::bit_cast<std::uint32_t>(random_real(random))
+                                                    : random_whole(random));
+  for (const Loop& loop : function.loops) {
+    const Instruction& trip_count = function.instructions[loop.trip_count];
+    if (trip_count.op == Op::argument)
+      data.arguments[trip_count.immediate] = static_cast<std::uint32_t>(random.below(trips_max + 1));
+  }
+  return data;
+}
 
 }  // namespace vectis::inline v0_1::ir

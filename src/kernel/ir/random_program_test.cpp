@@ -24,7 +24,7 @@ TEST(IrRandomProgram, EveryOperationAndElementOccurs) {
   std::size_t nested = 0;
   for (int i = 0; i < 300; ++i) {
     const Function f = random_program(random);
-    for (const Instruction& one : f.instructions) ops.insert(one.op);
+    for (const Instruction& inst : f.instructions) ops.insert(inst.op);
     for (const auto* list : {&f.inputs, &f.tables}) elements.insert(list->begin(), list->end());
     for (const Loop& loop : f.loops) {
       for (const Id id : loop.body) nested += f.instructions[id].op == Op::loop ? 1U : 0U;
@@ -42,7 +42,7 @@ TEST(IrRandomProgram, OptionsLeaveThingsOut) {
     EXPECT_TRUE(f.loops.empty());
     for (const DType element : f.inputs) EXPECT_EQ(lanes(element), 1U);
     const Function g = random_program(random, {.differentiable = true});
-    for (const Loop& loop : g.loops) EXPECT_EQ(g.instructions[loop.trips].op, Op::constant);
+    for (const Loop& loop : g.loops) EXPECT_EQ(g.instructions[loop.trip_count].op, Op::constant);
   }
 }
 

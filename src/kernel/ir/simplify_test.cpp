@@ -3,8 +3,8 @@
 #include <bit>
 #include <limits>
 
-#include "kernel/ir/bounds.hpp"
-#include "kernel/ir/emitter.hpp"
+#include "kernel/ir/error_bounds.hpp"
+#include "kernel/ir/folding_builder.hpp"
 #include "kernel/ir/random_program.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/ir_erring.hpp"
@@ -38,8 +38,8 @@ TEST(IrSimplify, ChangesNoBit) {
     after += g.instructions.size();
     const ProgramData data = random_data(f, elements, random);
     const Bindings bindings = data.bindings();
-    Machine<Erring> first(f, bindings);
-    Machine<Erring> second(g, bindings);
+    Interpreter<Erring> first(f, bindings);
+    Interpreter<Erring> second(g, bindings);
     for (std::size_t element = 0; element < elements; ++element) {
       const auto expected = first.run(element);
       const auto got = second.run(element);
@@ -106,8 +106,8 @@ TEST(IrSimplify, DropsExactIdentitiesAndNoOthers) {
 
 TEST(IrSimplify, FoldsAsDevicesCompute) {
   const auto folded = [](Op op, std::uint32_t a, std::uint32_t b, DType type = DType::float32) {
-    Emitter emitter(Function{}, "f");
-    return emitter.constant_of(emitter.emit({op, type, {emitter.constant(type, a), emitter.constant(type, b), {}}, 0}));
+    FoldingBuilder folder(Function{}, "f");
+    return folder.constant_of(folder.emit({op, type, {folder.constant(type, a), folder.constant(type, b), {}}, 0}));
   };
   const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
   EXPECT_EQ(folded(Op::add, bits(1), bits(0x1p-24F)), bits(1));  // rounded to float
@@ -148,15 +148,15 @@ TEST(IrSimplify, KeepsTheInterface) {
 }
 
 TEST(IrLift, ConstantsBecomeTrailingArguments) {
-  const auto with = [](const std::string& a, const std::string& trips) {
+  const auto with = [](const std::string& a, const std::string& trip_count) {
     return parse("inputs f32\narguments i32\n",
-                 "%0 = input f32 0\n%1 = constant f32 " + a + "\n%2 = constant u32 " + trips +
+                 "%0 = input f32 0\n%1 = constant f32 " + a + "\n%2 = constant u32 " + trip_count +
                      "\n%3 = loop %2 %0 {\n  %4 = carried f32 %3 0\n  %5 = constant f32 1\n  %6 = mul f32 %4 %1\n"
                      "  %7 = add f32 %6 %5\n} %7\n%8 = result f32 %3 0\n%9 = constant f32 -0\n"
                      "%10 = add f32 %8 %9\noutput f32 %10\n");
   };
-  const Lifted two = lift_constants(with("2.5", "7"));
-  const Lifted three = lift_constants(with("3.5", "7"));
+  const LiftedFunction two = lift_constants(with("2.5", "7"));
+  const LiftedFunction three = lift_constants(with("3.5", "7"));
   EXPECT_EQ(to_text(two.function), to_text(three.function));
   EXPECT_NE(to_text(two.function), to_text(lift_constants(with("2.5", "8")).function));
   EXPECT_EQ(two.function.arguments, (std::vector{DType::int32, DType::float32, DType::float32}));
@@ -167,7 +167,7 @@ TEST(IrLift, ComputesTheSame) {
   Random random(test::seed());
   for (int i = 0; i < 300; ++i) {
     const Function f = random_program(random);
-    const Lifted lifted = lift_constants(f);
+    const LiftedFunction lifted = lift_constants(f);
     ASSERT_NO_THROW(verify(lifted.function));
     ProgramData data = random_data(f, 4, random);
     const auto expected = interpret(f, data.bindings(), 4);
@@ -181,11 +181,11 @@ TEST(IrCost, CountsOperationsAndBytes) {
                            "%0 = input f32 0\n%1 = input f32 1\n%2 = argument u32 0\n%3 = fma f32 %0 %1 %0\n"
                            "%4 = loop %2 %3 {\n  %5 = carried f32 %4 0\n  %6 = gather f32 %2 0\n"
                            "  %7 = add f32 %5 %6\n} %7\n%8 = result f32 %4 0\noutput f32 %8\noutput f16 %3\n");
-  const Cost some = cost(f, 10);
+  const Cost some = estimate_cost(f, 10);
   EXPECT_EQ(some.operations, 2 + 10 * 2);
   EXPECT_EQ(some.bytes_read, 4 + 2 + 10 * 2);  // the third input is never read
   EXPECT_EQ(some.bytes_written, 6);
-  EXPECT_GT(cost(f).operations, some.operations);
+  EXPECT_GT(estimate_cost(f).operations, some.operations);
 }
 
 }  // namespace

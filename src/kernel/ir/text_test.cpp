@@ -81,24 +81,26 @@ TEST(IrText, ConstantsKeepEveryBit) {
 TEST(IrText, FaultsAreNamedByLineAndColumn) {
   EXPECT_ERROR(from_text(""), invalid, "line 0, column 1: the text does not begin with 'vectis-ir 1'");
   EXPECT_ERROR(from_text("vectis-ir 2\n"), invalid, "line 1, column 1");
-  EXPECT_ERROR(from_text("vectis-ir 1\n"), invalid, "line 2, column 1: the text ends where function NAME should be");
-  EXPECT_ERROR(from_text(with("function f", "function F")), invalid, "line 2, column 10: 'F' is no name");
-  EXPECT_ERROR(from_text(with("inputs f32", "inputs f64")), invalid, "line 3, column 8: 'f64' is no element");
+  EXPECT_ERROR(from_text("vectis-ir 1\n"), invalid,
+               "line 2, column 1: unexpected end of the text; expected function NAME");
+  EXPECT_ERROR(from_text(with("function f", "function F")), invalid, "line 2, column 10: 'F' is not a valid name");
+  EXPECT_ERROR(from_text(with("inputs f32", "inputs f64")), invalid, "line 3, column 8: 'f64' is not a valid element");
   EXPECT_ERROR(from_text(with("inputs f32", "inputs")), invalid, "line 3, column 7: element is missing");
   EXPECT_ERROR(from_text(with("%5 = add", "%6 = add")), invalid, "line 11, column 3: '%6' should be %5");
-  EXPECT_ERROR(from_text(with("%5 = add", "%5 = plus")), invalid, "line 11, column 8: 'plus' is no operation");
-  EXPECT_ERROR(from_text(with("add f32", "add f3")), invalid, "line 11, column 12: 'f3' is no type");
-  EXPECT_ERROR(from_text(with("%3 %0\n", "%3 %9\n")), invalid, "line 11, column 19: '%9' is not computed before it");
+  EXPECT_ERROR(from_text(with("%5 = add", "%5 = plus")), invalid, "line 11, column 8: 'plus' is not a valid operation");
+  EXPECT_ERROR(from_text(with("add f32", "add f3")), invalid, "line 11, column 12: 'f3' is not a valid type");
+  EXPECT_ERROR(from_text(with("%3 %0\n", "%3 %9\n")), invalid,
+               "line 11, column 19: '%9' is used before it is computed");
   EXPECT_ERROR(from_text(with("%3 %0\n", "%3\n")), invalid, "line 11, column 18: a value is missing");
-  EXPECT_ERROR(from_text(with("%3 %0\n", "%3 %0 %0\n")), invalid, "line 11, column 22: '%0' is too much");
-  EXPECT_ERROR(from_text(with("%3 %0\n", "%3 0\n")), invalid, "line 11, column 19: '0' is no value");
-  EXPECT_ERROR(from_text(with("} %5", "} %4")), invalid, "line 8, column 1: instruction 2 (loop)", "another type");
+  EXPECT_ERROR(from_text(with("%3 %0\n", "%3 %0 %0\n")), invalid, "line 11, column 22: unexpected '%0'");
+  EXPECT_ERROR(from_text(with("%3 %0\n", "%3 0\n")), invalid, "line 11, column 19: '0' is not a value");
+  EXPECT_ERROR(from_text(with("} %5", "} %4")), invalid, "line 8, column 1: instruction 2 (loop)", "changes the type");
   EXPECT_ERROR(from_text(with("add f32 %3 %0", "exp f32 %4")), invalid, "line 11, column 3: instruction 5 (exp)");
   EXPECT_ERROR(from_text(with("output f16 %6", "output f16 %5")), invalid, "line 17, column 1: output 0");
-  EXPECT_ERROR(from_text(small + "end\n"), invalid, "line 18, column 1: something follows");
+  EXPECT_ERROR(from_text(small + "end\n"), invalid, "line 18, column 1: unexpected text after");
 }
 
-// A text that is read back is written alike; whatever else, it is refused with its place.
+// A text that parses is written back identically; any other text is rejected with line and column.
 void read_hostile(const std::string& text) {
   try {
     const std::string again = to_text(from_text(text));

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "kernel/ir/ops.hpp"
+#include "kernel/ir/opcodes.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::ir {
 
 namespace {
 
-// Walks the blocks in the order they are computed and knows which values can be seen.
+// Visits the blocks in execution order and tracks which values are visible.
 class Verifier {
  public:
   explicit Verifier(const Function& function)
@@ -21,16 +21,16 @@ class Verifier {
     check_interface();
     check_block(function_.body, 0);
     for (Id id = 0; id < seen_.size(); ++id) {
-      if (seen_[id] == State::absent) fail(id, "is in no block that is reached");
+      if (seen_[id] == State::absent) fail(id, "is in no reachable block");
     }
     for (std::size_t i = 0; i < loop_seen_.size(); ++i) {
-      if (!loop_seen_[i]) refuse(fmt::format("loop {} has no instruction", i));
+      if (!loop_seen_[i]) refuse(fmt::format("no instruction uses loop {}", i));
     }
     check_outputs();
   }
 
  private:
-  // `inside`: a loop whose body is being walked; `hidden`: of a body that has ended.
+  // `inside`: a loop whose body is being checked; `hidden`: a value of a body that has ended.
   enum class State : std::uint8_t { absent, visible, inside, hidden };
 
   [[noreturn]] static void refuse(const std::string& message) {
@@ -40,18 +40,18 @@ class Verifier {
     refuse(
         fmt::format("instruction {} ({}) of '{}' {}", id, name_of(function_.instructions[id]), function_.name, what));
   }
-  static std::string_view name_of(const Instruction& one) {
-    return static_cast<std::size_t>(one.op) < op_count ? name(one.op) : "unknown";
+  static std::string_view name_of(const Instruction& inst) {
+    return static_cast<std::size_t>(inst.op) < op_count ? name(inst.op) : "unknown";
   }
 
   void check_interface() const {
-    if (!is_name(function_.name))
-      refuse(fmt::format("'{}' is no name of a function; use [a-z][a-z0-9_]* of at most {} characters",
+    if (!is_function_name(function_.name))
+      refuse(fmt::format("'{}' is not a valid function name; use [a-z][a-z0-9_]* of at most {} characters",
                          function_.name.substr(0, name_size_max), name_size_max));
     for (const auto* list : {&function_.inputs, &function_.tables}) {
       for (const DType element : *list) {
         if (!is_kernel_type(element))
-          refuse(fmt::format("'{}' has an input or table of no known element", function_.name));
+          refuse(fmt::format("'{}' has an input or table of an unsupported type", function_.name));
       }
     }
     for (const DType type : function_.arguments) {
@@ -64,12 +64,13 @@ class Verifier {
     if (function_.outputs.empty()) refuse(fmt::format("'{}' has no output", function_.name));
     for (std::size_t i = 0; i < function_.outputs.size(); ++i) {
       const Output& output = function_.outputs[i];
-      if (!is_kernel_type(output.element)) refuse(fmt::format("output {} has no known element", i));
+      if (!is_kernel_type(output.element)) refuse(fmt::format("output {} has an unsupported type", i));
       if (output.value >= seen_.size() || seen_[output.value] != State::visible || is_loop(output.value))
-        refuse(fmt::format("output {} names value {}, which the body does not have", i, output.value));
+        refuse(fmt::format("output {} refers to value {}, which the body does not compute", i, output.value));
       const DType type = function_.instructions[output.value].type;
       if (type != loaded_type(output.element))
-        refuse(fmt::format("output {} stores {} as {}", i, short_name(type), short_name(output.element)));
+        refuse(
+            fmt::format("output {} stores a value of type {} as {}", i, short_name(type), short_name(output.element)));
     }
   }
 
@@ -78,17 +79,18 @@ class Verifier {
   void check_block(const Block& block, std::size_t depth) {
     for (const Id id : block) {
       if (id >= seen_.size())
-        refuse(fmt::format("a block of '{}' names instruction {} of {}", function_.name, id, seen_.size()));
-      if (seen_[id] != State::absent) fail(id, "is twice in blocks");
+        refuse(fmt::format("a block of '{}' refers to instruction {}, but there are only {}", function_.name, id,
+                           seen_.size()));
+      if (seen_[id] != State::absent) fail(id, "is in more than one place");
       check_instruction(id, depth);
       seen_[id] = State::visible;
     }
   }
 
-  // A value that the instruction may use here.
+  // Checks that `user` may use the value here, and returns its type.
   DType use(Id user, Id operand, std::string_view what) const {
     if (operand >= seen_.size() || seen_[operand] == State::absent)
-      fail(user, fmt::format("uses {} {}, which is not computed before it", what, operand));
+      fail(user, fmt::format("uses {} {} before it is computed", what, operand));
     if (seen_[operand] == State::hidden) fail(user, fmt::format("uses {} {} of a loop that has ended", what, operand));
     if (is_loop(operand)) fail(user, fmt::format("uses loop {} as a value", operand));
     return function_.instructions[operand].type;
@@ -96,71 +98,72 @@ class Verifier {
 
   void expect(Id id, DType type) const {
     const DType is = function_.instructions[id].type;
-    if (is != type) fail(id, fmt::format("has type {}, but gives {}", short_name(is), short_name(type)));
+    if (is != type) fail(id, fmt::format("has type {}, but computes {}", short_name(is), short_name(type)));
   }
   void expect_below(Id id, std::size_t count, std::string_view what) const {
     const std::uint32_t number = function_.instructions[id].immediate;
-    if (number >= count) fail(id, fmt::format("names {} {} of {}", what, number, count));
+    if (number >= count) fail(id, fmt::format("refers to {} {}, but there are only {}", what, number, count));
   }
 
   void check_instruction(Id id, std::size_t depth) {
-    const Instruction& one = function_.instructions[id];
-    if (static_cast<std::size_t>(one.op) >= op_count)
-      fail(id, fmt::format("has no operation {}", static_cast<int>(one.op)));
-    if (!is_value_type(one.type)) fail(id, fmt::format("has no type {}", static_cast<int>(one.type)));
-    switch (shape(one.op)) {
-      case Shape::leaf:
-        return check_leaf(id, one);
-      case Shape::plain:
-        return check_plain(id, one);
-      case Shape::typed: {
-        const DType from = use(id, one.operands[0], "value");
-        if (one.op == Op::bitcast && !bitcastable(from, one.type)) fail(id, "goes among f32, i32 and u32 only");
+    const Instruction& inst = function_.instructions[id];
+    if (static_cast<std::size_t>(inst.op) >= op_count)
+      fail(id, fmt::format("has unknown opcode {}", static_cast<int>(inst.op)));
+    if (!is_value_type(inst.type)) fail(id, fmt::format("has unsupported type {}", static_cast<int>(inst.type)));
+    switch (op_class(inst.op)) {
+      case OpClass::leaf:
+        return check_leaf(id, inst);
+      case OpClass::plain:
+        return check_plain(id, inst);
+      case OpClass::typed: {
+        const DType from = use(id, inst.operands[0], "value");
+        if (inst.op == Op::bitcast && !can_bitcast(from, inst.type)) fail(id, "converts only between f32, i32 and u32");
         return;
       }
-      case Shape::gather:
-        if (use(id, one.operands[0], "value") != DType::uint32) fail(id, "takes an index of u32");
+      case OpClass::gather:
+        if (use(id, inst.operands[0], "value") != DType::uint32) fail(id, "takes a u32 index");
         expect_below(id, function_.tables.size(), "table");
-        return expect(id, loaded_type(function_.tables[one.immediate]));
-      case Shape::looped:
-        return one.op == Op::loop ? check_loop(id, one, depth) : check_part_of_loop(id, one);
+        return expect(id, loaded_type(function_.tables[inst.immediate]));
+      case OpClass::loop_part:
+        return inst.op == Op::loop ? check_loop(id, inst, depth) : check_part_of_loop(id, inst);
     }
   }
 
-  void check_leaf(Id id, const Instruction& one) const {
-    if (one.op == Op::input) {
+  void check_leaf(Id id, const Instruction& inst) const {
+    if (inst.op == Op::input) {
       expect_below(id, function_.inputs.size(), "input");
-      expect(id, loaded_type(function_.inputs[one.immediate]));
-    } else if (one.op == Op::argument) {
+      expect(id, loaded_type(function_.inputs[inst.immediate]));
+    } else if (inst.op == Op::argument) {
       expect_below(id, function_.arguments.size(), "argument");
-      expect(id, function_.arguments[one.immediate]);
-    } else if (one.op == Op::index) {
+      expect(id, function_.arguments[inst.immediate]);
+    } else if (inst.op == Op::index) {
       expect(id, DType::uint32);
-    } else if (one.type == DType::boolean && one.immediate > 1) {
-      fail(id, fmt::format("is a bool of {}; it is 0 or 1", one.immediate));
+    } else if (inst.type == DType::boolean && inst.immediate > 1) {
+      fail(id, fmt::format("is a bool constant of {}; use 0 or 1", inst.immediate));
     }
   }
 
-  void check_plain(Id id, const Instruction& one) const {
+  void check_plain(Id id, const Instruction& inst) const {
     std::array<DType, 3> types{};
-    const std::size_t count = operand_count(one.op);
-    for (std::size_t i = 0; i < count; ++i) types[i] = use(id, one.operands[i], "value");
-    const auto type = plain_type(one.op, std::span(types).first(count));
-    if (!type) fail(id, fmt::format("takes {}", accepted(one.op)));
+    const std::size_t count = operand_count(inst.op);
+    for (std::size_t i = 0; i < count; ++i) types[i] = use(id, inst.operands[i], "value");
+    const auto type = result_type(inst.op, std::span(types).first(count));
+    if (!type) fail(id, fmt::format("takes {}", accepted_operands(inst.op)));
     expect(id, *type);
   }
 
-  void check_loop(Id id, const Instruction& one, std::size_t depth) {
-    if (one.type != DType::uint32) fail(id, "has a type other than u32, which a loop bears by agreement");
+  void check_loop(Id id, const Instruction& inst, std::size_t depth) {
+    if (inst.type != DType::uint32) fail(id, "has a type other than u32, the type of loops");
     expect_below(id, function_.loops.size(), "loop");
-    if (loop_seen_[one.immediate]) fail(id, fmt::format("names loop {}, which another has", one.immediate));
+    if (loop_seen_[inst.immediate])
+      fail(id, fmt::format("uses loop {}, which belongs to another instruction", inst.immediate));
     if (depth == loop_depth_max) fail(id, fmt::format("is nested deeper than {}", loop_depth_max));
-    loop_seen_[one.immediate] = true;
-    const Loop& loop = function_.loops[one.immediate];
-    const bool is_u32 = use(id, loop.trips, "trips") == DType::uint32;
-    const Op trips = function_.instructions[loop.trips].op;
-    if (!is_u32 || (trips != Op::constant && trips != Op::argument))
-      fail(id, "has trips that are no u32 constant or argument");
+    loop_seen_[inst.immediate] = true;
+    const Loop& loop = function_.loops[inst.immediate];
+    const bool is_u32 = use(id, loop.trip_count, "trip count") == DType::uint32;
+    const Op trip_count = function_.instructions[loop.trip_count].op;
+    if (!is_u32 || (trip_count != Op::constant && trip_count != Op::argument))
+      fail(id, "has a trip count that is not a u32 constant or argument");
     if (loop.initial.size() != loop.next.size())
       fail(id, fmt::format("has {} initial and {} next values", loop.initial.size(), loop.next.size()));
     for (const Id value : loop.initial) use(id, value, "initial value");
@@ -168,21 +171,21 @@ class Verifier {
     check_block(loop.body, depth + 1);
     for (std::size_t i = 0; i < loop.next.size(); ++i) {
       if (use(id, loop.next[i], "next value") != function_.instructions[loop.initial[i]].type)
-        fail(id, fmt::format("carries value {} with another type than it begins with", i));
+        fail(id, fmt::format("changes the type of carried value {}", i));
     }
     for (const Id value : loop.body) seen_[value] = State::hidden;
   }
 
-  void check_part_of_loop(Id id, const Instruction& one) const {
-    const Id named = one.operands[0];
-    const State wanted = one.op == Op::result ? State::visible : State::inside;
+  void check_part_of_loop(Id id, const Instruction& inst) const {
+    const Id named = inst.operands[0];
+    const State wanted = inst.op == Op::result ? State::visible : State::inside;
     if (named >= seen_.size() || !is_loop(named) || seen_[named] != wanted)
-      fail(id, fmt::format("names {}, which is no loop {}", named,
-                           one.op == Op::result ? "that has ended before it" : "around it"));
-    if (one.op == Op::iteration) return expect(id, DType::uint32);
+      fail(id, fmt::format("refers to {}, which is not a loop {}", named,
+                           inst.op == Op::result ? "that has ended before it" : "around it"));
+    if (inst.op == Op::iteration) return expect(id, DType::uint32);
     const Loop& loop = function_.loops[function_.instructions[named].immediate];
     expect_below(id, loop.initial.size(), "carried value");
-    expect(id, function_.instructions[loop.initial[one.immediate]].type);
+    expect(id, function_.instructions[loop.initial[inst.immediate]].type);
   }
 
   const Function& function_;

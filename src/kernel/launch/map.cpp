@@ -9,7 +9,7 @@
 
 #include "device/cores.hpp"
 #include "device/observer.hpp"
-#include "kernel/ir/shift_index.hpp"
+#include "kernel/ir/passes.hpp"
 #include "kernel/launch/dialect.hpp"
 #include "kernel/launch/map_check.hpp"
 #include "kernel/launch/parts.hpp"
@@ -95,7 +95,7 @@ void launch_parts(Stream& stream, const ir::Function& function, const MapBuffers
 
 // Read and written at least once.
 std::uint64_t bytes_of(const ir::Function& function, std::uint64_t count) {
-  const ir::Cost cost = ir::cost(function);
+  const ir::Cost cost = ir::estimate_cost(function);
   return static_cast<std::uint64_t>((cost.bytes_read + cost.bytes_written) * static_cast<double>(count));
 }
 
@@ -118,8 +118,7 @@ std::optional<vm::HostBuffers> addresses(const ir::Function& function, const Map
 }
 
 // On the host's threads, behind what the stream was given before.
-void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const vm::HostBuffers& host,
-                 std::uint64_t count) {
+void run_on_host(Stream& stream, detail::PreparedFunction& prepared, const vm::HostBuffers& host, std::uint64_t count) {
   stream.synchronize();
   prepared.compiled().run(stream.core()->context->device->backend->runtime.executor(), host, count);
 }
@@ -153,7 +152,7 @@ void map_checked(Stream& stream, const ir::Function& function, detail::PreparedF
 [[gnu::noinline, gnu::cold]] void map_seen(detail::StreamObserver& observer, Stream& stream,
                                            const ir::Function& function, detail::PreparedFunction& prepared,
                                            const MapBuffers& buffers, std::uint64_t count) {
-  const double operations = ir::cost(function).operations * static_cast<double>(count);
+  const double operations = ir::estimate_cost(function).operations * static_cast<double>(count);
   const detail::ObservedRange range(
       observer, {function.name, bytes_of(function, count), operations, stream.core()->context->device->id});
   map_checked(stream, function, prepared, buffers, count);

@@ -40,7 +40,7 @@ std::string function_key(const ir::Function& function) {
   }
   put(key, function.loops.size());
   for (const ir::Loop& loop : function.loops) {
-    put(key, loop.trips);
+    put(key, loop.trip_count);
     put_list(key, loop.initial);
     put_list(key, loop.body);
     put_list(key, loop.next);

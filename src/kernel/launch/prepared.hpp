@@ -30,7 +30,7 @@ class PreparedFunction {
 
  private:
   ir::Function simplified_;
-  ir::Lifted lifted_;
+  ir::LiftedFunction lifted_;
   std::string kernel_key_;
   std::once_flag once_;
   std::unique_ptr<const vm::CompiledFunction> compiled_;

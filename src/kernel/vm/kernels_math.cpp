@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/ir/erf_coefficients.hpp"
+#include "kernel/ir/scalar_ops.hpp"
 #include "kernel/vm/vector_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -131,7 +131,7 @@ class Lowering {
     iterations_.resize(function_.loops.size(), no_register);
     iterations_[number] = add_uniform();
     const std::size_t begin = program_.body.size();
-    push({.out = iterations_[number], .in = {registers_[loop.trips]}, .op = Op::loop});
+    push({.out = iterations_[number], .in = {registers_[loop.trip_count]}, .op = Op::loop});
     block(loop.body, false);
     // Carried values change together (a parallel copy): one that is the next value of another is saved first.
     std::vector<VirtualRegister> next;

@@ -1,0 +1,36 @@
+// The scalar semantics of every operation: f32 in double precision, integers in 32 bits. Passes, the interpreter and
+// its error bounds share them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "vectis/kernel/ir.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+// Operations from f32 to f32. Operands beyond the operation's count are ignored; NaN for any other operation.
+double float_op(Op op, double a, double b = 0, double c = 0) noexcept;
+bool compare_floats(Op op, double a, double b) noexcept;
+
+// Operations on i32, u32 and bool (0 or 1), with a result of the same type, or bool for comparisons.
+std::uint32_t integer_op(Op op, DType operand, std::uint32_t a, std::uint32_t b = 0) noexcept;
+
+// Conversions by value, to the types i32, u32 and bool. float_to_integer truncates and saturates, and takes NaN to
+// zero; every nonzero value converts to true.
+std::uint32_t float_to_integer(double value, DType to) noexcept;
+double integer_to_float(std::uint32_t bits, DType from) noexcept;
+std::uint32_t integer_to_integer(std::uint32_t bits, DType to) noexcept;
+
+// Coefficients of erf, for the CPU vector VM and for dialects without an erf. The error is at most 4 ulps.
+//   |x| < 1:  x * (near[0] + near[1] x^2 + near[2] x^4 + ...)
+//   else:     sign(x) * (1 - exp(-t * (far[0] + far[1] t + ...))) with t = min(|x|, 4)
+// Both polynomials interpolate at Chebyshev nodes; `far` approximates -log(erfc(t)) / t on [0.95, 4].
+inline constexpr std::array<float, 8> erf_near = {
+    1.128379225730896F,    -0.37612637877464294F,   0.11283782124519348F,    -0.026865430176258087F,
+    0.005221031606197357F, -0.0008484080317430198F, 0.00011265958892181516F, -9.667044650996104e-06F};
+inline constexpr std::array<float, 8> erf_far = {
+    1.1289235353469849F,   0.6340800523757935F,     0.10794755071401596F,    -0.02520582638680935F,
+    0.004331470932811499F, -0.0005055421497672796F, 3.5268029023427516e-05F, -1.0941361097138724e-06F};
+
+}  // namespace vectis::inline v0_1::ir

@@ -1,0 +1,61 @@
+// Value numbering: finds an earlier instruction that computes the same value, in the current or an enclosing block.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "kernel/ir/opcodes.hpp"
+#include "vectis/kernel/ir.hpp"
+
+namespace vectis::inline v0_1::ir {
+
+// One thread at a time.
+class ValueNumbering {
+ public:
+  ValueNumbering() { push_scope(); }
+  void push_scope() { blocks_.emplace_back(); }
+  void pop_scope() { blocks_.pop_back(); }
+
+  [[nodiscard]] std::optional<Id> find(const Instruction& instruction) const {
+    const Key key = key_of(instruction);
+    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+      const auto found = block->find(key);
+      if (found != block->end()) return found->second;
+    }
+    return std::nullopt;
+  }
+  void add(const Instruction& instruction, Id id) { blocks_.back().emplace(key_of(instruction), id); }
+  void add_outermost(const Instruction& instruction, Id id) { blocks_.front().emplace(key_of(instruction), id); }
+
+ private:
+  struct Key {
+    Op op;
+    DType type;
+    std::array<Id, 3> operands;
+    std::uint32_t immediate;
+    bool operator==(const Key&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const noexcept {
+      std::uint64_t hash = (static_cast<std::uint64_t>(key.op) << 8U) | static_cast<std::uint64_t>(key.type);
+      for (const std::uint32_t word : {key.operands[0], key.operands[1], key.operands[2], key.immediate})
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+      return static_cast<std::size_t>(hash ^ (hash >> 32U));
+    }
+  };
+
+  // Sorts the operands of commutative operations. min and max of f32 are not commutative, because of the zeros;
+  // comparisons of any type are.
+  static Key key_of(const Instruction& instruction) {
+    Key key{instruction.op, instruction.type, instruction.operands, instruction.immediate};
+    if (is_commutative(instruction.op, instruction.type)) std::sort(key.operands.begin(), key.operands.begin() + 2);
+    return key;
+  }
+
+  std::vector<std::unordered_map<Key, Id, Hash>> blocks_;
+};
+
+}  // namespace vectis::inline v0_1::ir
