@@ -92,9 +92,9 @@ TEST_P(ProfiledDevices, PlacesWorkOnTheHostsClock) {
     }
   }
   ASSERT_EQ(work.size(), 20U);
-  constexpr double doubt = 5000;  // microseconds of matching clocks while others have the processor
+  constexpr double uncertainty = 5000;  // microseconds of matching clocks while others have the processor
   for (std::size_t i = 0; i < work.size(); ++i) {
-    EXPECT_LE(work[i].second, end + doubt);
+    EXPECT_LE(work[i].second, end + uncertainty);
     EXPECT_GE(work[i].first, i == 0 ? begin : work[i - 1].second);
   }
 }
@@ -188,8 +188,8 @@ class Seen : public ProfilerSink {
  public:
   void begin(const HostSpan& span) override { begun.push_back(span.id); }
   void end(const HostSpan& span) override { calls.emplace(span.id, std::pair(span.begin, span.end)); }
-  void device_work(const DeviceSpan& span) override { work.emplace(span.id, std::pair(span.begin, span.end)); }
-  void pool(const PoolSample& sample) override { pools.insert(std::string(sample.device)); }
+  void device_span(const DeviceSpan& span) override { work.emplace(span.id, std::pair(span.begin, span.end)); }
+  void pool_sample(const PoolSample& sample) override { pools.insert(std::string(sample.device)); }
   std::vector<std::uint64_t> begun;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> calls;
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> work;

@@ -38,8 +38,8 @@ TEST_F(Profiles, AddUpWhatEachNameTook) {
   EXPECT_EQ(rows[1].name, "short");
   EXPECT_EQ(rows[1].calls, 2U);
   EXPECT_EQ(rows[1].total, microseconds(3));
-  EXPECT_EQ(rows[1].least, microseconds(1));
-  EXPECT_EQ(rows[1].most, microseconds(2));
+  EXPECT_EQ(rows[1].min, microseconds(1));
+  EXPECT_EQ(rows[1].max, microseconds(2));
   EXPECT_DOUBLE_EQ(rows[1].mean_nanoseconds(), 1500.0);
   EXPECT_DOUBLE_EQ(rows[1].gigabytes_per_second(), 1.0);
   EXPECT_EQ(rows[2].device, registry().devices().at(0).label());

@@ -4,10 +4,9 @@
 #include <exception>
 #include <ostream>
 
-#include "kernel/profiler/hub.hpp"
+#include "kernel/profiler/exporters.hpp"
+#include "kernel/profiler/profiler_service.hpp"
 #include "kernel/profiler/recorder.hpp"
-#include "kernel/profiler/summary.hpp"
-#include "kernel/profiler/trace.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -31,50 +30,51 @@ double ProfileRow::gigabytes_per_second() const noexcept {
 ProfilerSink::~ProfilerSink() = default;
 void ProfilerSink::begin(const HostSpan& /*span*/) {}
 void ProfilerSink::end(const HostSpan& /*span*/) {}
-void ProfilerSink::device_work(const DeviceSpan& /*span*/) {}
-void ProfilerSink::pool(const PoolSample& /*sample*/) {}
+void ProfilerSink::device_span(const DeviceSpan& /*span*/) {}
+void ProfilerSink::pool_sample(const PoolSample& /*sample*/) {}
 
 Profiler::Profiler(Runtime& runtime, const ProfilerOptions& options)
-    : recorder_(std::make_shared<detail::Recorder>(runtime, options)), hub_(&runtime.service<detail::ProfilerHub>()) {
+    : recorder_(std::make_shared<detail::Recorder>(runtime, options)),
+      service_(&runtime.service<detail::ProfilerService>()) {
   resume();
 }
 
-Profiler::~Profiler() { hub_->remove(recorder_); }
+Profiler::~Profiler() { service_->remove(recorder_); }
 
 void Profiler::start(std::string_view name) { static_cast<void>(recorder_->open({.name = name})); }
 void Profiler::end(std::string_view name, std::uint64_t bytes, int device) { recorder_->close(name, bytes, device); }
 
 void Profiler::pause() {
-  hub_->remove(recorder_);
-  recorder_->rest();
+  service_->remove(recorder_);
+  recorder_->stop();
 }
 
 void Profiler::resume() {
-  hub_->add(recorder_);
+  service_->add(recorder_);
   recorder_->sample();
 }
 
-bool Profiler::paused() const { return !recorder_->looking(); }
+bool Profiler::paused() const { return !recorder_->enabled(); }
 void Profiler::clear() { recorder_->clear(); }
 std::vector<ProfileRow> Profiler::rows() const { return recorder_->rows(); }
-ProfileLosses Profiler::losses() const { return recorder_->frame().losses; }
+ProfileLosses Profiler::losses() const { return recorder_->session().losses; }
 int Profiler::add_sink(std::shared_ptr<ProfilerSink> sink) { return recorder_->add_sink(std::move(sink)); }
 void Profiler::remove_sink(int number) { recorder_->remove_sink(number); }
 
 void Profiler::print_summary(std::ostream& out) const {
   const std::vector<ProfileRow> rows = recorder_->rows();
-  detail::print_summary(out, rows, recorder_->frame());
+  detail::print_summary(out, rows, recorder_->session());
 }
 
 void Profiler::write_trace(std::ostream& out) const {
-  detail::write_trace(recorder_->copy(), [&](std::string_view text) {
+  detail::write_trace(recorder_->snapshot(), [&](std::string_view text) {
     if (out << text) return;
     throw Error(ErrorCode::io, "write_trace", "the stream took no more; check the disk and the path");
   });
 }
 
 void Profiler::write_trace(ByteWriter& out) const {
-  detail::write_trace(recorder_->copy(), [&](std::string_view text) { out.write(std::as_bytes(std::span(text))); });
+  detail::write_trace(recorder_->snapshot(), [&](std::string_view text) { out.write(std::as_bytes(std::span(text))); });
 }
 
 ProfileRange::ProfileRange(Profiler& profiler, std::string_view name, std::uint64_t bytes, int device)
@@ -84,7 +84,7 @@ ProfileRange::~ProfileRange() {
   try {
     recorder_->close(id_);
   } catch (const std::exception&) {
-    recorder_->lose();
+    recorder_->count_dropped();
   }
 }
 

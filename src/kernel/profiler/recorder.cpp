@@ -3,16 +3,54 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
+#include "vectis/memory/pool.hpp"
 
 namespace vectis::inline v0_1::detail {
 
+PoolSampler::PoolSampler(Runtime& runtime, Duration interval)
+    : runtime_(runtime),
+      interval_(static_cast<std::uint64_t>(std::max<Duration::rep>(interval.count(), 0))),
+      devices_(static_cast<int>(runtime.service<DeviceRegistry>().devices().size())) {}
+
+std::vector<SampleRecord> PoolSampler::changes(std::uint64_t now, bool at_once) {
+  if (!at_once && now < next_.load(std::memory_order_relaxed)) return {};
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (at_once) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return {};
+  }
+  next_.store(now + interval_, std::memory_order_relaxed);
+  std::vector<SampleRecord> changed;
+  const MemoryPool& pool = memory_pool(runtime_);
+  for (int device = 0; device < devices_; ++device) {
+    const auto stats = pool.get_memory_stats(device);
+    if (!stats) continue;
+    const SampleRecord sample{device, now, stats->in_use_bytes, stats->cached_bytes};
+    const auto last = last_.find(device);
+    if (last != last_.end() && last->second.live_bytes == sample.live_bytes &&
+        last->second.cached_bytes == sample.cached_bytes) {
+      continue;
+    }
+    last_[device] = sample;
+    changed.push_back(sample);
+  }
+  return changed;
+}
+
+void PoolSampler::clear() {
+  const std::lock_guard lock(mutex_);
+  last_.clear();
+}
+
 namespace {
 
-constexpr std::uint32_t settle_every = 256;  // pieces of work
+constexpr std::uint32_t flush_interval = 256;  // submissions
 
 HostClock clock_of(const Executor* executor) {
   if (executor == nullptr) return monotonic_nanoseconds;
@@ -42,9 +80,9 @@ SpanKind span_kind(WorkKind kind) noexcept {
 Recorder::Recorder(Runtime& runtime, const ProfilerOptions& options)
     : options_(options),
       now_(clock_of(options.clock)),
-      times_(now_),
+      timestamps_(now_),
       sampler_(runtime, options.counter_interval),
-      ledger_(options.capacity),
+      log_(options.capacity),
       origin_(now_()) {
   for (const Device& device : runtime.service<DeviceRegistry>().devices()) {
     device_labels_.push_back(device.label());
@@ -59,7 +97,7 @@ std::string_view Recorder::label(int device) const {
 void Recorder::check_device(int device) const {
   if (device == -1 || (device >= 0 && static_cast<std::size_t>(device) < device_labels_.size())) return;
   throw Error(ErrorCode::invalid_input, "profile",
-              fmt::format("there is no device {}; there are {}, numbered from 0, and -1 means none", device,
+              fmt::format("there is no device {}; there are {} devices, numbered from 0; use -1 for none", device,
                           device_labels_.size()));
 }
 
@@ -72,47 +110,47 @@ HostSpan Recorder::host_span(const SpanRecord& record) const {
           record.failed,        false};
 }
 
-template <class Tell>
-void Recorder::tell(const std::shared_ptr<const Sinks>& sinks, const Tell& tell_one) {
+template <class Notify>
+void Recorder::notify(const std::shared_ptr<const Sinks>& sinks, const Notify& notify_one) {
   for (const auto& [number, sink] : *sinks) {
     try {
-      tell_one(*sink);
-    } catch (...) {  // not ours: it must hurt neither the work nor the other sinks
+      notify_one(*sink);
+    } catch (...) {  // an exception of a sink must not affect the work or other sinks
       ++sink_failures_;
     }
   }
 }
 
-Recorder::ThreadState& Recorder::this_thread() {
-  ThreadState& thread = threads_[std::this_thread::get_id()];
+Recorder::ThreadRanges& Recorder::this_thread() {
+  ThreadRanges& thread = threads_[std::this_thread::get_id()];
   if (thread.number == 0) thread.number = ++threads_seen_;
   return thread;
 }
 
-std::uint32_t Recorder::number_of(std::string_view name) {
-  const std::uint32_t number = names_.number(name);
-  if (number == 0) ++renamed_;
+std::uint32_t Recorder::intern(std::string_view name) {
+  const std::uint32_t number = names_.intern(name);
+  if (number == 0) ++other_names_;
   return number;
 }
 
 std::uint64_t Recorder::open(const NamedRange& range) {
   check_device(range.device);
-  OpenRange opened{.record = {}, .seen = looking()};
+  OpenRange opened{.record = {}, .seen = enabled()};
   SpanRecord& record = opened.record;
   record.id = next_id_++;
   record.device = range.device;
   record.bytes = range.bytes;
   record.operations = range.operations;
   std::unique_lock lock(mutex_);
-  ThreadState& thread = this_thread();
+  ThreadRanges& thread = this_thread();
   record.thread = thread.number;
-  record.name = number_of(range.name);
+  record.name = intern(range.name);
   record.begin = now_();
   thread.open.push_back(opened);
   const auto sinks = sinks_;
   const HostSpan span = host_span(record);
   lock.unlock();
-  if (opened.seen) tell(sinks, [&](ProfilerSink& sink) { sink.begin(span); });
+  if (opened.seen) notify(sinks, [&](ProfilerSink& sink) { sink.begin(span); });
   return record.id;
 }
 
@@ -125,14 +163,14 @@ void Recorder::close(std::uint64_t id) {
   if (found == open.rend()) return;
   OpenRange ended = *found;
   ended.record.end = std::max(now, ended.record.begin);
-  ended.record.crossing = found != open.rbegin();
+  ended.record.overlapping = found != open.rbegin();
   open.erase(std::next(found).base());
   if (!ended.seen) return;
-  ledger_.append(ended.record);
+  log_.append(ended.record);
   const auto sinks = sinks_;
   const HostSpan span = host_span(ended.record);
   lock.unlock();
-  tell(sinks, [&](ProfilerSink& sink) { sink.end(span); });
+  notify(sinks, [&](ProfilerSink& sink) { sink.end(span); });
   sample(now, false);
 }
 
@@ -143,9 +181,9 @@ void Recorder::close(std::string_view name, std::uint64_t bytes, int device) {
   const auto found = std::find_if(open.rbegin(), open.rend(),
                                   [&](const OpenRange& one) { return names_.name(one.record.name) == name; });
   if (found == open.rend()) {
-    throw Error(
-        ErrorCode::invalid_input, "end",
-        fmt::format("no range '{}' is open in this thread, where {} others are; call start first", name, open.size()));
+    throw Error(ErrorCode::invalid_input, "end",
+                fmt::format("no range '{}' is open in this thread, which has {} open ranges; call start first", name,
+                            open.size()));
   }
   found->record.bytes = bytes;
   found->record.device = device;
@@ -156,7 +194,7 @@ void Recorder::close(std::string_view name, std::uint64_t bytes, int device) {
 
 WorkInFlight Recorder::before(const StreamCore& stream, const Work& work) {
   WorkInFlight flight;
-  if (!looking()) return flight;
+  if (!enabled()) return flight;
   flight.stream = &stream;
   SpanRecord& record = flight.record;
   record.id = next_id_++;
@@ -164,15 +202,15 @@ WorkInFlight Recorder::before(const StreamCore& stream, const Work& work) {
   record.device = stream.context->device->id;
   record.stream = stream.number;
   record.bytes = work.bytes;
-  if (options_.device_times) flight.events = times_.before(stream);
+  if (options_.device_times) flight.events = timestamps_.before(stream);
   std::unique_lock lock(mutex_);
   record.thread = this_thread().number;
-  record.name = number_of(work.name);
+  record.name = intern(work.name);
   record.begin = now_();
   const auto sinks = sinks_;
   const HostSpan span = host_span(record);
   lock.unlock();
-  tell(sinks, [&](ProfilerSink& sink) { sink.begin(span); });
+  notify(sinks, [&](ProfilerSink& sink) { sink.begin(span); });
   return flight;
 }
 
@@ -182,51 +220,51 @@ void Recorder::after(WorkInFlight& flight, WorkOutcome outcome) {
   record.end = std::max(now_(), record.begin);
   record.failed = outcome == WorkOutcome::failed;
   const bool timed =
-      outcome == WorkOutcome::given && flight.events.has_value() && times_.after(*flight.stream, *flight.events);
-  if (timed) record.timed_by = TimedBy::pending;
+      outcome == WorkOutcome::given && flight.events.has_value() && timestamps_.after(*flight.stream, *flight.events);
+  if (timed) record.time_source = TimeSource::pending;
   std::unique_lock lock(mutex_);
-  std::uint64_t place = 0;
-  if (outcome != WorkOutcome::declined) place = ledger_.append(record);
+  std::uint64_t sequence = 0;
+  if (outcome != WorkOutcome::declined) sequence = log_.append(record);
   if (outcome == WorkOutcome::given && !timed && options_.device_times) ++untimed_;
   const auto sinks = sinks_;
   HostSpan span = host_span(record);
   lock.unlock();
   span.declined = outcome == WorkOutcome::declined;
   if (timed) {
-    times_.add(*flight.stream, {place, record, std::move(*flight.events)});
+    timestamps_.add(*flight.stream, {sequence, record, std::move(*flight.events)});
   } else if (flight.events) {
-    times_.give_back(std::move(*flight.events));
+    timestamps_.recycle(std::move(*flight.events));
   }
-  tell(sinks, [&](ProfilerSink& sink) { sink.end(span); });
+  notify(sinks, [&](ProfilerSink& sink) { sink.end(span); });
   sample(record.end, false);
-  if (++unsettled_ >= settle_every) settle(false);
+  if (++unflushed_ >= flush_interval) flush(false);
 }
 
-void Recorder::settle(bool wait) {
-  std::unique_lock lock(settle_mutex_, std::defer_lock);
+void Recorder::flush(bool wait) {
+  std::unique_lock lock(flush_mutex_, std::defer_lock);
   if (wait) {
     lock.lock();
   } else if (!lock.try_lock()) {
-    return;  // another thread is at it
+    return;  // another thread is flushing
   }
-  unsettled_ = 0;
-  apply(times_.settle(wait));
+  unflushed_ = 0;
+  apply(timestamps_.flush(wait));
 }
 
-void Recorder::apply(const std::vector<SettledWork>& settled) {
-  if (settled.empty()) return;
-  const std::map<int, DeviceClock> clocks = times_.clocks();
+void Recorder::apply(const std::vector<TimedWork>& timed_work) {
+  if (timed_work.empty()) return;
+  const std::map<int, DeviceClock> clocks = timestamps_.clocks();
   std::unique_lock lock(mutex_);
   const auto sinks = sinks_;
   std::vector<DeviceSpan> spans;
-  for (const SettledWork& work : settled) {
+  for (const TimedWork& work : timed_work) {
     const SpanRecord& record = work.record;
     if (!work.timed) {
       ++untimed_;
-      ledger_.untimed(work.place, record);
+      log_.untimed(work.sequence, record);
       continue;
     }
-    ledger_.timed(work.place, record, work.begin, work.end);
+    log_.timed(work.sequence, record, work.begin, work.end);
     if (sinks->empty()) continue;
     const HostTimes times = host_times(clocks, record, work.begin, work.end);
     spans.push_back({record.kind, names_.name(record.name), label(record.device), record.stream, record.id, times.begin,
@@ -234,7 +272,7 @@ void Recorder::apply(const std::vector<SettledWork>& settled) {
   }
   lock.unlock();
   for (const DeviceSpan& span : spans) {
-    tell(sinks, [&](ProfilerSink& sink) { sink.device_work(span); });
+    notify(sinks, [&](ProfilerSink& sink) { sink.device_span(span); });
   }
 }
 
@@ -242,40 +280,40 @@ void Recorder::sample(std::uint64_t now, bool at_once) {
   const std::vector<SampleRecord> changes = sampler_.changes(now, at_once);
   if (changes.empty()) return;
   std::unique_lock lock(mutex_);
-  for (const SampleRecord& change : changes) ledger_.append(change);
+  for (const SampleRecord& change : changes) log_.append(change);
   const auto sinks = sinks_;
   lock.unlock();
   for (const SampleRecord& change : changes) {
     const PoolSample one{label(change.device), change.time, change.live_bytes, change.cached_bytes};
-    tell(sinks, [&](ProfilerSink& sink) { sink.pool(one); });
+    notify(sinks, [&](ProfilerSink& sink) { sink.pool_sample(one); });
   }
 }
 
-std::uint64_t Recorder::looked(std::uint64_t now) const {
-  return looked_before_ + (looking() ? now - std::min(looking_since_, now) : 0);
+std::uint64_t Recorder::enabled_time(std::uint64_t now) const {
+  return enabled_before_ + (enabled() ? now - std::min(enabled_since_, now) : 0);
 }
 
-void Recorder::set_looking(bool looking) {
+void Recorder::set_enabled(bool enabled) {
   const std::uint64_t now = now_();
   const std::lock_guard lock(mutex_);
-  looked_before_ = looked(now);
-  looking_since_ = now;
-  looking_ = looking;
+  enabled_before_ = enabled_time(now);
+  enabled_since_ = now;
+  enabled_ = enabled;
 }
 
-void Recorder::rest() {
-  settle(true);
-  times_.release();
+void Recorder::stop() {
+  flush(true);
+  timestamps_.release();
 }
 
 void Recorder::clear() {
-  settle(true);
+  flush(true);
   sampler_.clear();
   const std::lock_guard lock(mutex_);
-  ledger_.clear();
-  origin_ = looking_since_ = now_();
-  looked_before_ = untimed_ = renamed_ = 0;
-  sink_failures_ = lost_ = 0;
+  log_.clear();
+  origin_ = enabled_since_ = now_();
+  enabled_before_ = untimed_ = other_names_ = 0;
+  sink_failures_ = dropped_ = 0;
 }
 
 int Recorder::add_sink(std::shared_ptr<ProfilerSink> sink) {
@@ -291,6 +329,67 @@ void Recorder::remove_sink(int number) {
   auto sinks = std::make_shared<Sinks>(*sinks_);
   std::erase_if(*sinks, [&](const auto& one) { return one.first == number; });
   sinks_ = std::move(sinks);
+}
+
+namespace {
+
+Duration nanoseconds(std::uint64_t count) { return Duration{static_cast<Duration::rep>(count)}; }
+
+}  // namespace
+
+ProfileSession Recorder::session_at(std::uint64_t now) const {
+  return {origin_, enabled_time(now), options_.capacity,
+          ProfileLosses{log_.dropped() + dropped_.load(), untimed_, other_names_, sink_failures_.load()}};
+}
+
+ProfileSession Recorder::session() const {
+  const std::lock_guard lock(mutex_);
+  return session_at(now_());
+}
+
+std::vector<ProfileRow> Recorder::rows() {
+  flush(true);
+  std::vector<ProfileRow> rows;
+  const std::lock_guard lock(mutex_);
+  rows.reserve(log_.aggregates().size());
+  for (const auto& [key, sum] : log_.aggregates()) {
+    rows.push_back({std::string(names_.name(key.name)), std::string(label(key.device)), key.clock, sum.calls,
+                    sum.failed, nanoseconds(sum.total), nanoseconds(sum.min), nanoseconds(sum.max), sum.bytes});
+  }
+  std::sort(rows.begin(), rows.end(), [](const ProfileRow& a, const ProfileRow& b) {
+    return std::tie(b.total, a.name, a.device, a.clock) < std::tie(a.total, b.name, b.device, b.clock);
+  });
+  return rows;
+}
+
+ProfileSnapshot Recorder::snapshot() {
+  const std::uint64_t now = now_();
+  if (enabled()) sample(now, true);
+  flush(true);
+  const std::map<int, DeviceClock> clocks = timestamps_.clocks();
+  ProfileSnapshot snapshot;
+  const std::lock_guard lock(mutex_);
+  snapshot.spans.assign(log_.spans().begin(), log_.spans().end());
+  snapshot.samples.assign(log_.samples().begin(), log_.samples().end());
+  for (SpanRecord& span : snapshot.spans) {
+    if (span.time_source != TimeSource::device) continue;
+    const HostTimes times = host_times(clocks, span, span.device_begin, span.device_end);
+    span.device_begin = times.begin;
+    span.device_end = times.end;
+  }
+  for (const auto& [id, thread] : threads_) {
+    for (const OpenRange& range : thread.open) {
+      if (!range.seen) continue;
+      SpanRecord& span = snapshot.spans.emplace_back(range.record);
+      span.open = true;
+      span.end = std::max(now, span.begin);
+    }
+  }
+  snapshot.names = names_.all();
+  snapshot.device_labels = device_labels_;
+  snapshot.device_names = device_names_;
+  snapshot.session = session_at(now);
+  return snapshot;
 }
 
 }  // namespace vectis::inline v0_1::detail

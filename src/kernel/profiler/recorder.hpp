@@ -1,4 +1,4 @@
-// The inside of a Profiler: what ranges and streams tell it, on its way into the ledger and to the sinks.
+// The implementation of Profiler: records the events of ranges and streams in the event log and forwards them to sinks.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,35 @@
 #include <vector>
 
 #include "device/observer.hpp"
-#include "kernel/profiler/device_times.hpp"
-#include "kernel/profiler/ledger.hpp"
-#include "kernel/profiler/pool_sampler.hpp"
+#include "kernel/profiler/device_timestamps.hpp"
+#include "kernel/profiler/event_log.hpp"
 #include "vectis/base/runtime.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/kernel/profiler.hpp"
 
 namespace vectis::inline v0_1::detail {
 
-// A call that gives work to a stream, under way. No stream: nobody was looking when it began.
+// Samples the bytes of the memory pools at a limited rate. Thread-safe.
+class PoolSampler {
+ public:
+  PoolSampler(Runtime& runtime, Duration interval);
+
+  // Samples the pools and returns those whose bytes changed since the last sample. Empty if the last sample is less
+  // than the interval old or another thread is sampling, unless `at_once`.
+  [[nodiscard]] std::vector<SampleRecord> changes(std::uint64_t now, bool at_once);
+  // Discards the last samples, so that the next call returns every pool.
+  void clear();
+
+ private:
+  Runtime& runtime_;
+  std::uint64_t interval_;
+  int devices_;
+  std::atomic<std::uint64_t> next_{0};
+  std::mutex mutex_;
+  std::map<int, SampleRecord> last_;  // guarded by mutex_
+};
+
+// A call that is submitting work to a stream. No stream: the recorder was disabled when it began.
 struct WorkInFlight {
   const StreamCore* stream = nullptr;
   SpanRecord record;
@@ -34,86 +54,86 @@ class Recorder {
  public:
   Recorder(Runtime& runtime, const ProfilerOptions& options);
 
-  // A range of the calling thread, ended by `close` with the number. InvalidInput for a device that does not exist.
+  // Opens a range of the calling thread and returns its id for close(). Throws InvalidInput for an unknown device.
   [[nodiscard]] std::uint64_t open(const NamedRange& range);
   void close(std::uint64_t id);
-  // Ends the thread's last range of that name. InvalidInput when there is none.
+  // Closes the thread's innermost range of that name. Throws InvalidInput if there is none.
   void close(std::string_view name, std::uint64_t bytes, int device);
 
   [[nodiscard]] WorkInFlight before(const StreamCore& stream, const Work& work);
   void after(WorkInFlight& flight, WorkOutcome outcome);
 
-  // The hub's to call, one thread at a time.
-  void set_looking(bool looking);
-  [[nodiscard]] bool looking() const noexcept { return looking_.load(std::memory_order_relaxed); }
-  // Looks at the pools now.
+  // Called by ProfilerService, one thread at a time.
+  void set_enabled(bool enabled);
+  [[nodiscard]] bool enabled() const noexcept { return enabled_.load(std::memory_order_relaxed); }
+  // Samples the memory pools now.
   void sample() { sample(now_(), true); }
-  // Waits for the work that was seen and lets go of events and contexts.
-  void rest();
+  // Waits for recorded work, and releases events and contexts.
+  void stop();
   void clear();
 
-  // Both wait for the work that was seen.
+  // Both wait for recorded work.
   [[nodiscard]] std::vector<ProfileRow> rows();
-  [[nodiscard]] ProfileCopy copy();
-  [[nodiscard]] ProfileFrame frame() const;
+  [[nodiscard]] ProfileSnapshot snapshot();
+  [[nodiscard]] ProfileSession session() const;
 
   int add_sink(std::shared_ptr<ProfilerSink> sink);
   void remove_sink(int number);
-  // Something went wrong on the way here: a piece of work is not in the ledger.
-  void lose() noexcept { ++lost_; }
+  // Counts an event that could not be recorded.
+  void count_dropped() noexcept { ++dropped_; }
 
  private:
   using Sinks = std::vector<std::pair<int, std::shared_ptr<ProfilerSink>>>;
   struct OpenRange {
     SpanRecord record;
-    bool seen = false;  // it began while somebody was looking
+    bool seen = false;  // it began while the recorder was enabled
   };
-  struct ThreadState {
+  struct ThreadRanges {
     std::uint32_t number = 0;
     std::vector<OpenRange> open;  // innermost last
   };
 
-  // With the lock held:
-  ThreadState& this_thread();
-  std::uint32_t number_of(std::string_view name);
+  // Require mutex_ to be held:
+  ThreadRanges& this_thread();
+  std::uint32_t intern(std::string_view name);
   [[nodiscard]] HostSpan host_span(const SpanRecord& record) const;
-  [[nodiscard]] std::uint64_t looked(std::uint64_t now) const;
-  [[nodiscard]] ProfileFrame frame_at(std::uint64_t now) const;
+  [[nodiscard]] std::uint64_t enabled_time(std::uint64_t now) const;
+  [[nodiscard]] ProfileSession session_at(std::uint64_t now) const;
 
-  // Without:
+  // Require mutex_ not to be held:
   void check_device(int device) const;
   [[nodiscard]] std::string_view label(int device) const;
-  void settle(bool wait);
-  void apply(const std::vector<SettledWork>& settled);
+  void flush(bool wait);
+  void apply(const std::vector<TimedWork>& timed_work);
   void sample(std::uint64_t now, bool at_once);
-  template <class Tell>
-  void tell(const std::shared_ptr<const Sinks>& sinks, const Tell& tell_one);
+  template <class Notify>
+  void notify(const std::shared_ptr<const Sinks>& sinks, const Notify& notify_one);
 
   ProfilerOptions options_;
   HostClock now_;
   std::vector<std::string> device_labels_;  // by id
   std::vector<std::string> device_names_;
-  DeviceTimes times_;
+  DeviceTimestamps timestamps_;
   PoolSampler sampler_;
-  std::mutex settle_mutex_;  // taken before mutex_
-  std::atomic<bool> looking_{false};
+  std::mutex flush_mutex_;  // taken before mutex_
+  std::atomic<bool> enabled_{false};
   std::atomic<std::uint64_t> next_id_{1};
-  std::atomic<std::uint32_t> unsettled_{0};  // pieces of work since it was last tried
+  std::atomic<std::uint32_t> unflushed_{0};  // submissions since the last flush
   std::atomic<std::uint64_t> sink_failures_{0};
-  std::atomic<std::uint64_t> lost_{0};
+  std::atomic<std::uint64_t> dropped_{0};
 
-  mutable std::mutex mutex_;  // guards what follows
-  NameTable names_;
-  Ledger ledger_;
-  std::map<std::thread::id, ThreadState> threads_;
+  mutable std::mutex mutex_;  // guards the members below
+  StringTable names_;
+  EventLog log_;
+  std::map<std::thread::id, ThreadRanges> threads_;
   std::uint32_t threads_seen_ = 0;
   std::shared_ptr<const Sinks> sinks_ = std::make_shared<const Sinks>();
   int next_sink_ = 1;
   std::uint64_t origin_;
-  std::uint64_t looking_since_ = 0;
-  std::uint64_t looked_before_ = 0;
+  std::uint64_t enabled_since_ = 0;
+  std::uint64_t enabled_before_ = 0;
   std::uint64_t untimed_ = 0;
-  std::uint64_t renamed_ = 0;
+  std::uint64_t other_names_ = 0;
 };
 
 }  // namespace vectis::inline v0_1::detail

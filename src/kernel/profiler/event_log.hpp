@@ -1,5 +1,5 @@
-// What a profiler remembers: the newest records for a trace, and sums of everything. All of it is bounded, and what
-// does not fit is counted.
+// The event log of a profiler: a ring buffer of the newest records for the trace, and aggregates of all of them. Memory
+// is bounded; dropped records are counted.
 #pragma once
 
 #include <compare>
@@ -16,14 +16,14 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Names by number, so that a record stays small. A view it gave lives as long as the table.
-class NameTable {
+// Interns names, so that records stay small. Views stay valid as long as the table.
+class StringTable {
  public:
   static constexpr std::size_t names_max = 65536;
   static constexpr std::string_view other = "(other names)";
 
-  // 0, the number of `other`, when the table is full.
-  std::uint32_t number(std::string_view name);
+  // Returns the index of the name; 0, the index of `other`, if the table is full.
+  std::uint32_t intern(std::string_view name);
   [[nodiscard]] std::string_view name(std::uint32_t number) const { return names_[number]; }
   [[nodiscard]] std::vector<std::string> all() const { return {names_.begin(), names_.end()}; }
 
@@ -32,23 +32,23 @@ class NameTable {
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 
-enum class TimedBy : std::uint8_t { host, pending, device };
+enum class TimeSource : std::uint8_t { host, pending, device };
 
-// A range, or a piece of work with the call that gave it.
+// A range, or submitted work with the call that submitted it.
 struct SpanRecord {
   std::uint64_t id = 0;
   SpanKind kind = SpanKind::range;
-  TimedBy timed_by = TimedBy::host;
+  TimeSource time_source = TimeSource::host;
   bool failed = false;
-  bool crossing = false;  // ended before a range that began after it
-  bool open = false;      // still going on when this was copied
+  bool overlapping = false;  // ended before a range that began later in the same thread
+  bool open = false;         // not ended yet when the snapshot was taken
   std::uint32_t name = 0;
   std::uint32_t thread = 0;
   int device = -1;
   std::uint64_t stream = 0;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  std::uint64_t device_begin = 0;  // on the device's clock, in a copy for export on the host's
+  std::uint64_t device_begin = 0;  // on the device's clock; in a snapshot on the host's
   std::uint64_t device_end = 0;
   std::uint64_t bytes = 0;
   double operations = 0;
@@ -61,69 +61,70 @@ struct SampleRecord {
   std::uint64_t cached_bytes = 0;
 };
 
-struct SumKey {
+struct AggregateKey {
   std::uint32_t name = 0;
   int device = -1;
   ProfileClock clock = ProfileClock::host;
-  auto operator<=>(const SumKey&) const = default;
+  auto operator<=>(const AggregateKey&) const = default;
 };
 
-struct Sum {
+struct Aggregate {
   std::uint64_t calls = 0;
   std::uint64_t failed = 0;
   std::uint64_t total = 0;
-  std::uint64_t least = 0;
-  std::uint64_t most = 0;
+  std::uint64_t min = 0;
+  std::uint64_t max = 0;
   std::uint64_t bytes = 0;
 };
 
 // One thread at a time.
-class Ledger {
+class EventLog {
  public:
-  explicit Ledger(std::size_t capacity) : capacity_(capacity) {}
+  explicit EventLog(std::size_t capacity) : capacity_(capacity) {}
 
-  // Keeps a finished record; its place is for `timed`. One whose device's times are pending is not yet summed.
+  // Appends a finished record and returns its sequence number. A record with pending device timestamps is aggregated
+  // later, by timed() or untimed().
   std::uint64_t append(const SpanRecord& record);
-  // The device's times of a record that was pending: sums it, and puts them into the record if that is still kept.
-  void timed(std::uint64_t place, SpanRecord record, std::uint64_t device_begin, std::uint64_t device_end);
-  // There are none to be had: sums the host's.
-  void untimed(std::uint64_t place, SpanRecord record);
+  // Aggregates a pending record with its device timestamps, and updates it if the ring buffer still holds it.
+  void timed(std::uint64_t sequence, SpanRecord record, std::uint64_t device_begin, std::uint64_t device_end);
+  // Aggregates a pending record with its host times: there are no device timestamps.
+  void untimed(std::uint64_t sequence, SpanRecord record);
   void append(const SampleRecord& record);
   void clear();
 
   [[nodiscard]] const std::deque<SpanRecord>& spans() const noexcept { return spans_; }
   [[nodiscard]] const std::deque<SampleRecord>& samples() const noexcept { return samples_; }
-  [[nodiscard]] const std::map<SumKey, Sum>& sums() const noexcept { return sums_; }
+  [[nodiscard]] const std::map<AggregateKey, Aggregate>& aggregates() const noexcept { return aggregates_; }
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
   void add(const SpanRecord& record);
-  void replace(std::uint64_t place, const SpanRecord& record);
+  void replace(std::uint64_t sequence, const SpanRecord& record);
 
   std::size_t capacity_;
   std::deque<SpanRecord> spans_;
-  std::uint64_t first_place_ = 0;
+  std::uint64_t first_sequence_ = 0;
   std::deque<SampleRecord> samples_;
-  std::map<SumKey, Sum> sums_;
+  std::map<AggregateKey, Aggregate> aggregates_;
   std::uint64_t dropped_ = 0;
 };
 
-// What frames a profile: how long it looked, and what it could not keep.
-struct ProfileFrame {
-  std::uint64_t origin = 0;  // the host's time at which the profiler was made or cleared
-  std::uint64_t on = 0;      // nanoseconds it was looking since then
+// When and how long a profile was recorded, and what it dropped.
+struct ProfileSession {
+  std::uint64_t origin = 0;  // host time at which the profiler was created or cleared
+  std::uint64_t on = 0;      // nanoseconds it was enabled since then
   std::size_t capacity = 0;
   ProfileLosses losses;
 };
 
-// Everything a trace is written from.
-struct ProfileCopy {
+// The input of the trace exporter.
+struct ProfileSnapshot {
   std::vector<SpanRecord> spans;  // device times on the host's clock
   std::vector<SampleRecord> samples;
   std::vector<std::string> names;
   std::vector<std::string> device_labels;  // by id
   std::vector<std::string> device_names;
-  ProfileFrame frame;
+  ProfileSession session;
 };
 
 }  // namespace vectis::inline v0_1::detail

@@ -1,4 +1,4 @@
-#include "kernel/profiler/hub.hpp"
+#include "kernel/profiler/profiler_service.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -9,7 +9,7 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// One piece of work and one range as each recorder sees them.
+// One submission or range, with the state of each recorder.
 struct WorkToken {
   std::vector<std::pair<std::shared_ptr<Recorder>, WorkInFlight>> flights;
 };
@@ -17,56 +17,56 @@ struct RangeToken {
   std::vector<std::pair<std::shared_ptr<Recorder>, std::uint64_t>> ranges;
 };
 
-// What a recorder cannot do (there is no memory left) is lost to it, counted, and nothing else.
+// A failure inside a recorder (out of memory) drops the event, is counted, and never reaches the caller.
 template <class Do>
 void guarded(Recorder& recorder, const Do& act) noexcept {
   try {
     act();
   } catch (const std::exception&) {
-    recorder.lose();
+    recorder.count_dropped();
   }
 }
 
 }  // namespace
 
-ProfilerHub::ProfilerHub(Runtime& runtime) {
+ProfilerService::ProfilerService(Runtime& runtime) {
   for (const Device& device : runtime.service<DeviceRegistry>().devices()) {
     const auto& backend = device.core()->backend;
     if (std::ranges::find(backends_, backend) == backends_.end()) backends_.push_back(backend);
   }
 }
 
-ProfilerHub::~ProfilerHub() { install(nullptr); }
+ProfilerService::~ProfilerService() { install(nullptr); }
 
-void ProfilerHub::install(StreamObserver* observer) {
+void ProfilerService::install(StreamObserver* observer) {
   for (const auto& backend : backends_) backend->observer.store(observer, std::memory_order_release);
 }
 
-void ProfilerHub::add(const std::shared_ptr<Recorder>& recorder) {
+void ProfilerService::add(const std::shared_ptr<Recorder>& recorder) {
   const std::lock_guard lock(mutex_);
   auto recorders = std::make_shared<Recorders>(*recorders_);
   if (std::ranges::find(*recorders, recorder) != recorders->end()) return;
   recorders->push_back(recorder);
   recorders_ = std::move(recorders);
-  recorder->set_looking(true);
+  recorder->set_enabled(true);
   install(this);
 }
 
-void ProfilerHub::remove(const std::shared_ptr<Recorder>& recorder) {
+void ProfilerService::remove(const std::shared_ptr<Recorder>& recorder) {
   const std::lock_guard lock(mutex_);
   auto recorders = std::make_shared<Recorders>(*recorders_);
   if (std::erase(*recorders, recorder) == 0) return;
-  recorder->set_looking(false);
+  recorder->set_enabled(false);
   if (recorders->empty()) install(nullptr);
   recorders_ = std::move(recorders);
 }
 
-std::shared_ptr<const ProfilerHub::Recorders> ProfilerHub::recorders() const {
+std::shared_ptr<const ProfilerService::Recorders> ProfilerService::recorders() const {
   const std::lock_guard lock(mutex_);
   return recorders_;
 }
 
-void* ProfilerHub::before(const StreamCore& stream, const Work& work) noexcept {
+void* ProfilerService::before(const StreamCore& stream, const Work& work) noexcept {
   const auto all = recorders();
   auto* token = new (std::nothrow) WorkToken;
   for (const auto& recorder : *all) {
@@ -78,7 +78,7 @@ void* ProfilerHub::before(const StreamCore& stream, const Work& work) noexcept {
   return token;
 }
 
-void ProfilerHub::after(void* token, WorkOutcome outcome) noexcept {
+void ProfilerService::after(void* token, WorkOutcome outcome) noexcept {
   const std::unique_ptr<WorkToken> work(static_cast<WorkToken*>(token));
   if (work == nullptr) return;
   for (auto& [recorder, flight] : work->flights) {
@@ -86,7 +86,7 @@ void ProfilerHub::after(void* token, WorkOutcome outcome) noexcept {
   }
 }
 
-void* ProfilerHub::open(const NamedRange& range) noexcept {
+void* ProfilerService::open(const NamedRange& range) noexcept {
   const auto all = recorders();
   auto* token = new (std::nothrow) RangeToken;
   for (const auto& recorder : *all) {
@@ -98,7 +98,7 @@ void* ProfilerHub::open(const NamedRange& range) noexcept {
   return token;
 }
 
-void ProfilerHub::close(void* token) noexcept {
+void ProfilerService::close(void* token) noexcept {
   const std::unique_ptr<RangeToken> range(static_cast<RangeToken*>(token));
   if (range == nullptr) return;
   for (const auto& [recorder, id] : range->ranges) {

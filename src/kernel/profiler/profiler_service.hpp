@@ -1,4 +1,4 @@
-// Between the streams of a Runtime and the profilers that look at it.
+// Forwards the events of all streams of a Runtime to its enabled profilers.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A service of the Runtime: streams may still be inside it when the last profiler is gone. Thread-safe.
-class ProfilerHub final : public StreamObserver {
+// A service of the Runtime, since streams may still call it after the last profiler is destroyed. Thread-safe.
+class ProfilerService final : public StreamObserver {
  public:
-  explicit ProfilerHub(Runtime& runtime);
-  ~ProfilerHub() override;
+  explicit ProfilerService(Runtime& runtime);
+  ~ProfilerService() override;
 
-  // Whether the recorder looks. The streams call the hub while any does.
+  // Enables or disables a recorder. Streams call the service only while a recorder is enabled.
   void add(const std::shared_ptr<Recorder>& recorder);
   void remove(const std::shared_ptr<Recorder>& recorder);
 

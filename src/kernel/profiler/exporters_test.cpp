@@ -1,20 +1,52 @@
-#include "kernel/profiler/trace.hpp"
+#include "kernel/profiler/exporters.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/golden.hpp"
 
 namespace vectis {
 namespace {
 
-using detail::ProfileCopy;
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
+TEST(ProfileSummary, IsATable) {
+  const std::vector<ProfileRow> rows = {
+      {"training step", "", ProfileClock::host, 10, 0, microseconds(91'000), microseconds(8'000), microseconds(12'500),
+       0},
+      {"gemm", "cuda:0", ProfileClock::device, 1'200, 0, microseconds(60'000), microseconds(41), microseconds(95),
+       std::uint64_t{48} << 30},
+      {"copy_to_device", "cuda:0", ProfileClock::device, 20, 3, microseconds(1'500), nanoseconds(70'123),
+       nanoseconds(80'456), std::uint64_t{20} << 20},
+      {"copy_to_device", "null:0", ProfileClock::host, 1, 0, nanoseconds(1), nanoseconds(1), nanoseconds(1), 7},
+      {"never worked", "cuda:0", ProfileClock::host, 0, 5, nanoseconds(0), nanoseconds(0), nanoseconds(0), 0},
+  };
+  detail::ProfileSession session;
+  session.on = 100'000'000;
+  session.capacity = 262'144;
+  session.losses = {.dropped = 12'345, .untimed = 1, .other_names = 1'234'567, .sink_failures = 2};
+  std::ostringstream text;
+  detail::print_summary(text, rows, session);
+  test::expect_golden("profiler/summary.txt", text.str());
+}
+
+TEST(ProfileSummary, OfNothing) {
+  std::ostringstream text;
+  detail::print_summary(text, {}, {});
+  test::expect_golden("profiler/empty.txt", text.str());
+}
+
+using detail::ProfileSnapshot;
 using detail::SpanRecord;
 using nlohmann::json;
 
-json parsed(const ProfileCopy& copy) {
+json parsed(const ProfileSnapshot& snapshot) {
   std::string text;
-  detail::write_trace(copy, [&](std::string_view piece) { text += piece; });
+  detail::write_trace(snapshot, [&](std::string_view piece) { text += piece; });
   return json::parse(text);
 }
 
@@ -26,14 +58,14 @@ std::vector<json> of(const json& trace, const std::string& phase) {
   return found;
 }
 
-ProfileCopy empty_copy() {
-  ProfileCopy copy;
-  copy.names = {"(other names)", "outer", "vt_sum"};
-  copy.device_labels = {"cpu:0", "opencl:0"};
-  copy.device_names = {"A CPU", "A \"GPU\""};
-  copy.frame.origin = 1'000'000;
-  copy.frame.capacity = 8;
-  return copy;
+ProfileSnapshot empty_copy() {
+  ProfileSnapshot snapshot;
+  snapshot.names = {"(other names)", "outer", "vt_sum"};
+  snapshot.device_labels = {"cpu:0", "opencl:0"};
+  snapshot.device_names = {"A CPU", "A \"GPU\""};
+  snapshot.session.origin = 1'000'000;
+  snapshot.session.capacity = 8;
+  return snapshot;
 }
 
 SpanRecord range(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
@@ -54,18 +86,18 @@ TEST(ProfileTrace, OfNothingIsATrace) {
 }
 
 TEST(ProfileTrace, JoinsACallToItsWork) {
-  ProfileCopy copy = empty_copy();
+  ProfileSnapshot snapshot = empty_copy();
   SpanRecord work = range(2, 1'002'000, 1'003'500);
   work.id = 77;
   work.kind = SpanKind::launch;
-  work.timed_by = detail::TimedBy::device;
+  work.time_source = detail::TimeSource::device;
   work.device = 1;
   work.stream = 5;
   work.device_begin = 1'004'001;
   work.device_end = 1'006'001;
   work.bytes = 4000;
-  copy.spans = {range(1, 1'001'000, 1'010'000), work};
-  const json trace = parsed(copy);
+  snapshot.spans = {range(1, 1'001'000, 1'010'000), work};
+  const json trace = parsed(snapshot);
 
   const auto slices = of(trace, "X");
   ASSERT_EQ(slices.size(), 3U);
@@ -96,16 +128,16 @@ TEST(ProfileTrace, JoinsACallToItsWork) {
 }
 
 TEST(ProfileTrace, NamesEveryTrackThatIsUsed) {
-  ProfileCopy copy = empty_copy();
+  ProfileSnapshot snapshot = empty_copy();
   SpanRecord work = range(2, 1'002'000, 1'003'500);
   work.kind = SpanKind::fill;
-  work.timed_by = detail::TimedBy::device;
+  work.time_source = detail::TimeSource::device;
   work.device = 1;
   work.stream = 3;
   work.thread = 2;
-  copy.spans = {work};
-  copy.samples = {{0, 1'000'500, 100, 50}, {0, 1'000'900, 200, 0}};
-  const json trace = parsed(copy);
+  snapshot.spans = {work};
+  snapshot.samples = {{0, 1'000'500, 100, 50}, {0, 1'000'900, 200, 0}};
+  const json trace = parsed(snapshot);
   std::map<std::pair<int, int>, std::string> threads;
   std::map<int, std::string> processes;
   for (const json& event : of(trace, "M")) {
@@ -125,10 +157,10 @@ TEST(ProfileTrace, NamesEveryTrackThatIsUsed) {
 
 // Slices of one track must nest, so a range that ends too early gets a track of its own.
 TEST(ProfileTrace, PutsCrossingRangesOnTheirOwnTracks) {
-  ProfileCopy copy = empty_copy();
-  copy.spans = {range(1, 1'001'000, 1'003'000), range(2, 1'002'000, 1'004'000)};
-  copy.spans[0].crossing = true;
-  const json trace = parsed(copy);
+  ProfileSnapshot snapshot = empty_copy();
+  snapshot.spans = {range(1, 1'001'000, 1'003'000), range(2, 1'002'000, 1'004'000)};
+  snapshot.spans[0].overlapping = true;
+  const json trace = parsed(snapshot);
   EXPECT_EQ(of(trace, "X").size(), 1U);
   ASSERT_EQ(of(trace, "b").size(), 1U);
   ASSERT_EQ(of(trace, "e").size(), 1U);
@@ -137,13 +169,13 @@ TEST(ProfileTrace, PutsCrossingRangesOnTheirOwnTracks) {
 }
 
 TEST(ProfileTrace, TakesAnyNameAndSaysWhatWasDropped) {
-  ProfileCopy copy = empty_copy();
-  copy.names[1] = "quote \" backslash \\ newline \n nul \x01 and no utf-8: \xff\xfe {}";
-  copy.spans = {range(1, 999'999, 1'000'001)};  // it began before the profile was cleared
-  copy.spans[0].failed = true;
-  copy.spans[0].open = true;
-  copy.frame.losses.dropped = 12'345;
-  const json trace = parsed(copy);
+  ProfileSnapshot snapshot = empty_copy();
+  snapshot.names[1] = "quote \" backslash \\ newline \n nul \x01 and no utf-8: \xff\xfe {}";
+  snapshot.spans = {range(1, 999'999, 1'000'001)};  // it began before the profile was cleared
+  snapshot.spans[0].failed = true;
+  snapshot.spans[0].open = true;
+  snapshot.session.losses.dropped = 12'345;
+  const json trace = parsed(snapshot);
   ASSERT_EQ(of(trace, "X").size(), 1U);
   EXPECT_THAT(of(trace, "X")[0].at("name").get<std::string>(), testing::StartsWith("quote \" backslash \\ newline \n"));
   EXPECT_DOUBLE_EQ(of(trace, "X")[0].at("ts").get<double>(), 0.0);
@@ -156,11 +188,11 @@ TEST(ProfileTrace, TakesAnyNameAndSaysWhatWasDropped) {
 
 // Many pieces, and still one text.
 TEST(ProfileTrace, IsWrittenInPieces) {
-  ProfileCopy copy = empty_copy();
-  for (std::uint64_t i = 0; i < 5000; ++i) copy.spans.push_back(range(1, 1'000'000 + 10 * i, 1'000'005 + 10 * i));
+  ProfileSnapshot snapshot = empty_copy();
+  for (std::uint64_t i = 0; i < 5000; ++i) snapshot.spans.push_back(range(1, 1'000'000 + 10 * i, 1'000'005 + 10 * i));
   std::size_t pieces = 0;
   std::string text;
-  detail::write_trace(copy, [&](std::string_view piece) {
+  detail::write_trace(snapshot, [&](std::string_view piece) {
     ++pieces;
     text += piece;
   });

@@ -1,8 +1,6 @@
-#include "kernel/profiler/device_clock.hpp"
+#include "kernel/profiler/device_timestamps.hpp"
 
 #include <gtest/gtest.h>
-
-#include "kernel/profiler/device_times.hpp"
 
 namespace vectis {
 namespace {
@@ -13,9 +11,9 @@ constexpr std::uint64_t second = 1'000'000'000;
 
 TEST(DeviceClock, OnePointGivesTheDifference) {
   DeviceClock clock;
-  EXPECT_FALSE(clock.matched());
-  clock.add({.device = 1000, .host = 50'000, .doubt = 5});
-  EXPECT_TRUE(clock.matched());
+  EXPECT_FALSE(clock.synchronized());
+  clock.add({.device = 1000, .host = 50'000, .uncertainty = 5});
+  EXPECT_TRUE(clock.synchronized());
   EXPECT_EQ(clock.to_host(1000), 50'000U);
   EXPECT_EQ(clock.to_host(1007), 50'007U);
   EXPECT_EQ(clock.to_host(0), 49'000U);
@@ -23,23 +21,23 @@ TEST(DeviceClock, OnePointGivesTheDifference) {
 
 TEST(DeviceClock, TwoPointsGiveTheDrift) {
   DeviceClock clock;
-  clock.add({.device = 5 * second, .host = second, .doubt = 5});
-  clock.add({.device = 105 * second, .host = 101 * second + 1'000'000, .doubt = 5});  // 10 ppm
+  clock.add({.device = 5 * second, .host = second, .uncertainty = 5});
+  clock.add({.device = 105 * second, .host = 101 * second + 1'000'000, .uncertainty = 5});  // 10 ppm
   EXPECT_NEAR(static_cast<double>(clock.to_host(55 * second)), 51e9 + 5e5, 2.0);
 }
 
 TEST(DeviceClock, DoesNotBelieveARateThatIsNoClocks) {
   DeviceClock clock;
-  clock.add({.device = 1, .host = second, .doubt = 5});
-  clock.add({.device = 20'000'000, .host = 100 * second, .doubt = 5});
+  clock.add({.device = 1, .host = second, .uncertainty = 5});
+  clock.add({.device = 20'000'000, .host = 100 * second, .uncertainty = 5});
   EXPECT_EQ(clock.to_host(3), second + 2);
-  clock.add({.device = 0, .host = 100 * second, .doubt = 5});  // it went backwards
+  clock.add({.device = 0, .host = 100 * second, .uncertainty = 5});  // it went backwards
   EXPECT_EQ(clock.to_host(3), second + 2);
 }
 
 TEST(DeviceClock, WorkNeverBeginsBeforeItWasGiven) {
   DeviceClock clock;
-  clock.add({.device = 0, .host = 1000, .doubt = 100});
+  clock.add({.device = 0, .host = 1000, .uncertainty = 100});
   detail::SpanRecord record;
   record.device = 2;
   record.begin = 1050;
