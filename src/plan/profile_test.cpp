@@ -10,7 +10,7 @@
 #include "plan/profile_bytes.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/expect_error.hpp"
-#include "tests/support/modelled_device.hpp"
+#include "tests/support/modeled_device.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/plan/planner.hpp"
@@ -144,11 +144,11 @@ TEST(ProfileBytes, OnlyMeasurementsAreRead) {
   }
 }
 
-TEST(Calibration, FindsTheLawOfAModelledDevice) {
+TEST(Calibration, FindsTheLawOfAModeledDevice) {
   test::CostLaw law{.name = "model", .launch_seconds = 2e-5, .compile_seconds = 0.1};
   law.to_device = {1e-5, 1.2e10};
   law.to_host = {2e-5, 6e9};
-  const DeviceProfile found = test::ModelledDevice(law, test::seed()).profile();
+  const DeviceProfile found = test::ModeledDevice(law, test::seed()).profile();
   EXPECT_TRUE(found.complete);
   EXPECT_LT(found.calibration_seconds, 0.5);
   EXPECT_NEAR(found.launch_seconds / law.launch_seconds, 1, 0.1);
@@ -163,7 +163,7 @@ TEST(Calibration, FindsTheLawOfAModelledDevice) {
 
 TEST(Calibration, OfASlowCompilerStopsInTime) {
   test::CostLaw law{.name = "slow", .compile_seconds = 0.4};
-  const DeviceProfile found = test::ModelledDevice(law, test::seed()).profile();
+  const DeviceProfile found = test::ModeledDevice(law, test::seed()).profile();
   EXPECT_FALSE(found.complete);
   EXPECT_GT(found.operations_per_second.fp32, 0);
   EXPECT_EQ(found.operations_per_second.fp16, 0);

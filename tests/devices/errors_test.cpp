@@ -43,7 +43,7 @@ TEST_F(EveryError, IsProvoked) {
       {ErrorCode::backend_creation,
        [&] { fail("context_create 1 backend_creation"), open_device(runtime(), {.device = "failing"}); }},
       {ErrorCode::unsupported_backend, [&] { choose_device(runtime(), {.device = "abacus"}); }},
-      {ErrorCode::unsupported, [&] { registry().configure("cpu", "colour", "red"); }},
+      {ErrorCode::unsupported, [&] { registry().configure("cpu", "color", "red"); }},
       {ErrorCode::device_lost, [&] { fail("memory_allocate 1 device_lost"), DeviceMemory(failing, 1); }},
       {ErrorCode::no_compiler, [&] { Program(DeviceContext(device("cpu")), "opencl-c", "x"); }},
       {ErrorCode::compile_failed,

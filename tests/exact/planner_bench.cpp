@@ -9,7 +9,7 @@
 #include "search/exact/device/search.hpp"
 #include "search/exact/host_search.hpp"
 #include "search/exact_work.hpp"
-#include "tests/support/modelled_device.hpp"
+#include "tests/support/modeled_device.hpp"
 #include "tests/support/regret.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/base/time.hpp"
@@ -135,7 +135,7 @@ class PlannerBench {
 
   Runtime& runtime_;
   SearchOptions options_;
-  ModelledDevice card_;
+  ModeledDevice card_;
   Device opencl_;
   std::vector<std::unique_ptr<Corpus>> corpora_;
   std::vector<Cell> cells_;

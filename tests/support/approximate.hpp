@@ -1,4 +1,4 @@
-// Answers that may miss something: what must still hold, and how much was found.
+// Checks of approximate search: invariants of every result, and recall.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace vectis::test {
 
-// Hits that could have been found, and hits that were.
+// Number of ground-truth hits and of those that were found.
 struct Tally {
   std::size_t wanted = 0;
   std::size_t found = 0;
@@ -20,7 +20,8 @@ struct Tally {
   }
 };
 
-// Whatever is found is there, allowed, at its true distance, in order and once; counts what is as near as the truth.
+// Every hit must exist, be allowed by the filter, have its exact distance, and be sorted and unique. Adds the hits that
+// are at least as near as the k-th exact neighbor to `tally`.
 inline void expect_sound(const Index& index, const BruteForce& truth, std::span<const float> queries, std::size_t k,
                          const SearchOptions& options, Tally& tally) {
   ASSERT_EQ(index.size(), truth.rows().size());
@@ -33,7 +34,7 @@ inline void expect_sound(const Index& index, const BruteForce& truth, std::span<
     ASSERT_LE(actual.size(), expected.size());
     for (std::size_t hit = 0; hit < actual.size(); ++hit) {
       const auto row = truth.rows().find(actual[hit].id);
-      ASSERT_NE(row, truth.rows().end()) << "id " << actual[hit].id << " is not there";
+      ASSERT_NE(row, truth.rows().end()) << "id " << actual[hit].id << " does not exist";
       ASSERT_EQ(actual[hit].distance, exact_distance(index.distance(), query, row->second));
       ASSERT_TRUE(!options.filter || options.filter->allows(actual[hit].id));
       if (hit > 0) {
@@ -46,13 +47,13 @@ inline void expect_sound(const Index& index, const BruteForce& truth, std::span<
   }
 }
 
-// Overlapping clusters of different width in a few dimensions, seen in more.
+// Overlapping clusters of different width in 8 dimensions, projected into `dim`.
 inline Floats clustered_rows(Random& random, std::size_t rows, std::size_t dim) {
   constexpr std::size_t inner = 8;
   constexpr std::size_t clusters = 40;
   Random law(7);  // the same clusters for vectors and queries
-  Floats centres(clusters * inner);
-  for (float& x : centres) x = static_cast<float>(law.unit() * 4 - 2);
+  Floats centers(clusters * inner);
+  for (float& x : centers) x = static_cast<float>(law.unit() * 4 - 2);
   Floats projection(inner * dim);
   for (float& x : projection) x = static_cast<float>(law.unit() * 2 - 1);
   Floats numbers(rows * dim);
@@ -60,7 +61,7 @@ inline Floats clustered_rows(Random& random, std::size_t rows, std::size_t dim) 
     const std::size_t cluster = random.below(clusters);
     const double width = std::exp2(static_cast<double>(cluster % 4) - 2.0);
     for (std::size_t i = 0; i < inner; ++i) {
-      const double x = double{centres[cluster * inner + i]} + width * (random.unit() * 2 - 1);
+      const double x = double{centers[cluster * inner + i]} + width * (random.unit() * 2 - 1);
       for (std::size_t j = 0; j < dim; ++j) {
         numbers[row * dim + j] += static_cast<float>(x) * projection[i * dim + j];
       }

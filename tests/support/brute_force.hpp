@@ -1,4 +1,4 @@
-// The truth about an index, kept in a map and searched row by row in double precision.
+// The ground truth for an index: a map of rows, searched by brute force in double precision.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace vectis::test {
 using Floats = std::vector<float>;
 using Ids = std::vector<std::uint64_t>;
 
-// Rows around a few centres, off the origin, with some that are zero and some that are there twice.
+// Random rows: some around (0.5, 0.5, ...), some zero, some duplicates, some with small integers.
 inline Floats random_rows(Random& random, std::size_t rows, std::size_t dim) {
   Floats numbers(rows * dim);
   for (float& number : numbers) number = static_cast<float>(random.unit() * 2 - 1);
@@ -74,7 +74,7 @@ inline std::vector<Hit> hits_of(const SearchResult& result, std::size_t query) {
   return {result[query].begin(), result[query].end()};
 }
 
-// Size and answers, to the last bit.
+// Size and results must equal the ground truth bit for bit.
 inline void expect_same(const Index& index, const BruteForce& truth, std::span<const float> queries, std::size_t k,
                         const SearchOptions& options = {}) {
   ASSERT_EQ(index.size(), truth.rows().size());

@@ -1,4 +1,4 @@
-// Snapshots of pools that never were.
+// Random pool snapshots.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace vectis::test {
 
-// A tag as somebody might name it who means harm.
+// A tag that attempts HTML and script injection.
 inline const std::string hostile_tag = "</script><b>&\"'<!--\u2028";
 
 inline MemorySnapshot random_snapshot(std::uint64_t seed, std::size_t blocks) {
@@ -18,7 +18,7 @@ inline MemorySnapshot random_snapshot(std::uint64_t seed, std::size_t blocks) {
   std::mt19937_64 random(seed);
   MemorySnapshot snapshot;
   snapshot.device = "cpu:0 (" + hostile_tag + ")";
-  snapshot.cause = "2.0 MiB could not be given: " + hostile_tag + "\nadvice    ask for less\n";
+  snapshot.cause = "2.0 MiB could not be allocated: " + hostile_tag + "\nadvice    request less\n";
   snapshot.time = TimePoint{std::chrono::minutes(5)};
   SnapshotBlock block;
   for (std::size_t i = 0; i < blocks; ++i) {

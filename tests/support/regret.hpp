@@ -1,8 +1,8 @@
-// How far the planner's choices are from the best ones. Cells are pieces of work that could be done in several ways;
-// each way is measured in each cell, and the planner chooses with a history of other cells.
+// The regret of the planner: how much slower its choices are than the best ones. A cell is one workload with several
+// placements; each placement is measured in each cell, and the planner chooses with a history of other cells.
 //
-//   const RegretReport report = measure_regret(runtime, cells, [&](std::size_t cell, std::size_t way) {
-//     return seconds_of(cells[cell][way]);
+//   const RegretReport report = measure_regret(runtime, cells, [&](std::size_t cell, std::size_t placement) {
+//     return seconds_of(cells[cell][placement]);
 //   });
 #pragma once
 
@@ -20,15 +20,15 @@
 
 namespace vectis::test {
 
-// Way i of every cell is the same policy: "always this device".
+// Placement i of every cell is the same policy: "always this device".
 using RegretCell = std::vector<Placement>;
-using RegretMeasure = std::function<double(std::size_t cell, std::size_t way)>;
+using RegretMeasure = std::function<double(std::size_t cell, std::size_t placement)>;
 
 struct RegretOptions {
-  std::size_t history_cells = 24;  // that the planner may choose and record in before it is judged in the others
-  std::size_t visits = 3;          // of each of them; only what was chosen is recorded
-  std::size_t rounds = 8;          // each with another history, begun from nothing
-  std::size_t repeats = 3;         // measurements whose median counts as the truth
+  std::size_t history_cells = 24;  // cells that the planner learns from before it is judged on the others
+  std::size_t visits = 3;          // of each history cell; only the chosen placement is recorded
+  std::size_t rounds = 8;          // each with another history and a new planner
+  std::size_t repeats = 3;         // measurements of which the median counts
   std::uint64_t seed = 1;
 };
 
@@ -42,7 +42,7 @@ struct RegretReport {
   std::size_t cells = 0;
   std::size_t judged = 0;         // choices in all rounds
   std::size_t history_cells = 0;  // before each of them
-  double crossovers = 0;          // share of cells whose best way is not the best constant policy's
+  double crossovers = 0;          // fraction of cells whose best placement is not that of the best constant policy
   RegretFigures planner;
   RegretFigures uncorrected;  // the same choices from calibration alone
   RegretFigures constant;     // the best constant policy
@@ -65,7 +65,7 @@ struct RegretReport {
 
 namespace regret {
 
-using Table = std::vector<std::vector<std::vector<double>>>;  // by cell, way, repetition
+using Table = std::vector<std::vector<std::vector<double>>>;  // by cell, placement, repetition
 
 inline double middle(std::vector<double> values) {
   std::ranges::sort(values);
@@ -81,12 +81,12 @@ inline RegretFigures figures_of(std::vector<double> regrets) {
   return {at(0.5), at(0.95), sum / static_cast<double>(regrets.size())};
 }
 
-// regrets[cell][way]: how much longer that way takes than the best one, as a share.
+// regrets[cell][placement]: time relative to the best placement, minus 1.
 inline std::vector<std::vector<double>> regrets_of(const Table& table) {
   std::vector<std::vector<double>> result;
   for (const auto& cell : table) {
     std::vector<double>& times = result.emplace_back();
-    for (const auto& way : cell) times.push_back(middle(way));
+    for (const auto& placement : cell) times.push_back(middle(placement));
     const double best = *std::ranges::min_element(times);
     for (double& time : times) time = time / best - 1;
   }
@@ -100,14 +100,14 @@ inline std::vector<std::size_t> shuffled(std::size_t count, Random& random) {
   return order;
 }
 
-// One planner from nothing: learns in the first cells of the order, is judged in the rest.
+// A new planner learns from the first cells of the order and is judged on the rest.
 inline void judge(Runtime& runtime, std::span<const RegretCell> cells, const Table& table, const RegretOptions& options,
                   std::span<const std::size_t> order, const std::function<void(std::size_t, std::size_t)>& chosen) {
   Planner planner(runtime);
   for (std::size_t visit = 0; visit < options.visits; ++visit) {
     for (const std::size_t cell : order.first(options.history_cells)) {
-      const std::size_t way = planner.choose(cells[cell]).index;
-      planner.record(cells[cell][way], table[cell][way][visit % options.repeats]);
+      const std::size_t placement = planner.choose(cells[cell]).index;
+      planner.record(cells[cell][placement], table[cell][placement][visit % options.repeats]);
     }
   }
   for (const std::size_t cell : order.subspan(options.history_cells)) chosen(cell, planner.choose(cells[cell]).index);
@@ -129,10 +129,12 @@ inline void complete(RegretReport& report) {
 inline RegretReport measure_regret(Runtime& runtime, std::span<const RegretCell> cells, const RegretMeasure& measure,
                                    const RegretOptions& options = {}) {
   regret::Table table(cells.size());
-  for (std::size_t repeat = 0; repeat < options.repeats; ++repeat) {  // interleaved: disturbances meet all alike
+  for (std::size_t repeat = 0; repeat < options.repeats;
+       ++repeat) {  // interleaved, so that disturbances affect all equally
     for (std::size_t cell = 0; cell < cells.size(); ++cell) {
       table[cell].resize(cells[cell].size());
-      for (std::size_t way = 0; way < cells[cell].size(); ++way) table[cell][way].push_back(measure(cell, way));
+      for (std::size_t placement = 0; placement < cells[cell].size(); ++placement)
+        table[cell][placement].push_back(measure(cell, placement));
     }
   }
   const auto regrets = regret::regrets_of(table);
@@ -141,27 +143,27 @@ inline RegretReport measure_regret(Runtime& runtime, std::span<const RegretCell>
   Random random(options.seed);
   for (std::size_t round = 0; round < options.rounds; ++round) {
     const auto order = regret::shuffled(cells.size(), random);
-    regret::judge(runtime, cells, table, options, order, [&](std::size_t cell, std::size_t way) {
-      report.regrets.push_back(regrets[cell][way]);
+    regret::judge(runtime, cells, table, options, order, [&](std::size_t cell, std::size_t placement) {
+      report.regrets.push_back(regrets[cell][placement]);
       report.uncorrected_regrets.push_back(regrets[cell][Planner(runtime).choose(cells[cell]).index]);
     });
   }
   double best_mean = 0;
-  for (std::size_t way = 0; way < cells.front().size(); ++way) {
+  for (std::size_t placement = 0; placement < cells.front().size(); ++placement) {
     std::vector<double> always;
     always.reserve(cells.size());
-    for (const auto& cell : regrets) always.push_back(cell[way]);
+    for (const auto& cell : regrets) always.push_back(cell[placement]);
     const double mean = regret::figures_of(always).mean;
-    if (way != 0 && mean >= best_mean) continue;
+    if (placement != 0 && mean >= best_mean) continue;
     best_mean = mean;
     report.constant_regrets = std::move(always);
-    report.constant_label = cells.front()[way].label;
+    report.constant_label = cells.front()[placement].label;
   }
   regret::complete(report);
   return report;
 }
 
-// All choices of several reports; each has its own best constant policy.
+// Combines the choices of several reports; each has its own best constant policy.
 inline RegretReport joined(std::span<const RegretReport> reports) {
   RegretReport all;
   const auto append = [](std::vector<double>& to, const std::vector<double>& from) {

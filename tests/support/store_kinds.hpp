@@ -1,4 +1,4 @@
-// The kinds of index that a store can be tested with here.
+// The kinds of index that a store can be tested with on this machine.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vectis::test {
 
-// Those that make_index takes for this distance.
+// The kinds that make_index accepts for this metric.
 inline std::vector<std::string> kinds_for(Runtime& runtime, Metric distance) {
   std::vector<std::string> kinds;
   for (const char* const kind : {"brute", "gpu", "auto", "hnsw"}) {

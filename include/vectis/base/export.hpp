@@ -1,4 +1,4 @@
-// Marks what the shared library exports; everything else is hidden.
+// VECTIS_API: the symbols that the shared library exports. All others are hidden.
 #pragma once
 
 #if defined(VECTIS_STATIC)

@@ -1,7 +1,7 @@
-// A device that exists only as a law of what things cost on it. Whoever chooses sees the law through measurements
-// alone: it is calibrated like a real device, and says how long work took.
+// A simulated device, defined by a cost model. The planner sees only its measurements: it is calibrated like a real
+// device and reports how long work took.
 //
-//   ModelledDevice gpu(ModelledDevice::a_gpu(), seed);
+//   ModeledDevice gpu(ModeledDevice::a_gpu(), seed);
 //   const Placement candidate(gpu.profile(), work);
 //   planner.record(candidate, gpu.measure(work));
 #pragma once
@@ -16,36 +16,36 @@
 
 namespace vectis::test {
 
-// What the formula of the planner does not know: caches, saturation, parts that overlap badly, copies that get slower,
-// and noise.
+// The cost model, with effects that the planner's formula lacks: caches, saturation, imperfect overlap of arithmetic
+// and memory, slower large copies, and noise.
 struct CostLaw {
   std::string name;
   double launch_seconds = 1e-5;
   double compile_seconds = 0.2;
   CopySpeed to_device{1e-5, 1e10};
   CopySpeed to_host{1e-5, 1e10};
-  double pinned_bytes = 1e12;      // copies beyond are half as fast
+  double pinned_bytes = 1e12;      // larger copies run at half the speed
   double bytes_per_second = 1e11;  // of memory
-  double cache_bytes = 1e6;        // up to here work runs `cache_gain` times as fast as memory allows
+  double cache_bytes = 1e6;        // work on fewer bytes runs `cache_gain` times as fast as memory
   double cache_gain = 3;
   ByPrecision operations_per_second{1e12, 2e12, 2e12, 4e12};
-  double half_rate_operations = 1e6;  // work of so many operations reaches half of the rate
-  double search_efficiency = 0.5;     // what work other than a product reaches of the rate
-  double overlap = 3;                 // norm that joins arithmetic and memory: 1 adds them up, infinity is the larger
-  double noise = 0.03;                // standard deviation of the logarithm
-  double hiccups = 0.01;              // share of measurements that take three times as long
+  double half_rate_operations = 1e6;  // operations at which work reaches half of the rate
+  double search_efficiency = 0.5;     // fraction of the rate that work other than a matrix product reaches
+  double overlap = 3;   // exponent p of the p-norm of arithmetic and memory time: 1 is their sum, infinity the maximum
+  double noise = 0.03;  // standard deviation of the logarithm
+  double hiccups = 0.01;  // fraction of measurements that take three times as long
 };
 
 // One thread at a time.
-class ModelledDevice final : public detail::Probe {
+class ModeledDevice final : public detail::Probe {
  public:
-  ModelledDevice(CostLaw law, std::uint64_t seed)
+  ModeledDevice(CostLaw law, std::uint64_t seed)
       : law_(std::move(law)), random_(seed), profile_(detail::calibrate_with(*this, law_.name, budget)) {}
 
   [[nodiscard]] const DeviceProfile& profile() const noexcept { return profile_; }
   [[nodiscard]] const CostLaw& law() const noexcept { return law_; }
 
-  // What the law says, without noise.
+  // The cost without noise.
   [[nodiscard]] double truth(const Workload& work) const {
     return work.launches * law_.launch_seconds + work.kernels_to_compile * law_.compile_seconds +
            copy(law_.to_device, work.copy_in_bytes) + copy(law_.to_host, work.copy_out_bytes) +
@@ -99,7 +99,7 @@ class ModelledDevice final : public detail::Probe {
   }
 
   double noisy(double seconds) {
-    // The sum of twelve uniform numbers is normal enough, and the same on every platform.
+    // The sum of twelve uniform values approximates a normal distribution, equally on every platform.
     double normal = -6;
     for (int i = 0; i < 12; ++i) normal += random_.unit();
     seconds *= std::exp(law_.noise * normal) * (random_.unit() < law_.hiccups ? 3 : 1);
