@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::array slacks{0.9F,  0.94F, 0.96F, 0.97F, 0.98F, 0.985F, 0.99F, 0.995F, 1.0F,  1.01F, 1.02F, 1.03F, 1.04F,
                             1.05F, 1.06F, 1.08F, 1.1F,  1.12F, 1.15F,  1.18F, 1.22F,  1.26F, 1.3F,  1.4F,  1.5F};
+constexpr std::array group_limits{1.0F, 1.04F, 1.08F, 1.15F, 1.26F, 1.5F};
 constexpr double enough = 0.9985;
+constexpr double level_min = 0.99;  // above this recall, a point that does not grow ends the calibration
 // Where nothing was measured: small graphs are searched as a whole, and this is generous for others.
 constexpr CalibrationPoint unmeasured{.slack = 1.2F, .recall = 0, .scored = 3000};
 
@@ -28,6 +30,8 @@ void for_queries(Executor& executor, const Look& look, std::span<const float> qu
     }
   });
 }
+
+float group_limit(float epsilon) { return *std::ranges::lower_bound(group_limits, epsilon); }
 
 std::size_t common(std::span<const Hit> found, std::span<const std::uint64_t> truth) {
   return static_cast<std::size_t>(
@@ -77,24 +81,37 @@ Calibration calibrate(Executor& executor, const Look& look, std::span<const Slot
   });
   Calibration result;
   result.vectors = rows.size();
-  for (const float slack : slacks) {
-    asked.effort = effort_for(calibrated_k, slack);
-    std::vector<std::size_t> found(count);
-    std::vector<std::uint64_t> scored(count);
+  asked.effort = effort_for(calibrated_k, 1);
+  for (std::size_t first = 0; first < slacks.size();) {
+    // One search with the largest epsilon of a group measures all smaller ones of the group.
+    const auto group_end =
+        static_cast<std::size_t>(std::ranges::upper_bound(slacks, group_limit(slacks[first])) - slacks.begin());
+    const std::span<const float> group = std::span(slacks).subspan(first, group_end - first);
+    std::vector<std::size_t> found(group.size() * count);
+    std::vector<std::uint64_t> scored(group.size() * count);
     for_queries(executor, asked, queries, [&](std::size_t i, Walker& walker, std::vector<Hit>& hits) {
-      walker.scored = 0;
-      graph::look(asked, queries.data() + i * dim, walker, hits);
-      found[i] = common(hits, truths[i]);
-      scored[i] = walker.scored;
+      look_with_stops(asked, group, queries.data() + i * dim, walker, hits,
+                      [&](std::size_t step, std::span<const Hit> here, std::uint64_t rows_scored) {
+                        found[step * count + i] = common(here, truths[i]);
+                        scored[step * count + i] = rows_scored;
+                      });
     });
-    const double all_scored = std::accumulate(scored.begin(), scored.end(), 0.0);
-    const CalibrationPoint point{.slack = slack,
-                                 .recall = cautious_recall(found),
-                                 .scored = static_cast<float>(all_scored / static_cast<double>(count))};
-    const bool grew = result.points.empty() ||
-                      (point.recall > result.points.back().recall && point.scored > result.points.back().scored);
-    if (grew) result.points.push_back(point);
-    if (double{point.recall} >= enough) break;
+    for (std::size_t step = 0; step < group.size(); ++step) {
+      const auto own = std::span(scored).subspan(step * count, count);
+      const double all_scored = std::accumulate(own.begin(), own.end(), 0.0);
+      const CalibrationPoint point{.slack = group[step],
+                                   .recall = cautious_recall(std::span(found).subspan(step * count, count)),
+                                   .scored = static_cast<float>(all_scored / static_cast<double>(count))};
+      const bool grew = result.points.empty() ||
+                        (point.recall > result.points.back().recall && point.scored > result.points.back().scored);
+      if (grew) result.points.push_back(point);
+      // Where recall levels off below `enough`, larger epsilons cost more and find nothing.
+      const bool leveled_off = !grew && double{point.recall} >= level_min;
+      if (double{point.recall} >= enough || leveled_off || double{point.scored} >= static_cast<double>(rows.size())) {
+        return result;
+      }
+    }
+    first = group_end;
   }
   return result;
 }

@@ -27,6 +27,9 @@ constexpr std::size_t recalibrated_part = 3;  // when this part was added or rem
 constexpr std::size_t held_out_max = 1000;
 constexpr std::size_t held_out_min = 100;
 constexpr std::size_t truth_scores_max = 500'000'000;
+// Bounds a calibration by what it costs to link the added rows, about 3,000 scores each: every held-out vector is
+// compared with all rows once for the ground truth, and a few times by searches where the data has no structure.
+constexpr std::size_t calibration_scores_per_row = 1000;
 
 void shuffle(std::span<Slot> slots, Random random) {
   for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
@@ -134,7 +137,9 @@ void Corpus::link(std::span<const Slot> slots) {
   }
   // The last ones are asked for before they are linked.
   const std::size_t all = table_.size() + slots.size();
-  const std::size_t held = std::clamp(std::min(all / 10, truth_scores_max / all), held_out_min, held_out_max);
+  const std::size_t held =
+      std::clamp(std::min({all / 10, truth_scores_max / all, calibration_scores_per_row * slots.size() / all}),
+                 held_out_min, held_out_max);
   const std::size_t first =
       std::max(slots.size() - std::min(held, slots.size() / 2), std::min(entries_max, slots.size() / 2));
   link_beside(std::span(order).first(first), linked);

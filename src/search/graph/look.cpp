@@ -79,9 +79,9 @@ void take_best(const Look& look, const float* query, Walker& walker, std::vector
 }
 
 // The best rows in the pool that are visible go to walker.fresh.
-void collect_pool(const Look& look, Walker& walker) {
+void collect_pool(const Look& look, std::span<const Place> places, Walker& walker) {
   walker.fresh.clear();
-  for (const Place& place : walker.pool.places()) {
+  for (const Place& place : places) {
     if (look.body->heads.visible(place.slot(), look.epoch)) walker.fresh.push_back(place.slot());
     if (walker.fresh.size() == compared(look.k)) break;
   }
@@ -155,8 +155,26 @@ void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>
         look.body->graph, look.entries, look.effort, [&](Slot slot) { return heads.visible(slot, look.epoch); },
         walker);
   }
-  collect_pool(look, walker);
+  collect_pool(look, walker.pool.places(), walker);
   take_best(look, query, walker, hits);
+}
+
+void look_with_stops(const Look& look, std::span<const float> epsilons, const float* query, Walker& walker,
+                     std::vector<Hit>& hits,
+                     const std::function<void(std::size_t, std::span<const Hit>, std::uint64_t)>& report) {
+  const Heads& heads = look.body->heads;
+  const std::uint64_t scored_before = walker.scored;
+  std::vector<SearchStop> stops;
+  walk_with_stops(
+      look.body->graph, look.entries, look.effort, epsilons, [&](Slot slot) { return heads.visible(slot, look.epoch); },
+      walker, stops);
+  for (std::size_t i = 0; i < stops.size(); ++i) {
+    if (i == 0 || stops[i].found != stops[i - 1].found) {
+      collect_pool(look, stops[i].found, walker);
+      take_best(look, query, walker, hits);
+    }
+    report(i, hits, stops[i].scored - scored_before);
+  }
 }
 
 void look_at_found(const Look& look, std::span<const std::int32_t> found, const float* query, Walker& walker,
@@ -176,7 +194,7 @@ bool look_filtered(const Look& look, const IdFilter& filter, const Patience& pat
       look.body->graph, look.entries, look.effort, patience,
       [&](Slot slot) { return heads.visible(slot, look.epoch) && filter.allows(heads.id(slot)); }, walker);
   if (!whole) return false;
-  collect_pool(look, walker);
+  collect_pool(look, walker.pool.places(), walker);
   take_best(look, query, walker, hits);
   return true;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -36,6 +37,12 @@ struct Look {
 // By a walk: nearest first, ties by lower id, with true distances. Here and below walker.query was set to the query,
 // but for look_at_found.
 void look(const Look& look, const float* query, Walker& walker, std::vector<Hit>& hits);
+
+// What a search with each of these values of effort.slack (ascending) finds, from a single search. `report(i, hits,
+// scored)` is called for each of them in order, with the rows that the search had scored by then.
+void look_with_stops(const Look& look, std::span<const float> epsilons, const float* query, Walker& walker,
+                     std::vector<Hit>& hits,
+                     const std::function<void(std::size_t, std::span<const Hit>, std::uint64_t)>& report);
 
 // The same among rows that a walk elsewhere found, nearest first by coordinates; numbers below 0 are none.
 void look_at_found(const Look& look, std::span<const std::int32_t> found, const float* query, Walker& walker,

@@ -93,11 +93,11 @@ class Frontier {
     std::push_heap(places_.begin(), places_.end(), Farther());
   }
   // The nearest, which is no longer there.
-  Slot take() noexcept {
-    const Slot slot = places_.front().slot();
+  Place take() noexcept {
+    const Place place = places_.front();
     std::pop_heap(places_.begin(), places_.end(), Farther());
     places_.pop_back();
-    return slot;
+    return place;
   }
 
  private:

@@ -71,17 +71,47 @@ void prefetch_links(const Graph& graph, Slot slot) {
 }
 
 // The nearest row of the frontier that was not visited yet, unless it is too far.
-std::optional<Slot> next_visit(Walker& walker, float visited_max) {
+std::optional<Place> next_visit(Walker& walker, float visited_max) {
   while (!walker.frontier.empty() && walker.frontier.nearest().score() <= visited_max) {
-    const Slot slot = walker.frontier.take();
-    if (walker.visited.insert(slot)) return slot;
+    const Place place = walker.frontier.take();
+    if (walker.visited.insert(place.slot())) return place;
   }
   return std::nullopt;
 }
 
 // Of a walk that is never given up.
 struct Endless {
-  [[nodiscard]] static constexpr bool visit(Slot /*slot*/, std::uint64_t /*scored*/) noexcept { return true; }
+  [[nodiscard]] static constexpr bool visit(const Place& /*next*/, const Walker& /*walker*/) noexcept { return true; }
+};
+
+// Records where the search would have stopped with each of several epsilons. A search with a smaller epsilon is a
+// prefix of one with a larger epsilon: both expand the same nodes in the same order, one of them stops earlier.
+class StopRecorder {
+ public:
+  StopRecorder(const Effort& effort, std::span<const float> epsilons, const CodedQuery& query,
+               std::vector<SearchStop>& stops)
+      : stops_(stops) {
+    for (const float epsilon : epsilons)
+      limits_.emplace_back(Effort{.nearest = effort.nearest, .slack = epsilon}, query);
+    stops_.clear();
+  }
+  [[nodiscard]] bool visit(const Place& next, const Walker& walker) {
+    while (stops_.size() < limits_.size() && next.score() > limits_[stops_.size()].of(walker.pool)) record(walker);
+    return true;
+  }
+  // At the end of the search, for the epsilons that did not stop it earlier.
+  void finish(const Walker& walker) {
+    while (stops_.size() < limits_.size()) record(walker);
+  }
+
+ private:
+  void record(const Walker& walker) {
+    const std::span<const Place> places = walker.pool.places();
+    stops_.push_back({{places.begin(), places.end()}, walker.scored});
+  }
+
+  std::vector<Limit> limits_;
+  std::vector<SearchStop>& stops_;
 };
 
 // Whether a walk past rows that are not allowed is worth going on. How many rows it will score follows from the share
@@ -93,9 +123,9 @@ class Hope {
       : patience_(patience), allowed_(allowed), scored_before_(scored) {}
 
   // False: give up.
-  [[nodiscard]] bool visit(Slot slot, std::uint64_t scored) {
-    if (static_cast<double>(scored - scored_before_) > patience_.scored_max) return false;
-    found_ += allowed_(slot) ? 1 : 0;
+  [[nodiscard]] bool visit(const Place& next, const Walker& walker) {
+    if (static_cast<double>(walker.scored - scored_before_) > patience_.scored_max) return false;
+    found_ += allowed_(next.slot()) ? 1 : 0;
     if (++visits_ < window_end_) return true;
     const double visits = static_cast<double>(window_end_) / 2;
     const double hoped = patience_.share * visits / (found_ + 1);
@@ -117,7 +147,7 @@ class Hope {
 // The walk of all others; rows that are not allowed are passed on the way. False when it was given up.
 template <class MetBefore, class Allowed, class GoingOn>
 bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& effort, const Allowed& allowed,
-               MetBefore& met, GoingOn going_on, Walker& walker) {
+               MetBefore& met, GoingOn& going_on, Walker& walker) {
   begin(graph, entries, effort.kept, walker);
   const Limit limit(effort, walker.query);
   float visited_max = std::numeric_limits<float>::infinity();
@@ -129,11 +159,11 @@ bool walk_past(const Graph& graph, std::span<const Slot> entries, const Effort& 
       if (score <= walker.pool.worst() && allowed(walker.fresh[i])) walker.pool.offer(score, walker.fresh[i]);
     }
     visited_max = effort.narrow ? std::min(limit.of(walker.pool), walker.pool.worst()) : limit.of(walker.pool);
-    const std::optional<Slot> here = next_visit(walker, visited_max);
+    const std::optional<Place> here = next_visit(walker, visited_max);
     if (!here) return true;
-    if (!going_on.visit(*here, walker.scored)) return false;
+    if (!going_on.visit(*here, walker)) return false;
     if (!walker.frontier.empty()) prefetch_links(graph, walker.frontier.nearest().slot());
-    count = meet_neighbours(graph, *here, met, walker);
+    count = meet_neighbours(graph, here->slot(), met, walker);
   }
 }
 
@@ -149,19 +179,33 @@ void Walker::make_room(std::size_t count) {
 
 void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effort, Walker& walker) {
   walker.met_lately.start();
-  walk_past(graph, entries, effort, [](Slot) { return true; }, walker.met_lately, Endless(), walker);
+  Endless endless;
+  walk_past(graph, entries, effort, [](Slot) { return true; }, walker.met_lately, endless, walker);
 }
 
 void walk_visible(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
                   const std::function<bool(Slot)>& visible, Walker& walker) {
   walker.met_lately.start();
-  walk_past(graph, entries, effort, visible, walker.met_lately, Endless(), walker);
+  Endless endless;
+  walk_past(graph, entries, effort, visible, walker.met_lately, endless, walker);
+}
+
+void walk_with_stops(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
+                     std::span<const float> epsilons, const std::function<bool(Slot)>& visible, Walker& walker,
+                     std::vector<SearchStop>& stops) {
+  Effort widest = effort;
+  widest.slack = epsilons.back();
+  StopRecorder recorder(effort, epsilons, walker.query, stops);
+  walker.met_lately.start();
+  walk_past(graph, entries, widest, visible, walker.met_lately, recorder, walker);
+  recorder.finish(walker);
 }
 
 bool walk_allowed(const Graph& graph, std::span<const Slot> entries, const Effort& effort, const Patience& patience,
                   const std::function<bool(Slot)>& allowed, Walker& walker) {
   walker.met.start();
-  return walk_past(graph, entries, effort, allowed, walker.met, Hope(patience, allowed, walker.scored), walker);
+  Hope hope(patience, allowed, walker.scored);
+  return walk_past(graph, entries, effort, allowed, walker.met, hope, walker);
 }
 
 }  // namespace vectis::inline v0_1::graph

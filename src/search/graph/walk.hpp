@@ -52,12 +52,24 @@ struct Walker {
   void make_room(std::size_t count);
 };
 
+// What a search had found when it would have stopped.
+struct SearchStop {
+  std::vector<Place> found;  // nearest first
+  std::uint64_t scored = 0;  // walker.scored at that moment
+};
+
 // Leaves the best rows found for walker.query in walker.pool, beginning at `entries`.
 void walk(const Graph& graph, std::span<const Slot> entries, const Effort& effort, Walker& walker);
 
 // As walk, but walker.pool takes only rows that can be seen: nearly all can.
 void walk_visible(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
                   const std::function<bool(Slot)>& visible, Walker& walker);
+
+// As walk_visible, for several values of effort.slack (ascending, at least one) in a single search: stops[i] is what a
+// search with epsilons[i] finds.
+void walk_with_stops(const Graph& graph, std::span<const Slot> entries, const Effort& effort,
+                     std::span<const float> epsilons, const std::function<bool(Slot)>& visible, Walker& walker,
+                     std::vector<SearchStop>& stops);
 
 // As walk, but walker.pool takes only rows that are allowed, and the walk goes on past all others. False when it was
 // given up: it scored too many rows, or it would, since too few of those about the query are allowed.
