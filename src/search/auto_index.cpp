@@ -42,21 +42,21 @@ std::vector<std::uint64_t> ids_from(std::uint64_t first, std::size_t count) {
 AutoIndex::AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph,
                      double recall, AutoRules rules)
     : runtime_(runtime), exact_(std::move(exact)), recall_(recall), rules_(rules), graph_(std::move(graph)) {
-  reason_ = graph_ ? "it was in the file" : fmt::format("below {} vectors none is thought of", rules_.rows_min);
+  reason_ = graph_ ? "loaded from the file" : fmt::format("fewer than {} vectors", rules_.rows_min);
 }
 
 std::shared_ptr<Index> AutoIndex::graph() const {
-  const std::lock_guard lock(graph_lock_);
+  const std::lock_guard lock(graph_mutex_);
   return graph_;
 }
 
 void AutoIndex::set_graph(std::shared_ptr<Index> graph, std::string reason) {
-  const std::lock_guard lock(graph_lock_);
-  graph_.swap(graph);  // the old one ends with its last search
+  const std::lock_guard lock(graph_mutex_);
+  graph_.swap(graph);  // running searches keep the old graph alive
   reason_ = std::move(reason);
 }
 
-std::vector<Placement> AutoIndex::ways(std::size_t queries, std::size_t k, double recall) const {
+std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k, double recall) const {
   const auto snapshot = exact_->snapshot();
   const exact::SearchTask task{.segments = snapshot->views,
                                .dim = dim(),
@@ -71,38 +71,38 @@ std::vector<Placement> AutoIndex::ways(std::size_t queries, std::size_t k, doubl
                      "exact, " + device.label());
   }
   all.emplace_back(cpu,
-                   graph::work_of_walks({.rows = static_cast<std::size_t>(snapshot->vectors()),
-                                         .dim = dim(),
-                                         .k = k,
-                                         .recall = recall,
-                                         .threads = runtime_.executor().concurrency()},
-                                        queries),
+                   graph::search_workload({.rows = static_cast<std::size_t>(snapshot->vectors()),
+                                           .dim = dim(),
+                                           .k = k,
+                                           .recall = recall,
+                                           .threads = runtime_.executor().concurrency()},
+                                          queries),
                    "graph, cpu");
   return all;
 }
 
-AutoIndex::Judgement AutoIndex::judge() const {
-  const std::vector<Placement> all = ways(1, 10, recall_);
-  double scanning = planner(runtime_).assess(all.front()).predicted.seconds();
+AutoIndex::GraphDecision AutoIndex::decide_graph() const {
+  const std::vector<Placement> all = placements(1, 10, recall_);
+  double exact_seconds = planner(runtime_).assess(all.front()).predicted.seconds();
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
     const Assessment device = planner(runtime_).assess(all[i]);
-    if (device.excluded.empty()) scanning = std::min(scanning, device.predicted.seconds());
+    if (device.excluded.empty()) exact_seconds = std::min(exact_seconds, device.predicted.seconds());
   }
-  const double walking = planner(runtime_).assess(all.back()).predicted.seconds();
-  const double building = graph::seconds_to_build(
+  const double graph_seconds = planner(runtime_).assess(all.back()).predicted.seconds();
+  const double build_seconds = graph::build_seconds(
       {.rows = size(), .dim = dim(), .recall = recall_, .threads = runtime_.executor().concurrency()});
-  const double payback = scanning > walking ? building / (scanning - walking) : 0;
-  const bool pays = scanning >= rules_.gain_min * walking && payback <= rules_.payback_max;
-  return {pays,
-          fmt::format("with {} vectors of {} numbers a query is predicted to take {} exactly and {} by a graph at "
-                      "a recall of {}, which takes {:.3g} s to build, {}: a graph must be {} times as fast and "
-                      "be paid for by {} queries",
-                      size(), dim(), milliseconds(scanning), milliseconds(walking), recall_, building,
-                      payback > 0 ? fmt::format("the time of {:.0f} queries", payback) : "and never pays",
+  const double payback = exact_seconds > graph_seconds ? build_seconds / (exact_seconds - graph_seconds) : 0;
+  const bool pays_off = exact_seconds >= rules_.gain_min * graph_seconds && payback <= rules_.payback_max;
+  return {pays_off,
+          fmt::format("with {} vectors of dimension {}, a query is predicted to take {} exactly and {} by a graph at "
+                      "recall {}; building the graph takes {:.3g} s, {}; a graph must be {} times as fast and pay off "
+                      "within {} queries",
+                      size(), dim(), milliseconds(exact_seconds), milliseconds(graph_seconds), recall_, build_seconds,
+                      payback > 0 ? fmt::format("which {:.0f} queries save", payback) : "which no query saves",
                       rules_.gain_min, rules_.payback_max)};
 }
 
-void AutoIndex::build(std::string reason) {
+void AutoIndex::build_graph(std::string reason) {
   const auto snapshot = exact_->snapshot();
   exact::OwnedRows rows;
   for (const exact::SegmentView& view : snapshot->views) {
@@ -115,95 +115,95 @@ void AutoIndex::build(std::string reason) {
   set_graph(std::move(made), std::move(reason));
 }
 
-void AutoIndex::follow(const std::function<void(Index&)>& change) {
-  const auto there = graph();
+void AutoIndex::update_graph(const std::function<void(Index&)>& change) {
+  const auto current = graph();
   const std::size_t vectors = size();
   try {
-    if (there && vectors < rules_.rows_min / 2) {
-      judged_ = 0;
-      set_graph(nullptr, fmt::format("it was dropped when {} vectors were left", vectors));
-    } else if (there) {
-      change(*there);
+    if (current && vectors < rules_.rows_min / 2) {
+      decided_at_ = 0;
+      set_graph(nullptr, fmt::format("dropped when {} vectors were left", vectors));
+    } else if (current) {
+      change(*current);
     } else if (vectors >= rules_.rows_min &&
-               static_cast<double>(vectors) >= rules_.growth * static_cast<double>(judged_)) {
-      judged_ = vectors;
-      Judgement judgement = judge();
-      if (judgement.pays) {
-        build(std::move(judgement.text));
+               static_cast<double>(vectors) >= rules_.growth * static_cast<double>(decided_at_)) {
+      decided_at_ = vectors;
+      GraphDecision decision = decide_graph();
+      if (decision.pays_off) {
+        build_graph(std::move(decision.reason));
       } else {
-        set_graph(nullptr, std::move(judgement.text));
+        set_graph(nullptr, std::move(decision.reason));
       }
     }
-  } catch (const std::exception& error) {  // the exact index has everything and goes on alone
+  } catch (const std::exception& error) {  // the exact index has every vector
     runtime_.logger().log(LogLevel::warning, "search",
-                          fmt::format("an 'auto' index goes on without a graph: {}", error.what()));
-    set_graph(nullptr, fmt::format("it could not be kept: {}", error.what()));
+                          fmt::format("an 'auto' index continues without a graph: {}", error.what()));
+    set_graph(nullptr, fmt::format("it failed: {}", error.what()));
   }
 }
 
 std::uint64_t AutoIndex::add(std::span<const float> vectors) {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   const std::uint64_t first = exact_->add(vectors);
-  follow([&](Index& graph) { graph.add_with_ids(vectors, ids_from(first, vectors.size() / dim())); });
+  update_graph([&](Index& graph) { graph.add_with_ids(vectors, ids_from(first, vectors.size() / dim())); });
   return first;
 }
 
 void AutoIndex::add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   exact_->add_with_ids(vectors, ids);
-  follow([&](Index& graph) { graph.add_with_ids(vectors, ids); });
+  update_graph([&](Index& graph) { graph.add_with_ids(vectors, ids); });
 }
 
 std::size_t AutoIndex::remove(std::span<const std::uint64_t> ids) {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   const std::size_t removed = exact_->remove(ids);
-  follow([&](Index& graph) { graph.remove(ids); });
+  update_graph([&](Index& graph) { graph.remove(ids); });
   return removed;
 }
 
 void AutoIndex::update(std::uint64_t id, std::span<const float> vector) {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   exact_->update(id, vector);
-  follow([&](Index& graph) { graph.update(id, vector); });
+  update_graph([&](Index& graph) { graph.update(id, vector); });
 }
 
 void AutoIndex::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   exact_->upsert(vectors, ids);
-  follow([&](Index& graph) { graph.upsert(vectors, ids); });
+  update_graph([&](Index& graph) { graph.upsert(vectors, ids); });
 }
 
 SearchResult AutoIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
-  const auto there = graph();
+  const auto current = graph();
   const double recall = options.recall.value_or(recall_);
-  if (!there || !(recall > 0 && recall < 1) || queries.empty() || k == 0) return exact_->search(queries, k, options);
-  const std::vector<Placement> all = ways(queries.size() / dim(), k, recall);
+  if (!current || !(recall > 0 && recall < 1) || queries.empty() || k == 0) return exact_->search(queries, k, options);
+  const std::vector<Placement> all = placements(queries.size() / dim(), k, recall);
   const Choice choice = planner(runtime_).choose(all);
-  const bool walks = choice.index + 1 == all.size();
-  SearchOptions asked = options;
-  asked.recall = recall;
-  SearchResult found = walks ? there->search(queries, k, asked) : exact_->search(queries, k, asked);
-  // Where there are devices, the exact index chooses among them and records it itself.
-  if (walks || all.size() == 2) planner(runtime_).record(all[choice.index], found.explanation().seconds);
+  const bool by_graph = choice.index + 1 == all.size();
+  SearchOptions graph_options = options;
+  graph_options.recall = recall;
+  SearchResult found = by_graph ? current->search(queries, k, graph_options) : exact_->search(queries, k, options);
+  // With devices, the exact index chooses among them and records the time itself.
+  if (by_graph || all.size() == 2) planner(runtime_).record(all[choice.index], found.explanation().seconds);
   return with_reason(found, fmt::format("{}; {}", choice.reason, found.explanation().reason));
 }
 
 void AutoIndex::set_precision(Precision precision) {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   exact_->set_precision(precision);
-  if (exact_->compacted()) follow([&](Index&) { build("what is stored changed with the precision"); });
+  if (exact_->compacted()) update_graph([&](Index&) { build_graph("rebuilt after the precision changed"); });
 }
 
 void AutoIndex::compact() {
-  const std::lock_guard lock(writer_);
+  const std::lock_guard lock(writer_mutex_);
   exact_->compact();
-  follow([&](Index&) { build("what is stored changed by compacting"); });
+  update_graph([&](Index&) { build_graph("rebuilt after compacting"); });
 }
 
 IndexStatistics AutoIndex::statistics() const {
   IndexStatistics all = exact_->statistics();
-  if (const auto there = graph()) {
-    const IndexStatistics more = there->statistics();
+  if (const auto current = graph()) {
+    const IndexStatistics more = current->statistics();
     all.bytes += more.bytes;
     all.searches += more.searches;
     all.queries += more.queries;
@@ -213,29 +213,29 @@ IndexStatistics AutoIndex::statistics() const {
 }
 
 std::string AutoIndex::explain(std::size_t queries, std::size_t k) const {
-  const auto there = graph();
+  const auto current = graph();
   std::string text = exact_->explain(queries, k);
   {
-    const std::lock_guard lock(graph_lock_);
-    text += fmt::format("{}: {}\n", there ? "a graph beside it" : "no graph", reason_);
+    const std::lock_guard lock(graph_mutex_);
+    text += fmt::format("{}: {}\n", current ? "with a graph" : "no graph", reason_);
   }
-  if (!there) return text;
-  text += there->explain(queries, k);
-  return text + planner(runtime_).choose(ways(std::max<std::size_t>(queries, 1), k, recall_)).explain();
+  if (!current) return text;
+  text += current->explain(queries, k);
+  return text + planner(runtime_).choose(placements(std::max<std::size_t>(queries, 1), k, recall_)).explain();
 }
 
 void AutoIndex::save(ByteWriter& writer) const {
-  const std::lock_guard lock(writer_);  // both as they are now
-  const auto there = graph();
-  if (!there) return exact_->save(writer);
-  writer.write(std::as_bytes(std::span(auto_mark)));
+  const std::lock_guard lock(writer_mutex_);  // exact index and graph of the same moment
+  const auto current = graph();
+  if (!current) return exact_->save(writer);
+  writer.write(std::as_bytes(std::span(auto_magic)));
   writer.put(auto_version);
   exact::SummingWriter out(writer);
-  out.put(std::uint64_t{0});  // what a reader must know: nothing yet
-  out.put(std::uint64_t{0});  // nor a writer
+  out.put(std::uint64_t{0});  // features that a reader must support: none yet
+  out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.close();
   exact_->save(writer);
-  there->save(writer);
+  current->save(writer);
 }
 
 void read_auto_header(ByteReader& reader) {

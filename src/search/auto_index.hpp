@@ -1,4 +1,4 @@
-// An index that is exact while that is quick, and has a graph beside it from the size on where one pays.
+// The index of kind "auto": exact, with a graph beside the exact index once a graph pays off.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@
 
 namespace vectis::inline v0_1 {
 
-inline constexpr std::string_view auto_mark = "VECTISAU";  // the first bytes of one with a graph
+inline constexpr std::string_view auto_magic = "VECTISAU";  // the first bytes of a file with a graph
 
-// When a graph is built.
+// When a graph is built and dropped.
 struct AutoRules {
-  // So few are scanned faster than anybody could notice: nothing is predicted for them, and half as many lose theirs.
+  // Smaller indexes get no graph. One that shrinks below half of this drops its graph.
   std::size_t rows_min = 10'000;
-  double gain_min = 3;           // how many times as fast as the best exact way it must answer a query
-  double payback_max = 200'000;  // how many queries at most may pay for building it
-  double growth = 1.25;          // it is thought of again when there are this many times as many vectors
+  double gain_min = 3;           // predicted speed of a query, relative to the fastest exact search
+  double payback_max = 200'000;  // queries after which the time saved exceeds the time to build
+  double growth = 1.25;          // growth of the index after which the decision is repeated
 };
 
-// The exact index has every vector and is the truth; the graph, where there is one, has the same. Every search that may
-// miss something goes to whichever is predicted to be quicker. Thread-safe.
+// Holds every vector in the exact index, and in the graph if there is one. Searches with a recall below 1 use whichever
+// the planner predicts to be faster. Thread-safe.
 class AutoIndex final : public Index {
  public:
-  // `graph` may be missing. Searches that name no recall ask for `recall`, which is below 1.
+  // `graph` may be null. `recall`, below 1, applies to searches that do not set their own.
   AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph, double recall,
             AutoRules rules = {});
 
@@ -64,30 +64,32 @@ class AutoIndex final : public Index {
  private:
   [[nodiscard]] std::shared_ptr<Index> graph() const;
   void set_graph(std::shared_ptr<Index> graph, std::string reason);
-  // The exact ways, this processor first, and the graph as the last.
-  [[nodiscard]] std::vector<Placement> ways(std::size_t queries, std::size_t k, double recall) const;
-  // Whether a graph of what is there would pay, in numbers.
-  struct Judgement {
-    bool pays = false;
-    std::string text;
+  // The placements of a search: exact on the host first, exact on each device, the graph last.
+  [[nodiscard]] std::vector<Placement> placements(std::size_t queries, std::size_t k, double recall) const;
+  struct GraphDecision {
+    bool pays_off = false;
+    std::string reason;  // with the predicted times
   };
-  [[nodiscard]] Judgement judge() const;
-  void build(std::string reason);
-  // Does to the graph what was done to the exact index, or builds it, or drops it.
-  void follow(const std::function<void(Index&)>& change);
+  // Predicts whether a graph of the present vectors would pay off.
+  [[nodiscard]] GraphDecision decide_graph() const;
+  void build_graph(std::string reason);
+  // Applies a change of the exact index to the graph, or builds or drops the graph. When that fails, logs a warning and
+  // continues without a graph.
+  void update_graph(const std::function<void(Index&)>& change);
 
   Runtime& runtime_;
   std::unique_ptr<exact::ExactIndex> exact_;
   const double recall_;
   const AutoRules rules_;
-  mutable std::mutex writer_;      // held through a change
-  std::size_t judged_ = 0;         // vectors there were when a graph was thought of last; the writer's
-  mutable std::mutex graph_lock_;  // held while these are copied
+  mutable std::mutex writer_mutex_;  // held through a change
+  std::size_t decided_at_ = 0;       // vectors at the last decision; guarded by writer_mutex_
+  mutable std::mutex graph_mutex_;   // guards graph_ and reason_
   std::shared_ptr<Index> graph_;
-  std::string reason_;  // why there is a graph, or none
+  std::string reason_;  // why there is a graph or none
 };
 
-// Reads what follows the mark; the exact index and the graph follow it, each with its own.
+// Reads what follows auto_magic up to the exact index, which the graph follows; both begin with their own magic. Throws
+// Unsupported for another version and CorruptData for a wrong checksum.
 void read_auto_header(ByteReader& reader);
 
 }  // namespace vectis::inline v0_1

@@ -1,4 +1,4 @@
-// When an 'auto' index gets a graph, which of both answers, and that the exact one stays the truth.
+// When an 'auto' index builds a graph, whether the graph or the exact index answers, and that recall 1 stays exact.
 #include "search/auto_index.hpp"
 
 #include <gmock/gmock.h>
@@ -27,11 +27,11 @@ class AutoIndexTest : public testing::Test {
  protected:
   std::unique_ptr<AutoIndex> make(AutoRules rules) {
     auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), Metric::l2, auto_dim, Precision::int8);
-    auto searcher = exact::make_host_searcher(runtime.executor(), "no device was asked for");
+    auto searcher = exact::make_host_searcher(runtime.executor(), "no device was requested");
     auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
     return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, 0.9, rules);
   }
-  // Teaches the planner that work of this name takes for ever.
+  // Records times that make the planner predict this workload to be slow.
   void make_slow(const std::string& name) {
     const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
     Workload work{.name = name};
@@ -44,30 +44,30 @@ class AutoIndexTest : public testing::Test {
   Random random{test::seed()};
 };
 
-TEST_F(AutoIndexTest, GetsAGraphByItsSizeAndLosesIt) {
+TEST_F(AutoIndexTest, BuildsAndDropsTheGraphBySize) {
   const auto index = make(eager);
   index->add(clustered_rows(random, 1400, auto_dim));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: below 1500 vectors"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: fewer than 1500 vectors"));
   const std::uint64_t before = index->statistics().bytes;
   index->add(clustered_rows(random, 200, auto_dim));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("a graph beside it: with 1600 vectors of 12 numbers"));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("at a recall of 0.9"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph: with 1600 vectors of dimension 12"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("at recall 0.9"));
   EXPECT_THAT(index->explain(1, 10), HasSubstr("graph, cpu"));
   EXPECT_GT(index->statistics().bytes, before * 3 / 2);
   Ids ids(1000);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
   EXPECT_EQ(index->remove(ids), ids.size());
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: it was dropped when 600 vectors were left"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: dropped when 600 vectors were left"));
   index->add(clustered_rows(random, 1000, auto_dim));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("a graph beside it"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph"));
 }
 
-TEST_F(AutoIndexTest, AGraphThatDoesNotPayIsNotBuilt) {
+TEST_F(AutoIndexTest, BuildsNoGraphThatDoesNotPayOff) {
   const auto slow = make({.rows_min = 1000, .gain_min = 1e9});
   slow->add(clustered_rows(random, 1200, auto_dim));
   EXPECT_THAT(slow->explain(1, 10), HasSubstr("no graph: with 1200 vectors"));
   slow->add(clustered_rows(random, 100, auto_dim));
-  EXPECT_THAT(slow->explain(1, 10), HasSubstr("with 1200 vectors")) << "not thought of again so soon";
+  EXPECT_THAT(slow->explain(1, 10), HasSubstr("with 1200 vectors")) << "the decision is not repeated yet";
   slow->add(clustered_rows(random, 400, auto_dim));
   EXPECT_THAT(slow->explain(1, 10), HasSubstr("with 1700 vectors"));
   const auto dear = make({.rows_min = 1000, .gain_min = 0, .payback_max = -1});
@@ -75,7 +75,7 @@ TEST_F(AutoIndexTest, AGraphThatDoesNotPayIsNotBuilt) {
   EXPECT_THAT(dear->explain(1, 10), HasSubstr("no graph: with 1200 vectors"));
 }
 
-TEST_F(AutoIndexTest, ARecallOfOneIsExactAndAllOthersAreSound) {
+TEST_F(AutoIndexTest, RecallOneIsExactAndLowerRecallIsSound) {
   const auto index = make(eager);
   const Floats vectors = clustered_rows(random, 3000, auto_dim);
   index->add(vectors);
@@ -88,13 +88,14 @@ TEST_F(AutoIndexTest, ARecallOfOneIsExactAndAllOthersAreSound) {
   make_slow("exact/int8");
   test::expect_sound(*index, truth, queries, 10, {}, tally);
   EXPECT_GE(tally.recall(), 0.8);
-  const SearchResult walked = index->search(std::span(queries).first(auto_dim), 10, {});
-  EXPECT_EQ(walked.explanation().way, "graph");
-  EXPECT_THAT(walked.explanation().reason, AllOf(HasSubstr("graph, cpu is predicted"), HasSubstr("a walk of ")));
+  const SearchResult by_graph = index->search(std::span(queries).first(auto_dim), 10, {});
+  EXPECT_EQ(by_graph.explanation().way, "graph");
+  EXPECT_THAT(by_graph.explanation().reason,
+              AllOf(HasSubstr("graph, cpu is predicted"), HasSubstr("a beam search with epsilon ")));
   test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
 }
 
-TEST_F(AutoIndexTest, AGraphIsNotWalkedWhereScanningIsQuicker) {
+TEST_F(AutoIndexTest, UsesTheExactIndexWhereItIsFaster) {
   const auto index = make(eager);
   const Floats vectors = clustered_rows(random, 1600, auto_dim);
   index->add(vectors);
@@ -104,7 +105,7 @@ TEST_F(AutoIndexTest, AGraphIsNotWalkedWhereScanningIsQuicker) {
   test::expect_same(*index, truth, clustered_rows(random, 20, auto_dim), 10);
 }
 
-TEST_F(AutoIndexTest, ComesBackWithItsGraphOrWithoutWhenNobodyMayMissAnything) {
+TEST_F(AutoIndexTest, LoadsItsGraphUnlessRecallIsOne) {
   const auto index = make(eager);
   index->add(clustered_rows(random, 2000, auto_dim));
   index->remove(Ids{5, 6});
@@ -115,12 +116,12 @@ TEST_F(AutoIndexTest, ComesBackWithItsGraphOrWithoutWhenNobodyMayMissAnything) {
   EXPECT_EQ(reader.remaining(), 0U);
   EXPECT_EQ(copy->kind(), "auto");
   EXPECT_EQ(copy->size(), 1998U);
-  EXPECT_THAT(copy->explain(), HasSubstr("a graph beside it: it was in the file"));
+  EXPECT_THAT(copy->explain(), HasSubstr("with a graph: loaded from the file"));
   MemoryReader again(writer.bytes());
   EXPECT_THAT(load_index(again, runtime, {.recall = 1.0})->explain(), Not(HasSubstr("graph")));
 }
 
-TEST_F(AutoIndexTest, FilesThatDoNotFitTogetherAreDamaged) {
+TEST_F(AutoIndexTest, MismatchedExactIndexAndGraphAreCorrupt) {
   const auto index = make(eager);
   index->add(clustered_rows(random, 1600, auto_dim));
   MemoryWriter writer;
@@ -146,17 +147,17 @@ TEST_F(AutoIndexTest, FilesThatDoNotFitTogetherAreDamaged) {
   EXPECT_ERROR(load(), ErrorCode::unsupported, "version");
 }
 
-TEST_F(AutoIndexTest, RecallsAreChecked) {
+TEST_F(AutoIndexTest, RejectsInvalidRecall) {
   for (const double recall : {0.0, -1.0, 1.1, std::nan("")}) {
     EXPECT_ERROR(make_index("auto", 2, Metric::l2, runtime, {.recall = recall}), ErrorCode::invalid_input,
                  "a recall of");
   }
 }
 
-TEST(GraphWorkTest, GrowsWithWhatIsAskedFor) {
+TEST(GraphWorkloadTest, GrowsWithRowsAndRecall) {
   const graph::GraphTask task{.rows = 100'000, .dim = 128, .k = 10, .recall = 0.95, .threads = 2};
   const auto seconds = [](graph::GraphTask one, std::size_t queries) {
-    return graph::work_of_walks(one, queries).host_seconds;
+    return graph::search_workload(one, queries).host_seconds;
   };
   auto more = task;
   more.recall = 0.99;
@@ -166,7 +167,7 @@ TEST(GraphWorkTest, GrowsWithWhatIsAskedFor) {
   EXPECT_GT(seconds(more, 1), seconds(task, 1));
   EXPECT_LT(seconds(more, 1), 4 * seconds(task, 1));
   EXPECT_NEAR(seconds(task, 1000), 500 * seconds(task, 1), 1e-9);
-  EXPECT_GT(graph::seconds_to_build(more), 9 * graph::seconds_to_build(task));
+  EXPECT_GT(graph::build_seconds(more), 9 * graph::build_seconds(task));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a graph costs, to search and to build, as the planner wants it said.
+// Predicted costs of searching and building a graph, for the planner.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ struct GraphTask {
   std::size_t threads = 1;
 };
 
-// Of so many queries at once.
-[[nodiscard]] Workload work_of_walks(const GraphTask& task, std::size_t queries);
-// Of all rows.
-[[nodiscard]] double seconds_to_build(const GraphTask& task) noexcept;
+// Of one search with `queries` queries on the host.
+[[nodiscard]] Workload search_workload(const GraphTask& task, std::size_t queries);
+// Of linking all rows.
+[[nodiscard]] double build_seconds(const GraphTask& task) noexcept;
 
 }  // namespace vectis::inline v0_1::graph

@@ -14,7 +14,7 @@
 #include "search/exact/exact_index.hpp"
 #include "search/exact/searcher.hpp"
 #include "search/exact/summed.hpp"
-#include "search/graph/graph_format.hpp"
+#include "search/graph/format.hpp"
 #include "search/graph/graph_index.hpp"
 #include "search/searchers.hpp"
 #include "vectis/base/error.hpp"
@@ -177,7 +177,7 @@ std::string read_mark(ByteReader& reader) {
 }
 
 // On the one device that is asked for, or on this processor.
-std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::Corpus> corpus,
+std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
                                    const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
   if (!asked || only_cpu(asked->devices)) return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus));
@@ -194,7 +194,7 @@ std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const 
 
 // The graph of the same vectors that follows an exact index.
 std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact) {
-  if (read_mark(reader) != graph::graph_mark) exact::damaged("there is no graph beside an index that has one");
+  if (read_mark(reader) != graph::graph_magic) exact::damaged("there is no graph beside an index that has one");
   auto graph = loaded_graph(reader, runtime, {});
   if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->distance() != exact.distance() ||
       graph->size() != exact.size()) {
@@ -217,21 +217,21 @@ std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric
 std::unique_ptr<Index> make_graph_index(std::size_t dim, Metric distance, const GraphOptions& options, Runtime& runtime,
                                         const IndexOptions& place) {
   exact::check_dim("make_index", dim);
-  graph::GraphShape shape;
-  shape.degree = options.degree;
-  shape.kept = options.degree - options.degree / 6;
-  shape.build_width = options.build_width;
-  shape.seed = options.seed;
-  graph::check_graph("make_index", distance, shape);
-  return graph_index(runtime, std::make_unique<graph::Corpus>(runtime.executor(), distance, dim, shape), place);
+  graph::GraphParams params;
+  params.degree = options.degree;
+  params.pruned_degree = options.degree - options.degree / 6;
+  params.ef_construction = options.build_width;
+  params.seed = options.seed;
+  graph::validate_graph("make_index", distance, params);
+  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), distance, dim, params), place);
 }
 
 std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
   runtime.check_fork("load_index");
   try {
     std::string mark = read_mark(reader);
-    if (mark == graph::graph_mark) return loaded_graph(reader, runtime, options);
-    const bool has_graph = mark == auto_mark;
+    if (mark == graph::graph_magic) return loaded_graph(reader, runtime, options);
+    const bool has_graph = mark == auto_magic;
     if (has_graph) {
       read_auto_header(reader);
       mark = read_mark(reader);
@@ -252,11 +252,11 @@ std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, Runtime
   try {
     MemoryReader reader(file->bytes());
     const std::string mark = read_mark(reader);
-    if (mark == exact::exact_mark || mark == auto_mark) {
+    if (mark == exact::exact_mark || mark == auto_magic) {
       throw Error(ErrorCode::unsupported, "map_index",
                   fmt::format("{} is no saved 'hnsw', and only that can be mapped; use load_index", file->path()));
     }
-    if (mark != graph::graph_mark) exact::damaged("it does not begin with the mark of an index", "map_index");
+    if (mark != graph::graph_magic) exact::damaged("it does not begin with the mark of an index", "map_index");
     return graph_index(runtime, graph::map_graph(std::move(file), options.verify, runtime.executor()), {});
   } catch (const std::bad_alloc&) {
     no_memory("map_index");

@@ -1,4 +1,4 @@
-// An index of the kind "hnsw" on a device: what it finds is true, it finds enough, and it says where.
+// A graph index on a device: hits have exact distances, recall is as requested, and the explanation names the device.
 #include <gmock/gmock.h>
 
 #include "tests/graph_devices/fixture.hpp"
@@ -13,8 +13,8 @@ using testing::HasSubstr;
 
 class GraphOnDevice : public EveryGraphDevice {
  protected:
-  // On lavapipe it would take its time.
-  static std::string built_on() { return GetParam() == "webgpu" ? "cpu" : GetParam(); }
+  // Building on lavapipe is slow.
+  static std::string build_device() { return GetParam() == "webgpu" ? "cpu" : GetParam(); }
 
   std::unique_ptr<Index> moved(const Index& index, const std::string& where) {
     MemoryWriter writer;
@@ -24,12 +24,12 @@ class GraphOnDevice : public EveryGraphDevice {
   }
 };
 
-TEST_P(GraphOnDevice, FindsWhatIsAskedForAndKeepsUpWithChanges) {
+TEST_P(GraphOnDevice, ReachesTheRequestedRecallAndFollowsChanges) {
   constexpr std::size_t rows = 2600;
   const Floats vectors = clustered_rows(random, rows, dim);
-  auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = built_on()});
+  auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = build_device()});
   index->add(vectors);
-  if (built_on() != GetParam()) index = moved(*index, GetParam());
+  if (build_device() != GetParam()) index = moved(*index, GetParam());
   EXPECT_EQ(index->devices().devices.size(), 1U);
   BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
@@ -55,7 +55,7 @@ TEST_P(GraphOnDevice, FindsWhatIsAskedForAndKeepsUpWithChanges) {
   Tally tally;
   expect_sound(*index, truth, queries, 5, {}, tally);
   EXPECT_GE(tally.recall(), 0.9);
-  // Each is nearest to itself.
+  // Each vector is its own nearest neighbor.
   const SearchResult itself = index->search(more, 1);
   std::size_t same = 0;
   for (std::size_t i = 0; i < 40; ++i) {
@@ -66,8 +66,8 @@ TEST_P(GraphOnDevice, FindsWhatIsAskedForAndKeepsUpWithChanges) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, GraphOnDevice, testing::ValuesIn(graph_devices()), case_name);
 
-// What is linked there is an ordinary graph afterwards, with or without the device.
-TEST_F(GraphDevicesTest, FilesComeBackAnywhere) {
+// A graph built on a device can be loaded on any device.
+TEST_F(GraphDevicesTest, FilesLoadOnAnyDevice) {
   const Floats vectors = clustered_rows(random, 2500, dim);
   const Floats queries = clustered_rows(random, 50, dim);
   const auto index = make_index("hnsw", dim, Metric::cosine, runtime(), {.device = "failing"});
@@ -86,7 +86,7 @@ TEST_F(GraphDevicesTest, FilesComeBackAnywhere) {
   }
 }
 
-TEST_F(GraphDevicesTest, FiltersAndManyNeighboursAreLookedForHere) {
+TEST_F(GraphDevicesTest, FilteredAndLargeSearchesRunOnTheHost) {
   const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
   index->add(clustered_rows(random, 2100, dim));
   const Floats query = clustered_rows(random, 1, dim);
@@ -98,13 +98,13 @@ TEST_F(GraphDevicesTest, FiltersAndManyNeighboursAreLookedForHere) {
   EXPECT_THAT(index->search(query, 10).explanation().device, HasSubstr("failing"));
 }
 
-TEST_F(GraphDevicesTest, SeveralDevicesAreRefused) {
+TEST_F(GraphDevicesTest, RejectsSeveralDevices) {
   EXPECT_ERROR((void)make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing,failing"}),
                ErrorCode::unsupported, "'hnsw' is on one device", "'failing,failing' was asked for");
 }
 
-// A failure is told, and leaves the index as it was.
-TEST_F(GraphDevicesTest, AFailingDeviceIsAnErrorAndChangesNothing) {
+// An error of the device reaches the caller and leaves the index unchanged.
+TEST_F(GraphDevicesTest, DeviceErrorsLeaveTheIndexUnchanged) {
   const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
   const Floats vectors = clustered_rows(random, 4400, dim);
   const Floats queries = clustered_rows(random, 20, dim);
@@ -131,7 +131,7 @@ TEST_F(GraphDevicesTest, AFailingDeviceIsAnErrorAndChangesNothing) {
   EXPECT_GE(tally.recall(), 0.85);
 }
 
-TEST_F(GraphDevicesTest, NoMemoryIsAnErrorAndChangesNothing) {
+TEST_F(GraphDevicesTest, OutOfMemoryLeavesTheIndexUnchanged) {
   const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
   ASSERT_TRUE(memory_pool(runtime()).set_max_pool_size(device("failing").id(), std::uint64_t{1} << 16U));
   EXPECT_THROW(index->add(clustered_rows(random, 4000, dim)), OutOfMemoryError);

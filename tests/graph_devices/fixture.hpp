@@ -1,4 +1,4 @@
-// Devices that graphs are built and walked on.
+// The devices that graphs are built and searched on.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-"""`./dev bench ann`: the graph index beside its peers at equal recall, measured in turns.
+"""`./dev bench ann`: compares the graph index with other libraries at equal recall.
 
-Times are processor time of one thread; building takes two. Each contestant is swept over its own settings (ours: the
-recall asked for), chosen by queries that are not reported; the time at a recall is interpolated between two settings,
-and a ratio is that of one round, so both sides saw the same machine. What was measured is kept in build/soak, and a run
-that was stopped goes on where it was."""
+Search times are CPU times of one thread; builds use two threads. Libraries take turns in every round. Each is swept over
+its settings (ours: the requested recall), which are chosen with queries that are not reported. The time at a recall is
+interpolated between two settings. Ratios compare times of the same round, so that both sides ran under the same load.
+Results are cached in build/soak; an interrupted run continues where it stopped."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from tools.bench.ann_libraries import PEERS
 KEPT = ROOT / "build" / "soak"
 TABLES = ("builds", "memory", "curves", "asked", "filters", "streaming")
 ROUNDS = {"builds": 3, "curves": 11, "asked": 9, "filters": 5}
-MILLION = 1_000_000  # from there on there are fewer rounds, and of peers that differ in links or codes only the better
+MILLION = 1_000_000  # larger sets have fewer rounds, and only the faster variants of each library
 FEWER = {"builds": 1, "curves": 5, "asked": 5, "filters": 3}
 FEWER_PEERS = ("hnswlib", "faiss hnsw", "usearch", "svs lvq8 r64", "svs lvq4x8 r32", "svs lvq4x8 r64",
                "faiss fast-scan", "scann")
@@ -52,7 +52,7 @@ def report_file(table: str, name: str) -> Path:
 
 
 def reports() -> dict[str, dict[str, dict]]:
-    """Of each set that was measured, its tables."""
+    """The tables of each measured set."""
     found: dict[str, dict[str, dict]] = {}
     for name in (*SETS, TRIAL):
         for table in TABLES:
@@ -61,7 +61,7 @@ def reports() -> dict[str, dict[str, dict]]:
     return found
 
 
-def play(field: Field, table: str, arguments: argparse.Namespace) -> None:
+def run_table(field: Field, table: str, arguments: argparse.Namespace) -> None:
     name = field.data.name
     if arguments.fresh:
         (KEPT / f"ann-{table}-{name}-parts.json").unlink(missing_ok=True)
@@ -75,13 +75,13 @@ def play(field: Field, table: str, arguments: argparse.Namespace) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev bench ann", description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--set", action="append", choices=[*SETS, TRIAL], help="instead of all but the last")
-    parser.add_argument("--table", action="append", choices=TABLES, help="instead of all")
-    parser.add_argument("--peer", action="append", choices=PEERS, help="of the table curves, instead of all")
-    parser.add_argument("--rounds", type=int, help="instead of each table's own number")
-    parser.add_argument("--build", action="store_true", help="only build the indexes that are not kept yet")
-    parser.add_argument("--fresh", action="store_true", help="measure anew what is kept; indexes of peers stay")
-    parser.add_argument("--page", action="store_true", help="only write docs/ann-bench.md from what was measured")
+    parser.add_argument("--set", action="append", choices=[*SETS, TRIAL], help="default: all but the last")
+    parser.add_argument("--table", action="append", choices=TABLES, help="default: all")
+    parser.add_argument("--peer", action="append", choices=PEERS, help="libraries in the table curves; default: all")
+    parser.add_argument("--rounds", type=int, help="rounds; default: depends on the table")
+    parser.add_argument("--build", action="store_true", help="only build the indexes that are not cached")
+    parser.add_argument("--fresh", action="store_true", help="ignore cached measurements; indexes of other libraries are reused")
+    parser.add_argument("--page", action="store_true", help="only write docs/ann-bench.md from cached measurements")
     arguments = parser.parse_args()
     KEPT.mkdir(parents=True, exist_ok=True)
     if arguments.page:
@@ -94,7 +94,7 @@ def main() -> int:
                 field.building(peer)
             continue
         for table in arguments.table or TABLES:
-            play(field, table, arguments)
+            run_table(field, table, arguments)
     return 0
 
 

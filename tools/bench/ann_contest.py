@@ -1,7 +1,7 @@
-"""The programs that `./dev bench ann` drives line by line, ours and each peer, and the indexes they left for next time.
+"""The child processes that `./dev bench ann` drives, ours and one per library, and their cached indexes.
 
-An index is built once by two threads, in a process of its own, and kept under build/bench-data/indexes with what
-building took. Ours belongs to the program that built it, a peer's to its release."""
+An index is built once, with two threads in a process of its own, and cached under build/bench-data/indexes together with
+the build time. The cache key is the digest of our program, or the release of the library."""
 
 import hashlib
 import inspect
@@ -27,11 +27,11 @@ ASKED = ("0.8", "0.84", "0.87", "0.89", "0.9", "0.91", "0.92", "0.93", "0.94", "
 
 
 class Failed(Exception):
-    """What a contestant said instead of doing it."""
+    """The error message of a child process."""
 
 
 class Contestant:
-    """A child process; commands and answers are lines."""
+    """A child process that reads commands and writes JSON replies, one per line."""
 
     def __init__(self, name: str, program: Path, threads: int):
         self.name, self.threads = name, threads
@@ -48,7 +48,7 @@ class Contestant:
     def ask(self, command: str, **words: object) -> dict:
         self.process.stdin.write("\t".join([command, *(f"{key}={value}" for key, value in words.items())]) + "\n")
         self.process.stdin.flush()
-        while True:  # libraries may print lines of their own
+        while True:  # skip other output of the library
             line = self.process.stdout.readline()
             if not line:
                 raise Failed(f"{self.name}: {command}: ended with {self.process.wait()}")
@@ -69,7 +69,7 @@ class Contestant:
         return self.ask("add", rows=rows, **({"kind": kind} if self.ours else {"scratch": scratch}))
 
     def search(self, setting: str, queries: slice, ids: Path) -> tuple[numpy.ndarray, dict]:
-        """What was found, and processor_ms; of ours also how many vectors were scored."""
+        """Returns the ids found, and the reply with processor_ms; ours also has the number of rows scored."""
         words = {"recall" if self.ours else "setting": setting}
         count = queries.stop - queries.start
         reply = self.ask("search", **words, k=K, first=queries.start, queries=count, ids=ids)
@@ -91,7 +91,7 @@ class Contestant:
 
 
 class Field:
-    """Who takes part on one set, and where their indexes are kept."""
+    """The contestants on one data set, and their cached indexes."""
 
     def __init__(self, data: Set, program: Path):
         self.data, self.program = data, program.resolve()
@@ -99,7 +99,7 @@ class Field:
         self.indexes = data.folder / "indexes" / data.name
 
     def version(self, name: str) -> str:
-        """Of what a kept figure of this contestant depends on."""
+        """Cached measurements of this contestant are valid for this version."""
         return self.digest if name == OURS else str(folder_of(name))
 
     def started(self, name: str, threads: int) -> Contestant:
@@ -109,7 +109,7 @@ class Field:
         return self.indexes / (f"{OURS}-{self.digest}" if name == OURS else folder_of(name))
 
     def build(self, name: str, keep: bool = True) -> dict:
-        """Builds it now; what it took. An index that was kept stays."""
+        """Builds the index and returns the times. Does not replace a cached index."""
         with tempfile.TemporaryDirectory(dir=self.data.folder) as scratch, \
                 self.started(name, BUILD_THREADS) as one:
             one.corpus(self.data, self.data.rows)
@@ -124,26 +124,26 @@ class Field:
                 (unfinished / "build.json").write_text(json.dumps(reply))
                 target.parent.mkdir(parents=True, exist_ok=True)
                 unfinished.rename(target)
-        told = f"{reply['ms'] / 1e3:.1f} s, {reply['processor_ms'] / 1e3:.1f} s of processor time"
-        print(f"bench: {self.data.name}: {name} built in {told}", file=sys.stderr, flush=True)
+        times = f"{reply['ms'] / 1e3:.1f} s, {reply['processor_ms'] / 1e3:.1f} s of CPU time"
+        print(f"bench: {self.data.name}: {name} built in {times}", file=sys.stderr, flush=True)
         return reply
 
     def _forget_older(self, name: str) -> None:
-        """Indexes of programs that are no more."""
+        """Deletes the indexes of earlier builds of our program."""
         if name == OURS and self.indexes.is_dir():
             for old in self.indexes.glob(f"{OURS}-*"):
                 shutil.rmtree(old)
 
     def building(self, name: str) -> dict:
-        """What building took, now or when the index that is kept was built."""
+        """The build times, from the cache or by building now."""
         kept = self.folder(name) / "build.json"
         return json.loads(kept.read_text()) if kept.is_file() else self.build(name)
 
     def loaded(self, name: str) -> Contestant:
-        """One thread, the kept index in memory, ready to be asked."""
+        """A process with one thread and the cached index loaded."""
         self.building(name)
         one = self.started(name, 1)
-        if one.ours:  # its process wants to know how long a query is
+        if one.ours:  # sets the dimension
             one.corpus(self.data, 1)
         one.queries(self.data)
         one.ask("load", file=self.folder(name) / "index")
@@ -151,8 +151,7 @@ class Field:
 
 
 class Kept:
-    """Parts of a table that were computed, each as long as what it depends on, and the code that does it, stay the
-    same."""
+    """Cached parts of a table. A part is valid while its version and the source file that computes it are unchanged."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -161,11 +160,11 @@ class Kept:
     def part(self, name: str, version: str, compute) -> object:
         code = Path(inspect.getsourcefile(compute)).read_bytes()
         version = f"{version} {hashlib.sha256(code).hexdigest()[:12]}"
-        there = self.parts.get(name)
-        if there is None or there["version"] != version:
-            there = self.parts[name] = {"version": version, "value": compute()}
+        cached = self.parts.get(name)
+        if cached is None or cached["version"] != version:
+            cached = self.parts[name] = {"version": version, "value": compute()}
             self.write()
-        return there["value"]
+        return cached["value"]
 
     def write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""The vectors of `./dev bench ann`: hard synthetic ones, real embeddings, their queries and true neighbours.
+"""The data of `./dev bench ann`: hard synthetic vectors, real embeddings, their queries and ground truth.
 
-Queries that were tried out on (TUNING) are others than those that are reported (REPORTED); an index calibrates itself
-with vectors of the corpus. Nothing is tuned on hard-1m, which is for the final table alone."""
+Settings are chosen with TUNING queries and reported with REPORTED queries; our index calibrates itself with vectors of
+the corpus. Nothing is tuned on hard-1m, which is used for the final table only."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ SETS = ("hard-100k", "embeddings", "hard-1m")
 TRIAL = "hard-10k"  # for trying the bench itself
 QUERIES = exact_data.QUERIES
 TUNING, REPORTED = slice(0, 500), slice(500, QUERIES)
-FAR = 4  # candidates of single precision for each neighbour that is wanted
+FAR = 4  # single-precision candidates per neighbor, which are reordered in double precision
 _ROWS = {TRIAL: 10_000, "hard-100k": 100_000, "hard-1m": 1_000_000}
 
 
 class Set:
-    """Its rows are the first of a file that may hold more."""
+    """A data set: the first rows of a file that may hold more."""
 
     def __init__(self, name: str, folder: Path):
         self.name, self.folder = name, folder
@@ -32,7 +32,7 @@ class Set:
             self.queries_file = folder / f"queries-embeddings-{QUERIES}x{self.dim}.f32"
         else:
             self.rows, self.dim, self.file_rows = _ROWS[name], 128, 1_000_000
-            data = exact_data.made(folder, self.file_rows, self.dim)  # a smaller set is the start of a larger one
+            data = exact_data.made(folder, self.file_rows, self.dim)  # a smaller set is a prefix of a larger one
             self.corpus_file, self.queries_file = data.corpus_file, data.queries_file
 
     def corpus(self) -> numpy.ndarray:
@@ -43,7 +43,7 @@ class Set:
         return numpy.fromfile(self.queries_file, numpy.float32).reshape(QUERIES, self.dim)
 
     def truth(self) -> numpy.ndarray:
-        """Of all queries, kept once computed."""
+        """Ground truth of all queries, cached."""
         kept = self.folder / f"truth-{self.name}-{self.rows}x{self.dim}-k{K}.npy"
         if not kept.is_file():
             numpy.save(kept, nearest(self.corpus()[:self.rows], self.queries()))
@@ -51,7 +51,7 @@ class Set:
 
 
 def nearest(rows: numpy.ndarray, queries: numpy.ndarray) -> numpy.ndarray:
-    """Places of the K nearest: candidates of single precision, ordered in double precision."""
+    """Indices of the K nearest rows: single-precision candidates, ordered in double precision."""
     import faiss
     index = faiss.IndexFlatL2(rows.shape[1])
     index.add(numpy.ascontiguousarray(rows))
@@ -60,7 +60,7 @@ def nearest(rows: numpy.ndarray, queries: numpy.ndarray) -> numpy.ndarray:
 
 
 def ordered(rows: numpy.ndarray, queries: numpy.ndarray, candidates: numpy.ndarray) -> numpy.ndarray:
-    """The K nearest of each query's candidates, of which -1 is none; none stays what is missing."""
+    """The K nearest of each query's candidates. -1 pads lists on both sides."""
     found = numpy.full((len(queries), K), -1, numpy.int64)
     for i, places in enumerate(candidates):
         there = places[places >= 0]
@@ -71,7 +71,7 @@ def ordered(rows: numpy.ndarray, queries: numpy.ndarray, candidates: numpy.ndarr
 
 
 def recall(found: numpy.ndarray, truth: numpy.ndarray) -> float:
-    """The share of the true neighbours that was found; -1 stands for none on both sides."""
+    """The share of the ground truth that was found; -1 pads lists on both sides."""
     hits = wanted = 0
     for here, there in zip(found.astype(numpy.int64), truth.astype(numpy.int64), strict=True):
         there = there[there >= 0]

@@ -1,9 +1,8 @@
-"""Searches of which a filter lets through a half, a tenth or a hundredth: at random, only what is on the other side of
-a plane through the middle, or only what is farthest from the query. Each query has a filter of its own and is a call of
-its own.
+"""Filtered searches with a selectivity of 50 %, 10 % or 1 %: random rows, rows on the other side of a plane through the
+mean, or the rows farthest from the query. Each query has its own filter and is a call of its own.
 
-Ours in its graph stands beside looking at all that may be found (our exact index; FAISS, row by row) and beside
-filtering what a search without a filter finds."""
+Compares our graph index with scanning the allowed rows (our exact index; FAISS, row by row) and with filtering the
+result of an unfiltered search (post-filtering)."""
 
 import statistics
 import sys
@@ -21,10 +20,10 @@ SHARES = (0.5, 0.1, 0.01)
 KINDS = ("random", "other side", "farthest")
 QUERIES = 100
 ASKED = 0.95
-BUDGET_MS = 20_000  # of one contestant in one round; a slow one answers fewer queries
+BUDGET_MS = 20_000  # per contestant and round; slow ones answer fewer queries
 SEED = 20_240_601
 BLOCK = 100_000
-MISSING = 0.01  # a rival that finds less than asked by more than this is shown, but is no rival
+MISSING = 0.01  # alternatives whose recall is lower than requested by more than this are not compared with
 WAYS = ("graph", "after", "exact", "flat")
 
 
@@ -36,7 +35,7 @@ def _distances(corpus: numpy.ndarray, query: numpy.ndarray) -> numpy.ndarray:
 
 def _keys(kind: str, corpus: numpy.ndarray, query: numpy.ndarray, distances: numpy.ndarray, middle: numpy.ndarray,
           random: numpy.random.Generator) -> numpy.ndarray:
-    """The lowest ones are let through."""
+    """The rows with the lowest keys are allowed."""
     if kind == "random":
         return random.random(len(corpus), numpy.float32)
     if kind == "farthest":
@@ -47,7 +46,7 @@ def _keys(kind: str, corpus: numpy.ndarray, query: numpy.ndarray, distances: num
 
 
 class Case:
-    """Bits and true neighbours of every query."""
+    """Filter bitmaps and ground truth of every query."""
 
     def __init__(self, data, kind: str, share: float, folder: Path):
         corpus = numpy.array(data.corpus()[:data.rows])
@@ -72,7 +71,7 @@ class Case:
         numpy.concatenate(bits).tofile(self.file)
 
     def ask(self, one: Contestant, ids: Path, **words: object) -> dict:
-        """Milliseconds of processor time for each query, and recall."""
+        """CPU milliseconds per query, and recall."""
         reply = one.ask("filtered", filters=self.file, words=self.words, k=K, first=REPORTED.start, ids=ids,
                         budget_ms=BUDGET_MS, **words)
         found = numpy.fromfile(ids, numpy.int64).reshape(-1, K)
@@ -100,7 +99,7 @@ def _measured(field: Field, players: dict[str, Contestant], kind: str, share: fl
         for number in range(rounds):
             for way in WAYS[number % len(WAYS):] + WAYS[:number % len(WAYS)]:
                 slow = number > 0 and lines[way][0]["ms"] > 5 * lines["graph"][0]["ms"]
-                lines[way].append(lines[way][0] if slow else asks[way]())  # the hopeless are measured once
+                lines[way].append(lines[way][0] if slow else asks[way]())  # very slow alternatives are measured once
     result = {way: {"ms": statistics.median(one["ms"] for one in found), **{key: found[0][key] for key in
                                                                            ("recall", "done", "ways")}}
               for way, found in lines.items()}
@@ -109,8 +108,8 @@ def _measured(field: Field, players: dict[str, Contestant], kind: str, share: fl
     result["better"] = better
     result["ratio"] = ann_sweep.interval([mine["ms"] / theirs["ms"] for mine, theirs in
                                           zip(lines["graph"], lines[better], strict=True)])
-    told = ", ".join(f"{way} {result[way]['ms']:.3f} ms at {result[way]['recall']:.3f}" for way in WAYS)
-    print(f"bench: {field.data.name}: {kind}, {share:.0%} pass: {told}", file=sys.stderr, flush=True)
+    summary = ", ".join(f"{way} {result[way]['ms']:.3f} ms at {result[way]['recall']:.3f}" for way in WAYS)
+    print(f"bench: {field.data.name}: {kind}, {share:.0%} pass: {summary}", file=sys.stderr, flush=True)
     return result
 
 

@@ -1,6 +1,6 @@
-"""The approximate peers, each as its guide builds it, with the settings a fair sweep has.
+"""The other libraries, each built as its documentation recommends, with the settings of its sweep.
 
-A setting is a text: the width, or lists and re-ranked candidates."""
+A setting is a string: the beam width, or probed lists and reranked candidates."""
 
 import re
 from importlib.metadata import version
@@ -16,7 +16,7 @@ GRAPHS = ("hnswlib", "hnswlib m32", "faiss hnsw", "faiss hnsw m32", "usearch", "
 
 
 class Hnswlib:
-    """The usual parameters: 16 links, 200 while building."""
+    """The usual parameters: M = 16, ef_construction = 200."""
 
     PACKAGE, SETTINGS, LINKS = "hnswlib", WIDTHS, 16
 
@@ -50,7 +50,7 @@ class Hnswlib:
         self.index.load_index(str(folder / "index"))
 
     def statistics(self):
-        """Its file is what it has in memory: links, and vectors with labels."""
+        """The file has the same content as memory: links, and vectors with labels."""
         bytes_all, rows = self.index.index_file_size(), self.index.get_current_count()
         return {"bytes": bytes_all, "bytes_per_vector": bytes_all / rows,
                 "link_bytes": bytes_all / rows - self.index.dim * 4 - 8}
@@ -61,7 +61,7 @@ class Hnswlib32(Hnswlib):
 
 
 class Faiss:
-    """What its kinds of index have in common."""
+    """Common to all FAISS indexes."""
 
     PACKAGE = "faiss-cpu"
 
@@ -98,7 +98,7 @@ class FaissHnsw32(FaissHnsw):
 
 
 class FaissFastScan(Faiss):
-    """Inverted lists of 4-bit codes, scanned by registers, and the best compared by true distances."""
+    """Inverted lists of 4-bit PQ codes (fast scan), reranked by exact distances."""
 
     SETTINGS = tuple(f"{probes}/{factor}" for factor in (5, 10, 20, 40) for probes in PROBES)
     CODES = "PQ{half}x4fs"
@@ -119,20 +119,20 @@ class FaissFastScan(Faiss):
 
 
 class FaissRabitq(FaissFastScan):
-    """One bit for each coordinate."""
+    """One bit per coordinate."""
 
     CODES = "RaBitQfs"
 
 
 class FaissRabitq4(FaissFastScan):
-    """Four bits for each coordinate."""
+    """Four bits per coordinate."""
 
     CODES = "RaBitQfs4"
     SETTINGS = tuple(f"{probes}/{factor}" for factor in (2, 5, 10) for probes in PROBES)
 
 
 class FaissFlat(Faiss):
-    """Not approximate: the vectors that a filter allows, one by one."""
+    """Exact: scans the rows that a filter allows, one by one."""
 
     SETTINGS = ()
 
@@ -202,13 +202,13 @@ class Scann:
 
     def load(self, folder, dim):
         del dim
-        assets = folder / "scann_assets.pbtxt"  # names its files by the folder they were written to
+        assets = folder / "scann_assets.pbtxt"  # holds the absolute paths of the folder it was written to
         assets.write_text(re.sub(r'asset_path: ".*/', f'asset_path: "{folder}/', assets.read_text()))
         self.index = self.library.load_searcher(str(folder))
 
 
 class Svs:
-    """Vamana over LVQ: 64 links, as its guide builds it."""
+    """Vamana with LVQ, degree 64, as its documentation recommends."""
 
     PACKAGE, SETTINGS, LINKS, BITS = "scalable-vs", WIDTHS, 64, (8, 0)
 
@@ -266,5 +266,5 @@ def release(name: str) -> str:
 
 
 def folder_of(name: str) -> Path:
-    """Where its index is kept, below a set's."""
+    """The folder of its cached index, below that of the data set."""
     return Path(f"{name.replace(' ', '-')}-{release(name)}")

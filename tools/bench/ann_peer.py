@@ -1,4 +1,4 @@
-"""One approximate peer behind the lines of tests/exact/exact_bench.cpp: corpus, queries, add, save, load, search."""
+"""Drives one library with the command protocol of tests/exact/exact_bench.cpp: corpus, queries, add, save, load, search."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ class Peer:
         return self.statistics()
 
     def insert(self, first, rows):
-        """Rows of the corpus; their labels are their places there."""
+        """Inserts rows of the corpus; their labels are their row numbers."""
         places = numpy.arange(int(first), int(first) + int(rows))
         vectors = numpy.array(self.rows[places[0]:places[-1] + 1])
         return self._timed(lambda: self.library.insert(vectors, places))[1]
@@ -55,7 +55,7 @@ class Peer:
         return reply
 
     def filtered(self, filters, words, k, first, ids, budget_ms):
-        """One query at a call, each with bits of its own, until the time is up."""
+        """One query per call, each with its own bitmap, until the budget is used up."""
         bits = numpy.fromfile(filters, numpy.uint64).reshape(-1, int(words)).view(numpy.uint8)
         found = numpy.full((len(bits), int(k)), -1, numpy.int64)
         begin, processor = time.perf_counter(), time.process_time()
@@ -82,7 +82,7 @@ def main() -> None:
         command, *words = line.rstrip("\n").split("\t")
         try:
             reply = getattr(peer, command)(**dict(word.split("=", 1) for word in words))
-        except Exception as error:  # the bench decides what a peer's failure means
+        except Exception as error:  # the parent decides what a failure means
             reply = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(reply), flush=True)
 

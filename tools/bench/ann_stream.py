@@ -1,5 +1,5 @@
-"""Ten rounds of deleting a tenth and inserting as much that is new, ours beside hnswlib, each beside a fresh build of
-what is there then."""
+"""Ten rounds of deleting a tenth and inserting as many new vectors, ours and hnswlib, compared with new builds of the
+same vectors."""
 
 import sys
 import tempfile
@@ -14,12 +14,12 @@ ROUNDS = 10
 ASKED = "0.95"
 CURVE = ("0.85", "0.9", "0.93", "0.95", "0.97", "0.98", "0.99")
 SEED = 20_240_601
-OFTEN = 150_000  # up to so many rows a fresh build of ours is made in every round
+OFTEN = 150_000  # up to this many rows, ours is built anew in every round
 STREAMED = (OURS, "hnswlib")
 
 
 class Stream:
-    """What is there after each round: half of the file to begin with, never more than the set has."""
+    """The live rows of each round. Starts with half of the file, at most the rows of the set."""
 
     def __init__(self, field: Field):
         self.data = field.data
@@ -30,7 +30,7 @@ class Stream:
         self.random = numpy.random.default_rng(SEED)
 
     def turn(self) -> tuple[numpy.ndarray, int]:
-        """Which are removed, and the first of those that come."""
+        """Returns the removed rows, and the first of the inserted ones."""
         removed = self.random.choice(self.live, self.piece, replace=False)
         first = self.next
         self.next += self.piece
@@ -38,12 +38,12 @@ class Stream:
         return removed, first
 
     def truth(self, queries: slice) -> numpy.ndarray:
-        """Ids: places in the file."""
+        """Ids are row numbers of the file."""
         return self.live[nearest(self.data.corpus()[self.live], self.data.queries()[queries])]
 
 
 def _curve(one: Contestant, names: numpy.ndarray | None, truth: numpy.ndarray, ids: Path) -> list[tuple[float, float]]:
-    """Of ours: recall by how many vectors were scored, which no other program on the machine disturbs."""
+    """Ours only: recall by rows scored, which does not depend on the load of the machine."""
     points = []
     for asked in CURVE if one.ours else ():
         found, reply = one.search(asked, REPORTED, ids)
@@ -62,7 +62,7 @@ def _measured(one: Contestant, setting: str, names: numpy.ndarray | None, truth:
 
 
 def _fresh(field: Field, name: str, setting: str, live: numpy.ndarray, truth: numpy.ndarray, scratch: Path) -> dict:
-    """A build of the same content in a process of its own."""
+    """A new build of the same rows in a process of its own."""
     file = scratch / "live.f32"
     field.data.corpus()[live].tofile(file)
     with field.started(name, BUILD_THREADS) as one:
@@ -75,7 +75,7 @@ def _fresh(field: Field, name: str, setting: str, live: numpy.ndarray, truth: nu
 
 
 def _width(one: Contestant, truth: numpy.ndarray, ids: Path) -> str:
-    """The least with which a peer finds what is asked for, by the queries for tuning."""
+    """The smallest width with which a library reaches the requested recall for the TUNING queries."""
     for setting in one.settings:
         if recall(one.search(setting, TUNING, ids)[0], truth) >= float(ASKED):
             return setting
@@ -110,7 +110,7 @@ def _streamed(field: Field, name: str) -> dict:
 
 
 def _lost(streamed: dict, fresh: dict) -> float:
-    """Recall at equal work: where the fresh build scored as many vectors; of a peer, at the same width."""
+    """Recall lost at equal work: at the same number of rows scored, or at the same width for other libraries."""
     if not streamed["curve"]:
         return fresh["recall"] - streamed["recall"]
     work, found = zip(*streamed["curve"], strict=True)

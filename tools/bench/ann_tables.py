@@ -1,4 +1,4 @@
-"""The tables of `./dev bench ann` on standing indexes: recall against speed, building, asked recall, memory."""
+"""The tables of `./dev bench ann` without changes: recall against speed, building, requested recall, memory."""
 
 import os
 import re
@@ -15,16 +15,16 @@ from tools.bench.ann_libraries import GRAPHS
 RECALLS = (0.90, 0.95, 0.99)
 PROMISED = (0.90, 0.95, 0.98, 0.99)
 BUILDERS = (OURS, "hnswlib", "faiss hnsw", "usearch")
-ENOUGH = 0.9985  # a sweep ends there
+ENOUGH = 0.9985  # a sweep ends at this recall
 COUNT = REPORTED.stop - REPORTED.start
 
 
-def told(text: str) -> None:
+def log(text: str) -> None:
     print(f"bench: {text}", file=sys.stderr, flush=True)
 
 
 class Sweeper:
-    """Contestants with standing indexes, asked in turns."""
+    """Contestants with loaded indexes, which search in turns."""
 
     def __init__(self, field: Field, names: list[str], scratch: Path):
         self.data, self.ids = field.data, scratch / "ids"
@@ -36,7 +36,7 @@ class Sweeper:
             except Failed as error:
                 if name == OURS:
                     raise SystemExit(f"bench: {error}") from error
-                told(f"{name} is left out: {error}")
+                log(f"{name} is skipped: {error}")
 
     def sweep(self, one: Contestant, settings: list[str], queries: slice) -> list[ann_sweep.Point]:
         points: list[ann_sweep.Point] = []
@@ -46,8 +46,8 @@ class Sweeper:
         return points
 
     def settings(self, one: Contestant) -> list[str]:
-        """Those that the queries for tuning show to be worth a measurement; a sweep of widths ends at the first that
-        finds all but everything."""
+        """The settings that are on or near the Pareto front for the TUNING queries. A sweep of widths ends at the first
+        setting with recall above ENOUGH."""
         points, tried = [], []
         for setting in one.settings:
             tried.append(setting)
@@ -57,7 +57,7 @@ class Sweeper:
         return ann_sweep.worth_measuring(tried, points)
 
     def rounds(self, kept: Kept, version: str, count: int) -> tuple[dict, dict]:
-        """Each contestant's settings, and for each its points in each round; rounds that are kept are not repeated."""
+        """The settings of each contestant, and its points in each round. Cached rounds are not repeated."""
         settings = kept.part("settings", version, lambda: {one.name: self.settings(one) for one in self.contestants})
         sweeps: dict[str, list] = {one.name: [] for one in self.contestants}
         for number in range(count):
@@ -68,7 +68,7 @@ class Sweeper:
             points = kept.part(f"round {number}", version, once)
             for name in sweeps:
                 sweeps[name].append([tuple(point) for point in points[name]])
-            told(f"{self.data.name}: round {number + 1} of {count}")
+            log(f"{self.data.name}: round {number + 1} of {count}")
         return settings, sweeps
 
     def close(self) -> None:
@@ -77,15 +77,15 @@ class Sweeper:
 
 
 def curves(field: Field, kept: Kept, rounds: int, peers: tuple[str, ...]) -> dict:
-    """Recall against queries a second of processor time, one thread, everybody in turns."""
+    """Recall against queries per second of CPU time, one thread."""
     names = [OURS, *peers]
     with tempfile.TemporaryDirectory() as scratch:
         builds = {}
-        for name in names:  # before anybody waits in memory
+        for name in names:  # before other indexes are loaded
             try:
                 builds[name] = field.building(name)
             except Failed as error:
-                told(f"{name} is left out: {error}")
+                log(f"{name} is skipped: {error}")
         sweeper = Sweeper(field, [name for name in names if name in builds], Path(scratch))
         version = " ".join(field.version(one.name) for one in sweeper.contestants)
         settings, sweeps = sweeper.rounds(kept, version, rounds)
@@ -104,7 +104,7 @@ def curves(field: Field, kept: Kept, rounds: int, peers: tuple[str, ...]) -> dic
 
 
 def builds(field: Field, kept: Kept, rounds: int) -> dict:
-    """Two threads, in turns; then what the graphs are worth, one thread."""
+    """Build times with two threads, then search speed of the graphs with one thread."""
     times: dict[str, list[dict]] = {name: [] for name in BUILDERS}
     for number in range(rounds):
         for name in BUILDERS:
@@ -128,7 +128,7 @@ def builds(field: Field, kept: Kept, rounds: int) -> dict:
 
 
 def asked(field: Field, kept: Kept, rounds: int) -> dict:
-    """What is found when a recall is asked for, and what the best fixed setting that finds as much would cost."""
+    """The measured recall for each requested recall, and the cost relative to the best fixed setting of that recall."""
     with tempfile.TemporaryDirectory() as scratch:
         sweeper = Sweeper(field, [OURS], Path(scratch))
         one = sweeper.contestants[0]
@@ -146,15 +146,14 @@ def asked(field: Field, kept: Kept, rounds: int) -> dict:
 
 
 def parts_of(explained: str) -> dict[str, float]:
-    """Bytes for each vector, out of what our index says of itself."""
-    kinds = {"links": r"([\d.]+) of links", "codes": r"([\d.]+) of [\w -]*codes",
-             "originals": r"([\d.]+) of (?:originals|vectors)"}
+    """Bytes per vector, parsed from the output of explain()."""
+    kinds = {"links": r"([\d.]+) for links", "codes": r"([\d.]+) for codes", "originals": r"([\d.]+) for the vector"}
     matches = {kind: re.search(pattern, explained) for kind, pattern in kinds.items()}
     return {kind: float(match.group(1)) for kind, match in matches.items() if match}
 
 
 def memory(field: Field) -> dict:
-    """Bytes for each vector: as each counts itself, and what its process grew by."""
+    """Bytes per vector: as the library counts them, and by the growth of the process."""
     result = {}
     for name in (OURS, "hnswlib", "hnswlib m32"):
         counted = field.building(name)

@@ -1,135 +1,141 @@
 #include "search/graph/build.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
+#include "search/graph/beam_search.hpp"
 #include "search/graph/prune.hpp"
-#include "search/graph/walk.hpp"
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr std::size_t batch_max = 4096;
-constexpr std::size_t batch_share = 32;  // a batch is at most this part of what is linked
-constexpr std::size_t grain = 4;
-constexpr std::size_t heirs_per_link = 4;
+constexpr std::size_t batch_max = 4096;    // rows
+constexpr std::size_t batch_divisor = 32;  // a batch is at most 1/32 of the graph
+constexpr std::size_t build_grain = 4;     // rows per task
+constexpr std::size_t replacements_per_link = 4;
 
-struct Edge {
+struct BackLink {
   Slot to = 0;
   Slot from = 0;
-  bool operator<(const Edge& other) const noexcept { return to != other.to ? to < other.to : from < other.from; }
+  bool operator<(const BackLink& other) const noexcept { return to != other.to ? to < other.to : from < other.from; }
 };
 
-// The links of one new row, from a walk for it.
-void choose_links(const Graph& graph, std::span<const Slot> entries, Slot slot, Walker& walker, Pruner& pruner) {
-  walker.query.set_row(graph.frame, graph.codes[slot]);
-  const GraphShape& shape = graph.shape;
-  walk(graph, entries, {.nearest = shape.kept, .slack = shape.build_slack, .kept = shape.build_width, .narrow = true},
-       walker);
-  pruner.near.clear();
-  for (const Place& place : walker.pool.places()) {
-    if (place.slot() != slot) pruner.near.push_back({place.score() + walker.query.square(), place.slot()});
+// Leaves the neighbors of a new row in prune.chosen.
+void choose_neighbors(const Graph& graph, std::span<const Slot> entry_points, Slot slot, SearchScratch& search,
+                      PruneScratch& prune) {
+  search.query.set_row(graph.encoding.quantizer, graph.codes[slot]);
+  const GraphParams& params = graph.params;
+  beam_search(graph, entry_points,
+              {.k = params.pruned_degree,
+               .epsilon = params.construction_epsilon,
+               .width = params.ef_construction,
+               .bounded = true},
+              search);
+  prune.candidates.clear();
+  for (const Neighbor& found : search.best.sorted()) {
+    if (found.slot() == slot) continue;
+    prune.candidates.emplace_back(found.score() + search.query.squared_norm(), found.slot());
   }
-  prune(graph, pruner.near, graph.shape.kept, pruner);
+  robust_prune(graph, prune.candidates, params.pruned_degree, prune);
 }
 
-// Adds new links to a row's list, which is pruned when it is too long.
-void take_in(const Graph& graph, Slot slot, std::span<const Edge> edges, Pruner& pruner, std::vector<Slot>& list) {
-  list.resize(graph.links.degree() + edges.size());
+// Adds back links to a row's list, and prunes the list when it becomes longer than the degree.
+void add_back_links(const Graph& graph, Slot slot, std::span<const BackLink> back_links, PruneScratch& prune,
+                    std::vector<Slot>& list) {
+  list.resize(graph.links.degree() + back_links.size());
   std::size_t count = graph.links.read(slot, list.data());
-  for (const Edge& edge : edges) {
-    if (std::find(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(count), edge.from) ==
-        list.begin() + static_cast<std::ptrdiff_t>(count)) {
-      list[count++] = edge.from;
-    }
+  for (const BackLink& link : back_links) {
+    const auto end = list.begin() + static_cast<std::ptrdiff_t>(count);
+    if (std::find(list.begin(), end, link.from) == end) list[count++] = link.from;
   }
   list.resize(count);
   if (count <= graph.links.degree()) {
     graph.links.write(slot, list);
     return;
   }
-  prune_rows(graph, slot, list, graph.shape.kept, pruner);
-  graph.links.write(slot, pruner.chosen);
+  robust_prune_slots(graph, slot, list, graph.params.pruned_degree, prune);
+  graph.links.write(slot, prune.chosen);
 }
 
-void link_batch(Executor& executor, Graph& graph, std::span<const Slot> entries, std::span<const Slot> slots) {
+void link_batch(Executor& executor, Graph& graph, std::span<const Slot> entry_points, std::span<const Slot> slots) {
   std::vector<std::vector<Slot>> chosen(slots.size());
-  executor.parallel_for(slots.size(), grain, [&](std::size_t begin, std::size_t end) {
-    Walker walker(graph);
-    Pruner pruner(graph);
+  executor.parallel_for(slots.size(), build_grain, [&](std::size_t begin, std::size_t end) {
+    SearchScratch search(graph);
+    PruneScratch prune(graph);
     for (std::size_t i = begin; i < end; ++i) {
-      choose_links(graph, entries, slots[i], walker, pruner);
-      chosen[i] = pruner.chosen;
+      choose_neighbors(graph, entry_points, slots[i], search, prune);
+      chosen[i] = prune.chosen;
     }
   });
-  std::vector<Edge> edges;
+  std::vector<BackLink> back_links;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     graph.links.write(slots[i], chosen[i]);
-    for (const Slot to : chosen[i]) edges.push_back({to, slots[i]});
+    for (const Slot to : chosen[i]) back_links.push_back({to, slots[i]});
   }
-  std::sort(edges.begin(), edges.end());
+  std::sort(back_links.begin(), back_links.end());
   std::vector<std::size_t> starts;
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (i == 0 || edges[i].to != edges[i - 1].to) starts.push_back(i);
+  for (std::size_t i = 0; i < back_links.size(); ++i) {
+    if (i == 0 || back_links[i].to != back_links[i - 1].to) starts.push_back(i);
   }
-  starts.push_back(edges.size());
-  executor.parallel_for(starts.size() - 1, grain, [&](std::size_t begin, std::size_t end) {
-    Pruner pruner(graph);
+  starts.push_back(back_links.size());
+  executor.parallel_for(starts.size() - 1, build_grain, [&](std::size_t begin, std::size_t end) {
+    PruneScratch prune(graph);
     std::vector<Slot> list;
     for (std::size_t i = begin; i < end; ++i) {
-      const std::span<const Edge> own(edges.data() + starts[i], starts[i + 1] - starts[i]);
-      take_in(graph, own.front().to, own, pruner, list);
+      const std::span<const BackLink> own(back_links.data() + starts[i], starts[i + 1] - starts[i]);
+      add_back_links(graph, own.front().to, own, prune, list);
     }
   });
 }
 
-// Links that stay, and in the place of removed rows the links those had, and so on through removed ones until there are
-// enough. Removed rows keep their lists, so that rows relinked at the same time find the same.
-void heirs(const Graph& graph, Slot row, std::span<const Slot> list, const std::function<bool(Slot)>& removed,
-           std::vector<Slot>& candidates) {
-  const std::size_t enough_heirs = heirs_per_link * graph.links.degree();
-  std::vector<Slot> further(graph.links.degree());
-  std::vector<Slot> passed;  // removed rows, in the order in which they were met
-  Met met;
-  met.start(enough_heirs);
-  met.insert(row);
+// Collects the live links of `row`, and instead of each tombstone its neighbors, through further tombstones until there
+// are enough. Tombstones keep their lists, so that rows that are consolidated at the same time see the same lists.
+void replacement_candidates(const Graph& graph, Slot row, std::span<const Slot> list,
+                            const std::function<bool(Slot)>& is_tombstone, std::vector<Slot>& candidates) {
+  const std::size_t candidates_max = replacements_per_link * graph.links.degree();
+  std::vector<Slot> links(graph.links.degree());
+  std::vector<Slot> tombstones;  // in the order in which they were met
+  VisitedSet visited;
+  visited.clear(candidates_max);
+  visited.insert(row);
   candidates.clear();
-  const auto take = [&](Slot slot) {
-    if (met.insert(slot)) (removed(slot) ? passed : candidates).push_back(slot);
+  const auto collect = [&](Slot slot) {
+    if (visited.insert(slot)) (is_tombstone(slot) ? tombstones : candidates).push_back(slot);
   };
-  for (const Slot link : list) take(link);
-  for (std::size_t i = 0; i < passed.size() && candidates.size() < enough_heirs; ++i) {
-    const std::size_t count = graph.links.read(passed[i], further.data());
-    for (std::size_t j = 0; j < count; ++j) take(further[j]);
+  for (const Slot link : list) collect(link);
+  for (std::size_t i = 0; i < tombstones.size() && candidates.size() < candidates_max; ++i) {
+    const std::size_t count = graph.links.read(tombstones[i], links.data());
+    for (std::size_t j = 0; j < count; ++j) collect(links[j]);
   }
 }
 
 }  // namespace
 
-void link_rows(Executor& executor, Graph& graph, std::span<const Slot> entries, std::span<const Slot> slots,
-               std::size_t linked) {
-  while (!slots.empty()) {
-    const std::size_t batch = std::min({slots.size(), batch_max, std::max<std::size_t>(1, linked / batch_share)});
-    link_batch(executor, graph, entries, slots.first(batch));
-    slots = slots.subspan(batch);
-    linked += batch;
+void link_rows(Executor& executor, Graph& graph, std::span<const Slot> entry_points, std::span<const Slot> slots,
+               std::size_t linked_rows, const LinkProgress& progress) {
+  std::size_t done = 0;
+  while (done < slots.size()) {
+    const std::size_t batch =
+        std::min({slots.size() - done, batch_max, std::max<std::size_t>(1, (linked_rows + done) / batch_divisor)});
+    link_batch(executor, graph, entry_points, slots.subspan(done, batch));
+    done += batch;
+    if (progress) progress(done);
   }
 }
 
-void relink_around(Executor& executor, Graph& graph, std::span<const Slot> rows,
-                   const std::function<bool(Slot)>& removed) {
-  executor.parallel_for(rows.size(), grain, [&](std::size_t begin, std::size_t end) {
-    Pruner pruner(graph);
+void consolidate_deletes(Executor& executor, Graph& graph, std::span<const Slot> rows,
+                         const std::function<bool(Slot)>& is_tombstone) {
+  executor.parallel_for(rows.size(), build_grain, [&](std::size_t begin, std::size_t end) {
+    PruneScratch prune(graph);
     std::vector<Slot> list(graph.links.degree());
     std::vector<Slot> candidates;
     for (std::size_t i = begin; i < end; ++i) {
       const std::size_t links = graph.links.read(rows[i], list.data());
-      if (std::none_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(links), removed)) continue;
-      heirs(graph, rows[i], std::span(list).first(links), removed, candidates);
-      prune_rows(graph, rows[i], candidates, graph.shape.kept, pruner);
-      graph.links.write(rows[i], pruner.chosen);
+      if (std::none_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(links), is_tombstone)) continue;
+      replacement_candidates(graph, rows[i], std::span(list).first(links), is_tombstone, candidates);
+      robust_prune_slots(graph, rows[i], candidates, graph.params.pruned_degree, prune);
+      graph.links.write(rows[i], prune.chosen);
     }
   });
 }

@@ -9,9 +9,7 @@
 #include "search/exact/checks.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/results.hpp"
-#include "search/graph/build.hpp"
-#include "search/graph/device_build.hpp"
-#include "search/graph/graph_format.hpp"
+#include "search/graph/format.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
 
@@ -19,17 +17,19 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-// So few are looked through faster than a walk takes.
-constexpr std::size_t scanned_whole = 1000;
-// From this share of allowed rows on, every row is asked for its id instead of every id for its row.
-constexpr double asked_from = 0.25;
-// Queries are brought into the directions of the codes by so many, which reads the directions less often.
-constexpr std::size_t placed_together = 8;
+// Below this size brute force beats graph search.
+constexpr std::size_t brute_force_rows_max = 1000;
+// Above this selectivity, scan the rows and test their ids; below it, look the ids up.
+constexpr double scan_selectivity_min = 0.25;
+// Queries are projected in batches of 8, so that the PCA basis is read once per batch.
+constexpr std::size_t projected_batch = 8;
 
-// Walks on a device keep what they may still visit among the rows kept, one of so many that are scored; and so many
-// queries are there at once.
-constexpr std::size_t scored_per_kept = 6;
-constexpr std::size_t device_queries_max = 8192;
+// On a device the result list also holds the rows that may still be expanded: one for about 6 scored rows.
+constexpr std::size_t scored_per_list_row = 6;
+constexpr std::size_t device_queries_max = 8192;  // per launch
+
+// Calls that insert at least this many rows are logged.
+constexpr std::size_t logged_rows_min = 10'000;
 
 std::size_t count_allowed(const IdFilter& filter) {
   std::size_t count = 0;
@@ -37,94 +37,119 @@ std::size_t count_allowed(const IdFilter& filter) {
   return count;
 }
 
-double checked_recall(const SearchOptions& options) {
+double validated_recall(const SearchOptions& options) {
   const double recall = options.recall.value_or(default_recall);
   if (recall > 0 && recall <= 1) return recall;
   throw Error(ErrorCode::invalid_input, "search",
               fmt::format("a recall of {}, it must be above 0 and at most 1; 0.95 is usual", recall));
 }
 
-void require(bool right, std::string_view op, std::string_view what, std::size_t value, std::size_t low,
-             std::size_t high) {
-  if (right) return;
-  throw Error(ErrorCode::invalid_input, op, fmt::format("{} of {}, allowed are {} to {}", what, value, low, high));
+void validate_range(std::string_view op, std::string_view name, double value, double min, double max) {
+  if (value >= min && value <= max) return;
+  throw Error(ErrorCode::invalid_input, op, fmt::format("{} of {}, it must be from {} to {}", name, value, min, max));
 }
+
+// Logs start and end of a call that inserts many rows.
+class InsertLog {
+ public:
+  InsertLog(const Runtime& runtime, std::string_view op, std::size_t rows)
+      : runtime_(runtime), op_(op), rows_(rows), begin_(monotonic_nanoseconds()) {
+    if (rows_ >= logged_rows_min) {
+      runtime_.logger().log(LogLevel::info, "search",
+                            fmt::format("[{}] linking {} vectors into the graph", op_, rows_));
+    }
+  }
+  void finish() const {
+    if (rows_ < logged_rows_min) return;
+    const double seconds = static_cast<double>(monotonic_nanoseconds() - begin_) * 1e-9;
+    runtime_.logger().log(LogLevel::info, "search",
+                          fmt::format("[{}] linked {} vectors in {:.3g} s", op_, rows_, seconds));
+  }
+
+ private:
+  const Runtime& runtime_;
+  std::string_view op_;
+  std::size_t rows_;
+  std::uint64_t begin_;
+};
 
 }  // namespace
 
-void check_graph(std::string_view op, Metric distance, const GraphShape& shape) {
-  if (!exact::can_scan(distance, Precision::int8)) {
+void validate_graph(std::string_view op, Metric metric, const GraphParams& params) {
+  if (!exact::can_scan(metric, Precision::int8)) {
     throw Error(ErrorCode::unsupported, op,
-                fmt::format("a graph knows l2, cosine and inner_product, not {}; use 'brute'", name(distance)));
+                fmt::format("a graph supports l2, cosine and inner_product, not {}; use 'brute'", name(metric)));
   }
-  require(shape.degree >= 4 && shape.degree <= Links::degree_max, op, "a degree", shape.degree, 4, Links::degree_max);
-  require(shape.kept >= 2 && shape.kept <= shape.degree, op, "kept links", shape.kept, 2, shape.degree);
-  require(shape.build_width >= shape.kept && shape.build_width <= 4096, op, "a build width", shape.build_width,
-          shape.kept, 4096);
-  if (!(shape.reach >= 1 && shape.reach <= 4)) {
-    throw Error(ErrorCode::invalid_input, op, fmt::format("a reach of {}, allowed are 1 to 4", shape.reach));
-  }
-  if (!(shape.build_slack >= 1 && shape.build_slack <= 4)) {
-    throw Error(ErrorCode::invalid_input, op, fmt::format("a slack of {}, allowed are 1 to 4", shape.build_slack));
-  }
+  const auto degree = static_cast<double>(params.degree);
+  const auto pruned_degree = static_cast<double>(params.pruned_degree);
+  validate_range(op, "a degree", degree, 4, AdjacencyLists::degree_max);
+  validate_range(op, "a pruned degree", pruned_degree, 2, degree);
+  validate_range(op, "an ef_construction", static_cast<double>(params.ef_construction), pruned_degree, 4096);
+  validate_range(op, "an alpha", params.alpha, 1, 4);
+  validate_range(op, "a construction epsilon", params.construction_epsilon, 1, 4);
 }
 
 // How the queries of one search are answered.
-struct GraphIndex::Plan {
+struct GraphIndex::SearchPlan {
   std::shared_ptr<const Epoch> epoch;
-  Look look;
-  std::string way;
+  SearchParams params;
+  std::string kernel;
   std::string reason;
-  bool whole = false;  // all rows that may be found are looked at
+  bool brute_force = false;  // scan all rows that may be found
   const IdFilter* filter = nullptr;
-  Patience patience;      // of a filtered walk
-  std::size_t width = 0;  // of walks on a device; 0: they are done here
-  // The rows that may be found, looked up by the first query that needs them.
-  mutable std::once_flag looked_up;
-  mutable std::vector<Slot> among;
+  FilterBudget budget;           // of a filtered search
+  std::size_t device_width = 0;  // list length on a device; 0: the host searches
+  // The rows that may be found, collected by the first query that needs them.
+  mutable std::once_flag rows_collected;
+  mutable std::vector<Slot> rows;
 };
 
-// A walker for as long as this lives.
-class GraphIndex::Borrowed {
+// Borrows a SearchScratch from the index, and adds its counters when it ends.
+class GraphIndex::ScratchLease {
  public:
-  Borrowed(const GraphIndex& index, const Graph& graph) : index_(index) {
+  ScratchLease(const GraphIndex& index, const Graph& graph) : index_(index) {
     {
-      const std::lock_guard lock(index_.walkers_mutex_);
-      if (!index_.walkers_.empty()) {
-        walker_ = std::move(index_.walkers_.back());
-        index_.walkers_.pop_back();
+      const std::lock_guard lock(index_.scratch_mutex_);
+      if (!index_.idle_scratch_.empty()) {
+        scratch_ = std::move(index_.idle_scratch_.back());
+        index_.idle_scratch_.pop_back();
       }
     }
-    // The frame may be another since that walker was made.
-    if (!walker_ || !walker_->query.fits(graph.frame)) walker_ = std::make_unique<Walker>(graph);
-    walker_->scored = 0;
+    // The encoding may have been retrained since the scratch was made.
+    if (!scratch_ || !scratch_->query.fits(graph.encoding.quantizer)) scratch_ = std::make_unique<SearchScratch>(graph);
+    scratch_->scored = 0;
+    scratch_->reranked = 0;
   }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
-  ~Borrowed() {
-    index_.scored_.fetch_add(walker_->scored, std::memory_order_relaxed);
-    const std::lock_guard lock(index_.walkers_mutex_);
-    if (index_.walkers_.size() < index_.walkers_.capacity()) index_.walkers_.push_back(std::move(walker_));
+  ScratchLease(const ScratchLease&) = delete;
+  ScratchLease& operator=(const ScratchLease&) = delete;
+  ~ScratchLease() {
+    index_.scored_.fetch_add(scratch_->scored, std::memory_order_relaxed);
+    index_.reranked_.fetch_add(scratch_->reranked, std::memory_order_relaxed);
+    const std::lock_guard lock(index_.scratch_mutex_);
+    if (index_.idle_scratch_.size() < index_.idle_scratch_.capacity()) {
+      index_.idle_scratch_.push_back(std::move(scratch_));
+    }
   }
-  [[nodiscard]] Walker& walker() const noexcept { return *walker_; }
+  [[nodiscard]] SearchScratch& scratch() const noexcept { return *scratch_; }
 
  private:
   const GraphIndex& index_;
-  std::unique_ptr<Walker> walker_;
+  std::unique_ptr<SearchScratch> scratch_;
 };
 
-GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus, const std::optional<Device>& device,
+GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, const std::optional<Device>& device,
                        std::string reason)
-    : runtime_(runtime), corpus_(std::move(corpus)), device_reason_(std::move(reason)) {
-  walkers_.reserve(64);
+    : runtime_(runtime), store_(std::move(store)), device_reason_(std::move(reason)) {
+  idle_scratch_.reserve(64);
   if (!device) return;
-  device_ = std::make_unique<DeviceLook>(runtime, *device);
-  corpus_->set_linking([&runtime, there = *device](Body& body, std::size_t rows, std::span<const Slot> entries,
-                                                   std::span<const Slot> slots, std::size_t linked) {
-    if (worth_a_device(slots.size(), linked)) {
-      link_rows_on_device(runtime, there, body, rows, entries, slots, linked);
+  device_ = std::make_unique<DeviceGraphSearcher>(runtime, *device);
+  store_->set_link_rows([&runtime, target = *device](GraphStorage& storage, std::size_t rows,
+                                                     std::span<const Slot> entry_points, std::span<const Slot> slots,
+                                                     std::size_t linked_rows, const LinkProgress& progress) {
+    if (worth_device_build(slots.size(), linked_rows)) {
+      link_rows_on_device(runtime, target, storage, rows, entry_points, slots, linked_rows, progress);
     } else {
-      link_rows(runtime.executor(), body.graph, entries, slots, linked);
+      link_rows(runtime.executor(), storage.graph, entry_points, slots, linked_rows, progress);
     }
   });
 }
@@ -132,149 +157,164 @@ GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus, const s
 GraphIndex::~GraphIndex() = default;
 
 std::uint64_t GraphIndex::add(std::span<const float> vectors) {
-  exact::check_rows("add", runtime_, vectors, dim());
-  return corpus_->add(vectors);
+  const std::size_t rows = exact::check_rows("add", runtime_, vectors, dim());
+  const InsertLog log(runtime_, "add", rows);
+  const std::uint64_t first = store_->add(vectors, {});
+  log.finish();
+  return first;
 }
 
 void GraphIndex::add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
   exact::check_ids("add_with_ids", exact::count_rows("add_with_ids", vectors.size(), dim()), ids);
   exact::check_rows("add_with_ids", runtime_, vectors, dim());
-  corpus_->add_with_ids(vectors, ids);
+  const InsertLog log(runtime_, "add_with_ids", ids.size());
+  store_->add_with_ids(ids, vectors, {});
+  log.finish();
 }
 
 std::size_t GraphIndex::remove(std::span<const std::uint64_t> ids) {
   runtime_.check_fork("remove");
-  return corpus_->remove(ids);
+  return store_->remove(ids);
 }
 
 void GraphIndex::update(std::uint64_t id, std::span<const float> vector) {
   exact::check_one("update", vector.size(), dim());
   exact::check_rows("update", runtime_, vector, dim());
-  corpus_->update(id, vector);
+  store_->update(id, vector);
 }
 
 void GraphIndex::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
   exact::check_ids("upsert", exact::count_rows("upsert", vectors.size(), dim()), ids);
   exact::check_rows("upsert", runtime_, vectors, dim());
-  corpus_->upsert(vectors, ids);
+  const InsertLog log(runtime_, "upsert", ids.size());
+  store_->upsert(ids, vectors, {});
+  log.finish();
 }
 
-std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return corpus_->get(id); }
+std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return store_->get(id); }
 
-void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, Plan& plan) const {
-  const double recall = checked_recall(options);
-  plan.epoch = corpus_->now();
+void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const {
+  const double recall = validated_recall(options);
+  plan.epoch = store_->now();
   const std::size_t live = plan.epoch->live;
-  const Calibration unmeasured;
-  const Calibration& calibration = plan.epoch->calibration ? *plan.epoch->calibration : unmeasured;
+  const Calibration uncalibrated;
+  const Calibration& calibration = plan.epoch->calibration ? *plan.epoch->calibration : uncalibrated;
   const CalibrationPoint point = calibration.point_for(recall);
   k = std::min(k, live);
-  plan.look = {.body = plan.epoch->body.get(),
-               .entries = plan.epoch->entries,
-               .epoch = plan.epoch->number,
-               .all_visible = plan.epoch->removed == 0,
-               .k = k,
-               .effort = effort_for(k, point.slack),
-               .doubt = doubt_for(recall),
-               .radius = options.radius};
+  plan.params = {.storage = plan.epoch->storage.get(),
+                 .entry_points = plan.epoch->entry_points,
+                 .epoch = plan.epoch->number,
+                 .no_tombstones = plan.epoch->removed == 0,
+                 .k = k,
+                 .beam = beam_for_epsilon(k, point.epsilon),
+                 .error_margin = error_margin_for(recall),
+                 .radius = options.radius};
   if (k == 0) return;
-  plan.way = "graph";
+  plan.kernel = "graph";
   plan.reason =
       calibration.points.empty()
-          ? fmt::format("a walk of slack {:.3f}; nothing was measured for a recall of {}", point.slack, recall)
-          : fmt::format("a walk of slack {:.3f} for a recall of {}, measured with {} vectors", point.slack, recall,
-                        calibration.vectors);
+          ? fmt::format("a beam search with epsilon {:.3f}; not calibrated for a recall of {}", point.epsilon, recall)
+          : fmt::format("a beam search with epsilon {:.3f} for a recall of {}, calibrated with {} vectors",
+                        point.epsilon, recall, calibration.vectors);
   std::size_t allowed = live;
   if (options.filter) {
     plan.filter = &*options.filter;
     allowed = std::min(allowed, count_allowed(*options.filter));
   }
-  // A walk past what a filter forbids scores as many more rows as it forbids.
-  const double walked = double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
-                        static_cast<double>(calibrated_k) * static_cast<double>(live) /
-                        static_cast<double>(std::max<std::size_t>(1, allowed));
-  plan.patience = {.share = static_cast<double>(allowed) / static_cast<double>(live),
-                   .expected = walked,
-                   .scored_max = static_cast<double>(allowed)};
-  plan.whole = live <= scanned_whole || static_cast<double>(allowed) <= walked;
-  const std::size_t kept = plan.look.effort.kept;
-  if (device_ && !plan.whole && plan.filter == nullptr && kept <= device_list_max) {
-    plan.width = std::clamp(static_cast<std::size_t>(walked) / scored_per_kept, std::min(2 * kept, device_list_max),
-                            device_list_max);
-    plan.way = "graph_search";
+  // A filtered search scores more rows, in inverse proportion to the selectivity.
+  const double selectivity = static_cast<double>(std::max<std::size_t>(1, allowed)) / static_cast<double>(live);
+  const double expected_scores = double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
+                                 static_cast<double>(calibrated_k) / selectivity;
+  plan.budget = {.selectivity = static_cast<double>(allowed) / static_cast<double>(live),
+                 .expected_scores = expected_scores,
+                 .scores_max = static_cast<double>(allowed)};
+  // Data without structure: at this recall the calibration scored every row.
+  const bool scores_all =
+      !calibration.points.empty() && double{point.scored} >= static_cast<double>(calibration.vectors);
+  plan.brute_force = live <= brute_force_rows_max || scores_all || static_cast<double>(allowed) <= expected_scores;
+  const std::size_t width = plan.params.beam.width;
+  if (device_ && !plan.brute_force && plan.filter == nullptr && width <= device_list_max) {
+    plan.device_width = std::clamp(static_cast<std::size_t>(expected_scores) / scored_per_list_row,
+                                   std::min(2 * width, device_list_max), device_list_max);
+    plan.kernel = "graph_search";
     plan.reason += "; " + device_reason_;
   }
-  if (plan.whole) {
-    plan.way = "scan";
-    plan.reason = fmt::format("{} of {} vectors may be found: all of them are looked at", allowed, live);
+  if (plan.brute_force) {
+    plan.kernel = "scan";
+    plan.reason = fmt::format("{} of {} vectors may be found: all of them are scanned", allowed, live);
   }
 }
 
-std::span<const Slot> GraphIndex::rows_among(const Plan& plan) const {
-  std::call_once(plan.looked_up, [&] {
-    if (plan.filter != nullptr && plan.patience.share < asked_from) {
-      if (auto rows = corpus_->rows_of(*plan.filter, *plan.look.body)) {
-        plan.among = std::move(*rows);
+std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
+  std::call_once(plan.rows_collected, [&] {
+    if (plan.filter != nullptr && plan.budget.selectivity < scan_selectivity_min) {
+      // Empty when the storage was replaced since the search began.
+      if (auto rows = store_->rows_of(*plan.filter, *plan.params.storage)) {
+        plan.rows = std::move(*rows);
         return;
       }
     }
-    // Or its ids are looked up in another body by now.
-    const Heads& heads = plan.look.body->heads;
-    plan.among.resize(plan.epoch->rows);
+    const RowVersions& versions = plan.params.storage->versions;
+    plan.rows.resize(plan.epoch->rows);
     std::size_t count = 0;
     for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
-      plan.among[count] = slot;  // no branch: which rows are allowed cannot be foreseen
-      const bool allowed = plan.filter == nullptr || plan.filter->allows(heads.id(slot));
-      count += static_cast<std::size_t>(allowed) & static_cast<std::size_t>(heads.visible(slot, plan.look.epoch));
+      plan.rows[count] = slot;  // no branch: whether a row is allowed is unpredictable
+      const bool allowed = plan.filter == nullptr || plan.filter->allows(versions.id(slot));
+      count += static_cast<std::size_t>(allowed) & static_cast<std::size_t>(versions.visible(slot, plan.params.epoch));
     }
-    plan.among.resize(count);
+    plan.rows.resize(count);
   });
-  return plan.among;
+  return plan.rows;
 }
 
-void GraphIndex::answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const {
-  if (!plan.whole && plan.filter == nullptr) {
-    graph::look(plan.look, query, walker, hits);
+void GraphIndex::search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch,
+                              std::vector<Hit>& hits) const {
+  if (!plan.brute_force && plan.filter == nullptr) {
+    search_graph(plan.params, query, scratch, hits);
     return;
   }
-  if (!plan.whole && look_filtered(plan.look, *plan.filter, plan.patience, query, walker, hits)) return;
-  look_among(plan.look, rows_among(plan), query, walker, hits);
+  if (!plan.brute_force && filtered_search(plan.params, *plan.filter, plan.budget, query, scratch, hits)) return;
+  brute_force_scan(plan.params, allowed_rows(plan), query, scratch, hits);
 }
 
-void GraphIndex::search_here(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
-                             std::vector<std::vector<Hit>>& found) const {
+void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                                std::vector<std::vector<Hit>>& found) const {
+  const Graph& graph = plan.params.storage->graph;
   runtime_.executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
-    const Frame& frame = plan.look.body->graph.frame;
-    const Borrowed borrowed(*this, plan.look.body->graph);
-    Walker& walker = borrowed.walker();
-    walker.placed.resize(placed_together * frame.coded_dim);
+    const std::size_t projected_dim = graph.encoding.projection.output_dim;
+    const ScratchLease lease(*this, graph);
+    SearchScratch& scratch = lease.scratch();
+    scratch.projected.resize(projected_batch * projected_dim);
     for (std::size_t i = first; i < end; ++i) {
       options.context.check("search", runtime_.executor());
-      const std::size_t place = (i - first) % placed_together;
-      if (place == 0) {
-        place_queries(frame, queries.subspan(i * dim(), std::min(placed_together, end - i) * dim()),
-                      walker.placed.data());
+      const std::size_t in_batch = (i - first) % projected_batch;
+      if (in_batch == 0) {
+        project_queries(graph.encoding.projection,
+                        queries.subspan(i * dim(), std::min(projected_batch, end - i) * dim()),
+                        scratch.projected.data());
       }
       const float* const query = queries.data() + i * dim();
-      walker.query.set_placed(frame, query, walker.placed.data() + place * frame.coded_dim);
-      answer(plan, query, walker, found[i]);
+      scratch.query.set_projected(graph.encoding, query, scratch.projected.data() + in_batch * projected_dim);
+      search_query(plan, query, scratch, found[i]);
     }
   });
 }
 
-void GraphIndex::search_on_device(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
+void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                                   std::vector<std::vector<Hit>>& found) const {
-  RowLists rows;
+  RowLists lists;
+  BeamParams beam = plan.params.beam;
+  beam.width = plan.device_width;
   for (std::size_t first = 0; first < found.size(); first += device_queries_max) {
     options.context.check("search", runtime_.executor());
     const std::size_t count = std::min(device_queries_max, found.size() - first);
-    const std::span<const float> some = queries.subspan(first * dim(), count * dim());
-    scored_.fetch_add(device_->find(*plan.epoch, plan.look.effort, plan.width, some, rows), std::memory_order_relaxed);
+    const std::span<const float> batch = queries.subspan(first * dim(), count * dim());
+    scored_.fetch_add(device_->search(*plan.epoch, beam, batch, lists), std::memory_order_relaxed);
     runtime_.executor().parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
-      const Borrowed borrowed(*this, plan.look.body->graph);
+      const ScratchLease lease(*this, plan.params.storage->graph);
       for (std::size_t i = begin; i < end; ++i) {
-        look_at_found(plan.look, std::span(rows.rows).subspan(i * rows.columns, rows.columns), some.data() + i * dim(),
-                      borrowed.walker(), found[first + i]);
+        rerank_found(plan.params, std::span(lists.rows).subspan(i * lists.columns, lists.columns),
+                     batch.data() + i * dim(), lease.scratch(), found[first + i]);
       }
     });
   }
@@ -285,23 +325,25 @@ SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, c
   const std::size_t count = exact::check_rows("search", runtime_, queries, dim());
   exact::check_radius("search", options.radius);
   options.context.check("search", runtime_.executor());
-  Plan how;
-  make_plan(k, options, how);
+  SearchPlan plan;
+  make_plan(k, options, plan);
   std::vector<std::vector<Hit>> found(count);
   const std::uint64_t scored_before = scored_.load(std::memory_order_relaxed);
-  if (how.look.k > 0 && how.width > 0) {
-    search_on_device(how, queries, options, found);
-  } else if (how.look.k > 0) {
-    search_here(how, queries, options, found);
+  const std::uint64_t reranked_before = reranked_.load(std::memory_order_relaxed);
+  if (plan.params.k > 0 && plan.device_width > 0) {
+    search_on_device(plan, queries, options, found);
+  } else if (plan.params.k > 0) {
+    search_on_host(plan, queries, options, found);
   }
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
   SearchExplanation explanation;
-  explanation.device = how.width > 0 ? device_->device().label() : "cpu";
-  explanation.way = how.way.empty() ? "none" : how.way;
-  explanation.reason = how.reason.empty() ? "there was nothing to look for" : how.reason;
-  explanation.precision = how.width > 0 ? Precision::fp32 : Precision::int8;
+  explanation.device = plan.device_width > 0 ? device_->device().label() : "cpu";
+  explanation.way = plan.kernel.empty() ? "none" : plan.kernel;
+  explanation.reason = plan.reason.empty() ? "the index or k is empty" : plan.reason;
+  explanation.precision = plan.device_width > 0 ? Precision::fp32 : Precision::int8;
   explanation.rows_scanned = scored_.load(std::memory_order_relaxed) - scored_before;
+  explanation.survivors = reranked_.load(std::memory_order_relaxed) - reranked_before;
   explanation.seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
   return exact::joined_result(std::move(found), std::move(explanation));
 }
@@ -310,12 +352,12 @@ void GraphIndex::set_precision(Precision precision) {
   runtime_.check_fork("set_precision");
   if (precision == Precision::int8) return;
   throw Error(ErrorCode::unsupported, "set_precision",
-              fmt::format("a graph walks int8 codes, not {}; leave it at int8", name(precision)));
+              fmt::format("a graph index searches int8 codes, not {}; keep int8", name(precision)));
 }
 
 void GraphIndex::compact() {
   runtime_.check_fork("compact");
-  corpus_->compact();
+  store_->drop_full_precision();
 }
 
 IndexDevices GraphIndex::devices() const {
@@ -324,50 +366,50 @@ IndexDevices GraphIndex::devices() const {
 }
 
 IndexStatistics GraphIndex::statistics() const {
-  const auto now = corpus_->now();
+  const auto now = store_->now();
   IndexStatistics statistics;
   statistics.vectors = now->live;
   statistics.removed = now->removed;
-  statistics.segments = now->body ? 1 : 0;
+  statistics.segments = now->storage ? 1 : 0;
   statistics.bytes = now->bytes();
   statistics.mapped_bytes = now->mapped_bytes();
   statistics.device_bytes = device_ ? device_->bytes() : 0;
   if (now->live > 0) {
     statistics.bytes_per_vector = static_cast<double>(statistics.bytes) / static_cast<double>(now->live);
   }
-  statistics.scanned_bytes_per_vector = now->body ? now->body->graph.frame.row_bytes : 0;
+  statistics.scanned_bytes_per_vector = now->storage ? now->storage->graph.encoding.quantizer.row_bytes : 0;
   statistics.searches = searches_.load(std::memory_order_relaxed);
   statistics.queries = queries_.load(std::memory_order_relaxed);
-  statistics.survivors = scored_.load(std::memory_order_relaxed);
+  statistics.survivors = reranked_.load(std::memory_order_relaxed);
   return statistics;
 }
 
 std::string GraphIndex::explain(std::size_t queries, std::size_t k) const {
-  const auto now = corpus_->now();
-  const Frame& frame = now->body ? now->body->graph.frame : Frame();
+  const auto now = store_->now();
+  const Quantizer quantizer = now->storage ? now->storage->graph.encoding.quantizer : Quantizer();
   std::string text = fmt::format(
-      "hnsw: {} vectors of {} numbers, {} distance, {} rows removed\n"
-      "{:.1f} bytes per vector: {} of links ({} at most), {} of codes ({} coordinates of {} bits), {} of vectors, and "
-      "what finds ids\n",
-      now->live, dim(), name(distance()), now->removed, statistics().bytes_per_vector,
-      now->body ? now->body->graph.links.row_bytes() : 0, corpus_->shape().degree, frame.row_bytes, frame.coded_dim,
-      frame.bits, now->body ? now->body->vectors.row_bytes() : 0);
+      "{}: {} vectors of dimension {}, metric {}, {} rows removed\n"
+      "{:.1f} bytes per vector: {} for links (degree {}), {} for codes ({} coordinates of {} bits), {} for the vector, "
+      "and the id table\n",
+      kind(), now->live, dim(), name(distance()), now->removed, statistics().bytes_per_vector,
+      now->storage ? now->storage->graph.links.row_bytes() : 0, store_->params().degree, quantizer.row_bytes,
+      quantizer.dim, quantizer.bits, now->storage ? now->storage->vectors.row_bytes() : 0);
   if (now->calibration) {
-    text += fmt::format("recall of {} neighbours by slack, measured on held-out vectors beside {}:", calibrated_k,
-                        now->calibration->vectors);
+    text += fmt::format("recall of {} neighbors by epsilon, calibrated with held-out vectors in a graph of {}:",
+                        calibrated_k, now->calibration->vectors);
     for (const CalibrationPoint& point : now->calibration->points) {
-      text += fmt::format(" {:.2f}: {:.3f}", point.slack, point.recall);
+      text += fmt::format(" {:.2f}: {:.3f}", point.epsilon, point.recall);
     }
     text += '\n';
   }
-  Plan how;
-  make_plan(k, {}, how);
-  return text + fmt::format("{} queries: {}\n", queries, how.reason.empty() ? "nothing to look for" : how.reason);
+  SearchPlan plan;
+  make_plan(k, {}, plan);
+  return text + fmt::format("{} queries: {}\n", queries, plan.reason.empty() ? "the index or k is empty" : plan.reason);
 }
 
 void GraphIndex::save(ByteWriter& writer) const {
   runtime_.check_fork("save");
-  save_graph(writer, distance(), dim(), corpus_->shape(), corpus_->contents());
+  save_graph(writer, *store_, store_->contents(), runtime_.executor(), {});
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -1,4 +1,4 @@
-// The index that walks a graph over quantised vectors.
+// The index of kind "graph": beam search over quantized vectors, reranked by the originals.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "search/graph/corpus.hpp"
-#include "search/graph/device_look.hpp"
+#include "search/graph/device.hpp"
+#include "search/graph/store.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/search/index.hpp"
 
@@ -21,21 +21,22 @@ namespace vectis::inline v0_1::graph {
 
 inline constexpr std::string_view kind_hnsw = "hnsw";
 
-// InvalidInput for a shape that means nothing, Unsupported for a distance that has no codes.
-void check_graph(std::string_view op, Metric distance, const GraphShape& shape);
+// Throws InvalidInput for parameters out of range, and Unsupported for a metric other than l2, cosine and
+// inner_product.
+void validate_graph(std::string_view op, Metric metric, const GraphParams& params);
 
-// Checks what users give, chooses how to search, and lets the corpus keep. Thread-safe.
+// Validates arguments, plans searches and counts; the store holds the rows. Thread-safe.
 class GraphIndex final : public Index {
  public:
-  // Large additions are linked, and walks without a filter are done, on the device if one is given, for the reason.
-  GraphIndex(Runtime& runtime, std::unique_ptr<Corpus> corpus, const std::optional<Device>& device = std::nullopt,
+  // With a device, large additions are linked and unfiltered searches run there. `reason` says why that device.
+  GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, const std::optional<Device>& device = std::nullopt,
              std::string reason = {});
   ~GraphIndex() override;
 
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_hnsw; }
-  [[nodiscard]] std::size_t dim() const noexcept override { return corpus_->dim(); }
-  [[nodiscard]] Metric distance() const noexcept override { return corpus_->distance(); }
-  [[nodiscard]] std::size_t size() const override { return corpus_->now()->live; }
+  [[nodiscard]] std::size_t dim() const noexcept override { return store_->dim(); }
+  [[nodiscard]] Metric distance() const noexcept override { return store_->metric(); }
+  [[nodiscard]] std::size_t size() const override { return store_->now()->live; }
 
   std::uint64_t add(std::span<const float> vectors) override;
   void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
@@ -57,25 +58,26 @@ class GraphIndex final : public Index {
   void save(ByteWriter& writer) const override;
 
  private:
-  class Borrowed;
-  struct Plan;
-  void make_plan(std::size_t k, const SearchOptions& options, Plan& plan) const;
-  [[nodiscard]] std::span<const Slot> rows_among(const Plan& plan) const;
-  void answer(const Plan& plan, const float* query, Walker& walker, std::vector<Hit>& hits) const;
-  void search_here(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
-                   std::vector<std::vector<Hit>>& found) const;
-  void search_on_device(const Plan& plan, std::span<const float> queries, const SearchOptions& options,
+  class ScratchLease;
+  struct SearchPlan;
+  void make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
+  [[nodiscard]] std::span<const Slot> allowed_rows(const SearchPlan& plan) const;
+  void search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) const;
+  void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                      std::vector<std::vector<Hit>>& found) const;
+  void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                         std::vector<std::vector<Hit>>& found) const;
 
   Runtime& runtime_;
-  std::unique_ptr<Corpus> corpus_;
-  std::unique_ptr<DeviceLook> device_;  // null: this processor
+  std::unique_ptr<GraphStore> store_;
+  std::unique_ptr<DeviceGraphSearcher> device_;  // null: the host searches
   std::string device_reason_;
-  mutable std::mutex walkers_mutex_;
-  mutable std::vector<std::unique_ptr<Walker>> walkers_;  // at rest; each search borrows some
+  mutable std::mutex scratch_mutex_;
+  mutable std::vector<std::unique_ptr<SearchScratch>> idle_scratch_;
   mutable std::atomic<std::uint64_t> searches_ = 0;
   mutable std::atomic<std::uint64_t> queries_ = 0;
   mutable std::atomic<std::uint64_t> scored_ = 0;
+  mutable std::atomic<std::uint64_t> reranked_ = 0;
 };
 
 }  // namespace vectis::inline v0_1::graph

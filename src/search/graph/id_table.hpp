@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "search/graph/rows.hpp"
+#include "search/graph/row_blocks.hpp"
 
 namespace vectis::inline v0_1::graph {
 

@@ -4,49 +4,46 @@
 
 namespace vectis::inline v0_1::graph {
 
-namespace {
-
-// Squared distances from row `from` to pruner.slots, into pruner.scores.
-void measure_from(const Graph& graph, Slot from, Pruner& pruner) {
-  pruner.query.set_row(graph.frame, graph.codes[from]);
-  pruner.rows.resize(pruner.slots.size());
-  pruner.scores.resize(pruner.slots.size());
-  for (std::size_t i = 0; i < pruner.slots.size(); ++i) pruner.rows[i] = graph.codes[pruner.slots[i]];
-  graph.score_rows(graph.frame, pruner.query, pruner.rows.data(), pruner.rows.size(), pruner.scores.data());
-  for (float& score : pruner.scores) score += pruner.query.square();
+void distances_from_row(const Graph& graph, Slot row, PruneScratch& scratch) {
+  scratch.query.set_row(graph.encoding.quantizer, graph.codes[row]);
+  scratch.rows.resize(scratch.slots.size());
+  scratch.scores.resize(scratch.slots.size());
+  for (std::size_t i = 0; i < scratch.slots.size(); ++i) scratch.rows[i] = graph.codes[scratch.slots[i]];
+  graph.score_rows(graph.encoding.quantizer, scratch.query, scratch.rows.data(), scratch.rows.size(),
+                   scratch.scores.data());
+  for (float& score : scratch.scores) score += scratch.query.squared_norm();
 }
 
-}  // namespace
-
-void prune(const Graph& graph, std::span<const Neighbour> candidates, std::size_t count, Pruner& pruner) {
-  const float reach = graph.shape.reach * graph.shape.reach;
-  pruner.left.assign(candidates.begin(), candidates.end());
-  std::sort(pruner.left.begin(), pruner.left.end());
-  pruner.chosen.clear();
+void robust_prune(const Graph& graph, std::span<const Neighbor> candidates, std::size_t count, PruneScratch& scratch) {
+  const float alpha_squared = graph.params.alpha * graph.params.alpha;  // distances are squared
+  scratch.remaining.assign(candidates.begin(), candidates.end());
+  std::sort(scratch.remaining.begin(), scratch.remaining.end());
+  scratch.chosen.clear();
   std::size_t begin = 0;
-  while (begin < pruner.left.size() && pruner.chosen.size() < count) {
-    const Slot best = pruner.left[begin++].slot;
-    pruner.chosen.push_back(best);
-    const std::size_t rest = pruner.left.size() - begin;
-    if (rest == 0 || pruner.chosen.size() == count) break;
-    pruner.slots.resize(rest);
-    for (std::size_t i = 0; i < rest; ++i) pruner.slots[i] = pruner.left[begin + i].slot;
-    measure_from(graph, best, pruner);
+  while (begin < scratch.remaining.size() && scratch.chosen.size() < count) {
+    const Slot nearest = scratch.remaining[begin++].slot();
+    scratch.chosen.push_back(nearest);
+    const std::size_t rest = scratch.remaining.size() - begin;
+    if (rest == 0 || scratch.chosen.size() == count) break;
+    scratch.slots.resize(rest);
+    for (std::size_t i = 0; i < rest; ++i) scratch.slots[i] = scratch.remaining[begin + i].slot();
+    distances_from_row(graph, nearest, scratch);
     std::size_t end = begin;
     for (std::size_t i = 0; i < rest; ++i) {
-      const Neighbour& other = pruner.left[begin + i];
-      if (pruner.scores[i] * reach > other.distance) pruner.left[end++] = other;
+      const Neighbor other = scratch.remaining[begin + i];
+      if (scratch.scores[i] * alpha_squared > other.score()) scratch.remaining[end++] = other;
     }
-    pruner.left.resize(end);
+    scratch.remaining.resize(end);
   }
 }
 
-void prune_rows(const Graph& graph, Slot from, std::span<const Slot> candidates, std::size_t count, Pruner& pruner) {
-  pruner.slots.assign(candidates.begin(), candidates.end());
-  measure_from(graph, from, pruner);
-  pruner.near.clear();
-  for (std::size_t i = 0; i < candidates.size(); ++i) pruner.near.push_back({pruner.scores[i], candidates[i]});
-  prune(graph, pruner.near, count, pruner);
+void robust_prune_slots(const Graph& graph, Slot row, std::span<const Slot> candidates, std::size_t count,
+                        PruneScratch& scratch) {
+  scratch.slots.assign(candidates.begin(), candidates.end());
+  distances_from_row(graph, row, scratch);
+  scratch.candidates.clear();
+  for (std::size_t i = 0; i < candidates.size(); ++i) scratch.candidates.emplace_back(scratch.scores[i], candidates[i]);
+  robust_prune(graph, scratch.candidates, count, scratch);
 }
 
 }  // namespace vectis::inline v0_1::graph

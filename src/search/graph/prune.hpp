@@ -1,42 +1,39 @@
-// Which of many near rows a row is linked to.
+// RobustPrune: which of many near rows a row is linked to.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
-#include "search/graph/graph.hpp"
-#include "search/graph/pool.hpp"
+#include "search/graph/storage.hpp"
+#include "search/graph/top_k.hpp"
 
 namespace vectis::inline v0_1::graph {
 
-// A row with its squared distance to the row whose links are chosen.
-struct Neighbour {
-  float distance = 0;
-  Slot slot = 0;
-  bool operator<(const Neighbour& other) const noexcept {
-    return distance != other.distance ? distance < other.distance : slot < other.slot;
-  }
-};
+// Buffers of robust_prune and its result. Not thread-safe.
+struct PruneScratch {
+  explicit PruneScratch(const Graph& graph) : query(graph.encoding.quantizer) {}
 
-// Memory of prune. One thread at a time.
-struct Pruner {
-  explicit Pruner(const Graph& graph) : query(graph.frame) {}
-
-  CodedQuery query;
-  std::vector<Neighbour> near;
-  std::vector<Neighbour> left;
+  QuantizedQuery query;
+  std::vector<Neighbor> candidates;
+  std::vector<Neighbor> remaining;
   std::vector<Slot> slots;
   std::vector<const std::byte*> rows;
   std::vector<float> scores;
-  std::vector<Slot> chosen;
+  std::vector<Slot> chosen;  // the result, nearest first
 };
 
-// Takes the nearest of `candidates` (in any order, each once), drops all those to which it is the better way, and so on
-// until `count` are chosen; into pruner.chosen, nearest first.
-void prune(const Graph& graph, std::span<const Neighbour> candidates, std::size_t count, Pruner& pruner);
+// RobustPrune (Vamana: Subramanya et al., "DiskANN", 2019). Repeatedly chooses the nearest remaining candidate and
+// drops every candidate that is alpha times nearer to the chosen one than to the row, until `count` are chosen.
+// Candidates carry their squared distance to the row as score, in any order, each once. Leaves the result in
+// scratch.chosen.
+void robust_prune(const Graph& graph, std::span<const Neighbor> candidates, std::size_t count, PruneScratch& scratch);
 
-// The same for rows whose distances to `from` are not known yet.
-void prune_rows(const Graph& graph, Slot from, std::span<const Slot> candidates, std::size_t count, Pruner& pruner);
+// The same for candidates whose distances to `row` are not computed yet.
+void robust_prune_slots(const Graph& graph, Slot row, std::span<const Slot> candidates, std::size_t count,
+                        PruneScratch& scratch);
+
+// Writes the squared distances from `row` to scratch.slots, by codes, to scratch.scores.
+void distances_from_row(const Graph& graph, Slot row, PruneScratch& scratch);
 
 }  // namespace vectis::inline v0_1::graph

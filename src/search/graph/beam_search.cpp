@@ -1,0 +1,220 @@
+#include "search/graph/beam_search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t expected_expansions = 128;
+
+// Scores scratch.unvisited[0..count) into scratch.scores.
+void score_unvisited(const Graph& graph, SearchScratch& scratch, std::size_t count) {
+  graph.score_rows(graph.encoding.quantizer, scratch.query, scratch.rows.data(), count, scratch.scores.data());
+  scratch.scored += count;
+}
+
+// Moves the slots that were not visited before to scratch.unvisited and prefetches their codes. Returns their number.
+template <class Visited>
+std::size_t collect_unvisited(const Graph& graph, std::span<const Slot> slots, Visited& visited,
+                              SearchScratch& scratch) {
+  std::size_t count = 0;
+  for (const Slot slot : slots) {
+    scratch.unvisited[count] = slot;
+    count += static_cast<std::size_t>(visited.insert(slot));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    scratch.rows[i] = graph.codes[scratch.unvisited[i]];
+    prefetch_codes(graph.encoding.quantizer, scratch.rows[i]);
+  }
+  return count;
+}
+
+template <class Visited>
+std::size_t collect_unvisited_neighbors(const Graph& graph, Slot row, Visited& visited, SearchScratch& scratch) {
+  const std::size_t links = graph.links.read(row, scratch.links.data());
+  return collect_unvisited(graph, std::span(scratch.links).first(links), visited, scratch);
+}
+
+void start_search(const Graph& graph, std::span<const Slot> entry_points, std::size_t width, SearchScratch& scratch) {
+  const std::size_t room = std::max(entry_points.size(), graph.links.degree());
+  scratch.reserve(room + 1);
+  scratch.links.resize(graph.links.degree());
+  scratch.best.clear(width);
+  scratch.frontier.clear();
+  scratch.expanded.clear(expected_expansions);
+}
+
+// The score from which on no row is expanded, given the best rows so far.
+class StoppingRule {
+ public:
+  StoppingRule(std::size_t k, float epsilon, const QuantizedQuery& query)
+      : k_(k), squared_norm_(query.squared_norm()), epsilon_squared_(epsilon * epsilon) {}
+
+  [[nodiscard]] float score_limit(const TopK& best) const noexcept {
+    const std::span<const Neighbor> sorted = best.sorted();
+    if (sorted.size() < k_) return std::numeric_limits<float>::infinity();
+    return (sorted[k_ - 1].score() + squared_norm_) * epsilon_squared_ - squared_norm_;
+  }
+
+ private:
+  std::size_t k_;
+  float squared_norm_;
+  float epsilon_squared_;
+};
+
+void prefetch_links(const Graph& graph, Slot slot) {
+  const auto* const list = static_cast<const std::byte*>(graph.links.address(slot));
+  __builtin_prefetch(list);
+  __builtin_prefetch(list + cache_line_bytes);
+}
+
+// Pops the nearest row that was not expanded yet; nothing when it is farther than the limit.
+std::optional<Neighbor> next_expansion(SearchScratch& scratch, float score_limit) {
+  while (!scratch.frontier.empty() && scratch.frontier.nearest().score() <= score_limit) {
+    const Neighbor nearest = scratch.frontier.pop();
+    if (scratch.expanded.insert(nearest.slot())) return nearest;
+  }
+  return std::nullopt;
+}
+
+// Early-termination policies: may_expand() is called before each expansion; false ends the search.
+
+struct NeverTerminate {
+  [[nodiscard]] static constexpr bool may_expand(const Neighbor& /*next*/, const SearchScratch& /*scratch*/) noexcept {
+    return true;
+  }
+};
+
+// Records where the search would have stopped with each of several epsilons. A search with a smaller epsilon is a
+// prefix of one with a larger epsilon: both expand the same rows in the same order, and one stops earlier.
+class StopRecorder {
+ public:
+  StopRecorder(std::size_t k, std::span<const float> epsilons, const QuantizedQuery& query,
+               std::vector<SearchStop>& stops)
+      : stops_(stops) {
+    for (const float epsilon : epsilons) rules_.emplace_back(k, epsilon, query);
+    stops_.clear();
+  }
+  [[nodiscard]] bool may_expand(const Neighbor& next, const SearchScratch& scratch) {
+    while (stops_.size() < rules_.size() && next.score() > rules_[stops_.size()].score_limit(scratch.best)) {
+      record(scratch);
+    }
+    return true;
+  }
+  // After the search, for the epsilons that did not stop it earlier.
+  void finish(const SearchScratch& scratch) {
+    while (stops_.size() < rules_.size()) record(scratch);
+  }
+
+ private:
+  void record(const SearchScratch& scratch) {
+    const std::span<const Neighbor> sorted = scratch.best.sorted();
+    stops_.push_back({{sorted.begin(), sorted.end()}, scratch.scored});
+  }
+
+  std::vector<StoppingRule> rules_;
+  std::vector<SearchStop>& stops_;
+};
+
+// Terminates when the budget is used up, or will be: the number of rows that the search will score is predicted from
+// the share of allowed rows among those expanded, in windows that double. The prediction uses the last window only,
+// because the first expansions are on the way to the query. The first window predicts nothing.
+template <class Allowed>
+class BudgetPolicy {
+ public:
+  BudgetPolicy(const FilterBudget& budget, const Allowed& allowed, std::uint64_t scored_before)
+      : budget_(budget), allowed_(allowed), scored_before_(scored_before) {}
+
+  [[nodiscard]] bool may_expand(const Neighbor& next, const SearchScratch& scratch) {
+    if (static_cast<double>(scratch.scored - scored_before_) > budget_.scores_max) return false;
+    allowed_in_window_ += allowed_(next.slot()) ? 1 : 0;
+    if (++expansions_ < window_end_) return true;
+    const double window = static_cast<double>(window_end_) / 2;
+    const double slowdown = budget_.selectivity * window / (allowed_in_window_ + 1);
+    window_end_ *= 2;
+    allowed_in_window_ = 0;
+    return window_end_ == 2 * first_window || slowdown * budget_.expected_scores <= budget_.scores_max;
+  }
+
+ private:
+  static constexpr std::size_t first_window = 64;  // expansions
+  const FilterBudget& budget_;
+  const Allowed& allowed_;
+  std::uint64_t scored_before_;
+  std::size_t expansions_ = 0;
+  std::size_t window_end_ = first_window;
+  double allowed_in_window_ = 0;
+};
+
+// Returns false when the policy ended the search.
+template <class Visited, class Allowed, class Policy>
+bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                       const Allowed& allowed, Visited& visited, Policy& policy, SearchScratch& scratch) {
+  start_search(graph, entry_points, params.width, scratch);
+  const StoppingRule rule(params.k, params.epsilon, scratch.query);
+  float score_limit = std::numeric_limits<float>::infinity();
+  for (std::size_t count = collect_unvisited(graph, entry_points, visited, scratch);;) {
+    score_unvisited(graph, scratch, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const float score = scratch.scores[i];
+      const Slot slot = scratch.unvisited[i];
+      if (score <= score_limit) scratch.frontier.push(score, slot);
+      if (score <= scratch.best.worst_score() && allowed(slot)) scratch.best.push(score, slot);
+    }
+    score_limit = rule.score_limit(scratch.best);
+    if (params.bounded) score_limit = std::min(score_limit, scratch.best.worst_score());
+    const std::optional<Neighbor> next = next_expansion(scratch, score_limit);
+    if (!next) return true;
+    if (!policy.may_expand(*next, scratch)) return false;
+    if (!scratch.frontier.empty()) prefetch_links(graph, scratch.frontier.nearest().slot());
+    count = collect_unvisited_neighbors(graph, next->slot(), visited, scratch);
+  }
+}
+
+}  // namespace
+
+SearchScratch::SearchScratch(const Graph& graph) : query(graph.encoding.quantizer) {}
+
+void SearchScratch::reserve(std::size_t count) {
+  if (unvisited.size() < count) unvisited.resize(count);
+  if (rows.size() < count) rows.resize(count);
+  if (scores.size() < count) scores.resize(count);
+}
+
+void beam_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                 SearchScratch& scratch) {
+  scratch.visited_filter.clear();
+  NeverTerminate policy;
+  best_first_search(graph, entry_points, params, [](Slot) { return true; }, scratch.visited_filter, policy, scratch);
+}
+
+void beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                         const std::function<bool(Slot)>& visible, SearchScratch& scratch) {
+  scratch.visited_filter.clear();
+  NeverTerminate policy;
+  best_first_search(graph, entry_points, params, visible, scratch.visited_filter, policy, scratch);
+}
+
+void beam_search_at_epsilons(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                             std::span<const float> epsilons, const std::function<bool(Slot)>& visible,
+                             SearchScratch& scratch, std::vector<SearchStop>& stops) {
+  BeamParams widest = params;
+  widest.epsilon = epsilons.back();
+  StopRecorder recorder(params.k, epsilons, scratch.query, stops);
+  scratch.visited_filter.clear();
+  best_first_search(graph, entry_points, widest, visible, scratch.visited_filter, recorder, scratch);
+  recorder.finish(scratch);
+}
+
+bool filtered_beam_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                          const FilterBudget& budget, const std::function<bool(Slot)>& allowed,
+                          SearchScratch& scratch) {
+  scratch.visited_bitmap.clear();
+  BudgetPolicy policy(budget, allowed, scratch.scored);
+  return best_first_search(graph, entry_points, params, allowed, scratch.visited_bitmap, policy, scratch);
+}
+
+}  // namespace vectis::inline v0_1::graph

@@ -1,0 +1,571 @@
+#include "search/graph/format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "search/exact/checks.hpp"
+#include "search/exact/exact_index.hpp"
+#include "search/exact/summed.hpp"
+#include "search/graph/graph_index.hpp"
+#include "vectis/base/error.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+using exact::damaged;
+using exact::SummingReader;
+using exact::SummingWriter;
+
+constexpr std::uint32_t format_version = 1;
+constexpr std::uint64_t feature_codes_only = 1;  // vectors are stored as one byte per element
+constexpr std::size_t rows_per_block = 4096;     // each with a checksum
+constexpr std::size_t points_max = 64;
+constexpr std::size_t stored_entry_points_max = 4096;
+
+// Streams that count bytes.
+class CountingWriter final : public ByteWriter {
+ public:
+  explicit CountingWriter(ByteWriter& writer) : writer_(writer) {}
+  void write(std::span<const std::byte> bytes) override {
+    writer_.write(bytes);
+    count_ += bytes.size();
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+ private:
+  ByteWriter& writer_;
+  std::size_t count_ = 0;
+};
+
+class CountingReader final : public ByteReader {
+ public:
+  CountingReader(ByteReader& reader, std::size_t bytes_before) : reader_(reader), count_(bytes_before) {}
+  void read(std::span<std::byte> target) override {
+    reader_.read(target);
+    count_ += target.size();
+  }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+ private:
+  ByteReader& reader_;
+  std::size_t count_ = 0;
+};
+
+// One column of a file: what is stored of every row, contiguous, so that it can be mapped. Refers to a storage that
+// outlives it.
+class Section {
+ public:
+  Section() = default;
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+  virtual ~Section() = default;
+
+  [[nodiscard]] virtual std::size_t row_bytes() const noexcept = 0;
+  // Writes the row as files hold it.
+  virtual void encode(Slot slot, std::byte* row) const = 0;
+  // Throws CorruptData when the bytes cannot be this row.
+  virtual void validate(Slot slot, const std::byte* row) const = 0;
+  // Stores a validated row in memory.
+  virtual void decode(Slot slot, const std::byte* row) const = 0;
+  // Whether a mapped file is used in place, by point_at. Otherwise its rows are decoded.
+  [[nodiscard]] virtual bool mappable() const noexcept = 0;
+  virtual void point_at(std::byte* first, std::size_t rows) const = 0;
+};
+
+class IdSection final : public Section {
+ public:
+  IdSection(const RowVersions& versions, std::uint64_t highest_id) : versions_(versions), highest_id_(highest_id) {}
+
+  [[nodiscard]] std::size_t row_bytes() const noexcept override { return sizeof(std::uint64_t); }
+  void encode(Slot slot, std::byte* row) const override {
+    const std::uint64_t id = versions_.id(slot);
+    std::memcpy(row, &id, sizeof id);
+  }
+  void validate(Slot /*slot*/, const std::byte* row) const override {
+    if (id_of(row) > highest_id_) damaged(fmt::format("id {} is above the highest id {}", id_of(row), highest_id_));
+  }
+  void decode(Slot slot, const std::byte* row) const override { versions_.create(slot, id_of(row), 0); }
+  // Memory holds created_at and deleted_at beside the id.
+  [[nodiscard]] bool mappable() const noexcept override { return false; }
+  void point_at(std::byte* /*first*/, std::size_t /*rows*/) const override {}
+
+ private:
+  static std::uint64_t id_of(const std::byte* row) {
+    std::uint64_t id = 0;
+    std::memcpy(&id, row, sizeof id);
+    return id;
+  }
+
+  const RowVersions& versions_;
+  std::uint64_t highest_id_;
+};
+
+class CodeSection final : public Section {
+ public:
+  explicit CodeSection(RowBlocks& codes) : codes_(codes) {}
+
+  [[nodiscard]] std::size_t row_bytes() const noexcept override { return codes_.row_bytes(); }
+  void encode(Slot slot, std::byte* row) const override { std::memcpy(row, codes_[slot], row_bytes()); }
+  void validate(Slot slot, const std::byte* row) const override {
+    const CodeHeader header = code_header(row);
+    const bool finite = std::isfinite(header.scale) && std::isfinite(header.min) && std::isfinite(header.squared_norm);
+    if (!finite) damaged(fmt::format("the codes of row {} are not finite", slot));
+  }
+  void decode(Slot slot, const std::byte* row) const override { std::memcpy(codes_[slot], row, row_bytes()); }
+  [[nodiscard]] bool mappable() const noexcept override { return true; }
+  void point_at(std::byte* first, std::size_t rows) const override { codes_.point_at(first, rows); }
+
+ private:
+  RowBlocks& codes_;
+};
+
+class LinkSection final : public Section {
+ public:
+  LinkSection(AdjacencyLists& links, std::size_t rows) : links_(links), rows_(rows) {}
+
+  [[nodiscard]] std::size_t row_bytes() const noexcept override { return links_.row_bytes(); }
+  void encode(Slot slot, std::byte* row) const override {
+    Slot list[AdjacencyLists::degree_max];
+    links_.encode(std::span(list).first(links_.read(slot, list)), row);
+  }
+  void validate(Slot slot, const std::byte* row) const override {
+    Slot list[AdjacencyLists::degree_max];
+    const std::size_t count = links_.decode(row, list);
+    if (count > links_.degree()) {
+      damaged(fmt::format("row {} has {} links, the degree is {}", slot, count, links_.degree()));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (list[i] >= rows_ || list[i] == slot) {
+        damaged(fmt::format("row {} of {} links to row {}", slot, rows_, list[i]));
+      }
+    }
+    if (!AdjacencyLists::has_zero_counter(row)) damaged(fmt::format("the write counter of row {} is not 0", slot));
+  }
+  void decode(Slot slot, const std::byte* row) const override {
+    Slot list[AdjacencyLists::degree_max];
+    links_.write(slot, std::span(list).first(links_.decode(row, list)));
+  }
+  [[nodiscard]] bool mappable() const noexcept override { return true; }
+  void point_at(std::byte* first, std::size_t rows) const override { links_.point_at(first, rows); }
+
+ private:
+  AdjacencyLists& links_;
+  std::size_t rows_;
+};
+
+class VectorSection final : public Section {
+ public:
+  explicit VectorSection(VectorRows& vectors) : vectors_(vectors) {}
+
+  [[nodiscard]] std::size_t row_bytes() const noexcept override { return vectors_.row_bytes(); }
+  void encode(Slot slot, std::byte* row) const override { std::ranges::copy(vectors_.bytes(slot), row); }
+  void validate(Slot slot, const std::byte* row) const override {
+    if (!vectors_.finite(row)) damaged(fmt::format("the vector of row {} is not finite", slot));
+  }
+  void decode(Slot slot, const std::byte* row) const override {
+    std::memcpy(vectors_.bytes(slot).data(), row, row_bytes());
+  }
+  [[nodiscard]] bool mappable() const noexcept override { return true; }
+  void point_at(std::byte* first, std::size_t rows) const override { vectors_.point_at(first, rows); }
+
+ private:
+  VectorRows& vectors_;
+};
+
+// In the order of a file.
+std::vector<std::unique_ptr<const Section>> sections_of(GraphStorage& storage, std::size_t rows,
+                                                        std::optional<std::uint64_t> highest_id) {
+  std::vector<std::unique_ptr<const Section>> sections;
+  sections.push_back(std::make_unique<IdSection>(storage.versions, highest_id.value_or(0)));
+  sections.push_back(std::make_unique<CodeSection>(storage.graph.codes));
+  sections.push_back(std::make_unique<LinkSection>(storage.graph.links, rows));
+  sections.push_back(std::make_unique<VectorSection>(storage.vectors));
+  return sections;
+}
+
+void write_header(ByteWriter& writer, const GraphStore& store, const GraphContents& contents) {
+  writer.write(std::as_bytes(std::span(graph_magic)));
+  writer.put(format_version);
+  SummingWriter out(writer);
+  const bool codes_only = contents.storage && !contents.storage->vectors.full_precision();
+  out.put(codes_only ? feature_codes_only : std::uint64_t{0});
+  out.put(std::uint64_t{0});  // features that a writer must support: none yet
+  out.put(static_cast<std::uint8_t>(store.metric()));
+  out.put(static_cast<std::uint32_t>(store.dim()));
+  const GraphParams& params = store.params();
+  out.put(static_cast<std::uint32_t>(params.degree));
+  out.put(static_cast<std::uint32_t>(params.pruned_degree));
+  out.put(static_cast<std::uint32_t>(params.ef_construction));
+  out.put(params.construction_epsilon);
+  out.put(params.alpha);
+  out.put(params.seed);
+  out.put(static_cast<std::uint8_t>(contents.highest_id.has_value()));
+  out.put(contents.highest_id.value_or(0));
+  out.put(std::uint64_t{contents.rows});
+  out.put(static_cast<std::uint8_t>(contents.storage != nullptr));
+  out.close();
+}
+
+void write_encoding(ByteWriter& writer, const GraphContents& contents) {
+  SummingWriter out(writer);
+  const auto& [projection, quantizer] = contents.storage->graph.encoding;
+  out.put(static_cast<std::int32_t>(projection.exponent));
+  out.put(projection.max_norm);
+  out.write(std::as_bytes(std::span(projection.mean)));
+  out.put(static_cast<std::uint64_t>(projection.trained_rows));
+  out.put(quantizer.relative_error);
+  out.put(static_cast<std::uint32_t>(projection.output_dim));
+  out.put(static_cast<std::uint8_t>(quantizer.bits));
+  out.put(static_cast<std::uint8_t>(!projection.basis.empty()));
+  out.write(std::as_bytes(std::span(projection.basis)));
+  out.put(static_cast<std::uint32_t>(contents.entry_points.size()));
+  for (const Slot entry_point : contents.entry_points) out.put(entry_point);
+  out.put(contents.calibration.vectors);
+  out.put(static_cast<std::uint32_t>(contents.calibration.points.size()));
+  for (const CalibrationPoint& point : contents.calibration.points) {
+    out.put(point.epsilon);
+    out.put(point.recall);
+    out.put(point.scored);
+  }
+  out.close();
+}
+
+// Sections begin at multiples of a cache line.
+std::size_t padding_after(std::size_t bytes) {
+  return (cache_line_bytes - bytes % cache_line_bytes) % cache_line_bytes;
+}
+
+void write_padding(CountingWriter& out) {
+  constexpr std::array<std::byte, cache_line_bytes> zeros{};
+  out.write(std::span(zeros).first(padding_after(out.count())));
+}
+
+// Calls `after_block(rows)` after each block with the rows of the section that were written or read by then.
+template <class AfterBlock>
+void write_section(CountingWriter& out, const Section& section, std::size_t rows, std::vector<std::uint64_t>& checksums,
+                   const AfterBlock& after_block) {
+  write_padding(out);
+  std::vector<std::byte> block;
+  const std::size_t row_bytes = section.row_bytes();
+  for (std::size_t first = 0; first < rows; first += rows_per_block) {
+    const std::size_t count = std::min(rows_per_block, rows - first);
+    block.assign(count * row_bytes, std::byte{0});
+    for (std::size_t i = 0; i < count; ++i) section.encode(static_cast<Slot>(first + i), block.data() + i * row_bytes);
+    out.write(block);
+    checksums.push_back(checksum(block));
+    after_block(first + count);
+  }
+}
+
+struct Header {
+  Metric metric = Metric::l2;
+  std::size_t dim = 0;
+  GraphParams params;
+  std::optional<std::uint64_t> highest_id;
+  std::uint64_t rows = 0;
+  bool has_storage = false;
+  bool codes_only = false;
+};
+
+void validate_header(const Header& header, std::uint8_t has_ids, std::uint8_t has_storage) {
+  if (!std::ranges::count(all_metrics(), header.metric)) {
+    damaged(fmt::format("metric {} does not exist", static_cast<int>(header.metric)));
+  }
+  if (header.dim < 1 || header.dim > exact::dim_max) damaged(fmt::format("the dimension is {}", header.dim));
+  try {
+    validate_graph(exact::loading, header.metric, header.params);
+  } catch (const Error&) {
+    damaged("the graph parameters are out of range");
+  }
+  if (has_ids > 1 || has_storage > 1 || (has_storage == 0 && header.rows != 0) || (has_ids == 0 && header.rows != 0)) {
+    damaged(fmt::format("{} rows without ids or storage", header.rows));
+  }
+  if (header.rows > slots_max) damaged(fmt::format("{} rows, the limit is {}", header.rows, slots_max));
+}
+
+Header read_header(ByteReader& reader) {
+  exact::refuse_version(reader.get<std::uint32_t>(), format_version);
+  SummingReader in(reader);
+  const auto reader_features = in.get<std::uint64_t>();
+  const auto writer_features = in.get<std::uint64_t>();
+  Header header;
+  header.metric = static_cast<Metric>(in.get<std::uint8_t>());
+  header.dim = in.get<std::uint32_t>();
+  header.params.degree = in.get<std::uint32_t>();
+  header.params.pruned_degree = in.get<std::uint32_t>();
+  header.params.ef_construction = in.get<std::uint32_t>();
+  header.params.construction_epsilon = in.get<float>();
+  header.params.alpha = in.get<float>();
+  header.params.seed = in.get<std::uint64_t>();
+  const auto has_ids = in.get<std::uint8_t>();
+  header.highest_id = in.get<std::uint64_t>();
+  header.rows = in.get<std::uint64_t>();
+  const auto has_storage = in.get<std::uint8_t>();
+  in.close("header");
+  exact::refuse_features("reader", reader_features, feature_codes_only);
+  exact::refuse_features("writer", writer_features, 0);
+  validate_header(header, has_ids, has_storage);
+  header.codes_only = reader_features != 0;
+  header.has_storage = has_storage == 1;
+  if (has_ids == 0) header.highest_id.reset();
+  return header;
+}
+
+void read_calibration(SummingReader& in, Calibration& calibration) {
+  calibration.vectors = in.get<std::uint64_t>();
+  const auto points = in.get<std::uint32_t>();
+  if (points > points_max) damaged(fmt::format("{} calibration points, the limit is {}", points, points_max));
+  CalibrationPoint last{.epsilon = 0, .recall = -1, .scored = -1};
+  for (std::uint32_t i = 0; i < points; ++i) {
+    CalibrationPoint point;
+    point.epsilon = in.get<float>();
+    point.recall = in.get<float>();
+    point.scored = in.get<float>();
+    const bool ascends = point.epsilon > last.epsilon && point.recall > last.recall && point.scored > last.scored;
+    if (!ascends || !(point.epsilon > 0 && point.epsilon < 100) || !(point.recall <= 1) ||
+        !std::isfinite(point.scored)) {
+      damaged("the calibration points do not ascend");
+    }
+    calibration.points.push_back(point);
+    last = point;
+  }
+}
+
+bool all_finite(const std::vector<float>& values) {
+  return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
+}
+
+Encoding read_encoding(SummingReader& in, const Header& header) {
+  Encoding encoding = make_encoding(header.metric, header.dim);
+  auto& [projection, quantizer] = encoding;
+  projection.exponent = in.get<std::int32_t>();
+  projection.max_norm = in.get<float>();
+  // Not std::abs, which overflows for INT_MIN.
+  if (projection.exponent < -200 || projection.exponent > 200 || !std::isfinite(projection.max_norm)) {
+    damaged(fmt::format("exponent {} or norm {} of the projection is out of range", projection.exponent,
+                        projection.max_norm));
+  }
+  projection.mean = in.read_numbers<float>(projection.augmented_dim);
+  projection.trained_rows = in.get<std::uint64_t>();
+  quantizer.relative_error = in.get<float>();
+  if (!(quantizer.relative_error >= 0 && quantizer.relative_error <= 1)) {
+    damaged(fmt::format("the quantization error is {}", quantizer.relative_error));
+  }
+  const auto output_dim = in.get<std::uint32_t>();
+  const auto bits = in.get<std::uint8_t>();
+  const auto has_basis = in.get<std::uint8_t>();
+  const bool unprojected = has_basis == 0 && output_dim == projection.augmented_dim && bits == 8;
+  const bool projected =
+      has_basis == 1 && output_dim > 0 && output_dim <= projection.augmented_dim && (bits == 4 || bits == 8);
+  if (!unprojected && !projected) damaged(fmt::format("codes of {} coordinates with {} bits", output_dim, bits));
+  encoding.set_code_size(output_dim, bits);
+  if (projected) {
+    projection.basis = in.read_numbers<float>(projection.augmented_dim * projection.basis_stride());
+  }
+  if (!all_finite(projection.mean) || !all_finite(projection.basis)) damaged("the projection is not finite");
+  return encoding;
+}
+
+// Everything but the rows.
+GraphContents read_contents(ByteReader& reader, const Header& header) {
+  SummingReader in(reader);
+  Encoding encoding = read_encoding(in, header);
+  GraphContents contents;
+  const auto entry_points = in.get<std::uint32_t>();
+  if (entry_points > stored_entry_points_max) {
+    damaged(fmt::format("{} entry points, the limit is {}", entry_points, stored_entry_points_max));
+  }
+  contents.entry_points = in.read_numbers<Slot>(entry_points);
+  for (const Slot entry_point : contents.entry_points) {
+    if (entry_point >= header.rows) damaged(fmt::format("entry point {} of {} rows", entry_point, header.rows));
+  }
+  if (contents.entry_points.empty() != (header.rows == 0)) {
+    damaged(fmt::format("{} rows and {} entry points", header.rows, entry_points));
+  }
+  read_calibration(in, contents.calibration);
+  in.close("encoding");
+  contents.storage =
+      std::make_shared<GraphStorage>(std::move(encoding), header.params, header.rows, !header.codes_only);
+  contents.highest_id = header.highest_id;
+  return contents;
+}
+
+void validate_padding(std::span<const std::byte> padding) {
+  if (!std::ranges::all_of(padding, [](std::byte byte) { return byte == std::byte{0}; })) {
+    damaged("the padding between sections is not zero");
+  }
+}
+
+void read_padding(CountingReader& in) {
+  std::array<std::byte, cache_line_bytes> buffer{};
+  const auto padding = std::span(buffer).first(padding_after(in.count()));
+  in.read(padding);
+  validate_padding(padding);
+}
+
+using RowFunction = void (Section::*)(Slot slot, const std::byte* row) const;
+
+// Calls Section::validate or Section::decode for each row of a block.
+void for_each_row(const Section& section, RowFunction function, std::size_t first, std::span<const std::byte> block) {
+  const std::size_t row_bytes = section.row_bytes();
+  for (std::size_t i = 0; i * row_bytes < block.size(); ++i) {
+    (section.*function)(static_cast<Slot>(first + i), block.data() + i * row_bytes);
+  }
+}
+
+// Reserves memory as blocks arrive, so that a header cannot claim rows that the file does not have.
+template <class AfterBlock>
+void read_section(CountingReader& in, const Section& section, GraphStorage& storage, std::size_t rows,
+                  std::vector<std::uint64_t>& checksums, const AfterBlock& after_block) {
+  read_padding(in);
+  std::vector<std::byte> block;
+  for (std::size_t first = 0; first < rows; first += rows_per_block) {
+    const std::size_t count = std::min(rows_per_block, rows - first);
+    block.resize(count * section.row_bytes());
+    in.read(block);
+    checksums.push_back(checksum(block));
+    for_each_row(section, &Section::validate, first, block);
+    storage.reserve(first + count);
+    for_each_row(section, &Section::decode, first, block);
+    after_block(first + count);
+  }
+}
+
+void validate_checksums(std::span<const std::uint64_t> computed, ByteReader& in) {
+  for (const std::uint64_t value : computed) {
+    if (in.get<std::uint64_t>() != value) damaged("the checksum of a block of rows is wrong");
+  }
+}
+
+// The unread part of a mapped file. take() throws CorruptData when the file is too short.
+class MappedRest {
+ public:
+  MappedRest(std::span<std::byte> bytes, std::size_t bytes_before) : bytes_(bytes), position_(bytes_before) {}
+
+  std::span<std::byte> take(std::size_t count) {
+    if (count > bytes_.size() - position_) {
+      damaged(fmt::format("the file is {} bytes too short", count - (bytes_.size() - position_)));
+    }
+    position_ += count;
+    return bytes_.subspan(position_ - count, count);
+  }
+  void skip_padding() { validate_padding(take(padding_after(position_))); }
+
+ private:
+  std::span<std::byte> bytes_;
+  std::size_t position_;
+};
+
+void validate_mapped(const Section& section, std::span<const std::byte> bytes, std::vector<std::uint64_t>& checksums) {
+  const std::size_t block_bytes = rows_per_block * section.row_bytes();
+  for (std::size_t begin = 0; begin < bytes.size(); begin += block_bytes) {
+    const auto block = bytes.subspan(begin, std::min(block_bytes, bytes.size() - begin));
+    checksums.push_back(checksum(block));
+    for_each_row(section, &Section::validate, begin / section.row_bytes(), block);
+  }
+}
+
+void validate_unique_ids(const GraphStorage& storage, std::size_t rows) {
+  std::unordered_set<std::uint64_t> ids;
+  for (Slot slot = 0; slot < rows; ++slot) {
+    const std::uint64_t id = storage.versions.id(slot);
+    if (!ids.insert(id).second) damaged(fmt::format("id {} occurs twice", id));
+  }
+}
+
+// Called after each block of a section: checks the context and reports rows of all sections.
+class BlockProgress {
+ public:
+  BlockProgress(std::string_view op, std::size_t rows, std::size_t sections, Executor& executor, const Context& context)
+      : op_(op), rows_(rows), sections_(sections), executor_(executor), context_(context) {}
+  void operator()(std::size_t section, std::size_t section_rows) const {
+    context_.check(op_, executor_);
+    context_.report_progress(op_, (section * rows_ + section_rows) / sections_, rows_);
+  }
+
+ private:
+  std::string_view op_;
+  std::size_t rows_;
+  std::size_t sections_;
+  Executor& executor_;
+  const Context& context_;
+};
+
+}  // namespace
+
+void save_graph(ByteWriter& writer, const GraphStore& store, const GraphContents& contents, Executor& executor,
+                const Context& context) {
+  CountingWriter out(writer);
+  write_header(out, store, contents);
+  if (!contents.storage) return;
+  write_encoding(out, contents);
+  std::vector<std::uint64_t> checksums;
+  const auto sections = sections_of(*contents.storage, contents.rows, contents.highest_id);
+  const BlockProgress progress("save", contents.rows, sections.size(), executor, context);
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    write_section(out, *sections[i], contents.rows, checksums, [&](std::size_t rows) { progress(i, rows); });
+  }
+  write_padding(out);
+  out.write(std::as_bytes(std::span(checksums)));
+}
+
+std::unique_ptr<GraphStore> load_graph(ByteReader& reader, Executor& executor, const Context& context) {
+  CountingReader in(reader, graph_magic.size());
+  const Header header = read_header(in);
+  if (!header.has_storage) return std::make_unique<GraphStore>(executor, header.metric, header.dim, header.params);
+  GraphContents contents = read_contents(in, header);
+  std::vector<std::uint64_t> checksums;
+  const auto sections = sections_of(*contents.storage, header.rows, header.highest_id);
+  const BlockProgress progress(exact::loading, header.rows, sections.size(), executor, context);
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    read_section(in, *sections[i], *contents.storage, header.rows, checksums,
+                 [&](std::size_t rows) { progress(i, rows); });
+  }
+  read_padding(in);
+  validate_checksums(checksums, in);
+  validate_unique_ids(*contents.storage, header.rows);
+  contents.rows = header.rows;
+  return std::make_unique<GraphStore>(executor, header.params, std::move(contents));
+}
+
+std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bool verify, Executor& executor) {
+  MemoryReader reader(file->bytes().subspan(graph_magic.size()));
+  CountingReader in(reader, graph_magic.size());
+  const Header header = read_header(in);
+  if (!header.has_storage) return std::make_unique<GraphStore>(executor, header.metric, header.dim, header.params);
+  GraphContents contents = read_contents(in, header);
+  GraphStorage& storage = *contents.storage;
+  MappedRest rest(file->bytes(), in.count());
+  std::vector<std::uint64_t> checksums;
+  for (const auto& section : sections_of(storage, header.rows, header.highest_id)) {
+    rest.skip_padding();
+    const std::span<std::byte> bytes = rest.take(header.rows * section->row_bytes());
+    if (verify) validate_mapped(*section, bytes, checksums);
+    if (section->mappable()) {
+      section->point_at(bytes.data(), header.rows);
+      continue;
+    }
+    storage.versions.reserve(header.rows);
+    if (!verify) for_each_row(*section, &Section::validate, 0, bytes);
+    for_each_row(*section, &Section::decode, 0, bytes);
+  }
+  rest.skip_padding();
+  MemoryReader stored(rest.take(checksums.size() * sizeof(std::uint64_t)));
+  validate_checksums(checksums, stored);
+  validate_unique_ids(storage, header.rows);
+  storage.file = std::move(file);
+  storage.file_rows = header.rows;
+  contents.rows = header.rows;
+  return std::make_unique<GraphStore>(executor, header.params, std::move(contents));
+}
+
+}  // namespace vectis::inline v0_1::graph

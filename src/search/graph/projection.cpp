@@ -1,0 +1,228 @@
+#include "search/graph/projection.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "search/graph/float_kernels.hpp"
+#include "vectis/base/random.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t subspace_rounds = 6;
+constexpr std::size_t basis_grain = 16;   // rows per task
+constexpr float degenerate_norm = 1e-6F;  // below this a unit vector was linearly dependent on the ones before
+
+std::vector<float> transposed(std::span<const float> rows, std::size_t dim) {
+  const std::size_t count = rows.size() / dim;
+  std::vector<float> columns(rows.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < dim; ++j) columns[j * count + i] = rows[i * dim + j];
+  }
+  return columns;
+}
+
+// left * transpose(right); both have rows of `length` floats.
+std::vector<float> multiplied(Executor& executor, std::span<const float> left, std::span<const float> right,
+                              std::size_t length) {
+  const std::size_t columns = right.size() / length;
+  std::vector<float> result(left.size() / length * columns);
+  executor.parallel_for(left.size() / length, basis_grain, [&](std::size_t begin, std::size_t end) {
+    dot_products(left.data() + begin * length, end - begin, right.data(), columns, length,
+                 result.data() + begin * columns);
+  });
+  return result;
+}
+
+void fill_random(Random& random, std::span<float> vector) {
+  for (float& x : vector) x = static_cast<float>(random.unit() - 0.5);
+}
+
+// Returns the norm before.
+float normalize(std::span<float> vector) {
+  float square = 0;
+  dot_products(vector.data(), 1, vector.data(), 1, vector.size(), &square);
+  const float norm = std::sqrt(square);
+  if (norm > 0) {
+    for (float& x : vector) x /= norm;
+  }
+  return norm;
+}
+
+// Subtracts the components along the orthonormal rows `before`.
+void make_orthogonal(std::span<const float> before, std::span<float> vector, std::vector<float>& components) {
+  const std::size_t dim = vector.size();
+  const std::size_t count = before.size() / dim;
+  if (count == 0) return;
+  components.resize(count);
+  dot_products(vector.data(), 1, before.data(), count, dim, components.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < dim; ++j) vector[j] -= components[i] * before[i * dim + j];
+  }
+}
+
+// Gram-Schmidt, each vector orthogonalized twice: the first pass leaves rounding errors.
+void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim) {
+  std::vector<float> components;
+  for (std::size_t i = 0; i < vectors.size() / dim; ++i) {
+    const std::span<float> vector = vectors.subspan(i * dim, dim);
+    const std::span<const float> before = vectors.first(i * dim);
+    normalize(vector);
+    make_orthogonal(before, vector, components);
+    while (normalize(vector) < degenerate_norm) {
+      fill_random(random, vector);
+      make_orthogonal(before, vector, components);
+    }
+    make_orthogonal(before, vector, components);
+    normalize(vector);
+  }
+}
+
+// Scales or normalizes the vector as the metric needs it. `added` is the extra coordinate of inner product.
+void transform(const Projection& projection, const float* vector, double added, float* target) {
+  double factor = std::ldexp(1.0, -projection.exponent);
+  if (projection.metric == Metric::cosine) {
+    const double norm = std::sqrt(squared_norm(vector, projection.dim));
+    if (norm > 0) factor = 1 / norm;
+  }
+  for (std::size_t i = 0; i < projection.dim; ++i) target[i] = static_cast<float>(double{vector[i]} * factor);
+  if (projection.augmented_dim > projection.dim) target[projection.dim] = static_cast<float>(added);
+}
+
+// The extra coordinate that brings a vector to max_norm; 0 for other metrics than inner product.
+double extra_coordinate(const Projection& projection, const float* vector) {
+  if (projection.metric != Metric::inner_product) return 0;
+  const double wanted = double{projection.max_norm} * double{projection.max_norm};
+  const double present = std::ldexp(squared_norm(vector, projection.dim), -2 * projection.exponent);
+  return std::sqrt(std::max(0.0, wanted - present));
+}
+
+void set_scale(Projection& projection, std::span<const float> vectors) {
+  double longest = 0;
+  for (std::size_t at = 0; at < vectors.size(); at += projection.dim) {
+    longest = std::max(longest, std::sqrt(squared_norm(vectors.data() + at, projection.dim)));
+  }
+  if (projection.metric != Metric::cosine && longest > 0) std::frexp(longest, &projection.exponent);
+  if (projection.metric == Metric::inner_product) {
+    projection.max_norm = static_cast<float>(std::ldexp(longest, -projection.exponent));
+  }
+}
+
+// `inputs` are rows of augmented_dim floats.
+void apply_basis(const Projection& projection, const std::vector<float>& inputs, float* output) {
+  if (projection.basis.empty()) {
+    std::ranges::copy(inputs, output);
+    return;
+  }
+  const std::size_t count = inputs.size() / projection.augmented_dim;
+  const std::size_t stride = projection.basis_stride();
+  thread_local std::vector<float> padded;
+  padded.resize(count * stride);
+  weighted_sums(inputs.data(), count, projection.augmented_dim, projection.basis.data(), stride, padded.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::copy_n(padded.data() + i * stride, projection.output_dim, output + i * projection.output_dim);
+  }
+}
+
+std::vector<float>& input_scratch(const Projection& projection, std::size_t rows = 1) {
+  thread_local std::vector<float> inputs;
+  inputs.resize(rows * projection.augmented_dim);
+  return inputs;
+}
+
+}  // namespace
+
+double squared_norm(const float* vector, std::size_t dim) noexcept {
+  double sum = 0;
+  for (std::size_t i = 0; i < dim; ++i) sum += double{vector[i]} * double{vector[i]};
+  return sum;
+}
+
+Projection make_projection(Metric metric, std::size_t dim) {
+  Projection projection;
+  projection.metric = metric;
+  projection.dim = dim;
+  projection.augmented_dim = dim + (metric == Metric::inner_product ? 1 : 0);
+  projection.mean.resize(projection.augmented_dim);
+  projection.output_dim = projection.augmented_dim;
+  return projection;
+}
+
+std::vector<float> fit_mean(Projection& projection, std::span<const float> vectors) {
+  set_scale(projection, vectors);
+  const std::size_t count = vectors.size() / projection.dim;
+  std::vector<float> rows(count * projection.augmented_dim);
+  std::vector<double> sums(projection.augmented_dim);
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const vector = vectors.data() + i * projection.dim;
+    float* const row = rows.data() + i * projection.augmented_dim;
+    transform(projection, vector, extra_coordinate(projection, vector), row);
+    for (std::size_t j = 0; j < projection.augmented_dim; ++j) sums[j] += double{row[j]};
+  }
+  for (std::size_t j = 0; j < projection.augmented_dim; ++j) {
+    projection.mean[j] = static_cast<float>(sums[j] / static_cast<double>(count));
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] -= projection.mean[i % projection.augmented_dim];
+  projection.trained_rows = count;
+  return rows;
+}
+
+std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, std::size_t dim, std::size_t count) {
+  const std::vector<float> columns = transposed(rows, dim);
+  const std::vector<float> covariance = multiplied(executor, columns, columns, rows.size() / dim);
+  Random random(1);
+  std::vector<float> basis(count * dim);
+  fill_random(random, basis);
+  make_orthonormal(random, basis, dim);
+  for (std::size_t round = 0; round < subspace_rounds; ++round) {
+    basis = multiplied(executor, basis, covariance, dim);
+    make_orthonormal(random, basis, dim);
+  }
+  return basis;
+}
+
+void project_row(const Projection& projection, const float* vector, float* output) {
+  std::vector<float>& input = input_scratch(projection);
+  transform(projection, vector, extra_coordinate(projection, vector), input.data());
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] -= projection.mean[i];
+  apply_basis(projection, input, output);
+}
+
+void project_query(const Projection& projection, const float* vector, float* output) {
+  project_queries(projection, {vector, projection.dim}, output);
+}
+
+void project_queries(const Projection& projection, std::span<const float> vectors, float* output) {
+  const std::size_t count = vectors.size() / projection.dim;
+  std::vector<float>& inputs = input_scratch(projection, count);
+  for (std::size_t row = 0; row < count; ++row) {
+    float* const target = inputs.data() + row * projection.augmented_dim;
+    transform(projection, vectors.data() + row * projection.dim, 0, target);
+    if (projection.metric == Metric::inner_product) continue;  // the mean adds the same product to all rows
+    for (std::size_t i = 0; i < projection.augmented_dim; ++i) target[i] -= projection.mean[i];
+  }
+  apply_basis(projection, inputs, output);
+}
+
+void project_query_as_row(const Projection& projection, const float* vector, float* output) {
+  std::vector<float>& input = input_scratch(projection);
+  transform(projection, vector, 0, input.data());
+  const double norm = std::sqrt(squared_norm(input.data(), input.size()));
+  if (projection.metric == Metric::inner_product && norm > 0) {
+    for (float& x : input) x = static_cast<float>(double{x} * double{projection.max_norm} / norm);
+  }
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] -= projection.mean[i];
+  apply_basis(projection, input, output);
+}
+
+float inner_product_offset(const Projection& projection, const float* vector) {
+  std::vector<float>& input = input_scratch(projection);
+  transform(projection, vector, 0, input.data());
+  double mean_product = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) mean_product += double{input[i]} * double{projection.mean[i]};
+  const double norm = std::sqrt(squared_norm(input.data(), input.size()));
+  return static_cast<float>(2 * (double{projection.max_norm} * norm - mean_product));
+}
+
+}  // namespace vectis::inline v0_1::graph

@@ -1,0 +1,67 @@
+// Scores of quantized rows against distances in double precision, and the fastest kernel against the scalar one.
+#include "search/graph/quantizer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "search/graph/row_blocks.hpp"
+#include "tests/support/brute_force.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/base/executor.hpp"
+
+namespace vectis::graph {
+namespace {
+
+class QuantizerTest : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
+
+TEST_P(QuantizerTest, ScoresApproximateSquaredDistances) {
+  Random random(test::seed());
+  const auto [dim, bits] = GetParam();
+  constexpr std::size_t count = 37;
+  const test::Floats vectors = test::random_rows(random, count, dim);
+  const test::Floats query = test::random_rows(random, 1, dim);
+  const auto executor = make_thread_executor({.threads = 1});
+  Encoding encoding = train_encoding(*executor, Metric::l2, dim, vectors);  // too few vectors for a PCA basis
+  encoding.set_code_size(dim, bits);
+  const Quantizer& quantizer = encoding.quantizer;
+  RowBlocks rows(quantizer.row_bytes);
+  rows.reserve(count);
+  std::vector<const std::byte*> asked(count);
+  for (Slot i = 0; i < count; ++i) {
+    asked[i] = rows[i];
+    encode_row(encoding, vectors.data() + i * dim, rows[i]);
+  }
+  QuantizedQuery quantized(quantizer);
+  quantized.set_vector(encoding, query.data());
+  std::vector<float> scores(count);
+  score_rows_scalar(quantizer, quantized, asked.data(), count, scores.data());
+  const double unit = std::ldexp(1.0, -2 * encoding.projection.exponent);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double exact = exact_distance(Metric::l2, query, std::span(vectors).subspan(i * dim, dim));
+    const double found = double{scores[i]} + double{quantized.squared_norm()};
+    // A code step is 1/255 or 1/15 of the row's range and 1/127 of the query's largest element, both about 3 at most
+    // before scaling.
+    EXPECT_NEAR(found, exact * exact * unit, (bits == 8 ? 0.05 : 0.5) * static_cast<double>(dim) * unit) << i;
+  }
+  std::vector<float> best(count + 1, -1);
+  const auto expect_as_scalar = [&] {
+    best_score_rows()(quantizer, quantized, asked.data(), count, best.data());
+    for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(best[i], scores[i], 1e-4 * static_cast<double>(dim)) << i;
+    EXPECT_EQ(best[count], -1) << "written past the end";
+  };
+  expect_as_scalar();
+  // A row in the role of the query.
+  quantized.set_row(quantizer, rows[3]);
+  score_rows_scalar(quantizer, quantized, asked.data(), count, scores.data());
+  EXPECT_NEAR(scores[3] + quantized.squared_norm(), 0, (bits == 8 ? 0.02 : 0.3) * static_cast<double>(dim) * unit);
+  expect_as_scalar();
+}
+
+INSTANTIATE_TEST_SUITE_P(Dimensions, QuantizerTest,
+                         testing::Combine(testing::Values(1, 3, 55, 56, 57, 63, 64, 112, 113, 128, 130, 384),
+                                          testing::Values(8, 4)));
+
+}  // namespace
+}  // namespace vectis::graph

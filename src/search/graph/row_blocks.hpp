@@ -1,0 +1,60 @@
+// Fixed-size rows in blocks that never move, so that readers may hold a row while others are added.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "vectis/base/pages.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// Position of a row in every array of a graph.
+using Slot = std::uint32_t;
+inline constexpr std::size_t slots_max = 0x7FFF'FFFF;
+
+// Block b holds 4096 * 2^b rows. One thread grows the blocks; any number of threads read rows that were published to
+// them. Pages that were never written use no memory.
+class RowBlocks {
+ public:
+  explicit RowBlocks(std::size_t row_bytes) : row_bytes_(row_bytes) {}
+
+  // Makes room for `rows` rows in total. Throws Allocation when memory is exhausted; then nothing changed.
+  void reserve(std::size_t rows) {
+    while (capacity_ < rows) {
+      const std::size_t count = first_rows << blocks_.size();
+      Pages pages(count * row_bytes_);
+      blocks_.push_back(std::move(pages));
+      block_begin_[blocks_.size() - 1].store(blocks_.back().data(), std::memory_order_release);
+      capacity_ += count;
+    }
+  }
+
+  // Uses `rows` rows of memory that belongs to somebody else and outlives this object, such as a mapped file. The
+  // object must be empty, and cannot grow afterwards.
+  void point_at(std::byte* first, std::size_t rows) noexcept {
+    for (std::size_t block = 0; (first_rows << block) - first_rows < rows; ++block) {
+      block_begin_[block].store(first + ((first_rows << block) - first_rows) * row_bytes_, std::memory_order_release);
+    }
+    capacity_ = rows;
+  }
+
+  [[nodiscard]] std::byte* operator[](Slot slot) const noexcept {
+    const auto block = static_cast<std::size_t>(std::bit_width(slot / first_rows + 1U)) - 1;
+    const std::size_t rows_before = (first_rows << block) - first_rows;
+    return block_begin_[block].load(std::memory_order_relaxed) + (slot - rows_before) * row_bytes_;
+  }
+  [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
+
+ private:
+  static constexpr std::size_t first_rows = 4096;
+  std::size_t row_bytes_;
+  std::size_t capacity_ = 0;
+  std::array<std::atomic<std::byte*>, 32> block_begin_{};
+  std::vector<Pages> blocks_;
+};
+
+}  // namespace vectis::inline v0_1::graph

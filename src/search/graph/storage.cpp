@@ -1,0 +1,89 @@
+#include "search/graph/storage.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr float byte_code_max = 255;
+
+// A byte-coded vector begins with these; element i is min + scale * code[i].
+struct ByteCodeHeader {
+  float min = 0;
+  float scale = 0;
+};
+
+// Padded so that headers are aligned.
+constexpr std::size_t vector_row_bytes(std::size_t dim, bool full_precision) {
+  if (full_precision) return dim * sizeof(float);
+  return (sizeof(ByteCodeHeader) + dim + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+}
+
+std::size_t bytes_per_row(const GraphStorage& storage) noexcept {
+  return storage.graph.encoding.quantizer.row_bytes + storage.graph.links.row_bytes() + storage.vectors.row_bytes();
+}
+
+}  // namespace
+
+VectorRows::VectorRows(std::size_t dim, bool full_precision)
+    : dim_(dim), full_precision_(full_precision), rows_(vector_row_bytes(dim, full_precision)) {}
+
+void VectorRows::write(Slot slot, const float* vector) const noexcept {
+  std::byte* const row = rows_[slot];
+  if (full_precision_) {
+    std::memcpy(row, vector, dim_ * sizeof(float));
+    return;
+  }
+  const auto [min, max] = std::minmax_element(vector, vector + dim_);
+  const ByteCodeHeader header{*min, *max / byte_code_max - *min / byte_code_max};
+  std::memcpy(row, &header, sizeof header);
+  for (std::size_t i = 0; i < dim_; ++i) {
+    const float code = header.scale > 0 ? std::nearbyint((vector[i] - *min) / header.scale) : 0;
+    row[sizeof header + i] = static_cast<std::byte>(std::clamp(code, 0.0F, byte_code_max));
+  }
+}
+
+const float* VectorRows::read(Slot slot, float* scratch) const noexcept {
+  const std::byte* const row = rows_[slot];
+  if (full_precision_) return reinterpret_cast<const float*>(row);
+  ByteCodeHeader header;
+  std::memcpy(&header, row, sizeof header);
+  for (std::size_t i = 0; i < dim_; ++i) {
+    const auto code = static_cast<float>(std::to_integer<std::uint8_t>(row[sizeof header + i]));
+    scratch[i] = header.min + header.scale * code;
+  }
+  return scratch;
+}
+
+bool VectorRows::finite(const std::byte* row) const noexcept {
+  const auto* const floats = reinterpret_cast<const float*>(row);
+  const std::size_t count = full_precision_ ? dim_ : sizeof(ByteCodeHeader) / sizeof(float);
+  return std::all_of(floats, floats + count, [](float x) { return std::isfinite(x); });
+}
+
+std::size_t GraphStorage::rows_max() const noexcept {
+  if (file) return file_rows;
+  return std::min(slots_max, std::size_t{1} << (8 * graph.links.slot_bytes()));
+}
+
+void GraphStorage::reserve(std::size_t rows) {
+  graph.codes.reserve(rows);
+  graph.links.reserve(rows);
+  versions.reserve(rows);
+  vectors.reserve(rows);
+}
+
+std::size_t GraphStorage::row_bytes() const noexcept {
+  return sizeof(RowVersions::Version) + (file ? 0 : bytes_per_row(*this));
+}
+
+std::size_t GraphStorage::mapped_bytes() const noexcept { return file ? bytes_per_row(*this) : 0; }
+
+void GraphStorage::read_vector(Slot slot, float* target) const {
+  const float* const vector = vectors.read(slot, target);
+  if (vector != target) std::copy_n(vector, graph.encoding.projection.dim, target);
+}
+
+}  // namespace vectis::inline v0_1::graph

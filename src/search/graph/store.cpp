@@ -1,0 +1,498 @@
+#include "search/graph/store.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "search/exact/changes.hpp"
+#include "search/exact/checks.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/base/random.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t entry_points_max = 16;
+constexpr std::size_t row_grain = 256;  // rows per task
+
+// Tombstones are consolidated when they are 1/20 of all rows; storage shrinks when a third of its rows is free.
+constexpr std::size_t consolidate_divisor = 20;
+constexpr std::size_t consolidate_min = 64;
+constexpr std::size_t shrink_min = 1024;
+
+// Calibration is repeated when a third of the rows was added or removed since the last one, which bounds its total
+// cost.
+constexpr std::size_t calibrated_rows_min = 2000;
+constexpr std::size_t recalibrate_divisor = 3;
+constexpr std::size_t held_out_max = 1000;
+constexpr std::size_t held_out_min = 100;
+constexpr std::size_t ground_truth_scores_max = 500'000'000;
+// Bounds a calibration by the cost of linking the added rows, about 3,000 scores each: a held-out row is compared with
+// all rows once for the ground truth, and a few times by searches where the data has no structure.
+constexpr std::size_t calibration_scores_per_row = 1000;
+
+// The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
+constexpr std::size_t training_rows_max = 10'000;
+constexpr std::size_t retrain_growth = 4;
+
+void shuffle(std::span<Slot> slots, Random random) {
+  for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
+}
+
+// At most `rows_max` rows, evenly spaced.
+std::vector<float> sample_rows(std::span<const float> vectors, std::size_t dim, std::size_t rows_max) {
+  const std::size_t rows = vectors.size() / dim;
+  if (rows <= rows_max) return {vectors.begin(), vectors.end()};
+  std::vector<float> sample(rows_max * dim);
+  for (std::size_t i = 0; i < rows_max; ++i) {
+    std::memcpy(sample.data() + i * dim, vectors.data() + rows * i / rows_max * dim, dim * sizeof(float));
+  }
+  return sample;
+}
+
+}  // namespace
+
+std::uint64_t Epoch::bytes() const noexcept { return (storage ? rows * storage->row_bytes() : 0) + table_bytes; }
+std::uint64_t Epoch::mapped_bytes() const noexcept { return storage ? rows * storage->mapped_bytes() : 0; }
+
+GraphStore::GraphStore(Executor& executor, Metric metric, std::size_t dim, const GraphParams& params)
+    : executor_(executor), metric_(metric), dim_(dim), params_(params) {
+  publish();
+}
+
+GraphStore::GraphStore(Executor& executor, const GraphParams& params, GraphContents contents)
+    : executor_(executor),
+      metric_(contents.storage->graph.encoding.projection.metric),
+      dim_(contents.storage->graph.encoding.projection.dim),
+      params_(params) {
+  replace_storage(std::move(contents));
+  publish();
+}
+
+// Epochs and reclamation.
+
+std::shared_ptr<const Epoch> GraphStore::now() const {
+  const std::lock_guard lock(epoch_mutex_);
+  return now_;
+}
+
+void GraphStore::publish() {
+  auto next = std::make_shared<Epoch>();
+  next->storage = storage_;
+  next->number = ++epoch_;
+  next->entry_points = entry_points_;
+  next->live = table_.size();
+  next->removed = rows_ - table_.size();
+  next->rows = rows_;
+  next->table_bytes = table_.bytes();
+  next->calibration = calibration_;
+  next->released = std::make_shared<std::atomic<bool>>(false);
+  forget_released_epochs();
+  epochs_.emplace_back(epoch_, next->released);
+  const std::lock_guard lock(epoch_mutex_);
+  now_ = std::move(next);
+}
+
+void GraphStore::forget_released_epochs() {
+  while (!epochs_.empty() && epochs_.front().second->load(std::memory_order_acquire)) epochs_.pop_front();
+}
+
+void GraphStore::collect_free_slots() {
+  forget_released_epochs();
+  const std::uint64_t oldest = epochs_.empty() ? epoch_ : epochs_.front().first;
+  while (!limbo_.empty() && limbo_.front().epoch < oldest) {
+    free_slots_.insert(free_slots_.end(), limbo_.front().slots.begin(), limbo_.front().slots.end());
+    limbo_.pop_front();
+  }
+}
+
+// Inserting.
+
+std::vector<Slot> GraphStore::allocate_slots(std::size_t count) {
+  const std::size_t reused = std::min(count, free_slots_.size());
+  storage_->reserve(rows_ + (count - reused));
+  std::vector<Slot> slots(free_slots_.end() - static_cast<std::ptrdiff_t>(reused), free_slots_.end());
+  free_slots_.resize(free_slots_.size() - reused);
+  while (slots.size() < count) slots.push_back(static_cast<Slot>(rows_++));
+  return slots;
+}
+
+void GraphStore::write_rows(std::span<const Slot> slots, std::span<const std::uint64_t> ids,
+                            std::span<const float> vectors) {
+  executor_.parallel_for(slots.size(), row_grain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* const vector = vectors.data() + i * dim_;
+      encode_row(storage_->graph.encoding, vector, storage_->graph.codes[slots[i]]);
+      storage_->vectors.write(slots[i], vector);
+      storage_->versions.create(slots[i], ids[i], epoch_ + 1);
+      storage_->graph.links.write(slots[i], {});
+    }
+  });
+}
+
+bool GraphStore::needs_calibration(std::size_t added) const noexcept {
+  const std::size_t all = table_.size() + added;
+  return added >= 2 * held_out_min && all >= calibrated_rows_min &&
+         (calibration_ == nullptr || all >= 2 * calibration_->vectors ||
+          changed_since_calibration_ >= all / recalibrate_divisor);
+}
+
+std::size_t GraphStore::held_out_rows(std::size_t added) const noexcept {
+  const std::size_t all = table_.size() + added;
+  const std::size_t affordable =
+      std::min({all / 10, ground_truth_scores_max / all, calibration_scores_per_row * added / all});
+  const std::size_t held_out = std::min(std::clamp(affordable, held_out_min, held_out_max), added / 2);
+  return std::min(held_out, added - std::min(entry_points_max, added / 2));
+}
+
+void GraphStore::calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked) {
+  std::vector<Slot> findable(linked.begin(), linked.end());
+  for (Slot slot = 0; slot < rows_; ++slot) {
+    if (storage_->versions.visible(slot, epoch_)) findable.push_back(slot);
+  }
+  std::vector<float> queries(held_out.size() * dim_);
+  for (std::size_t i = 0; i < held_out.size(); ++i) storage_->read_vector(held_out[i], queries.data() + i * dim_);
+  const SearchParams params{.storage = storage_.get(), .entry_points = entry_points_, .epoch = epoch_ + 1};
+  changed_since_calibration_ = 0;
+  calibration_ = std::make_shared<const Calibration>(calibrate(executor_, params, findable, queries));
+}
+
+void GraphStore::link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress) {
+  if (link_rows_) {
+    link_rows_(*storage_, rows_, entry_points_, slots, linked_rows, progress);
+  } else {
+    link_rows(executor_, storage_->graph, entry_points_, slots, linked_rows, progress);
+  }
+}
+
+void GraphStore::link(std::span<const Slot> slots, const LinkProgress& progress) {
+  std::vector<Slot> order(slots.begin(), slots.end());
+  shuffle(order, Random(params_.seed + epoch_));
+  for (std::size_t i = 0; entry_points_.size() < entry_points_max && i < order.size(); ++i) {
+    entry_points_.push_back(order[i]);
+  }
+  const std::size_t linked_rows = table_.size() + tombstones_.size();
+  changed_since_calibration_ += slots.size();
+  if (!needs_calibration(slots.size())) {
+    link_beside(order, linked_rows, progress);
+    return;
+  }
+  // The last rows are searched for before they are linked.
+  const std::size_t first_held_out = slots.size() - held_out_rows(slots.size());
+  const std::span<const Slot> linked_first = std::span(order).first(first_held_out);
+  const std::span<const Slot> held_out = std::span(order).subspan(first_held_out);
+  link_beside(linked_first, linked_rows, progress);
+  calibrate_with(held_out, linked_first);
+  link_beside(held_out, linked_rows + first_held_out, [&](std::size_t done) {
+    if (progress) progress(first_held_out + done);
+  });
+}
+
+void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
+                        const Context& context) {
+  if (ids.empty()) return;
+  context.check(op, executor_);
+  reserve_rows(vectors, ids.size());
+  {
+    const std::unique_lock lock(table_mutex_);
+    table_.reserve(table_.size() + ids.size());
+  }
+  tombstones_.reserve(tombstones_.size() + 2 * ids.size());
+  const std::vector<Slot> slots = allocate_slots(ids.size());
+  try {
+    write_rows(slots, ids, vectors);
+    link(slots, [&](std::size_t done) {
+      context.check(op, executor_);
+      context.report_progress(op, done, slots.size());
+    });
+  } catch (...) {
+    abort_insert(slots);
+    throw;
+  }
+  {
+    const std::unique_lock lock(table_mutex_);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
+      if (const auto replaced = table_.find(ids[i])) {
+        storage_->versions.remove(*replaced, epoch_ + 1);
+        tombstones_.push_back(*replaced);
+        table_.erase(ids[i]);
+      }
+      table_.insert(ids[i], slots[i]);
+    }
+  }
+  const std::uint64_t highest = *std::ranges::max_element(ids);
+  highest_id_ = std::max(highest_id_.value_or(highest), highest);
+  publish();
+  consolidate_if_due();
+}
+
+void GraphStore::abort_insert(std::span<const Slot> slots) {
+  for (const Slot slot : slots) storage_->versions.remove(slot, 0);
+  tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
+}
+
+std::uint64_t GraphStore::add(std::span<const float> vectors, const Context& context) {
+  return exact::with_memory("add", vectors.size_bytes(), [&] {
+    const std::lock_guard lock(writer_mutex_);
+    const std::uint64_t first = highest_id_ ? *highest_id_ + 1 : 0;
+    insert("add", exact::next_ids("add", highest_id_, vectors.size() / dim_), vectors, context);
+    return first;
+  });
+}
+
+void GraphStore::add_with_ids(std::span<const std::uint64_t> ids, std::span<const float> vectors,
+                              const Context& context) {
+  exact::with_memory("add", vectors.size_bytes(), [&] {
+    exact::check_distinct("add", ids);
+    const std::lock_guard lock(writer_mutex_);
+    for (const std::uint64_t id : ids) {
+      if (table_.find(id)) exact::refuse_present("add", id);
+    }
+    insert("add", ids, vectors, context);
+  });
+}
+
+void GraphStore::update(std::uint64_t id, std::span<const float> vector) {
+  exact::with_memory("update", vector.size_bytes(), [&] {
+    const std::lock_guard lock(writer_mutex_);
+    if (!table_.find(id)) exact::refuse_absent("update", id);
+    insert("update", std::span(&id, 1), vector, {});
+  });
+}
+
+void GraphStore::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  exact::with_memory("upsert", vectors.size_bytes(), [&] {
+    exact::check_distinct("upsert", ids);
+    const std::lock_guard lock(writer_mutex_);
+    insert("upsert", ids, vectors, context);
+  });
+}
+
+// Removing.
+
+std::size_t GraphStore::remove(std::span<const std::uint64_t> ids) {
+  return exact::with_memory("remove", ids.size_bytes(), [&] {
+    const std::lock_guard lock(writer_mutex_);
+    tombstones_.reserve(tombstones_.size() + ids.size());
+    const std::size_t before = tombstones_.size();
+    {
+      const std::unique_lock table_lock(table_mutex_);
+      for (const std::uint64_t id : ids) {
+        const auto slot = table_.find(id);
+        if (!slot) continue;
+        storage_->versions.remove(*slot, epoch_ + 1);
+        table_.erase(id);
+        tombstones_.push_back(*slot);
+      }
+    }
+    const std::size_t count = tombstones_.size() - before;
+    changed_since_calibration_ += count;
+    if (count > 0) publish();
+    consolidate_if_due();
+    return count;
+  });
+}
+
+void GraphStore::consolidate_if_due() {
+  if (tombstones_.size() < std::max(consolidate_min, rows_ / consolidate_divisor)) return;
+  try {
+    consolidate();
+    std::size_t unused = free_slots_.size();
+    for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
+    if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision());
+  } catch (const std::bad_alloc&) {
+    return;  // the removed rows stay tombstones, and the next change tries again
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::allocation) throw;
+    return;
+  }
+  publish();
+}
+
+void GraphStore::consolidate() {
+  const RowVersions& versions = storage_->versions;
+  const auto is_tombstone = [&](Slot slot) { return versions.deleted_at(slot) <= epoch_; };
+  std::vector<Slot> live;
+  live.reserve(table_.size());
+  for (Slot slot = 0; slot < rows_; ++slot) {
+    if (!is_tombstone(slot)) live.push_back(slot);
+  }
+  consolidate_deletes(executor_, storage_->graph, live, is_tombstone);
+  std::erase_if(entry_points_, is_tombstone);
+  Random random(params_.seed + epoch_);
+  while (entry_points_.size() < std::min(entry_points_max, live.size())) {
+    const Slot slot = live[random.below(live.size())];
+    if (std::ranges::find(entry_points_, slot) == entry_points_.end()) entry_points_.push_back(slot);
+  }
+  limbo_.push_back({epoch_, std::move(tombstones_)});
+  tombstones_.clear();
+}
+
+// Reading.
+
+std::optional<std::vector<float>> GraphStore::get(std::uint64_t id) const {
+  const std::shared_lock lock(table_mutex_);
+  const auto slot = table_.find(id);
+  if (!slot) return std::nullopt;
+  std::vector<float> vector(dim_);
+  storage_->read_vector(*slot, vector.data());
+  return vector;
+}
+
+std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, const GraphStorage& storage) const {
+  std::vector<Slot> slots;
+  const std::shared_lock lock(table_mutex_);
+  if (storage_.get() != &storage) return std::nullopt;
+  for (std::size_t word = 0; word < filter.words.size(); ++word) {
+    for (std::uint64_t bits = filter.words[word]; bits != 0; bits &= bits - 1) {
+      const std::uint64_t id = filter.first_id + word * 64 + static_cast<std::uint64_t>(std::countr_zero(bits));
+      if (const auto slot = table_.find(id)) slots.push_back(*slot);
+    }
+  }
+  return slots;
+}
+
+GraphContents GraphStore::contents() {
+  const std::lock_guard lock(writer_mutex_);
+  if (!storage_) return {};
+  if (!tombstones_.empty()) consolidate();
+  return dense_copy(storage_->graph.encoding, 0, storage_->vectors.full_precision());
+}
+
+// Replacing the storage: for another encoding, more rows, without free rows, or without floats.
+
+void GraphStore::reserve_rows(std::span<const float> vectors, std::size_t count) {
+  collect_free_slots();
+  const std::size_t rows = rows_ + count - std::min(count, free_slots_.size());
+  if (rows > slots_max) {
+    throw Error(
+        ErrorCode::invalid_input, "add",
+        fmt::format("a graph index holds at most {} vectors, {} are stored and {} were added; use several indexes",
+                    slots_max, rows_, count));
+  }
+  if (!storage_) {
+    Encoding encoding = train_encoding(executor_, metric_, dim_, sample_rows(vectors, dim_, training_rows_max));
+    storage_ = std::make_shared<GraphStorage>(std::move(encoding), params_, rows, true);
+    return;
+  }
+  const Encoding& encoding = storage_->graph.encoding;
+  const std::size_t trained_rows = encoding.projection.trained_rows;
+  const bool outgrown = trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows;
+  if (!outgrown && rows <= storage_->rows_max()) return;
+  if (!tombstones_.empty()) consolidate();
+  if (outgrown) {
+    std::vector<float> sample = sample_rows(vectors, dim_, training_rows_max / 2);
+    append_sample(sample);
+    replace_storage(
+        dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, storage_->vectors.full_precision()));
+  } else {
+    replace_storage(dense_copy(encoding, rows, storage_->vectors.full_precision()));
+  }
+}
+
+void GraphStore::append_sample(std::vector<float>& sample) const {
+  std::vector<Slot> live;
+  for (Slot slot = 0; slot < rows_; ++slot) {
+    if (storage_->versions.visible(slot, epoch_)) live.push_back(slot);
+  }
+  const std::size_t count = std::min(live.size(), training_rows_max / 2);
+  sample.resize(sample.size() + count * dim_);
+  float* const target = sample.data() + sample.size() - count * dim_;
+  for (std::size_t i = 0; i < count; ++i) storage_->read_vector(live[live.size() * i / count], target + i * dim_);
+}
+
+GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision) const {
+  GraphContents result;
+  std::vector<Slot> kept;
+  std::vector<Slot> new_slots(rows_, AdjacencyLists::no_link);
+  for (Slot slot = 0; slot < rows_; ++slot) {
+    if (!storage_->versions.visible(slot, epoch_)) continue;
+    new_slots[slot] = static_cast<Slot>(kept.size());
+    kept.push_back(slot);
+  }
+  const Graph& from = storage_->graph;
+  result.storage = std::make_shared<GraphStorage>(encoding, params_, std::max(rows_max, kept.size()), full_precision);
+  GraphStorage& target = *result.storage;
+  target.reserve(kept.size());
+  const bool same_encoding = &encoding == &from.encoding;
+  executor_.parallel_for(kept.size(), row_grain, [&](std::size_t begin, std::size_t end) {
+    std::vector<Slot> list(from.links.degree());
+    std::vector<float> decoded(dim_);
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto slot = static_cast<Slot>(i);
+      const float* const vector = storage_->vectors.read(kept[i], decoded.data());
+      if (same_encoding) {
+        std::memcpy(target.graph.codes[slot], from.codes[kept[i]], encoding.quantizer.row_bytes);
+      } else {
+        encode_row(encoding, vector, target.graph.codes[slot]);
+      }
+      if (full_precision == storage_->vectors.full_precision()) {
+        std::ranges::copy(storage_->vectors.bytes(kept[i]), target.vectors.bytes(slot).begin());
+      } else {
+        target.vectors.write(slot, vector);
+      }
+      target.versions.create(slot, storage_->versions.id(kept[i]), 0);
+      const std::size_t links = from.links.read(kept[i], list.data());
+      std::size_t count = 0;
+      for (std::size_t j = 0; j < links; ++j) {
+        if (new_slots[list[j]] != AdjacencyLists::no_link) list[count++] = new_slots[list[j]];
+      }
+      target.graph.links.write(slot, std::span(list).first(count));
+    }
+  });
+  for (const Slot entry_point : entry_points_) {
+    if (new_slots[entry_point] != AdjacencyLists::no_link) result.entry_points.push_back(new_slots[entry_point]);
+  }
+  result.rows = kept.size();
+  result.highest_id = highest_id_;
+  if (calibration_) result.calibration = *calibration_;
+  return result;
+}
+
+void GraphStore::replace_storage(GraphContents contents) {
+  const std::unique_lock lock(table_mutex_);
+  storage_ = std::move(contents.storage);
+  rows_ = contents.rows;
+  highest_id_ = contents.highest_id;
+  entry_points_ = std::move(contents.entry_points);
+  if (!contents.calibration.points.empty()) {
+    calibration_ = std::make_shared<const Calibration>(std::move(contents.calibration));
+  }
+  tombstones_.clear();
+  free_slots_.clear();
+  limbo_.clear();
+  table_ = IdTable();
+  table_.reserve(rows_);
+  for (Slot slot = 0; slot < rows_; ++slot) table_.insert(storage_->versions.id(slot), slot);
+}
+
+void GraphStore::compact_storage(bool full_precision) {
+  replace_storage(dense_copy(storage_->graph.encoding, 0, full_precision));
+}
+
+void GraphStore::compact() {
+  exact::with_memory("compact", 0, [&] {
+    const std::lock_guard lock(writer_mutex_);
+    if (!storage_) return;
+    if (!tombstones_.empty()) consolidate();
+    compact_storage(storage_->vectors.full_precision());
+    publish();
+  });
+}
+
+void GraphStore::drop_full_precision() {
+  exact::with_memory("drop_full_precision", 0, [&] {
+    const std::lock_guard lock(writer_mutex_);
+    if (!storage_) return;
+    if (!tombstones_.empty()) consolidate();
+    compact_storage(false);
+    publish();
+  });
+}
+
+}  // namespace vectis::inline v0_1::graph
