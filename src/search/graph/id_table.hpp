@@ -1,4 +1,4 @@
-// Which row an id is.
+// Hash table from ids to rows.
 #pragma once
 
 #include <bit>
@@ -11,43 +11,43 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Open addressing; at most half full. One thread at a time.
+// Open addressing with linear probing; at most half full. Not thread-safe.
 class IdTable {
  public:
   [[nodiscard]] std::optional<Slot> find(std::uint64_t id) const noexcept {
     if (entries_.empty()) return std::nullopt;
-    for (std::size_t at = home(id);; at = next(at)) {
-      if (entries_[at].slot == empty) return std::nullopt;
-      if (entries_[at].id == id) return entries_[at].slot;
+    for (std::size_t i = bucket(id);; i = next(i)) {
+      if (entries_[i].slot == empty) return std::nullopt;
+      if (entries_[i].id == id) return entries_[i].slot;
     }
   }
-  // There is room for this many ids from now on.
+  // Makes room for `ids` ids in total. Throws std::bad_alloc; then nothing changed.
   void reserve(std::size_t ids) {
     const std::size_t wanted = std::bit_ceil(ids * 2 + 16);
     if (wanted <= entries_.size()) return;
-    std::vector<Entry> before(wanted);
-    before.swap(entries_);
+    std::vector<Entry> old_entries(wanted);
+    old_entries.swap(entries_);
     count_ = 0;
-    for (const Entry& entry : before) {
+    for (const Entry& entry : old_entries) {
       if (entry.slot != empty) insert(entry.id, entry.slot);
     }
   }
-  // The id is not there, and there is room.
+  // Requires that the id is absent and that reserve made room.
   void insert(std::uint64_t id, Slot slot) noexcept {
-    std::size_t at = home(id);
-    while (entries_[at].slot != empty) at = next(at);
-    entries_[at] = {id, slot};
+    std::size_t i = bucket(id);
+    while (entries_[i].slot != empty) i = next(i);
+    entries_[i] = {id, slot};
     ++count_;
   }
-  // Entries behind it move up, so that no mark is left where it was.
+  // Requires that the id is present. Moves later entries up instead of leaving a deletion marker.
   void erase(std::uint64_t id) noexcept {
-    std::size_t hole = home(id);
+    std::size_t hole = bucket(id);
     while (entries_[hole].id != id || entries_[hole].slot == empty) hole = next(hole);
-    for (std::size_t at = next(hole); entries_[at].slot != empty; at = next(at)) {
-      const std::size_t mask = entries_.size() - 1;
-      if (((at - home(entries_[at].id)) & mask) >= ((at - hole) & mask)) {
-        entries_[hole] = entries_[at];
-        hole = at;
+    const std::size_t mask = entries_.size() - 1;
+    for (std::size_t i = next(hole); entries_[i].slot != empty; i = next(i)) {
+      if (((i - bucket(entries_[i].id)) & mask) >= ((i - hole) & mask)) {
+        entries_[hole] = entries_[i];
+        hole = i;
       }
     }
     entries_[hole].slot = empty;
@@ -62,10 +62,10 @@ class IdTable {
     std::uint64_t id = 0;
     Slot slot = empty;
   };
-  [[nodiscard]] std::size_t home(std::uint64_t id) const noexcept {
+  [[nodiscard]] std::size_t bucket(std::uint64_t id) const noexcept {
     return static_cast<std::size_t>((id * 0x9E37'79B9'7F4A'7C15ULL) >> 20U) & (entries_.size() - 1);
   }
-  [[nodiscard]] std::size_t next(std::size_t at) const noexcept { return (at + 1) & (entries_.size() - 1); }
+  [[nodiscard]] std::size_t next(std::size_t i) const noexcept { return (i + 1) & (entries_.size() - 1); }
 
   std::vector<Entry> entries_;
   std::size_t count_ = 0;

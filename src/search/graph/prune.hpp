@@ -27,6 +27,7 @@ struct PruneScratch {
 // drops every candidate that is alpha times nearer to the chosen one than to the row, until `count` are chosen.
 // Candidates carry their squared distance to the row as score, in any order, each once. Leaves the result in
 // scratch.chosen.
+// Computes at most `count` distances per candidate, by codes.
 void robust_prune(const Graph& graph, std::span<const Neighbor> candidates, std::size_t count, PruneScratch& scratch);
 
 // The same for candidates whose distances to `row` are not computed yet.

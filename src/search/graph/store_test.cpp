@@ -1,0 +1,110 @@
+// The graph store: progress and cancellation of inserts, and calibration searches against single searches.
+#include "search/graph/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/approximate.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/seed.hpp"
+
+namespace vectis::graph {
+namespace {
+
+class GraphStoreTest : public testing::Test {
+ protected:
+  static constexpr std::size_t dim = 16;
+
+  Random random{test::seed()};
+  std::shared_ptr<Executor> executor = make_thread_executor({.threads = 2});
+  GraphStore store{*executor, Metric::l2, dim, {}};
+};
+
+TEST_F(GraphStoreTest, ReportsProgressInRows) {
+  std::vector<Progress> reports;
+  const Context context = Context{}.with_progress([&](const Progress& progress) {
+    EXPECT_EQ(progress.operation, "add");
+    reports.push_back(progress);
+  });
+  store.add(test::clustered_rows(random, 3000, dim), context);  // enough to be calibrated
+  ASSERT_GT(reports.size(), 10U);
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i].total, 3000U);
+    EXPECT_GT(reports[i].done, i == 0 ? 0 : reports[i - 1].done);
+  }
+  EXPECT_EQ(reports.back().done, 3000U);
+}
+
+TEST_F(GraphStoreTest, CancelledInsertsChangeNothing) {
+  const test::Floats vectors = test::clustered_rows(random, 1200, dim);
+  store.add(vectors, {});
+  CancelSource source;
+  const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    if (progress.done > 500) source.cancel();
+  });
+  EXPECT_ERROR(store.add(test::clustered_rows(random, 2000, dim), context), ErrorCode::cancelled, "[add]");
+  EXPECT_EQ(store.now()->live, 1200U);
+  EXPECT_EQ(store.get(1200), std::nullopt);
+  EXPECT_EQ(store.add(vectors, {}), 1200U);  // the ids were not used up
+  EXPECT_EQ(store.now()->live, 2400U);
+  EXPECT_EQ(store.get(1200), store.get(0));
+}
+
+// A search with a smaller epsilon is a prefix of one with a larger epsilon, so one search measures all of them.
+TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
+  store.add(test::clustered_rows(random, 3000, dim), {});
+  const auto now = store.now();
+  SearchParams params{.storage = now->storage.get(),
+                      .entry_points = now->entry_points,
+                      .epoch = now->number,
+                      .k = calibrated_k,
+                      .beam = beam_for_epsilon(calibrated_k, 1)};
+  const std::vector<float> epsilons{0.8F, 0.9F, 1.0F, 1.05F, 1.2F};
+  SearchScratch scratch(now->storage->graph);
+  for (std::size_t query = 0; query < 50; ++query) {
+    const test::Floats vector = test::clustered_rows(random, 1, dim);
+    scratch.query.set_vector(now->storage->graph.encoding, vector.data());
+    std::vector<std::vector<Hit>> found;
+    std::vector<std::uint64_t> scored;
+    std::vector<Hit> hits;
+    search_at_epsilons(params, epsilons, vector.data(), scratch, hits,
+                       [&](std::size_t i, std::span<const Hit> here, std::uint64_t rows) {
+                         EXPECT_EQ(i, found.size());
+                         found.emplace_back(here.begin(), here.end());
+                         scored.push_back(rows);
+                       });
+    ASSERT_EQ(found.size(), epsilons.size());
+    for (std::size_t i = 0; i < epsilons.size(); ++i) {
+      params.beam = beam_for_epsilon(calibrated_k, epsilons[i]);
+      scratch.scored = 0;
+      search_graph(params, vector.data(), scratch, hits);
+      EXPECT_EQ(hits, found[i]) << epsilons[i];
+      EXPECT_EQ(scratch.scored, scored[i]) << epsilons[i];
+    }
+  }
+}
+
+// A wider beam expands more rows and finds more.
+TEST_F(GraphStoreTest, WiderBeamsScoreMoreRows) {
+  store.add(test::clustered_rows(random, 3000, dim), {});
+  const auto now = store.now();
+  SearchScratch scratch(now->storage->graph);
+  const test::Floats vector = test::clustered_rows(random, 1, dim);
+  scratch.query.set_vector(now->storage->graph.encoding, vector.data());
+  std::uint64_t last = 0;
+  for (const std::size_t ef : {10U, 40U, 200U}) {
+    const SearchParams params{.storage = now->storage.get(),
+                              .entry_points = now->entry_points,
+                              .epoch = now->number,
+                              .k = 10,
+                              .beam = beam_for_ef(10, ef)};
+    scratch.scored = 0;
+    std::vector<Hit> hits;
+    search_graph(params, vector.data(), scratch, hits);
+    EXPECT_EQ(hits.size(), 10U);
+    EXPECT_GT(scratch.scored, last);
+    last = scratch.scored;
+  }
+}
+
+}  // namespace
+}  // namespace vectis::graph
