@@ -1,4 +1,4 @@
-// Every operation alone over the values where implementations differ: zeros, infinities, NaN, subnormals, extremes.
+// Every operation by itself on the values where implementations differ: zeros, infinities, NaN, subnormals, extremes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
@@ -86,7 +86,7 @@ const std::vector<std::uint32_t>& edges_of(DType type) {
 // Booleans are stored as uint32.
 DType stored_type(DType type) { return type == DType::boolean ? DType::uint32 : type; }
 
-// All pairs of edges (or triples, thinned out) as inputs.
+// All pairs of edge values as inputs, or a subset of all triples.
 ir::ProgramData edge_data(DType type, std::size_t inputs, std::size_t& count) {
   const auto& edges = edges_of(type);
   const std::size_t square = edges.size() * edges.size();
@@ -170,7 +170,7 @@ std::vector<Case> all_conversions() {
   return cases;
 }
 
-// Packed elements in and out, every bit pattern of them in, the edges out.
+// Loads of every bit pattern of the packed types, and stores of the edge values.
 std::vector<Case> all_packed() {
   std::vector<Case> cases;
   for (const DType element : {DType::float16, DType::bfloat16, DType::int8}) {
@@ -197,7 +197,7 @@ std::vector<Case> all_packed() {
     store.output(store.input(stored_type(type)), element);
     one.function = store.finish();
     one.data = edge_data(type, 1, one.count);
-    // Around every rounding of a half: bit patterns of floats at and beside the middle of two.
+    // Rounding to half: floats at and next to the midpoint of two halves.
     std::vector<std::byte>& input = one.data.inputs[0];
     for (std::uint32_t pattern = 0x32000000U; type == DType::float32 && pattern < 0x47900000U; pattern += 0x0800U) {
       for (const std::uint32_t bits : {pattern - 1, pattern, (pattern + 1) | 0x80000000U}) {
@@ -211,7 +211,7 @@ std::vector<Case> all_packed() {
   return cases;
 }
 
-// Tables of every element, at indices within, at the end and beyond.
+// Tables of every element type, at indices inside, at the end and beyond.
 std::vector<Case> all_gathers() {
   std::vector<Case> cases;
   for (const DType element :
@@ -241,13 +241,13 @@ class Edges : public testing::TestWithParam<std::string> {
     Tally tally;
     for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], runner->accuracy(), tally);
     EXPECT_EQ(tally.programs, cases.size());
-    EXPECT_EQ(tally.refused, 0U);
+    EXPECT_EQ(tally.rejected, 0U);
     EXPECT_LT(tally.undecided, tally.elements / 4);
   }
 };
 
-// The executor compiled for less than this processor has; SetSupportedTargetsForTest(0) brings all back.
-TEST(CpuEdges, AreRightOnEveryInstructionSet) {
+// The VM on every instruction set that the host supports; SetSupportedTargetsForTest(0) restores all of them.
+TEST(CpuEdges, AreCorrectOnEveryInstructionSet) {
   const auto runner = make_cpu_runner();
   std::size_t sets = 0;
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -258,7 +258,7 @@ TEST(CpuEdges, AreRightOnEveryInstructionSet) {
       const std::vector<Outputs> outputs = runner->run(cases);
       for (std::size_t i = 0; i < cases.size(); ++i) judge(cases[i], outputs[i], runner->accuracy(), tally);
     }
-    EXPECT_EQ(tally.refused, 0U);
+    EXPECT_EQ(tally.rejected, 0U);
     ++sets;
   }
   hwy::SetSupportedTargetsForTest(0);

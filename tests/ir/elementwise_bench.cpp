@@ -1,4 +1,4 @@
-// A chain of six element-wise operations, y = max((x*a + b)*x - c, 0) * d, by the CPU executor and by a fused loop
+// A chain of six element-wise operations, y = max((x*a + b)*x - c, 0) * d, by the CPU vector VM and by a fused loop
 // written by hand, with the same threads. Driven line by line, so that bench/elementwise can measure peers in turns:
 // reads "vectis", "hand" or "hand-streaming" and prints the nanoseconds one pass took, "check" compares the results.
 
@@ -88,7 +88,7 @@ class Bench {
       }
     });
   }
-  // The number of elements that differ.
+  // The number of different elements.
   std::size_t differences() {
     vectis();
     hand(false);

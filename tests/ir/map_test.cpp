@@ -64,7 +64,7 @@ ir::Function scaled_add(float constant) {
   return b.finish();
 }
 
-TEST_P(Map, ServesEverySizeAndNoByteMore) {
+TEST_P(Map, WritesEverySizeAndNoByteBeyond) {
   for (const std::size_t count : {0U, 1U, 2U, 255U, 256U, 257U, 1023U, 2047U, 2048U, 2049U, 100003U}) {
     std::vector<std::int32_t> x(count + 3);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::int32_t>(i) - 50;
@@ -77,8 +77,8 @@ TEST_P(Map, ServesEverySizeAndNoByteMore) {
   }
 }
 
-// With tuning on, the first large call measures; results are the same, and calls that change their input run once.
-TEST_P(Map, TunedGroupsComputeTheSame) {
+// With tuning, the first large call measures. Results stay the same, and in-place calls run once.
+TEST_P(Map, TunedWorkGroupsComputeTheSame) {
   RuntimeOptions options;
   options.settings["autotune"] = "on";
   Runtime runtime(options);
@@ -102,7 +102,7 @@ TEST_P(Map, TunedGroupsComputeTheSame) {
   EXPECT_EQ(tuner(runtime).statistics().measured, tuned_device.info().dialects.empty() ? 0U : 1U);
 }
 
-TEST_P(Map, LeavesPackedElementsBeyondTheCountAlone) {
+TEST_P(Map, KeepsPackedElementsBeyondTheCount) {
   Builder b("bytes");
   b.output(b.add(b.input(DType::int8), b.constant(1)), DType::int8);
   const ir::Function function = b.finish();
@@ -115,7 +115,7 @@ TEST_P(Map, LeavesPackedElementsBeyondTheCountAlone) {
   }
 }
 
-TEST_P(Map, WritesOverItsInput) {
+TEST_P(Map, WorksInPlace) {
   Builder b("halves");
   b.output(b.mul(b.input(DType::float16), b.constant(2.0F)), DType::float16);
   const DeviceMemory both = upload(std::vector<std::uint16_t>(1001, 0x3c00));
@@ -123,7 +123,7 @@ TEST_P(Map, WritesOverItsInput) {
   EXPECT_EQ(download<std::uint16_t>(both, 1001), std::vector<std::uint16_t>(1001, 0x4000));
 }
 
-// Inputs, tables and outputs cut from one memory, as the pool cuts them.
+// Inputs, tables and outputs are slices of one allocation, as from the pool.
 TEST_P(Map, TakesSlicesOfOneMemory) {
   constexpr std::uint64_t slice = 4096;
   constexpr std::size_t count = 1000;
@@ -168,7 +168,7 @@ TEST_P(Map, ComputesDecisionsLoopsAndTables) {
   EXPECT_EQ(download<std::uint32_t>(out, 5), (std::vector<std::uint32_t>{2004, 3001, 3008, 3062, 3220}));
 }
 
-TEST_P(Map, RefusesWhatDoesNotFit) {
+TEST_P(Map, RejectsInvalidBuffers) {
   const ir::Function function = scaled_add(1);
   const std::uint32_t one = std::bit_cast<std::uint32_t>(1.0F);
   const DeviceMemory in = upload(std::vector<std::int32_t>(64));
@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Map, testing::ValuesIn(mapping_devices()), cas
 #if defined(VECTIS_HAS_OPENCL)
 using MapKernels = DevicesTest;
 
-TEST_F(MapKernels, AreOneForAllConstants) {
+TEST_F(MapKernels, AreSharedByFunctionsThatDifferInConstants) {
   const DeviceContext context(device("opencl"));
   Stream stream(context);
   const DeviceMemory in(context, 4096);

@@ -90,7 +90,7 @@ class DeviceRunner final : public Runner {
           static_cast<std::uint32_t>(one.data.tables[i].size() / element_bytes(one.function.tables[i])));
     for (const std::uint32_t bits : one.data.arguments) arguments.emplace_back(bits);
     const std::size_t each = std::size_t{group} * ir::elements_per_item(one.function);
-    // Two rows, and one group more than there is work for.
+    // A grid of two rows, with one work-group more than needed.
     const auto columns = static_cast<std::uint32_t>((one.count + each - 1) / each / 2 + 1);
     stream_.launch(EntryPoint(program, ir::entry_point(one.function)), {{columns, 2, 1}, {group, 1, 1}}, arguments);
     for (std::size_t o = 0; o < outputs.size(); ++o) stream_.copy_to_host(outputs[o], written[o], 0);
@@ -124,7 +124,7 @@ double stored(DType element, const std::vector<std::byte>& bytes, std::size_t at
   return static_cast<std::int8_t>(raw);
 }
 
-// The share of the bound that an f32's error takes.
+// The error of an f32 relative to its bound.
 double share(const ir::BoundedValue& expected, double value) {
   if (!expected.known || !std::isfinite(expected.value) || !std::isfinite(value)) return 0;
   const double error = value - expected.value;
@@ -164,7 +164,7 @@ std::unique_ptr<Runner> make_runner(const std::string& name) {
 void judge(const Case& one, const Outputs& outputs, const ir::Accuracy& accuracy, Tally& tally) {
   const auto expected = ir::interpret_with_bounds(one.function, one.data.bindings(), one.count, accuracy);
   ++tally.programs;
-  bool told = false;
+  bool reported = false;
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     const DType element = one.function.outputs[o].element;
     for (std::size_t i = 0; i < one.count; ++i) {
@@ -175,9 +175,9 @@ void judge(const Case& one, const Outputs& outputs, const ir::Accuracy& accuracy
       tally.undecided += bound.known && bound.decided ? 0U : 1U;
       if (element == DType::float32) tally.worst = std::max(tally.worst, share(bound, value));
       if (ir::accepts(bound, element, value)) continue;
-      ++tally.refused;
-      if (told) continue;
-      told = true;
+      ++tally.rejected;
+      if (reported) continue;
+      reported = true;
       ADD_FAILURE() << fmt::format("output {} element {} of {} is {:.9g}, not {:.9g} in [{:.9g}, {:.9g}]\n{}", o, i,
                                    one.count, value, bound.value, bound.low, bound.high, ir::to_text(one.function));
     }

@@ -1,4 +1,4 @@
-// Many threads, one profiler.
+// One profiler used by many threads.
 #include <atomic>
 #include <latch>
 #include <map>
@@ -55,7 +55,7 @@ TEST_F(ProfilerConcurrent, ThreadsHaveTheirOwnRangesAndStreams) {
   EXPECT_EQ(tracks.size(), static_cast<std::size_t>(threads));
 }
 
-TEST_F(ProfilerConcurrent, ProfilersComeAndGoUnderWork) {
+TEST_F(ProfilerConcurrent, ProfilersCanBeCreatedAndDestroyedDuringWork) {
   DeviceContext context(device("cpu"));
   std::atomic<bool> done = false;
   std::thread worker([&] {
@@ -84,7 +84,7 @@ class Count : public ProfilerSink {
   std::atomic<int> ended = 0;
 };
 
-TEST_F(ProfilerConcurrent, SinksComeAndGo) {
+TEST_F(ProfilerConcurrent, SinksCanBeAddedAndRemovedDuringWork) {
   DeviceContext context(device("null"));
   Profiler profiler(runtime());
   const auto all = std::make_shared<Count>();

@@ -1,4 +1,4 @@
-// What streams are given, on every device.
+// Work submitted to streams, on every device.
 #include <map>
 #include <set>
 
@@ -26,7 +26,7 @@ class ProfiledDevices : public test::DevicesTest, public testing::WithParamInter
   std::string label = context.device().label();
 };
 
-TEST_P(ProfiledDevices, SeesCopiesAndFills) {
+TEST_P(ProfiledDevices, RecordsCopiesAndFills) {
   constexpr std::size_t bytes = 4 << 20;
   Profiler profiler(runtime());
   Stream stream(context);
@@ -63,9 +63,9 @@ TEST_P(ProfiledDevices, SeesCopiesAndFills) {
   stream.synchronize();
 }
 
-// Work of one stream is done one after another, so its slices must not overlap, and all of it lies between the first
-// call and the end of the last wait.
-TEST_P(ProfiledDevices, PlacesWorkOnTheHostsClock) {
+// Work of one stream runs in order, so its slices must not overlap, and all of them lie between the first call and the
+// end of the last wait.
+TEST_P(ProfiledDevices, ConvertsDeviceTimestampsToTheHostClock) {
   if (GetParam() == "null") GTEST_SKIP() << "its clock counts events";
   constexpr std::size_t bytes = 1 << 20;
   Profiler profiler(runtime());
@@ -92,14 +92,14 @@ TEST_P(ProfiledDevices, PlacesWorkOnTheHostsClock) {
     }
   }
   ASSERT_EQ(work.size(), 20U);
-  constexpr double uncertainty = 5000;  // microseconds of matching clocks while others have the processor
+  constexpr double uncertainty = 5000;  // microseconds of clock synchronization on a loaded machine
   for (std::size_t i = 0; i < work.size(); ++i) {
     EXPECT_LE(work[i].second, end + uncertainty);
     EXPECT_GE(work[i].first, i == 0 ? begin : work[i - 1].second);
   }
 }
 
-TEST_P(ProfiledDevices, TellsStreamsApart) {
+TEST_P(ProfiledDevices, SeparatesStreams) {
   Profiler profiler(runtime());
   Stream first(context);
   Stream second(context);
@@ -113,7 +113,7 @@ TEST_P(ProfiledDevices, TellsStreamsApart) {
   EXPECT_EQ(tracks.size(), 2U);
 }
 
-TEST_P(ProfiledDevices, SeesNothingBeforeAndAfter) {
+TEST_P(ProfiledDevices, RecordsNothingBeforeAndAfter) {
   Stream stream(context);
   const DeviceMemory memory(context, 64);
   stream.fill(memory, 0, 64, 1);
@@ -133,7 +133,7 @@ TEST_P(ProfiledDevices, SeesNothingBeforeAndAfter) {
   stream.synchronize();
 }
 
-TEST_P(ProfiledDevices, SeveralProfilersLookAtOnce) {
+TEST_P(ProfiledDevices, SeveralProfilersRecordAtOnce) {
   Stream stream(context);
   const DeviceMemory memory(context, 64);
   Profiler outer(runtime());
@@ -149,7 +149,7 @@ TEST_P(ProfiledDevices, SeveralProfilersLookAtOnce) {
   EXPECT_EQ(outer.rows().at(0).calls, 3U);
 }
 
-TEST_P(ProfiledDevices, ManyPiecesOfWorkKeepFewEvents) {
+TEST_P(ProfiledDevices, ReusesEvents) {
   Profiler profiler(runtime(), {.capacity = 64});
   Stream stream(context);
   const DeviceMemory memory(context, 64);
@@ -160,7 +160,7 @@ TEST_P(ProfiledDevices, ManyPiecesOfWorkKeepFewEvents) {
   EXPECT_EQ(test::events(test::trace_of(profiler), "f").size(), 64U);
 }
 
-TEST_P(ProfiledDevices, CountsThePool) {
+TEST_P(ProfiledDevices, SamplesTheMemoryPool) {
   Profiler profiler(runtime(), {.counter_interval = Duration{0}});
   MemoryPool& pool = memory_pool(runtime());
   const int id = context.device().id();
@@ -196,7 +196,7 @@ class Seen : public ProfilerSink {
   std::set<std::string> pools;
 };
 
-TEST_P(ProfiledDevices, SinksGetCallsThenWork) {
+TEST_P(ProfiledDevices, SinksReceiveSubmissionsThenWork) {
   const auto seen = std::make_shared<Seen>();
   Profiler profiler(runtime(), {.counter_interval = Duration{0}});
   profiler.add_sink(seen);
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ProfiledDevices, testing::ValuesIn(devices()),
 
 class ProfiledWork : public test::DevicesTest {};
 
-TEST_F(ProfiledWork, FailedCallsAreCountedApart) {
+TEST_F(ProfiledWork, FailedCallsAreCountedSeparately) {
   DeviceContext context(device("failing"));
   Stream stream(context);
   const DeviceMemory memory(context, 64);
@@ -238,8 +238,8 @@ TEST_F(ProfiledWork, FailedCallsAreCountedApart) {
   test::expect_sound(test::trace_of(profiler));
 }
 
-// The profiler's own events fail, and nobody but the profiler notices.
-TEST_F(ProfiledWork, FaultsOfItsEventsDisturbNobody) {
+// Failures of the profiler's own events are visible to the profiler only.
+TEST_F(ProfiledWork, FailuresOfItsEventsDoNotAffectTheWork) {
   for (const std::string slot :
        {"event_create", "event_record", "event_query", "event_timestamp", "event_synchronize"}) {
     DeviceContext context(device("failing"));
@@ -258,7 +258,7 @@ TEST_F(ProfiledWork, FaultsOfItsEventsDisturbNobody) {
   }
 }
 
-TEST_F(ProfiledWork, OutlivesALostDevice) {
+TEST_F(ProfiledWork, SurvivesALostDevice) {
   DeviceContext context(device("failing"));
   Stream stream(context);
   const DeviceMemory memory(context, 64);
@@ -275,7 +275,7 @@ TEST_F(ProfiledWork, OutlivesALostDevice) {
   registry().configure("failing", "reset", "");
 }
 
-// The CPU declines an operation nobody knows: then another way does it, which is seen by itself.
+// The CPU backend declines an operation it does not implement; the portable kernel is recorded instead.
 TEST_F(ProfiledWork, DeclinedOperationsAreNotCounted) {
   DeviceContext context(device("cpu"));
   Stream stream(context);
@@ -286,7 +286,7 @@ TEST_F(ProfiledWork, DeclinedOperationsAreNotCounted) {
   EXPECT_TRUE(profiler.rows().empty());
 }
 
-// The arguments of the one host slice of that name and category.
+// The arguments of the only host slice of that name and category.
 nlohmann::json arguments_of(const nlohmann::json& trace, const std::string& name, const std::string& category) {
   nlohmann::json found;
   for (const auto& slice : test::events(trace, "X")) {
@@ -359,7 +359,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ProfiledKernels, testing::ValuesIn(kernel_devi
 
 #if defined(VECTIS_HAS_OPENCL)
 
-TEST_F(ProfiledWork, LaunchesCarryTheEntryPointsName) {
+TEST_F(ProfiledWork, LaunchesAreNamedByTheirEntryPoint) {
   DeviceContext context(device("opencl"));
   const EntryPoint kernel(Program(context, "opencl-c", R"(
 __kernel void busy(__global float* x, int n) {

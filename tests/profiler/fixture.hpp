@@ -1,4 +1,4 @@
-// What the profiler's tests share.
+// Helpers of the profiler's tests.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -39,8 +39,8 @@ inline std::vector<nlohmann::json> events(const nlohmann::json& trace, const std
   return found;
 }
 
-// What a viewer needs: slices of a track nest or follow one another, every track has a name, and every flow begins and
-// ends where a slice begins. Times are compared in whole nanoseconds.
+// Checks what trace viewers require: slices of a track nest or are disjoint, every track has a name, and every flow
+// begins and ends at the start of a slice. Times are compared in integer nanoseconds.
 inline void expect_sound(const nlohmann::json& trace) {
   using Track = std::pair<int, std::uint64_t>;
   using Slice = std::pair<std::int64_t, std::int64_t>;  // begin, -end: parents sort before children

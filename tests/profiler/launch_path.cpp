@@ -1,4 +1,4 @@
-// Gives a stream of the null device one kind of work, many times, for overhead.py to count the instructions.
+// Submits one kind of work to a stream of the null device many times; overhead.py counts the instructions.
 
 #include <array>
 #include <cstdlib>
@@ -33,7 +33,7 @@ void give(const Place& place, const std::string& work) {
 
 }  // namespace
 
-// What is counted.
+// The counted function.
 extern "C" [[gnu::noinline]] void counted(const Place& place, const std::string& work) { give(place, work); }
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// Ranges, on an invented clock.
+// Ranges, with a simulated clock.
 
 #include "tests/profiler/fixture.hpp"
 #include "tests/support/expect_error.hpp"
@@ -16,7 +16,7 @@ class Profiles : public test::DevicesTest {
     clock.post_after(time, [] {});
     clock.run();
   }
-  // A range that lasts as long as said.
+  // A range of the given duration.
   void range(const std::string& name, Duration time, std::uint64_t bytes = 0, int device = -1) {
     profiler.start(name);
     pass(time);
@@ -27,7 +27,7 @@ class Profiles : public test::DevicesTest {
   Profiler profiler{runtime(), {.capacity = 100, .clock = &clock}};
 };
 
-TEST_F(Profiles, AddUpWhatEachNameTook) {
+TEST_F(Profiles, AggregateByName) {
   range("short", microseconds(2));
   range("short", microseconds(1), 3000);
   range("short", microseconds(3), 3000, 0);
@@ -75,7 +75,7 @@ TEST_F(Profiles, NestInTheTrace) {
   EXPECT_EQ(slices[1].at("args").at("bytes"), 7);
 }
 
-TEST_F(Profiles, MayCross) {
+TEST_F(Profiles, MayOverlap) {
   profiler.start("a");
   pass(microseconds(1));
   profiler.start("b");
@@ -104,7 +104,7 @@ TEST_F(Profiles, OfOneNameEndInnermostFirst) {
   EXPECT_EQ(test::events(test::trace_of(profiler), "b").size(), 0U);
 }
 
-TEST_F(Profiles, WithoutABeginningAreRefused) {
+TEST_F(Profiles, WithoutAStartAreRejected) {
   EXPECT_ERROR(profiler.end("never"), ErrorCode::invalid_input, "'never'", "call start first");
   profiler.start("one");
   EXPECT_ERROR(profiler.end("other"), ErrorCode::invalid_input, "'other'", "1 others");
@@ -114,7 +114,7 @@ TEST_F(Profiles, WithoutABeginningAreRefused) {
   EXPECT_ERROR(profiler.end("one"), ErrorCode::invalid_input, "'one'");
 }
 
-TEST_F(Profiles, StillOpenAreInTheTrace) {
+TEST_F(Profiles, OpenRangesAreInTheTrace) {
   profiler.start("open");
   pass(microseconds(5));
   const auto slices = test::events(test::trace_of(profiler), "X");
@@ -125,7 +125,7 @@ TEST_F(Profiles, StillOpenAreInTheTrace) {
   profiler.end("open");
 }
 
-TEST_F(Profiles, PausedSeeNothingAndForgetNothing) {
+TEST_F(Profiles, PausedRecordNothingAndKeepRecords) {
   range("seen", microseconds(1));
   profiler.start("across");
   profiler.pause();
@@ -148,7 +148,7 @@ TEST_F(Profiles, PausedSeeNothingAndForgetNothing) {
   EXPECT_THAT(text.str(), testing::HasSubstr("0.001 ms the profiler was on"));
 }
 
-TEST_F(Profiles, ClearedBeginAnew) {
+TEST_F(Profiles, StartOverAfterClear) {
   range("before", microseconds(1));
   profiler.start("across");
   profiler.clear();
@@ -160,7 +160,7 @@ TEST_F(Profiles, ClearedBeginAnew) {
   EXPECT_EQ(test::events(test::trace_of(profiler), "X").size(), 1U);
 }
 
-TEST_F(Profiles, CountWhatTheyDrop) {
+TEST_F(Profiles, CountDroppedRecords) {
   for (int i = 0; i < 250; ++i) range("r", microseconds(1));
   EXPECT_EQ(profiler.losses().dropped, 150U);
   EXPECT_EQ(profiler.rows().at(0).calls, 250U);
@@ -170,7 +170,7 @@ TEST_F(Profiles, CountWhatTheyDrop) {
   EXPECT_THAT(text.str(), testing::HasSubstr("150 events dropped from the trace; raise capacity (now 100)"));
 }
 
-TEST_F(Profiles, GoToByteWritersAndFailingStreams) {
+TEST_F(Profiles, AreWrittenToByteWritersAndReportFailingStreams) {
   range("r", microseconds(1));
   MemoryWriter bytes;
   profiler.write_trace(bytes);
@@ -183,7 +183,7 @@ TEST_F(Profiles, GoToByteWritersAndFailingStreams) {
   EXPECT_ERROR(profiler.write_trace(broken), ErrorCode::io, "write_trace");
 }
 
-// Writes down what it is told.
+// Records the events it receives.
 class Notes : public ProfilerSink {
  public:
   void begin(const HostSpan& span) override { lines.push_back("begin " + std::string(span.name)); }
@@ -199,7 +199,7 @@ class Broken : public ProfilerSink {
   void end(const HostSpan& /*span*/) override { throw 5; }  // NOLINT: whatever a sink throws
 };
 
-TEST_F(Profiles, TellSinks) {
+TEST_F(Profiles, NotifySinks) {
   profiler.add_sink(std::make_shared<Broken>());
   const auto notes = std::make_shared<Notes>();
   const int number = profiler.add_sink(notes);

@@ -42,7 +42,7 @@ TERMS = {
     r"Rung|rung|rungs|ladder": "reclaim step, reclaim order",
     r"BufferKind": "size class",
     r"KeptFolder": "DiskCache",
-    r"carried|\w+_carried|carried_\w+": "prebuilt, embedded",
+    r"carried (?:kernels?|modules?)|carried_(?:kernels?|modules?|texts?)|\w+_carried": "prebuilt, embedded",  # loop-carried is standard
     r"Few": "InlinedVector",
     r"Desk": "TestContext",
     r"Ailment|ailments?": "BackendProblem",

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto invalid = ErrorCode::invalid_input;
 
-TEST(IrBuilder, MakesWhatTheHeaderSays) {
+TEST(IrBuilder, BuildsTheExampleOfTheHeader) {
   Builder b("scaled_add");
   const Value x = b.input(DType::float32);
   const Value y = b.input(DType::float16);
@@ -30,7 +30,7 @@ TEST(IrBuilder, MakesWhatTheHeaderSays) {
             "end\n");
 }
 
-TEST(IrBuilder, EqualInstructionsBecomeOneValue) {
+TEST(IrBuilder, ValueNumberingReusesEqualInstructions) {
   Builder b("f");
   const Value x = b.input(DType::float32);
   const Value y = b.input(DType::float32);
@@ -47,7 +47,7 @@ TEST(IrBuilder, EqualInstructionsBecomeOneValue) {
   EXPECT_EQ(b.convert(x, DType::float32).id, x.id);
 }
 
-TEST(IrBuilder, ALoopSeesTheBlocksAroundItAndNotTheReverse) {
+TEST(IrBuilder, LoopBodiesSeeEnclosingBlocksOnly) {
   Builder b("f");
   const Value x = b.input(DType::float32);
   const Value twice = b.add(x, x);
@@ -66,7 +66,7 @@ TEST(IrBuilder, ALoopSeesTheBlocksAroundItAndNotTheReverse) {
   EXPECT_EQ(to_text(from_text(to_text(f))), to_text(f));
 }
 
-TEST(IrBuilder, DecisionsBecomeSelects) {
+TEST(IrBuilder, DecisionTreesBecomeSelects) {
   Builder b("f");
   const Value x = b.input(DType::float32);
   const Value small = b.binary(Op::lt, x, b.constant(0.0F));

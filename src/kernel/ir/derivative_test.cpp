@@ -70,7 +70,7 @@ Sample sample(const Function& f, ProgramData data, std::size_t element, std::siz
 
 struct Difference {
   double slope = 0;
-  double doubt = 0;  // how much the step mattered
+  double uncertainty = 0;  // the change of the slope with the step size
   bool smooth = false;
 };
 
@@ -95,7 +95,7 @@ Difference difference(const Function& f, const ProgramData& data, std::size_t el
     result.smooth = result.smooth && above.path == middle.path && below.path == middle.path;
   }
   result.slope = (4 * slopes[0] - slopes[1]) / 3;
-  result.doubt = std::fabs(slopes[1] - slopes[0]);
+  result.uncertainty = std::fabs(slopes[1] - slopes[0]);
   result.smooth = result.smooth && std::isfinite(result.slope);
   return result;
 }
@@ -110,7 +110,7 @@ void snap(std::vector<std::byte>* reals) {
   }
 }
 
-TEST(IrDerivative, EqualsFiniteDifferencesOnRandomPrograms) {
+TEST(IrDerivative, MatchesFiniteDifferencesOnRandomPrograms) {
   Random random(test::seed());
   constexpr std::size_t elements = 4;
   std::size_t checked = 0;
@@ -139,13 +139,13 @@ TEST(IrDerivative, EqualsFiniteDifferencesOnRandomPrograms) {
         if (loaded_type(f.inputs[number]) != DType::float32) continue;
         const double got = adjoints[real++][element];
         const Difference expected = difference(f, data, element, number, weights);
-        if (!expected.smooth || expected.doubt > 0.01 * std::max(1.0, std::fabs(expected.slope))) {
+        if (!expected.smooth || expected.uncertainty > 0.01 * std::max(1.0, std::fabs(expected.slope))) {
           ++skipped;
           continue;
         }
         ++checked;
         nonzero += expected.slope != 0 ? 1U : 0U;
-        ASSERT_NEAR(got, expected.slope, 1e-4 * std::max(1.0, std::fabs(got)) + 0.5 * expected.doubt)
+        ASSERT_NEAR(got, expected.slope, 1e-4 * std::max(1.0, std::fabs(got)) + 0.5 * expected.uncertainty)
             << "input " << number << " element " << element << "\n"
             << to_text(f);
       }
@@ -173,7 +173,7 @@ std::vector<double> slopes(Op op, float a, float b = 0, float c = 0) {
   return result;
 }
 
-TEST(IrDerivative, RulesOfTheTable) {
+TEST(IrDerivative, FollowsTheRulesOfTheTable) {
   using testing::DoubleNear;
   using testing::ElementsAre;
   const auto near = [](double value) { return DoubleNear(value, 1e-6 * std::max(1.0, std::fabs(value))); };
@@ -203,7 +203,7 @@ TEST(IrDerivative, RulesOfTheTable) {
 }
 
 // The branch that was not taken has no say, though its slope is infinite there.
-TEST(IrDerivative, BranchesNotTakenGiveNothing) {
+TEST(IrDerivative, BranchesNotTakenHaveZeroAdjoint) {
   Builder b("guarded");
   const Value x = b.input(DType::float32);
   const Value zero = b.constant(0.0F);
@@ -215,7 +215,7 @@ TEST(IrDerivative, BranchesNotTakenGiveNothing) {
   EXPECT_EQ(interpret(d, bindings, 3)[0], (std::vector<double>{3, 3, 0.25}));
 }
 
-TEST(IrDerivative, HasOneOutputForEachFloatingInput) {
+TEST(IrDerivative, HasOneOutputPerFloatInput) {
   const Function f = from_text(
       "vectis-ir 1\nfunction f\ninputs i32 f16 bf16 f32\n"
       "%0 = input f32 1\n%1 = input i32 0\n%2 = convert f32 %1\n%3 = mul f32 %0 %2\n"
@@ -227,7 +227,7 @@ TEST(IrDerivative, HasOneOutputForEachFloatingInput) {
             "output f32 %5\noutput f32 %6\noutput f32 %6\nend\n");
 }
 
-TEST(IrDerivative, RefusesWhatHasNone) {
+TEST(IrDerivative, RejectsFunctionsWithoutDerivative) {
   const auto with_loop = [](const std::string& trip_count) {
     return from_text("vectis-ir 1\nfunction f\ninputs f32\narguments u32\n%0 = input f32 0\n%1 = " + trip_count +
                      "\n%2 = loop %1 %0 {\n%3 = carried f32 %2 0\n%4 = sin f32 %3\n} %4\n%5 = result f32 %2 0\n"

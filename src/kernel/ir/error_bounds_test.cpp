@@ -61,7 +61,7 @@ Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& op
   return counts;
 }
 
-TEST(IrBounds, HoldWhateverAnHonestImplementationComputes) {
+TEST(IrErrorBounds, ContainEveryConformingResult) {
   const Counts counts = count_refusals(test::seed(), 3000, {}, 1);
   EXPECT_EQ(counts.refused, 0U);
   // The bounds say something: few outputs are beyond judgement, and most bounds are close.
@@ -74,7 +74,7 @@ TEST(IrBounds, HoldWhateverAnHonestImplementationComputes) {
   EXPECT_LT(static_cast<double>(counts.loose) / all, 0.20);
 }
 
-TEST(IrBounds, HoldWhateverAnHonestShaderComputes) {
+TEST(IrErrorBounds, ContainEveryConformingShaderResult) {
   const Counts counts = count_refusals(test::seed() + 2, 2000, {}, 1, true, shader_accuracy());
   EXPECT_EQ(counts.refused, 0U);
   EXPECT_LT(static_cast<double>(counts.unknown) / static_cast<double>(counts.all),
@@ -82,12 +82,12 @@ TEST(IrBounds, HoldWhateverAnHonestShaderComputes) {
   EXPECT_GT(count_refusals(test::seed() + 2, 2000, {}, 3, false, shader_accuracy()).refused, 0U);
 }
 
-TEST(IrBounds, HoldAmongInfinitiesAndNans) {
+TEST(IrErrorBounds, HoldForInfinitiesAndNans) {
   EXPECT_EQ(count_refusals(test::seed() + 1, 2000, {.special = true}, 1).refused, 0U);
 }
 
 // One that errs eight times as much as it may is caught.
-TEST(IrBounds, CatchAnImplementationThatErrsMore) {
+TEST(IrErrorBounds, RejectLargerErrors) {
   EXPECT_GT(count_refusals(test::seed() + 2, 1000, {.loops = false}, 8, false).refused, 100U);
 }
 
@@ -96,7 +96,7 @@ BoundedValue of(Op op, double a, double b = 0) {
                                 {IntervalDomain::real(a), IntervalDomain::real(b), {}});
 }
 
-TEST(IrBounds, ExactResultsAreExact) {
+TEST(IrErrorBounds, ExactResultsAreExact) {
   EXPECT_EQ(of(Op::add, 1.5, 0.25).low, 1.75);
   EXPECT_EQ(of(Op::add, 1.5, 0.25).high, 1.75);
   EXPECT_EQ(of(Op::sub, 3, 3).high, 0);
@@ -108,7 +108,7 @@ TEST(IrBounds, ExactResultsAreExact) {
   EXPECT_EQ(tie.high, 1 + 0x1p-23);
 }
 
-TEST(IrBounds, PolesAndDomains) {
+TEST(IrErrorBounds, AreUnboundedAtPolesAndOutsideDomains) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   EXPECT_FALSE(of(Op::div, 1, 0).known);
   EXPECT_TRUE(std::isnan(of(Op::sqrt, -1).value) && of(Op::sqrt, -1).known);
@@ -121,7 +121,7 @@ TEST(IrBounds, PolesAndDomains) {
   EXPECT_GE(of(Op::exp, -infinity).low, 0);
 }
 
-TEST(IrBounds, TooNearToCall) {
+TEST(IrErrorBounds, MarkUndecidedComparisons) {
   const BoundedValue near_two = of(Op::sqrt, 4);
   EXPECT_LT(near_two.low, 2);
   EXPECT_GT(near_two.high, 2);
@@ -144,7 +144,7 @@ TEST(IrBounds, TooNearToCall) {
   EXPECT_FALSE(chosen.decided);
 }
 
-TEST(IrBounds, StoredValuesAreRoundedEnds) {
+TEST(IrErrorBounds, RoundTheirEndsWhenStored) {
   const BoundedValue third{1.0 / 3, 1.0 / 3 - 1e-8, 1.0 / 3 + 1e-8};
   const double half = to_float(to_half(1.0F / 3));
   EXPECT_TRUE(accepts(third, DType::float16, half));

@@ -59,7 +59,7 @@ double converted(Value (*make)(Builder&), DType to) {
   return interpret(builder.finish(), {}, 1)[0][0];
 }
 
-TEST(IrInterpret, IntegersWrapAndAreTotal) {
+TEST(IrInterpreter, IntegersWrapAndAreTotal) {
   EXPECT_EQ(of(Op::add, largest, 1), smallest);
   EXPECT_EQ(of(Op::mul, 0x10001U, 0x10001U), 0x20001);
   EXPECT_EQ(of(Op::div, 7, 0), 0);
@@ -78,7 +78,7 @@ TEST(IrInterpret, IntegersWrapAndAreTotal) {
   EXPECT_EQ(of(Op::min, 0xffffffffU, 1U), 1);
 }
 
-TEST(IrInterpret, Bits) {
+TEST(IrInterpreter, Bits) {
   EXPECT_EQ(of(Op::shl, 1, 33), 2);
   EXPECT_EQ(of(Op::shr, -8, 33), -4);
   EXPECT_EQ(of(Op::shr, 0x80000000U, 31U), 1);
@@ -91,7 +91,7 @@ TEST(IrInterpret, Bits) {
   EXPECT_EQ(of(Op::random, 5U, 6U), random_u32(5, 6));
 }
 
-TEST(IrInterpret, ConversionsTruncateAndSaturate) {
+TEST(IrInterpreter, ConversionsTruncateAndSaturate) {
   EXPECT_EQ(converted([](Builder& b) { return b.constant(-1.9F); }, DType::int32), -1);
   EXPECT_EQ(converted([](Builder& b) { return b.constant(-1.9F); }, DType::uint32), 0);
   EXPECT_EQ(converted([](Builder& b) { return b.constant(3e9F); }, DType::int32), largest);
@@ -108,7 +108,7 @@ TEST(IrInterpret, ConversionsTruncateAndSaturate) {
   EXPECT_EQ(converted([](Builder& b) { return b.constant(2); }, DType::boolean), 1);
 }
 
-TEST(IrInterpret, RealsAreNotRoundedBetween) {
+TEST(IrInterpreter, FloatsAreNotRoundedInBetween) {
   EXPECT_EQ(of(Op::add, 1.0F, 0x1p-40F), 1.0 + 0x1p-40);
   EXPECT_EQ(of(Op::mul, 1e30F, 1e30F), static_cast<double>(1e30F) * static_cast<double>(1e30F));
   EXPECT_EQ(of(Op::exp, 1.0F), std::exp(1.0));
@@ -119,7 +119,7 @@ TEST(IrInterpret, RealsAreNotRoundedBetween) {
   EXPECT_EQ(of(Op::erf, 0.5F), std::erf(0.5));
 }
 
-TEST(IrInterpret, RoundingTiesGoToEven) {
+TEST(IrInterpreter, RoundingTiesGoToEven) {
   EXPECT_EQ(of(Op::round, 0.5F), 0);
   EXPECT_EQ(of(Op::round, 1.5F), 2);
   EXPECT_EQ(of(Op::round, -2.5F), -2);
@@ -130,7 +130,7 @@ TEST(IrInterpret, RoundingTiesGoToEven) {
   EXPECT_EQ(of(Op::sign, nan), 0);
 }
 
-TEST(IrInterpret, NansAreMissingToMinAndMaxAndUnequalToAll) {
+TEST(IrInterpreter, MinAndMaxIgnoreNanAndNanIsUnequalToAll) {
   EXPECT_EQ(of(Op::min, nan, 3.0F), 3);
   EXPECT_EQ(of(Op::max, 3.0F, nan), 3);
   EXPECT_TRUE(std::isnan(of(Op::max, nan, nan)));
@@ -142,7 +142,7 @@ TEST(IrInterpret, NansAreMissingToMinAndMaxAndUnequalToAll) {
   EXPECT_TRUE(std::isnan(of(Op::sqrt, -1.0F)));
 }
 
-TEST(IrInterpret, LoadsPackedElementsAndClampsGathers) {
+TEST(IrInterpreter, LoadsPackedElementsAndClampsGathers) {
   Builder b("f");
   const Value half = b.input(DType::float16);
   const Value brain = b.input(DType::bfloat16);
@@ -161,7 +161,7 @@ TEST(IrInterpret, LoadsPackedElementsAndClampsGathers) {
   EXPECT_EQ(results[1], (std::vector<double>{21, -129, -1}));  // stored, the second would saturate
 }
 
-TEST(IrInterpret, LoopsCarryValues) {
+TEST(IrInterpreter, LoopsCarryValues) {
   Builder b("power");
   const Value x = b.input(DType::float32);
   const Value trip_count = b.argument(DType::uint32);
@@ -179,7 +179,7 @@ TEST(IrInterpret, LoopsCarryValues) {
   EXPECT_EQ(interpret(f, {{bytes(inputs)}, {}, {5}}, 0), (std::vector<std::vector<double>>(2)));
 }
 
-TEST(IrInterpret, RefusesBindingsThatDoNotFit) {
+TEST(IrInterpreter, RejectsMissingAndShortBindings) {
   Builder b("f");
   const Value x = b.input(DType::float16);
   b.argument(DType::float32);

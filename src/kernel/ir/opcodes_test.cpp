@@ -12,7 +12,7 @@
 namespace vectis::ir {
 namespace {
 
-TEST(IrOps, AnOperationIsFoundByItsName) {
+TEST(IrOpcodes, OperationsAreFoundByName) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < op_count; ++i) {
     const auto op = static_cast<Op>(i);
@@ -26,7 +26,7 @@ TEST(IrOps, AnOperationIsFoundByItsName) {
   EXPECT_EQ(parse_element_type("bf16"), DType::bfloat16);
 }
 
-TEST(IrOps, TypesFollowFromOperands) {
+TEST(IrOpcodes, ResultTypesFollowFromOperands) {
   const auto type = [](Op op, std::initializer_list<DType> operands) {
     return result_type(op, std::vector<DType>(operands));
   };
@@ -50,7 +50,7 @@ TEST(IrOps, TypesFollowFromOperands) {
 }
 
 // Fixed for ever: programs that were run once must give the same numbers again.
-TEST(IrRandom, NumbersNeverChange) {
+TEST(IrRandom, ValuesNeverChange) {
   EXPECT_EQ(random_u32(0, 0), 2488251732U);
   EXPECT_EQ(random_u32(1, 0), 1614574087U);
   EXPECT_EQ(random_u32(0, 1), 3330041933U);
@@ -59,7 +59,7 @@ TEST(IrRandom, NumbersNeverChange) {
 
 // Flipping any bit of key or counter flips every bit of the result half the time: 64 x 32 shares of 4,000 trials each,
 // within six standard deviations.
-TEST(IrRandom, EveryBitFlipsEveryBitHalfTheTime) {
+TEST(IrRandom, HasLowAvalancheBias) {
   Random random(test::seed());
   constexpr int trials = 4000;
   const double limit = 6 * std::sqrt(0.25 * trials);
@@ -81,7 +81,7 @@ TEST(IrRandom, EveryBitFlipsEveryBitHalfTheTime) {
 
 // Chi-square over the cells of (this number, the next) in 16 x 16, for neighbouring counters and neighbouring keys;
 // 255 degrees of freedom: mean 255, standard deviation 22.6.
-TEST(IrRandom, NeighboursAreIndependent) {
+TEST(IrRandom, NeighborsAreIndependent) {
   constexpr std::uint32_t draws = 1U << 16U;
   for (const std::uint32_t key : {0U, 1U, 12345U}) {
     for (const bool along_keys : {false, true}) {

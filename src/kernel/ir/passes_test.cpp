@@ -18,7 +18,7 @@ ir::Function counting() {
   return b.finish();
 }
 
-TEST(ShiftIndex, APartIsWhatTheWholeHasThere) {
+TEST(IrPasses, APartEqualsTheSameElementsOfTheWhole) {
   const ir::Function function = counting();
   const ir::Function shifted = ir::shift_index(function);
   ir::verify(shifted);
@@ -34,7 +34,7 @@ TEST(ShiftIndex, APartIsWhatTheWholeHasThere) {
   EXPECT_EQ(behind, std::vector<double>(all.begin() + first, all.end()));
 }
 
-TEST(ShiftIndex, AFunctionWithoutOneSaysSo) {
+TEST(IrPasses, UsesIndexIsFalseWithoutIndex) {
   ir::Builder b("plain");
   b.output(b.add(b.input(DType::float32), b.constant(1.0F)), DType::float32);
   EXPECT_FALSE(ir::uses_index(b.finish()));

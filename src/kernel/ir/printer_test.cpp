@@ -17,7 +17,7 @@ Function scaled_add(DType element) {
   return b.finish();
 }
 
-TEST(Print, NamesTheEntryPointAndItsArgumentsInOrder) {
+TEST(IrPrinter, NamesTheEntryPointAndItsArgumentsInOrder) {
   const std::string text = print(scaled_add(DType::float32), Dialect::opencl_c, 64);
   EXPECT_EQ(entry_point(scaled_add(DType::float32)), "vt_scaled_add");
   EXPECT_THAT(text, HasSubstr("reqd_work_group_size(64, 1, 1)"));
@@ -26,12 +26,12 @@ TEST(Print, NamesTheEntryPointAndItsArgumentsInOrder) {
                         "uint count, float p0)"));
 }
 
-TEST(Print, ItemsMakeAWordOfTheMostPackedOutput) {
+TEST(IrPrinter, WorkItemsWriteAWordOfTheNarrowestOutput) {
   EXPECT_EQ(elements_per_item(scaled_add(DType::float32)), 1U);
   EXPECT_EQ(elements_per_item(scaled_add(DType::bfloat16)), 2U);
 }
 
-TEST(Print, LeavesNoKnownNaNToTheCompilerOfOpenCl) {
+TEST(IrPrinter, PrintsConstantNanExplicitlyInOpenCl) {
   Builder b("of_constants");
   const Value known = b.unary(Op::tan, b.unary(Op::log, b.constant(-1.5F)));
   b.output(b.add(known, b.unary(Op::exp, b.input(DType::float32))), DType::float32);
@@ -41,7 +41,7 @@ TEST(Print, LeavesNoKnownNaNToTheCompilerOfOpenCl) {
   EXPECT_THAT(print(function, Dialect::cuda, 64), testing::Not(HasSubstr("isnan")));
 }
 
-TEST(Print, SharesHelpersInOneModule) {
+TEST(IrPrinter, SharesHelpersInOneModule) {
   std::vector<Function> two = {scaled_add(DType::float16), scaled_add(DType::float16)};
   two[1].name = "other";
   const std::string text = print_module(two, Dialect::cuda, 128);
@@ -51,7 +51,7 @@ TEST(Print, SharesHelpersInOneModule) {
   EXPECT_THAT(text, HasSubstr("vt_other("));
 }
 
-TEST(Print, HidesInfiniteConstantsFromWgsl) {
+TEST(IrPrinter, HidesInfiniteConstantsFromWgsl) {
   Builder b("infinite");
   const Value x = b.input(DType::float32);
   b.output(b.add(x, b.constant(std::numeric_limits<float>::infinity())), DType::float32);
@@ -60,7 +60,7 @@ TEST(Print, HidesInfiniteConstantsFromWgsl) {
   EXPECT_THAT(text, HasSubstr("let v0: f32 = in0[i];"));
 }
 
-TEST(Print, ComparesByBitsWhereNaNHasNoMeaning) {
+TEST(IrPrinter, ChecksNanByBitsInGlsl) {
   Builder b("clamp");
   const Value x = b.input(DType::float32);
   b.output(b.select(b.binary(Op::lt, x, b.constant(0.0F)), b.constant(0.0F), x), DType::float32);

@@ -17,7 +17,7 @@ TEST(IrRandomProgram, EqualSeedsGiveEqualProgramsAndData) {
   EXPECT_EQ(random_data(f, 33, a).inputs, random_data(f, 33, b).inputs);
 }
 
-TEST(IrRandomProgram, EveryOperationAndElementOccurs) {
+TEST(IrRandomProgram, CoversEveryOperationAndElementType) {
   Random random(test::seed());
   std::set<Op> ops;
   std::set<DType> elements;
@@ -35,7 +35,7 @@ TEST(IrRandomProgram, EveryOperationAndElementOccurs) {
   EXPECT_GT(nested, 10U);
 }
 
-TEST(IrRandomProgram, OptionsLeaveThingsOut) {
+TEST(IrRandomProgram, OptionsExcludeFeatures) {
   Random random(test::seed());
   for (int i = 0; i < 100; ++i) {
     const Function f = random_program(random, {.steps = 8, .loops = false, .packed = false});

@@ -57,7 +57,7 @@ TEST(IrSimplify, ChangesNoBit) {
   EXPECT_LT(after, before * 9 / 10);
 }
 
-TEST(IrSimplify, IsSettledAfterOnce) {
+TEST(IrSimplify, IsIdempotent) {
   Random random(test::seed());
   for (int i = 0; i < 300; ++i) {
     const std::string once = to_text(simplify(random_program(random)));
@@ -66,7 +66,7 @@ TEST(IrSimplify, IsSettledAfterOnce) {
 }
 
 // Each line: an expression of x (f32), n (i32), u (u32) and what it becomes.
-TEST(IrSimplify, DropsExactIdentitiesAndNoOthers) {
+TEST(IrSimplify, AppliesOnlyExactIdentities) {
   const auto kept = [](const std::string& lines, const std::string& type) {
     const std::string last = lines.substr(lines.rfind('%', lines.rfind('=')), 2);
     const std::string next = "%" + std::to_string(std::stoi(last.substr(1)) + 1);
@@ -121,7 +121,7 @@ TEST(IrSimplify, FoldsAsDevicesCompute) {
   EXPECT_EQ(folded(Op::random, 3, 4, DType::uint32), random_u32(3, 4));
 }
 
-TEST(IrSimplify, LoopsLoseWhatNobodyNeeds) {
+TEST(IrSimplify, RemovesDeadCodeInLoops) {
   // Carried: the sum (needed), a count nobody reads, and a value that never changes.
   const Function f = parse("inputs f32\narguments u32\n",
                            "%0 = input f32 0\n%1 = argument u32 0\n%2 = constant u32 1\n"
@@ -139,7 +139,7 @@ TEST(IrSimplify, LoopsLoseWhatNobodyNeeds) {
   EXPECT_EQ(body_of(simplify(never)), "%0 = input f32 0\noutput f32 %0\nend\n");
 }
 
-TEST(IrSimplify, KeepsTheInterface) {
+TEST(IrSimplify, KeepsInputsTablesAndArguments) {
   const Function f = parse("inputs f32 i8\ntables u32\narguments f32\n", "%0 = input f32 0\noutput f32 %0\n");
   EXPECT_EQ(to_text(simplify(f)), to_text(f));
   Function wrong = f;

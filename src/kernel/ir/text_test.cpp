@@ -38,7 +38,7 @@ std::string with(const std::string& old, const std::string& now) {
   return text.replace(text.find(old), old.size(), now);
 }
 
-TEST(IrText, IsReadAndWritten) {
+TEST(IrText, RoundTrips) {
   const Function f = from_text(small);
   EXPECT_EQ(to_text(f), small);
   EXPECT_EQ(f.loops.size(), 1U);
@@ -51,7 +51,7 @@ TEST(IrText, CommentsAndBlanksAreSkipped) {
   EXPECT_EQ(to_text(from_text(with("function f\n", "function f # named\r\n"))), small);
 }
 
-TEST(IrText, RandomProgramsComeBackTheSame) {
+TEST(IrText, RandomProgramsRoundTrip) {
   Random random(test::seed());
   for (int i = 0; i < 1000; ++i) {
     const std::string text = to_text(random_program(random, {.special = i % 2 == 0}));
@@ -78,7 +78,7 @@ TEST(IrText, ConstantsKeepEveryBit) {
   EXPECT_EQ(parse_constant(DType::boolean, "1"), std::nullopt);
 }
 
-TEST(IrText, FaultsAreNamedByLineAndColumn) {
+TEST(IrText, ErrorsNameLineAndColumn) {
   EXPECT_ERROR(from_text(""), invalid, "line 0, column 1: the text does not begin with 'vectis-ir 1'");
   EXPECT_ERROR(from_text("vectis-ir 2\n"), invalid, "line 1, column 1");
   EXPECT_ERROR(from_text("vectis-ir 1\n"), invalid,
@@ -111,7 +111,7 @@ void read_hostile(const std::string& text) {
   }
 }
 
-TEST(IrText, HostileTextIsRefusedAndNeverCrashes) {
+TEST(IrText, RejectsHostileTextWithoutCrashing) {
   Random random(test::seed());
   const std::string words[] = {"%0", "%4294967295", "%99999999999", "}", "{", "end", "loop",
                                "\n", " ",           "\x01\xff",     "-", "0x"};
@@ -142,7 +142,7 @@ TEST(IrText, HostileTextIsRefusedAndNeverCrashes) {
   }
 }
 
-TEST(IrText, DeepNestingIsRefused) {
+TEST(IrText, RejectsDeepNesting) {
   std::string text = "vectis-ir 1\nfunction f\n%0 = constant u32 1\n";
   for (int i = 1; i < 100000; ++i) text += "%" + std::to_string(i) + " = loop %0 {\n";
   EXPECT_ERROR(from_text(text), invalid, "line 20, column 12: loops are nested deeper than 16");

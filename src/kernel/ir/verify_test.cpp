@@ -23,9 +23,9 @@ void expect_rejected(const std::string& message, Change change) {
   EXPECT_ERROR(verify(f), ErrorCode::invalid_input, message);
 }
 
-TEST(IrVerify, TakesARightFunction) { EXPECT_NO_THROW(verify(sample())); }
+TEST(IrVerify, AcceptsAValidFunction) { EXPECT_NO_THROW(verify(sample())); }
 
-TEST(IrVerify, TheInterface) {
+TEST(IrVerify, InputsTablesArgumentsAndOutputs) {
   expect_rejected("not a valid function name", [](Function& f) { f.name = "a b"; });
   expect_rejected("input or table of an unsupported type", [](Function& f) { f.inputs[0] = static_cast<DType>(77); });
   expect_rejected("input or table of an unsupported type", [](Function& f) { f.tables[0] = static_cast<DType>(6); });
@@ -99,7 +99,7 @@ TEST(IrVerify, Loops) {
   expect_rejected("has type i32, but computes u32", [](Function& f) { f.instructions[5].type = DType::int32; });
 }
 
-TEST(IrVerify, NestingHasALimit) {
+TEST(IrVerify, LimitsNesting) {
   Function f = sample();
   for (std::uint32_t i = 0; i < loop_depth_max; ++i) {
     const auto id = static_cast<Id>(f.instructions.size());

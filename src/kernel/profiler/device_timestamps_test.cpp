@@ -9,7 +9,7 @@ using detail::DeviceClock;
 
 constexpr std::uint64_t second = 1'000'000'000;
 
-TEST(DeviceClock, OnePointGivesTheDifference) {
+TEST(DeviceClock, OneSampleGivesTheOffset) {
   DeviceClock clock;
   EXPECT_FALSE(clock.synchronized());
   clock.add({.device = 1000, .host = 50'000, .uncertainty = 5});
@@ -19,14 +19,14 @@ TEST(DeviceClock, OnePointGivesTheDifference) {
   EXPECT_EQ(clock.to_host(0), 49'000U);
 }
 
-TEST(DeviceClock, TwoPointsGiveTheDrift) {
+TEST(DeviceClock, TwoSamplesGiveTheDrift) {
   DeviceClock clock;
   clock.add({.device = 5 * second, .host = second, .uncertainty = 5});
   clock.add({.device = 105 * second, .host = 101 * second + 1'000'000, .uncertainty = 5});  // 10 ppm
   EXPECT_NEAR(static_cast<double>(clock.to_host(55 * second)), 51e9 + 5e5, 2.0);
 }
 
-TEST(DeviceClock, DoesNotBelieveARateThatIsNoClocks) {
+TEST(DeviceClock, IgnoresImplausibleRates) {
   DeviceClock clock;
   clock.add({.device = 1, .host = second, .uncertainty = 5});
   clock.add({.device = 20'000'000, .host = 100 * second, .uncertainty = 5});
@@ -35,7 +35,7 @@ TEST(DeviceClock, DoesNotBelieveARateThatIsNoClocks) {
   EXPECT_EQ(clock.to_host(3), second + 2);
 }
 
-TEST(DeviceClock, WorkNeverBeginsBeforeItWasGiven) {
+TEST(DeviceClock, WorkNeverBeginsBeforeItsSubmission) {
   DeviceClock clock;
   clock.add({.device = 0, .host = 1000, .uncertainty = 100});
   detail::SpanRecord record;

@@ -22,7 +22,7 @@ SpanRecord span(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
   return record;
 }
 
-TEST(StringTable, GivesOneNumberToOneName) {
+TEST(StringTable, InternsEqualNamesOnce) {
   StringTable names;
   const auto a = names.intern("a");
   EXPECT_NE(a, 0U);
@@ -31,7 +31,7 @@ TEST(StringTable, GivesOneNumberToOneName) {
   EXPECT_EQ(names.name(a), "a");
 }
 
-TEST(StringTable, PutsWhatDoesNotFitUnderOneName) {
+TEST(StringTable, MapsExcessNamesToOther) {
   StringTable names;
   for (std::size_t i = 0; i + 1 < StringTable::names_max; ++i) ASSERT_EQ(names.intern(std::to_string(i)), i + 1);
   EXPECT_EQ(names.intern("one too many"), 0U);
@@ -40,7 +40,7 @@ TEST(StringTable, PutsWhatDoesNotFitUnderOneName) {
   EXPECT_EQ(names.all().size(), StringTable::names_max);
 }
 
-TEST(EventLog, KeepsTheNewestAndCountsTheRest) {
+TEST(EventLog, KeepsTheNewestAndCountsDropped) {
   EventLog log(3);
   for (std::uint64_t i = 0; i < 5; ++i) EXPECT_EQ(log.append(span(1, i, 2 * i)), i);
   ASSERT_EQ(log.spans().size(), 3U);
@@ -54,7 +54,7 @@ TEST(EventLog, KeepsTheNewestAndCountsTheRest) {
   EXPECT_EQ(sum.bytes, 50U);
 }
 
-TEST(EventLog, SumsWorkWhenItsTimeIsKnownThoughTheRecordIsGone) {
+TEST(EventLog, AggregatesDroppedRecordsWhenTimestampsArrive) {
   EventLog log(1);
   SpanRecord record = span(1, 100, 101);
   record.time_source = TimeSource::pending;
@@ -72,7 +72,7 @@ TEST(EventLog, SumsWorkWhenItsTimeIsKnownThoughTheRecordIsGone) {
   EXPECT_EQ(sum.min, 500U);
 }
 
-TEST(EventLog, FallsBackToTheHostsTime) {
+TEST(EventLog, FallsBackToHostTime) {
   EventLog log(1);
   SpanRecord record = span(1, 100, 130);
   record.time_source = TimeSource::pending;
@@ -81,7 +81,7 @@ TEST(EventLog, FallsBackToTheHostsTime) {
   EXPECT_EQ(log.spans().front().time_source, TimeSource::host);
 }
 
-TEST(EventLog, CountsFailuresApart) {
+TEST(EventLog, CountsFailuresSeparately) {
   EventLog log(1);
   SpanRecord record = span(1, 100, 130);
   record.failed = true;
@@ -92,7 +92,7 @@ TEST(EventLog, CountsFailuresApart) {
   EXPECT_EQ(sum.total, 0U);
 }
 
-TEST(EventLog, WithoutCapacityOnlySums) {
+TEST(EventLog, WithoutCapacityOnlyAggregates) {
   EventLog log(0);
   const auto first = log.append(span(1, 0, 5));
   EXPECT_NE(log.append(span(1, 0, 5)), first);
@@ -103,7 +103,7 @@ TEST(EventLog, WithoutCapacityOnlySums) {
   EXPECT_EQ(log.aggregates().begin()->second.calls, 2U);
 }
 
-TEST(EventLog, ClearedItForgetsButItsPlacesStayUnique) {
+TEST(EventLog, SequenceNumbersStayUniqueAfterClear) {
   EventLog log(4);
   SpanRecord record = span(1, 0, 5);
   record.time_source = TimeSource::pending;

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
-TEST(ProfileSummary, IsATable) {
+TEST(ProfileSummary, PrintsATable) {
   const std::vector<ProfileRow> rows = {
       {"training step", "", ProfileClock::host, 10, 0, microseconds(91'000), microseconds(8'000), microseconds(12'500),
        0},
@@ -34,7 +34,7 @@ TEST(ProfileSummary, IsATable) {
   test::expect_golden("profiler/summary.txt", text.str());
 }
 
-TEST(ProfileSummary, OfNothing) {
+TEST(ProfileSummary, OfAnEmptyProfile) {
   std::ostringstream text;
   detail::print_summary(text, {}, {});
   test::expect_golden("profiler/empty.txt", text.str());
@@ -78,14 +78,14 @@ SpanRecord range(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
   return record;
 }
 
-TEST(ProfileTrace, OfNothingIsATrace) {
+TEST(ProfileTrace, OfAnEmptyProfileIsValid) {
   const json trace = parsed(empty_copy());
   EXPECT_EQ(of(trace, "M").size(), 2U);  // the host and its place
   EXPECT_EQ(of(trace, "X").size(), 0U);
   EXPECT_EQ(trace.at("otherData").at("events dropped"), "0");
 }
 
-TEST(ProfileTrace, JoinsACallToItsWork) {
+TEST(ProfileTrace, ConnectsSubmissionAndWorkByAFlow) {
   ProfileSnapshot snapshot = empty_copy();
   SpanRecord work = range(2, 1'002'000, 1'003'500);
   work.id = 77;
@@ -127,7 +127,7 @@ TEST(ProfileTrace, JoinsACallToItsWork) {
   }
 }
 
-TEST(ProfileTrace, NamesEveryTrackThatIsUsed) {
+TEST(ProfileTrace, NamesEveryUsedTrack) {
   ProfileSnapshot snapshot = empty_copy();
   SpanRecord work = range(2, 1'002'000, 1'003'500);
   work.kind = SpanKind::fill;
@@ -156,7 +156,7 @@ TEST(ProfileTrace, NamesEveryTrackThatIsUsed) {
 }
 
 // Slices of one track must nest, so a range that ends too early gets a track of its own.
-TEST(ProfileTrace, PutsCrossingRangesOnTheirOwnTracks) {
+TEST(ProfileTrace, PutsOverlappingRangesOnTheirOwnTracks) {
   ProfileSnapshot snapshot = empty_copy();
   snapshot.spans = {range(1, 1'001'000, 1'003'000), range(2, 1'002'000, 1'004'000)};
   snapshot.spans[0].overlapping = true;
@@ -168,7 +168,7 @@ TEST(ProfileTrace, PutsCrossingRangesOnTheirOwnTracks) {
   EXPECT_EQ(of(trace, "b")[0].at("cat"), of(trace, "e")[0].at("cat"));
 }
 
-TEST(ProfileTrace, TakesAnyNameAndSaysWhatWasDropped) {
+TEST(ProfileTrace, AcceptsAnyNameAndReportsDropped) {
   ProfileSnapshot snapshot = empty_copy();
   snapshot.names[1] = "quote \" backslash \\ newline \n nul \x01 and no utf-8: \xff\xfe {}";
   snapshot.spans = {range(1, 999'999, 1'000'001)};  // it began before the profile was cleared
@@ -187,7 +187,7 @@ TEST(ProfileTrace, TakesAnyNameAndSaysWhatWasDropped) {
 }
 
 // Many pieces, and still one text.
-TEST(ProfileTrace, IsWrittenInPieces) {
+TEST(ProfileTrace, IsWrittenInChunks) {
   ProfileSnapshot snapshot = empty_copy();
   for (std::uint64_t i = 0; i < 5000; ++i) snapshot.spans.push_back(range(1, 1'000'000 + 10 * i, 1'000'005 + 10 * i));
   std::size_t pieces = 0;

@@ -44,7 +44,7 @@ ir::Function chain() {
 
 class CompiledFunctionConcurrent : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(CompiledFunctionConcurrent, ComputesEveryElementOnceAndNothingBeyond) {
+TEST_P(CompiledFunctionConcurrent, WritesEveryElementAndNothingBeyond) {
   const std::size_t count = GetParam();
   Random random(test::seed() + count);
   const CompiledFunction function(chain());
@@ -130,7 +130,7 @@ TEST(CompiledFunction, SwapsInPlace) {
 }
 
 // The first output is the first input's memory, and the second output reads that input too.
-TEST(CompiledFunction, ReadsAnInputBeforeItsMemoryIsWritten) {
+TEST(CompiledFunction, ReadsInputsBeforeOverwritingThem) {
   Builder b("both");
   const Value x = b.input(DType::int32);
   const Value y = b.input(DType::int32);

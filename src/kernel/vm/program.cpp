@@ -96,7 +96,7 @@ class RegisterAllocator {
     std::vector<std::uint32_t> free;
     std::vector<VirtualRegister> live;
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
-      // A register that dies here can hold the result: kernels may overwrite their operands.
+      // A register whose live range ends here can hold the result: kernels may overwrite their operands.
       std::erase_if(live, [&](VirtualRegister value) {
         if (ranges_[value].last > i) return false;
         free.push_back(program_.locations[value].number);
