@@ -85,6 +85,8 @@ DeviceInfo info_of(const VectisDeviceInfo& raw) {
   return info;
 }
 
+bool is_pocl(const DeviceInfo& device) { return device.driver.starts_with("Portable Computing Language"); }
+
 BackendState state_of(VectisReason reason) {
   switch (reason) {
     case VECTIS_REASON_NO_LIBRARY:
@@ -235,7 +237,13 @@ OpenedBackend open_plugin(Runtime& runtime, const PluginFile& file, HostServices
         std::move(opened), BackendState::misnamed,
         fmt::format("its file is named for '{}', but its table says '{}'", file.name, checked.table->name));
   }
-  return open_table(runtime, *checked.table, std::move(opened.status), std::move(finder));
+  opened = open_table(runtime, *checked.table, std::move(opened.status), std::move(finder));
+  const bool has_path = !runtime.os().environment("PATH").value_or("").empty();
+  if (has_path || !std::ranges::any_of(opened.devices, is_pocl)) return opened;
+  opened.status.install = "set PATH, for example to /usr/bin:/bin";
+  return not_ready(
+      std::move(opened), BackendState::failed,
+      "PATH is not set: its driver PoCL runs the linker `ld` and aborts the process when it cannot find it");
 }
 
 OpenedBackend open_builtin_cpu(Runtime& runtime) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "tests/support/expect_error.hpp"
 #include "tests/support/scripted_backend.hpp"
 
@@ -159,6 +161,24 @@ TEST_F(RegistryTest, FileAndTableMustAgreeOnTheName) {
   ScriptedBackend<0>::script.name = "other";
   EXPECT_EQ(status("cuda").state, BackendState::misnamed);
   EXPECT_THAT(status("cuda").reason, HasSubstr("named for 'cuda', but its table says 'other'"));
+}
+
+TEST_F(RegistryTest, PoclWithoutPathIsNotUsed) {
+  VectisDeviceInfo pocl = test::software("cpu-haswell");
+  std::snprintf(pocl.driver, sizeof(pocl.driver), "Portable Computing Language 3.1");
+  ScriptedBackend<0>::install(os, "opencl").devices = {pocl};
+  EXPECT_EQ(status("opencl").state, BackendState::failed);
+  EXPECT_THAT(status("opencl").reason, HasSubstr("PATH is not set"));
+  EXPECT_THAT(status("opencl").install, HasSubstr("set PATH"));
+  EXPECT_EQ(ScriptedBackend<0>::script.closed, 1);
+}
+
+TEST_F(RegistryTest, PoclWithPathIsUsed) {
+  os.variables["PATH"] = "/usr/bin";
+  VectisDeviceInfo pocl = test::software("cpu-haswell");
+  std::snprintf(pocl.driver, sizeof(pocl.driver), "Portable Computing Language 3.1");
+  ScriptedBackend<0>::install(os, "opencl").devices = {pocl};
+  EXPECT_EQ(status("opencl").state, BackendState::ready);
 }
 
 TEST_F(RegistryTest, AMissingBackendPathIsLogged) {
