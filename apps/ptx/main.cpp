@@ -1,4 +1,4 @@
-// vectis-ptx LIBRARY FOLDER FILE: carries the built-in kernels into the CUDA plug-in when Vectis is built
+// vectis-ptx LIBRARY FOLDER FILE: embeds the built-in kernels in the CUDA plug-in when Vectis is built
 // (backends/cuda/ptx). Not installed.
 //
 // Prints each text into FOLDER as NAME-HASH.cu, where HASH is what the plug-in will look it up by, compiles those
@@ -41,9 +41,9 @@ int architecture_of(const vectis::ptx::Nvrtc& compiler) {
                                   compiler.version(), oldest_architecture));
 }
 
-// The compiler's PTX as it travels: with the text it is of, for whoever runs it without a GPU (tests/drivers/cuda), and
-// readable by old drivers.
-std::string travelling(const std::string& ptx, std::uint64_t hash) {
+// The PTX to embed: with the hash of its source text, for the test driver (tests/drivers/cuda), and with a version that
+// old drivers accept.
+std::string embeddable(const std::string& ptx, std::uint64_t hash) {
   const std::size_t begin = ptx.find(".version ");
   if (begin == std::string::npos) throw vectis::Error(vectis::ErrorCode::compile_failed, "ptx", "NVRTC gave no PTX");
   return fmt::format("// vectis text {:016x}\n", hash) + stated_version + ptx.substr(ptx.find('\n', begin));
@@ -71,7 +71,7 @@ void compile(const vectis::ptx::Nvrtc& compiler, const files::path& folder, int 
     if (files::exists(module_of(text))) continue;
     const std::string content = read(text);
     vectis::prebuilt::write(module_of(text),
-                            travelling(compiler.compile(content, words_of(options)), hash_of(content)));
+                            embeddable(compiler.compile(content, words_of(options)), hash_of(content)));
   }
 }
 
@@ -81,11 +81,11 @@ void embed(const files::path& folder, int architecture, const files::path& targe
     modules[hash_of(read(text))] = read(module_of(text));
   }
   std::string source =
-      "// Made by vectis-ptx from the built-in kernels.\n#include \"backends/cuda/carried.hpp\"\n\n"
-      "namespace vectis::cuda_hip {\n\nnamespace {\n\nconstexpr CarriedKernel table[] = {\n";
+      "// Made by vectis-ptx from the built-in kernels.\n#include \"backends/plugin/embedded_kernels.hpp\"\n\n"
+      "namespace vectis::cuda_hip {\n\nnamespace {\n\nconstexpr PtxKernel table[] = {\n";
   for (const auto& [hash, ptx] : modules) source += fmt::format("    {{{:#x}U, R\"ptx({})ptx\"}},\n", hash, ptx);
   source += fmt::format(
-      "}};\n\n}}  // namespace\n\nCarriedKernels carried_kernels() {{ return {{table, \"{}\", {}}}; }}\n\n"
+      "}};\n\n}}  // namespace\n\nPtxKernels embedded_kernels() {{ return {{table, \"{}\", {}}}; }}\n\n"
       "}}  // namespace vectis::cuda_hip\n",
       read(folder / "options.txt"), architecture);
   vectis::prebuilt::write(target, source);

@@ -1,4 +1,4 @@
-// vectis-spirv: carries the built-in kernels into the WebGPU plug-in when Vectis is built (backends/webgpu/spirv). Not
+// vectis-spirv: embeds the built-in kernels in the WebGPU plug-in when Vectis is built (backends/webgpu/spirv). Not
 // installed.
 //
 //   vectis-spirv print FOLDER        each text as NAME-HASH.comp, where HASH is what the plug-in will look it up by,
@@ -72,12 +72,13 @@ void embed(const files::path& folder, const files::path& target) {
     for (const std::uint32_t word : module) words += fmt::format("{},", word);
     words += '\n';
   }
-  std::string text = "// Made by vectis-spirv from the built-in kernels.\n#include \"backends/webgpu/kernels.hpp\"\n\n";
+  std::string text =
+      "// Made by vectis-spirv from the built-in kernels.\n#include \"backends/plugin/embedded_kernels.hpp\"\n\n";
   text += "namespace vectis::webgpu {\n\nnamespace {\n\n";
-  text += fmt::format("constexpr std::uint32_t words[] = {{\n{}}};\n\nconstexpr BuiltinKernel table[] = {{\n", words);
+  text += fmt::format("constexpr std::uint32_t words[] = {{\n{}}};\n\nconstexpr SpirvKernel table[] = {{\n", words);
   for (const auto& [hash, place] : places)
-    text += fmt::format("    {{{:#x}U, words + {}, {}}},\n", hash, place.first, place.count);
-  text += "};\n\n}  // namespace\n\nstd::span<const BuiltinKernel> builtin_kernels() { return table; }\n\n";
+    text += fmt::format("    {{{:#x}U, {{words + {}, {}}}}},\n", hash, place.first, place.count);
+  text += "};\n\n}  // namespace\n\nstd::span<const SpirvKernel> embedded_kernels() { return table; }\n\n";
   vectis::prebuilt::write(target, text + "}  // namespace vectis::webgpu\n");
 }
 

@@ -1,58 +1,30 @@
-// The CPU as a device. It is the host, so its memory is host memory and its streams do their work at once, in the
-// thread that gives it: order is kept by being immediate, and an event has passed as soon as it is recorded.
-
-#include "vectis/device/backend.h"
-
+// The CPU as a device. Its memory is host memory, and its streams execute work at once in the calling thread: order is
+// immediate, and an event has passed as soon as it is recorded.
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
-#include <exception>
 #include <new>
 #include <string>
 
-#include "backends/cpu/dispatch.hpp"
 #include "backends/cpu/handles.hpp"
 #include "backends/cpu/operation.hpp"
+#include "backends/cpu/simd.hpp"
+#include "backends/plugin/devices.hpp"
+#include "backends/plugin/slots.hpp"
+#include "backends/plugin/unique_handle.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/os.hpp"
 #include "vectis/base/time.hpp"
 
+namespace vectis::plugin {
+
+const char* const backend_title = "the CPU backend";
+
 namespace {
 
-constexpr std::size_t alignment = 64;  // a cache line, and the widest vector
+constexpr std::size_t alignment = 64;  // bytes: a cache line, and the widest vector
 
-template <std::size_t N>
-void put(char (&field)[N], const std::string& text) {
-  std::snprintf(field, N, "%s", text.c_str());
-}
-
-VectisStatus no_memory(const char* what, std::uint64_t bytes, VectisMessage* message) {
-  std::snprintf(message->text, message->capacity, "the system gave no %llu bytes for %s",
-                static_cast<unsigned long long>(bytes), what);
-  return VECTIS_ALLOCATION;
-}
-
-// A handle on the heap; the contract lets no exception out.
-template <class Handle, class... Arguments>
-VectisStatus make(Handle** handle, const char* what, VectisMessage* message, Arguments... arguments) {
-  auto* made = new (std::nothrow) Handle{arguments...};
-  if (made == nullptr) return no_memory(what, sizeof(Handle), message);
-  *handle = made;
-  return VECTIS_OK;
-}
-
-VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMessage* message) {
-  return make(state, "the backend", message, host);
-}
-void close(VectisBackendState* state) { delete state; }
-
-VectisStatus device_count(VectisBackendState* /*state*/, std::uint32_t* count, VectisMessage* /*message*/) {
-  *count = 1;
-  return VECTIS_OK;
-}
-
-std::uint64_t capabilities(const vectis::CpuInfo& cpu) {
+std::uint64_t capabilities(const CpuInfo& cpu) {
   std::uint64_t bits = VECTIS_CAN_FP64 | VECTIS_CAN_UNIFIED_MEMORY | VECTIS_CAN_TIMESTAMPS;
   if (cpu.avx512_fp16) bits |= VECTIS_CAN_FP16;
   if (cpu.avx512_bf16 || cpu.amx_bf16) bits |= VECTIS_CAN_BF16;
@@ -61,175 +33,134 @@ std::uint64_t capabilities(const vectis::CpuInfo& cpu) {
   return bits;
 }
 
-// "built in, AVX3_DL, AMX", or why there is no AMX.
-std::string driver(const vectis::CpuInfo& cpu) {
-  std::string text = std::string("built in, ") + vectis::cpu::dispatch_target();
+// "built in, AVX3_DL, AMX", or why AMX is not used.
+std::string driver_text(const CpuInfo& cpu) {
+  std::string text = std::string("built in, ") + cpu::dispatch_target();
   if (cpu.amx_int8 || cpu.amx_bf16) return text + ", AMX";
   if (!cpu.amx_reason.empty()) text += ", no AMX: " + cpu.amx_reason;
   return text;
 }
 
-VectisStatus device_info(VectisBackendState* /*state*/, std::uint32_t /*index*/, VectisDeviceInfo* info,
-                         VectisMessage* /*message*/) {
-  const vectis::CpuInfo& cpu = vectis::cpu_info();
-  put(info->name, cpu.name);
-  put(info->vendor, cpu.vendor);
-  put(info->driver, driver(cpu));
+Failure no_memory(const char* purpose, std::uint64_t bytes) {
+  return {VECTIS_ALLOCATION, "the system gave no " + std::to_string(bytes) + " bytes for " + purpose};
+}
+
+// A handle on the heap. Throws ALLOCATION.
+template <class Handle, class... Arguments>
+Handle* make_handle(const char* purpose, Arguments... arguments) {
+  auto* made = new (std::nothrow) Handle{arguments...};
+  if (made == nullptr) throw no_memory(purpose, sizeof(Handle));
+  return made;
+}
+
+void free_bytes(std::byte* bytes) { ::operator delete(bytes, std::align_val_t{alignment}); }
+
+}  // namespace
+
+std::string open(const VectisHost* host, VectisBackendState** state) {
+  *state = make_handle<VectisBackendState>("the backend", host);
+  return {};
+}
+void close(VectisBackendState* state) noexcept { delete state; }
+
+void device_count(VectisBackendState*, std::uint32_t* count) { *count = 1; }
+
+void device_info(VectisBackendState*, std::uint32_t, VectisDeviceInfo* info) {
+  const CpuInfo& cpu = cpu_info();
+  copy_text(info->name, cpu.name);
+  copy_text(info->vendor, cpu.vendor);
+  copy_text(info->driver, driver_text(cpu));
   info->kind = VECTIS_DEVICE_CPU;
   info->parent = -1;
   info->compute_units = cpu.cores;
-  info->memory_bytes = vectis::real_os().memory_total_bytes();
+  info->memory_bytes = real_os().memory_total_bytes();
   info->allocation_bytes_max = info->memory_bytes;
   info->memory_alignment = alignment;
   info->group_items_max = 1;
   std::fill_n(info->group_size_max, 3, 1U);
   info->capabilities = capabilities(cpu);
-  return VECTIS_OK;
 }
 
-VectisStatus device_memory(VectisBackendState* /*state*/, std::uint32_t /*index*/, VectisMemoryInfo* info,
-                           VectisMessage* /*message*/) {
-  info->total_bytes = vectis::real_os().memory_total_bytes();
-  info->free_bytes = vectis::real_os().memory_free_bytes();
-  return VECTIS_OK;
+void device_memory(VectisBackendState*, std::uint32_t, VectisMemoryInfo* info) {
+  info->total_bytes = real_os().memory_total_bytes();
+  info->free_bytes = real_os().memory_free_bytes();
 }
 
-VectisStatus device_utilization(VectisBackendState* /*state*/, std::uint32_t /*index*/, double* share,
-                                VectisMessage* /*message*/) {
-  const auto busy = vectis::real_os().cpu_utilization();
-  if (!busy) return VECTIS_UNSUPPORTED;
+void device_utilization(VectisBackendState*, std::uint32_t, double* share) {
+  const auto busy = real_os().cpu_utilization();
+  if (!busy) throw Failure(VECTIS_UNSUPPORTED, "the system does not report the utilization of its CPUs");
   *share = *busy;
-  return VECTIS_OK;
 }
 
-VectisStatus context_create(VectisBackendState* state, std::uint32_t /*index*/, VectisContext** context,
-                            VectisMessage* message) {
-  return make(context, "a context", message, state);
+void context_create(VectisBackendState* state, std::uint32_t, VectisContext** context) {
+  *context = make_handle<VectisContext>("a context", state);
 }
-void context_destroy(VectisContext* context) { delete context; }
+void context_destroy(VectisContext* context) noexcept { delete context; }
 
-VectisStatus memory_allocate(VectisContext* /*context*/, std::uint64_t bytes, VectisMemory** memory,
-                             VectisMessage* message) {
-  auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment}, std::nothrow));
-  if (data == nullptr) return no_memory("device memory", bytes, message);
-  const VectisStatus status = make(memory, "a memory handle", message, data, false);
-  if (status != VECTIS_OK) ::operator delete(data, std::align_val_t{alignment});
-  return status;
+void memory_allocate(VectisContext*, std::uint64_t bytes, VectisMemory** memory) {
+  UniqueHandle data(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment}, std::nothrow)),
+                    free_bytes);
+  if (data.get() == nullptr) throw no_memory("device memory", bytes);
+  *memory = make_handle<VectisMemory>("a memory handle", data.get(), false);
+  data.release();
 }
-void memory_free(VectisContext* /*context*/, VectisMemory* memory) {
-  if (!memory->is_slice) ::operator delete(memory->bytes, std::align_val_t{alignment});
+void memory_free(VectisContext*, VectisMemory* memory) noexcept {
+  if (!memory->is_slice) free_bytes(memory->bytes);
   delete memory;
 }
-VectisStatus memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t /*bytes*/, VectisMemory** slice,
-                          VectisMessage* message) {
-  return make(slice, "a memory handle", message, memory->bytes + offset, true);
+void memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t, VectisMemory** slice) {
+  *slice = make_handle<VectisMemory>("a memory handle", memory->bytes + offset, true);
 }
-VectisStatus memory_address(VectisMemory* memory, void** address, VectisMessage* /*message*/) {
-  *address = memory->bytes;
-  return VECTIS_OK;
-}
+void memory_address(VectisMemory* memory, void** address) { *address = memory->bytes; }
 
-VectisStatus stream_create(VectisContext* context, VectisStream** stream, VectisMessage* message) {
-  return make(stream, "a stream", message, context->state);
+void stream_create(VectisContext* context, VectisStream** stream) {
+  *stream = make_handle<VectisStream>("a stream", context->state);
 }
-void stream_destroy(VectisStream* stream) { delete stream; }
-VectisStatus stream_synchronize(VectisStream* /*stream*/, VectisMessage* /*message*/) { return VECTIS_OK; }
+void stream_destroy(VectisStream* stream) noexcept { delete stream; }
+void stream_synchronize(VectisStream*) {}
 
-VectisStatus copy_to_device(VectisStream* /*stream*/, VectisMemory* target, std::uint64_t offset, const void* source,
-                            std::uint64_t bytes, VectisMessage* /*message*/) {
+void copy_to_device(VectisStream*, VectisMemory* target, std::uint64_t offset, const void* source,
+                    std::uint64_t bytes) {
   std::memcpy(target->bytes + offset, source, bytes);
-  return VECTIS_OK;
 }
-VectisStatus copy_to_host(VectisStream* /*stream*/, void* target, VectisMemory* source, std::uint64_t offset,
-                          std::uint64_t bytes, VectisMessage* /*message*/) {
+void copy_to_host(VectisStream*, void* target, VectisMemory* source, std::uint64_t offset, std::uint64_t bytes) {
   std::memcpy(target, source->bytes + offset, bytes);
-  return VECTIS_OK;
 }
-VectisStatus copy_on_device(VectisStream* /*stream*/, VectisMemory* target, std::uint64_t target_offset,
-                            VectisMemory* source, std::uint64_t source_offset, std::uint64_t bytes,
-                            VectisMessage* /*message*/) {
+void copy_on_device(VectisStream*, VectisMemory* target, std::uint64_t target_offset, VectisMemory* source,
+                    std::uint64_t source_offset, std::uint64_t bytes) {
   std::memcpy(target->bytes + target_offset, source->bytes + source_offset, bytes);
-  return VECTIS_OK;
 }
-VectisStatus fill(VectisStream* /*stream*/, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes,
-                  std::uint8_t value, VectisMessage* /*message*/) {
+void fill(VectisStream*, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
   std::memset(target->bytes + offset, value, bytes);
-  return VECTIS_OK;
 }
 
-VectisStatus event_create(VectisContext* /*context*/, VectisEvent** event, VectisMessage* message) {
-  return make(event, "an event", message);
+void event_create(VectisContext*, VectisEvent** event) { *event = make_handle<VectisEvent>("an event"); }
+void event_destroy(VectisEvent* event) noexcept { delete event; }
+void event_record(VectisEvent* event, VectisStream*) {
+  event->nanoseconds.store(monotonic_nanoseconds(), std::memory_order_release);
 }
-void event_destroy(VectisEvent* event) { delete event; }
-VectisStatus event_record(VectisEvent* event, VectisStream* /*stream*/, VectisMessage* /*message*/) {
-  event->nanoseconds.store(vectis::monotonic_nanoseconds(), std::memory_order_release);
-  return VECTIS_OK;
-}
-VectisStatus event_done(VectisEvent* /*event*/, VectisMessage* /*message*/) { return VECTIS_OK; }
-VectisStatus stream_wait_event(VectisStream* /*stream*/, VectisEvent* /*event*/, VectisMessage* /*message*/) {
-  return VECTIS_OK;
-}
-VectisStatus event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds, VectisMessage* /*message*/) {
+VectisStatus event_query(VectisEvent*) { return VECTIS_OK; }
+void event_synchronize(VectisEvent*) {}
+void stream_wait_event(VectisStream*, VectisEvent*) {}
+void event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds) {
   *nanoseconds = event->nanoseconds.load(std::memory_order_acquire);
-  return VECTIS_OK;
 }
 
-VectisStatus run_op(VectisStream* stream, const VectisOpCall* call, VectisMessage* message) {
+VectisStatus run_op(VectisStream* stream, const VectisOpCall* call) {
+  const cpu::Run run = cpu::find_operation(call->name);
+  if (run == nullptr) return VECTIS_UNSUPPORTED;
+  VectisBackendState& state = *stream->state;
   try {
-    const vectis::cpu::Run run = vectis::cpu::find_operation(call->name);
-    if (run == nullptr) return VECTIS_UNSUPPORTED;
-    VectisBackendState& state = *stream->state;
     return run({{call->views, call->view_count}, {call->numbers, call->number_count}, state.threads, state.onednn});
   } catch (const std::bad_alloc&) {
-    std::snprintf(message->text, message->capacity, "the system gave no memory for the workspace of %s", call->name);
-    return VECTIS_ALLOCATION;
-  } catch (const std::exception& error) {  // the host's threads refused
-    std::snprintf(message->text, message->capacity, "%s", error.what());
-    return VECTIS_DRIVER_FAILURE;
+    throw Failure(VECTIS_ALLOCATION, std::string("the system gave no memory for the workspace of ") + call->name);
   }
 }
 
-constexpr VectisBackend make_table() {
-  VectisBackend table{};
-  table.size = sizeof(VectisBackend);
-  table.abi_major = VECTIS_ABI_MAJOR;
-  table.abi_minor = VECTIS_ABI_MINOR;
-  table.name = "cpu";
-  table.version = "";
-  table.requirement = "";
-  table.install = nullptr;
-  table.open = open;
-  table.close = close;
-  table.device_count = device_count;
-  table.device_info = device_info;
-  table.device_memory = device_memory;
-  table.device_utilization = device_utilization;
-  table.context_create = context_create;
-  table.context_destroy = context_destroy;
-  table.memory_allocate = memory_allocate;
-  table.memory_free = memory_free;
-  table.memory_slice = memory_slice;
-  table.memory_address = memory_address;
-  table.stream_create = stream_create;
-  table.stream_destroy = stream_destroy;
-  table.stream_synchronize = stream_synchronize;
-  table.copy_to_device = copy_to_device;
-  table.copy_to_host = copy_to_host;
-  table.copy_on_device = copy_on_device;
-  table.fill = fill;
-  table.event_create = event_create;
-  table.event_destroy = event_destroy;
-  table.event_record = event_record;
-  table.event_query = event_done;
-  table.event_synchronize = event_done;
-  table.stream_wait_event = stream_wait_event;
-  table.event_timestamp = event_timestamp;
-  table.run_op = run_op;
-  return table;
-}
+constexpr VectisBackend cpu_table =
+    make_table<device_memory, device_utilization, memory_slice, memory_address, fill, event_timestamp, run_op>(
+        {"cpu", "", nullptr, ""});
 
-constexpr VectisBackend table = make_table();
+}  // namespace vectis::plugin
 
-}  // namespace
-
-extern "C" const VectisBackend* vectis_cpu_backend_entry(void) { return &table; }
+extern "C" const VectisBackend* vectis_cpu_backend_entry(void) { return &vectis::plugin::cpu_table; }

@@ -1,4 +1,4 @@
-// oneDNN, opened at run time: the vendor's matrix products where it is installed and gives exactly what is promised.
+// Matrix products by oneDNN, opened at run time where it is installed.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace vectis::cpu {
 
-// c[m, n] = alpha * op(a)[m, k] * op(b)[k, n] + beta * c, each matrix row after row with a stride. Nothing is zero but
-// alpha and beta; with beta 0 `c` is not read.
+// c[m, n] = alpha * op(a)[m, k] * op(b)[k, n] + beta * c, each matrix row after row with a stride. Only alpha and
+// beta may be zero; with beta 0 `c` is not read.
 struct MatrixProduct {
   std::uint64_t m;
   std::uint64_t n;
@@ -28,7 +28,7 @@ struct MatrixProduct {
   std::uint64_t c_stride;
 };
 
-// Thread-safe: products are computed one at a time, whoever asks, because oneDNN brings threads of its own (OpenMP's).
+// Thread-safe. Products are computed one at a time, because oneDNN runs its own OpenMP threads.
 class OneDnn {
  public:
   explicit OneDnn(const VectisHost* host);
@@ -36,20 +36,20 @@ class OneDnn {
   OneDnn& operator=(const OneDnn&) = delete;
   ~OneDnn();
 
-  // Whether it is there, was not switched off (`backends.cpu.onednn: off`) and gives exact products of the type. The
-  // first call opens it.
-  bool serves(VectisType type);
+  // Whether oneDNN is installed, not switched off (`backends.cpu.onednn: off`), and exact for this element type. The
+  // first call opens the library.
+  bool supports(VectisType type);
 
-  // A product of a type it serves. False, and nothing was done, when oneDNN has no code for it. Throws std::bad_alloc.
-  // Never to be called inside a parallel loop.
+  // Computes a product of a supported type. Returns false, with nothing written, when oneDNN has no implementation for
+  // it. Throws std::bad_alloc. Must not be called inside a parallel loop.
   bool multiply(const MatrixProduct& product, std::uint32_t threads);
 
  private:
   class Library;
 
-  [[maybe_unused]] const VectisHost* host_;  // a build without oneDNN has no use for it
-  std::once_flag tried_;
-  std::unique_ptr<Library> library_;  // null: not there
+  [[maybe_unused]] const VectisHost* host_;  // unused in a build without oneDNN
+  std::once_flag opened_;
+  std::unique_ptr<Library> library_;  // null: not installed
 };
 
 }  // namespace vectis::cpu

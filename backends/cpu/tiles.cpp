@@ -1,4 +1,4 @@
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Compiled once for each instruction set by Highway's foreach_target; the last section is compiled once.
 
 #include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "backends/cpu/convert.hpp"
+#include "backends/cpu/simd.hpp"
 #include "backends/cpu/tiles.hpp"
-#include "backends/cpu/transposed.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace vectis::cpu {
@@ -23,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Vector = hn::Vec<Floats>;
 
-// Two vectors wide; as high as there are registers for the sums (24 of 32, 12 of 16).
+// A tile is two vectors wide and as high as the registers allow: sums take 24 of 32, or 12 of 16.
 #if HWY_TARGET <= HWY_AVX3
 constexpr std::size_t kRows = 12;
 #else
@@ -43,7 +42,7 @@ HWY_INLINE void Step(Vector a, Vector b0, Vector b1, Vector& sum0, Vector& sum1)
   }
 }
 
-// Short runs are summed by themselves first: the error of a long chain of additions would grow with its length.
+// Runs of this length are summed separately, because the rounding error of a sum grows with its length.
 constexpr std::size_t kRun = 64;
 
 HWY_INLINE void Put(Vector sum, bool is_first, float* to) {
@@ -51,7 +50,7 @@ HWY_INLINE void Put(Vector sum, bool is_first, float* to) {
   hn::StoreU(is_first ? sum : hn::Add(hn::LoadU(d, to), sum), d, to);
 }
 
-// Rows by constant indices, so that the sums stay in registers.
+// Rows are indexed by constants, so that the sums stay in registers.
 template <bool difference, std::size_t... row>
 HWY_INLINE void Rows(std::index_sequence<row...> /*rows*/, std::size_t depth, const float* HWY_RESTRICT left,
                      const float* HWY_RESTRICT right, float* HWY_RESTRICT tile) {

@@ -1,8 +1,8 @@
-// All pairs of rows of two matrices: dot products or squared distances, as tiles that live in registers. This is the
-// distances' engine, and the matrix product's where oneDNN does not serve.
+// Dot products or squared distances of all pairs of rows of two matrices, computed as register tiles over packed panels
+// (GotoBLAS). Used by the distances, and by matmul where oneDNN is not available.
 //
-// Elements become float32 on their way into panels. Depth is cut into chunks; a chunk is summed in float32, chunks are
-// summed in float64. Products of int8 are exact: those of a chunk stay below 2^24.
+// Elements are converted to float32 when they are packed. The depth is split into chunks: a chunk is summed in float32,
+// chunks are summed in float64. Products of int8 are exact, because the sums of a chunk stay below 2^24.
 #pragma once
 
 #include <algorithm>
@@ -11,23 +11,23 @@
 #include <cstdint>
 #include <vector>
 
+#include "backends/cpu/handles.hpp"
 #include "backends/cpu/operation.hpp"
-#include "backends/cpu/threads.hpp"
 
 namespace vectis::cpu {
 
 enum class Pairing { dot, squared_difference };
 
-inline constexpr std::size_t tile_depth = 256;  // 65,025, the largest squared difference of int8, fits 2^24 258 times
+inline constexpr std::size_t tile_depth = 256;  // 2^24 holds 258 of the largest squared differences of int8, 65,025
 
-// Of this machine's instruction set: rows of the left matrix by rows of the right one.
+// The tile of the instruction set in use: rows of the left matrix by rows of the right one.
 struct TileShape {
   std::size_t rows;
   std::size_t columns;
 };
 TileShape tile_shape();
 
-// A matrix of rows of `depth` elements, given as it is or as its transpose.
+// A matrix of rows of `depth` elements; the view holds it or its transpose.
 struct TileOperand {
   const VectisView& view;
   bool is_transposed;
@@ -36,20 +36,20 @@ struct TileOperand {
   [[nodiscard]] std::uint64_t depth() const { return is_transposed ? view.rows : view.columns; }
 };
 
-// Writes elements [first, first + depth) of rows [row, row + width), those beyond the last as zeros, with `width` rows
-// side by side: panel[k * width + r]. `scratch` has room for as many.
+// Packs elements [first, first + depth) of rows [row, row + width) as panel[k * width + r]; rows beyond the last are
+// zero. `panel` and `scratch` have room for width * depth floats.
 void pack_panel(const TileOperand& operand, std::uint64_t row, std::size_t width, std::uint64_t first,
                 std::size_t depth, float* scratch, float* panel);
 
-// One tile of one chunk from its two panels: tile[r * columns + c]. Only the first `rows` rows are wanted.
+// Computes tile[r * columns + c] of one chunk from two panels, for at least the first `rows` rows.
 void compute_tile(Pairing pairing, std::size_t rows, std::size_t depth, const float* left, const float* right,
                   float* tile);
 
-// totals += tile.
+// Adds the tile to the totals.
 void add_tile(const float* tile, std::size_t count, double* totals);
 
-// Computes every pair. finish(row, column, rows, columns, values, stride) is given tiles, each once, as float (when
-// there was one chunk) or double; it is called by several threads and must not throw.
+// Computes every pair and passes each tile once to finish(row, column, rows, columns, values, stride), as float when
+// there is one chunk, otherwise as double. Several threads call it, and it must not throw.
 template <class Finish>
 class Tiling {
  public:
@@ -70,7 +70,7 @@ class Tiling {
         static_cast<double>(left_.rows()) * static_cast<double>(right_.rows()) * static_cast<double>(depth_);
     const std::uint64_t workers = work < 500'000 ? 1 : threads_.count();
     packed_left_.resize(left_panels_ * depth_ * shape_.rows);
-    threads_.parallel_for(left_panels_, workers == 1 ? left_panels_ : piece_bytes / (4 * shape_.rows * depth_ + 1) + 1,
+    threads_.parallel_for(left_panels_, workers == 1 ? left_panels_ : grain_bytes / (4 * shape_.rows * depth_ + 1) + 1,
                           [&](std::uint64_t begin, std::uint64_t end) {
                             for (std::uint64_t panel = begin; panel < end; ++panel) pack_left(panel);
                           });
@@ -82,7 +82,7 @@ class Tiling {
       space.totals.resize(depth_ > tile_depth ? std::min<std::uint64_t>(group_, left_panels_) * tile : 0);
     }
     const std::uint64_t groups = (left_panels_ + group_ - 1) / group_;
-    threads_.work_through(groups * right_panels_, workers, [&](std::uint64_t worker, std::uint64_t item) {
+    threads_.for_each_item(groups * right_panels_, workers, [&](std::uint64_t worker, std::uint64_t item) {
       const std::uint64_t first = item / right_panels_ * group_;
       compute(workspaces[worker], first, std::min(first + group_, left_panels_), item % right_panels_);
     });
@@ -90,9 +90,9 @@ class Tiling {
 
  private:
   struct Workspace {
-    std::vector<float> panel;  // of the right matrix, and scratch behind it
+    std::vector<float> panel;  // of the right matrix, followed by scratch
     std::vector<float> tile;
-    std::vector<double> totals;  // of a group's tiles, when there are several chunks
+    std::vector<double> totals;  // of a group's tiles; empty when there is one chunk
   };
 
   void pack_left(std::uint64_t panel) {
@@ -104,7 +104,7 @@ class Tiling {
     }
   }
 
-  // The left panels [begin, end) by one right panel.
+  // The left panels [begin, end) with one right panel.
   void compute(Workspace& space, std::uint64_t begin, std::uint64_t end, std::uint64_t right_panel) {
     const std::size_t tile = shape_.rows * shape_.columns;
     std::fill(space.totals.begin(), space.totals.end(), 0.0);

@@ -1,14 +1,13 @@
-// cuBLASLt. What of its interface is used is declared here: its header comes with half a gigabyte of libraries. Where
-// the header lies beside the driver's it is compared.
+// cuBLASLt. The used part of its interface is declared here, because its header comes with half a gigabyte of
+// libraries. Where the header is installed beside cuda.h the declarations are checked against it.
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
-#include "blas.hpp"
 #include "objects.hpp"
-#include "status.hpp"
+#include "vendor_libraries.hpp"
 
 #if defined(VECTIS_HAS_CUBLASLT_HEADER)
 #include <cublasLt.h>
@@ -18,11 +17,11 @@ namespace vectis::cuda_hip {
 
 namespace {
 
-// Handles, descriptors and what is filled are pointers, enumerations ints.
+// Handles, descriptors and results are declared as pointers, enumerations as ints.
 struct LtAlgorithm {
   std::uint64_t data[8];
 };
-struct LtFound {
+struct LtHeuristicResult {
   LtAlgorithm algorithm;
   std::size_t workspace_bytes;
   int status;
@@ -40,8 +39,8 @@ constexpr int lt_workspace_bytes = 1;
 constexpr std::array<int, 4> lt_alignments = {5, 6, 7, 8};  // of a, b, c and the result
 
 #if defined(VECTIS_HAS_CUBLASLT_HEADER)
-static_assert(sizeof(LtFound) == sizeof(cublasLtMatmulHeuristicResult_t) &&
-              offsetof(LtFound, status) == offsetof(cublasLtMatmulHeuristicResult_t, state) &&
+static_assert(sizeof(LtHeuristicResult) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+              offsetof(LtHeuristicResult, status) == offsetof(cublasLtMatmulHeuristicResult_t, state) &&
               sizeof(LtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(lt_float32 == CUDA_R_32F && lt_float16 == CUDA_R_16F && lt_bfloat16 == CUDA_R_16BF &&
               lt_compute_float32 == CUBLAS_COMPUTE_32F && lt_transpose_a == CUBLASLT_MATMUL_DESC_TRANSA &&
@@ -79,30 +78,16 @@ struct LtApi {
 };
 // NOLINTEND(readability-identifier-naming)
 
-Failure left_to_others(const std::string& text) { return {VECTIS_UNSUPPORTED, "cuBLASLt: " + text}; }
+Failure unsupported_product(const std::string& text) { return {VECTIS_UNSUPPORTED, "cuBLASLt: " + text}; }
 
 void check_lt(int code, const char* call) {
-  if (code != 0) throw left_to_others(std::string(call) + " failed with " + std::to_string(code));
+  if (code != 0) throw unsupported_product(std::string(call) + " failed with " + std::to_string(code));
 }
 
 #define VECTIS_LT(api, member, ...) check_lt((api).member(__VA_ARGS__), "cublasLt" #member)
 
-// A descriptor that goes with its owner.
-class LtObject {
- public:
-  explicit LtObject(int (*destroy)(void*)) noexcept : destroy_(destroy) {}
-  ~LtObject() {
-    if (handle_ != nullptr) destroy_(handle_);
-  }
-  LtObject(const LtObject&) = delete;
-  LtObject& operator=(const LtObject&) = delete;
-  void** made() noexcept { return &handle_; }
-  [[nodiscard]] void* get() const noexcept { return handle_; }
-
- private:
-  int (*destroy_)(void*);
-  void* handle_ = nullptr;
-};
+// A handle or descriptor, destroyed with its owner.
+using LtObject = UniqueHandle<void*, int (*)(void*)>;
 
 int type_in_lt(VectisType type) {
   switch (type) {
@@ -113,68 +98,70 @@ int type_in_lt(VectisType type) {
     case VECTIS_BFLOAT16:
       return lt_bfloat16;
     default:
-      throw left_to_others("integers are the portable kernel's");
+      throw unsupported_product("it multiplies float32, float16 and bfloat16 only");
   }
 }
 
 std::uint64_t bytes_in(VectisType type) { return type == VECTIS_FLOAT32 ? 4 : 2; }
 
-Address begin_of(const VectisView& view) { return advanced(view.memory->address, view.offset * bytes_in(view.type)); }
+Address first_element(const VectisView& view) {
+  return offset_address(view.memory->address, view.offset * bytes_in(view.type));
+}
 
-// The largest power of two, to 256, that divides where a matrix begins.
+// The largest power of two up to 256 that divides the address.
 std::uint32_t alignment_of(Address address) {
   std::uint32_t alignment = 256;
   while (address % alignment != 0) alignment /= 2;
   return alignment;
 }
 
-// Matrices are stored by columns there: what we call a matrix by rows is its transpose, and c' = op(b)' op(a)'.
+// One product. cuBLASLt stores matrices by columns, so a row-major matrix is its transpose there: c' = op(b)' op(a)'.
 class LtProduct {
  public:
   LtProduct(const LtApi& api, const VectisOpCall& call)
       : api_(api), left_(call.views[1]), right_(call.views[0]), result_(call.views[2]) {
-    VECTIS_LT(api_, MatmulDescCreate, product_.made(), lt_compute_float32, lt_float32);
-    turn(lt_transpose_a, call.numbers[1].integer != 0);
-    turn(lt_transpose_b, call.numbers[0].integer != 0);
-    lay_out(left_, left_layout_);
-    lay_out(right_, right_layout_);
-    lay_out(result_, result_layout_);
+    VECTIS_LT(api_, MatmulDescCreate, product_.out(), lt_compute_float32, lt_float32);
+    set_transpose(lt_transpose_a, call.numbers[1].integer != 0);
+    set_transpose(lt_transpose_b, call.numbers[0].integer != 0);
+    create_layout(left_, left_layout_);
+    create_layout(right_, right_layout_);
+    create_layout(result_, result_layout_);
   }
 
   [[nodiscard]] LtAlgorithm algorithm(void* handle) const {
     LtObject preference(api_.MatmulPreferenceDestroy);
-    VECTIS_LT(api_, MatmulPreferenceCreate, preference.made());
+    VECTIS_LT(api_, MatmulPreferenceCreate, preference.out());
     const std::uint64_t no_workspace = 0;
     VECTIS_LT(api_, MatmulPreferenceSetAttribute, preference.get(), lt_workspace_bytes, &no_workspace,
               sizeof no_workspace);
     const std::array views = {&left_, &right_, &result_, &result_};
     for (std::size_t i = 0; i < views.size(); ++i) {
-      const std::uint32_t alignment = alignment_of(begin_of(*views[i]));
+      const std::uint32_t alignment = alignment_of(first_element(*views[i]));
       VECTIS_LT(api_, MatmulPreferenceSetAttribute, preference.get(), lt_alignments[i], &alignment, sizeof alignment);
     }
-    LtFound found{};
+    LtHeuristicResult found{};
     int count = 0;
     VECTIS_LT(api_, MatmulAlgoGetHeuristic, handle, product_.get(), left_layout_.get(), right_layout_.get(),
               result_layout_.get(), result_layout_.get(), preference.get(), 1, &found, &count);
-    if (count < 1) throw left_to_others("it knows no way to multiply these");
+    if (count < 1) throw unsupported_product("it has no algorithm for this product");
     check_lt(found.status, "cublasLtMatmulAlgoGetHeuristic");
     return found.algorithm;
   }
 
   void enqueue(void* handle, float alpha, float beta, const LtAlgorithm& algorithm, StreamHandle stream) const {
-    const auto pointer = [](const VectisView& view) { return reinterpret_cast<void*>(begin_of(view)); };
+    const auto pointer = [](const VectisView& view) { return reinterpret_cast<void*>(first_element(view)); };
     VECTIS_LT(api_, Matmul, handle, product_.get(), &alpha, pointer(left_), left_layout_.get(), pointer(right_),
               right_layout_.get(), &beta, pointer(result_), result_layout_.get(), pointer(result_),
               result_layout_.get(), &algorithm, nullptr, 0, stream);
   }
 
  private:
-  void turn(int which, bool transposed) const {
+  void set_transpose(int which, bool transposed) const {
     const int operation = transposed ? 1 : 0;
     VECTIS_LT(api_, MatmulDescSetAttribute, product_.get(), which, &operation, sizeof operation);
   }
-  void lay_out(const VectisView& view, LtObject& layout) const {
-    VECTIS_LT(api_, MatrixLayoutCreate, layout.made(), type_in_lt(view.type), view.columns, view.rows,
+  void create_layout(const VectisView& view, LtObject& layout) const {
+    VECTIS_LT(api_, MatrixLayoutCreate, layout.out(), type_in_lt(view.type), view.columns, view.rows,
               static_cast<std::int64_t>(view.stride));
   }
 
@@ -190,7 +177,7 @@ class LtProduct {
 
 class CublasLt final : public Blas {
  public:
-  explicit CublasLt(const LtApi& api) : api_(api), handle_(api.Destroy) { VECTIS_LT(api_, Create, handle_.made()); }
+  explicit CublasLt(const LtApi& api) : api_(api), handle_(api.Destroy) { VECTIS_LT(api_, Create, handle_.out()); }
 
   void multiply(const VectisStream& stream, const VectisOpCall& call) const override {
     const LtProduct product(api_, call);
@@ -214,14 +201,11 @@ class CublasLtLibrary final : public BlasLibrary {
 };
 
 bool load_lt(const plugin::Host& host, const char* name, LtApi& api) {
-  std::array<char, 512> words{};
-  VectisMessage message{sizeof(VectisMessage), words.data(), words.size(), VECTIS_REASON_NONE};
-  void* library = host.library_open(name, &message);
-  if (library == nullptr) return false;
-  bool whole = true;
+  const plugin::Library library = host.open_library(name);
+  if (library.handle == nullptr) return false;
+  bool complete = true;
   const auto need = [&](const char* symbol, auto& target) {
-    target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(host.library_symbol(library, symbol));
-    whole = whole && target != nullptr;
+    complete = host.find_symbol(library, symbol, target) && complete;
   };
 #define VECTIS_LT_NEED(member) need("cublasLt" #member, api.member)
   VECTIS_LT_NEED(Create);
@@ -237,18 +221,18 @@ bool load_lt(const plugin::Host& host, const char* name, LtApi& api) {
   VECTIS_LT_NEED(MatmulAlgoGetHeuristic);
   VECTIS_LT_NEED(Matmul);
 #undef VECTIS_LT_NEED
-  return whole;
+  return complete;
 }
 
 }  // namespace
 
-// The setting `blas` names the library; "off": none.
+// The setting `blas` names the library; "off" disables it.
 std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host) {
-  const char* wanted = host.setting("blas");
+  const char* setting = host.setting("blas");
   LtApi api;
-  if (wanted != nullptr) {
-    const bool there = std::string_view(wanted) != "off" && load_lt(host, wanted, api);
-    return there ? std::make_unique<CublasLtLibrary>(api) : nullptr;
+  if (setting != nullptr) {
+    const bool loaded = std::string_view(setting) != "off" && load_lt(host, setting, api);
+    return loaded ? std::make_unique<CublasLtLibrary>(api) : nullptr;
   }
   for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"}) {
     if (load_lt(host, name, api)) return std::make_unique<CublasLtLibrary>(api);

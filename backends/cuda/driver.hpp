@@ -1,5 +1,5 @@
-// CUDA's driver API and NVRTC under the names the shared sources of backends/cuda_hip use. This header and own.cpp are
-// all that is CUDA's own.
+// CUDA's driver API and NVRTC under the names the shared sources of backends/cuda_hip use. What else
+// differs is in vendor.cpp.
 #pragma once
 
 #include <cuda.h>
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-struct _nvrtcProgram;  // NVRTC's own name for it
+struct _nvrtcProgram;  // NVRTC's name
 
 namespace vectis::cuda_hip {
 
@@ -22,7 +22,7 @@ using ModuleHandle = CUmodule;
 using FunctionHandle = CUfunction;
 using Attribute = CUdevice_attribute;
 
-// member, function of the header, symbol of the library: the oldest form every driver since 11.2 has.
+// member, function in the header, symbol in the library: the oldest version of it, which every driver since 11.2 has.
 // clang-format off
 #define VECTIS_DRIVER_FUNCTIONS(each)                                                                              \
   each(Init, cuInit, "cuInit")                                                                                     \
@@ -69,10 +69,10 @@ using Attribute = CUdevice_attribute;
   each(FuncGetAttribute, cuFuncGetAttribute, "cuFuncGetAttribute")                                                 \
   each(LaunchKernel, cuLaunchKernel, "cuLaunchKernel")
 
-// Since 12.4: the parameters a kernel takes. Without it they cannot be checked.
+// Since 12.4: a kernel's parameters. Without it they are not checked.
 #define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each) each(FuncGetParamInfo, cuFuncGetParamInfo, "cuFuncGetParamInfo")
 
-// NVRTC has no header in the package the driver's comes from; its interface is these lines.
+// The package of cuda.h has no header of NVRTC: its interface is declared here.
 using CompilerCode = int;
 using CompilerProgram = ::_nvrtcProgram*;
 #define VECTIS_COMPILER_FUNCTIONS(each)                                                                            \
@@ -93,10 +93,11 @@ using CompilerProgram = ::_nvrtcProgram*;
 // clang-format on
 
 inline constexpr CompilerCode compiler_ok = 0;
-inline constexpr CompilerCode compiler_refuses_options = 5;
-inline constexpr CompilerCode compiler_refuses_text = 6;
+inline constexpr CompilerCode compiler_rejects_options = 5;
+inline constexpr CompilerCode compiler_rejects_text = 6;
 
 inline constexpr const char* backend_name = "cuda";
+inline constexpr const char* backend_title = "the CUDA backend";
 inline constexpr const char* backend_requirement = "an NVIDIA driver for CUDA 11.2 or newer";
 inline constexpr const char* backend_install = "Install NVIDIA's driver, and NVRTC (pip install nvidia-cuda-nvrtc).";
 inline constexpr const char* device_vendor = "NVIDIA";
@@ -104,26 +105,26 @@ inline constexpr const char* device_language = "cuda-c++";
 inline constexpr const char* driver_title = "CUDA";
 inline constexpr std::array driver_libraries = {"libcuda.so.1"};
 inline constexpr const char* compiler_title = "NVRTC";
-// Newest first. The names since 11.2; a library without a number is the user's own choice.
+// Newest first: the names since 11.2, then a library without a version, which the user installed.
 inline constexpr std::array compiler_libraries = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
                                                   "libnvrtc.so"};
 inline constexpr const char* compiler_install = "pip install nvidia-cuda-nvrtc";
 
-inline constexpr unsigned stream_beside_others = CU_STREAM_NON_BLOCKING;
-inline constexpr Attribute attribute_group_items = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
-inline constexpr std::array attribute_group_size = {
+inline constexpr unsigned stream_flags = CU_STREAM_NON_BLOCKING;
+inline constexpr Attribute attribute_block_items = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+inline constexpr std::array attribute_block_size = {
     CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z};
 inline constexpr Attribute attribute_shared_bytes = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;
 inline constexpr Attribute attribute_compute_units = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
 inline constexpr Attribute attribute_major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
 inline constexpr Attribute attribute_minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
-inline constexpr CUfunction_attribute function_group_items = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+inline constexpr CUfunction_attribute function_block_items = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
-inline constexpr unsigned pinned_for_all_contexts = CU_MEMHOSTALLOC_PORTABLE;
-inline constexpr unsigned event_without_time = CU_EVENT_DISABLE_TIMING;
+inline constexpr unsigned pinned_flags = CU_MEMHOSTALLOC_PORTABLE;
+inline constexpr unsigned event_without_timing = CU_EVENT_DISABLE_TIMING;
 
-inline Address advanced(Address address, std::uint64_t bytes) { return address + bytes; }
-// The driver's functions take what they only read as const here, and not in HIP.
-inline const void* readable(const void* host) { return host; }
+inline Address offset_address(Address address, std::uint64_t bytes) { return address + bytes; }
+// A source of a copy as the driver's functions take it: const in CUDA, not in HIP.
+inline const void* copy_source(const void* host) { return host; }
 
 }  // namespace vectis::cuda_hip

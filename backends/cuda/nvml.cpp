@@ -1,11 +1,10 @@
-// NVML, which comes with NVIDIA's driver. Its interface is these lines: the driver's header has none of it.
-#include <array>
-#include <type_traits>
+// NVML, which comes with NVIDIA's driver. Its interface is declared here: cuda.h does not contain it.
+#include <string>
 
-#include "monitor.hpp"
-#include "status.hpp"
+#include "api.hpp"
+#include "vendor_libraries.hpp"
 
-struct nvmlDevice_st;  // NOLINT(readability-identifier-naming): NVML's own name for it
+struct nvmlDevice_st;  // NOLINT(readability-identifier-naming): NVML's name
 
 namespace vectis::cuda_hip {
 
@@ -14,7 +13,7 @@ namespace {
 using NvmlDevice = ::nvmlDevice_st*;
 
 struct NvmlUtilization {
-  unsigned gpu = 0;     // percent of the last moments in which a kernel ran
+  unsigned gpu = 0;     // percent of the last sample period in which a kernel ran
   unsigned memory = 0;  // percent in which memory was read or written
 };
 
@@ -30,29 +29,25 @@ struct NvmlApi {
   int (*handle)(const char*, NvmlDevice*) = nullptr;
   int (*utilization)(NvmlDevice, void*) = nullptr;  // NvmlUtilization
   int (*memory)(NvmlDevice, void*) = nullptr;       // NvmlMemory
-  const char* (*words)(int) = nullptr;
+  const char* (*error_string)(int) = nullptr;
 };
 
-Failure without_monitor(const std::string& text) { return {VECTIS_UNSUPPORTED, "NVML: " + text}; }
+Failure unsupported(const std::string& text) { return {VECTIS_UNSUPPORTED, "NVML: " + text}; }
 
 NvmlApi load_nvml(const plugin::Host& host) {
-  const char* wanted = host.setting("monitor");
-  const char* name = wanted == nullptr ? "libnvidia-ml.so.1" : wanted;
-  std::array<char, 512> words{};
-  VectisMessage message{sizeof(VectisMessage), words.data(), words.size(), VECTIS_REASON_NONE};
-  void* library = host.library_open(name, &message);
-  if (library == nullptr) throw without_monitor(std::string(name) + " cannot be opened: " + words.data());
+  const char* setting = host.setting("monitor");
+  const plugin::Library library = host.open_library(setting == nullptr ? "libnvidia-ml.so.1" : setting);
+  if (library.handle == nullptr) throw unsupported(library.name + " cannot be opened: " + library.error);
   NvmlApi api;
   const auto need = [&](const char* symbol, auto& target) {
-    target = reinterpret_cast<std::remove_reference_t<decltype(target)>>(host.library_symbol(library, symbol));
-    if (target == nullptr) throw without_monitor(std::string(name) + " has no " + symbol);
+    if (!host.find_symbol(library, symbol, target)) throw unsupported(library.name + " has no " + symbol);
   };
   need("nvmlInit_v2", api.init);
   need("nvmlShutdown", api.shutdown);
   need("nvmlDeviceGetHandleByPciBusId_v2", api.handle);
   need("nvmlDeviceGetUtilizationRates", api.utilization);
   need("nvmlDeviceGetMemoryInfo", api.memory);
-  need("nvmlErrorString", api.words);
+  need("nvmlErrorString", api.error_string);
   return api;
 }
 
@@ -84,7 +79,8 @@ class Nvml final : public Monitor {
 
   void check_nvml(int code, const char* call) const {
     if (code == 0) return;
-    throw without_monitor(std::string(call) + " failed with " + api_.words(code) + " (" + std::to_string(code) + ")");
+    throw unsupported(std::string(call) + " failed with " + api_.error_string(code) + " (" + std::to_string(code) +
+                      ")");
   }
 
   NvmlApi api_;

@@ -3,13 +3,11 @@
 #include <sstream>
 #include <vector>
 
-#include "status.hpp"
-
 namespace vectis::cuda_hip {
 
 namespace {
 
-// Destroyed with its owner.
+// A program of the compiler, destroyed with its owner.
 class CompilerJob {
  public:
   CompilerJob(const CompilerApi& api, const std::string& text) : api_(api) {
@@ -28,46 +26,46 @@ class CompilerJob {
 };
 
 std::string code_text(const CompilerApi& api, CompilerCode code) {
-  const char* words = api.GetErrorString(code);
-  return std::string(words == nullptr ? "error" : words) + " (" + std::to_string(static_cast<int>(code)) + ")";
+  const char* text = api.GetErrorString(code);
+  return std::string(text == nullptr ? "error" : text) + " (" + std::to_string(static_cast<int>(code)) + ")";
 }
 
-std::string log_of(const CompilerApi& api, CompilerProgram program) {
+std::string compile_log(const CompilerApi& api, CompilerProgram program) {
   std::size_t bytes = 0;
   CompilerCode code = api.GetProgramLogSize(program, &bytes);
   std::string log(bytes, '\0');
   if (code == compiler_ok && bytes > 0) code = api.GetProgramLog(program, log.data());
   if (code != compiler_ok)
-    return std::string("its output is lost: ") + compiler_symbol_of_GetProgramLog + " failed with " +
+    return std::string("its log is not available: ") + compiler_symbol_of_GetProgramLog + " failed with " +
            code_text(api, code);
   log.erase(log.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
   return log;
 }
 
-std::vector<std::string> words_of(const char* text) {
-  std::vector<std::string> words;
+std::vector<std::string> split_options(const char* text) {
+  std::vector<std::string> options;
   std::istringstream stream(text);
-  for (std::string word; stream >> word;) words.push_back(std::move(word));
-  return words;
+  for (std::string option; stream >> option;) options.push_back(std::move(option));
+  return options;
 }
 
-// The option with which the user named a target, or null.
-const std::string* named_target(const std::vector<std::string>& options) {
+// The user's option that names an architecture, or null.
+const std::string* architecture_option(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
-    for (const char* word : {"--gpu-architecture", "-arch", "--offload-arch"}) {
-      if (option.starts_with(word)) return &option;
+    for (const char* prefix : {"--gpu-architecture", "-arch", "--offload-arch"}) {
+      if (option.starts_with(prefix)) return &option;
     }
   }
   return nullptr;
 }
 
-// Empty when the library serves this driver.
+// Loads a library; returns why it does not serve this driver, or an empty string.
 std::string try_compiler(const Host& host, const char* library, int driver_version, CompilerApi& api) {
   if (std::string obstacle = load_compiler(host, library, api); !obstacle.empty()) return obstacle;
   int major = 0;
   int minor = 0;
   const CompilerCode code = api.Version(&major, &minor);
-  if (code != compiler_ok) return std::string(library) + " does not tell its version: " + code_text(api, code);
+  if (code != compiler_ok) return std::string(library) + " does not report its version: " + code_text(api, code);
   const auto obstacle = version_obstacle(major, minor, driver_version);
   return obstacle ? std::string(library) + ": " + *obstacle : "";
 }
@@ -76,15 +74,15 @@ std::string try_compiler(const Host& host, const char* library, int driver_versi
 
 Compiler find_compiler(const Host& host, int driver_version) {
   Compiler found;
-  if (const char* wanted = host.setting("compiler"); wanted != nullptr) {
-    found.obstacle = try_compiler(host, wanted, driver_version, found.api);
+  if (const char* setting = host.setting("compiler"); setting != nullptr) {
+    found.obstacle = try_compiler(host, setting, driver_version, found.api);
     return found;
   }
   std::string first;
   for (const char* library : compiler_libraries) {
     found.obstacle = try_compiler(host, library, driver_version, found.api);
     if (found.obstacle.empty()) return found;
-    // One that is there and does not fit tells more than one that is not there.
+    // An installed library that does not fit is a better explanation than one that is not installed.
     if (first.empty() || first.find("cannot be opened") != std::string::npos) first = found.obstacle;
   }
   found.obstacle = first;
@@ -96,25 +94,26 @@ void check_compiler(const CompilerApi& compiler, CompilerCode code, const char* 
   throw Failure(VECTIS_DRIVER_FAILURE, std::string(call) + " failed with " + code_text(compiler, code));
 }
 
-Compiled compile(const CompilerApi& compiler, const Target& target, std::string_view text, const char* options) {
-  std::vector<std::string> words = words_of(options);
+CompiledCode compile(const CompilerApi& compiler, const CompileTarget& target, std::string_view text,
+                     const char* options) {
+  std::vector<std::string> all_options = split_options(options);
   bool machine_code = target.machine_code;
-  if (const std::string* named = named_target(words); named != nullptr) {
+  if (const std::string* named = architecture_option(all_options); named != nullptr) {
     machine_code = named->find("compute_") == std::string::npos;
   } else {
-    words.insert(words.end(), target.options.begin(), target.options.end());
+    all_options.insert(all_options.end(), target.options.begin(), target.options.end());
   }
   std::vector<const char*> arguments;
-  arguments.reserve(words.size());
-  for (const std::string& word : words) arguments.push_back(word.c_str());
+  arguments.reserve(all_options.size());
+  for (const std::string& option : all_options) arguments.push_back(option.c_str());
   const CompilerJob job(compiler, std::string(text));
   const CompilerCode code = compiler.CompileProgram(job.get(), static_cast<int>(arguments.size()), arguments.data());
-  if (code == compiler_refuses_text || code == compiler_refuses_options) {
+  if (code == compiler_rejects_text || code == compiler_rejects_options) {
     throw Failure(VECTIS_COMPILE_FAILED, std::string(compiler_title) + " failed with " + code_text(compiler, code) +
-                                             ":\n" + log_of(compiler, job.get()));
+                                             ":\n" + compile_log(compiler, job.get()));
   }
   check_compiler(compiler, code, compiler_symbol_of_CompileProgram);
-  return {compiled_code(compiler, job.get(), machine_code), log_of(compiler, job.get())};
+  return {compiled_code(compiler, job.get(), machine_code), compile_log(compiler, job.get())};
 }
 
 }  // namespace vectis::cuda_hip

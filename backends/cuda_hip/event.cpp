@@ -1,23 +1,20 @@
 #include <memory>
 
-#include "current.hpp"
+#include "backends/plugin/slots.hpp"
 #include "objects.hpp"
-#include "slots.hpp"
-#include "status.hpp"
 
-namespace vectis::cuda_hip {
+namespace vectis::plugin {
 
-VectisStatus event_create(VectisContext* context, VectisEvent** event, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = context->api;
-    const Current current(api, context->context.get());
-    EventHandle handle{};
-    VECTIS_CALL(api, EventCreate, &handle, 0);
-    Guard made(handle, api.EventDestroy);
-    *event = std::make_unique<VectisEvent>(*context, handle).release();
-    made.give();
-    return VECTIS_OK;
-  });
+using namespace cuda_hip;
+
+void event_create(VectisContext* context, VectisEvent** event) {
+  const Api& api = context->api;
+  const CurrentContext current(api, context->context.get());
+  EventHandle handle{};
+  VECTIS_CALL(api, EventCreate, &handle, 0);
+  UniqueHandle owner(handle, api.EventDestroy);
+  *event = std::make_unique<VectisEvent>(*context, handle).release();
+  owner.release();
 }
 
 void event_destroy(VectisEvent* event) noexcept {
@@ -25,43 +22,32 @@ void event_destroy(VectisEvent* event) noexcept {
   delete event;
 }
 
-VectisStatus event_record(VectisEvent* event, VectisStream* stream, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = event->owner.api;
-    const Current current(api, event->owner.context.get());
-    VECTIS_CALL(api, EventRecord, event->handle, stream->handle);
-    event->recorded = true;
-    return VECTIS_OK;
-  });
+void event_record(VectisEvent* event, VectisStream* stream) {
+  const Api& api = event->owner.api;
+  const CurrentContext current(api, event->owner.context.get());
+  VECTIS_CALL(api, EventRecord, event->handle, stream->handle);
+  event->recorded = true;
 }
 
-VectisStatus event_query(VectisEvent* event, VectisMessage* message) noexcept {
-  return guarded(message, [&]() -> VectisStatus {
-    const Api& api = event->owner.api;
-    const Current current(api, event->owner.context.get());
-    const Code code = api.EventQuery(event->handle);
-    if (static_cast<int>(code) == code_not_ready) return VECTIS_NOT_READY;
-    check(api, code, symbol_of_EventQuery);
-    return VECTIS_OK;
-  });
+VectisStatus event_query(VectisEvent* event) {
+  const Api& api = event->owner.api;
+  const CurrentContext current(api, event->owner.context.get());
+  const Code code = api.EventQuery(event->handle);
+  if (static_cast<int>(code) == code_not_ready) return VECTIS_NOT_READY;
+  check(api, code, symbol_of_EventQuery);
+  return VECTIS_OK;
 }
 
-VectisStatus event_synchronize(VectisEvent* event, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = event->owner.api;
-    const Current current(api, event->owner.context.get());
-    VECTIS_CALL(api, EventSynchronize, event->handle);
-    return VECTIS_OK;
-  });
+void event_synchronize(VectisEvent* event) {
+  const Api& api = event->owner.api;
+  const CurrentContext current(api, event->owner.context.get());
+  VECTIS_CALL(api, EventSynchronize, event->handle);
 }
 
-VectisStatus event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    if (!event->recorded) throw Failure(VECTIS_INVALID_INPUT, "the event was never recorded: it has no time");
-    const Current current(event->owner.api, event->owner.context.get());
-    *nanoseconds = event->owner.clock.time_of(event->handle);
-    return VECTIS_OK;
-  });
+void event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds) {
+  if (!event->recorded) throw Failure(VECTIS_INVALID_INPUT, "the event was never recorded: it has no timestamp");
+  const CurrentContext current(event->owner.api, event->owner.context.get());
+  *nanoseconds = event->owner.clock.time_of(event->handle);
 }
 
-}  // namespace vectis::cuda_hip
+}  // namespace vectis::plugin

@@ -1,10 +1,10 @@
+// Kernel launches, and the operations that the vendor's BLAS computes.
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "current.hpp"
+#include "backends/plugin/slots.hpp"
 #include "objects.hpp"
-#include "slots.hpp"
-#include "status.hpp"
 
 namespace vectis::cuda_hip {
 
@@ -12,70 +12,87 @@ namespace {
 
 constexpr std::size_t shared_alignment = 16;
 
-// What the driver takes. Shared memory is no parameter of a kernel here: the text declares `extern __shared__`, in
-// which the shared arguments lie one behind the other.
-struct LoweredArguments {
+// A launch's arguments as the driver takes them. Shared memory is not a kernel parameter here: the text declares
+// `extern __shared__`, in which the shared arguments lie one after another.
+struct DriverArguments {
   std::vector<void*> parameters;
   std::vector<std::size_t> sizes;
   std::size_t shared_bytes = 0;
 };
 
-LoweredArguments lower(const VectisLaunch& launch) {
-  LoweredArguments lowered;
-  lowered.parameters.reserve(launch.argument_count);
-  lowered.sizes.reserve(launch.argument_count);
+DriverArguments to_driver_arguments(const VectisLaunch& launch) {
+  DriverArguments converted;
+  converted.parameters.reserve(launch.argument_count);
+  converted.sizes.reserve(launch.argument_count);
   for (std::size_t i = 0; i < launch.argument_count; ++i) {
     const VectisArgument& argument = launch.arguments[i];
     if (argument.kind == VECTIS_ARGUMENT_SHARED) {
-      lowered.shared_bytes += (argument.bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
+      converted.shared_bytes += (argument.bytes + shared_alignment - 1) / shared_alignment * shared_alignment;
     } else if (argument.kind == VECTIS_ARGUMENT_MEMORY) {
-      lowered.parameters.push_back(&argument.memory->address);
-      lowered.sizes.push_back(sizeof(Address));
+      converted.parameters.push_back(&argument.memory->address);
+      converted.sizes.push_back(sizeof(Address));
     } else {
-      lowered.parameters.push_back(const_cast<void*>(argument.value));
-      lowered.sizes.push_back(argument.bytes);
+      converted.parameters.push_back(const_cast<void*>(argument.value));
+      converted.sizes.push_back(argument.bytes);
     }
   }
-  return lowered;
+  return converted;
 }
 
-void check_arguments(const VectisKernel& kernel, const LoweredArguments& lowered) {
+void check_arguments(const VectisKernel& kernel, const DriverArguments& converted) {
   if (!kernel.parameters) return;
   const std::vector<std::size_t>& wanted = *kernel.parameters;
-  if (lowered.sizes.size() != wanted.size()) {
-    throw Failure(VECTIS_INVALID_INPUT, "the launch has " + std::to_string(lowered.sizes.size()) +
-                                            " arguments beside shared memory, the kernel takes " +
+  if (converted.sizes.size() != wanted.size()) {
+    throw Failure(VECTIS_INVALID_INPUT, "the launch has " + std::to_string(converted.sizes.size()) +
+                                            " arguments other than shared memory, the kernel takes " +
                                             std::to_string(wanted.size()));
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (lowered.sizes[i] == wanted[i]) continue;
-    throw Failure(VECTIS_INVALID_INPUT, "argument " + std::to_string(i) + " has " + std::to_string(lowered.sizes[i]) +
+    if (converted.sizes[i] == wanted[i]) continue;
+    throw Failure(VECTIS_INVALID_INPUT, "argument " + std::to_string(i) + " has " + std::to_string(converted.sizes[i]) +
                                             " bytes, the kernel takes " + std::to_string(wanted[i]));
   }
 }
 
-void check_group(const VectisKernel& kernel, const VectisLaunch& launch) {
+void check_block(const VectisKernel& kernel, const VectisLaunch& launch) {
   const std::uint64_t items = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
-  if (items <= kernel.group_items_max) return;
-  throw Failure(VECTIS_INVALID_INPUT, "the group has " + std::to_string(items) + " items, this kernel takes " +
-                                          std::to_string(kernel.group_items_max) + " at most");
+  if (items <= kernel.block_items_max) return;
+  throw Failure(VECTIS_INVALID_INPUT, "the block has " + std::to_string(items) + " items, this kernel takes at most " +
+                                          std::to_string(kernel.block_items_max));
+}
+
+const Blas& blas_of(const VectisContext& context, const BlasLibrary& library) {
+  const std::lock_guard lock(context.blas_mutex);
+  if (context.blas == nullptr) context.blas = library.create();
+  return *context.blas;
 }
 
 }  // namespace
 
-VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch,
-                    VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    LoweredArguments lowered = lower(*launch);
-    check_arguments(*kernel, lowered);
-    check_group(*kernel, *launch);
-    const Api& api = stream->owner.api;
-    const Current current(api, stream->owner.context.get());
-    VECTIS_CALL(api, LaunchKernel, kernel->function, launch->grid[0], launch->grid[1], launch->grid[2],
-                launch->block[0], launch->block[1], launch->block[2], static_cast<unsigned>(lowered.shared_bytes),
-                stream->handle, lowered.parameters.data(), nullptr);
-    return VECTIS_OK;
-  });
+}  // namespace vectis::cuda_hip
+
+namespace vectis::plugin {
+
+using namespace cuda_hip;
+
+void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch) {
+  DriverArguments arguments = to_driver_arguments(*launch);
+  check_arguments(*kernel, arguments);
+  check_block(*kernel, *launch);
+  const Api& api = stream->owner.api;
+  const CurrentContext current(api, stream->owner.context.get());
+  VECTIS_CALL(api, LaunchKernel, kernel->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+              launch->block[1], launch->block[2], static_cast<unsigned>(arguments.shared_bytes), stream->handle,
+              arguments.parameters.data(), nullptr);
 }
 
-}  // namespace vectis::cuda_hip
+VectisStatus run_op(VectisStream* stream, const VectisOpCall* call) {
+  if (std::string_view(call->name) != "matmul") return VECTIS_UNSUPPORTED;
+  const BlasLibrary* library = stream->owner.blas_library.get();
+  if (library == nullptr) return VECTIS_UNSUPPORTED;
+  const CurrentContext current(stream->owner.api, stream->owner.context.get());
+  blas_of(stream->owner, *library).multiply(*stream, *call);
+  return VECTIS_OK;
+}
+
+}  // namespace vectis::plugin

@@ -1,71 +1,113 @@
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "backends/plugin/slots.hpp"
 #include "compiler.hpp"
-#include "current.hpp"
-#include "image.hpp"
 #include "objects.hpp"
-#include "slots.hpp"
-#include "status.hpp"
 
 namespace vectis::cuda_hip {
 
 namespace {
 
-// `refusal`: why the code that travels with the plug-in does not serve; empty: none does.
-Compiled compile_for(const VectisContext& context, std::string_view text, const char* options,
-                     const std::string& refusal) {
+// A binary as it is cached. The driver takes code without a length and does not check it, so the headerer states length
+// and checksum, and a truncated or changed binary is rejected before the driver sees it.
+struct BinaryHeader {
+  char magic[8];
+  std::uint64_t bytes;
+  std::uint64_t checksum;
+};
+
+constexpr char binary_magic[8] = {'V', 'T', 'I', 'M', 'A', 'G', 'E', '1'};
+
+std::uint64_t fnv1a(std::string_view bytes) {
+  std::uint64_t sum = 0xcbf29ce484222325U;
+  for (const char byte : bytes) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  return sum;
+}
+
+std::string wrap_binary(std::string_view code) {
+  BinaryHeader header{};
+  std::memcpy(header.magic, binary_magic, sizeof binary_magic);
+  header.bytes = code.size();
+  header.checksum = fnv1a(code);
+  std::string binary(sizeof header + code.size(), '\0');
+  std::memcpy(binary.data(), &header, sizeof header);
+  code.copy(binary.data() + sizeof header, code.size());
+  return binary;
+}
+
+// The code of a binary; throws INVALID_INPUT when it is truncated or corrupt.
+std::string unwrap_binary(std::string_view binary) {
+  BinaryHeader header{};
+  if (binary.size() >= sizeof header) std::memcpy(&header, binary.data(), sizeof header);
+  const std::string_view code = binary.substr(binary.size() < sizeof header ? binary.size() : sizeof header);
+  if (std::memcmp(header.magic, binary_magic, sizeof binary_magic) != 0 || header.bytes != code.size() ||
+      header.checksum != fnv1a(code)) {
+    throw Failure(VECTIS_INVALID_INPUT, "the binary of " + std::to_string(binary.size()) +
+                                            " bytes was not written by this backend, or is corrupt");
+  }
+  return std::string(code);
+}
+
+// `rejection`: why the embedded kernel of this text cannot be used; empty: there is none.
+CompiledCode compile_for(const VectisContext& context, std::string_view text, const char* options,
+                         const std::string& rejection) {
   if (context.device.target.obstacle) {
-    throw Failure(VECTIS_UNSUPPORTED, (refusal.empty() ? "this text does not travel compiled" : refusal) + ", and " +
+    throw Failure(VECTIS_UNSUPPORTED, (rejection.empty() ? "this text is no embedded kernel" : rejection) + ", and " +
                                           compiler_title + " cannot be used: " + *context.device.target.obstacle +
                                           "; " + compiler_install);
   }
-  Compiled compiled = compile(context.compiler.api, context.device.target, text, options);
-  if (!refusal.empty()) compiled.warnings = refusal + "\n" + compiled.warnings;
+  CompiledCode compiled = compile(context.compiler.api, context.device.target, text, options);
+  if (!rejection.empty()) compiled.warnings = rejection + "\n" + compiled.warnings;
   return compiled;
 }
 
-Compiled code_for(const VectisContext& context, std::string_view dialect, std::string_view text, const char* options,
-                  const std::string& refusal) {
-  if (dialect == device_language) return compile_for(context, text, options, refusal);
-  if (dialect == "binary") return {code_of_image(text), ""};
-  throw Failure(VECTIS_UNSUPPORTED, "the dialect is '" + std::string(dialect) + "', " + driver_title + " takes " +
-                                        device_language + ", binary");
+CompiledCode code_for(const VectisContext& context, std::string_view dialect, std::string_view text,
+                      const char* options, const std::string& rejection) {
+  if (dialect == device_language) return compile_for(context, text, options, rejection);
+  if (dialect == "binary") return {unwrap_binary(text), ""};
+  throw Failure(VECTIS_UNSUPPORTED, "the dialect is '" + std::string(dialect) + "'; " + driver_title + " takes " +
+                                        device_language + " and binary");
 }
 
 struct LoadedProgram {
   ModuleHandle module{};
-  Compiled compiled;  // without code when it travels with the plug-in
+  CompiledCode compiled;  // without code when the kernel is embedded
 };
 
 LoadedProgram load(const VectisContext& context, std::string_view dialect, std::string_view text, const char* options) {
   const Api& api = context.api;
-  std::string refusal;
+  std::string rejection;
   if (dialect == device_language) {
-    const auto carried = load_carried(api, context.device.major, context.device.minor, text, options, refusal);
-    if (carried) return {*carried, {}};
+    const auto embedded = load_embedded(api, context.device.major, context.device.minor, text, options, rejection);
+    if (embedded) return {*embedded, {}};
   }
-  LoadedProgram loaded{{}, code_for(context, dialect, text, options, refusal)};
+  LoadedProgram loaded{{}, code_for(context, dialect, text, options, rejection)};
   VECTIS_CALL(api, ModuleLoadData, &loaded.module, loaded.compiled.code.c_str());
   return loaded;
 }
 
 }  // namespace
 
-VectisStatus program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
-                            const char* options, VectisProgram** program, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = context->api;
-    const Current current(api, context->context.get());
-    LoadedProgram loaded = load(*context, dialect, {static_cast<const char*>(text), bytes}, options);
-    Guard made(loaded.module, api.ModuleUnload);
-    *program = std::make_unique<VectisProgram>(*context, loaded.module, std::move(loaded.compiled.code)).release();
-    made.give();
-    return tell(message, VECTIS_OK, loaded.compiled.warnings.c_str(), VECTIS_REASON_NONE);
-  });
+}  // namespace vectis::cuda_hip
+
+namespace vectis::plugin {
+
+using namespace cuda_hip;
+
+std::string program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
+                           const char* options, VectisProgram** program) {
+  const Api& api = context->api;
+  const CurrentContext current(api, context->context.get());
+  LoadedProgram loaded = load(*context, dialect, {static_cast<const char*>(text), bytes}, options);
+  UniqueHandle owner(loaded.module, api.ModuleUnload);
+  *program = std::make_unique<VectisProgram>(*context, loaded.module, std::move(loaded.compiled.code)).release();
+  owner.release();
+  return std::move(loaded.compiled.warnings);
 }
 
 void program_destroy(VectisProgram* program) noexcept {
@@ -73,42 +115,36 @@ void program_destroy(VectisProgram* program) noexcept {
   delete program;
 }
 
-VectisStatus program_binary(VectisProgram* program, void* target, std::size_t* bytes, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    if (program->code.empty()) throw Failure(VECTIS_UNSUPPORTED, "this program travels with the plug-in");
-    const std::string image = kept_image(program->code);
-    if (target != nullptr) {
-      if (*bytes < image.size()) {
-        throw Failure(VECTIS_INVALID_INPUT, "the binary has " + std::to_string(image.size()) +
-                                                " bytes, the room given is " + std::to_string(*bytes));
-      }
-      std::memcpy(target, image.data(), image.size());
+void program_binary(VectisProgram* program, void* target, std::size_t* bytes) {
+  if (program->code.empty())
+    throw Failure(VECTIS_UNSUPPORTED, "this program is an embedded kernel, which needs no binary");
+  const std::string binary = wrap_binary(program->code);
+  if (target != nullptr) {
+    if (*bytes < binary.size()) {
+      throw Failure(VECTIS_INVALID_INPUT, "the binary has " + std::to_string(binary.size()) +
+                                              " bytes, the buffer has " + std::to_string(*bytes));
     }
-    *bytes = image.size();
-    return VECTIS_OK;
-  });
+    std::memcpy(target, binary.data(), binary.size());
+  }
+  *bytes = binary.size();
 }
 
-VectisStatus kernel_create(VectisProgram* program, const char* name, VectisKernel** kernel,
-                           VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = program->owner.api;
-    const Current current(api, program->owner.context.get());
-    FunctionHandle function{};
-    const Code code = api.ModuleGetFunction(&function, program->module, name);
-    if (static_cast<int>(code) != 0) {
-      throw failed_call(api, std::string(symbol_of_ModuleGetFunction) + " of '" + name + "'", code);
-    }
-    int items = 0;
-    VECTIS_CALL(api, FuncGetAttribute, &items, function_group_items, function);
-    *kernel = std::make_unique<VectisKernel>(program->owner, function, parameter_sizes(api, function),
-                                             static_cast<std::uint32_t>(items))
-                  .release();
-    return VECTIS_OK;
-  });
+void kernel_create(VectisProgram* program, const char* name, VectisKernel** kernel) {
+  const Api& api = program->owner.api;
+  const CurrentContext current(api, program->owner.context.get());
+  FunctionHandle function{};
+  const Code code = api.ModuleGetFunction(&function, program->module, name);
+  if (static_cast<int>(code) != 0) {
+    throw failed_call(api, std::string(symbol_of_ModuleGetFunction) + " of '" + name + "'", code);
+  }
+  int items = 0;
+  VECTIS_CALL(api, FuncGetAttribute, &items, function_block_items, function);
+  *kernel = std::make_unique<VectisKernel>(program->owner, function, parameter_sizes(api, function),
+                                           static_cast<std::uint32_t>(items))
+                .release();
 }
 
 // A function belongs to its module.
 void kernel_destroy(VectisKernel* kernel) noexcept { delete kernel; }
 
-}  // namespace vectis::cuda_hip
+}  // namespace vectis::plugin

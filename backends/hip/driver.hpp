@@ -1,5 +1,5 @@
-// HIP's module API and hipRTC under the names the shared sources of backends/cuda_hip use. This header and own.cpp are
-// all that is HIP's own.
+// HIP's module API and hipRTC under the names the shared sources of backends/cuda_hip use. What else
+// differs is in vendor.cpp.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -13,7 +13,7 @@ namespace vectis::cuda_hip {
 
 using Code = hipError_t;
 using DeviceId = hipDevice_t;
-using ContextHandle = int;  // HIP's contexts are deprecated: the number of a device stands for its only one
+using ContextHandle = int;  // HIP has no contexts any more: the index of the device stands for its only one
 using Address = hipDeviceptr_t;
 using StreamHandle = hipStream_t;
 using EventHandle = hipEvent_t;
@@ -21,7 +21,7 @@ using ModuleHandle = hipModule_t;
 using FunctionHandle = hipFunction_t;
 using Attribute = hipDeviceAttribute_t;
 
-// member, function of the header, symbol of the library.
+// member, function in the header, symbol in the library.
 // clang-format off
 #define VECTIS_DRIVER_FUNCTIONS(each)                                                                              \
   each(Init, hipInit, "hipInit")                                                                                   \
@@ -81,10 +81,11 @@ using CompilerProgram = hiprtcProgram;
 // clang-format on
 
 inline constexpr CompilerCode compiler_ok = HIPRTC_SUCCESS;
-inline constexpr CompilerCode compiler_refuses_options = HIPRTC_ERROR_INVALID_OPTION;
-inline constexpr CompilerCode compiler_refuses_text = HIPRTC_ERROR_COMPILATION;
+inline constexpr CompilerCode compiler_rejects_options = HIPRTC_ERROR_INVALID_OPTION;
+inline constexpr CompilerCode compiler_rejects_text = HIPRTC_ERROR_COMPILATION;
 
 inline constexpr const char* backend_name = "hip";
+inline constexpr const char* backend_title = "the HIP backend";
 inline constexpr const char* backend_requirement = "AMD's ROCm 5.0 or newer";
 inline constexpr const char* backend_install = "Install AMD's kernel driver (amdgpu) and ROCm (libamdhip64).";
 inline constexpr const char* device_vendor = "AMD";
@@ -92,24 +93,24 @@ inline constexpr const char* device_language = "hip-c++";
 inline constexpr const char* driver_title = "HIP";
 inline constexpr std::array driver_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 inline constexpr const char* compiler_title = "hipRTC";
-// A library of its own since ROCm 6, a part of the driver's before.
+// A separate library since ROCm 6, a part of libamdhip64 before.
 inline constexpr std::array compiler_libraries = {"libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so.5"};
 inline constexpr const char* compiler_install = "install ROCm's hipRTC (libhiprtc)";
 
-inline constexpr unsigned stream_beside_others = hipStreamNonBlocking;
-inline constexpr Attribute attribute_group_items = hipDeviceAttributeMaxThreadsPerBlock;
-inline constexpr std::array attribute_group_size = {hipDeviceAttributeMaxBlockDimX, hipDeviceAttributeMaxBlockDimY,
+inline constexpr unsigned stream_flags = hipStreamNonBlocking;
+inline constexpr Attribute attribute_block_items = hipDeviceAttributeMaxThreadsPerBlock;
+inline constexpr std::array attribute_block_size = {hipDeviceAttributeMaxBlockDimX, hipDeviceAttributeMaxBlockDimY,
                                                     hipDeviceAttributeMaxBlockDimZ};
 inline constexpr Attribute attribute_shared_bytes = hipDeviceAttributeMaxSharedMemoryPerBlock;
 inline constexpr Attribute attribute_compute_units = hipDeviceAttributeMultiprocessorCount;
 inline constexpr Attribute attribute_major = hipDeviceAttributeComputeCapabilityMajor;
 inline constexpr Attribute attribute_minor = hipDeviceAttributeComputeCapabilityMinor;
-inline constexpr hipFunction_attribute function_group_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+inline constexpr hipFunction_attribute function_block_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
-inline constexpr unsigned pinned_for_all_contexts = hipHostMallocPortable;
-inline constexpr unsigned event_without_time = hipEventDisableTiming;
+inline constexpr unsigned pinned_flags = hipHostMallocPortable;
+inline constexpr unsigned event_without_timing = hipEventDisableTiming;
 
-inline Address advanced(Address address, std::uint64_t bytes) { return static_cast<char*>(address) + bytes; }
-inline void* readable(const void* host) { return const_cast<void*>(host); }
+inline Address offset_address(Address address, std::uint64_t bytes) { return static_cast<char*>(address) + bytes; }
+inline void* copy_source(const void* host) { return const_cast<void*>(host); }
 
 }  // namespace vectis::cuda_hip

@@ -1,12 +1,18 @@
-// The OpenCL functions this backend calls, found at run time. All are OpenCL 1.2.
+// The OpenCL functions this backend calls, found at run time, and what their error codes mean. All are OpenCL 1.2.
 #pragma once
 
 #include <CL/cl.h>
 
+#include <string>
+
+#include "backends/plugin/failure.hpp"
 #include "backends/plugin/host.hpp"
+#include "backends/plugin/unique_handle.hpp"
+#include "vectis/device/backend.h"
 
 namespace vectis::opencl {
 
+using plugin::Failure;
 using plugin::Host;
 
 // clang-format off
@@ -33,8 +39,27 @@ struct Api {
 };
 // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
-// Opens the loader library. Throws Failure with the reason NO_LIBRARY when there is none and DRIVER_TOO_OLD when it
-// lacks a function of OpenCL 1.2.
+// Opens the loader library. Throws Failure with the reason NO_LIBRARY when it cannot be opened and DRIVER_TOO_OLD when
+// it lacks a function of OpenCL 1.2.
 Api load_api(const Host& host);
+
+// An OpenCL object, released with its owner.
+template <class Object>
+using Owned = plugin::UniqueHandle<Object, cl_int(CL_API_CALL*)(Object)>;
+
+// "CL_OUT_OF_RESOURCES (-5)"; a code without a name is "error -9999".
+std::string describe(cl_int code);
+
+// The status of a code that has one meaning whichever call returns it; DRIVER_FAILURE for all others.
+VectisStatus status_of(cl_int code) noexcept;
+
+// "<call> failed with <code>", as a Failure to throw.
+Failure failed_call(const std::string& call, cl_int code);
+Failure failed_call(const std::string& call, cl_int code, VectisStatus status);
+
+// Throws failed_call unless the code is CL_SUCCESS.
+inline void check(cl_int code, const char* call) {
+  if (code != CL_SUCCESS) throw failed_call(call, code);
+}
 
 }  // namespace vectis::opencl

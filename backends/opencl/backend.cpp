@@ -1,56 +1,33 @@
-// The OpenCL backend's table.
-#include "vectis/device/backend.h"
+// The OpenCL backend: its table, opening and closing.
+#include <memory>
 
-#include "slots.hpp"
+#include "backends/plugin/slots.hpp"
+#include "devices.hpp"
+#include "objects.hpp"
 
-namespace {
+namespace vectis::plugin {
 
-namespace opencl = vectis::opencl;
+using namespace opencl;
 
-constexpr VectisBackend make_table() {
-  VectisBackend table{};
-  table.size = sizeof(VectisBackend);
-  table.abi_major = VECTIS_ABI_MAJOR;
-  table.abi_minor = VECTIS_ABI_MINOR;
-  table.name = "opencl";
-  table.version = "0.1.0";
-  table.requirement = "an OpenCL 1.2 driver and its loader libOpenCL.so.1";
-  table.install = "Install the OpenCL loader (ocl-icd-libopencl1) and your GPU vendor's OpenCL driver.";
-  table.open = opencl::open;
-  table.close = opencl::close;
-  table.device_count = opencl::device_count;
-  table.device_info = opencl::device_info;
-  table.context_create = opencl::context_create;
-  table.context_destroy = opencl::context_destroy;
-  table.memory_allocate = opencl::memory_allocate;
-  table.memory_free = opencl::memory_free;
-  table.memory_slice = opencl::memory_slice;
-  table.stream_create = opencl::stream_create;
-  table.stream_destroy = opencl::stream_destroy;
-  table.stream_synchronize = opencl::stream_synchronize;
-  table.copy_to_device = opencl::copy_to_device;
-  table.copy_to_host = opencl::copy_to_host;
-  table.copy_on_device = opencl::copy_on_device;
-  table.fill = opencl::fill;
-  table.event_create = opencl::event_create;
-  table.event_destroy = opencl::event_destroy;
-  table.event_record = opencl::event_record;
-  table.event_query = opencl::event_query;
-  table.event_synchronize = opencl::event_synchronize;
-  table.stream_wait_event = opencl::stream_wait_event;
-  table.event_timestamp = opencl::event_timestamp;
-  table.program_create = opencl::program_create;
-  table.program_destroy = opencl::program_destroy;
-  table.kernel_create = opencl::kernel_create;
-  table.kernel_destroy = opencl::kernel_destroy;
-  table.launch = opencl::launch;
-  table.program_binary = opencl::program_binary;
-  table.run_op = opencl::run_op;
-  return table;
+const char* const backend_title = "the OpenCL backend";
+
+std::string open(const VectisHost* host, VectisBackendState** state) {
+  const Host services(*host);
+  auto opened =
+      std::unique_ptr<VectisBackendState>(new VectisBackendState{services, load_api(services), Clblast(services), {}});
+  find_devices(*opened);
+  add_sub_devices(*opened);
+  *state = opened.release();
+  return {};
 }
 
-constexpr VectisBackend table = make_table();
+void close(VectisBackendState* state) noexcept { delete state; }
 
-}  // namespace
+constexpr VectisBackend opencl_table =
+    make_table<memory_slice, fill, event_timestamp, program_create, program_binary, run_op>(
+        {"opencl", "an OpenCL 1.2 driver and its loader libOpenCL.so.1",
+         "Install the OpenCL loader (ocl-icd-libopencl1) and your GPU vendor's OpenCL driver."});
 
-extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry() { return &table; }
+}  // namespace vectis::plugin
+
+extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry() { return &vectis::plugin::opencl_table; }

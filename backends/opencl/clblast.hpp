@@ -1,4 +1,4 @@
-// CLBlast, a tuned BLAS for OpenCL: used when the user has it installed, never linked and never required.
+// CLBlast, a tuned BLAS for OpenCL, opened at run time where it is installed. Never linked and never required.
 #pragma once
 
 #include <CL/cl.h>
@@ -10,30 +10,29 @@
 
 namespace vectis::opencl {
 
-using plugin::Host;
-
-// The one function this backend calls, as CLBlast's C interface declares it. Enumerations are ints of stable values.
+// CLBlastSgemm, the only function this backend calls, as CLBlast's C interface declares it; enumerations are ints.
 using ClblastSgemm = int (*)(int layout, int a_transpose, int b_transpose, std::size_t m, std::size_t n, std::size_t k,
                              float alpha, cl_mem a, std::size_t a_offset, std::size_t a_ld, cl_mem b,
                              std::size_t b_offset, std::size_t b_ld, float beta, cl_mem c, std::size_t c_offset,
                              std::size_t c_ld, cl_command_queue* queue, cl_event* done);
 
-// The setting `clblast`: "on" for every device, "off" for none, and otherwise for GPUs: it knows how to be quick on
-// them, while a CPU's driver takes minutes to compile it. Opened when first asked for. Thread-safe.
+// The setting `clblast` is "on" for every device, "off" for none; by default CLBlast serves GPUs alone, because the
+// drivers of CPUs take minutes to compile it. Thread-safe.
 class Clblast {
  public:
-  explicit Clblast(const Host& host) : host_(host) {}
+  explicit Clblast(const plugin::Host& host) : host_(host) {}
 
-  // NULL when it is not installed or not wanted.
+  // Null when CLBlast is not installed, is switched off or was disabled. The first call opens the library.
   [[nodiscard]] ClblastSgemm sgemm(bool for_gpu);
-  // Never again: it failed on this machine with `code`. Said once to the log.
-  void give_up(int code);
+
+  // Stops using CLBlast, which failed with status `code`, and logs one warning.
+  void disable(int code);
 
  private:
-  Host host_;
+  plugin::Host host_;
   std::mutex mutex_;
-  bool asked_ = false;
-  ClblastSgemm sgemm_ = nullptr;
+  bool opened_ = false;           // guarded by mutex_
+  ClblastSgemm sgemm_ = nullptr;  // guarded by mutex_
 };
 
 }  // namespace vectis::opencl

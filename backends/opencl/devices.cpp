@@ -1,39 +1,147 @@
+#include "devices.hpp"
+
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "discovery.hpp"
-#include "objects.hpp"
+#include "backends/plugin/devices.hpp"
+#include "backends/plugin/slots.hpp"
 #include "query.hpp"
-#include "slots.hpp"
-#include "status.hpp"
 
 namespace vectis::opencl {
 
 namespace {
 
-template <std::size_t Room>
-void copy_text(char (&target)[Room], std::string_view text) {
-  const std::size_t length = std::min(text.size(), Room - 1);
-  text.copy(target, length);
-  target[length] = '\0';
+constexpr cl_int platform_not_found = -1001;  // CL_PLATFORM_NOT_FOUND_KHR: the loader found no driver
+
+std::vector<cl_platform_id> platforms(const Api& api) {
+  cl_uint count = 0;
+  const cl_int code = api.GetPlatformIDs(0, nullptr, &count);
+  if (code == platform_not_found || (code == CL_SUCCESS && count == 0)) {
+    throw Failure(VECTIS_BACKEND_CREATION, "the OpenCL loader found no driver: clGetPlatformIDs lists no platform",
+                  VECTIS_REASON_NO_DRIVER);
+  }
+  check(code, "clGetPlatformIDs");
+  std::vector<cl_platform_id> found(count);
+  check(api.GetPlatformIDs(count, found.data(), nullptr), "clGetPlatformIDs");
+  return found;
 }
+
+std::vector<cl_device_id> devices_of(const Api& api, cl_platform_id platform) {
+  cl_uint count = 0;
+  const cl_int code = api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+  if (code == CL_DEVICE_NOT_FOUND) return {};
+  check(code, "clGetDeviceIDs");
+  std::vector<cl_device_id> found(count);
+  if (count == 0) return found;
+  check(api.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, found.data(), nullptr), "clGetDeviceIDs");
+  return found;
+}
+
+constexpr std::string_view pocl_name = "Portable Computing Language";
+
+// Whether a folder of PATH holds the linker `ld`.
+bool has_linker() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code ignored;
+    if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / "ld", ignored)) return true;
+  }
+  return false;
+}
+
+// PoCL links every kernel with `ld` and aborts the process when it finds none: such a platform is not used.
+void require_linker(const std::string& platform) {
+  if (has_linker()) return;
+  throw Failure(VECTIS_BACKEND_CREATION,
+                platform +
+                    " is not used: it needs the linker `ld`, which no folder of PATH holds, and would abort the "
+                    "process; set PATH, or install binutils",
+                VECTIS_REASON_OTHER);
+}
+
+// Lists the devices of every platform; an unusable platform or device becomes a failure and not an end.
+class DeviceSearch {
+ public:
+  explicit DeviceSearch(VectisBackendState& state) : state_(state) {}
+
+  void run() {
+    for (cl_platform_id platform : platforms(state_.api)) {
+      attempt([&] { add_platform(platform); });
+    }
+    if (state_.devices.empty()) throw best_explanation();
+    for (const Failure& failure : failures_) {
+      const bool expected = failure.reason() == VECTIS_REASON_NO_DEVICE;
+      state_.host.log(expected ? VECTIS_LOG_INFO : VECTIS_LOG_WARNING, std::string("skipped: ") + failure.what());
+    }
+  }
+
+ private:
+  template <class Work>
+  void attempt(Work&& work) {
+    try {
+      work();
+    } catch (const Failure& failure) {
+      failures_.push_back(failure);
+    }
+  }
+
+  void add_platform(cl_platform_id platform) {
+    const Api& api = state_.api;
+    const std::string title = platform_text(api, platform, CL_PLATFORM_NAME);
+    const std::string name = "the OpenCL platform '" + title + "'";
+    require_version(name, platform_text(api, platform, CL_PLATFORM_VERSION));
+    if (title == pocl_name) require_linker(name);
+    const std::vector<cl_device_id> devices = devices_of(api, platform);
+    if (devices.empty()) {
+      const char* const hint = title == pocl_name ? "; PoCL offers none when it cannot write its cache folder: set "
+                                                    "POCL_CACHE_DIR to a writable folder"
+                                                  : "";
+      throw Failure(VECTIS_BACKEND_CREATION, name + " offers no device" + hint, VECTIS_REASON_NO_DEVICE);
+    }
+    for (cl_device_id device : devices) {
+      attempt([&] { add_device(platform, device); });
+    }
+  }
+
+  void add_device(cl_platform_id platform, cl_device_id device) {
+    const Api& api = state_.api;
+    const std::string name = "the OpenCL device '" + device_text(api, device, CL_DEVICE_NAME) + "'";
+    require_version(name, device_text(api, device, CL_DEVICE_VERSION));
+    if (device_value<cl_bool>(api, device, CL_DEVICE_AVAILABLE) != CL_TRUE) {
+      throw Failure(VECTIS_BACKEND_CREATION, name + " is not available: its driver states CL_DEVICE_AVAILABLE false",
+                    VECTIS_REASON_NO_DEVICE);
+    }
+    state_.devices.push_back({platform, device, -1, {}});
+  }
+
+  // A driver that is too old comes before one that failed, and that before one without devices.
+  [[nodiscard]] Failure best_explanation() const {
+    const auto weight = [](const Failure& failure) {
+      if (failure.reason() == VECTIS_REASON_DRIVER_TOO_OLD) return 2;
+      return failure.reason() == VECTIS_REASON_NO_DEVICE ? 0 : 1;
+    };
+    return *std::max_element(failures_.begin(), failures_.end(),
+                             [&](const Failure& a, const Failure& b) { return weight(a) < weight(b); });
+  }
+
+  VectisBackendState& state_;
+  std::vector<Failure> failures_;
+};
 
 VectisDeviceKind kind_of(cl_device_type type) {
   if ((type & CL_DEVICE_TYPE_GPU) != 0) return VECTIS_DEVICE_GPU;
   return (type & CL_DEVICE_TYPE_CPU) != 0 ? VECTIS_DEVICE_CPU : VECTIS_DEVICE_ACCELERATOR;
 }
 
-bool is_software(cl_device_type type, std::string_view name) {
-  const auto says = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  return (type & CL_DEVICE_TYPE_CPU) != 0 || says("llvmpipe") || says("softpipe");
-}
-
+// The extensions a device states.
 class Extensions {
  public:
   explicit Extensions(const std::string& text) {
@@ -52,7 +160,7 @@ std::uint64_t capabilities(const Api& api, cl_device_id device) {
   const Extensions extensions(device_text(api, device, CL_DEVICE_EXTENSIONS));
   const auto fp64 = device_value<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG);
   const auto unified = device_value<cl_bool>(api, device, CL_DEVICE_HOST_UNIFIED_MEMORY);
-  std::uint64_t bits = VECTIS_CAN_TIMESTAMPS;  // every queue can be profiled: OpenCL demands it
+  std::uint64_t bits = VECTIS_CAN_TIMESTAMPS;  // OpenCL requires every queue to support profiling
   if (extensions.has("cl_khr_fp16")) bits |= VECTIS_CAN_FP16;
   if (fp64 != 0) bits |= VECTIS_CAN_FP64;
   if (extensions.has("cl_khr_integer_dot_product")) bits |= VECTIS_CAN_INT8_DOT;
@@ -65,13 +173,13 @@ void describe_identity(const Api& api, const ListedDevice& device, VectisDeviceI
   const std::string name = device_text(api, device.id, CL_DEVICE_NAME);
   const auto type = device_value<cl_device_type>(api, device.id, CL_DEVICE_TYPE);
   const auto compiler = device_value<cl_bool>(api, device.id, CL_DEVICE_COMPILER_AVAILABLE);
-  copy_text(info.name, name);
-  copy_text(info.vendor, device_text(api, device.id, CL_DEVICE_VENDOR));
-  copy_text(info.driver, platform_text(api, device.platform, CL_PLATFORM_NAME) + " " +
-                             device_text(api, device.id, CL_DRIVER_VERSION));
-  copy_text(info.dialects, compiler == CL_TRUE ? "opencl-c" : "");
+  plugin::copy_text(info.name, name);
+  plugin::copy_text(info.vendor, device_text(api, device.id, CL_DEVICE_VENDOR));
+  plugin::copy_text(info.driver, platform_text(api, device.platform, CL_PLATFORM_NAME) + " " +
+                                     device_text(api, device.id, CL_DRIVER_VERSION));
+  plugin::copy_text(info.dialects, compiler == CL_TRUE ? "opencl-c" : "");
   info.kind = kind_of(type);
-  info.software = is_software(type, name) ? 1 : 0;
+  info.software = (type & CL_DEVICE_TYPE_CPU) != 0 || plugin::is_software_renderer(name) ? 1 : 0;
 }
 
 void describe_limits(const Api& api, cl_device_id device, VectisDeviceInfo& info) {
@@ -89,32 +197,34 @@ void describe_limits(const Api& api, cl_device_id device, VectisDeviceInfo& info
                  [](std::size_t size) { return static_cast<std::uint32_t>(size); });
 }
 
-// Equal for a device and its parts, different for all others.
+// Equal for a device and its sub-devices, different for all others.
 std::string physical_id(std::uint32_t index, const ListedDevice& device) {
   return "opencl-" + std::to_string(device.parent < 0 ? static_cast<std::int64_t>(index) : device.parent);
 }
 
 }  // namespace
 
-VectisStatus device_count(VectisBackendState* state, std::uint32_t* count, VectisMessage*) noexcept {
-  *count = static_cast<std::uint32_t>(state->devices.size());
-  return VECTIS_OK;
-}
-
-VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info,
-                         VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const ListedDevice& device = device_at(*state, index);
-    VectisDeviceInfo answer{};
-    describe_identity(state->api, device, answer);
-    describe_limits(state->api, device.id, answer);
-    copy_text(answer.physical_id, physical_id(index, device));
-    answer.parent = device.parent;
-    answer.capabilities = capabilities(state->api, device.id);
-    answer.size = info->size;
-    std::memcpy(info, &answer, std::min(info->size, sizeof answer));
-    return VECTIS_OK;
-  });
-}
+void find_devices(VectisBackendState& state) { DeviceSearch(state).run(); }
 
 }  // namespace vectis::opencl
+
+namespace vectis::plugin {
+
+using namespace opencl;
+
+void device_count(VectisBackendState* state, std::uint32_t* count) {
+  *count = static_cast<std::uint32_t>(state->devices.size());
+}
+
+void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info) {
+  const ListedDevice& device = device_at(state->devices, index);
+  VectisDeviceInfo described{};
+  describe_identity(state->api, device, described);
+  describe_limits(state->api, device.id, described);
+  copy_text(described.physical_id, physical_id(index, device));
+  described.parent = device.parent;
+  described.capabilities = capabilities(state->api, device.id);
+  copy_info(described, info);
+}
+
+}  // namespace vectis::plugin

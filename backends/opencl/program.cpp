@@ -4,9 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/plugin/slots.hpp"
 #include "objects.hpp"
-#include "slots.hpp"
-#include "status.hpp"
 
 namespace vectis::opencl {
 
@@ -16,7 +15,8 @@ Owned<cl_program> from_source(const VectisContext& context, const void* text, st
   const Api& api = context.api;
   const char* source = static_cast<const char*>(text);
   cl_int code = CL_SUCCESS;
-  Owned program(api.CreateProgramWithSource(context.context.get(), 1, &source, &bytes, &code), api.ReleaseProgram);
+  Owned<cl_program> program(api.CreateProgramWithSource(context.context.get(), 1, &source, &bytes, &code),
+                            api.ReleaseProgram);
   check(code, "clCreateProgramWithSource");
   return program;
 }
@@ -26,7 +26,7 @@ Owned<cl_program> from_binary(const VectisContext& context, const void* text, st
   const auto* binary = static_cast<const unsigned char*>(text);
   cl_int binary_code = CL_SUCCESS;
   cl_int code = CL_SUCCESS;
-  Owned program(
+  Owned<cl_program> program(
       api.CreateProgramWithBinary(context.context.get(), 1, &context.device, &bytes, &binary, &binary_code, &code),
       api.ReleaseProgram);
   check(code, "clCreateProgramWithBinary");
@@ -34,6 +34,7 @@ Owned<cl_program> from_binary(const VectisContext& context, const void* text, st
   return program;
 }
 
+// What the compiler printed: empty, or lines that end with a line break. Some drivers end every log with blanks.
 std::string build_log(const VectisContext& context, cl_program program) {
   const Api& api = context.api;
   std::size_t bytes = 0;
@@ -42,20 +43,23 @@ std::string build_log(const VectisContext& context, cl_program program) {
   if (code == CL_SUCCESS) {
     code = api.GetProgramBuildInfo(program, context.device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
   }
-  if (code != CL_SUCCESS) return "its output is lost: clGetProgramBuildInfo failed with " + describe(code);
-  return log;
+  if (code != CL_SUCCESS)
+    return "the build log is not available: clGetProgramBuildInfo failed with " + describe(code) + "\n";
+  log.erase(log.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
+  return log.empty() ? log : log + "\n";
 }
 
-// Returns what the compiler said; some drivers end every log with blanks.
+// Returns the build log: the compiler's warnings. Throws COMPILE_FAILED with the log when the source or the options are
+// wrong.
 std::string build(const VectisContext& context, cl_program program, const char* options) {
   const cl_int code = context.api.BuildProgram(program, 1, &context.device, options, nullptr, nullptr);
   if (code == CL_BUILD_PROGRAM_FAILURE || code == CL_INVALID_BUILD_OPTIONS) {
-    throw Failure(VECTIS_COMPILE_FAILED,
-                  "clBuildProgram failed with " + describe(code) + ":\n" + build_log(context, program));
+    // The log comes first: a host shows the first line, which states line and column of the first error.
+    throw Failure(VECTIS_COMPILE_FAILED, build_log(context, program) + "clBuildProgram failed with " + describe(code));
   }
   check(code, "clBuildProgram");
   std::string warnings = build_log(context, program);
-  warnings.erase(warnings.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
+  if (!warnings.empty()) warnings.pop_back();
   return warnings;
 }
 
@@ -64,62 +68,60 @@ std::size_t binary_size(const VectisProgram& program) {
   check(
       program.context.api.GetProgramInfo(program.program.get(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr),
       "clGetProgramInfo");
-  if (bytes == 0) throw Failure(VECTIS_UNSUPPORTED, "the driver keeps no binary: clGetProgramInfo states 0 bytes");
+  if (bytes == 0)
+    throw Failure(VECTIS_UNSUPPORTED, "the driver offers no binary of this program: clGetProgramInfo states 0 bytes");
   return bytes;
 }
 
 }  // namespace
 
-VectisStatus program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
-                            const char* options, VectisProgram** program, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const std::string_view language = dialect;
-    const bool is_source = language == "opencl-c";
-    if (!is_source && language != "binary") {
-      throw Failure(VECTIS_UNSUPPORTED,
-                    "the dialect is '" + std::string(language) + "', OpenCL takes opencl-c, binary");
-    }
-    Owned<cl_program> made = is_source ? from_source(*context, text, bytes) : from_binary(*context, text, bytes);
-    const std::string warnings = build(*context, made.get(), options);
-    *program = std::make_unique<VectisProgram>(*context, std::move(made)).release();
-    return tell(message, VECTIS_OK, warnings.c_str(), VECTIS_REASON_NONE);
-  });
+}  // namespace vectis::opencl
+
+namespace vectis::plugin {
+
+using namespace opencl;
+
+std::string program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
+                           const char* options, VectisProgram** program) {
+  const std::string_view language = dialect;
+  const bool is_source = language == "opencl-c";
+  if (!is_source && language != "binary") {
+    throw Failure(VECTIS_UNSUPPORTED,
+                  "the dialect is '" + std::string(language) + "'; OpenCL takes opencl-c and binary");
+  }
+  Owned<cl_program> created = is_source ? from_source(*context, text, bytes) : from_binary(*context, text, bytes);
+  std::string warnings = build(*context, created.get(), options);
+  *program = std::make_unique<VectisProgram>(*context, std::move(created)).release();
+  return warnings;
 }
 
 void program_destroy(VectisProgram* program) noexcept { delete program; }
 
-VectisStatus program_binary(VectisProgram* program, void* target, std::size_t* bytes, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const std::size_t needed = binary_size(*program);
-    if (target != nullptr) {
-      if (*bytes < needed) {
-        throw Failure(VECTIS_INVALID_INPUT, "the binary has " + std::to_string(needed) + " bytes, the room given is " +
-                                                std::to_string(*bytes));
-      }
-      auto* place = static_cast<unsigned char*>(target);
-      check(program->context.api.GetProgramInfo(program->program.get(), CL_PROGRAM_BINARIES, sizeof(unsigned char*),
-                                                static_cast<void*>(&place), nullptr),
-            "clGetProgramInfo");
+void program_binary(VectisProgram* program, void* target, std::size_t* bytes) {
+  const std::size_t needed = binary_size(*program);
+  if (target != nullptr) {
+    if (*bytes < needed) {
+      throw Failure(VECTIS_INVALID_INPUT,
+                    "the binary has " + std::to_string(needed) + " bytes, the buffer has " + std::to_string(*bytes));
     }
-    *bytes = needed;
-    return VECTIS_OK;
-  });
+    auto* binary = static_cast<unsigned char*>(target);
+    check(program->context.api.GetProgramInfo(program->program.get(), CL_PROGRAM_BINARIES, sizeof(unsigned char*),
+                                              static_cast<void*>(&binary), nullptr),
+          "clGetProgramInfo");
+  }
+  *bytes = needed;
 }
 
-VectisStatus kernel_create(VectisProgram* program, const char* name, VectisKernel** kernel,
-                           VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = program->context.api;
-    cl_int code = CL_SUCCESS;
-    Owned made(api.CreateKernel(program->program.get(), name, &code), api.ReleaseKernel);
-    if (code != CL_SUCCESS) throw failed_call((std::string("clCreateKernel of '") + name + "'").c_str(), code);
-    cl_uint arguments = 0;
-    check(api.GetKernelInfo(made.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr), "clGetKernelInfo");
-    *kernel = std::make_unique<VectisKernel>(api, std::move(made), arguments).release();
-    return VECTIS_OK;
-  });
+void kernel_create(VectisProgram* program, const char* name, VectisKernel** kernel) {
+  const Api& api = program->context.api;
+  cl_int code = CL_SUCCESS;
+  Owned<cl_kernel> created(api.CreateKernel(program->program.get(), name, &code), api.ReleaseKernel);
+  if (code != CL_SUCCESS) throw failed_call(std::string("clCreateKernel of '") + name + "'", code);
+  cl_uint arguments = 0;
+  check(api.GetKernelInfo(created.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr), "clGetKernelInfo");
+  *kernel = std::make_unique<VectisKernel>(api, std::move(created), arguments).release();
 }
 
 void kernel_destroy(VectisKernel* kernel) noexcept { delete kernel; }
 
-}  // namespace vectis::opencl
+}  // namespace vectis::plugin

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::pair<int, int> version_min{1, 2};
 
-std::string without_end(std::string text) {
+std::string without_trailing_blanks(std::string text) {
   while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.pop_back();
   return text;
 }
 
-// {0, 0} when the text is not of the form the standard asks for.
+// {0, 0} when the text does not have the form that the OpenCL standard prescribes.
 std::pair<int, int> parse_version(std::string_view stated) {
   constexpr std::string_view prefix = "OpenCL ";
   if (!stated.starts_with(prefix)) return {0, 0};
@@ -31,22 +31,22 @@ std::pair<int, int> parse_version(std::string_view stated) {
 
 }  // namespace
 
-std::string platform_text(const Api& api, cl_platform_id platform, cl_platform_info question) {
+std::string platform_text(const Api& api, cl_platform_id platform, cl_platform_info parameter) {
   std::size_t bytes = 0;
-  check(api.GetPlatformInfo(platform, question, 0, nullptr, &bytes), "clGetPlatformInfo");
+  check(api.GetPlatformInfo(platform, parameter, 0, nullptr, &bytes), "clGetPlatformInfo");
   std::string text(bytes, '\0');
-  check(api.GetPlatformInfo(platform, question, bytes, text.data(), nullptr), "clGetPlatformInfo");
-  return without_end(std::move(text));
+  check(api.GetPlatformInfo(platform, parameter, bytes, text.data(), nullptr), "clGetPlatformInfo");
+  return without_trailing_blanks(std::move(text));
 }
 
-std::string device_text(const Api& api, cl_device_id device, cl_device_info question) {
-  const std::vector<char> text = device_values<char>(api, device, question);
-  return without_end({text.begin(), text.end()});
+std::string device_text(const Api& api, cl_device_id device, cl_device_info parameter) {
+  const std::vector<char> text = device_values<char>(api, device, parameter);
+  return without_trailing_blanks({text.begin(), text.end()});
 }
 
-void require_version(const std::string& who, const std::string& stated) {
+void require_version(const std::string& subject, const std::string& stated) {
   if (parse_version(stated) >= version_min) return;
-  throw Failure(VECTIS_BACKEND_CREATION, who + " states version '" + stated + "', OpenCL 1.2 is needed",
+  throw Failure(VECTIS_BACKEND_CREATION, subject + " states version '" + stated + "', OpenCL 1.2 is needed",
                 VECTIS_REASON_DRIVER_TOO_OLD);
 }
 

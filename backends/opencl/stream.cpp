@@ -5,11 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "event.hpp"
+#include "backends/plugin/slots.hpp"
 #include "objects.hpp"
-#include "slots.hpp"
-#include "status.hpp"
-#include "submit.hpp"
 
 namespace vectis::opencl {
 
@@ -19,7 +16,7 @@ void set_argument(const VectisKernel& kernel, cl_uint index, const VectisArgumen
   const auto set = [&](std::size_t bytes, const void* value) {
     const cl_int code = kernel.api.SetKernelArg(kernel.kernel.get(), index, bytes, value);
     if (code == CL_SUCCESS) return;
-    throw failed_call(("clSetKernelArg of argument " + std::to_string(index)).c_str(), code);
+    throw failed_call("clSetKernelArg of argument " + std::to_string(index), code);
   };
   if (argument.kind == VECTIS_ARGUMENT_MEMORY) {
     const cl_mem buffer = argument.memory->buffer.get();
@@ -41,107 +38,85 @@ void set_arguments(const VectisKernel& kernel, const VectisLaunch& launch) {
 
 }  // namespace
 
-VectisStatus stream_create(VectisContext* context, VectisStream** stream, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const Api& api = context->api;
-    cl_int code = CL_SUCCESS;
-    Owned queue(api.CreateCommandQueue(context->context.get(), context->device, CL_QUEUE_PROFILING_ENABLE, &code),
-                api.ReleaseCommandQueue);
-    check(code, "clCreateCommandQueue");
-    *stream = std::make_unique<VectisStream>(api, context->clblast, context->device, std::move(queue),
-                                             std::make_shared<Progress>(api))
-                  .release();
-    return VECTIS_OK;
-  });
+}  // namespace vectis::opencl
+
+namespace vectis::plugin {
+
+using namespace opencl;
+
+void stream_create(VectisContext* context, VectisStream** stream) {
+  const Api& api = context->api;
+  cl_int code = CL_SUCCESS;
+  Owned<cl_command_queue> queue(
+      api.CreateCommandQueue(context->context.get(), context->device, CL_QUEUE_PROFILING_ENABLE, &code),
+      api.ReleaseCommandQueue);
+  check(code, "clCreateCommandQueue");
+  *stream = std::make_unique<VectisStream>(api, context->clblast, context->device, std::move(queue),
+                                           std::make_shared<CommandTracker>(api))
+                .release();
 }
 
 void stream_destroy(VectisStream* stream) noexcept {
-  if (stream->api.Finish(stream->queue.get()) != CL_SUCCESS) stream->progress->wait();
+  if (stream->api.Finish(stream->queue.get()) != CL_SUCCESS) stream->tracker->wait();
   delete stream;
 }
 
-VectisStatus stream_synchronize(VectisStream* stream, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    check(stream->api.Finish(stream->queue.get()), "clFinish");
-    stream->progress->check(stream->progress->added());
-    return VECTIS_OK;
+void stream_synchronize(VectisStream* stream) {
+  check(stream->api.Finish(stream->queue.get()), "clFinish");
+  stream->tracker->check(stream->tracker->added());
+}
+
+void stream_wait_event(VectisStream* stream, VectisEvent* event) {
+  const std::shared_ptr<const Marker> marker = event->last_marker();
+  if (marker == nullptr) return;
+  const cl_event before = marker->event.get();
+  submit(*stream, "clEnqueueBarrierWithWaitList",
+         [&](cl_event* done) { return stream->api.EnqueueBarrierWithWaitList(stream->queue.get(), 1, &before, done); });
+}
+
+void copy_to_device(VectisStream* stream, VectisMemory* target, std::uint64_t offset, const void* source,
+                    std::uint64_t bytes) {
+  submit(*stream, "clEnqueueWriteBuffer", [&](cl_event* done) {
+    return stream->api.EnqueueWriteBuffer(stream->queue.get(), target->buffer.get(), CL_FALSE, offset, bytes, source, 0,
+                                          nullptr, done);
   });
 }
 
-VectisStatus stream_wait_event(VectisStream* stream, VectisEvent* event, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    const std::shared_ptr<const Marker> marker = last_marker(*event);
-    if (marker == nullptr) return VECTIS_OK;
-    const cl_event before = marker->event.get();
-    submit(*stream, "clEnqueueBarrierWithWaitList", [&](cl_event* done) {
-      return stream->api.EnqueueBarrierWithWaitList(stream->queue.get(), 1, &before, done);
-    });
-    return VECTIS_OK;
+void copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std::uint64_t offset, std::uint64_t bytes) {
+  submit(*stream, "clEnqueueReadBuffer", [&](cl_event* done) {
+    return stream->api.EnqueueReadBuffer(stream->queue.get(), source->buffer.get(), CL_FALSE, offset, bytes, target, 0,
+                                         nullptr, done);
   });
 }
 
-VectisStatus copy_to_device(VectisStream* stream, VectisMemory* target, std::uint64_t offset, const void* source,
-                            std::uint64_t bytes, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    submit(*stream, "clEnqueueWriteBuffer", [&](cl_event* done) {
-      return stream->api.EnqueueWriteBuffer(stream->queue.get(), target->buffer.get(), CL_FALSE, offset, bytes, source,
-                                            0, nullptr, done);
-    });
-    return VECTIS_OK;
+void copy_on_device(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset, VectisMemory* source,
+                    std::uint64_t source_offset, std::uint64_t bytes) {
+  submit(*stream, "clEnqueueCopyBuffer", [&](cl_event* done) {
+    return stream->api.EnqueueCopyBuffer(stream->queue.get(), source->buffer.get(), target->buffer.get(), source_offset,
+                                         target_offset, bytes, 0, nullptr, done);
   });
 }
 
-VectisStatus copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std::uint64_t offset,
-                          std::uint64_t bytes, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    submit(*stream, "clEnqueueReadBuffer", [&](cl_event* done) {
-      return stream->api.EnqueueReadBuffer(stream->queue.get(), source->buffer.get(), CL_FALSE, offset, bytes, target,
-                                           0, nullptr, done);
-    });
-    return VECTIS_OK;
+void fill(VectisStream* stream, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
+  submit(*stream, "clEnqueueFillBuffer", [&](cl_event* done) {
+    return stream->api.EnqueueFillBuffer(stream->queue.get(), target->buffer.get(), &value, sizeof value, offset, bytes,
+                                         0, nullptr, done);
   });
 }
 
-VectisStatus copy_on_device(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset,
-                            VectisMemory* source, std::uint64_t source_offset, std::uint64_t bytes,
-                            VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    submit(*stream, "clEnqueueCopyBuffer", [&](cl_event* done) {
-      return stream->api.EnqueueCopyBuffer(stream->queue.get(), source->buffer.get(), target->buffer.get(),
-                                           source_offset, target_offset, bytes, 0, nullptr, done);
-    });
-    return VECTIS_OK;
+void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch) {
+  std::array<std::size_t, 3> local{};
+  std::array<std::size_t, 3> global{};
+  for (std::size_t axis = 0; axis < local.size(); ++axis) {
+    local[axis] = launch->block[axis];
+    global[axis] = local[axis] * launch->grid[axis];
+  }
+  const std::lock_guard lock(kernel->mutex);
+  set_arguments(*kernel, *launch);
+  submit(*stream, "clEnqueueNDRangeKernel", [&](cl_event* done) {
+    return stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
+                                            global.data(), local.data(), 0, nullptr, done);
   });
 }
 
-VectisStatus fill(VectisStream* stream, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes,
-                  std::uint8_t value, VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    submit(*stream, "clEnqueueFillBuffer", [&](cl_event* done) {
-      return stream->api.EnqueueFillBuffer(stream->queue.get(), target->buffer.get(), &value, sizeof value, offset,
-                                           bytes, 0, nullptr, done);
-    });
-    return VECTIS_OK;
-  });
-}
-
-VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch,
-                    VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    std::array<std::size_t, 3> local{};
-    std::array<std::size_t, 3> global{};
-    for (std::size_t axis = 0; axis < local.size(); ++axis) {
-      local[axis] = launch->block[axis];
-      global[axis] = local[axis] * launch->grid[axis];
-    }
-    const std::lock_guard lock(kernel->mutex);
-    set_arguments(*kernel, *launch);
-    submit(*stream, "clEnqueueNDRangeKernel", [&](cl_event* done) {
-      return stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
-                                              global.data(), local.data(), 0, nullptr, done);
-    });
-    return VECTIS_OK;
-  });
-}
-
-}  // namespace vectis::opencl
+}  // namespace vectis::plugin

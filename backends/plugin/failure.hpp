@@ -1,4 +1,4 @@
-// How a failure travels in our plug-ins: thrown as Failure inside, a status and a message at the boundary.
+// How a failure travels in our plug-ins: thrown as Failure inside, returned as a status with a message at the boundary.
 #pragma once
 
 #include <cstdio>
@@ -12,6 +12,7 @@
 
 namespace vectis::plugin {
 
+// The status a slot returns, the sentence it writes, and, when thrown by `open`, the reason the doctor reads.
 class Failure : public std::exception {
  public:
   Failure(VectisStatus status, std::string text, VectisReason reason = VECTIS_REASON_NONE)
@@ -27,8 +28,10 @@ class Failure : public std::exception {
   std::string text_;
 };
 
-// Writes `text` into the host's message, cut to fit at a whole UTF-8 character, and returns `status`.
-inline VectisStatus tell(VectisMessage* message, VectisStatus status, const char* text, VectisReason reason) noexcept {
+// Writes `text` and `reason` into the host's message and returns `status`. A text that does not fit is truncated after
+// a whole UTF-8 character.
+inline VectisStatus write_message(VectisMessage* message, VectisStatus status, const char* text,
+                                  VectisReason reason) noexcept {
   message->reason = reason;
   if (message->capacity == 0) return status;
   std::size_t length = std::strlen(text);
@@ -41,31 +44,23 @@ inline VectisStatus tell(VectisMessage* message, VectisStatus status, const char
   return status;
 }
 
-// Tells the exception being handled. `who` failed: "the OpenCL backend".
-inline VectisStatus tell_current(const char* who, VectisMessage* message) noexcept {
-  char words[160];  // there may be no memory for a string
+// Call inside a catch block: writes the current exception's message and returns its status. `title` is the backend's
+// name in a sentence, "the OpenCL backend". std::bad_alloc becomes VECTIS_ALLOCATION, any exception but Failure
+// VECTIS_DRIVER_FAILURE.
+inline VectisStatus report_current_exception(const char* title, VectisMessage* message) noexcept {
+  char text[160];  // no std::string: the heap may be exhausted
   try {
     throw;
   } catch (const Failure& failure) {
-    return tell(message, failure.status(), failure.what(), failure.reason());
+    return write_message(message, failure.status(), failure.what(), failure.reason());
   } catch (const std::bad_alloc&) {
-    std::snprintf(words, sizeof words, "the host has no memory left for %s's own records", who);
-    return tell(message, VECTIS_ALLOCATION, words, VECTIS_REASON_OTHER);
+    std::snprintf(text, sizeof text, "the host has no memory left for the bookkeeping of %s", title);
+    return write_message(message, VECTIS_ALLOCATION, text, VECTIS_REASON_OTHER);
   } catch (const std::exception& other) {
-    return tell(message, VECTIS_DRIVER_FAILURE, other.what(), VECTIS_REASON_OTHER);
+    return write_message(message, VECTIS_DRIVER_FAILURE, other.what(), VECTIS_REASON_OTHER);
   } catch (...) {
-    std::snprintf(words, sizeof words, "%s failed without a word", who);
-    return tell(message, VECTIS_DRIVER_FAILURE, words, VECTIS_REASON_OTHER);
-  }
-}
-
-// Runs the body of a slot; whatever it throws becomes its status and message.
-template <class Body>
-VectisStatus guarded(const char* who, VectisMessage* message, Body&& body) noexcept {
-  try {
-    return std::forward<Body>(body)();
-  } catch (...) {
-    return tell_current(who, message);
+    std::snprintf(text, sizeof text, "%s threw an exception of unknown type", title);
+    return write_message(message, VECTIS_DRIVER_FAILURE, text, VECTIS_REASON_OTHER);
   }
 }
 

@@ -1,23 +1,64 @@
-// The host's services under C++ signatures.
+// The host's services under C++ signatures: log, settings, shared libraries.
 #pragma once
 
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <optional>
 #include <string>
 
+#include "backends/plugin/failure.hpp"
 #include "vectis/device/backend.h"
 
 namespace vectis::plugin {
 
+// A shared library that the host opened. It is never closed.
+struct Library {
+  void* handle = nullptr;  // null: the library could not be opened
+  std::string name;
+  std::string error;  // the loader's message when `handle` is null
+};
+
+// Valid while the backend is open. Thread-safe.
 class Host {
  public:
   explicit Host(const VectisHost& host) noexcept : host_(&host) {}
 
   void log(VectisLogLevel level, const std::string& text) const { host_->log(host_->state, level, text.c_str()); }
+
+  // The value of `backends.<name>.<key>`, or null when the user has not set it.
   [[nodiscard]] const char* setting(const char* key) const { return host_->setting(host_->state, key); }
-  [[nodiscard]] void* library_open(const char* name, VectisMessage* message) const {
-    return host_->library_open(host_->state, name, message);
+
+  // A setting that counts `unit` ("MiB"; may be empty); empty when it is not set. Throws INVALID_INPUT when the value
+  // is no decimal integer from 1 to `max`.
+  [[nodiscard]] std::optional<std::uint64_t> positive_setting(const char* key, const std::string& unit,
+                                                              std::uint64_t max) const {
+    const char* text = setting(key);
+    if (text == nullptr) return std::nullopt;
+    std::uint64_t value = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stopped, error] = std::from_chars(text, end, value);
+    if (error == std::errc() && stopped == end && value >= 1 && value <= max) return value;
+    throw Failure(VECTIS_INVALID_INPUT,
+                  std::string("the setting ") + key + " is '" + text + "'; it must be an integer" +
+                      (unit.empty() ? "" : " of " + unit) + " from 1 to " + std::to_string(max),
+                  VECTIS_REASON_OTHER);
   }
-  [[nodiscard]] void* library_symbol(void* library, const char* symbol) const {
-    return host_->library_symbol(host_->state, library, symbol);
+
+  // `name` is a path, or a file name that the system's loader searches for.
+  [[nodiscard]] Library open_library(const char* name) const {
+    std::array<char, 512> error{};
+    VectisMessage message{sizeof(VectisMessage), error.data(), error.size(), VECTIS_REASON_NONE};
+    void* handle = host_->library_open(host_->state, name, &message);
+    return {handle, name, error.data()};
+  }
+
+  // Sets `function` to the address of `symbol`, or to null and returns false when the library has none.
+  template <class Function>
+  bool find_symbol(const Library& library, const char* symbol, Function& function) const {
+    function = reinterpret_cast<Function>(host_->library_symbol(host_->state, library.handle, symbol));
+    return function != nullptr;
   }
 
  private:

@@ -7,10 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "backends/plugin/failure.hpp"
 #include "backends/plugin/host.hpp"
+#include "backends/plugin/unique_handle.hpp"
+#include "vectis/device/backend.h"
 
 namespace vectis::webgpu {
 
+using plugin::Failure;
 using plugin::Host;
 
 // clang-format off
@@ -42,15 +46,20 @@ struct Api {
 };
 // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
-// Opens the library: the file the setting `library` names, or libwgpu_native where the host finds it, which is also
-// beside the plug-ins. Throws Failure with the reason NO_LIBRARY when there is none and DRIVER_TOO_OLD when it is of
-// another major version, whose structs differ.
+// Opens the file that the setting `library` names, or libwgpu_native, which the host also looks for beside the
+// plug-ins. Throws Failure with the reason NO_LIBRARY when it cannot be opened and DRIVER_TOO_OLD when it is of another
+// major version, whose structs differ.
 Api load_api(const Host& host);
+
+// An object of wgpu, released with its owner.
+template <class Object>
+using Owned = plugin::UniqueHandle<Object, void (*)(Object)>;
 
 // "29.0.3.0"
 std::string version_text(const Api& api);
 
 inline WGPUStringView text_view(std::string_view text) noexcept { return {text.data(), text.size()}; }
+// A null view is empty.
 inline std::string_view from_view(WGPUStringView view) noexcept {
   if (view.data == nullptr) return {};
   return view.length == WGPU_STRLEN ? std::string_view(view.data) : std::string_view(view.data, view.length);

@@ -1,58 +1,123 @@
-// The WebGPU backend's table.
-#include "vectis/device/backend.h"
+// The WebGPU backend: its table, opening, configuration, devices and contexts.
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
 
-#include "slots.hpp"
+#include "backends/plugin/devices.hpp"
+#include "backends/plugin/slots.hpp"
+#include "objects.hpp"
+
+namespace vectis::webgpu {
 
 namespace {
 
-namespace webgpu = vectis::webgpu;
-
-constexpr VectisBackend make_table() {
-  VectisBackend table{};
-  table.size = sizeof(VectisBackend);
-  table.abi_major = VECTIS_ABI_MAJOR;
-  table.abi_minor = VECTIS_ABI_MINOR;
-  table.name = "webgpu";
-  table.version = "0.1.0";
-  table.requirement = "wgpu-native 29 and a Vulkan, Metal, Direct3D 12 or OpenGL ES 3.1 driver";
-  table.install =
-      "Install the library wgpu-native 29: `pip install wgpu==0.32.0` (Linux, macOS and Windows) and set "
-      "VECTIS_BACKENDS_WEBGPU_LIBRARY to the file libwgpu_native-release.so, .dylib or .dll in the package's folder "
-      "wgpu/resources, or take libwgpu_native from https://github.com/gfx-rs/wgpu-native/releases. Linux also needs a "
-      "Vulkan driver (Debian: mesa-vulkan-drivers); macOS (Metal) and Windows (Direct3D 12) bring theirs.";
-  table.open = webgpu::open;
-  table.close = webgpu::close;
-  table.configure = webgpu::configure;
-  table.device_count = webgpu::device_count;
-  table.device_info = webgpu::device_info;
-  table.context_create = webgpu::context_create;
-  table.context_destroy = webgpu::context_destroy;
-  table.memory_allocate = webgpu::memory_allocate;
-  table.memory_free = webgpu::memory_free;
-  table.memory_slice = webgpu::memory_slice;
-  table.stream_create = webgpu::stream_create;
-  table.stream_destroy = webgpu::stream_destroy;
-  table.stream_synchronize = webgpu::stream_synchronize;
-  table.copy_to_device = webgpu::copy_to_device;
-  table.copy_to_host = webgpu::copy_to_host;
-  table.copy_on_device = webgpu::copy_on_device;
-  table.fill = webgpu::fill;
-  table.event_create = webgpu::event_create;
-  table.event_destroy = webgpu::event_destroy;
-  table.event_record = webgpu::event_record;
-  table.event_query = webgpu::event_query;
-  table.event_synchronize = webgpu::event_synchronize;
-  table.stream_wait_event = webgpu::stream_wait_event;
-  table.program_create = webgpu::program_create;
-  table.program_destroy = webgpu::program_destroy;
-  table.kernel_create = webgpu::kernel_create;
-  table.kernel_destroy = webgpu::kernel_destroy;
-  table.launch = webgpu::launch;
-  return table;
+// WebGPU does not report the size of a device's memory. The setting `memory_mb` states it; without it the largest
+// buffer is assumed.
+std::uint64_t memory_bytes(const Host& host, const WGPULimits& limits) {
+  const auto megabytes = host.positive_setting("memory_mb", "MiB", std::uint64_t{1} << 40U);
+  return megabytes ? *megabytes << 20U : limits.maxBufferSize;
 }
 
-constexpr VectisBackend table = make_table();
+// A buffer may be larger than a binding (usually 128 MiB at most): the host splits its operations accordingly.
+void describe_limits(const WGPULimits& limits, VectisDeviceInfo& info) {
+  info.allocation_bytes_max = limits.maxBufferSize / 4 * 4;
+  info.binding_bytes_max = limits.maxStorageBufferBindingSize / 4 * 4;
+  info.memory_alignment = limits.minStorageBufferOffsetAlignment;
+  info.shared_bytes_max = limits.maxComputeWorkgroupStorageSize;
+  info.group_items_max = limits.maxComputeInvocationsPerWorkgroup;
+  info.group_size_max[0] = limits.maxComputeWorkgroupSizeX;
+  info.group_size_max[1] = limits.maxComputeWorkgroupSizeY;
+  info.group_size_max[2] = limits.maxComputeWorkgroupSizeZ;
+}
 
 }  // namespace
 
-extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry() { return &table; }
+}  // namespace vectis::webgpu
+
+namespace vectis::plugin {
+
+using namespace webgpu;
+
+const char* const backend_title = "the WebGPU backend";
+
+std::string open(const VectisHost* host, VectisBackendState** state) {
+  const Host services(*host);
+  auto opened =
+      std::unique_ptr<VectisBackendState>(new VectisBackendState{services, load_api(services), {}, {}, {}, {}});
+  find_adapters(*opened);
+  *state = opened.release();
+  return {};
+}
+
+void close(VectisBackendState* state) noexcept { delete state; }
+
+// The only key is `lose`, for tests: every context of the device with index `value` loses it, as when a driver fails.
+void configure(VectisBackendState* state, const char* key, const char* value) {
+  if (std::string_view(key) != "lose") {
+    throw Failure(VECTIS_INVALID_INPUT, std::string("there is no key '") + key + "', there is: lose");
+  }
+  std::uint32_t index = 0;
+  const char* end = value + std::strlen(value);
+  const auto [stopped, error] = std::from_chars(value, end, index);
+  if (error != std::errc() || stopped != end) {
+    throw Failure(VECTIS_INVALID_INPUT, std::string("lose takes the index of a device, not '") + value + "'");
+  }
+  device_at(state->adapters, index);
+  const std::lock_guard lock(state->mutex);
+  for (VectisContext* context : state->contexts) {
+    if (context->index == index) context->gpu.destroy_device();
+  }
+}
+
+void device_count(VectisBackendState* state, std::uint32_t* count) {
+  *count = static_cast<std::uint32_t>(state->adapters.size());
+}
+
+void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info) {
+  const ListedAdapter& adapter = device_at(state->adapters, index);
+  VectisDeviceInfo described{};
+  copy_text(described.name, adapter.name + " over " + adapter.api);
+  copy_text(described.vendor, adapter.vendor);
+  copy_text(described.driver, adapter.driver + ", wgpu-native " + version_text(state->api));
+  copy_text(described.physical_id, "webgpu-" + std::to_string(index));
+  copy_text(described.dialects, "wgsl,glsl-webgpu");
+  described.kind = adapter.type == WGPUAdapterType_CPU ? VECTIS_DEVICE_CPU : VECTIS_DEVICE_GPU;
+  described.software = adapter.type == WGPUAdapterType_CPU || is_software_renderer(adapter.name) ? 1 : 0;
+  described.parent = -1;
+  described.compute_units = 16;  // WebGPU does not report it; a typical value
+  described.memory_bytes = memory_bytes(state->host, adapter.limits);
+  describe_limits(adapter.limits, described);
+  if (adapter.type == WGPUAdapterType_IntegratedGPU || adapter.type == WGPUAdapterType_CPU) {
+    described.capabilities |= VECTIS_CAN_UNIFIED_MEMORY;
+  }
+  copy_info(described, info);
+}
+
+void context_create(VectisBackendState* state, std::uint32_t index, VectisContext** context) {
+  auto created = std::make_unique<VectisContext>(*state, index, device_at(state->adapters, index));
+  const std::lock_guard lock(state->mutex);
+  state->contexts.push_back(created.get());
+  *context = created.release();
+}
+
+void context_destroy(VectisContext* context) noexcept {
+  {
+    const std::lock_guard lock(context->state.mutex);
+    std::erase(context->state.contexts, context);
+  }
+  delete context;
+}
+
+constexpr VectisBackend webgpu_table = make_table<configure, memory_slice, fill, program_create>(
+    {"webgpu", "wgpu-native 29 and a Vulkan, Metal, Direct3D 12 or OpenGL ES 3.1 driver",
+     "Install the library wgpu-native 29: `pip install wgpu==0.32.0` (Linux, macOS and Windows) and set "
+     "VECTIS_BACKENDS_WEBGPU_LIBRARY to the file libwgpu_native-release.so, .dylib or .dll in the package's folder "
+     "wgpu/resources, or take libwgpu_native from https://github.com/gfx-rs/wgpu-native/releases. Linux also needs a "
+     "Vulkan driver (Debian: mesa-vulkan-drivers); macOS (Metal) and Windows (Direct3D 12) bring theirs."});
+
+}  // namespace vectis::plugin
+
+extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry() { return &vectis::plugin::webgpu_table; }

@@ -1,4 +1,4 @@
-// A device opened through wgpu: its queue, whether it is lost, and how far its work has come. Thread-safe.
+// A WebGPU device with its queue: whether it is lost, and which of its submissions are done.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,13 @@
 #include <string>
 
 #include "api.hpp"
-#include "owned.hpp"
 
 namespace vectis::webgpu {
 
+// A submission is an index of the queue, which all streams of the device share; 0 means none. Thread-safe.
 class Gpu {
  public:
-  // Asks the adapter for a device with these limits. Throws BACKEND_CREATION when it refuses.
+  // Requests a device with these limits from the adapter. Throws BACKEND_CREATION when the adapter gives none.
   Gpu(const Api& api, WGPUAdapter adapter, const WGPULimits& limits);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -25,30 +25,31 @@ class Gpu {
   [[nodiscard]] WGPUQueue queue() const noexcept { return queue_.get(); }
   [[nodiscard]] const WGPULimits& limits() const noexcept { return limits_; }
 
-  // Throws DEVICE_LOST when the device is gone.
+  // Throws DEVICE_LOST when the device is lost.
   void check() const;
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
-  // Ends the device as a driver's failure would.
-  void lose();
-  // Nobody ends the device while this is held. wgpu-native ends the process when it is asked for something of a buffer
-  // or a queue that was destroyed, so such calls are made under it, after check().
-  [[nodiscard]] std::shared_lock<std::shared_mutex> hold() { return std::shared_lock(ending_); }
-  void note_lost(const std::string& why);
+  void mark_lost(const std::string& reason);
+  // Destroys the device, as a failing driver would.
+  void destroy_device();
+  // While the lock is held destroy_device waits. wgpu-native aborts the process when it is given a buffer or a queue of
+  // a destroyed device, so calls that use them are made under this lock, after check().
+  [[nodiscard]] std::shared_lock<std::shared_mutex> keep_alive() { return std::shared_lock(destroying_); }
 
-  // Hands over what was written to buffers and these commands, which may be null. Returns the place in the queue's
-  // order, which is one order for all.
+  // Submits pending buffer writes and `commands`, which may be null. Throws DEVICE_LOST, and DRIVER_FAILURE for an
+  // earlier error that no scope captured.
   std::uint64_t submit(WGPUCommandBuffer commands);
-  // Whether all work up to the place is done.
-  bool passed(std::uint64_t place);
-  // Returns when it is.
-  void wait(std::uint64_t place);
-  // Lets wgpu call back; waits for the work up to `place` when it is given.
-  void poll(const std::uint64_t* place);
+  // Whether all work up to this submission is done. Throws DEVICE_LOST.
+  bool is_done(std::uint64_t submission);
+  // Returns when it is. Throws DEVICE_LOST.
+  void wait(std::uint64_t submission);
+  // Runs wgpu's pending callbacks; waits for the submission when one is given.
+  void poll(const std::uint64_t* submission);
 
+  // Throws ALLOCATION when wgpu gives no buffer.
   Owned<WGPUBuffer> make_buffer(std::uint64_t bytes, WGPUBufferUsage usage);
 
  private:
-  void check_unclaimed();
+  void check_uncaptured();
   static void on_lost(const WGPUDevice*, WGPUDeviceLostReason, WGPUStringView, void*, void*);
   static void on_error(const WGPUDevice*, WGPUErrorType, WGPUStringView, void*, void*);
   static void on_done(WGPUQueueWorkDoneStatus, WGPUStringView, void*, void*);
@@ -56,12 +57,12 @@ class Gpu {
   const Api& api_;
   WGPULimits limits_;
   std::atomic<bool> lost_{false};
-  std::atomic<std::uint64_t> done_{0};
+  std::atomic<std::uint64_t> done_{0};  // the last submission known to be done
   mutable std::mutex mutex_;
-  std::string why_lost_;   // guarded by mutex_
-  std::string unclaimed_;  // what wgpu said outside of any trap; guarded by mutex_
-  std::mutex submitting_;  // places are given in the order of the queue
-  std::shared_mutex ending_;
+  std::string loss_reason_;  // guarded by mutex_
+  std::string uncaptured_;   // the first error outside of any ErrorScope; guarded by mutex_
+  std::mutex submitting_;    // keeps submissions in the order of their indices
+  std::shared_mutex destroying_;
   Owned<WGPUDevice> device_;
   Owned<WGPUQueue> queue_;
 };

@@ -2,21 +2,20 @@
 #include <cstring>
 #include <string>
 
+#include "backends/plugin/slots.hpp"
 #include "objects.hpp"
-#include "slots.hpp"
-#include "status.hpp"
 
 namespace vectis::webgpu {
 
 namespace {
 
-constexpr std::size_t buffers_max = 64;   // far above what devices bind
-constexpr std::size_t scalars_max = 256;  // words
+constexpr std::size_t buffers_max = 64;   // far above the bindings that devices offer
+constexpr std::size_t scalars_max = 256;  // 32-bit values
 
-// The arguments of a launch, sorted without asking the allocator.
+// The arguments of a launch by kind, without heap allocation. Throws INVALID_INPUT for one that WebGPU does not take.
 class Arguments {
  public:
-  Arguments(const VectisLaunch& launch, std::uint64_t bound_max) : bound_max_(bound_max) {
+  Arguments(const VectisLaunch& launch, std::uint64_t binding_max) : binding_max_(binding_max) {
     for (std::size_t index = 0; index < launch.argument_count; ++index) add(index, launch.arguments[index]);
   }
 
@@ -26,60 +25,61 @@ class Arguments {
  private:
   void add(std::size_t index, const VectisArgument& argument) {
     if (argument.kind == VECTIS_ARGUMENT_MEMORY) {
-      if (buffer_count_ == buffers_max) refuse(index, "is one buffer too many, the limit is 64");
+      if (buffer_count_ == buffers_max) reject(index, "is buffer 65, the limit is 64");
       const BoundBuffer bound = argument.memory->bound();
-      if (bound.bytes > bound_max_) {
-        refuse(index, "is a memory of " + std::to_string(argument.memory->bytes) +
-                          " bytes, the device gives a kernel at most " + std::to_string(bound_max_) +
-                          " of one; launch over slices of it");
+      if (bound.bytes > binding_max_) {
+        reject(index, "is a memory of " + std::to_string(argument.memory->bytes) + " bytes, the device binds at most " +
+                          std::to_string(binding_max_) + " of one to a kernel; launch over slices of it");
       }
       buffers_[buffer_count_++] = bound;
     } else if (argument.kind == VECTIS_ARGUMENT_SHARED) {
-      refuse(index, "is shared memory, which a WebGPU kernel declares itself");
+      reject(index, "is shared memory, which WGSL declares in the kernel: var<workgroup>");
     } else if (argument.bytes != sizeof(std::uint32_t)) {
-      refuse(index, "is a value of " + std::to_string(argument.bytes) + " bytes, WebGPU takes values of 4");
+      reject(index, "is a value of " + std::to_string(argument.bytes) + " bytes, WebGPU takes values of 4 bytes");
     } else if (scalar_count_ == scalars_max) {
-      refuse(index, "is one value too many, the limit is 256");
+      reject(index, "is value 257, the limit is 256");
     } else {
       std::memcpy(&scalars_[scalar_count_++], argument.value, sizeof(std::uint32_t));
     }
   }
 
-  [[noreturn]] static void refuse(std::size_t index, const std::string& why) {
+  [[noreturn]] static void reject(std::size_t index, const std::string& why) {
     throw Failure(VECTIS_INVALID_INPUT, "argument " + std::to_string(index) + " " + why);
   }
 
-  std::uint64_t bound_max_;
+  std::uint64_t binding_max_;
   std::array<BoundBuffer, buffers_max> buffers_;
   std::array<std::uint32_t, scalars_max> scalars_;
   std::size_t buffer_count_ = 0;
   std::size_t scalar_count_ = 0;
 };
 
-// WebGPU compiles the shape of a group into the kernel: another one would run without a word.
-void check_group(const Pipeline& pipeline, const VectisLaunch& launch) {
-  for (std::size_t axis = 0; axis < pipeline.group.size(); ++axis) {
-    if (pipeline.group[axis] == 0 || pipeline.group[axis] == launch.block[axis]) continue;
-    throw Failure(VECTIS_INVALID_INPUT, "the launch has groups of " + std::to_string(launch.block[axis]) +
+// The workgroup size is compiled into the kernel: WebGPU would run a launch with another one without an error.
+void check_block(const Pipeline& pipeline, const VectisLaunch& launch) {
+  for (std::size_t axis = 0; axis < pipeline.block.size(); ++axis) {
+    if (pipeline.block[axis] == 0 || pipeline.block[axis] == launch.block[axis]) continue;
+    throw Failure(VECTIS_INVALID_INPUT, "the launch has blocks of " + std::to_string(launch.block[axis]) +
                                             " work-items along dimension " + std::to_string(axis) + ", '" +
                                             pipeline.name + "' is compiled for " +
-                                            std::to_string(pipeline.group[axis]));
+                                            std::to_string(pipeline.block[axis]));
   }
 }
 
 }  // namespace
 
-VectisStatus launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch,
-                    VectisMessage* message) noexcept {
-  return guarded(message, [&] {
-    check_group(kernel->pipeline, *launch);
-    const Arguments arguments(*launch, stream->context.gpu.limits().maxStorageBufferBindingSize);
-    stream->recorder.dispatch({kernel->pipeline,
-                               arguments.buffers(),
-                               arguments.scalars(),
-                               {launch->grid[0], launch->grid[1], launch->grid[2]}});
-    return VECTIS_OK;
-  });
+}  // namespace vectis::webgpu
+
+namespace vectis::plugin {
+
+using namespace webgpu;
+
+void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* launch) {
+  check_block(kernel->pipeline, *launch);
+  const Arguments arguments(*launch, stream->context.gpu.limits().maxStorageBufferBindingSize);
+  stream->recorder.dispatch({kernel->pipeline,
+                             arguments.buffers(),
+                             arguments.scalars(),
+                             {launch->grid[0], launch->grid[1], launch->grid[2]}});
 }
 
-}  // namespace vectis::webgpu
+}  // namespace vectis::plugin

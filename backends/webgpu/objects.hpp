@@ -1,6 +1,7 @@
-// What is behind the contract's handles.
+// The structs behind the contract's handles.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -8,19 +9,16 @@
 #include <vector>
 
 #include "api.hpp"
-#include "backends/plugin/host.hpp"
-#include "bind_groups.hpp"
-#include "bytes.hpp"
+#include "backends/plugin/devices.hpp"
+#include "byte_kernels.hpp"
+#include "command_recorder.hpp"
 #include "gpu.hpp"
-#include "interface.hpp"
-#include "owned.hpp"
-#include "recorder.hpp"
+#include "pipeline.hpp"
+#include "shader_interface.hpp"
 #include "staging.hpp"
 #include "vectis/device/backend.h"
 
 namespace vectis::webgpu {
-
-using plugin::Host;
 
 struct ListedAdapter {
   Owned<WGPUAdapter> adapter;
@@ -30,9 +28,14 @@ struct ListedAdapter {
   std::string api;  // "Vulkan", "Metal", "Direct3D 12", "OpenGL"
   WGPUBackendType backend = WGPUBackendType_Undefined;
   WGPUAdapterType type = WGPUAdapterType_Unknown;
-  std::uint64_t identity = 0;  // of the physical device: vendor's and device's number
-  WGPULimits limits{};         // what is asked for when it is opened
+  std::uint64_t pci_id = 0;  // vendor and device id of the physical device
+  WGPULimits limits{};       // requested when a device is created
 };
+
+// Fills state.instance and state.adapters. The setting `api` (vulkan, metal, dx12, gl, all) selects the graphics APIs;
+// without it every physical device is listed once, and OpenGL is used only when no other API offers a device. Throws
+// INVALID_INPUT for an unknown value, BACKEND_CREATION with the reason NO_DRIVER when no adapter is usable.
+void find_adapters(VectisBackendState& state);
 
 }  // namespace vectis::webgpu
 
@@ -42,51 +45,53 @@ struct VectisBackendState {
   vectis::webgpu::Owned<WGPUInstance> instance;
   std::vector<vectis::webgpu::ListedAdapter> adapters;
   std::mutex mutex;
-  std::vector<VectisContext*> contexts;  // open ones; guarded by mutex
+  std::vector<VectisContext*> contexts;  // all that exist; guarded by mutex
 };
 
 struct VectisContext {
-  VectisContext(VectisBackendState& owner, std::uint32_t number, const vectis::webgpu::ListedAdapter& adapter)
+  VectisContext(VectisBackendState& owner, std::uint32_t device, const vectis::webgpu::ListedAdapter& adapter)
       : state(owner),
-        index(number),
+        index(device),
         gpu(owner.api, adapter.adapter.get(), adapter.limits),
-        groups(gpu),
+        bind_groups(gpu),
         staging(gpu),
-        bytes(gpu) {}
+        byte_kernels(gpu) {}
 
   VectisBackendState& state;
   std::uint32_t index;
   vectis::webgpu::Gpu gpu;
-  vectis::webgpu::BindGroups groups;
+  vectis::webgpu::BindGroups bind_groups;
   vectis::webgpu::StagingBuffers staging;
-  vectis::webgpu::ByteKernels bytes;
+  vectis::webgpu::ByteKernels byte_kernels;
 };
 
 struct VectisMemory {
   VectisContext& context;
-  std::shared_ptr<const vectis::webgpu::DeviceBuffer> buffer;  // a slice has its whole's
+  std::shared_ptr<const vectis::webgpu::DeviceBuffer> buffer;  // shared with all slices
   std::uint64_t offset;
   std::uint64_t bytes;
-  bool slice;
+  bool is_slice;
 
-  // All of it, in whole words.
-  [[nodiscard]] vectis::webgpu::BoundBuffer bound() const noexcept;
+  // All of it, rounded up to whole words.
+  [[nodiscard]] vectis::webgpu::BoundBuffer bound() const noexcept {
+    return {buffer.get(), offset, vectis::plugin::round_up_to_word(bytes)};
+  }
 };
 
 struct VectisStream {
   VectisContext& context;
-  vectis::webgpu::Recorder recorder;
+  vectis::webgpu::CommandRecorder recorder;
 };
 
 struct VectisEvent {
   VectisContext& context;
-  std::atomic<std::uint64_t> place{0};  // of the queue's order that was reached at the last record; 0: never recorded
+  std::atomic<std::uint64_t> submission{0};  // the stream's last one when the event was recorded; 0: never recorded
 };
 
 struct VectisProgram {
   VectisContext& context;
   vectis::webgpu::Owned<WGPUShaderModule> module;
-  vectis::webgpu::Interface interface;
+  vectis::webgpu::ShaderInterface interface;
 };
 
 struct VectisKernel {

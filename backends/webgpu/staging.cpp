@@ -5,8 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "status.hpp"
-#include "trap.hpp"
+#include "error_scope.hpp"
 
 namespace vectis::webgpu {
 
@@ -15,45 +14,47 @@ namespace {
 constexpr std::uint64_t bytes_min = std::uint64_t{64} << 10U;
 
 void on_mapped(WGPUMapAsyncStatus status, WGPUStringView, void* target, void*) {
-  static_cast<StagingBuffer*>(target)->mapped.store(status, std::memory_order_release);
+  static_cast<StagingBuffer*>(target)->map_status.store(status, std::memory_order_release);
 }
 
 }  // namespace
 
-void StagingBuffer::read(Gpu& gpu, std::uint64_t place, std::uint64_t skip, void* target, std::uint64_t bytes) {
+void StagingBuffer::read(Gpu& gpu, std::uint64_t submission, std::uint64_t skip, void* target, std::uint64_t bytes) {
   const Api& api = gpu.api();
   WGPUBuffer handle = buffer.buffer.get();
-  const std::uint64_t whole = (skip + bytes + 7) / 8 * 8;  // what may be mapped ends at a multiple of 8
-  mapped.store({}, std::memory_order_relaxed);
+  const std::uint64_t mapped_bytes = (skip + bytes + 7) / 8 * 8;  // WebGPU maps multiples of 8 bytes
+  map_status.store({}, std::memory_order_relaxed);
   {
-    Trap trap(gpu);
-    api.BufferMapAsync(handle, WGPUMapMode_Read, 0, whole,
+    ErrorScope scope(gpu);
+    api.BufferMapAsync(handle, WGPUMapMode_Read, 0, mapped_bytes,
                        {nullptr, WGPUCallbackMode_AllowSpontaneous, &on_mapped, this, nullptr});
-    trap.check("mapping " + std::to_string(whole) + " bytes", VECTIS_DRIVER_FAILURE);
+    scope.check("mapping " + std::to_string(mapped_bytes) + " bytes", VECTIS_DRIVER_FAILURE);
   }
-  while (mapped.load(std::memory_order_acquire) == WGPUMapAsyncStatus{}) {
+  while (map_status.load(std::memory_order_acquire) == WGPUMapAsyncStatus{}) {
     gpu.check();
-    gpu.poll(&place);
+    gpu.poll(&submission);
   }
-  if (mapped.load(std::memory_order_acquire) != WGPUMapAsyncStatus_Success) {
+  if (map_status.load(std::memory_order_acquire) != WGPUMapAsyncStatus_Success) {
     gpu.check();
-    throw Failure(VECTIS_DRIVER_FAILURE, "wgpu did not map " + std::to_string(whole) + " bytes for the host");
+    throw Failure(VECTIS_DRIVER_FAILURE,
+                  "wgpuBufferMapAsync did not map " + std::to_string(mapped_bytes) + " bytes for the host");
   }
-  const auto held = gpu.hold();
+  const auto alive = gpu.keep_alive();
   gpu.check();
-  const void* from = api.BufferGetConstMappedRange(handle, 0, whole);
+  const void* from = api.BufferGetConstMappedRange(handle, 0, mapped_bytes);
   if (from != nullptr) std::memcpy(target, static_cast<const std::byte*>(from) + skip, bytes);
   api.BufferUnmap(handle);
-  if (from == nullptr) throw Failure(VECTIS_DRIVER_FAILURE, "wgpu mapped a buffer and does not say where");
+  if (from == nullptr)
+    throw Failure(VECTIS_DRIVER_FAILURE, "wgpuBufferGetConstMappedRange returned null for a mapped buffer");
 }
 
-StagingBuffer& StagingBuffers::take(std::uint64_t bytes) {
+StagingBuffer& StagingBuffers::acquire(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto fits = [bytes](const StagingBuffer* each) { return each->buffer.bytes >= bytes; };
   if (const auto found = std::find_if(free_.begin(), free_.end(), fits); found != free_.end()) {
-    StagingBuffer& taken = **found;
+    StagingBuffer& acquired = **found;
     free_.erase(found);
-    return taken;
+    return acquired;
   }
   const std::uint64_t size = std::max(std::bit_ceil(bytes), bytes_min);
   free_.reserve(all_.size() + 1);
@@ -62,7 +63,7 @@ StagingBuffer& StagingBuffers::take(std::uint64_t bytes) {
   return *all_.back();
 }
 
-void StagingBuffers::give_back(StagingBuffer& buffer) {
+void StagingBuffers::release(StagingBuffer& buffer) {
   const std::lock_guard lock(mutex_);
   free_.push_back(&buffer);
 }

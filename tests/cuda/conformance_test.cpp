@@ -56,7 +56,7 @@ std::uint32_t all_calls(const VectisTestDriver& library) {
   return sum;
 }
 
-// Every operation without NVRTC, by the kernels that travel in the plug-in; kernels that are generated are refused.
+// Every operation without NVRTC, by the embedded kernels; generated kernels are rejected.
 TEST(WithoutNvrtc, OperationsPassWhereKernelsTravel) {
   const VectisTestDriver& driver = driver_of("cuda");
   const VectisTestDriver& compiler = steering("VECTIS_BACKENDS_CUDA_COMPILER");
@@ -83,7 +83,7 @@ TEST(WithoutNvrtc, OperationsPassWhereKernelsTravel) {
   EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
   const DeviceContext context(device);
   EXPECT_ERROR(Program(context, "cuda-c++", "extern \"C\" __global__ void k() {}"), ErrorCode::no_compiler,
-               "does not travel compiled, and NVRTC cannot be used");
+               "is no embedded kernel, and NVRTC cannot be used");
 }
 
 // Products by cuBLASLt, whose test library computes them by plain loops and checks what it is asked for.

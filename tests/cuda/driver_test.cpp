@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/cuda/carried.hpp"
+#include "tests/cuda/embedded_texts.hpp"
 #include "tests/cuda/steering.hpp"
 #include "tests/support/seed.hpp"
 
@@ -108,7 +108,7 @@ class TestDriver : public testing::Test {
 };
 
 TEST_F(TestDriver, RunsTravellingPtxByItsText) {
-  const std::vector<CarriedText> texts = carried_texts();
+  const std::vector<EmbeddedText> texts = embedded_texts();
   if (texts.empty()) GTEST_SKIP() << "the CUDA plug-in was built without NVRTC";
   const std::string& ptx = texts.front().ptx;
   const auto load = [&](const std::string& image) {

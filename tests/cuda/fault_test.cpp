@@ -1,12 +1,12 @@
-// Every call the plug-in makes of the driver and of the compiler fails once: the failure is typed, nothing leaks, and
+// Fault injection: every call of the driver and of the compiler fails once. Each failure is typed, nothing leaks, and
 // the next call works.
 #include <gmock/gmock.h>
 
 #include <iostream>
 
-#include "tests/cuda/carried.hpp"
+#include "tests/cuda/embedded_texts.hpp"
 #include "tests/cuda/steering.hpp"
-#include "tests/opencl/exercises.hpp"
+#include "tests/slots/exercises.hpp"
 
 namespace vectis::test {
 namespace {
@@ -26,7 +26,7 @@ constexpr const char* driver_variable = "VECTIS_BACKENDS_CUDA_DRIVER";
 constexpr const char* compiler_variable = "VECTIS_BACKENDS_CUDA_COMPILER";
 #endif
 
-// The libraries below the plug-in: four for CUDA; for HIP one, which stands in the list twice.
+// The libraries below the plug-in: four for CUDA; for HIP one, which is driver and compiler.
 const std::vector<const VectisTestDriver*>& libraries() {
   static const std::vector<const VectisTestDriver*> all = [] {
     std::vector<const VectisTestDriver*> both = {&steering(driver_variable)};
@@ -67,7 +67,7 @@ bool is_compilers(const std::string& function) {
   return function.starts_with("nvrtc") || function.starts_with("hiprtc");
 }
 
-// Libraries that nobody depends on.
+// Libraries that are not required.
 bool is_optional(const std::string& function) {
   return function.starts_with("nvml") || function.starts_with("cublasLt");
 }
@@ -79,13 +79,13 @@ bool is_release(const std::string& function) {
   return false;
 }
 
-bool says_nothing(const std::string& slot) {
+bool cannot_fail(const std::string& slot) {
   return slot == "close" || slot == "memory_free" || slot == "host_free" || slot.ends_with("_destroy");
 }
 
-// Failures that cost no more than words, or nothing: the compiler's log, and giving back the thread's device.
+// Failures without consequence: the compiler's log, and restoring the thread's device.
 bool is_harmless(const Exercise& exercise, const FaultPoint& point) {
-  if (says_nothing(exercise.slot) || is_release(point.function)) return true;
+  if (cannot_fail(exercise.slot) || is_release(point.function)) return true;
   if (point.function.find("ProgramLog") != std::string::npos) return true;
   if (point.function == "hipSetDevice" && point.nth % 2 == 0) return true;
   return exercise.slot == "open" && is_compilers(point.function);
@@ -105,13 +105,13 @@ void reset() {
   for (const VectisTestDriver* library : libraries()) library->reset();
 }
 
-// Every call the exercise makes below the plug-in, with every code.
+// Every driver call that the exercise makes, with every error code.
 std::vector<FaultPoint> fault_points(const Exercise& exercise) {
   Rig rig;
   exercise.prepare(rig);
   reset();
-  const Answer answer = exercise.call(rig);
-  EXPECT_EQ(answer.status, exercise.without_fault) << answer;
+  const SlotResult result = exercise.call(rig);
+  EXPECT_EQ(result.status, exercise.without_fault) << result;
   std::vector<FaultPoint> points;
   for (const VectisTestDriver* library : libraries()) {
     for (std::uint32_t function = 0; function < library->function_count(); ++function) {
@@ -127,34 +127,34 @@ std::vector<FaultPoint> fault_points(const Exercise& exercise) {
   return points;
 }
 
-void expect_told(const Exercise& exercise, const FaultPoint& point, const Answer& answer) {
+void expect_reported(const Exercise& exercise, const FaultPoint& point, const SlotResult& result) {
   const VectisStatus expected = expected_status(exercise, point);
-  EXPECT_EQ(answer.status, expected) << answer;
+  EXPECT_EQ(result.status, expected) << result;
   if (is_harmless(exercise, point)) return;
-  EXPECT_THAT(answer.text, HasSubstr(point.function));
-  EXPECT_THAT(answer.text, HasSubstr(std::to_string(point.code)));
+  EXPECT_THAT(result.text, HasSubstr(point.function));
+  EXPECT_THAT(result.text, HasSubstr(std::to_string(point.code)));
   if (exercise.slot == "open") {
-    EXPECT_NE(answer.reason, VECTIS_REASON_NONE);
+    EXPECT_NE(result.reason, VECTIS_REASON_NONE);
   }
 }
 
 void inject(const Exercise& exercise, const FaultPoint& point) {
   SCOPED_TRACE(exercise.slot + " " + exercise.note + ": call " + std::to_string(point.nth) + " of " + point.function +
-               " gives " + std::to_string(point.code));
+               " returns " + std::to_string(point.code));
   const Live at_first = live();
   {
     Rig rig;
     exercise.prepare(rig);
     const Live before = live(false);
     point.library->fail_call(point.function.c_str(), point.nth, point.code);
-    const Answer answer = exercise.call(rig);
+    const SlotResult result = exercise.call(rig);
     EXPECT_EQ(point.library->struck(), 1);
     reset();
-    expect_told(exercise, point, answer);
-    if (answer.status != VECTIS_OK) {
+    expect_reported(exercise, point, result);
+    if (result.status != VECTIS_OK) {
       EXPECT_EQ(live(false), before);
     }
-    if (!says_nothing(exercise.slot)) {
+    if (!cannot_fail(exercise.slot)) {
       EXPECT_EQ(exercise.call(rig).status, exercise.without_fault);
     }
   }
@@ -177,7 +177,7 @@ TEST(DriverFault, EveryCallBelowEverySlot) {
   EXPECT_GE(points, 150U);
 }
 
-// Every function the plug-in looks up is called by some exercise, but for those that tell the names of codes.
+// Every function the plug-in looks up is called by some exercise, except those that name error codes.
 TEST(DriverFault, EveryFunctionIsReached) {
   std::set<std::string> called;
   std::set<std::string> wanted;
@@ -199,61 +199,61 @@ TEST(DriverFault, EveryFunctionIsReached) {
   std::vector<std::string> missing;
   std::set_difference(wanted.begin(), wanted.end(), called.begin(), called.end(), std::back_inserter(missing));
   std::erase_if(missing, [](const std::string& name) { return name.find("Error") != std::string::npos; });
-  // PTX is asked for only where a device is newer than the compiler.
+  // PTX is needed only for a device newer than the compiler.
   std::erase_if(missing, [](const std::string& name) { return name.starts_with("nvrtcGetPTX"); });
-  if (carried_texts().empty()) std::erase(missing, "cuModuleLoadDataEx");
+  if (embedded_texts().empty()) std::erase(missing, "cuModuleLoadDataEx");
   EXPECT_THAT(missing, testing::IsEmpty());
 }
 
 // --- Work that fails after it was accepted --------------------------------------------------------------------------
 
-using Tell = std::function<Answer(Rig&)>;
+using Report = std::function<SlotResult(Rig&)>;
 
-void expect_later_failure(const Exercise& exercise, int code, const Tell& tell) {
+void expect_later_failure(const Exercise& exercise, int code, const Report& report) {
   SCOPED_TRACE(exercise.slot + " ends with " + std::to_string(code));
   const Live at_first = live();
   {
     Rig rig;
     exercise.prepare(rig);
     rig.need_event();
-    EXPECT_TRUE(works(rig.synchronize()));
+    EXPECT_TRUE(succeeded(rig.synchronize()));
     driver_library().fail_work(1, code);
-    EXPECT_TRUE(works(exercise.call(rig)) || driver_library().struck() == 1) << "the failure comes later";
+    EXPECT_TRUE(succeeded(exercise.call(rig)) || driver_library().struck() == 1) << "the failure comes later";
     for (int again = 0; again < 2; ++again) {
-      const Answer answer = tell(rig);
-      EXPECT_EQ(answer.status, code == launch_failed ? VECTIS_DEVICE_LOST : VECTIS_DRIVER_FAILURE) << answer;
-      EXPECT_THAT(answer.text, HasSubstr(std::to_string(code)));
+      const SlotResult result = report(rig);
+      EXPECT_EQ(result.status, code == launch_failed ? VECTIS_DEVICE_LOST : VECTIS_DRIVER_FAILURE) << result;
+      EXPECT_THAT(result.text, HasSubstr(std::to_string(code)));
     }
   }
   driver_library().heal();
   reset();
-  EXPECT_EQ(live(), at_first) << "what is lost can still be given back";
+  EXPECT_EQ(live(), at_first) << "objects of a lost device can still be destroyed";
 }
 
-void expect_told_by(const Tell& tell) {
+void expect_reported_by(const Report& report) {
   for (const Exercise& exercise : exercises()) {
     if (!exercise.starts_command) continue;
-    for (const int code : {launch_failed, unknown}) expect_later_failure(exercise, code, tell);
+    for (const int code : {launch_failed, unknown}) expect_later_failure(exercise, code, report);
   }
 }
 
-TEST(DriverLateFault, IsToldByTheStream) {
-  expect_told_by([](Rig& rig) { return rig.synchronize(); });
+TEST(DriverLateFault, IsReportedByTheStream) {
+  expect_reported_by([](Rig& rig) { return rig.synchronize(); });
 }
 
-TEST(DriverLateFault, IsToldByAnEventRecordedAfterIt) {
-  expect_told_by([](Rig& rig) {
-    const Answer recorded = ask(plugin().event_record, rig.event, rig.stream);
-    return recorded.status != VECTIS_OK ? recorded : ask(plugin().event_synchronize, rig.event);
+TEST(DriverLateFault, IsReportedByAnEventRecordedAfterIt) {
+  expect_reported_by([](Rig& rig) {
+    const SlotResult recorded = call_slot(plugin().event_record, rig.event, rig.stream);
+    return recorded.status != VECTIS_OK ? recorded : call_slot(plugin().event_synchronize, rig.event);
   });
 }
 
-TEST(DriverLateFault, IsToldToWhoeverAsksAnEvent) {
-  expect_told_by([](Rig& rig) {
-    Answer answer = ask(plugin().event_record, rig.event, rig.stream);
-    if (answer.status == VECTIS_OK) answer = ask(plugin().event_query, rig.event);
-    while (answer.status == VECTIS_NOT_READY) answer = ask(plugin().event_query, rig.event);
-    return answer;
+TEST(DriverLateFault, IsReportedByAnEventQuery) {
+  expect_reported_by([](Rig& rig) {
+    SlotResult result = call_slot(plugin().event_record, rig.event, rig.stream);
+    if (result.status == VECTIS_OK) result = call_slot(plugin().event_query, rig.event);
+    while (result.status == VECTIS_NOT_READY) result = call_slot(plugin().event_query, rig.event);
+    return result;
   });
 }
 

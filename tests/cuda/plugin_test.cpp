@@ -1,12 +1,11 @@
-// The plug-in on the test driver: what it says of devices and why it cannot be opened, its programs, launches and
-// times.
+// The plug-in on the test driver: failures of open, devices, programs, launches and timestamps.
 #include <gmock/gmock.h>
 
 #include <cstring>
 
-#include "tests/cuda/carried.hpp"
+#include "tests/cuda/embedded_texts.hpp"
 #include "tests/cuda/steering.hpp"
-#include "tests/opencl/harness.hpp"
+#include "tests/slots/rig.hpp"
 #include "tests/support/seed.hpp"
 
 namespace vectis::test {
@@ -24,65 +23,65 @@ class GpuPlugin : public testing::Test {
   ~GpuPlugin() override {
     rig.destroy();
     EXPECT_EQ(test_driver().violations(), 0) << test_driver().last_violation();
-    for (const auto& [key, value] : usual) test_driver().set(key.c_str(), value);
+    for (const auto& [key, value] : defaults) test_driver().set(key.c_str(), value);
   }
-  void state(const std::string& key, std::uint64_t value, std::uint64_t usually) {
-    usual[key] = usually;
+  void state(const std::string& key, std::uint64_t value, std::uint64_t default_value) {
+    defaults[key] = default_value;
     test_driver().set(key.c_str(), value);
   }
-  Answer open() { return ask(plugin().open, rig.host.get(), &rig.state); }
+  SlotResult open() { return call_slot(plugin().open, rig.host.get(), &rig.state); }
   VectisDeviceInfo info(std::uint32_t index = 0) {
-    VectisDeviceInfo answer{};
-    answer.size = sizeof answer;
-    EXPECT_TRUE(works(ask(plugin().device_info, rig.state, index, &answer)));
-    return answer;
+    VectisDeviceInfo result{};
+    result.size = sizeof result;
+    EXPECT_TRUE(succeeded(call_slot(plugin().device_info, rig.state, index, &result)));
+    return result;
   }
 
-  std::map<std::string, std::uint64_t> usual;
+  std::map<std::string, std::uint64_t> defaults;
   Rig rig;
 };
 
-void expect_refused(const Answer& answer, VectisReason reason, const std::string& words) {
-  EXPECT_EQ(answer.status, VECTIS_BACKEND_CREATION) << answer;
-  EXPECT_EQ(answer.reason, reason) << answer;
-  EXPECT_THAT(answer.text, HasSubstr(words));
+void expect_open_failure(const SlotResult& result, VectisReason reason, const std::string& words) {
+  EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION) << result;
+  EXPECT_EQ(result.reason, reason) << result;
+  EXPECT_THAT(result.text, HasSubstr(words));
 }
 
-TEST_F(GpuPlugin, SaysWhyItCannotBeOpened) {
+TEST_F(GpuPlugin, ReportsWhyItCannotBeOpened) {
   rig.host.has_library = false;
-  expect_refused(open(), VECTIS_REASON_NO_LIBRARY, "cannot be opened: no such file");
+  expect_open_failure(open(), VECTIS_REASON_NO_LIBRARY, "cannot be opened: no such file");
   rig.host.has_library = true;
   rig.host.replaced[is_hip ? "hipModuleLoadData" : "cuModuleLoadData"] = nullptr;
-  expect_refused(open(), VECTIS_REASON_DRIVER_TOO_OLD, "ModuleLoadData: it is older than");
+  expect_open_failure(open(), VECTIS_REASON_DRIVER_TOO_OLD, "ModuleLoadData: it is older than");
   rig.host.replaced.clear();
   state("init", 34, 0);
-  expect_refused(open(), VECTIS_REASON_NO_DRIVER, "stub library");
+  expect_open_failure(open(), VECTIS_REASON_NO_DRIVER, "stub library");
   state("init", 100, 0);
-  expect_refused(open(), VECTIS_REASON_NO_DEVICE, "(100)");
+  expect_open_failure(open(), VECTIS_REASON_NO_DEVICE, "(100)");
   state("init", 101, 0);
-  expect_refused(open(), VECTIS_REASON_NO_DEVICE, "101");
+  expect_open_failure(open(), VECTIS_REASON_NO_DEVICE, "101");
   state("init", 999, 0);
-  expect_refused(open(), VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened");
+  expect_open_failure(open(), VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened");
   state("init", 803, 0);
-  expect_refused(open(), VECTIS_REASON_DRIVER_TOO_OLD, "its kernel module differ");
+  expect_open_failure(open(), VECTIS_REASON_DRIVER_TOO_OLD, "its kernel module differ");
   state("init", 3, 0);
-  expect_refused(open(), VECTIS_REASON_OTHER, "3");
+  expect_open_failure(open(), VECTIS_REASON_OTHER, "3");
   state("init", 0, 0);
 }
 
-TEST_F(GpuPlugin, RefusesAnOldDriverAndOneWithoutDevices) {
+TEST_F(GpuPlugin, RejectsAnOldDriverAndOneWithoutDevices) {
   state("version", is_hip ? 40300000 : 10020, is_hip ? 50220000 : 13000);
-  expect_refused(open(), VECTIS_REASON_DRIVER_TOO_OLD,
-                 is_hip ? "HIP 4.3, HIP 5.0 is needed" : "CUDA 10.2, CUDA 11.2 is");
+  expect_open_failure(open(), VECTIS_REASON_DRIVER_TOO_OLD,
+                      is_hip ? "HIP 4.3, HIP 5.0 is needed" : "CUDA 10.2, CUDA 11.2 is");
   state("version", is_hip ? 50220000 : 13000, is_hip ? 50220000 : 13000);
   state("devices", 0, 4);
-  expect_refused(open(), VECTIS_REASON_NO_DEVICE, "offers no device");
+  expect_open_failure(open(), VECTIS_REASON_NO_DEVICE, "offers no device");
 }
 
 TEST_F(GpuPlugin, DescribesItsDevices) {
   rig.need_state();
   std::uint32_t count = 0;
-  EXPECT_TRUE(works(ask(plugin().device_count, rig.state, &count)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_count, rig.state, &count)));
   EXPECT_EQ(count, 4U);
   const VectisDeviceInfo third = info(2);
   EXPECT_STREQ(third.name, "Test GPU 2");
@@ -96,54 +95,55 @@ TEST_F(GpuPlugin, DescribesItsDevices) {
   EXPECT_NE(third.capabilities & VECTIS_CAN_TIMESTAMPS, 0U);
   VectisDeviceInfo none{};
   none.size = sizeof none;
-  EXPECT_EQ(ask(plugin().device_info, rig.state, 4U, &none).status, VECTIS_INVALID_INPUT);
+  EXPECT_EQ(call_slot(plugin().device_info, rig.state, 4U, &none).status, VECTIS_INVALID_INPUT);
 }
 
-TEST_F(GpuPlugin, CompilesNothingWithoutACompilerButCopies) {
+TEST_F(GpuPlugin, CopiesWithoutACompiler) {
   rig.host.settings["compiler"] = "no-such-library.so";
   rig.need_streams();
-  const bool carries = !carried_texts().empty();
-  EXPECT_STREQ(info().dialects, carries ? program_dialect : "");
-  EXPECT_THAT(rig.host.logged(), testing::Contains(HasSubstr(carries ? "compiles no others" : "compiles no kernels")));
-  const Answer answer = ask(plugin().program_create, rig.context, program_dialect, program_text.data(),
-                            program_text.size(), "", &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
-  EXPECT_THAT(answer.text, HasSubstr("no-such-library.so cannot be opened"));
+  const bool embedded = !embedded_texts().empty();
+  EXPECT_STREQ(info().dialects, embedded ? program_dialect : "");
+  EXPECT_THAT(rig.host.logged(), testing::Contains(HasSubstr(embedded ? "compiles no others" : "compiles no kernels")));
+  const SlotResult result = call_slot(plugin().program_create, rig.context, program_dialect, program_text.data(),
+                                      program_text.size(), "", &rig.program);
+  EXPECT_EQ(result.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(result.text, HasSubstr("no-such-library.so cannot be opened"));
   rig.need_memory();
   rig.upload(rig.memory, rig.data.data(), rig.data.size());
   EXPECT_EQ(rig.download(rig.memory, rig.data.size()), rig.data);
 }
 
-TEST_F(GpuPlugin, SaysWhatIsWrongWithAProgram) {
+TEST_F(GpuPlugin, ReportsCompileErrors) {
   rig.need_context();
   const auto build = [&](const char* dialect, std::string_view text, const char* options = "") {
-    return ask(plugin().program_create, rig.context, dialect, text.data(), text.size(), options, &rig.program);
+    return call_slot(plugin().program_create, rig.context, dialect, text.data(), text.size(), options, &rig.program);
   };
-  const Answer wrong = build(program_dialect, "extern \"C\" __global__ void k() { undeclared_thing = 1; }");
+  const SlotResult wrong = build(program_dialect, "extern \"C\" __global__ void k() { undeclared_thing = 1; }");
   EXPECT_EQ(wrong.status, VECTIS_COMPILE_FAILED);
   EXPECT_THAT(wrong.text, HasSubstr("undeclared_thing"));
   EXPECT_EQ(build(program_dialect, program_text, "--no-such-option").status, VECTIS_COMPILE_FAILED);
   EXPECT_EQ(build("opencl-c", program_text).status, VECTIS_UNSUPPORTED);
   EXPECT_EQ(build("binary", "not a binary").status, VECTIS_INVALID_INPUT);
   rig.need_program();
-  const Answer missing = ask(plugin().kernel_create, rig.program, "nothing", &rig.kernel);
+  const SlotResult missing = call_slot(plugin().kernel_create, rig.program, "nothing", &rig.kernel);
   EXPECT_EQ(missing.status, VECTIS_INVALID_INPUT);
   EXPECT_THAT(missing.text, HasSubstr("'nothing'"));
 }
 
-TEST_F(GpuPlugin, KeepsBinariesAndRefusesDamagedOnes) {
+TEST_F(GpuPlugin, LoadsBinariesAndRejectsCorruptOnes) {
   rig.need_program();
   std::size_t bytes = 0;
-  EXPECT_TRUE(works(ask(plugin().program_binary, rig.program, nullptr, &bytes)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, rig.program, nullptr, &bytes)));
   std::string binary(bytes, '\0');
   std::size_t room = bytes - 1;
-  EXPECT_EQ(ask(plugin().program_binary, rig.program, binary.data(), &room).status, VECTIS_INVALID_INPUT);
-  EXPECT_TRUE(works(ask(plugin().program_binary, rig.program, binary.data(), &bytes)));
+  EXPECT_EQ(call_slot(plugin().program_binary, rig.program, binary.data(), &room).status, VECTIS_INVALID_INPUT);
+  EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, rig.program, binary.data(), &bytes)));
   const auto load = [&](const std::string& image) {
     VectisProgram* program = nullptr;
-    const Answer answer = ask(plugin().program_create, rig.context, "binary", image.data(), image.size(), "", &program);
+    const SlotResult result =
+        call_slot(plugin().program_create, rig.context, "binary", image.data(), image.size(), "", &program);
     if (program != nullptr) plugin().program_destroy(program);
-    return answer.status;
+    return result.status;
   };
   EXPECT_EQ(load(binary), VECTIS_OK);
   for (std::size_t cut = 0; cut < binary.size(); cut += 7) EXPECT_EQ(load(binary.substr(0, cut)), VECTIS_INVALID_INPUT);
@@ -154,7 +154,7 @@ TEST_F(GpuPlugin, KeepsBinariesAndRefusesDamagedOnes) {
   }
 }
 
-TEST_F(GpuPlugin, LaunchesAndRefusesWrongArguments) {
+TEST_F(GpuPlugin, LaunchesAndRejectsWrongArguments) {
   rig.need_streams();
   rig.need_kernel();
   std::vector<float> in(777);
@@ -163,40 +163,41 @@ TEST_F(GpuPlugin, LaunchesAndRefusesWrongArguments) {
   const auto to = allocate(rig, in.size() * sizeof(float));
   rig.upload(from.get(), in.data(), in.size() * sizeof(float));
   for (const std::uint32_t group : {1U, 32U, 100U, 1024U}) {
-    EXPECT_TRUE(works(launch_mirror(rig.stream, rig.kernel, from.get(), to.get(), 2.5F, 777, group)));
+    EXPECT_TRUE(succeeded(launch_mirror(rig.stream, rig.kernel, from.get(), to.get(), 2.5F, 777, group)));
     const auto bytes = rig.download(to.get(), in.size() * sizeof(float));
     std::vector<float> out(in.size());
     std::memcpy(out.data(), bytes.data(), bytes.size());
     EXPECT_EQ(out, mirror_oracle(in, 2.5F, group)) << group;
   }
   VectisKernel* bounded = nullptr;
-  EXPECT_TRUE(works(ask(plugin().kernel_create, rig.program, "bounded", &bounded)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().kernel_create, rig.program, "bounded", &bounded)));
   const VectisArgument memory{VECTIS_ARGUMENT_MEMORY, to.get(), nullptr, 0};
   const VectisLaunch wide{sizeof wide, {1, 1, 1}, {65, 1, 1}, &memory, 1};
-  const Answer answer = ask(plugin().launch, rig.stream, bounded, &wide);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("65 items, this kernel takes 64"));
-  if (!is_hip) {  // HIP does not tell what a kernel takes
+  const SlotResult result = call_slot(plugin().launch, rig.stream, bounded, &wide);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(result.text, HasSubstr("65 items, this kernel takes at most 64"));
+  if (!is_hip) {  // HIP does not report the parameters of a kernel
     const VectisLaunch few{sizeof few, {1, 1, 1}, {8, 1, 1}, nullptr, 0};
-    EXPECT_THAT(ask(plugin().launch, rig.stream, bounded, &few).text, HasSubstr("has 0 arguments"));
+    EXPECT_THAT(call_slot(plugin().launch, rig.stream, bounded, &few).text, HasSubstr("has 0 arguments"));
     const std::uint32_t value = 1;
     const VectisArgument number{VECTIS_ARGUMENT_VALUE, nullptr, &value, sizeof value};
     const VectisLaunch small{sizeof small, {1, 1, 1}, {8, 1, 1}, &number, 1};
-    EXPECT_THAT(ask(plugin().launch, rig.stream, bounded, &small).text, HasSubstr("has 4 bytes, the kernel takes 8"));
+    EXPECT_THAT(call_slot(plugin().launch, rig.stream, bounded, &small).text,
+                HasSubstr("has 4 bytes, the kernel takes 8"));
   }
   plugin().kernel_destroy(bounded);
 }
 
-TEST_F(GpuPlugin, TellsTheTimeOverHours) {
+TEST_F(GpuPlugin, TimestampsStayExactOverMinutes) {
   rig.need_streams();
   rig.need_event();
   std::uint64_t last = 0;
-  EXPECT_EQ(ask(plugin().event_timestamp, rig.event, &last).status, VECTIS_INVALID_INPUT) << "never recorded";
+  EXPECT_EQ(call_slot(plugin().event_timestamp, rig.event, &last).status, VECTIS_INVALID_INPUT) << "never recorded";
   for (int round = 0; round < 50; ++round) {
-    EXPECT_TRUE(works(ask(plugin().event_record, rig.event, rig.stream)));
-    EXPECT_TRUE(works(ask(plugin().event_synchronize, rig.event)));
+    EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
+    EXPECT_TRUE(succeeded(call_slot(plugin().event_synchronize, rig.event)));
     std::uint64_t now = 0;
-    EXPECT_TRUE(works(ask(plugin().event_timestamp, rig.event, &now)));
+    EXPECT_TRUE(succeeded(call_slot(plugin().event_timestamp, rig.event, &now)));
     constexpr std::uint64_t jump = 7'000'000'000;
     if (round > 0) {
       EXPECT_GE(now + 1000, last + jump);
@@ -207,58 +208,58 @@ TEST_F(GpuPlugin, TellsTheTimeOverHours) {
   }
 }
 
-TEST_F(GpuPlugin, TellsFreeMemoryAndRunsOutOfIt) {
+TEST_F(GpuPlugin, ReportsFreeMemoryAndExhaustion) {
   rig.need_state();
   VectisMemoryInfo memory{sizeof memory, 0, 0};
   state("memory", 1U << 20U, std::uint64_t{16} << 30U);
   rig.need_context();
-  EXPECT_TRUE(works(ask(plugin().device_memory, rig.state, 0U, &memory)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_memory, rig.state, 0U, &memory)));
   EXPECT_EQ(memory.total_bytes, 1U << 20U);
   EXPECT_EQ(memory.free_bytes, 1U << 20U);
   const auto most = allocate(rig, 1000000);
   VectisMemory* more = nullptr;
-  const Answer answer = ask(plugin().memory_allocate, rig.context, 100000U, &more);
-  EXPECT_EQ(answer.status, VECTIS_ALLOCATION);
-  EXPECT_THAT(answer.text, HasSubstr("of 100000 bytes"));
+  const SlotResult result = call_slot(plugin().memory_allocate, rig.context, 100000U, &more);
+  EXPECT_EQ(result.status, VECTIS_ALLOCATION);
+  EXPECT_THAT(result.text, HasSubstr("of 100000 bytes"));
 }
 
-TEST_F(GpuPlugin, TellsWhatOthersDoOnADeviceNobodyHereUses) {
+TEST_F(GpuPlugin, ReportsUtilizationAndMemoryWithoutAContext) {
   rig.need_state();
   double share = -1;
   VectisMemoryInfo memory{sizeof memory, 0, 0};
   if (is_hip) {
-    const Answer answer = ask(plugin().device_utilization, rig.state, 0U, &share);
-    EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
-    EXPECT_THAT(answer.text, HasSubstr("HIP does not tell"));
+    const SlotResult result = call_slot(plugin().device_utilization, rig.state, 0U, &share);
+    EXPECT_EQ(result.status, VECTIS_UNSUPPORTED);
+    EXPECT_THAT(result.text, HasSubstr("HIP does not report"));
     return;
   }
   const VectisTestDriver& nvml = steering("VECTIS_BACKENDS_CUDA_MONITOR");
   nvml.set("busy", 40);
-  EXPECT_TRUE(works(ask(plugin().device_utilization, rig.state, 2U, &share)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_utilization, rig.state, 2U, &share)));
   EXPECT_EQ(share, 0.42) << "the third device";
-  EXPECT_TRUE(works(ask(plugin().device_memory, rig.state, 1U, &memory)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_memory, rig.state, 1U, &memory)));
   EXPECT_EQ(memory.total_bytes, std::uint64_t{16} << 30U);
   EXPECT_EQ(memory.free_bytes, std::uint64_t{13} << 30U);
   EXPECT_EQ(test_driver().live(VECTIS_DRIVER_CONTEXTS), 0) << "nobody asked for one";
   nvml.set("busy", 30);
 }
 
-TEST_F(GpuPlugin, SaysWhyItCannotTellWithoutItsMonitor) {
+TEST_F(GpuPlugin, ReportsAMissingMonitor) {
   if (is_hip) return;  // it has none
   rig.host.settings["monitor"] = "no-such-library.so";
   rig.need_state();
   double share = -1;
-  Answer answer = ask(plugin().device_utilization, rig.state, 0U, &share);
-  EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
-  EXPECT_THAT(answer.text, HasSubstr("NVML: no-such-library.so cannot be opened"));
+  SlotResult result = call_slot(plugin().device_utilization, rig.state, 0U, &share);
+  EXPECT_EQ(result.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(result.text, HasSubstr("NVML: no-such-library.so cannot be opened"));
   VectisMemoryInfo memory{sizeof memory, 0, 0};
-  EXPECT_EQ(ask(plugin().device_memory, rig.state, 0U, &memory).status, VECTIS_UNSUPPORTED);
-  rig.host.settings["monitor"] = usual_settings()["monitor"];
+  EXPECT_EQ(call_slot(plugin().device_memory, rig.state, 0U, &memory).status, VECTIS_UNSUPPORTED);
+  rig.host.settings["monitor"] = default_settings()["monitor"];
   rig.host.replaced["nvmlDeviceGetMemoryInfo"] = nullptr;
-  answer = ask(plugin().device_utilization, rig.state, 0U, &share);
-  EXPECT_THAT(answer.text, HasSubstr("has no nvmlDeviceGetMemoryInfo"));
+  result = call_slot(plugin().device_utilization, rig.state, 0U, &share);
+  EXPECT_THAT(result.text, HasSubstr("has no nvmlDeviceGetMemoryInfo"));
   rig.host.replaced.clear();
-  EXPECT_TRUE(works(ask(plugin().device_utilization, rig.state, 0U, &share))) << "it is there now";
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_utilization, rig.state, 0U, &share))) << "it is there now";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The program of the rig in CUDA C++, which is HIP C++ too. Shared memory is no parameter there.
 #include <cstdlib>
 
-#include "tests/opencl/harness.hpp"
+#include "tests/slots/rig.hpp"
 
 namespace vectis::test {
 
@@ -40,13 +40,15 @@ extern "C" __global__ void unequal(unsigned* out) {
 }
 )";
 
+const std::string_view wrong_program_text = "extern \"C\" __global__ void k() { undeclared = 1; }";
+
 #if VECTIS_TEST_HIP
 const char* const program_dialect = "hip-c++";
 #else
 const char* const program_dialect = "cuda-c++";
 #endif
 
-std::map<std::string, std::string> usual_settings() {
+std::map<std::string, std::string> default_settings() {
   const std::string prefix =
       std::string(program_dialect) == "hip-c++" ? "VECTIS_BACKENDS_HIP_" : "VECTIS_BACKENDS_CUDA_";
   std::map<std::string, std::string> settings = {{"driver", std::getenv((prefix + "DRIVER").c_str())},

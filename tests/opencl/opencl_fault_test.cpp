@@ -1,12 +1,13 @@
-// Every failure the driver can have below every slot: a typed error, nothing leaked, and the next call works.
+// Fault injection: every driver call below every slot fails once. Each failure is typed, nothing leaks, and the next
+// call works.
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <iostream>
 
-#include "exercises.hpp"
 #include "tests/drivers/opencl_layer/fault_layer.h"
+#include "tests/slots/exercises.hpp"
 #include "tests/support/allocation_faults.hpp"
 
 namespace vectis::test {
@@ -49,14 +50,14 @@ struct FaultPoint {
 
 bool is_release(const std::string& function) { return function.starts_with("clRelease"); }
 
-bool says_nothing(const std::string& slot) {
+bool cannot_fail(const std::string& slot) {
   return slot == "close" || slot == "memory_free" || slot.ends_with("_destroy");
 }
 
-// The status the contract asks for.
+// The status that the contract requires.
 VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) {
-  if (says_nothing(exercise.slot) || is_release(point.function)) return exercise.without_fault;
-  if (point.function == "clGetProgramBuildInfo") return exercise.without_fault;  // only the compiler's words are lost
+  if (cannot_fail(exercise.slot) || is_release(point.function)) return exercise.without_fault;
+  if (point.function == "clGetProgramBuildInfo") return exercise.without_fault;  // only the build log is lost
   if (exercise.slot == "open") return VECTIS_BACKEND_CREATION;
   if (point.code == CL_OUT_OF_HOST_MEMORY) return VECTIS_ALLOCATION;
   if (point.code == CL_DEVICE_NOT_AVAILABLE) return VECTIS_DEVICE_LOST;
@@ -65,13 +66,13 @@ VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) 
   return exercise.slot == "context_create" ? VECTIS_BACKEND_CREATION : VECTIS_DRIVER_FAILURE;
 }
 
-// Every call the exercise makes below the plug-in, with every code.
+// Every driver call that the exercise makes, with every error code.
 std::vector<FaultPoint> fault_points(const Exercise& exercise) {
   Rig rig;
   exercise.prepare(rig);
   layer().reset();
-  const Answer answer = exercise.call(rig);
-  EXPECT_EQ(answer.status, exercise.without_fault) << answer;
+  const SlotResult result = exercise.call(rig);
+  EXPECT_EQ(result.status, exercise.without_fault) << result;
   std::vector<FaultPoint> points;
   for (std::uint32_t function = 0; function < layer().function_count(); ++function) {
     for (std::uint32_t nth = 1; nth <= layer().calls(function); ++nth) {
@@ -82,31 +83,31 @@ std::vector<FaultPoint> fault_points(const Exercise& exercise) {
 }
 
 void expect_works_again(const Exercise& exercise, Rig& rig) {
-  if (says_nothing(exercise.slot)) return;  // it is gone; the rig makes and destroys another in the next round
-  const Answer answer = exercise.call(rig);
-  EXPECT_EQ(answer.status, exercise.without_fault) << answer;
+  if (cannot_fail(exercise.slot)) return;  // it is gone; the rig makes and destroys another in the next round
+  const SlotResult result = exercise.call(rig);
+  EXPECT_EQ(result.status, exercise.without_fault) << result;
 }
 
 void inject(const Exercise& exercise, const FaultPoint& point) {
   SCOPED_TRACE(exercise.slot + " " + exercise.note + ": call " + std::to_string(point.nth) + " of " + point.function +
-               " gives " + std::to_string(point.code));
+               " returns " + std::to_string(point.code));
   const Live at_first = live();
   {
     Rig rig;
     exercise.prepare(rig);
     const Live before = live();
     layer().fail_call(point.function.c_str(), point.nth, point.code);
-    const Answer answer = exercise.call(rig);
+    const SlotResult result = exercise.call(rig);
     EXPECT_EQ(layer().struck(), 1);
     layer().reset();
     const VectisStatus expected = expected_status(exercise, point);
-    EXPECT_EQ(answer.status, expected) << answer;
+    EXPECT_EQ(result.status, expected) << result;
     if (expected != exercise.without_fault || point.function == "clGetProgramBuildInfo") {
-      EXPECT_THAT(answer.text, HasSubstr(point.function));
-      EXPECT_THAT(answer.text, HasSubstr(std::to_string(point.code)));
+      EXPECT_THAT(result.text, HasSubstr(point.function));
+      EXPECT_THAT(result.text, HasSubstr(std::to_string(point.code)));
     }
     if (exercise.slot == "open" && expected != VECTIS_OK) {
-      EXPECT_EQ(answer.reason, VECTIS_REASON_OTHER);
+      EXPECT_EQ(result.reason, VECTIS_REASON_OTHER);
     }
     if (expected != VECTIS_OK || point.function != "clGetProgramBuildInfo") expect_no_more(live(), before);
     expect_works_again(exercise, rig);
@@ -161,10 +162,10 @@ void inject_allocation_fault(const Exercise& exercise, std::uint32_t nth) {
     exercise.prepare(rig);
     const Live before = live();
     arm_allocation_fault(&plugin(), NewForm::throwing, nth);
-    const Answer answer = exercise.call(rig);
+    const SlotResult result = exercise.call(rig);
     EXPECT_GE(disarm_allocation_fault(), nth);
-    EXPECT_EQ(answer.status, VECTIS_ALLOCATION) << answer;
-    EXPECT_NE(answer.text, "");
+    EXPECT_EQ(result.status, VECTIS_ALLOCATION) << result;
+    EXPECT_NE(result.text, "");
     expect_no_more(live(), before);
     expect_works_again(exercise, rig);
   }
@@ -175,11 +176,11 @@ TEST(OpenclFault, EveryAllocationInsideEverySlot) {
   std::map<std::string, std::uint32_t> points_by_slot;
   std::uint32_t points = 0;
   for (const Exercise& exercise : exercises()) {
-    if (says_nothing(exercise.slot) || exercise.without_fault != VECTIS_OK) continue;
+    if (cannot_fail(exercise.slot) || exercise.without_fault != VECTIS_OK) continue;
     Rig rig;
     exercise.prepare(rig);
     arm_allocation_fault(&plugin(), NewForm::throwing, 0);
-    EXPECT_TRUE(works(exercise.call(rig)));
+    EXPECT_TRUE(succeeded(exercise.call(rig)));
     const std::uint32_t allocations = disarm_allocation_fault();
     for (std::uint32_t nth = 1; nth <= allocations; ++nth) inject_allocation_fault(exercise, nth);
     points_by_slot[exercise.slot] += allocations;
@@ -199,88 +200,88 @@ const std::map<std::string, std::string> enqueueing{{"copy_to_device", "clEnqueu
                                                     {"stream_wait_event", "clEnqueueBarrierWithWaitList"},
                                                     {"launch", "clEnqueueNDRangeKernel"}};
 
-// Gives the exercise's command, which is going to end with `status`.
-void give_failing_command(const Exercise& exercise, Rig& rig, cl_int status) {
+// Enqueues the exercise's command, which will fail with `status`.
+void enqueue_failing_command(const Exercise& exercise, Rig& rig, cl_int status) {
   exercise.prepare(rig);
   rig.need_event();
   layer().fail_command(enqueueing.at(exercise.slot).c_str(), 1, status);
-  EXPECT_TRUE(works(exercise.call(rig))) << "the failure comes later";
+  EXPECT_TRUE(succeeded(exercise.call(rig))) << "the failure comes later";
   EXPECT_EQ(layer().struck(), 1);
 }
 
-void expect_told(const Answer& answer, const Exercise& exercise, cl_int status) {
+void expect_reported(const SlotResult& result, const Exercise& exercise, cl_int status) {
   const VectisStatus expected = status == CL_DEVICE_NOT_AVAILABLE ? VECTIS_DEVICE_LOST
                                 : status == CL_OUT_OF_HOST_MEMORY ? VECTIS_ALLOCATION
                                                                   : VECTIS_DRIVER_FAILURE;
-  EXPECT_EQ(answer.status, expected) << answer;
-  EXPECT_THAT(answer.text, HasSubstr(enqueueing.at(exercise.slot)));
-  EXPECT_THAT(answer.text, HasSubstr(std::to_string(status)));
+  EXPECT_EQ(result.status, expected) << result;
+  EXPECT_THAT(result.text, HasSubstr(enqueueing.at(exercise.slot)));
+  EXPECT_THAT(result.text, HasSubstr(std::to_string(status)));
 }
 
-// The context goes on: another stream works.
+// Other streams of the context still work.
 void expect_others_work(Rig& rig) {
   rig.need_memory();
-  EXPECT_TRUE(works(ask(plugin().fill, rig.other_stream, rig.memory, 0U, 10U, std::uint8_t{1})));
-  EXPECT_TRUE(works(ask(plugin().stream_synchronize, rig.other_stream)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().fill, rig.other_stream, rig.memory, 0U, 10U, std::uint8_t{1})));
+  EXPECT_TRUE(succeeded(call_slot(plugin().stream_synchronize, rig.other_stream)));
 }
 
-using Tell = std::function<Answer(Rig&)>;
+using Report = std::function<SlotResult(Rig&)>;
 
-void expect_later_failure(const Exercise& exercise, cl_int status, const Tell& tell) {
+void expect_later_failure(const Exercise& exercise, cl_int status, const Report& report) {
   SCOPED_TRACE(exercise.slot + " ends with " + std::to_string(status));
   const Live at_first = live();
   {
     Rig rig;
-    give_failing_command(exercise, rig, status);
-    expect_told(tell(rig), exercise, status);
-    expect_told(tell(rig), exercise, status);
+    enqueue_failing_command(exercise, rig, status);
+    expect_reported(report(rig), exercise, status);
+    expect_reported(report(rig), exercise, status);
     expect_others_work(rig);
   }
   layer().reset();
   EXPECT_EQ(live(), at_first);
 }
 
-void expect_told_by(const Tell& tell) {
+void expect_reported_by(const Report& report) {
   std::size_t kinds = 0;
   for (const Exercise& exercise : exercises()) {
     if (!exercise.starts_command) continue;
     ++kinds;
-    for (const cl_int status : codes) expect_later_failure(exercise, status, tell);
+    for (const cl_int status : codes) expect_later_failure(exercise, status, report);
   }
   EXPECT_EQ(kinds, enqueueing.size());
 }
 
-TEST(OpenclLateFault, IsToldByTheStream) {
-  expect_told_by([](Rig& rig) { return rig.synchronize(); });
+TEST(OpenclLateFault, IsReportedByTheStream) {
+  expect_reported_by([](Rig& rig) { return rig.synchronize(); });
 }
 
-TEST(OpenclLateFault, IsToldByAnEventRecordedAfterIt) {
-  expect_told_by([](Rig& rig) {
-    EXPECT_TRUE(works(ask(plugin().event_record, rig.event, rig.stream)));
-    return ask(plugin().event_synchronize, rig.event);
+TEST(OpenclLateFault, IsReportedByAnEventRecordedAfterIt) {
+  expect_reported_by([](Rig& rig) {
+    EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
+    return call_slot(plugin().event_synchronize, rig.event);
   });
 }
 
-TEST(OpenclLateFault, IsToldToWhoeverAsksAnEvent) {
-  expect_told_by([](Rig& rig) {
-    EXPECT_TRUE(works(ask(plugin().event_record, rig.event, rig.stream)));
-    Answer answer = ask(plugin().event_query, rig.event);
-    while (answer.status == VECTIS_NOT_READY) answer = ask(plugin().event_query, rig.event);
-    return answer;
+TEST(OpenclLateFault, IsReportedByAnEventQuery) {
+  expect_reported_by([](Rig& rig) {
+    EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
+    SlotResult result = call_slot(plugin().event_query, rig.event);
+    while (result.status == VECTIS_NOT_READY) result = call_slot(plugin().event_query, rig.event);
+    return result;
   });
 }
 
-TEST(OpenclLateFault, IsNotToldByAnEventRecordedBeforeIt) {
+TEST(OpenclLateFault, IsNotReportedByAnEventRecordedBeforeIt) {
   Rig rig;
   rig.need_streams();
   rig.need_memory();
   rig.need_event();
-  EXPECT_TRUE(works(ask(plugin().event_record, rig.event, rig.stream)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
   layer().fail_command("clEnqueueFillBuffer", 1, CL_OUT_OF_RESOURCES);
-  EXPECT_TRUE(works(ask(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1})));
+  EXPECT_TRUE(succeeded(call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1})));
   EXPECT_EQ(rig.synchronize().status, VECTIS_DRIVER_FAILURE);
-  EXPECT_TRUE(works(ask(plugin().event_query, rig.event)));
-  EXPECT_TRUE(works(ask(plugin().event_synchronize, rig.event)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().event_query, rig.event)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().event_synchronize, rig.event)));
   layer().reset();
 }
 
@@ -290,38 +291,38 @@ TEST(OpenclLateFault, IsRememberedOverManyLaterCommands) {
   rig.need_memory();
   layer().fail_command("clEnqueueFillBuffer", 3, CL_OUT_OF_RESOURCES);
   for (int command = 0; command < 300; ++command) {
-    EXPECT_TRUE(works(ask(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1})));
+    EXPECT_TRUE(succeeded(call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1})));
   }
   EXPECT_EQ(rig.synchronize().status, VECTIS_DRIVER_FAILURE);
   layer().reset();
 }
 
-TEST(OpenclLateFault, AMarkersOwnFailureIsTold) {
+TEST(OpenclLateFault, AMarkersOwnFailureIsReported) {
   Rig rig;
   rig.need_streams();
   rig.need_event();
   layer().fail_command("clEnqueueMarkerWithWaitList", 1, CL_OUT_OF_RESOURCES);
-  EXPECT_TRUE(works(ask(plugin().event_record, rig.event, rig.stream)));
-  EXPECT_EQ(ask(plugin().event_synchronize, rig.event).status, VECTIS_DRIVER_FAILURE);
-  EXPECT_EQ(ask(plugin().event_query, rig.event).status, VECTIS_DRIVER_FAILURE);
+  EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
+  EXPECT_EQ(call_slot(plugin().event_synchronize, rig.event).status, VECTIS_DRIVER_FAILURE);
+  EXPECT_EQ(call_slot(plugin().event_query, rig.event).status, VECTIS_DRIVER_FAILURE);
   layer().reset();
 }
 
-TEST(OpenclFault, RecordsOfManyCommandsAreLookedAtInTime) {
+TEST(OpenclFault, FinishedCommandsAreDroppedInTime) {
   Rig rig;
   rig.need_streams();
   rig.need_memory();
-  const auto fill = [&rig] { return ask(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1}); };
+  const auto fill = [&rig] { return call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1}); };
   const Live before = live();
   layer().fail_call("clGetEventInfo", 1, CL_OUT_OF_RESOURCES);
   std::size_t accepted = 0;
-  Answer answer = fill();
-  for (; answer.status == VECTIS_OK && accepted < 1000; ++accepted) answer = fill();
-  EXPECT_EQ(answer.status, VECTIS_DRIVER_FAILURE) << answer;
+  SlotResult result = fill();
+  for (; result.status == VECTIS_OK && accepted < 1000; ++accepted) result = fill();
+  EXPECT_EQ(result.status, VECTIS_DRIVER_FAILURE) << result;
   EXPECT_LT(accepted, 100U);
   EXPECT_EQ(live()[VECTIS_LAYER_EVENTS], before[VECTIS_LAYER_EVENTS] + static_cast<std::int64_t>(accepted));
-  EXPECT_TRUE(works(fill()));
-  EXPECT_TRUE(works(rig.synchronize()));
+  EXPECT_TRUE(succeeded(fill()));
+  EXPECT_TRUE(succeeded(rig.synchronize()));
   EXPECT_EQ(live(), before);
   layer().reset();
 }

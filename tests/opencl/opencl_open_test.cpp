@@ -1,55 +1,56 @@
-// What `open` finds, what it refuses and why, and what it says about devices.
+// Opening the backend: devices found, failures and their reasons, device information.
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <cstring>
 
-#include "harness.hpp"
+#include "tests/slots/rig.hpp"
 
 namespace vectis::test {
 namespace {
 
 using testing::HasSubstr;
 
-TEST(OpenclTable, NamesItselfAndFillsEveryRequiredSlot) {
+TEST(OpenclTable, HasNameVersionAndSlots) {
   const VectisBackend& table = plugin();
   EXPECT_EQ(table.size, sizeof(VectisBackend));
   EXPECT_EQ(table.abi_major, VECTIS_ABI_MAJOR);
   EXPECT_STREQ(table.name, "opencl");
   EXPECT_THAT(table.requirement, HasSubstr("1.2"));
   EXPECT_NE(table.program_binary, nullptr);
-  EXPECT_EQ(table.device_memory, nullptr) << "OpenCL 1.2 cannot tell free memory";
+  EXPECT_EQ(table.device_memory, nullptr) << "OpenCL 1.2 does not report free memory";
   EXPECT_EQ(table.configure, nullptr);
 }
 
-Answer try_open(TestHost& host) {
+SlotResult try_open(TestHost& host) {
   VectisBackendState* state = nullptr;
-  Answer answer = ask(plugin().open, host.get(), &state);
+  SlotResult result = call_slot(plugin().open, host.get(), &state);
   if (state != nullptr) plugin().close(state);
-  EXPECT_EQ(state != nullptr, answer.status == VECTIS_OK) << answer;
-  return answer;
+  EXPECT_EQ(state != nullptr, result.status == VECTIS_OK) << result;
+  return result;
 }
 
-TEST(OpenclOpen, WithoutALoaderSaysSo) {
+TEST(OpenclOpen, WithoutALoaderIsNoLibrary) {
   TestHost host;
   host.has_library = false;
-  const Answer answer = try_open(host);
-  EXPECT_EQ(answer.status, VECTIS_BACKEND_CREATION);
-  EXPECT_EQ(answer.reason, VECTIS_REASON_NO_LIBRARY);
-  EXPECT_THAT(answer.text, HasSubstr("libOpenCL.so.1"));
-  EXPECT_THAT(answer.text, HasSubstr("no such file"));
+  const SlotResult result = try_open(host);
+  EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION);
+  EXPECT_EQ(result.reason, VECTIS_REASON_NO_LIBRARY);
+  EXPECT_THAT(result.text, HasSubstr("libOpenCL.so.1"));
+  EXPECT_THAT(result.text, HasSubstr("no such file"));
 }
 
 TEST(OpenclOpen, ALoaderWithoutAFunctionIsTooOld) {
   TestHost host;
   host.replaced["clEnqueueFillBuffer"] = nullptr;
-  const Answer answer = try_open(host);
-  EXPECT_EQ(answer.reason, VECTIS_REASON_DRIVER_TOO_OLD);
-  EXPECT_THAT(answer.text, HasSubstr("clEnqueueFillBuffer"));
+  const SlotResult result = try_open(host);
+  EXPECT_EQ(result.reason, VECTIS_REASON_DRIVER_TOO_OLD);
+  EXPECT_THAT(result.text, HasSubstr("clEnqueueFillBuffer"));
 }
 
-// Stand-ins for single functions of the driver. Real ones are found in the library the plug-in has opened.
+// Replacements for single functions of the driver; real() finds the original.
 template <class Function>
 Function real(const char* symbol) {
   void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -63,24 +64,24 @@ cl_int zero_platforms(cl_uint, cl_platform_id*, cl_uint* count) {
 }
 cl_int no_device(cl_platform_id, cl_device_type, cl_uint, cl_device_id*, cl_uint*) { return CL_DEVICE_NOT_FOUND; }
 
-cl_int state_version(const char* version, size_t room, void* answer, size_t* needed) {
+cl_int state_version(const char* version, size_t room, void* value, size_t* needed) {
   if (needed != nullptr) *needed = std::strlen(version) + 1;
-  if (answer != nullptr) std::memcpy(answer, version, room);
+  if (value != nullptr) std::memcpy(value, version, room);
   return CL_SUCCESS;
 }
 const char* stated = "";
-cl_int other_device_version(cl_device_id device, cl_device_info question, size_t room, void* answer, size_t* needed) {
-  if (question == CL_DEVICE_VERSION) return state_version(stated, room, answer, needed);
-  return real<decltype(&other_device_version)>("clGetDeviceInfo")(device, question, room, answer, needed);
+cl_int other_device_version(cl_device_id device, cl_device_info parameter, size_t room, void* value, size_t* needed) {
+  if (parameter == CL_DEVICE_VERSION) return state_version(stated, room, value, needed);
+  return real<decltype(&other_device_version)>("clGetDeviceInfo")(device, parameter, room, value, needed);
 }
-cl_int unavailable(cl_device_id device, cl_device_info question, size_t room, void* answer, size_t* needed) {
-  const cl_int code = real<decltype(&unavailable)>("clGetDeviceInfo")(device, question, room, answer, needed);
-  if (question == CL_DEVICE_AVAILABLE) *static_cast<cl_bool*>(answer) = CL_FALSE;
+cl_int unavailable(cl_device_id device, cl_device_info parameter, size_t room, void* value, size_t* needed) {
+  const cl_int code = real<decltype(&unavailable)>("clGetDeviceInfo")(device, parameter, room, value, needed);
+  if (parameter == CL_DEVICE_AVAILABLE) *static_cast<cl_bool*>(value) = CL_FALSE;
   return code;
 }
 
 template <class Function>
-Answer open_with(const char* symbol, Function* function) {
+SlotResult open_with(const char* symbol, Function* function) {
   TestHost host;
   host.replaced[symbol] = reinterpret_cast<void*>(function);
   return try_open(host);
@@ -92,9 +93,27 @@ TEST(OpenclOpen, ALoaderWithoutPlatformsHasNoDriver) {
 }
 
 TEST(OpenclOpen, APlatformWithoutDevicesIsNamed) {
-  const Answer answer = open_with("clGetDeviceIDs", no_device);
-  EXPECT_EQ(answer.reason, VECTIS_REASON_NO_DEVICE);
-  EXPECT_THAT(answer.text, HasSubstr("Portable Computing Language"));
+  const SlotResult result = open_with("clGetDeviceIDs", no_device);
+  EXPECT_EQ(result.reason, VECTIS_REASON_NO_DEVICE);
+  EXPECT_THAT(result.text, HasSubstr("Portable Computing Language"));
+  EXPECT_THAT(result.text, HasSubstr("set POCL_CACHE_DIR to a writable folder"));
+}
+
+// PoCL would abort the process at the first launch.
+TEST(OpenclOpen, PoclWithoutALinkerIsNotUsed) {
+  const std::string before = std::getenv("PATH");
+  TestHost host;
+  setenv("PATH", "/nowhere:", 1);
+  const SlotResult elsewhere = try_open(host);
+  unsetenv("PATH");
+  const SlotResult unset = try_open(host);
+  setenv("PATH", before.c_str(), 1);
+  for (const SlotResult& result : {elsewhere, unset}) {
+    EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION);
+    EXPECT_EQ(result.reason, VECTIS_REASON_OTHER);
+    EXPECT_THAT(result.text, HasSubstr("needs the linker `ld`, which no folder of PATH holds"));
+  }
+  EXPECT_TRUE(succeeded(try_open(host)));
 }
 
 TEST(OpenclOpen, AnUnavailableDeviceIsNone) {
@@ -104,13 +123,13 @@ TEST(OpenclOpen, AnUnavailableDeviceIsNone) {
 TEST(OpenclOpen, VersionsAreCompared) {
   for (const char* version : {"OpenCL 1.1 old", "OpenCL 0.9", "OpenCL 1", "OpenCL x.y", "CUDA 12.0", ""}) {
     stated = version;
-    const Answer answer = open_with("clGetDeviceInfo", other_device_version);
-    EXPECT_EQ(answer.reason, VECTIS_REASON_DRIVER_TOO_OLD) << version;
-    EXPECT_THAT(answer.text, HasSubstr(std::string("'") + version + "', OpenCL 1.2 is needed"));
+    const SlotResult result = open_with("clGetDeviceInfo", other_device_version);
+    EXPECT_EQ(result.reason, VECTIS_REASON_DRIVER_TOO_OLD) << version;
+    EXPECT_THAT(result.text, HasSubstr(std::string("'") + version + "', OpenCL 1.2 is needed"));
   }
   for (const char* version : {"OpenCL 1.2", "OpenCL 2.0 x", "OpenCL 10.0"}) {
     stated = version;
-    EXPECT_TRUE(works(open_with("clGetDeviceInfo", other_device_version)));
+    EXPECT_TRUE(succeeded(open_with("clGetDeviceInfo", other_device_version)));
   }
 }
 
@@ -122,33 +141,33 @@ cl_int two_platforms(cl_uint room, cl_platform_id* platforms, cl_uint* count) {
   platforms[0] = old_platform;
   return real<decltype(&two_platforms)>("clGetPlatformIDs")(1, platforms + 1, nullptr);
 }
-cl_int platform_info(cl_platform_id platform, cl_platform_info question, size_t room, void* answer, size_t* needed) {
-  if (platform == old_platform) return state_version("OpenCL 1.0 elder", room, answer, needed);
-  return real<decltype(&platform_info)>("clGetPlatformInfo")(platform, question, room, answer, needed);
+cl_int platform_info(cl_platform_id platform, cl_platform_info parameter, size_t room, void* value, size_t* needed) {
+  if (platform == old_platform) return state_version("OpenCL 1.0 elder", room, value, needed);
+  return real<decltype(&platform_info)>("clGetPlatformInfo")(platform, parameter, room, value, needed);
 }
 
 TEST(OpenclOpen, AnUnusablePlatformBesideAUsableOneIsLoggedAndSkipped) {
   TestHost host;
   host.replaced["clGetPlatformIDs"] = reinterpret_cast<void*>(two_platforms);
   host.replaced["clGetPlatformInfo"] = reinterpret_cast<void*>(platform_info);
-  EXPECT_TRUE(works(try_open(host)));
+  EXPECT_TRUE(succeeded(try_open(host)));
   EXPECT_THAT(host.logged(), testing::ElementsAre(HasSubstr("OpenCL 1.0 elder")));
 }
 
 VectisDeviceInfo info_of(const Rig& rig, std::uint32_t index) {
   VectisDeviceInfo info{};
   info.size = sizeof info;
-  EXPECT_TRUE(works(ask(plugin().device_info, rig.state, index, &info)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_info, rig.state, index, &info)));
   return info;
 }
 
 std::uint32_t count_of(const Rig& rig) {
   std::uint32_t count = 0;
-  EXPECT_TRUE(works(ask(plugin().device_count, rig.state, &count)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_count, rig.state, &count)));
   return count;
 }
 
-TEST(OpenclDevice, TellsWhatPoclIs) {
+TEST(OpenclDevice, DescribesPocl) {
   Rig rig;
   rig.need_state();
   ASSERT_EQ(count_of(rig), 1U);
@@ -171,24 +190,24 @@ TEST(OpenclDevice, TellsWhatPoclIs) {
   EXPECT_EQ(info.capabilities, VECTIS_CAN_FP64 | VECTIS_CAN_UNIFIED_MEMORY | VECTIS_CAN_TIMESTAMPS);
 }
 
-TEST(OpenclDevice, OneThatDoesNotExistIsInvalidInput) {
+TEST(OpenclDevice, AnUnknownIndexIsInvalidInput) {
   Rig rig;
   rig.need_state();
   VectisDeviceInfo info{};
   info.size = sizeof info;
-  const Answer answer = ask(plugin().device_info, rig.state, 1U, &info);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_EQ(answer.text, "there is no device 1, the backend has 1");
-  EXPECT_EQ(ask(plugin().context_create, rig.state, 1U, &rig.context).status, VECTIS_INVALID_INPUT);
+  const SlotResult result = call_slot(plugin().device_info, rig.state, 1U, &info);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
+  EXPECT_EQ(result.text, "there is no device 1, the backend has 1");
+  EXPECT_EQ(call_slot(plugin().context_create, rig.state, 1U, &rig.context).status, VECTIS_INVALID_INPUT);
 }
 
-TEST(OpenclDevice, WritesOnlyWhatAnOlderHostKnows) {
+TEST(OpenclDevice, WritesOnlyTheFieldsOfAnOlderHost) {
   Rig rig;
   rig.need_state();
   VectisDeviceInfo info{};
   info.size = offsetof(VectisDeviceInfo, capabilities);
   info.capabilities = 0xAAAA;
-  EXPECT_TRUE(works(ask(plugin().device_info, rig.state, 0U, &info)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_info, rig.state, 0U, &info)));
   EXPECT_EQ(info.size, offsetof(VectisDeviceInfo, capabilities));
   EXPECT_EQ(info.capabilities, 0xAAAAU);
   EXPECT_EQ(info.compute_units, 4U);
@@ -218,7 +237,7 @@ TEST(OpenclSubDevices, AreListedAfterTheirRoot) {
   }
 }
 
-TEST(OpenclSubDevices, ARootThatCannotBeDividedIsLogged) {
+TEST(OpenclSubDevices, ADeviceThatCannotBePartitionedIsLogged) {
   Rig rig;
   rig.host.settings["sub_devices"] = "5";
   rig.need_state();
@@ -226,18 +245,18 @@ TEST(OpenclSubDevices, ARootThatCannotBeDividedIsLogged) {
   EXPECT_THAT(rig.host.logged(), testing::ElementsAre(HasSubstr("only 4 compute units")));
 }
 
-TEST(OpenclSubDevices, BadSettingsAreRefused) {
+TEST(OpenclSubDevices, InvalidSettingsAreRejected) {
   for (const char* setting : {"0", "-1", "two", "", "2x", "99999999999"}) {
     TestHost host;
     host.settings["sub_devices"] = setting;
-    const Answer answer = try_open(host);
-    EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT) << setting;
-    EXPECT_EQ(answer.reason, VECTIS_REASON_OTHER);
-    EXPECT_THAT(answer.text, HasSubstr(std::string("sub_devices is '") + setting + "'"));
+    const SlotResult result = try_open(host);
+    EXPECT_EQ(result.status, VECTIS_INVALID_INPUT) << setting;
+    EXPECT_EQ(result.reason, VECTIS_REASON_OTHER);
+    EXPECT_THAT(result.text, HasSubstr(std::string("sub_devices is '") + setting + "'"));
   }
 }
 
-TEST(OpenclSubDevices, ComputeEachForItself) {
+TEST(OpenclSubDevices, EachComputes) {
   Rig whole;
   whole.host.settings["sub_devices"] = "4";
   whole.need_state();
@@ -247,8 +266,8 @@ TEST(OpenclSubDevices, ComputeEachForItself) {
     whole.need_kernel();
     const std::vector<float> sent(Rig::bytes / sizeof(float), static_cast<float>(whole.device));
     whole.upload(whole.memory, sent.data(), sent.size() * sizeof(float));
-    EXPECT_TRUE(works(launch_mirror(whole.stream, whole.kernel, whole.memory, whole.other_memory, 2.0F,
-                                    static_cast<std::int32_t>(sent.size()), 64)));
+    EXPECT_TRUE(succeeded(launch_mirror(whole.stream, whole.kernel, whole.memory, whole.other_memory, 2.0F,
+                                        static_cast<std::int32_t>(sent.size()), 64)));
     const std::vector<std::uint8_t> bytes = whole.download(whole.other_memory, Rig::bytes);
     std::vector<float> got(sent.size());
     std::memcpy(got.data(), bytes.data(), bytes.size());

@@ -1,4 +1,4 @@
-// Programs and launches through the bare contract, against what a host computes itself.
+// Programs and launches through the backend contract, compared with results computed on the host.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "harness.hpp"
+#include "tests/slots/rig.hpp"
 
 namespace vectis::test {
 namespace {
@@ -20,25 +20,37 @@ std::vector<float> floats(std::size_t count) {
   return values;
 }
 
-Answer build(const Rig& rig, const char* dialect, std::string_view text, VectisProgram** program) {
-  return ask(plugin().program_create, rig.context, dialect, text.data(), text.size(), "", program);
+SlotResult build(const Rig& rig, const char* dialect, std::string_view text, VectisProgram** program) {
+  return call_slot(plugin().program_create, rig.context, dialect, text.data(), text.size(), "", program);
 }
 
-TEST(OpenclProgram, ACompilersComplaintIsTheMessage) {
+TEST(OpenclProgram, TheBuildLogIsTheMessage) {
   Rig rig;
   rig.need_context();
-  const Answer answer = build(rig, "opencl-c", "__kernel void k() { undeclared_thing = 1; }", &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_COMPILE_FAILED);
-  EXPECT_THAT(answer.text, HasSubstr("undeclared_thing"));
+  const SlotResult result = build(rig, "opencl-c", "__kernel void k() { undeclared_thing = 1; }", &rig.program);
+  EXPECT_EQ(result.status, VECTIS_COMPILE_FAILED);
+  EXPECT_THAT(result.text, HasSubstr("undeclared_thing"));
   EXPECT_EQ(rig.program, nullptr);
   rig.need_program();
 }
 
-TEST(OpenclProgram, ALongComplaintIsCutAtAWholeCharacter) {
+TEST(OpenclProgram, TheFirstLineOfTheMessageStatesLineAndColumn) {
+  Rig rig;
+  rig.need_context();
+  const std::string_view text =
+      "#define STORE_y(i, v) (y[i] = (v))\n#line 1 \"kernel\"\n__kernel void k(__global float* y) {\n  STORE_y(0, "
+      "wrong);\n}";
+  const SlotResult result = build(rig, "opencl-c", text, &rig.program);
+  EXPECT_EQ(result.status, VECTIS_COMPILE_FAILED);
+  EXPECT_THAT(result.text.substr(0, result.text.find('\n')), HasSubstr("kernel:2:14"));
+  EXPECT_THAT(result.text, HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
+}
+
+TEST(OpenclProgram, ALongMessageIsTruncatedAtAWholeCharacter) {
   Rig rig;
   rig.need_context();
   const std::string_view text = "__kernel void k() {\n#error \u00E4\u00E4\u00E4\n}";
-  const Answer whole = build(rig, "opencl-c", text, &rig.program);
+  const SlotResult whole = build(rig, "opencl-c", text, &rig.program);
   const std::size_t umlaut = whole.text.find("\u00E4");
   ASSERT_NE(umlaut, std::string::npos) << whole;
   const std::map<std::size_t, std::size_t> length_by_room{{1, 0},
@@ -50,38 +62,38 @@ TEST(OpenclProgram, ALongComplaintIsCutAtAWholeCharacter) {
                                                           {umlaut + 5, umlaut + 4},
                                                           {whole.text.size() + 1, whole.text.size()}};
   for (const auto& [room, length] : length_by_room) {
-    std::vector<char> words(room + 1, '!');
-    VectisMessage message{sizeof(VectisMessage), words.data(), room, VECTIS_REASON_NONE};
+    std::vector<char> text_buffer(room + 1, '!');
+    VectisMessage message{sizeof(VectisMessage), text_buffer.data(), room, VECTIS_REASON_NONE};
     const VectisStatus status =
         plugin().program_create(rig.context, "opencl-c", text.data(), text.size(), "", &rig.program, &message);
     EXPECT_EQ(status, VECTIS_COMPILE_FAILED);
-    EXPECT_EQ(std::strlen(words.data()), length) << words.data();
-    EXPECT_EQ(words[room], '!') << "written past " << room;
+    EXPECT_EQ(std::strlen(text_buffer.data()), length) << text_buffer.data();
+    EXPECT_EQ(text_buffer[room], '!') << "written past " << room;
   }
 }
 
-TEST(OpenclProgram, BadOptionsAreACompileFailure) {
+TEST(OpenclProgram, InvalidOptionsAreACompileFailure) {
   Rig rig;
   rig.need_context();
-  const Answer answer = ask(plugin().program_create, rig.context, "opencl-c", program_text.data(), program_text.size(),
-                            "--no-such-option", &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_COMPILE_FAILED) << answer;
+  const SlotResult result = call_slot(plugin().program_create, rig.context, "opencl-c", program_text.data(),
+                                      program_text.size(), "--no-such-option", &rig.program);
+  EXPECT_EQ(result.status, VECTIS_COMPILE_FAILED) << result;
 }
 
 TEST(OpenclProgram, AnUnknownDialectIsUnsupported) {
   Rig rig;
   rig.need_context();
-  const Answer answer = build(rig, "ptx", program_text, &rig.program);
-  EXPECT_EQ(answer.status, VECTIS_UNSUPPORTED);
-  EXPECT_THAT(answer.text, HasSubstr("'ptx'"));
+  const SlotResult result = build(rig, "ptx", program_text, &rig.program);
+  EXPECT_EQ(result.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(result.text, HasSubstr("'ptx'"));
 }
 
-TEST(OpenclProgram, AWrongKernelNameIsInvalidInput) {
+TEST(OpenclProgram, AnUnknownKernelNameIsInvalidInput) {
   Rig rig;
   rig.need_program();
-  const Answer answer = ask(plugin().kernel_create, rig.program, "nobody", &rig.kernel);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("'nobody'"));
+  const SlotResult result = call_slot(plugin().kernel_create, rig.program, "nobody", &rig.kernel);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(result.text, HasSubstr("'nobody'"));
   rig.need_kernel();
 }
 
@@ -95,7 +107,7 @@ class OpenclLaunch : public testing::Test {
     rig.upload(in.get(), values.data(), values.size() * sizeof(float));
   }
   void expect_mirrored(VectisKernel* kernel, std::uint32_t group) {
-    EXPECT_TRUE(works(
+    EXPECT_TRUE(succeeded(
         launch_mirror(rig.stream, kernel, in.get(), out.get(), 0.5F, static_cast<std::int32_t>(values.size()), group)));
     const Bytes bytes = rig.download(out.get(), values.size() * sizeof(float));
     std::vector<float> got(values.size());
@@ -115,12 +127,12 @@ TEST_F(OpenclLaunch, ComputesWhatTheHostComputes) {
 
 TEST_F(OpenclLaunch, HasThreeDimensions) {
   VectisKernel* place = nullptr;
-  ASSERT_TRUE(works(ask(plugin().kernel_create, rig.program, "place", &place)));
+  ASSERT_TRUE(succeeded(call_slot(plugin().kernel_create, rig.program, "place", &place)));
   constexpr std::size_t items = std::size_t{6} * 6 * 2;
   const auto memory = allocate(rig, items * sizeof(std::uint32_t));
   const VectisArgument argument{VECTIS_ARGUMENT_MEMORY, memory.get(), nullptr, 0};
   const VectisLaunch launch{sizeof(VectisLaunch), {2, 3, 1}, {3, 2, 2}, &argument, 1};
-  EXPECT_TRUE(works(ask(plugin().launch, rig.stream, place, &launch)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().launch, rig.stream, place, &launch)));
   const Bytes bytes = rig.download(memory.get(), items * sizeof(std::uint32_t));
   std::vector<std::uint32_t> got(items);
   std::memcpy(got.data(), bytes.data(), bytes.size());
@@ -133,56 +145,56 @@ TEST_F(OpenclLaunch, HasThreeDimensions) {
   plugin().kernel_destroy(place);
 }
 
-TEST_F(OpenclLaunch, RefusesAWrongNumberOfArguments) {
+TEST_F(OpenclLaunch, RejectsAWrongNumberOfArguments) {
   const VectisArgument argument{VECTIS_ARGUMENT_MEMORY, in.get(), nullptr, 0};
   const VectisLaunch launch{sizeof(VectisLaunch), {1, 1, 1}, {1, 1, 1}, &argument, 1};
   expect_mirrored(rig.kernel, 1);  // its arguments stay set in the driver, and must not serve the next launch
-  const Answer answer = ask(plugin().launch, rig.stream, rig.kernel, &launch);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("1 arguments, the kernel takes 5"));
+  const SlotResult result = call_slot(plugin().launch, rig.stream, rig.kernel, &launch);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(result.text, HasSubstr("1 arguments, the kernel takes 5"));
   expect_mirrored(rig.kernel, 1);
 }
 
-TEST_F(OpenclLaunch, RefusesAnArgumentOfTheWrongSize) {
+TEST_F(OpenclLaunch, RejectsAnArgumentOfTheWrongSize) {
   const double factor = 1.0;
   std::array<VectisArgument, 5> arguments{};
   arguments[0] = arguments[1] = {VECTIS_ARGUMENT_MEMORY, in.get(), nullptr, 0};
   arguments[2] = arguments[3] = {VECTIS_ARGUMENT_VALUE, nullptr, &factor, sizeof factor};
   arguments[4] = {VECTIS_ARGUMENT_SHARED, nullptr, nullptr, sizeof(float)};
   const VectisLaunch launch{sizeof(VectisLaunch), {1, 1, 1}, {1, 1, 1}, arguments.data(), arguments.size()};
-  const Answer answer = ask(plugin().launch, rig.stream, rig.kernel, &launch);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT);
-  EXPECT_THAT(answer.text, HasSubstr("argument 2"));
+  const SlotResult result = call_slot(plugin().launch, rig.stream, rig.kernel, &launch);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
+  EXPECT_THAT(result.text, HasSubstr("argument 2"));
 }
 
 std::vector<char> binary_of(VectisProgram* program) {
   std::size_t bytes = 0;
-  EXPECT_TRUE(works(ask(plugin().program_binary, program, nullptr, &bytes)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, program, nullptr, &bytes)));
   EXPECT_GT(bytes, 0U);
   std::vector<char> binary(bytes);
   std::size_t little = bytes - 1;
-  EXPECT_EQ(ask(plugin().program_binary, program, binary.data(), &little).status, VECTIS_INVALID_INPUT);
+  EXPECT_EQ(call_slot(plugin().program_binary, program, binary.data(), &little).status, VECTIS_INVALID_INPUT);
   EXPECT_EQ(little, bytes - 1);
-  EXPECT_TRUE(works(ask(plugin().program_binary, program, binary.data(), &bytes)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, program, binary.data(), &bytes)));
   EXPECT_EQ(bytes, binary.size());
   return binary;
 }
 
-TEST_F(OpenclLaunch, RunsFromAKeptBinary) {
+TEST_F(OpenclLaunch, RunsFromACachedBinary) {
   const std::vector<char> binary = binary_of(rig.program);
   VectisProgram* again = nullptr;
-  ASSERT_TRUE(works(build(rig, "binary", {binary.data(), binary.size()}, &again)));
+  ASSERT_TRUE(succeeded(build(rig, "binary", {binary.data(), binary.size()}, &again)));
   VectisKernel* kernel = nullptr;
-  ASSERT_TRUE(works(ask(plugin().kernel_create, again, "mirror", &kernel)));
+  ASSERT_TRUE(succeeded(call_slot(plugin().kernel_create, again, "mirror", &kernel)));
   expect_mirrored(kernel, 64);
   plugin().kernel_destroy(kernel);
   plugin().program_destroy(again);
 }
 
-TEST_F(OpenclLaunch, RefusesABrokenBinary) {
+TEST_F(OpenclLaunch, RejectsACorruptBinary) {
   VectisProgram* again = nullptr;
-  const Answer answer = build(rig, "binary", "not a binary at all", &again);
-  EXPECT_EQ(answer.status, VECTIS_INVALID_INPUT) << answer;
+  const SlotResult result = build(rig, "binary", "not a binary at all", &again);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT) << result;
   EXPECT_EQ(again, nullptr);
 }
 
@@ -194,15 +206,15 @@ void launch_often(const Rig& rig, int thread, int rounds) {
   const auto in = allocate(rig, size);
   const auto out = allocate(rig, size);
   VectisStream* stream = nullptr;
-  ASSERT_TRUE(works(ask(plugin().stream_create, rig.context, &stream)));
-  EXPECT_TRUE(works(ask(plugin().copy_to_device, stream, in.get(), 0U, values.data(), size)));
+  ASSERT_TRUE(succeeded(call_slot(plugin().stream_create, rig.context, &stream)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().copy_to_device, stream, in.get(), 0U, values.data(), size)));
   int wrong = 0;
   for (int round = 0; round < rounds; ++round) {
     const auto factor = static_cast<float>(thread * rounds + round);
     std::vector<float> got(values.size());
-    EXPECT_TRUE(works(launch_mirror(stream, rig.kernel, in.get(), out.get(), factor, count, count)));
-    EXPECT_TRUE(works(ask(plugin().copy_to_host, stream, got.data(), out.get(), 0U, size)));
-    EXPECT_TRUE(works(ask(plugin().stream_synchronize, stream)));
+    EXPECT_TRUE(succeeded(launch_mirror(stream, rig.kernel, in.get(), out.get(), factor, count, count)));
+    EXPECT_TRUE(succeeded(call_slot(plugin().copy_to_host, stream, got.data(), out.get(), 0U, size)));
+    EXPECT_TRUE(succeeded(call_slot(plugin().stream_synchronize, stream)));
     if (got != mirror_oracle(values, factor, count)) ++wrong;
   }
   EXPECT_EQ(wrong, 0) << "of " << rounds << " launches in thread " << thread;

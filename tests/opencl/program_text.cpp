@@ -1,4 +1,4 @@
-#include "harness.hpp"
+#include "tests/slots/rig.hpp"
 
 namespace vectis::test {
 
@@ -25,8 +25,10 @@ __kernel void slow(__global uint* out, uint rounds) {
 }
 )";
 
+const std::string_view wrong_program_text = "__kernel void k() { undeclared = 1; }";
+
 const char* const program_dialect = "opencl-c";
 
-std::map<std::string, std::string> usual_settings() { return {}; }
+std::map<std::string, std::string> default_settings() { return {}; }
 
 }  // namespace vectis::test

@@ -123,7 +123,7 @@ def test_the_model_has_three_walls():
 
 
 def test_the_page_is_of_todays_texts(manifest, written):
-    assert f"texts: {collect.fingerprint(manifest)}\n" in written, "run python3 -m tools.gpu_evidence"
+    assert f"texts: {collect.checksum(manifest)}\n" in written, "run python3 -m tools.gpu_evidence"
 
 
 def test_no_hot_kernel_spills(written):

@@ -1,8 +1,5 @@
 #include "harness.hpp"
 
-#include <dlfcn.h>
-
-#include <ostream>
 #include <stdexcept>
 
 namespace vectis::test {
@@ -29,52 +26,15 @@ fn slow() {
 }
 )";
 
-const VectisBackend& plugin() {
-  static const VectisBackend* table = [] {
-    void* library = dlopen(VECTIS_WEBGPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error(dlerror());
-    return reinterpret_cast<VectisBackendEntry>(dlsym(library, VECTIS_ENTRY_NAME))();
-  }();
-  return *table;
-}
-
-std::ostream& operator<<(std::ostream& out, const Answer& answer) {
-  return out << "status " << answer.status << ", reason " << answer.reason << ": " << answer.text;
-}
-
-testing::AssertionResult works(const Answer& answer) {
-  if (answer.status == VECTIS_OK) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << answer;
-}
-
-TestHost::TestHost() : settings{{"library", VECTIS_WEBGPU_LIBRARY}} {
-  host_.size = sizeof(VectisHost);
-  host_.state = this;
-  host_.log = [](void*, VectisLogLevel, const char*) {};
-  host_.setting = [](void* state, const char* key) -> const char* {
-    const auto found = self(state).settings.find(key);
-    return found == self(state).settings.end() ? nullptr : found->second.c_str();
-  };
-  host_.library_open = [](void*, const char* name, VectisMessage* message) -> void* {
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) std::string("no such file").copy(message->text, message->capacity - 1);
-    return library;
-  };
-  host_.library_symbol = [](void* state, void* library, const char* symbol) -> void* {
-    const auto found = self(state).replaced.find(symbol);
-    return found == self(state).replaced.end() ? dlsym(library, symbol) : found->second;
-  };
-  host_.find_backend = [](void*, const char*, const VectisBackend**, VectisBackendState**,
-                          VectisMessage*) -> VectisStatus { return VECTIS_UNSUPPORTED; };
-}
+std::map<std::string, std::string> default_settings() { return {{"library", VECTIS_WEBGPU_LIBRARY}}; }
 
 namespace {
 
 template <class Handle, class Slot, class... Arguments>
 Handle* make(Slot slot, Arguments... arguments) {
   Handle* handle = nullptr;
-  const Answer answer = ask(slot, arguments..., &handle);
-  if (answer.status != VECTIS_OK) throw std::runtime_error("the test's own objects cannot be made: " + answer.text);
+  const SlotResult result = call_slot(slot, arguments..., &handle);
+  if (result.status != VECTIS_OK) throw std::runtime_error("the test's own objects cannot be made: " + result.text);
   return handle;
 }
 
@@ -85,7 +45,7 @@ Rig::Rig(const std::string& api, void (*prepare)(TestHost&)) {
   host.settings["api"] = api;
   state = make<VectisBackendState>(plugin().open, host.get());
   info.size = sizeof info;
-  EXPECT_TRUE(works(ask(plugin().device_info, state, 0U, &info)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_info, state, 0U, &info)));
   context = make<VectisContext>(plugin().context_create, state, 0U);
   stream = make<VectisStream>(plugin().stream_create, context);
   other_stream = make<VectisStream>(plugin().stream_create, context);
@@ -115,13 +75,13 @@ std::shared_ptr<VectisEvent> Rig::event() const {
   return {make<VectisEvent>(plugin().event_create, context), plugin().event_destroy};
 }
 
-Answer Rig::compile(std::string_view wgsl, const char* name, Kernel* kernel) const {
+SlotResult Rig::compile(std::string_view wgsl, const char* name, Kernel* kernel) const {
   VectisProgram* program = nullptr;
-  const Answer compiled =
-      ask(plugin().program_create, context, "wgsl", static_cast<const void*>(wgsl.data()), wgsl.size(), "", &program);
+  const SlotResult compiled = call_slot(plugin().program_create, context, "wgsl", static_cast<const void*>(wgsl.data()),
+                                        wgsl.size(), "", &program);
   if (compiled.status != VECTIS_OK) return compiled;
   VectisKernel* made = nullptr;
-  Answer found = ask(plugin().kernel_create, program, name, &made);
+  SlotResult found = call_slot(plugin().kernel_create, program, name, &made);
   if (found.status != VECTIS_OK) {
     plugin().program_destroy(program);
     return found;
@@ -135,34 +95,35 @@ Answer Rig::compile(std::string_view wgsl, const char* name, Kernel* kernel) con
 
 Kernel Rig::kernel(std::string_view wgsl, const char* name) const {
   Kernel made;
-  EXPECT_TRUE(works(compile(wgsl, name, &made)));
+  EXPECT_TRUE(succeeded(compile(wgsl, name, &made)));
   return made;
 }
 
 void Rig::upload(VectisMemory* target, const void* source, std::size_t size, std::size_t offset) {
-  EXPECT_TRUE(works(ask(plugin().copy_to_device, stream, target, offset, source, size)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().copy_to_device, stream, target, offset, source, size)));
 }
 
 Bytes Rig::download(VectisMemory* source, std::size_t size, std::size_t offset) {
   Bytes target(size);
-  EXPECT_TRUE(works(ask(plugin().copy_to_host, stream, static_cast<void*>(target.data()), source, offset, size)));
-  EXPECT_TRUE(works(synchronize()));
+  EXPECT_TRUE(
+      succeeded(call_slot(plugin().copy_to_host, stream, static_cast<void*>(target.data()), source, offset, size)));
+  EXPECT_TRUE(succeeded(synchronize()));
   return target;
 }
 
-Answer launch(VectisStream* stream, const Kernel& kernel, const Launch& launch) {
+SlotResult launch(VectisStream* stream, const Kernel& kernel, const Launch& launch) {
   std::vector<VectisArgument> arguments;
   for (VectisMemory* buffer : launch.buffers) arguments.push_back({VECTIS_ARGUMENT_MEMORY, buffer, nullptr, 0});
   for (const std::uint32_t& value : launch.values)
     arguments.push_back({VECTIS_ARGUMENT_VALUE, nullptr, &value, sizeof value});
   const VectisLaunch given{sizeof(VectisLaunch),
-                           {launch.groups[0], launch.groups[1], launch.groups[2]},
-                           {launch.group[0], launch.group[1], launch.group[2]},
+                           {launch.grid[0], launch.grid[1], launch.grid[2]},
+                           {launch.block[0], launch.block[1], launch.block[2]},
                            arguments.data(),
                            arguments.size()};
-  return ask(plugin().launch, stream, kernel.get(), &given);
+  return call_slot(plugin().launch, stream, kernel.get(), &given);
 }
 
-std::vector<std::string> interfaces() { return {"vulkan", "gl"}; }
+std::vector<std::string> graphics_apis() { return {"vulkan", "gl"}; }
 
 }  // namespace vectis::test

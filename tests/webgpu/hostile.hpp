@@ -1,4 +1,4 @@
-// Kernels no device may run, each wrong in a way of its own.
+// Invalid kernels, each with another mistake.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct HostileKernel {
 };
 
 std::vector<HostileKernel> hostile_statements();    // a well-formed kernel around a wrong statement
-std::vector<HostileKernel> hostile_declarations();  // wrong outside of functions
-std::vector<HostileKernel> hostile_texts();         // hardly WGSL at all
-std::vector<HostileKernel> hostile_sizes();         // over a limit of the device or of the language
+std::vector<HostileKernel> hostile_declarations();  // a mistake outside of functions
+std::vector<HostileKernel> hostile_texts();         // no WGSL
+std::vector<HostileKernel> hostile_sizes();         // above a limit of the device or of the language
 
 }  // namespace vectis::test

@@ -1,4 +1,4 @@
-// What a repeated launch makes of wgpu's objects: encoders and command buffers, which wgpu uses up, and nothing else.
+// A repeated launch creates no objects of wgpu but encoders and command buffers, which can be used only once.
 #include <dlfcn.h>
 #include <wgpu.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<std::size_t> made{0};
 
-// Stands for a function of wgpu that makes something, and counts. `Tag` tells functions of one type apart.
+// Replaces a create function of wgpu and counts its calls. `Tag` separates functions of the same type.
 template <class Function, class Tag>
 struct Counted;
 
@@ -43,7 +43,7 @@ void count_all(TestHost& host) {
 
 #undef VECTIS_COUNT
 
-TEST(WebgpuSteady, RepeatedWorkMakesNothing) {
+TEST(WebgpuSteady, RepeatedWorkCreatesNothing) {
   Rig rig("vulkan", count_all);
   const Kernel add = rig.kernel(add_text, "add");
   const Memory whole = rig.allocate(4096);
@@ -52,9 +52,9 @@ TEST(WebgpuSteady, RepeatedWorkMakesNothing) {
     const Memory in = rig.slice(whole, 0, 256);  // fresh handles of the same places, as a pool gives them
     const Memory out = rig.slice(whole, 1024, 256);
     rig.upload(in.get(), values.data(), 255, 1);  // ragged at both ends
-    for (int i = 0; i < 200; ++i) ASSERT_TRUE(works(launch(rig.stream, add, {{in.get(), out.get()}, {term, 64}})));
-    ASSERT_TRUE(works(ask(plugin().copy_on_device, rig.stream, in.get(), 3U, out.get(), 5U, 100U)));
-    ASSERT_TRUE(works(ask(plugin().fill, rig.stream, in.get(), 3U, 100U, std::uint8_t{7})));
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(succeeded(launch(rig.stream, add, {{in.get(), out.get()}, {term, 64}})));
+    ASSERT_TRUE(succeeded(call_slot(plugin().copy_on_device, rig.stream, in.get(), 3U, out.get(), 5U, 100U)));
+    ASSERT_TRUE(succeeded(call_slot(plugin().fill, rig.stream, in.get(), 3U, 100U, std::uint8_t{7})));
     EXPECT_EQ(rig.download(out.get(), 99, 3).size(), 99U);
   };
   work(1);

@@ -116,7 +116,7 @@ TEST_F(WebGpuDevice, TakesOperandsFromOneMemory) {
   for (std::uint64_t row = 0; row < rows; ++row) {
     const float expected = std::accumulate(numbers.begin() + static_cast<std::ptrdiff_t>(row * columns),
                                            numbers.begin() + static_cast<std::ptrdiff_t>((row + 1) * columns), 0.0F);
-    ASSERT_EQ(copied[row], expected) << row;  // whole numbers below 2^24
+    ASSERT_EQ(copied[row], expected) << row;  // integers below 2^24
   }
 }
 

@@ -42,8 +42,8 @@ def forbidden(name: str, place: Place, target: str, to: Place) -> str | None:
 
 
 def _sees(backend: str, other: str) -> bool:
-    """Whether a backend may include a folder of backends/: its own, and for plug-ins the shared one."""
-    return backend == other or (other == SHARED and backend != "cpu")
+    """Whether a backend may include a folder of backends/: its own, and the shared one."""
+    return other in (backend, SHARED)
 
 
 def _public(to: Place, place: Place) -> bool:
@@ -54,7 +54,7 @@ def _from_backend(place: Place, target: str, to: Place) -> str | None:
     if to.kind == "backend" or target == CONTRACT:
         return None
     if place.name == "cpu":
-        return None if to.public and to.name == "base" else "backends/cpu includes itself, vectis/base/ and the contract"
+        return None if to.public and to.name == "base" else "backends/cpu includes itself, backends/plugin/, vectis/base/ and the contract"
     return "a plug-in includes itself, backends/plugin/ and vectis/device/backend.h, nothing else of ours"
 
 

@@ -10,7 +10,7 @@ STEP = {layer: step for step, layers in enumerate(ORDER) for layer in layers}
 
 UMBRELLA = "include/vectis/vectis.hpp"  # all layers
 CONTRACT = "include/vectis/device/backend.h"
-SHARED = "plugin"  # backends/plugin: code shared by our plug-ins
+SHARED = "plugin"  # backends/plugin: code shared by our backends
 
 
 @dataclass(frozen=True)

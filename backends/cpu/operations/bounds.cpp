@@ -1,13 +1,13 @@
-// scan_bounds and tighten_bounds: the steps of exact search on devices, as plainly as they are defined. The CPU's own
-// index has faster ways and does not come here.
+// scan_bounds and tighten_bounds: the steps of exact search on devices, as straightforward implementations. Searches on
+// the CPU use the faster kernels of src/search/exact instead.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "backends/cpu/convert.hpp"
 #include "backends/cpu/operation.hpp"
+#include "backends/cpu/simd.hpp"
 
 namespace vectis::cpu {
 
@@ -15,7 +15,7 @@ namespace {
 
 enum : std::size_t { x_view, q_view, x_terms_view, q_terms_view, candidates_view, bounds_view, counts_view };
 
-std::int32_t whole_dot(const VectisView& x, std::uint64_t row, const VectisView& q, std::uint64_t query) {
+std::int32_t int8_dot(const VectisView& x, std::uint64_t row, const VectisView& q, std::uint64_t query) {
   const auto* a = row_as<const std::int8_t>(x, row);
   const auto* b = row_as<const std::int8_t>(q, query);
   std::int32_t sum = 0;
@@ -23,7 +23,7 @@ std::int32_t whole_dot(const VectisView& x, std::uint64_t row, const VectisView&
   return sum;
 }
 
-// Several sums beside each other, so that they go into vectors without a change of order being asked of the compiler.
+// Sixteen independent sums, so that the compiler can vectorize without reordering additions.
 float block_dot(const float* a, const float* b, std::size_t count) {
   std::array<float, 16> sums{};
   std::size_t i = 0;
@@ -55,36 +55,36 @@ void scan_query(const Call& call, std::uint64_t query) {
   auto* bounds = row_as<float>(call.views[bounds_view], query);
   auto* count = row_as<std::int32_t>(call.views[counts_view], query);
   const auto first = static_cast<std::uint64_t>(call.integer(0, 0));
-  const auto beta_slack = static_cast<float>(call.real(1, 0x1p-19));
-  const auto slack = static_cast<float>(call.real(2, 0));
+  const auto beta_rounding = static_cast<float>(call.real(1, 0x1p-19));
+  const auto rounding = static_cast<float>(call.real(2, 0));
   for (std::uint64_t row = 0; row < x.rows; ++row) {
     const auto* of_row = row_as<const float>(call.views[x_terms_view], row);
-    const float dot = x.type == VECTIS_INT8 ? static_cast<float>(whole_dot(x, row, call.views[q_view], query))
+    const float dot = x.type == VECTIS_INT8 ? static_cast<float>(int8_dot(x, row, call.views[q_view], query))
                                             : float_dot(x, row, call.views[q_view], query);
-    const float reach = of_query[1] * of_row[2] + of_query[2] * of_row[3];
-    const float lower = of_row[0] + of_query[0] * of_row[1] * dot - reach;
+    const float error_margin = of_query[1] * of_row[2] + of_query[2] * of_row[3];
+    const float lower = of_row[0] + of_query[0] * of_row[1] * dot - error_margin;
     if (lower > of_query[3]) continue;
     const auto slot = static_cast<std::uint32_t>(*count);
     *count = static_cast<std::int32_t>(slot + 1);
     if (slot >= call.views[candidates_view].columns) continue;
     candidates[slot] = static_cast<std::int32_t>(first + row);
     bounds[2 * std::size_t{slot}] = lower;
-    bounds[2 * std::size_t{slot} + 1] = lower + 2.0F * reach + (beta_slack * std::fabs(of_row[0]) + slack);
+    bounds[2 * std::size_t{slot} + 1] = lower + 2.0F * error_margin + (beta_rounding * std::fabs(of_row[0]) + rounding);
   }
 }
 
 VectisStatus scan_bounds(const Call& call) {
   const VectisView& q = call.views[q_view];
-  const bool whole = q.type == VECTIS_INT8;
+  const bool is_int8 = q.type == VECTIS_INT8;
   const VectisType type = call.views[x_view].type;
-  if (!is_number(q.type) || !is_number(type) || whole != (type == VECTIS_INT8)) return VECTIS_UNSUPPORTED;
+  if (!is_vector_type(q.type) || !is_vector_type(type) || is_int8 != (type == VECTIS_INT8)) return VECTIS_UNSUPPORTED;
   call.threads.parallel_for(q.rows, 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t query = begin; query < end; ++query) scan_query(call, query);
   });
   return VECTIS_OK;
 }
 
-// `uppers` has room for all candidates of a query.
+// `uppers` has room for the upper bounds of all candidates of a query.
 void tighten_query(const Call& call, std::uint64_t query, float* uppers) {
   const std::uint64_t capacity = call.views[0].columns;
   const auto* candidates = row_as<const std::int32_t>(call.views[0], query);
@@ -121,7 +121,7 @@ VectisStatus tighten_bounds(const Call& call) {
   const VectisView& candidates = call.views[0];
   const std::uint64_t workers = std::min<std::uint64_t>(call.threads.count(), candidates.rows);
   std::vector<float> uppers(workers * candidates.columns);
-  call.threads.work_through(candidates.rows, workers, [&](std::uint64_t worker, std::uint64_t query) {
+  call.threads.for_each_item(candidates.rows, workers, [&](std::uint64_t worker, std::uint64_t query) {
     tighten_query(call, query, uppers.data() + worker * candidates.columns);
   });
   return VECTIS_OK;

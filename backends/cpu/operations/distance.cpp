@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/operation.hpp"
-#include "backends/cpu/sums.hpp"
+#include "backends/cpu/simd.hpp"
 #include "backends/cpu/tiles.hpp"
 
 namespace vectis::cpu {
@@ -13,7 +13,7 @@ namespace vectis::cpu {
 namespace {
 
 bool is_served(const Call& call) {
-  return is_number(call.views[0].type) && call.views[0].type == call.views[1].type &&
+  return is_vector_type(call.views[0].type) && call.views[0].type == call.views[1].type &&
          call.views[2].type == VECTIS_FLOAT32;
 }
 
@@ -36,7 +36,7 @@ VectisStatus pairs(const Call& call) {
 std::vector<float> norms(const Threads& threads, const VectisView& x) {
   std::vector<float> found(x.rows);
   const std::uint64_t bytes = x.columns * size_of(x.type) + 16;
-  threads.parallel_for(x.rows, piece_bytes / bytes + 1, [&](std::uint64_t begin, std::uint64_t end) {
+  threads.parallel_for(x.rows, grain_bytes / bytes + 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t row = begin; row < end; ++row) {
       found[row] = static_cast<float>(std::sqrt(sum_of_squares(x.type, row_of(x, row), x.columns)));
     }

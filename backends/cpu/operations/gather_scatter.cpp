@@ -1,4 +1,4 @@
-// gather and scatter: rows picked and rows placed by index.
+// gather and scatter of rows by index.
 
 #include <algorithm>
 #include <array>
@@ -10,13 +10,13 @@ namespace vectis::cpu {
 
 namespace {
 
-// Views x, index, out with x and out of one type, which must be known.
+// The views are x, index and out; x and out have the same type.
 bool is_served(const Call& call) {
   return call.views[0].type == call.views[2].type && size_of(call.views[0].type) != 0 &&
          call.views[1].type == VECTIS_INT32;
 }
 
-// A row's number, or `rows` when the index lies outside.
+// The row of an index, or `rows` when the index is out of range.
 std::uint64_t target_row(std::int32_t index, std::uint64_t rows) {
   return index < 0 ? rows : std::min<std::uint64_t>(static_cast<std::uint32_t>(index), rows);
 }
@@ -27,7 +27,7 @@ VectisStatus gather(const Call& call) {
   const VectisView& out = call.views[2];
   const auto* indices = row_as<const std::int32_t>(call.views[1], 0);
   const std::uint64_t bytes = out.columns * size_of(x.type);
-  call.threads.parallel_for(out.rows, piece_bytes / (bytes + 16) + 1, [&](std::uint64_t begin, std::uint64_t end) {
+  call.threads.parallel_for(out.rows, grain_bytes / (bytes + 16) + 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t m = begin; m < end; ++m) {
       const std::uint64_t row = target_row(indices[m], x.rows);
       if (row < x.rows) {
@@ -40,14 +40,15 @@ VectisStatus gather(const Call& call) {
   return VECTIS_OK;
 }
 
-// Each thread has rows of `out` of its own and goes through all indices in order, so that of equal ones the last wins.
+// Each thread writes its own range of rows of `out` and reads all indices in order, so that the last of equal indices
+// wins.
 VectisStatus scatter(const Call& call) {
   if (!is_served(call)) return VECTIS_UNSUPPORTED;
   const VectisView& x = call.views[0];
   const VectisView& out = call.views[2];
   const auto* indices = row_as<const std::int32_t>(call.views[1], 0);
   const std::uint64_t bytes = x.columns * size_of(x.type);
-  const std::uint64_t wanted = std::min<std::uint64_t>(call.threads.count(), x.rows * (bytes + 16) / piece_bytes);
+  const std::uint64_t wanted = std::min<std::uint64_t>(call.threads.count(), x.rows * (bytes + 16) / grain_bytes);
   const std::uint64_t shares = std::max<std::uint64_t>(wanted, 1);
   call.threads.parallel_for(shares, 1, [&](std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t first = out.rows / shares * begin;

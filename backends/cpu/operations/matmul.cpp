@@ -1,12 +1,12 @@
-// matmul: by oneDNN where it is there and serves the types, else by our own tiles.
+// matmul: by oneDNN where it is installed and supports the types, otherwise by register tiles.
 
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "backends/cpu/convert.hpp"
 #include "backends/cpu/onednn.hpp"
 #include "backends/cpu/operation.hpp"
+#include "backends/cpu/simd.hpp"
 #include "backends/cpu/tiles.hpp"
 
 namespace vectis::cpu {
@@ -54,7 +54,7 @@ void multiply_tiles(const Call& call, bool transpose_a, bool transpose_b, Scales
 // A float32 copy of a view, row after row without gaps.
 std::vector<float> widened(const Threads& threads, const VectisView& x) {
   std::vector<float> wide(x.rows * x.columns);
-  threads.parallel_for(x.rows, piece_bytes / (4 * x.columns + 1) + 1, [&](std::uint64_t begin, std::uint64_t end) {
+  threads.parallel_for(x.rows, grain_bytes / (4 * x.columns + 1) + 1, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t row = begin; row < end; ++row) {
       read_floats(x.type, row_of(x, row), x.columns, wide.data() + row * x.columns);
     }
@@ -62,7 +62,7 @@ std::vector<float> widened(const Threads& threads, const VectisView& x) {
   return wide;
 }
 
-// The short floats as float32, where oneDNN does not serve them as they are: their products are the same.
+// Converts float16 or bfloat16 to float32 where oneDNN does not support them directly; the products are the same.
 bool multiply_widened(const Call& call, MatrixProduct product) {
   const std::vector<float> a = widened(call.threads, call.views[0]);
   const std::vector<float> b = widened(call.threads, call.views[1]);
@@ -74,9 +74,9 @@ bool multiply_widened(const Call& call, MatrixProduct product) {
   return call.onednn.multiply(product, call.threads.count());
 }
 
-bool multiply_by_onednn(const Call& call, const MatrixProduct& product) {
-  if (call.onednn.serves(product.type)) return call.onednn.multiply(product, call.threads.count());
-  return product.type != VECTIS_INT8 && call.onednn.serves(VECTIS_FLOAT32) && multiply_widened(call, product);
+bool multiply_with_onednn(const Call& call, const MatrixProduct& product) {
+  if (call.onednn.supports(product.type)) return call.onednn.multiply(product, call.threads.count());
+  return product.type != VECTIS_INT8 && call.onednn.supports(VECTIS_FLOAT32) && multiply_widened(call, product);
 }
 
 VectisStatus matmul(const Call& call) {
@@ -84,13 +84,13 @@ VectisStatus matmul(const Call& call) {
   const VectisView& c = call.views[2];
   const bool is_bytes = a.type == VECTIS_INT8;
   const bool has_types =
-      is_number(a.type) && a.type == call.views[1].type && c.type == (is_bytes ? VECTIS_INT32 : VECTIS_FLOAT32);
+      is_vector_type(a.type) && a.type == call.views[1].type && c.type == (is_bytes ? VECTIS_INT32 : VECTIS_FLOAT32);
   const bool transpose_a = call.integer(0, 0) != 0;
   const bool transpose_b = call.integer(1, 0) != 0;
   const Scales scales{static_cast<float>(call.real(2, 1)), static_cast<float>(call.real(3, 0))};
   if (!has_types || (is_bytes && (scales.alpha != 1 || scales.beta != 0))) return VECTIS_UNSUPPORTED;
   const MatrixProduct product = describe(call, transpose_a, transpose_b, scales);
-  if (!multiply_by_onednn(call, product)) multiply_tiles(call, transpose_a, transpose_b, scales);
+  if (!multiply_with_onednn(call, product)) multiply_tiles(call, transpose_a, transpose_b, scales);
   return VECTIS_OK;
 }
 

@@ -1,5 +1,5 @@
-// prefix_sum by row. float32 is summed in float64 and rounded at each element; int32 wraps. A long row is cut into
-// chunks: their sums first, then each from the sum of those before it.
+// prefix_sum by row. float32 is summed in float64 and rounded at each element; int32 wraps. A long row is split
+// into chunks: first the sum of each, then each chunk from the sum of those before it.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t chunk_elements = std::uint64_t{32} * 1024;
 
-// Four elements at a time: their own sums need not wait for what came before.
+// Four elements at a time: their partial sums do not depend on the running sum.
 template <class T, class Sum>
 void scan(const T* from, std::uint64_t count, Sum sum, bool is_exclusive, T* to) {
   std::uint64_t i = 0;
@@ -51,7 +51,7 @@ Sum total(const T* from, std::uint64_t count) {
   return all;
 }
 
-// starts[row * chunks + i] becomes the sum of what lies before chunk i of the row.
+// Sets starts[row * chunks + i] to the sum of all elements before chunk i of the row.
 template <class T, class Sum>
 void find_starts(const Call& call, std::uint64_t chunks, std::vector<Sum>& starts) {
   const VectisView& x = call.views[0];

@@ -1,7 +1,7 @@
 // Reductions by row and over a whole view. Elements are taken in blocks; a block is summed in float32 lanes, blocks are
 // summed in float64. The order depends on the shape alone: neither on the layout nor on the number of threads.
 //
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Compiled once for each instruction set by Highway's foreach_target; the last section is compiled once.
 
 #include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -16,17 +16,16 @@
 #include <limits>
 #include <vector>
 
-#include "backends/cpu/convert.hpp"
 #include "backends/cpu/operation.hpp"
-#include "backends/cpu/sums.hpp"
+#include "backends/cpu/simd.hpp"
 
-#ifndef VECTIS_CPU_REDUCE_TYPES  // once, whatever the number of instruction sets
+#ifndef VECTIS_CPU_REDUCE_TYPES  // once for all instruction sets
 #define VECTIS_CPU_REDUCE_TYPES
 namespace vectis::cpu {
 
 enum class Reduction { sum, squares, max, min, argmax };
 
-// What is known of the elements seen so far, which come in order.
+// The result over the elements seen so far, which are processed in order.
 struct Partial {
   double sum = 0;
   float extreme = 0;
@@ -53,7 +52,7 @@ HWY_INLINE Vector Better(Vector a, Vector b) {
   return hn::Min(a, b);
 }
 
-// The extreme of a block that is not empty. NaN is only noticed: where there is one, the extreme means nothing.
+// The minimum or maximum of a nonempty block. With a NaN in the block only `has_nan` is valid.
 template <bool largest>
 float BlockExtreme(const float* values, std::size_t count, bool& has_nan) {
   const Floats d;
@@ -80,7 +79,8 @@ float BlockExtreme(const float* values, std::size_t count, bool& has_nan) {
 }
 
 template <bool largest>
-void TakeExtreme(const float* values, std::size_t count, std::uint64_t first, bool wants_index, Partial& partial) {
+void AccumulateExtreme(const float* values, std::size_t count, std::uint64_t first, bool wants_index,
+                       Partial& partial) {
   bool has_nan = false;
   const float extreme = BlockExtreme<largest>(values, count, has_nan);
   if (has_nan) {
@@ -95,7 +95,8 @@ void TakeExtreme(const float* values, std::size_t count, std::uint64_t first, bo
   partial.is_empty = false;
 }
 
-void TakeBlock(Reduction reduction, const float* values, std::size_t count, std::uint64_t first, Partial& partial) {
+void AccumulateBlock(Reduction reduction, const float* values, std::size_t count, std::uint64_t first,
+                     Partial& partial) {
   switch (reduction) {
     case Reduction::sum:
       partial.sum += sum_of(values, count);
@@ -104,10 +105,10 @@ void TakeBlock(Reduction reduction, const float* values, std::size_t count, std:
       partial.sum += sum_of_squares(values, count);
       return;
     case Reduction::min:
-      return TakeExtreme<false>(values, count, first, false, partial);
+      return AccumulateExtreme<false>(values, count, first, false, partial);
     case Reduction::max:
     case Reduction::argmax:
-      return TakeExtreme<true>(values, count, first, reduction == Reduction::argmax, partial);
+      return AccumulateExtreme<true>(values, count, first, reduction == Reduction::argmax, partial);
   }
 }
 
@@ -120,9 +121,9 @@ namespace vectis::cpu {
 
 namespace {
 
-HWY_EXPORT(TakeBlock);
+HWY_EXPORT(AccumulateBlock);
 
-// Elements that one thread takes at a time.
+// Elements that one thread processes at a time.
 constexpr std::uint64_t chunk_elements = 64 * block_elements;
 
 // `count` elements of a view from number `first` on, counted row by row; in place where they lie together as float32.
@@ -130,7 +131,7 @@ const float* elements(const VectisView& x, std::uint64_t first, std::size_t coun
   const std::size_t bytes = size_of(x.type);
   std::uint64_t row = first / x.columns;
   std::uint64_t column = first % x.columns;
-  if (column + count <= x.columns || is_tight(x)) {
+  if (column + count <= x.columns || is_contiguous(x)) {
     return as_floats(x.type, row_of(x, row) + column * bytes, count, buffer);
   }
   for (std::size_t done = 0; done < count;) {
@@ -144,14 +145,14 @@ const float* elements(const VectisView& x, std::uint64_t first, std::size_t coun
 }
 
 // Elements [first, end) of the view; indices are counted from `origin`.
-Partial take_chunk(Reduction reduction, const VectisView& x, std::uint64_t first, std::uint64_t end,
-                   std::uint64_t origin) {
+Partial reduce_chunk(Reduction reduction, const VectisView& x, std::uint64_t first, std::uint64_t end,
+                     std::uint64_t origin) {
   Partial partial;
   std::array<float, block_elements> buffer;
   for (; first < end && !partial.has_nan; first += block_elements) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(block_elements, end - first));
     const float* values = elements(x, first, count, buffer.data());
-    HWY_DYNAMIC_DISPATCH(TakeBlock)(reduction, values, count, first - origin, partial);
+    HWY_DYNAMIC_DISPATCH(AccumulateBlock)(reduction, values, count, first - origin, partial);
   }
   return partial;
 }
@@ -180,7 +181,7 @@ void reduce(const Call& call, Reduction reduction, std::uint64_t groups, std::ui
       const std::uint64_t origin = i / chunks * length;
       const std::uint64_t first = origin + i % chunks * chunk_elements;
       const Partial partial =
-          take_chunk(reduction, x, first, std::min(first + chunk_elements, origin + length), origin);
+          reduce_chunk(reduction, x, first, std::min(first + chunk_elements, origin + length), origin);
       if (chunks == 1) {
         finish(i, partial);
       } else {
@@ -213,7 +214,7 @@ template <Reduction reduction, Result result, bool by_row>
 VectisStatus run(const Call& call) {
   const VectisView& x = call.views[0];
   const VectisView& out = call.views[1];
-  if (!is_number(x.type) || out.type != (result == Result::index ? VECTIS_INT32 : VECTIS_FLOAT32)) {
+  if (!is_vector_type(x.type) || out.type != (result == Result::index ? VECTIS_INT32 : VECTIS_FLOAT32)) {
     return VECTIS_UNSUPPORTED;
   }
   const std::uint64_t length = by_row ? x.columns : x.rows * x.columns;

@@ -1,4 +1,4 @@
-// All operations of this folder by name.
+// The operations of this folder by name.
 
 #include <unordered_map>
 

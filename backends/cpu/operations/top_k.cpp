@@ -1,7 +1,7 @@
-// top_k: a row is scanned against the worst value kept; what beats it is put aside, and when the room is full all but
-// the best k go.
+// top_k: elements that beat the worst of the best k so far are collected; when the buffer is full, nth_element keeps
+// the best k.
 //
-// This file is compiled once for each instruction set, by Highway's foreach_target; the last section once in all.
+// Compiled once for each instruction set by Highway's foreach_target; the last section is compiled once.
 
 #include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
@@ -19,7 +19,7 @@
 
 #include "backends/cpu/operation.hpp"
 
-#ifndef VECTIS_CPU_TOP_K_TYPES  // once, whatever the number of instruction sets
+#ifndef VECTIS_CPU_TOP_K_TYPES  // once for all instruction sets
 #define VECTIS_CPU_TOP_K_TYPES
 namespace vectis::cpu {
 
@@ -38,11 +38,11 @@ inline RankedKey ranked_key(float value, std::uint32_t index, bool largest) {
 inline std::uint32_t index_of(RankedKey key) { return 0xffffffffU - static_cast<std::uint32_t>(key); }
 inline bool is_nan_key(RankedKey key) { return key >> 32 == 0; }
 
-constexpr std::size_t most_kept = 1024;
+constexpr std::size_t k_max = 1024;
 
-// The best k of a row so far, and what may still become one of them.
+// The best k of a row so far, and candidates that may replace them.
 struct Selection {
-  std::array<RankedKey, 2 * most_kept + 64> keys;  // twice as many, and a vector's worth
+  std::array<RankedKey, 2 * k_max + 64> keys;  // 2k and one vector
   std::size_t count = 0;
   std::size_t k;
   bool largest;
@@ -53,7 +53,7 @@ struct Selection {
     keys[count++] = ranked_key(row[index], static_cast<std::uint32_t>(index), largest);
   }
 
-  // Leaves the best k and returns the worst of them; 0 while there are fewer.
+  // Keeps the best k and returns the worst of them; 0 while there are fewer.
   RankedKey shrink() {
     if (count < k) return 0;
     const auto kth = keys.begin() + static_cast<std::ptrdiff_t>(k - 1);
@@ -74,7 +74,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 
-// Bits of the lanes that beat the worst kept. Later elements lose ties, so an equal value does not.
+// A bit for each lane that beats the worst kept value. Equal values do not: the earlier element wins a tie.
 HWY_INLINE std::uint64_t BitsThatBeat(hn::Vec<Floats> values, hn::Vec<Floats> worst, bool worst_is_nan, bool largest) {
   const Floats d;
   const auto beats = worst_is_nan ? hn::Not(hn::IsNaN(values))
@@ -87,11 +87,12 @@ HWY_INLINE std::uint64_t BitsThatBeat(hn::Vec<Floats> values, hn::Vec<Floats> wo
   return bits;
 }
 
-// Elements [begin, end) of a row, after all before it. Until k are there everything is taken.
+// Adds elements [begin, end) of a row, which follow those already added. The first k are taken without a comparison.
 void Select(const float* row, std::uint64_t begin, std::uint64_t end, Selection& selection) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
-  const std::size_t room = selection.k + std::max(selection.k, lanes);  // renewing then pays; a vector fits behind
+  const std::size_t room =
+      selection.k + std::max(selection.k, lanes);  // large enough that shrinking pays; a vector always fits
   std::uint64_t i = begin;
   for (; i < end && !selection.is_full(); ++i) selection.add(row, i);
   RankedKey worst = selection.shrink();
@@ -132,7 +133,7 @@ void write(const Call& call, std::uint64_t row, Selection& selection) {
   }
 }
 
-// Few long rows: chunks in parallel, then the best of each chunk's best.
+// For few long rows: selects from chunks in parallel, then from the chunks' best.
 void select_in_chunks(const Call& call, std::uint64_t chunks, std::size_t k, bool largest) {
   const VectisView& x = call.views[0];
   std::vector<RankedKey> kept(x.rows * chunks * k, 0);
@@ -177,7 +178,7 @@ VectisStatus top_k(const Call& call) {
   const std::uint64_t k = call.views[1].columns;
   const bool has_types =
       x.type == VECTIS_FLOAT32 && call.views[1].type == VECTIS_FLOAT32 && call.views[2].type == VECTIS_INT32;
-  if (!has_types || k > most_kept || x.columns > 0x7fffffffU) return VECTIS_UNSUPPORTED;
+  if (!has_types || k > k_max || x.columns > 0x7fffffffU) return VECTIS_UNSUPPORTED;
   if (k == 0 || x.rows == 0 || x.columns == 0) return VECTIS_OK;
   const bool largest = call.integer(0, 1) != 0;
   const std::uint64_t chunks = (x.columns + chunk_elements - 1) / chunk_elements;

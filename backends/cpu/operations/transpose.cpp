@@ -1,16 +1,16 @@
-// transpose, by squares that stay in the first-level cache as they are read and as they are written.
+// transpose, by squares that stay in the L1 cache.
 
 #include <algorithm>
 #include <array>
 
 #include "backends/cpu/operation.hpp"
-#include "backends/cpu/transposed.hpp"
+#include "backends/cpu/simd.hpp"
 
 namespace vectis::cpu {
 
 namespace {
 
-constexpr std::uint64_t square = 64;  // whole cache lines even of bytes
+constexpr std::uint64_t square = 64;  // elements: a whole cache line even for int8
 
 VectisStatus transpose(const Call& call) {
   const VectisView& x = call.views[0];
@@ -19,7 +19,7 @@ VectisStatus transpose(const Call& call) {
   if (bytes == 0 || x.type != out.type) return VECTIS_UNSUPPORTED;
   const std::uint64_t across = (x.columns + square - 1) / square;
   const std::uint64_t down = (x.rows + square - 1) / square;
-  const std::uint64_t grain = piece_bytes / (2 * square * square * bytes);
+  const std::uint64_t grain = grain_bytes / (2 * square * square * bytes);
   call.threads.parallel_for(across * down, grain, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
       const std::uint64_t row = i % down * square;

@@ -1,4 +1,4 @@
-// Kernels' text compiled as host code by g++, kept by its hash for all builds and all runs.
+// Compiles kernel texts as host code with g++, and caches the result by hash for all builds and runs.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct CompileResult {
   std::string log;
 };
 
-// `definitions` are what the interface's own compiler would define ("__HIP__").
+// `definitions` are the macros that the real compiler would define ("__HIP__").
 CompileResult compile_kernels(const std::string& text, const std::vector<std::string>& definitions);
 
 }  // namespace vectis::test_driver

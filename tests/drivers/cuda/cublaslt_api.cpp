@@ -23,7 +23,7 @@ constexpr int bfloat16 = 14;
 constexpr int compute_float32 = 68;
 constexpr std::uint64_t algorithm_mark = 0x56414c474f524954;
 
-// One of the library's objects: what it is, and what it was told.
+// An object of the library and its attributes.
 struct Object {
   enum class Kind { handle, product, layout, preference } kind;
   int type = 0;
@@ -129,7 +129,8 @@ void run(void* state, char* const* places) {
 }
 
 void check_product(const Object& product, const Object& a, const Object& b, const Object& c) {
-  if (product.turned[0] < 0 || product.turned[1] < 0) refuse(invalid_value, "a product that was not told what to turn");
+  if (product.turned[0] < 0 || product.turned[1] < 0)
+    refuse(invalid_value, "a product without its transpose attributes");
   const bool turn_a = product.turned[0] == 1;
   const bool turn_b = product.turned[1] == 1;
   const bool fits = (turn_a ? a.columns : a.rows) == c.rows && (turn_b ? b.rows : b.columns) == c.columns &&
@@ -225,13 +226,13 @@ VTD_EXPORT int cublasLtMatmulPreferenceDestroy(void* preference) {
 
 VTD_EXPORT int cublasLtMatmulPreferenceSetAttribute(void* preference, int which, const void* value, std::size_t bytes) {
   return entered("cublasLtMatmulPreferenceSetAttribute", [&] {
-    Object& told = find(preference, Object::Kind::preference);
+    Object& preferred = find(preference, Object::Kind::preference);
     if (which == 1 && bytes == sizeof(std::uint64_t)) {
-      told.without_workspace = true;
+      preferred.without_workspace = true;
       return;
     }
     if (which < 5 || which > 8 || bytes != sizeof(std::uint32_t)) refuse(invalid_value, "an attribute it lacks");
-    std::memcpy(&told.alignments[static_cast<std::size_t>(which - 5)], value, bytes);
+    std::memcpy(&preferred.alignments[static_cast<std::size_t>(which - 5)], value, bytes);
   });
 }
 
@@ -240,13 +241,14 @@ VTD_EXPORT int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void*
   return entered("cublasLtMatmulAlgoGetHeuristic", [&] {
     find(handle, Object::Kind::handle);
     const Object& result = find(c, Object::Kind::layout);
-    const Object& told = find(preference, Object::Kind::preference);
+    const Object& preferred = find(preference, Object::Kind::preference);
     if (c != d || room != 1) refuse(invalid_value, "a result of another layout than what is added");
-    if (!told.without_workspace) refuse(invalid_value, "algorithms that may need memory of their own");
+    if (!preferred.without_workspace) refuse(invalid_value, "algorithms that may need memory of their own");
     check_product(find(product, Object::Kind::product), find(a, Object::Kind::layout), find(b, Object::Kind::layout),
                   result);
     *count = Control::get().setting("algorithms", 1) != 0 ? 1 : 0;
-    *static_cast<Found*>(found) = {{algorithm_mark, told.alignments, result.rows, result.columns, {}}, 0, 0, 1, {}};
+    *static_cast<Found*>(found) = {
+        {algorithm_mark, preferred.alignments, result.rows, result.columns, {}}, 0, 0, 1, {}};
   });
 }
 

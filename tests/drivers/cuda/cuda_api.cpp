@@ -28,7 +28,7 @@ CUresult api(const char* function, Body&& body, bool releasing = false) {
 template <class Body>
 CUresult device_api(const char* function, Body&& body) {
   return api(function, [&](Driver& driver) {
-    driver.need_initialised();
+    driver.need_initialized();
     body(driver);
   });
 }
@@ -93,7 +93,7 @@ VTD_EXPORT CUresult cuInit(unsigned flags) {
   return api("cuInit", [&](Driver& driver) {
     if (flags != 0) refuse(1, "cuInit with flags");
     if (const auto code = Control::get().setting("init", 0); code != 0) throw Refusal{static_cast<int>(code)};
-    driver.initialise();
+    driver.initialize();
   });
 }
 
@@ -172,7 +172,7 @@ VTD_EXPORT CUresult cuCtxPopCurrent_v2(CUcontext* context) {
 }
 
 VTD_EXPORT CUresult cuCtxSynchronize() {
-  return api("cuCtxSynchronize", [](Driver& driver) { driver.synchronise(); });
+  return api("cuCtxSynchronize", [](Driver& driver) { driver.synchronize(); });
 }
 
 VTD_EXPORT CUresult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
@@ -250,7 +250,7 @@ VTD_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
 }
 
 VTD_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
-  return api("cuStreamSynchronize", [&](Driver& driver) { driver.synchronise_stream(stream); });
+  return api("cuStreamSynchronize", [&](Driver& driver) { driver.synchronize_stream(stream); });
 }
 
 VTD_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
@@ -274,7 +274,7 @@ VTD_EXPORT CUresult cuEventQuery(CUevent event) {
 }
 
 VTD_EXPORT CUresult cuEventSynchronize(CUevent event) {
-  return api("cuEventSynchronize", [&](Driver& driver) { driver.synchronise_event(event); });
+  return api("cuEventSynchronize", [&](Driver& driver) { driver.synchronize_event(event); });
 }
 
 #undef cuEventElapsedTime

@@ -10,7 +10,7 @@ namespace vectis::test_driver {
 namespace {
 
 constexpr int invalid_value = 1;
-constexpr int not_initialised = 3;
+constexpr int not_initialized = 3;
 constexpr int invalid_device = 101;
 constexpr int invalid_context = 201;
 constexpr int peer_unsupported = 217;
@@ -57,10 +57,10 @@ Driver& Driver::get() {
 
 // --- Devices and contexts -------------------------------------------------------------------------------------------
 
-void Driver::initialise() { initialised_ = true; }
+void Driver::initialize() { initialized_ = true; }
 
-void Driver::need_initialised() const {
-  if (!initialised_) refuse(not_initialised, "a call before the driver was initialised");
+void Driver::need_initialized() const {
+  if (!initialized_) refuse(not_initialized, "a call before the driver was initialized");
 }
 
 int Driver::device_count() { return static_cast<int>(Control::get().setting("devices", 1)); }
@@ -123,7 +123,7 @@ int Driver::chosen_device() {
 }
 
 Context& Driver::current() {
-  need_initialised();
+  need_initialized();
   if (current_contexts.empty()) refuse(invalid_context, "a call that needs a context, and none is current");
   Context& context = *current_contexts.back();
   if (context.failure != 0) throw Refusal{context.failure};
@@ -200,12 +200,12 @@ void Driver::destroy_stream(const void* handle) {
   if (failure != 0) throw Refusal{failure};
 }
 
-void Driver::synchronise_stream(const void* handle) {
+void Driver::synchronize_stream(const void* handle) {
   queue.finish(stream(handle));
   current();
 }
 
-void Driver::synchronise() {
+void Driver::synchronize() {
   queue.finish(current());
   current();
 }
@@ -297,7 +297,7 @@ void Driver::query(const void* handle) {
   if (asked.place != nullptr && !asked.place->passed) throw Refusal{not_ready};
 }
 
-void Driver::synchronise_event(const void* handle) {
+void Driver::synchronize_event(const void* handle) {
   Event& awaited = event(handle);
   if (awaited.place != nullptr) queue.reach(*awaited.place);
   current();

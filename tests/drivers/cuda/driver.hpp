@@ -1,5 +1,5 @@
-// The driver behind both interfaces, in words of neither. Every function refuses by throwing; codes are CUDA's, which
-// HIP shares. One lock is held throughout: one piece of work runs at a time.
+// The driver behind both interfaces. Every function fails by throwing; codes are CUDA's, which HIP shares. One lock is
+// held throughout: one piece of work runs at a time.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ struct LoadedModule {
   std::map<std::string, Function> functions;
 };
 
-// Objects given out as handles. A handle that is not of a live one is a violation.
+// Objects behind handles. A handle without a live object is a violation.
 template <class Object>
 class Handles {
  public:
@@ -69,8 +69,8 @@ class Driver {
   std::atomic<std::int64_t> pinned_copies{0};
   std::atomic<std::int64_t> pageable_copies{0};
 
-  void initialise();
-  void need_initialised() const;
+  void initialize();
+  void need_initialized() const;
   static int device_count();
   static void need_device(int device);
   static std::size_t device_bytes();
@@ -82,7 +82,7 @@ class Driver {
   void release(int device);
   void push(Context& context);
   Context* pop();
-  // The context current on this thread; it must be there and sound.
+  // The context current on this thread; a missing or failed one is an error.
   Context& current();
   // HIP has no stack of contexts: each thread has a device, the first one to begin with.
   void choose_device(int device);
@@ -97,8 +97,8 @@ class Driver {
 
   Stream* create_stream();
   void destroy_stream(const void* stream);
-  void synchronise_stream(const void* stream);
-  void synchronise();
+  void synchronize_stream(const void* stream);
+  void synchronize();
   void copy_to_device(std::uint64_t target, const void* source, std::size_t bytes, const void* stream);
   void copy_to_host(void* target, std::uint64_t source, std::size_t bytes, const void* stream);
   void copy_on_device(std::uint64_t target, std::uint64_t source, std::size_t bytes, const void* stream);
@@ -113,7 +113,7 @@ class Driver {
   void destroy_event(const void* event);
   void record(const void* event, const void* stream);
   void query(const void* event);
-  void synchronise_event(const void* event);
+  void synchronize_event(const void* event);
   void wait(const void* stream, const void* event);
   float milliseconds(const void* begin, const void* end);
 
@@ -136,7 +136,7 @@ class Driver {
   Event& event(const void* handle);
   void enqueue(const void* stream, Work work);
 
-  bool initialised_ = false;
+  bool initialized_ = false;
   std::map<int, Context> contexts_;
   // The pinned memory in which a copy's range of the host lies, or null. One that was freed is a violation.
   std::shared_ptr<Allocation> pinned(const void* address, std::size_t bytes);

@@ -18,7 +18,7 @@ hipError_t api(const char* function, Body&& body, bool releasing = false) {
       [&] {
         Driver& driver = Driver::get();
         const std::lock_guard lock(driver.mutex);
-        driver.need_initialised();
+        driver.need_initialized();
         driver.chosen_device();
         body(driver);
       },
@@ -64,7 +64,7 @@ VTD_EXPORT hipError_t hipInit(unsigned flags) {
     if (const auto code = Control::get().setting("init", 0); code != 0) throw Refusal{static_cast<int>(code)};
     Driver& driver = Driver::get();
     const std::lock_guard lock(driver.mutex);
-    driver.initialise();
+    driver.initialize();
   }));
 }
 
@@ -137,7 +137,7 @@ VTD_EXPORT hipError_t hipSetDevice(int device) {
 }
 
 VTD_EXPORT hipError_t hipDeviceSynchronize() {
-  return api("hipDeviceSynchronize", [](Driver& driver) { driver.synchronise(); });
+  return api("hipDeviceSynchronize", [](Driver& driver) { driver.synchronize(); });
 }
 
 VTD_EXPORT hipError_t hipMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -217,7 +217,7 @@ VTD_EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
 }
 
 VTD_EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
-  return api("hipStreamSynchronize", [&](Driver& driver) { driver.synchronise_stream(stream); });
+  return api("hipStreamSynchronize", [&](Driver& driver) { driver.synchronize_stream(stream); });
 }
 
 VTD_EXPORT hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned) {
@@ -241,7 +241,7 @@ VTD_EXPORT hipError_t hipEventQuery(hipEvent_t event) {
 }
 
 VTD_EXPORT hipError_t hipEventSynchronize(hipEvent_t event) {
-  return api("hipEventSynchronize", [&](Driver& driver) { driver.synchronise_event(event); });
+  return api("hipEventSynchronize", [&](Driver& driver) { driver.synchronize_event(event); });
 }
 
 VTD_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t begin, hipEvent_t end) {

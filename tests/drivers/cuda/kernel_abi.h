@@ -1,4 +1,4 @@
-/* What a kernel compiled as host code and the driver that runs it say to each other. */
+/* The interface between a kernel compiled as host code and the driver that runs it. */
 #ifndef VECTIS_TEST_DRIVER_KERNEL_ABI_H
 #define VECTIS_TEST_DRIVER_KERNEL_ABI_H
 
@@ -6,7 +6,7 @@ struct VtdTriple {
   unsigned x, y, z;
 };
 
-/* Where the running thread is; the driver writes it before each thread runs and after each switch. */
+/* The indices of the running thread; the driver writes them before each thread runs and after each switch. */
 struct VtdPlace {
   struct VtdTriple thread, block, group, grid;
   void (*barrier)(int line);

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "control.hpp"
-#include "fibres.hpp"
+#include "fibers.hpp"
 #include "memory.hpp"
 
 namespace vectis::test_driver {
@@ -19,8 +19,8 @@ namespace {
 constexpr const char* image_word = "VECTIS-TEST-IMAGE";
 constexpr unsigned char shared_dirt = 0xFF;  // NaN, and no sensible index
 
-// One group's threads. A fibre runs threads one after the other for as long as none waits; a thread that waits keeps
-// its fibre, and the next one gets another.
+// One group's threads. A fiber runs threads one after the other for as long as none waits; a thread that waits keeps
+// its fiber, and the next one gets another.
 class GroupRunner {
  public:
   GroupRunner(const Launch& launch, std::mt19937_64& random)
@@ -48,7 +48,7 @@ class GroupRunner {
     used_ = 0;
     first_ = static_cast<unsigned>(random_() % threads_);
     backwards_ = random_() % 2 == 0;
-    while (next_ < threads_) start_fibre();
+    while (next_ < threads_) start_fiber();
     while (!waiting_.empty()) pass_barrier();
   }
 
@@ -58,11 +58,11 @@ class GroupRunner {
   static void wait_here(int line) { running_->wait(line); }
 
   void wait(int line) {
-    Fibre* self = Fibre::running();
+    Fiber* self = Fiber::running();
     self->line = line;
     self->thread = place_.thread;
     waiting_.push_back(self);
-    Fibre::give_way();
+    Fiber::yield_to_caller();
     place_.thread = self->thread;
   }
 
@@ -79,37 +79,37 @@ class GroupRunner {
     }
   }
 
-  void start_fibre() {
+  void start_fiber() {
     running_ = this;
-    if (used_ == fibres().size()) fibres().push_back(std::make_unique<Fibre>());
-    Fibre& fibre = *fibres()[used_++];
+    if (used_ == fibers().size()) fibers().push_back(std::make_unique<Fiber>());
+    Fiber& fiber = *fibers()[used_++];
     const std::size_t before = waiting_.size();
-    fibre.start(run_threads, this);
+    fiber.start(run_threads, this);
     if (waiting_.size() == before) --used_;  // it ended
   }
 
   void pass_barrier() {
     const int line = waiting_.front()->line;
     const bool same =
-        std::all_of(waiting_.begin(), waiting_.end(), [&](const Fibre* fibre) { return fibre->line == line; });
+        std::all_of(waiting_.begin(), waiting_.end(), [&](const Fiber* fiber) { return fiber->line == line; });
     if (!same || ended_ > 0) {
       Control::get().violate(std::string("divergent barrier in ") + launch_.kernel->name + ": " +
                              std::to_string(waiting_.size()) + " of " + std::to_string(threads_) +
                              " threads wait at line " + std::to_string(line) + (same ? "" : " and others") + ", " +
                              std::to_string(ended_) + " have ended");
     }
-    std::vector<Fibre*> going = std::move(waiting_);
+    std::vector<Fiber*> going = std::move(waiting_);
     waiting_.clear();
     if (random_() % 2 == 0) std::reverse(going.begin(), going.end());
-    for (Fibre* fibre : going) {
+    for (Fiber* fiber : going) {
       running_ = this;
-      fibre->resume();
+      fiber->resume();
     }
   }
 
   // Stacks are kept for the next group.
-  static std::vector<std::unique_ptr<Fibre>>& fibres() {
-    thread_local std::vector<std::unique_ptr<Fibre>> all;
+  static std::vector<std::unique_ptr<Fiber>>& fibers() {
+    thread_local std::vector<std::unique_ptr<Fiber>> all;
     return all;
   }
 
@@ -118,7 +118,7 @@ class GroupRunner {
   std::mt19937_64& random_;
   Allocation dynamic_;  // a byte more than was asked for, and then no more
   std::vector<void*> parameters_;
-  std::vector<Fibre*> waiting_;
+  std::vector<Fiber*> waiting_;
   std::size_t used_ = 0;
   unsigned threads_ = 0;
   unsigned next_ = 0;

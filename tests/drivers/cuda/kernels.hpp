@@ -13,22 +13,22 @@
 
 namespace vectis::test_driver {
 
-// What a compiler gives and a driver loads: a few words that name a file in the cache.
+// What the compiler returns and the driver loads: a line that names a file in the cache.
 struct Image {
   std::string form;  // "cubin", "ptx" or "hsaco"
   int architecture = 0;
   std::string hash;
 };
 std::string image_text(const Image& image);
-// Refuses with code 200 when it is none.
+// Fails with code 200 when the text is no image.
 Image read_image(const char* text);
 
-// Where compiled kernels lie: shared by all builds, since they do not depend on how we were compiled.
+// The folder of compiled kernels, shared by all builds.
 std::string cache_folder();
 
 class Module {
  public:
-  // Refuses with code 209 when the image is not for this architecture, 200 when its file is gone.
+  // Fails with code 209 when the image is for another architecture, 200 when its file is missing.
   Module(const Image& image, int architecture);
   ~Module();
   Module(const Module&) = delete;
@@ -55,8 +55,8 @@ struct Launch {
   std::vector<std::vector<std::byte>> parameters;  // values; addresses as the host's
 };
 
-// Runs all groups, one after the other, threads as fibres, in orders drawn from `random`. A barrier that some threads
-// of a group do not reach, or reach at another line, is a violation.
+// Runs all blocks one after another, threads as fibers, in orders drawn from `random`. A barrier that some threads of a
+// block do not reach, or reach at another line, is a violation.
 void run_launch(const Launch& launch, std::mt19937_64& random);
 
 }  // namespace vectis::test_driver

@@ -1,6 +1,5 @@
-// Device memory behind addresses that mean nothing to the host: each must be looked up, so a wrong one is found.
-// Addresses are never used twice. The memory's end lies at a page that cannot be touched, and its beginning is not
-// zero.
+// Device memory behind addresses that are not host addresses: each is looked up, so a wrong one is found. Addresses are
+// never reused. An inaccessible page follows every allocation, and its contents begin as 0xCD.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +17,8 @@ class Allocation {
   Allocation(const Allocation&) = delete;
   Allocation& operator=(const Allocation&) = delete;
 
-  [[nodiscard]] bool is_intact() const;  // nothing was written behind its end
-  void retire();                         // its pages stay, and cannot be touched
+  [[nodiscard]] bool is_intact() const;  // nothing was written past its end
+  void retire();                         // its pages stay reserved and become inaccessible
 
   const std::uint64_t address;
   const std::size_t bytes;
@@ -34,7 +33,7 @@ class Allocation {
 
 class AddressSpace {
  public:
-  // Refuses with code 2 when the device has no room.
+  // Fails with code 2 when the device has no memory left.
   std::uint64_t allocate(int device, std::size_t bytes, std::size_t device_bytes);
   // Violations: an address that is no allocation's beginning, freed twice, or used by queued work.
   void free(int device, std::uint64_t address);
@@ -48,7 +47,7 @@ class AddressSpace {
   std::map<int, std::uint64_t> next_;
 };
 
-// Memory of the host that was asked for by the driver. What was freed can neither be touched nor come back.
+// Pinned host memory. Freed memory stays inaccessible and is never reused.
 class PinnedMemory {
  public:
   void* allocate(int device, std::size_t bytes);

@@ -22,12 +22,12 @@ struct Memory {
   unsigned long long used;
 };
 
-constexpr int uninitialised = 1;
+constexpr int uninitialized = 1;
 constexpr int invalid_argument = 2;
 constexpr int not_found = 6;
 
 void need_session() {
-  if (Control::get().live(VECTIS_DRIVER_SESSIONS) < 1) refuse(uninitialised, "a call before nvmlInit");
+  if (Control::get().live(VECTIS_DRIVER_SESSIONS) < 1) refuse(uninitialized, "a call before nvmlInit");
 }
 
 // Devices are numbers from one.

@@ -1,4 +1,4 @@
-// What NVRTC and hipRTC have in common: programs between text and image. Codes are NVRTC's, which hipRTC shares.
+// What NVRTC and hipRTC share: programs, compiled from text to an image. Codes are NVRTC's, which hipRTC shares.
 #pragma once
 
 #include <cstddef>
@@ -21,11 +21,11 @@ struct Program {
 
 const void* create_program(const char* text, int headers);
 void destroy_program(const void* handle);
-// Refuses a handle of no program.
+// Fails for a handle without a program.
 Program& program(const void* handle);
 
-// Compiles it into an image of this form. Options that begin with one of `known` are taken, "-D" is passed on, and
-// every other is refused in the words a compiler would say.
+// Compiles it into an image of this form. Options that begin with one of `known` are accepted, "-D" is passed on, and
+// every other one fails with a message like a compiler's.
 void compile_program(Program& one, const std::vector<std::string>& options, const std::vector<std::string>& known,
                      const std::vector<std::string>& definitions, const std::string& form, int architecture);
 

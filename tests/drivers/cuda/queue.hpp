@@ -1,5 +1,5 @@
-// Work that was given to streams and has not run yet. It runs when somebody waits for it, late, and in an order drawn
-// from a seed within what streams and events allow: who forgets to wait finds it not done.
+// Work enqueued on streams that has not run yet. It runs as late as possible, when it is waited for, in an order drawn
+// from a seed within what streams and events allow: code that forgets to wait finds it not done.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Context {
   int holders = 0;
   int failure = 0;  // a failure of work, which sticks
   std::int64_t objects = 0;
-  std::set<int> peers;  // devices whose memory it may reach
+  std::set<int> peers;  // devices whose memory it may access
 };
 
 struct Stream;
 
-// A place in a stream's order.
+// A position in a stream's order.
 struct Place {
   Stream* stream = nullptr;
   bool passed = false;
@@ -34,8 +34,8 @@ struct Place {
 struct Work {
   std::function<void()> run;                          // null: nothing to do
   std::vector<std::shared_ptr<Allocation>> memories;  // that it uses; null: memory the driver does not know
-  std::shared_ptr<Place> after;                       // cannot run before this is passed
-  std::shared_ptr<Place> marks;                       // is passed when it has run
+  std::shared_ptr<Place> after;                       // cannot run before this has passed
+  std::shared_ptr<Place> marks;                       // passes when it has run
 };
 
 struct Stream {
@@ -56,7 +56,7 @@ class Queue {
   void finish(Stream& stream);
   void finish(const Context& context);
   void reach(const Place& place);
-  // Lets a little happen, as time would.
+  // Runs some work, as the passing of time would.
   void pass_time();
   std::mt19937_64& random() { return random_; }
 

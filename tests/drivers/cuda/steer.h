@@ -34,12 +34,12 @@ typedef struct VectisDriverRange {
 typedef struct VectisTestDriver {
   /* Forgets planned faults and sets the call counts to zero. Live objects and violations stay. */
   void (*reset)(void);
-  /* The `nth` call (1: the next) of `function` ("cuMemAlloc_v2") from now on returns `code` and does nothing, but for
-   * functions that release: they release and say that they failed. Replaces the fault planned before. */
+  /* The `nth` call (1: the next) of `function` ("cuMemAlloc_v2") from now on returns `code` and does nothing, except
+   * release functions, which release and return the code. Replaces the fault planned before. */
   void (*fail_call)(const char* function, uint32_t nth, int32_t code);
   /* The `nth` piece of queued work that runs from now on ends with `code`, which sticks to its context. */
   void (*fail_work)(uint32_t nth, int32_t code);
-  /* 1 when the planned fault has struck. */
+  /* 1 when the planned fault was injected. */
   int32_t (*struck)(void);
 
   /* Functions called since the last reset: how many, the name of each, and how often. */
@@ -49,10 +49,10 @@ typedef struct VectisTestDriver {
 
   /* Live objects of a kind. */
   int64_t (*live)(int32_t kind);
-  /* Copies between host and device so far, by the memory of the host they used. */
+  /* Copies between host and device so far, by kind of host memory. */
   int64_t (*pinned_copies)(void);
   int64_t (*pageable_copies)(void);
-  /* Uses of the interface against its rules since the process began, and the text of the last one. A process that ends
+  /* Violations of the interface's rules since the process began, and the text of the last one. A process that ends
    * with one, or with live objects, ends with the status 86 unless they were forgiven. */
   int64_t (*violations)(void);
   const char* (*last_violation)(void);
@@ -60,13 +60,13 @@ typedef struct VectisTestDriver {
 
   /* The order in which queued work runs within what streams allow; 0: at once, as it is queued. */
   void (*set_order)(uint64_t seed);
-  /* Lets the device's clock jump ahead. */
+  /* Moves the device's clock forward. */
   void (*advance_clock)(uint64_t nanoseconds);
   /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture",
-   * "peer" (1: devices reach each other); of NVML "busy" (percent, of the first device) and "others" (bytes);
-   * of cuBLASLt "algorithms" (0: it knows none). */
+   * "peer" (1: devices have peer access); of NVML "busy" (percent, of the first device) and "others" (bytes);
+   * of cuBLASLt "algorithms" (0: it has none). */
   void (*set)(const char* key, uint64_t value);
-  /* Heals lost devices. */
+  /* Makes lost devices usable again. */
   void (*heal)(void);
   /* For a library above the driver: queues `run` on a stream of the current context, with where its ranges are in the
    * host's memory. `state` is released in any case. A refusal's code, or 0. */

@@ -85,18 +85,18 @@ void Control::released(std::int32_t kind, const void* object) {
   }
   if (--found->second > 0) return;
   references.erase(found);
-  if (kind == VECTIS_LAYER_EVENTS) spoilt_.erase(static_cast<cl_event>(const_cast<void*>(object)));
+  if (kind == VECTIS_LAYER_EVENTS) failed_status_.erase(static_cast<cl_event>(const_cast<void*>(object)));
 }
 
-void Control::spoil(cl_event event, cl_int status) {
+void Control::fail_event(cl_event event, cl_int status) {
   const std::lock_guard lock(mutex_);
-  spoilt_[event] = status;
+  failed_status_[event] = status;
 }
 
-std::optional<cl_int> Control::spoilt(cl_event event) {
+std::optional<cl_int> Control::failed_status(cl_event event) {
   const std::lock_guard lock(mutex_);
-  const auto found = spoilt_.find(event);
-  return found == spoilt_.end() ? std::nullopt : std::optional(found->second);
+  const auto found = failed_status_.find(event);
+  return found == failed_status_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace vectis::test

@@ -41,9 +41,9 @@ class Control {
   Verdict enter(std::uint32_t function);
   void made(std::int32_t kind, const void* object);
   void released(std::int32_t kind, const void* object);
-  void spoil(cl_event event, cl_int status);
-  // The status a spoilt event tells, or nothing.
-  std::optional<cl_int> spoilt(cl_event event);
+  void fail_event(cl_event event, cl_int status);
+  // The status that a failed event reports, or nothing.
+  std::optional<cl_int> failed_status(cl_event event);
 
  private:
   struct Function {
@@ -63,7 +63,7 @@ class Control {
   bool struck_ = false;
   std::array<std::map<const void*, std::int64_t>, VECTIS_LAYER_KINDS> references_;
   std::int64_t wrong_releases_ = 0;
-  std::map<cl_event, cl_int> spoilt_;
+  std::map<cl_event, cl_int> failed_status_;
 };
 
 }  // namespace vectis::test

@@ -1,5 +1,5 @@
-/* What a test asks of the layer it has loaded through OPENCL_LAYERS. Every function may be called by any thread; find
- * them by dlsym in the library the loader has opened already. */
+/* How a test controls the layer that the loader opened through OPENCL_LAYERS: find the entry by dlsym in that library.
+ * Every function is thread-safe. */
 #ifndef VECTIS_TESTS_OPENCL_FAULT_LAYER_H
 #define VECTIS_TESTS_OPENCL_FAULT_LAYER_H
 
@@ -28,12 +28,12 @@ typedef struct VectisFaultLayer {
   void (*reset)(void);
 
   /* The `nth` call (1: the next) of `function` ("clFinish") from now on returns `code`. The driver is not called and no
-   * output is touched, but for releases: they release and say that they failed. Replaces the fault planned before. */
+   * output is written; release functions do release, and return the code. Replaces the fault planned before. */
   void (*fail_call)(const char* function, uint32_t nth, int32_t code);
-  /* The command started by the `nth` call of the enqueueing `function` from now on runs, and its event then tells
-   * `status`, a negative number. Replaces the fault planned before. */
+  /* The command started by the `nth` call of the enqueueing `function` from now on runs, and its event then reports
+   * `status`, a negative value. Replaces the fault planned before. */
   void (*fail_command)(const char* function, uint32_t nth, int32_t status);
-  /* 1 when the planned fault has struck. */
+  /* 1 when the planned fault was injected. */
   int32_t (*struck)(void);
 
   /* How many functions the layer wraps, the name of each, and how often it was called since the last reset. */
@@ -43,7 +43,7 @@ typedef struct VectisFaultLayer {
 
   /* References held to objects of a kind. */
   int64_t (*live)(int32_t kind);
-  /* Releases of something that was not live: freed twice, or never made. */
+  /* Releases of objects that were not live: released twice, or never created. */
   int64_t (*wrong_releases)(void);
 } VectisFaultLayer;
 

@@ -55,7 +55,7 @@ struct Wrapped<Slot> {
     if constexpr (std::is_same_v<Last<Arguments...>, cl_event*>) {
       if (cl_event* event = last(arguments...); code == CL_SUCCESS && event != nullptr) {
         Control::get().made(VECTIS_LAYER_EVENTS, *event);
-        if (verdict.command_fails) Control::get().spoil(*event, *verdict.command_fails);
+        if (verdict.command_fails) Control::get().fail_event(*event, *verdict.command_fails);
       }
     }
     return code;
@@ -120,7 +120,7 @@ struct GetEventInfo {
     const cl_int code = target->clGetEventInfo(event, question, room, answer, needed);
     if (code != CL_SUCCESS || question != CL_EVENT_COMMAND_EXECUTION_STATUS || answer == nullptr) return code;
     auto& status = *static_cast<cl_int*>(answer);
-    if (status == CL_COMPLETE) status = Control::get().spoilt(event).value_or(status);
+    if (status == CL_COMPLETE) status = Control::get().failed_status(event).value_or(status);
     return code;
   }
 };
@@ -132,7 +132,7 @@ struct WaitForEvents {
     if (const Verdict verdict = Control::get().enter(number); verdict.call_fails) return *verdict.call_fails;
     const cl_int code = target->clWaitForEvents(count, events);
     for (cl_uint event = 0; event < count; ++event) {
-      if (Control::get().spoilt(events[event])) return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+      if (Control::get().failed_status(events[event])) return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     }
     return code;
   }

@@ -1,4 +1,4 @@
-// A layer that changes programs' text on its way to the compiler; README.md says how it is steered.
+// An OpenCL layer that changes the text of programs before they are compiled; see README.md.
 #include <CL/cl_layer.h>
 
 #include <cstdlib>
@@ -10,15 +10,15 @@
 
 namespace {
 
-const cl_icd_dispatch* target = nullptr;  // what is below: the loader
-cl_icd_dispatch table{};                  // what is above
+const cl_icd_dispatch* target = nullptr;  // the next layer, towards the driver
+cl_icd_dispatch table{};                  // the table given to the application
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-// How often the text was changed.
+// Returns the number of replacements.
 std::size_t patch(std::string& text) {
   const std::string find = variable("VECTIS_PATCH_FIND");
   const std::string replace = variable("VECTIS_PATCH_REPLACE");
@@ -58,11 +58,11 @@ cl_int answer(const void* from, size_t bytes, size_t room, void* to, size_t* nee
 
 extern "C" {
 
-VECTIS_LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info question, size_t room, void* to, size_t* needed) {
+VECTIS_LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info parameter, size_t room, void* to, size_t* needed) {
   constexpr char name[] = "Vectis patches";
   constexpr cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  if (question == CL_LAYER_NAME) return answer(name, sizeof name, room, to, needed);
-  if (question == CL_LAYER_API_VERSION) return answer(&version, sizeof version, room, to, needed);
+  if (parameter == CL_LAYER_NAME) return answer(name, sizeof name, room, to, needed);
+  if (parameter == CL_LAYER_API_VERSION) return answer(&version, sizeof version, room, to, needed);
   return CL_INVALID_VALUE;
 }
 
