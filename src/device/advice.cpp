@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -129,7 +130,24 @@ std::string cache_hint(const Os& os, const BackendProblem& problem) {
   return {};
 }
 
+// The wgpu-native that `./dev setup` installed in build/venv, when this library lies in a build folder of that tree
+// (build/<preset>/lib); empty when there is none.
+std::string installed_by_setup(const Os& os) {
+  const std::string packages = os.module_directory() + "/../../venv/lib";
+  for (const std::string& python : os.list_directory(packages)) {
+    const std::string folder = fmt::format("{}/{}/site-packages/wgpu/resources", packages, python);
+    for (const std::string& file : os.list_directory(folder)) {
+      if (file.starts_with("libwgpu_native")) return std::filesystem::path(folder + "/" + file).lexically_normal();
+    }
+  }
+  return {};
+}
+
 std::string remedy_for(const Os& os, const BackendProblem& problem) {
+  if (problem.backend == "webgpu" && problem.state == BackendState::no_library) {
+    const std::string library = installed_by_setup(os);
+    if (!library.empty()) return "use the one that ./dev setup installed: VECTIS_BACKENDS_WEBGPU_LIBRARY=" + library;
+  }
   if (auto known = known_remedy(os, problem)) return *known;
   const bool driver_problem = problem.state == BackendState::no_library || problem.state == BackendState::no_driver;
   if (driver_problem || problem.state == BackendState::failed) return problem.install;

@@ -184,7 +184,7 @@ TEST(Doctor, CudaWithTwoGpus) {
 TEST(Doctor, CudaWithoutNvrtc) {
   FakeOs os;
   install_cuda(os, BackendState::ready,
-               "106 built-in kernels travel as PTX for sm_70 and newer; kernels that do not travel need NVRTC, which "
+               "106 built-in kernels are embedded as PTX for sm_70 and newer; other kernels need NVRTC, which "
                "cannot be used: libnvrtc.so.13 cannot be opened: no such file; pip install nvidia-cuda-nvrtc",
                {{"NVIDIA H100", "CUDA 13.0", false}});
   expect_golden("cuda_without_nvrtc", os);
@@ -284,6 +284,26 @@ TEST(Doctor, PrintsWarningsAboutTheConfiguration) {
   print(out, report(os));
   EXPECT_THAT(out.str(), HasSubstr("warning: the environment variable VECTIS_DEVCE is not a setting"));
   EXPECT_THAT(out.str(), HasSubstr("warning: backend_path (from VECTIS_BACKEND_PATH) names /nowhere"));
+}
+
+TEST(Doctor, FindsTheWgpuOfABuildTree) {
+  FakeOs os;
+  install(os);
+  os.module = "/src/build/release/lib";
+  os.directories["/src/build/release/lib/vectis/backends"] = {"libvectis_backend_webgpu.so"};
+  os.files["/src/build/release/lib/../libexec/vectis/vectis-probe"] = "";
+  Diagnosis webgpu = opencl(BackendState::no_library, "libwgpu_native.so: no such file");
+  webgpu.backend = "webgpu";
+  os.runs[{"/src/build/release/lib/../libexec/vectis/vectis-probe",
+           "/src/build/release/lib/vectis/backends/libvectis_backend_webgpu.so", ""}] = {
+      ProcessResult::End::exited, 0, detail::to_line(webgpu, "install wgpu-native") + "\n", ""};
+  EXPECT_EQ(find(report(os), "webgpu").advice, "install wgpu-native");
+  const std::string packages = "/src/build/release/lib/../../venv/lib";
+  os.directories[packages] = {"python3.11"};
+  os.directories[packages + "/python3.11/site-packages/wgpu/resources"] = {"__init__.py", "libwgpu_native-release.so"};
+  EXPECT_THAT(find(report(os), "webgpu").advice,
+              HasSubstr("VECTIS_BACKENDS_WEBGPU_LIBRARY=/src/build/venv/lib/python3.11/site-packages/wgpu/resources/"
+                        "libwgpu_native-release.so"));
 }
 
 TEST(ProbeLine, RoundTrips) {

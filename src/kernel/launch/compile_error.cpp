@@ -31,8 +31,13 @@ std::optional<std::uint32_t> take_number(std::string_view& place) {
   return number;
 }
 
-// "file:3:7", "file:3" or "file(3)".
+// "file:3:7", "file:3" or "file(3)". Inside a macro's argument PoCL writes "file:3:2 <Spelling=file:3:13>": the second
+// place is that of the error, the first that of the macro.
 std::optional<CompilerError> parse_place(std::string_view place, std::string_view message) {
+  constexpr std::string_view spelling = " <Spelling=";
+  if (const std::size_t at = place.find(spelling); at != std::string_view::npos && place.ends_with('>')) {
+    place = place.substr(at + spelling.size(), place.size() - at - spelling.size() - 1);
+  }
   const auto last = take_number(place);
   if (!last) return std::nullopt;
   const auto before = take_number(place);

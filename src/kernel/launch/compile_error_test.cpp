@@ -18,6 +18,8 @@ TEST(CompileError, IsFoundInTheWordsOfEveryCompiler) {
             (CompilerError{"default_program", 3, 0, "expected a \";\""}));
   EXPECT_EQ(first_error("error: /tmp/a b.cl:3:10: use of 'm': gone\nDevice x failed"),
             (CompilerError{"/tmp/a b.cl", 3, 10, "use of 'm': gone"}));
+  EXPECT_EQ(first_error("error: k:3:2 <Spelling=k:3:13>: use of 'm'"), (CompilerError{"k", 3, 13, "use of 'm'"}));
+  EXPECT_EQ(first_error("wgsl:4:10: error: no definition"), (CompilerError{"wgsl", 4, 10, "no definition"}));
   EXPECT_EQ(first_error("f:1:2: fatal error: gone"), (CompilerError{"f", 1, 2, "gone"}));
 }
 
