@@ -24,7 +24,7 @@ def environment(folder: Path, log: Path) -> dict[str, str]:
 
 
 def findings(log: str) -> list[str]:
-    """What the log tells. It is empty when all is well; a finding begins at the margin and is explained below it."""
+    """The findings of a log: each begins at the margin, and its details are indented. An empty log has none."""
     return [part.strip() for part in re.split(r"\n(?=\S)", "\n" + log) if part.strip()]
 
 

@@ -1,5 +1,5 @@
-"""The PTX that travels in the CUDA plug-in, by the assembler of CUDA 12.9: each states a version that old drivers read, and
-must need no more than it states."""
+"""Assembles the PTX embedded in the CUDA plug-in with CUDA 12.9's ptxas: each states a version that old drivers accept, and
+must need no newer one."""
 
 import os
 import re

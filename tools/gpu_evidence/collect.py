@@ -1,4 +1,4 @@
-"""Compiles the hot kernels for every architecture and keeps what was read of each."""
+"""Compiles the hot kernels for every architecture and analyzes the machine code."""
 
 import hashlib
 import os
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass
 class Evidence:
-    fingerprint: str  # of the texts
+    checksum: str  # of the kernel texts
     kernels: list[Hot]
     rows: list[Row]
 
@@ -50,7 +50,7 @@ class Evidence:
         return [row for row in self.rows if row.spilled or row.counts.get("LDL", 0) + row.counts.get("STL", 0)]
 
     def unexplained(self) -> list[Row]:
-        """What must not be."""
+        """Spills without an accepted reason, which fail the check."""
         return [row for row in self.spilling() if row.architecture not in REASONS]
 
 
@@ -90,8 +90,8 @@ def printed(program: Path, folder: Path) -> Manifest:
     return Manifest(folder)
 
 
-def fingerprint(manifest: Manifest) -> str:
-    """Changes whenever a text that the page tells of does, or how it is compiled."""
+def checksum(manifest: Manifest) -> str:
+    """Changes with every text on the page and with the compiler options."""
     total = hashlib.sha256()
     for dialect in ("cuda-c++", "hip-c++"):
         total.update(" ".join(manifest.options(dialect)).encode())
@@ -111,4 +111,4 @@ def collect(program: Path, folder: Path) -> Evidence:
         rows = [row for part in parts for row in part]
     for architecture in amd.ARCHITECTURES:
         rows += amd_rows(manifest, architecture)
-    return Evidence(fingerprint(manifest), kernels, rows)
+    return Evidence(checksum(manifest), kernels, rows)

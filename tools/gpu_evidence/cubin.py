@@ -1,5 +1,5 @@
-"""What NVIDIA's machine code says: sections of a cubin (ELF of 64 bits), its instructions of 16 bytes, and the words of
-ptxas about registers and spills.
+"""Reads NVIDIA's machine code: sections of a cubin (64-bit ELF), its 16-byte instructions, and what ptxas reports about
+registers and spills.
 
 An instruction's operation is in its lowest bits; bits 9 to 11 only say where operands come from. Loads and stores have
 their width in bits 73 to 75.
@@ -51,7 +51,7 @@ def sections(cubin: bytes) -> dict[str, bytes]:
 
 
 def instructions(code: bytes) -> list[Instruction]:
-    """Without what only fills the section's end: a jump to itself, and nothing."""
+    """Without the padding at the end: a jump to itself, and NOPs."""
     found = [Instruction(int.from_bytes(code[at:at + SIZE], "little")) for at in range(0, len(code), SIZE)]
     while found and found[-1].operation in ("NOP", "BRA"):
         found.pop()
@@ -87,7 +87,7 @@ def jumps(code: list[Instruction], split: bool) -> dict[int, int]:
             distance = distance << 8 | one.word >> 16 & 0xff
         target = place + 1 + distance // 4
         if distance % 4 != 0 or not 0 <= target <= len(code):
-            raise ValueError(f"the jump at {place} leads nowhere")
+            raise ValueError(f"the jump at {place} has no target")
         found[place] = target
     return found
 
@@ -126,13 +126,13 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 
 def kernels(cubin: bytes, log: str) -> dict[str, Kernel]:
-    """By entry point. `log` is what ptxas says with -v."""
+    """By entry point. `log` is the output of ptxas -v."""
     found: dict[str, Kernel] = {}
     for name, content in sections(cubin).items():
         if name.startswith(".text."):
             entry = name.removeprefix(".text.")
             found[entry] = Kernel(entry, code=instructions(content))
-    told = set()
+    reported = set()
     for part in re.split(r"(?=ptxas info\s+: Compiling entry function)", log):
         match = _COMPILING.search(part)
         if not match:
@@ -143,7 +143,7 @@ def kernels(cubin: bytes, log: str) -> dict[str, Kernel]:
         kernel.registers = int(used.group(1))
         shared = _SHARED.search(part)
         kernel.shared = int(shared.group(1)) if shared else 0
-        told.add(kernel.entry)
-    if told != set(found):
-        raise ValueError(f"ptxas told nothing of {sorted(set(found) - told)}")
+        reported.add(kernel.entry)
+    if reported != set(found):
+        raise ValueError(f"ptxas reports nothing about {sorted(set(found) - reported)}")
     return found

@@ -1,4 +1,4 @@
-"""Which kernels are hot, and what they are called on the page."""
+"""The hot kernels and their labels on the page."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Hot:
 
     @property
     def label(self) -> str:
-        """Its name, the elements it reads, and what else tells it apart: "scan_bounds i8, 64 x 64"."""
+        """Its name, the elements it reads, and what else distinguishes it: "scan_bounds i8, 64 x 64"."""
         defines, elements = self.text.defines, self.text.elements
         reads = [] if self.operation.startswith("t") else elements[:1]
         if self.operation == "scan_bounds" and elements[1] != elements[0]:

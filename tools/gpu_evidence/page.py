@@ -1,4 +1,4 @@
-"""docs/gpu-evidence.md, out of what was read."""
+"""Writes docs/gpu-evidence.md."""
 
 from tools.dialects.nvrtc import OLD_ARCHITECTURES
 from tools.gpu_evidence import amd, roofline
@@ -7,24 +7,24 @@ from tools.gpu_evidence.hot import FAMILIES
 
 HEAD = """# Evidence from machine code
 
-Written by `python3 -m tools.gpu_evidence`; do not edit. No GPU ran any of this: the hot kernels are compiled for GPUs
-that are not here, and the machine code is read. That shows registers, spills, widths and counts of instructions; it
-shows no time. NVIDIA's code is made by NVRTC {nvidia} (with CUDA 12.9's for {old}), AMD's by hipcc. Occupancy is
-computed from registers, shared memory and the size of groups. A cell with several numbers has one for each architecture
-of its heading, in that order.
+Written by `python3 -m tools.gpu_evidence`; do not edit. No GPU has run this code. The hot kernels are compiled for
+several GPUs and their machine code is analyzed. It shows registers, spills, load widths and instruction counts; it shows
+no times. NVRTC {nvidia} compiles for NVIDIA (NVRTC 12.9 for {old}), hipcc for AMD. Occupancy is computed from registers,
+shared memory and the block size. A cell with several values has one for each architecture in the heading, in that
+order.
 """
 
-MODEL = """## What it could reach: a *model*, no measurement
+MODEL = """## Roofline *model*, not a measurement
 
-An exact search of 1,000,000 vectors of 128 elements by `scan_bounds` with tiles of 64 x 64, if nothing ever waited: the
-largest of the time to read the rows once, to issue all instructions counted above, and to pass all multiply-adds
-through their units. *Hardware* is the larger of reading the rows and the makers' peak rate for the type, tensor cores
-included. Milliseconds for 1, 100 and 10,000 queries. For one query the narrow tile of 64 x 4 is taken.
+An exact search of 1,000,000 vectors of 128 elements by `scan_bounds` with tiles of 64 x 64 and without stalls: the
+maximum of the time to read the rows once, to issue all instructions counted above, and to execute all multiply-adds.
+*Hardware* is the maximum of reading the rows and the vendor's peak rate for the type, tensor cores included. Milliseconds
+for 1, 100 and 10,000 queries. One query uses the narrow tile of 64 x 4.
 """
 
 
 def _joined(values: list[object]) -> str:
-    """One number where all are the same."""
+    """One value where all are equal."""
     words = [str(value) for value in values]
     return words[0] if len(set(words)) == 1 else " / ".join(words)
 
@@ -43,7 +43,7 @@ def _spills(rows: list[Row]) -> str:
 
 
 def nvidia_line(rows: list[Row]) -> list[str]:
-    """One kernel, all architectures that are read."""
+    """One kernel on all analyzed architectures."""
     costs = [row.cost for row in rows]
     distance = _joined([f"{cost.instructions:.0f}" for cost in costs]) if costs[0] else ""
     rest = _joined([f"{cost.rest:.1f}" for cost in costs]) if costs[0] else ""
@@ -55,12 +55,12 @@ def nvidia_line(rows: list[Row]) -> list[str]:
 
 def _nvidia(evidence: Evidence) -> list[str]:
     lines = [f"## NVIDIA: {' / '.join(READ)}", "",
-             "*Spills*: bytes, and instructions LDL and STL. *A distance*: instructions a lane issues for one distance "
-             "of vectors of 128 elements; *of it behind the sum*: the bound, its comparison, the store. *Loads*: LDG by "
+             "*Spills*: bytes, and LDL and STL instructions. *Per distance*: instructions a lane issues for one distance "
+             "of vectors of 128 elements; *epilogue*: those after the sum (bound, comparison, store). *Loads*: LDG by "
              "width in bits.", ""]
     by_label = [evidence.of(architecture) for architecture in READ]
     heading = ["kernel", "registers", "shared bytes", "spills", "occupancy", "instructions", "FFMA", "dp4a (IDP)",
-               "loads", "a distance", "of it behind the sum"]
+               "loads", "per distance", "epilogue"]
     for family in FAMILIES:
         labels = [one.label for one in evidence.kernels if one.family == family]
         rows = [nvidia_line([rows[label] for rows in by_label]) for label in labels]
@@ -102,16 +102,16 @@ def _model(evidence: Evidence) -> list[str]:
                 made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps))
             rows.append([card.name, element, " / ".join(f"{one.milliseconds:.3g}" for one in made),
                          " / ".join(one.wall for one in made), " / ".join(f"{one.limit:.3g}" for one in made)])
-    heading = ["card", "scanned", "this code, *model*", "its wall", "hardware"]
+    heading = ["card", "scanned", "this code, *model*", "bound by", "hardware"]
     return [*MODEL.splitlines(), "", *_table(heading, rows), ""]
 
 
 def _findings(evidence: Evidence) -> list[str]:
     lines = [f"{len(evidence.kernels)} kernels, {len(evidence.rows)} compilations, {len(evidence.unexplained())} with "
              "spills that have no reason."]
-    lines += [f"- {row.label} for {row.architecture}, {row.spilled} bytes: {REASONS.get(row.architecture, 'mend it')}."
+    lines += [f"- {row.label} for {row.architecture}, {row.spilled} bytes: {REASONS.get(row.architecture, 'fix it')}."
               for row in evidence.spilling()]
-    return [*lines, "", f"Fingerprint of the kernels' texts: {evidence.fingerprint}", ""]
+    return [*lines, "", f"Checksum of the kernel texts: {evidence.checksum}", ""]
 
 
 def write(evidence: Evidence) -> str:
