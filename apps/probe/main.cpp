@@ -1,5 +1,5 @@
-// vectis-probe PLUGIN CONFIG: loads one plug-in and writes what it found as a line. The doctor starts it, so that a
-// plug-in that crashes takes this process and not the program that asked.
+// vectis-probe PLUGIN CONFIG: loads one plug-in and prints its status as one line. The doctor runs it as a separate
+// process, so that a crashing plug-in does not crash the caller.
 
 #include <iostream>
 
@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::cerr << "usage: vectis-probe PLUGIN CONFIG; an empty CONFIG means none was named\n";
+    std::cerr << "usage: vectis-probe PLUGIN CONFIG; CONFIG may be empty\n";
     return 2;
   }
   try {

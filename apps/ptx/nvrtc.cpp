@@ -7,7 +7,7 @@
 #include "vectis/base/error.hpp"
 #include "vectis/base/os.hpp"
 
-struct _nvrtcProgram;  // NVRTC's own name for it
+struct _nvrtcProgram;  // declared by nvrtc.h under this name
 
 namespace vectis::ptx {
 
@@ -22,7 +22,7 @@ void check(int code, const char* call) {
   throw Error(ErrorCode::driver_failure, "ptx", fmt::format("{} failed with {}; try another NVRTC", call, code));
 }
 
-// A text of the program, without the end that is counted.
+// Reads the PTX or the log of a program, without the terminating zero that its size includes.
 std::string text_of(Handle program, SizeOf size_of, TextOf text_of_it, const char* call) {
   std::size_t bytes = 0;
   check(size_of(program, &bytes), call);
@@ -80,7 +80,7 @@ std::string Nvrtc::compile(const std::string& text, const std::vector<std::strin
     if (code != 0) {
       const std::string log = text_of(program, symbol<SizeOf>("nvrtcGetProgramLogSize"),
                                       symbol<TextOf>("nvrtcGetProgramLog"), "nvrtcGetProgramLog");
-      throw Error(ErrorCode::compile_failed, "ptx", fmt::format("NVRTC gave {}: {}", code, log));
+      throw Error(ErrorCode::compile_failed, "ptx", fmt::format("NVRTC failed with {}: {}", code, log));
     }
     std::string ptx = text_of(program, symbol<SizeOf>("nvrtcGetPTXSize"), symbol<TextOf>("nvrtcGetPTX"), "nvrtcGetPTX");
     destroy(&program);

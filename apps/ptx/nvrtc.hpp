@@ -1,4 +1,4 @@
-// NVRTC, by its library: CUDA C++ to PTX.
+// NVRTC, loaded at run time: compiles CUDA C++ to PTX.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace vectis::ptx {
 // One thread at a time.
 class Nvrtc {
  public:
-  // Throws Io when the library cannot be opened or is no NVRTC.
+  // Throws Io if the library cannot be opened. The other functions throw Io if it lacks a symbol of NVRTC.
   explicit Nvrtc(const std::string& library);
 
   // "12.9".
   [[nodiscard]] std::string version() const;
-  // The numbers of the architectures it compiles for, ascending: 75 is sm_75.
+  // The supported architectures in ascending order: 75 is sm_75.
   [[nodiscard]] std::vector<int> architectures() const;
-  // Throws CompileFailed with what the compiler said.
+  // Returns PTX. Throws CompileFailed with the compiler's log.
   [[nodiscard]] std::string compile(const std::string& text, const std::vector<std::string>& options) const;
 
  private:
