@@ -13,7 +13,7 @@
 namespace vectis::ir {
 namespace {
 
-// Interprets, and knows by a hash which way everything went that is not smooth.
+// Interprets in double precision, and hashes the outcome of every operation that is not smooth.
 struct Tracing : DoubleDomain {
   std::uint64_t path = 0;
   Value apply(const Instruction& inst, DType operand, const std::array<Value, 3>& operands) {
@@ -51,7 +51,7 @@ struct Sample {
   std::uint64_t path = 0;
 };
 
-// The weighted sum of the f32 outputs at one element, with input `number` moved to `at`.
+// The weighted sum of the f32 outputs at one element, with input `number` set to `at`.
 Sample sample(const Function& f, ProgramData data, std::size_t element, std::size_t number, float at,
               const std::vector<float>& weights) {
   std::memcpy(data.inputs[number].data() + 4 * element, &at, 4);
@@ -74,7 +74,7 @@ struct Difference {
   bool smooth = false;
 };
 
-// Central differences in double with two steps, and their extrapolation.
+// Central differences in double precision with two step sizes, and their Richardson extrapolation.
 Difference difference(const Function& f, const ProgramData& data, std::size_t element, std::size_t number,
                       const std::vector<float>& weights) {
   constexpr float step = 0x1p-12F;
@@ -100,7 +100,7 @@ Difference difference(const Function& f, const ProgramData& data, std::size_t el
   return result;
 }
 
-// Onto a grid on which steps are exact.
+// Rounds to a grid on which steps are exact.
 void snap(std::vector<std::byte>* reals) {
   for (std::size_t at = 0; at < reals->size(); at += 4) {
     float x = 0;
@@ -117,7 +117,7 @@ TEST(IrDerivative, MatchesFiniteDifferencesOnRandomPrograms) {
   std::size_t skipped = 0;
   std::size_t nonzero = 0;
   for (int i = 0; i < 1000; ++i) {
-    // Simplified, so that constants folded to float on the way to the derivative are those of the function too.
+    // Simplified first, so that function and derivative fold the same constants to float.
     const Function f = simplify(random_program(random, {.packed = false, .differentiable = true}));
     const Function d = derivative(f);
     ProgramData data = random_data(f, elements, random);
@@ -157,7 +157,7 @@ TEST(IrDerivative, MatchesFiniteDifferencesOnRandomPrograms) {
   RecordProperty("skipped", std::to_string(skipped));
 }
 
-// d op / d operand at (a, b), by the function and by the rule of the table.
+// d op / d operand at (a, b): computed by derivative(), and by the rule of the table.
 std::vector<double> slopes(Op op, float a, float b = 0, float c = 0) {
   Builder builder("f");
   std::vector<Value> operands;
@@ -202,7 +202,7 @@ TEST(IrDerivative, FollowsTheRulesOfTheTable) {
   EXPECT_THAT(slopes(Op::tan, 1), ElementsAre(near(1 + std::tan(1) * std::tan(1))));
 }
 
-// The branch that was not taken has no say, though its slope is infinite there.
+// A branch that is not taken contributes nothing, even where its slope is infinite.
 TEST(IrDerivative, BranchesNotTakenHaveZeroAdjoint) {
   Builder b("guarded");
   const Value x = b.input(DType::float32);
@@ -242,7 +242,7 @@ TEST(IrDerivative, RejectsFunctionsWithoutDerivative) {
   EXPECT_ERROR(derivative(from("inputs i32\n%0 = input i32 0\n%1 = convert f32 %0\noutput f32 %1\n")), invalid,
                "no f32 input");
   EXPECT_ERROR(derivative(from("inputs f32 i32\n%0 = input i32 1\noutput i32 %0\n")), invalid, "no f32 output");
-  // Loops that unroll into far too much are refused, not tried.
+  // Loops that would unroll into too many instructions are rejected early.
   EXPECT_ERROR(derivative(from("inputs f32\n%0 = input f32 0\n%1 = constant u32 1000\n%2 = loop %1 %0 {\n"
                                "%3 = carried f32 %2 0\n%4 = loop %1 %3 {\n%5 = carried f32 %4 0\n%6 = sin f32 %5\n"
                                "} %6\n%7 = result f32 %4 0\n} %7\n%8 = result f32 %2 0\noutput f32 %8\n")),

@@ -22,10 +22,10 @@ struct Counts {
   std::size_t unknown = 0;
   std::size_t undecided = 0;
   std::size_t refused = 0;
-  std::size_t loose = 0;  // bounds wider than a thousandth of the value or of 1
+  std::size_t loose = 0;  // intervals wider than 0.001 * max(1, |value|)
 };
 
-// Runs programs with the erring implementation and counts what the bounds say of it.
+// Runs random programs with an implementation that errs at random, and counts the results outside the bounds.
 Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& options, double share, bool report = true,
                       const Accuracy& accuracy = default_accuracy()) {
   Random random(seed);
@@ -64,7 +64,7 @@ Counts count_refusals(std::uint64_t seed, int programs, const ProgramOptions& op
 TEST(IrErrorBounds, ContainEveryConformingResult) {
   const Counts counts = count_refusals(test::seed(), 3000, {}, 1);
   EXPECT_EQ(counts.refused, 0U);
-  // The bounds say something: few outputs are beyond judgement, and most bounds are close.
+  // The bounds are useful: few outputs are unknown, and most intervals are narrow.
   const auto all = static_cast<double>(counts.all);
   RecordProperty("unknown_percent", std::to_string(100 * static_cast<double>(counts.unknown) / all));
   RecordProperty("undecided_percent", std::to_string(100 * static_cast<double>(counts.undecided) / all));
@@ -86,7 +86,7 @@ TEST(IrErrorBounds, HoldForInfinitiesAndNans) {
   EXPECT_EQ(count_refusals(test::seed() + 1, 2000, {.special = true}, 1).refused, 0U);
 }
 
-// One that errs eight times as much as it may is caught.
+// An implementation with eight times the promised error is detected.
 TEST(IrErrorBounds, RejectLargerErrors) {
   EXPECT_GT(count_refusals(test::seed() + 2, 1000, {.loops = false}, 8, false).refused, 100U);
 }

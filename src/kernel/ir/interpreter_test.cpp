@@ -29,7 +29,7 @@ Value constant(Builder& b, T value) {
   return b.constant(value);
 }
 
-// op(a, b) of constants, by way of a function without inputs.
+// op(a, b) on constants, in a function without inputs.
 template <class T>
 double of(Op op, T a, T b) {
   Builder builder("f");
@@ -158,7 +158,7 @@ TEST(IrInterpreter, LoadsPackedElementsAndClampsGathers) {
   const Bindings bindings{{bytes(halves), bytes(brains), bytes(smalls)}, {bytes(entries)}, {}};
   const auto results = interpret(f, bindings, 3);
   EXPECT_EQ(results[0], (std::vector<double>{3.5, 2.75, 4.0}));
-  EXPECT_EQ(results[1], (std::vector<double>{21, -129, -1}));  // stored, the second would saturate
+  EXPECT_EQ(results[1], (std::vector<double>{21, -129, -1}));  // not stored, so the second does not saturate
 }
 
 TEST(IrInterpreter, LoopsCarryValues) {

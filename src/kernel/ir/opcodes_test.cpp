@@ -49,7 +49,7 @@ TEST(IrOpcodes, ResultTypesFollowFromOperands) {
   EXPECT_EQ(type(Op::gather, {uint32}), std::nullopt);
 }
 
-// Fixed for ever: programs that were run once must give the same numbers again.
+// Stable between versions: a program must reproduce its results.
 TEST(IrRandom, ValuesNeverChange) {
   EXPECT_EQ(random_u32(0, 0), 2488251732U);
   EXPECT_EQ(random_u32(1, 0), 1614574087U);
@@ -57,8 +57,8 @@ TEST(IrRandom, ValuesNeverChange) {
   EXPECT_EQ(random_u32(0xffffffffU, 0xffffffffU), 3598459900U);
 }
 
-// Flipping any bit of key or counter flips every bit of the result half the time: 64 x 32 shares of 4,000 trials each,
-// within six standard deviations.
+// Avalanche test: flipping any bit of key or counter flips every bit of the result half the time. 64 x 32 frequencies
+// of 4,000 trials each, within six standard deviations.
 TEST(IrRandom, HasLowAvalancheBias) {
   Random random(test::seed());
   constexpr int trials = 4000;
@@ -66,7 +66,7 @@ TEST(IrRandom, HasLowAvalancheBias) {
   for (unsigned flipped = 0; flipped < 64; ++flipped) {
     std::array<int, 32> changed{};
     for (int trial = 0; trial < trials; ++trial) {
-      // Small counters and keys, as they occur.
+      // Small counters and keys, as in practice.
       const auto key = static_cast<std::uint32_t>(random.below(1U << 16U));
       const auto counter = static_cast<std::uint32_t>(random.below(1U << 20U));
       const std::uint32_t other =
@@ -79,8 +79,8 @@ TEST(IrRandom, HasLowAvalancheBias) {
   }
 }
 
-// Chi-square over the cells of (this number, the next) in 16 x 16, for neighbouring counters and neighbouring keys;
-// 255 degrees of freedom: mean 255, standard deviation 22.6.
+// Serial test: chi-square over 16 x 16 cells of successive values, for adjacent counters and adjacent keys. 255 degrees
+// of freedom: mean 255, standard deviation 22.6.
 TEST(IrRandom, NeighborsAreIndependent) {
   constexpr std::uint32_t draws = 1U << 16U;
   for (const std::uint32_t key : {0U, 1U, 12345U}) {

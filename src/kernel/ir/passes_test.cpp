@@ -7,7 +7,7 @@
 namespace vectis {
 namespace {
 
-// The number of the element in the body and in a loop, twice.
+// Uses the index in the body and twice in a loop.
 ir::Function counting() {
   ir::Builder b("counting");
   const ir::Value step = b.argument(DType::uint32);

@@ -24,7 +24,7 @@ std::string body_of(const Function& f) {
   return text.substr(text.find('%'));
 }
 
-// Simplified, the function computes the same bits in f32, on random programs and data.
+// On random programs and data, the simplified function computes the same f32 bits.
 TEST(IrSimplify, ChangesNoBit) {
   Random random(test::seed());
   constexpr std::size_t elements = 8;
@@ -65,7 +65,7 @@ TEST(IrSimplify, IsIdempotent) {
   }
 }
 
-// Each line: an expression of x (f32), n (i32), u (u32) and what it becomes.
+// Each line: an expression of x (f32), n (i32), u (u32), and the number of instructions that remain.
 TEST(IrSimplify, AppliesOnlyExactIdentities) {
   const auto kept = [](const std::string& lines, const std::string& type) {
     const std::string last = lines.substr(lines.rfind('%', lines.rfind('=')), 2);
@@ -122,7 +122,7 @@ TEST(IrSimplify, FoldsAsDevicesCompute) {
 }
 
 TEST(IrSimplify, RemovesDeadCodeInLoops) {
-  // Carried: the sum (needed), a count nobody reads, and a value that never changes.
+  // Carried values: the sum (live), a count that is never read, and a value that never changes.
   const Function f = parse("inputs f32\narguments u32\n",
                            "%0 = input f32 0\n%1 = argument u32 0\n%2 = constant u32 1\n"
                            "%3 = loop %1 %0 %2 %0 {\n"

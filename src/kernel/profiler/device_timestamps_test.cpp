@@ -31,7 +31,7 @@ TEST(DeviceClock, IgnoresImplausibleRates) {
   clock.add({.device = 1, .host = second, .uncertainty = 5});
   clock.add({.device = 20'000'000, .host = 100 * second, .uncertainty = 5});
   EXPECT_EQ(clock.to_host(3), second + 2);
-  clock.add({.device = 0, .host = 100 * second, .uncertainty = 5});  // it went backwards
+  clock.add({.device = 0, .host = 100 * second, .uncertainty = 5});  // the clock went backwards
   EXPECT_EQ(clock.to_host(3), second + 2);
 }
 

@@ -80,7 +80,7 @@ SpanRecord range(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
 
 TEST(ProfileTrace, OfAnEmptyProfileIsValid) {
   const json trace = parsed(empty_copy());
-  EXPECT_EQ(of(trace, "M").size(), 2U);  // the host and its place
+  EXPECT_EQ(of(trace, "M").size(), 2U);  // name and sort index of the host
   EXPECT_EQ(of(trace, "X").size(), 0U);
   EXPECT_EQ(trace.at("otherData").at("events dropped"), "0");
 }
@@ -155,7 +155,7 @@ TEST(ProfileTrace, NamesEveryUsedTrack) {
   EXPECT_DOUBLE_EQ(counters[1].at("ts").get<double>(), 0.9);
 }
 
-// Slices of one track must nest, so a range that ends too early gets a track of its own.
+// Slices of one track must nest, so an overlapping range gets a track of its own.
 TEST(ProfileTrace, PutsOverlappingRangesOnTheirOwnTracks) {
   ProfileSnapshot snapshot = empty_copy();
   snapshot.spans = {range(1, 1'001'000, 1'003'000), range(2, 1'002'000, 1'004'000)};
@@ -171,7 +171,7 @@ TEST(ProfileTrace, PutsOverlappingRangesOnTheirOwnTracks) {
 TEST(ProfileTrace, AcceptsAnyNameAndReportsDropped) {
   ProfileSnapshot snapshot = empty_copy();
   snapshot.names[1] = "quote \" backslash \\ newline \n nul \x01 and no utf-8: \xff\xfe {}";
-  snapshot.spans = {range(1, 999'999, 1'000'001)};  // it began before the profile was cleared
+  snapshot.spans = {range(1, 999'999, 1'000'001)};  // began before the profile was cleared
   snapshot.spans[0].failed = true;
   snapshot.spans[0].open = true;
   snapshot.session.losses.dropped = 12'345;
@@ -186,7 +186,7 @@ TEST(ProfileTrace, AcceptsAnyNameAndReportsDropped) {
   EXPECT_EQ(trace.at("otherData").at("events dropped"), "12345");
 }
 
-// Many pieces, and still one text.
+// Many chunks form one valid JSON text.
 TEST(ProfileTrace, IsWrittenInChunks) {
   ProfileSnapshot snapshot = empty_copy();
   for (std::uint64_t i = 0; i < 5000; ++i) snapshot.spans.push_back(range(1, 1'000'000 + 10 * i, 1'000'005 + 10 * i));

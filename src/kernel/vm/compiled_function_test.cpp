@@ -31,7 +31,7 @@ std::byte* bytes(std::vector<T>& values) {
   return reinterpret_cast<std::byte*>(values.data());
 }
 
-// ((x * a + y) max 0) * x - 1, as fp32 op by op.
+// max(x * a + y, 0) * x - 1, with every operation rounded to float32.
 ir::Function chain() {
   Builder b("chain");
   const Value x = b.input(DType::float32);
@@ -129,7 +129,7 @@ TEST(CompiledFunction, SwapsInPlace) {
   }
 }
 
-// The first output is the first input's memory, and the second output reads that input too.
+// The first output overwrites the first input, which the second output reads too.
 TEST(CompiledFunction, ReadsInputsBeforeOverwritingThem) {
   Builder b("both");
   const Value x = b.input(DType::int32);
