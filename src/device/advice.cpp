@@ -121,7 +121,7 @@ std::string cache_hint(const Os& os, const BackendProblem& problem) {
   for (const char* variable : {"POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"}) {
     const auto folder = os.environment(variable);
     if (!folder || folder->empty()) continue;
-    if (os.access(*folder) == FileAccess::granted) return {};
+    if (os.access(*folder) != FileAccess::denied) return {};
     return fmt::format(
         "the folder {} ({}) is not writable, and a driver that caches compiled kernels there, such as "
         "PoCL, then offers no device: set POCL_CACHE_DIR or XDG_CACHE_HOME to a writable folder",
