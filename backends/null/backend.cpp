@@ -132,7 +132,7 @@ VectisStatus kernel_create(VectisProgram* /*program*/, const char* /*name*/, Vec
   return make(kernel, message);
 }
 
-// Every slot that does work.
+// All slots that would do work.
 template <class... Arguments>
 VectisStatus nothing(Arguments... /*arguments*/) {
   return VECTIS_OK;

@@ -34,6 +34,19 @@ const Entry* find(DType type) noexcept {
   return found == table.end() ? nullptr : found;
 }
 
+struct PrecisionEntry {
+  std::string_view name;
+  DType type;
+};
+
+constexpr std::array<PrecisionEntry, 4> precisions = {
+    {{"fp32", DType::float32}, {"fp16", DType::float16}, {"bf16", DType::bfloat16}, {"int8", DType::int8}}};
+
+const PrecisionEntry* find(Precision precision) noexcept {
+  const std::size_t index = static_cast<std::size_t>(precision) - 1;  // Precision counts from 1
+  return index < precisions.size() ? &precisions[index] : nullptr;
+}
+
 // `value` >> `bits`, rounded to nearest, ties to even. A carry propagates into the exponent.
 constexpr std::uint32_t shift_rounded(std::uint32_t value, unsigned bits) noexcept {
   const std::uint32_t below_half = (1U << (bits - 1)) - 1;
@@ -111,31 +124,13 @@ Bfloat16 to_bfloat16(float value) noexcept {
 float to_float(Bfloat16 value) noexcept { return std::bit_cast<float>(std::uint32_t{value.bits} << 16); }
 
 std::string_view name(Precision precision) noexcept {
-  switch (precision) {
-    case Precision::fp32:
-      return "fp32";
-    case Precision::fp16:
-      return "fp16";
-    case Precision::bf16:
-      return "bf16";
-    case Precision::int8:
-      return "int8";
-  }
-  return "unknown";
+  const PrecisionEntry* const entry = find(precision);
+  return entry == nullptr ? "unknown" : entry->name;
 }
 
 DType dtype_of(Precision precision) noexcept {
-  switch (precision) {
-    case Precision::fp16:
-      return DType::float16;
-    case Precision::bf16:
-      return DType::bfloat16;
-    case Precision::int8:
-      return DType::int8;
-    case Precision::fp32:
-      break;
-  }
-  return DType::float32;
+  const PrecisionEntry* const entry = find(precision);
+  return entry == nullptr ? DType::float32 : entry->type;
 }
 
 std::size_t size_of(Precision precision) noexcept { return size_of(dtype_of(precision)); }

@@ -1,21 +1,14 @@
 #include "vectis/base/log.hpp"
 
+#include <array>
 #include <utility>
 
 namespace vectis::inline v0_1 {
 
 std::string_view name(LogLevel level) noexcept {
-  switch (level) {
-    case LogLevel::debug:
-      return "debug";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::warning:
-      return "warning";
-    case LogLevel::error:
-      return "error";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 4> names = {"debug", "info", "warning", "error"};
+  const auto index = static_cast<std::size_t>(level);
+  return index < names.size() ? names[index] : "unknown";
 }
 
 void Logger::set_handler(LogHandler handler, LogLevel min_level) {

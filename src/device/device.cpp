@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
@@ -32,15 +33,9 @@ bool ask(const detail::DeviceCore& core, std::string_view op, Slot slot, Answer*
 }  // namespace
 
 std::string_view name(DeviceKind kind) noexcept {
-  switch (kind) {
-    case DeviceKind::cpu:
-      return "cpu";
-    case DeviceKind::gpu:
-      return "gpu";
-    case DeviceKind::accelerator:
-      return "accelerator";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 3> names = {"cpu", "gpu", "accelerator"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < names.size() ? names[index] : "unknown";
 }
 
 std::vector<std::string_view> Capabilities::names() const {

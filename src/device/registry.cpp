@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <string>
@@ -31,33 +32,11 @@ struct DeviceRegistry::State {
 };
 
 std::string_view name(BackendState state) noexcept {
-  switch (state) {
-    case BackendState::ready:
-      return "ready";
-    case BackendState::not_installed:
-      return "not installed";
-    case BackendState::not_loadable:
-      return "not loadable";
-    case BackendState::incompatible:
-      return "incompatible";
-    case BackendState::misnamed:
-      return "misnamed";
-    case BackendState::crashed:
-      return "crashed";
-    case BackendState::no_library:
-      return "no library";
-    case BackendState::no_driver:
-      return "no driver";
-    case BackendState::no_device:
-      return "no device";
-    case BackendState::driver_too_old:
-      return "driver too old";
-    case BackendState::no_permission:
-      return "no permission";
-    case BackendState::failed:
-      return "failed";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 12> names = {"ready",     "not installed",  "not loadable",  "incompatible",
+                                                      "misnamed",  "crashed",        "no library",    "no driver",
+                                                      "no device", "driver too old", "no permission", "failed"};
+  const auto index = static_cast<std::size_t>(state);
+  return index < names.size() ? names[index] : "unknown";
 }
 
 namespace {
