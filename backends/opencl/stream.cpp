@@ -113,10 +113,14 @@ void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* laun
   }
   const std::lock_guard lock(kernel->mutex);
   set_arguments(*kernel, *launch);
-  submit(*stream, "clEnqueueNDRangeKernel", [&](cl_event* done) {
-    return stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
-                                            global.data(), local.data(), 0, nullptr, done);
-  });
+  // Not by submit(), which would add two calls to every launch.
+  constexpr const char* call = "clEnqueueNDRangeKernel";
+  stream->tracker->reserve();
+  cl_event event = nullptr;
+  check(stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
+                                         global.data(), local.data(), 0, nullptr, &event),
+        call);
+  flush_and_track(*stream, Owned<cl_event>(event, stream->api.ReleaseEvent), call);
 }
 
 }  // namespace vectis::plugin

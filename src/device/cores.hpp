@@ -114,7 +114,20 @@ class StickyError {
   std::optional<Error> error_;
 };
 
-struct StreamCore : OwnedHandle<VectisStream, &VectisBackend::stream_destroy> {
+// State a higher layer attaches to a stream: the kernel layer's cache of prepared calls.
+struct StreamExtension {
+  StreamExtension() = default;
+  StreamExtension(const StreamExtension&) = delete;
+  StreamExtension& operator=(const StreamExtension&) = delete;
+  virtual ~StreamExtension() = default;
+};
+
+// A base of StreamCore, so that the kernels of prepared calls outlive the stream's work.
+struct StreamExtensionOwner {
+  mutable std::unique_ptr<StreamExtension> extension;  // one thread at a time, like the stream
+};
+
+struct StreamCore : StreamExtensionOwner, OwnedHandle<VectisStream, &VectisBackend::stream_destroy> {
   explicit StreamCore(std::shared_ptr<ContextCore> owner)
       : OwnedHandle(std::move(owner)), number(++context->device->backend->streams_made) {}
   std::uint64_t number;  // among all streams of the backend, from 1

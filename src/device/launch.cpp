@@ -57,7 +57,13 @@ void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits&
   }
 }
 
-VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments) {
+VectisArgument LoweredArgument::from(const LaunchArgument& argument) noexcept {
+  if (argument.memory_) return {VECTIS_ARGUMENT_MEMORY, argument.memory_->handle, nullptr, 0};
+  if (argument.is_value_) return {VECTIS_ARGUMENT_VALUE, nullptr, argument.value_.data(), argument.bytes_};
+  return {VECTIS_ARGUMENT_SHARED, nullptr, nullptr, argument.bytes_};
+}
+
+VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments) noexcept {
   VectisLaunch launch{};
   launch.size = sizeof(launch);
   std::ranges::copy(shape.grid, launch.grid);

@@ -1,8 +1,11 @@
-// Checks made alike for every device before it is given work.
+// Lowering of launches and operation calls to the C types of the backend contract, and the checks every device shares.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "device/cores.hpp"
 #include "vectis/base/dtype.hpp"
@@ -12,21 +15,46 @@
 
 namespace vectis::inline v0_1::detail {
 
-// InvalidInput unless both are the same context.
+// Throws InvalidInput unless both are the same context.
 void check_same_context(std::string_view op, const ContextCore& stream, const ContextCore& other);
 
-// InvalidInput unless the range lies inside the memory.
+// Throws InvalidInput unless the range lies inside the memory.
 void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes);
 
-// InvalidInput when the shape is empty or larger than the device allows.
+// Throws InvalidInput if a dimension of the grid or block is 0 or the block is larger than the device allows.
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits);
 
-// InvalidInput when the shared arguments together are more than a work-group has.
+// Throws InvalidInput if the shared-memory arguments together exceed what a work-group has.
 void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits& limits);
 
-VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments);
+// A list of `size` elements, stored inline up to `InlineCapacity` elements, so that a launch allocates nothing.
+template <class T, std::size_t InlineCapacity>
+class InlinedVector {
+ public:
+  explicit InlinedVector(std::size_t size) : size_(size) {
+    if (size > InlineCapacity) heap_.resize(size);
+  }
+  [[nodiscard]] std::span<T> get() noexcept { return {size_ > InlineCapacity ? heap_.data() : inline_.data(), size_}; }
 
-// A rectangle of a named operation as this layer hands it on; the memory lives longer than the call.
+ private:
+  std::size_t size_;
+  std::array<T, InlineCapacity> inline_;  // trivial elements stay uninitialized until written
+  std::vector<T> heap_;
+};
+
+// Converts the arguments of a launch. The result points into `argument`, which must outlive it.
+struct LoweredArgument {
+  static VectisArgument from(const LaunchArgument& argument) noexcept;
+};
+
+// The returned launch points to `arguments`.
+VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments) noexcept;
+
+// Calls the backend's `launch`. The caller has checked the stream's sticky error, the shape and the contexts.
+// Throws Forked, DeviceLost, or the Error for the backend's status.
+void enqueue_launch(const StreamCore& stream, const KernelCore& kernel, const VectisLaunch& launch);
+
+// A view of a named operation. `memory` must outlive the call.
 struct OpView {
   const DeviceMemory* memory = nullptr;
   std::uint64_t offset = 0;
@@ -36,7 +64,9 @@ struct OpView {
   DType type = DType::float32;
 };
 
-// Asks the backend to do a whole named operation; false when the portable kernel has to. Views were checked.
+// Calls the backend's `run_op`. Returns false if the backend has no such slot or answers VECTIS_UNSUPPORTED: nothing
+// was enqueued, and the portable kernels have to run. The caller has checked the views. Throws the stream's sticky
+// error, Forked, DeviceLost, or the Error for the backend's status.
 [[nodiscard]] bool run_op(Stream& stream, const char* name, std::span<const OpView> views,
                           std::span<const VectisNumber> numbers);
 

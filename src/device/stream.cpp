@@ -8,7 +8,6 @@
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
-#include "device/inlined_vector.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
 
@@ -171,20 +170,16 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::spa
   detail::InlinedVector<VectisArgument, 16> storage(arguments.size());
   const std::span<VectisArgument> lowered = storage.get();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const LaunchArgument& argument = arguments[i];
-    if (argument.memory_) {
-      detail::check_same_context(op, context, *argument.memory_->context);
-      lowered[i] = {VECTIS_ARGUMENT_MEMORY, argument.memory_->handle, nullptr, 0};
-    } else if (argument.is_value_) {
-      lowered[i] = {VECTIS_ARGUMENT_VALUE, nullptr, argument.value_.data(), argument.bytes_};
-    } else {
-      lowered[i] = {VECTIS_ARGUMENT_SHARED, nullptr, nullptr, argument.bytes_};
-    }
+    if (arguments[i].memory_) detail::check_same_context(op, context, *arguments[i].memory_->context);
+    lowered[i] = detail::LoweredArgument::from(arguments[i]);
   }
   detail::check_shared(lowered, context.device->info.limits);
-  const VectisLaunch launched = detail::lower(shape, lowered);
-  give(op, *core_, detail::WorkKind::launch, kernel.core()->entry_point, 0, context.slots().launch, core_->handle,
-       kernel.core()->handle, &launched);
+  detail::enqueue_launch(*core_, *kernel.core(), detail::lower(shape, lowered));
+}
+
+void detail::enqueue_launch(const StreamCore& stream, const KernelCore& kernel, const VectisLaunch& launch) {
+  give("launch", stream, WorkKind::launch, kernel.entry_point, 0, stream.context->slots().launch, stream.handle,
+       kernel.handle, &launch);
 }
 
 bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> views,

@@ -330,8 +330,9 @@ typedef struct VectisBackend {
   VectisStatus (*program_binary)(VectisProgram* program, void* target, size_t* bytes, VectisMessage* message);
 
   /* OPTIONAL, since 1.1: without it, the portable kernels run. Enqueues a whole named operation. VECTIS_UNSUPPORTED for
-     an operation, type or shape that the portable kernel should compute instead. May be called by several threads with
-     different streams. */
+     an operation, type or shape that the portable kernel should compute instead; the stream remembers that answer for
+     later calls of the same operation, types, shapes and parameters. May be called by several threads with different
+     streams. */
   VectisStatus (*run_op)(VectisStream* stream, const VectisOpCall* call, VectisMessage* message);
 
   /* OPTIONAL, since 1.2: without it, the host copies through its own memory. Copies from another context of this

@@ -22,6 +22,7 @@ namespace vectis::inline v0_1 {
 
 namespace detail {
 struct EventCore;
+struct LoweredArgument;
 struct StreamCore;
 }  // namespace detail
 
@@ -62,6 +63,7 @@ class VECTIS_API LaunchArgument {
 
  private:
   friend class Stream;
+  friend struct detail::LoweredArgument;
   LaunchArgument() = default;
   std::shared_ptr<detail::MemoryCore> memory_;
   std::array<std::byte, 8> value_{};

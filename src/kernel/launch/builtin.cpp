@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "kernel/launch/type_sets.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/kernel/operation.hpp"
@@ -11,7 +10,7 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-// Nothing when the device has too little for it.
+// An empty plan if the sample exceeds the device's limits.
 LaunchPlan plan_if_possible(const OperationCall& call, const DeviceInfo& device) {
   try {
     return call.operation->plan(call, device);
@@ -35,18 +34,20 @@ DeviceInfo with_limits(std::uint32_t group_items, std::uint64_t shared_kib) {
 namespace detail {
 
 SampledPlans::SampledPlans()
-    : context_(runtime_.service<DeviceRegistry>().find("cpu").value()), nowhere_(context_, sizeof(std::uint32_t)) {}
+    : context_(runtime_.service<DeviceRegistry>().find("cpu").value()), placeholder_(context_, sizeof(std::uint32_t)) {}
 
 void SampledPlans::each(const Operation& operation, std::span<const DType> types, const DeviceInfo& device,
                         const std::function<void(const PlannedLaunch&)>& visit) const {
-  std::vector<Number> numbers;
-  numbers.reserve(operation.parameters.size());
-  for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
+  std::vector<ParameterValue> parameters;
+  parameters.reserve(operation.parameters.size());
+  for (const ParameterRule& rule : operation.parameters) parameters.emplace_back(rule.default_value);
   for (const auto& shapes : operation.samples) {
     std::vector<View> views;
     views.reserve(shapes.size());
-    for (std::size_t i = 0; i < shapes.size(); ++i) views.emplace_back(nowhere_, types[i], shapes[i][0], shapes[i][1]);
-    for (const PlannedLaunch& launch : plan_if_possible({&operation, views, numbers}, device).launches) visit(launch);
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      views.emplace_back(placeholder_, types[i], shapes[i][0], shapes[i][1]);
+    for (const PlannedLaunch& launch : plan_if_possible({&operation, views, parameters}, device).launches)
+      visit(launch);
   }
 }
 
@@ -68,7 +69,7 @@ std::vector<KernelSource> builtin_kernels(const DeviceInfo& device) {
 std::vector<KernelSource> builtin_kernels() { return builtin_kernels(with_limits(256, 48)); }
 
 std::vector<DeviceInfo> prebuilt_devices(Dialect dialect) {
-  // What WebGPU promises everywhere, and what desktop drivers have.
+  // The limits WebGPU guarantees, and those of desktop drivers.
   if (dialect == Dialect::glsl_webgpu) return {with_limits(256, 16), with_limits(256, 32)};
   if (dialect == Dialect::cuda) return {with_limits(1024, 48)};
   return {};

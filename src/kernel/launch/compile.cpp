@@ -1,4 +1,4 @@
-#include "kernel/launch/compile_error.hpp"
+#include "kernel/launch/compile.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,12 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 constexpr std::string_view functions_suffix = ".functions";
+
+bool takes(Dialect dialect, KernelOrigin origin) noexcept {
+  if (dialect == Dialect::wgsl) return origin == KernelOrigin::generated;
+  if (dialect == Dialect::glsl_webgpu) return origin != KernelOrigin::users;
+  return true;
+}
 
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
@@ -31,12 +37,15 @@ std::optional<std::uint32_t> take_number(std::string_view& place) {
   return number;
 }
 
-// "file:3:7", "file:3" or "file(3)". Inside a macro's argument PoCL writes "file:3:2 <Spelling=file:3:13>": the second
-// place is that of the error, the first that of the macro.
+// "file:3:7", "file:3" or "file(3)". Inside a macro's arguments PoCL writes "file:3:7 <Spelling=file:3:26>": where the
+// macro is used, and where the text with the error stands, which is taken if both are in one file.
 std::optional<CompilerError> parse_place(std::string_view place, std::string_view message) {
   constexpr std::string_view spelling = " <Spelling=";
   if (const std::size_t at = place.find(spelling); at != std::string_view::npos && place.ends_with('>')) {
-    place = place.substr(at + spelling.size(), place.size() - at - spelling.size() - 1);
+    const auto used = parse_place(place.substr(0, at), message);
+    const auto spelled =
+        parse_place(place.substr(at + spelling.size(), place.size() - at - spelling.size() - 1), message);
+    return used && spelled && used->file == spelled->file ? spelled : used;
   }
   const auto last = take_number(place);
   if (!last) return std::nullopt;
@@ -60,6 +69,14 @@ std::optional<CompilerError> parse_line(std::string_view line) {
 }
 
 }  // namespace
+
+std::optional<Dialect> printed_dialect(const DeviceInfo& info, KernelOrigin origin) {
+  for (const std::string& word : info.dialects) {
+    const auto dialect = parse_dialect(word);
+    if (dialect && takes(*dialect, origin)) return dialect;
+  }
+  return std::nullopt;
+}
 
 std::optional<CompilerError> first_error(std::string_view output, std::string_view file) {
   std::optional<CompilerError> first;

@@ -1,4 +1,4 @@
-#include "kernel/launch/parts.hpp"
+#include "kernel/launch/split.hpp"
 
 #include <fmt/format.h>
 
@@ -26,9 +26,9 @@ bool bindable(std::span<const DeviceMemory> memories, const DeviceLimits& limits
 }
 
 // The call's operands cut until each of them can be bound.
-class CutCall {
+class CallSplitter {
  public:
-  CutCall(const DeviceCore& device, const std::function<void(const OperationCall&)>& one)
+  CallSplitter(const DeviceCore& device, const std::function<void(const OperationCall&)>& one)
       : device_(device), limits_(device.info.limits), one_(one) {}
 
   void run(const OperationCall& call) const {
@@ -41,7 +41,7 @@ class CutCall {
     std::vector<View> narrow;
     narrow.reserve(call.views.size());
     for (const View& view : call.views) narrow.push_back(narrowed(view));
-    one_({call.operation, narrow, call.numbers});
+    one_({call.operation, narrow, call.parameters});
   }
 
  private:
@@ -66,14 +66,14 @@ class CutCall {
   }
 
   // Rows of a matrix follow each other, so fewer of them span less; fewer columns do only in a single row.
-  static bool shortens(const View& view, const CutOperand& way) {
-    return way.axis == CutAxis::rows ? view.rows > 1 : view.rows == 1 && view.columns > 1;
+  static bool shortens(const View& view, const SplitOperand& way) {
+    return way.axis == SplitAxis::rows ? view.rows > 1 : view.rows == 1 && view.columns > 1;
   }
 
   void cut(const OperationCall& call, std::size_t operand) const {
-    if (call.operation->cuts) {
-      for (const Cut& way : call.operation->cuts(call)) {
-        for (const CutOperand& each : way.operands) {
+    if (call.operation->splits) {
+      for (const CallSplit& way : call.operation->splits(call)) {
+        for (const SplitOperand& each : way.operands) {
           if (each.operand == operand && shortens(call.views[operand], each)) {
             return run_parts(call, way, fitting(call.views[operand], each.axis),
                              extent(call.views[operand], each.axis));
@@ -89,34 +89,35 @@ class CutCall {
                     name, window(call.views[operand]).bytes, describe(device_), limits_.binding_bytes_max, name));
   }
 
-  static std::uint64_t extent(const View& view, CutAxis axis) {
-    return axis == CutAxis::rows ? view.rows : view.columns;
+  static std::uint64_t extent(const View& view, SplitAxis axis) {
+    return axis == SplitAxis::rows ? view.rows : view.columns;
   }
 
   // How many rows or columns of the view can be bound, wherever they begin; at least one.
-  [[nodiscard]] std::uint64_t fitting(const View& view, CutAxis axis) const {
+  [[nodiscard]] std::uint64_t fitting(const View& view, SplitAxis axis) const {
     const std::uint64_t hidden = cut_step(limits_) + word_bytes;
     const std::uint64_t room = limits_.binding_bytes_max > hidden ? limits_.binding_bytes_max - hidden : 0;
     const std::uint64_t elements = room / size_of(view.type);
-    if (axis == CutAxis::rows) return elements < view.columns ? 1 : (elements - view.columns) / view.stride + 1;
+    if (axis == SplitAxis::rows) return elements < view.columns ? 1 : (elements - view.columns) / view.stride + 1;
     return std::max<std::uint64_t>(elements > column_step ? elements / column_step * column_step : elements, 1);
   }
 
-  void run_parts(const OperationCall& call, const Cut& way, std::uint64_t step, std::uint64_t count) const {
-    std::vector<Number> numbers(call.numbers.begin(), call.numbers.end());
+  void run_parts(const OperationCall& call, const CallSplit& way, std::uint64_t step, std::uint64_t count) const {
+    std::vector<ParameterValue> parameters(call.parameters.begin(), call.parameters.end());
     for (std::uint64_t first = 0; first < count; first += step) {
       std::vector<View> views(call.views.begin(), call.views.end());
-      for (const CutOperand& each : way.operands) {
+      for (const SplitOperand& each : way.operands) {
         View& view = views[each.operand];
-        const bool rows = each.axis == CutAxis::rows;
+        const bool rows = each.axis == SplitAxis::rows;
         view.offset += rows ? first * view.stride : first;
         (rows ? view.rows : view.columns) = std::min(step, count - first);
       }
-      if (way.numbered) {
-        numbers[*way.numbered] = call.numbers[*way.numbered].integer + static_cast<std::int64_t>(first);
+      if (way.offset_parameter) {
+        parameters[*way.offset_parameter] =
+            call.parameters[*way.offset_parameter].integer + static_cast<std::int64_t>(first);
       }
-      if (way.added_to && first > 0) numbers[*way.added_to] = 1.0;
-      run({call.operation, views, numbers});
+      if (way.accumulate_parameter && first > 0) parameters[*way.accumulate_parameter] = 1.0;
+      run({call.operation, views, parameters});
     }
   }
 
@@ -164,7 +165,7 @@ bool bindable(const MapBuffers& buffers, const DeviceLimits& limits) noexcept {
 
 void for_each_part(const OperationCall& call, const DeviceCore& device,
                    const std::function<void(const OperationCall&)>& one) {
-  CutCall(device, one).run(call);
+  CallSplitter(device, one).run(call);
 }
 
 void for_each_part(const ir::Function& function, const MapBuffers& buffers, std::uint64_t count,

@@ -1,4 +1,4 @@
-#include "kernel/launch/compile_error.hpp"
+#include "kernel/launch/compile.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,6 +21,14 @@ TEST(CompileError, IsFoundInTheWordsOfEveryCompiler) {
   EXPECT_EQ(first_error("error: k:3:2 <Spelling=k:3:13>: use of 'm'"), (CompilerError{"k", 3, 13, "use of 'm'"}));
   EXPECT_EQ(first_error("wgsl:4:10: error: no definition"), (CompilerError{"wgsl", 4, 10, "no definition"}));
   EXPECT_EQ(first_error("f:1:2: fatal error: gone"), (CompilerError{"f", 1, 2, "gone"}));
+}
+
+TEST(CompileError, IsFoundInAMacrosArguments) {
+  EXPECT_EQ(first_error("error: square:2:3 <Spelling=square:2:26>: use of 'm'\nDevice x failed"),
+            (CompilerError{"square", 2, 26, "use of 'm'"}));
+  EXPECT_EQ(first_error("error: square:2:3 <Spelling=generated:90:40>: no match"),
+            (CompilerError{"square", 2, 3, "no match"}));
+  EXPECT_EQ(first_error("error: square:2:3 <Spelling=nowhere>: no match"), (CompilerError{"square", 2, 3, "no match"}));
 }
 
 TEST(CompileError, WhatIsNoneIsPassedOver) {
