@@ -9,7 +9,9 @@ file(RELATIVE_PATH from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/vectis" "/${CMAKE_
 set_target_properties(vectis_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${from_bin}")
 set_target_properties(vectis_probe PROPERTIES INSTALL_RPATH "$ORIGIN/${from_libexec}")
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vectis" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# Not in libvectis, and so not installed: the conformance suite and the report of a device.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vectis" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        PATTERN "kernel/conformance.hpp" EXCLUDE PATTERN "search/report.hpp" EXCLUDE)
 install(TARGETS vectis EXPORT vectis-targets)
 install(TARGETS vectis_cli)
 install(TARGETS vectis_probe DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/vectis")

@@ -42,12 +42,15 @@ if(VECTIS_COVERAGE)
   target_link_options(vectis_flags INTERFACE --coverage)
 endif()
 
-# vectis_layer(name [LAYERS left...] [LIBRARIES lib...])
+# vectis_layer(name [LAYERS left...] [LIBRARIES lib...] [WITHOUT folder...])
 # Adds the static library vectis_<name> from all sources of the folder except *_test.cpp, linked only to the layers named,
-# and the test program <name>_test from the *_test.cpp.
+# and the test program <name>_test from the *_test.cpp. WITHOUT names subfolders that are targets of their own.
 function(vectis_layer name)
-  cmake_parse_arguments(arg "" "" "LAYERS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LAYERS;LIBRARIES;WITHOUT" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(folder IN LISTS arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${folder}/")
+  endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -69,6 +72,26 @@ function(vectis_layer name)
 
   if(VECTIS_TESTS AND tests)
     vectis_test(${name} SOURCES ${tests} LIBRARIES vectis_${name})
+  endif()
+endfunction()
+
+# vectis_tool_library(name folder [TESTS_WITH layer])
+# Adds the static library vectis_<name> from the sources of a layer's subfolder. It is not part of libvectis: programs and
+# tests link it in front of `vectis` or of the layers they use, so that it shares their copy of the library. Its *_test.cpp
+# become the program <name>_test, linked with `layer`.
+function(vectis_tool_library name folder)
+  cmake_parse_arguments(arg "" "TESTS_WITH" "" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  add_library(vectis_${name} STATIC ${sources})
+  target_include_directories(vectis_${name} PUBLIC "${PROJECT_SOURCE_DIR}/include" PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_compile_definitions(vectis_${name} PRIVATE VECTIS_BUILDING)
+  target_link_libraries(vectis_${name} PRIVATE vectis_flags fmt::fmt)
+  vectis_precompile(vectis_${name} vectis_device)
+  if(VECTIS_TESTS AND tests)
+    vectis_test(${name} SOURCES ${tests} LIBRARIES vectis_${name} ${arg_TESTS_WITH})
   endif()
 endfunction()
 

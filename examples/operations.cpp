@@ -26,7 +26,7 @@ int main() {
 
   stream.copy_to_device(q, 0, std::as_bytes(std::span(query)));
   stream.copy_to_device(x, 0, std::as_bytes(std::span(vectors)));
-  vectis::run(stream, "l2_distance",
+  vectis::run(stream, "l2_squared",
               {{q, DType::float32, 1, dimension},
                {x, DType::float32, count, dimension},
                {distances, DType::float32, 1, count}});

@@ -20,7 +20,7 @@ PLACES = {
 }
 OBJECTS = (
     "src/kernel/CMakeFiles/vectis_kernel.dir/operations/{}.cpp.o",
-    "src/kernel/CMakeFiles/vectis_kernel.dir/conformance/{}.cpp.o",
+    "src/kernel/CMakeFiles/vectis_conformance_suite.dir/conformance/{}.cpp.o",
     "backends/cpu/CMakeFiles/vectis_backend_cpu.dir/operations/{}.cpp.o",
 )
 

@@ -29,8 +29,8 @@ def run(program: Path, backend: str, device: str, environment: dict[str, str], o
         cases[row["operation"]] = cases.get(row["operation"], 0) + int(row["cases"])
     figures = [Figure.measured(f"conformance on {device}, failures of {sum(cases.values())} cases",
                                sum(int(row["failures"]) for row in rows), "failures", "== 0"),
-               Figure.measured(f"conformance on {device}, operations with types refused",
-                               sum(int(row["refused"]) for row in rows), "lines", "== 0")]
+               Figure.measured(f"conformance on {device}, operations with types not offered",
+                               sum(int(row["not_offered"]) for row in rows), "lines", "== 0")]
     return figures + [Figure.measured(f"conformance on {device}, {name}", count, "cases", ">= 1")
                       for name, count in sorted(cases.items())]
 

@@ -80,8 +80,8 @@ std::string operands(const vectis::Operation& operation) {
 std::string parameters(const vectis::Operation& operation) {
   std::string text;
   for (const vectis::ParameterRule& rule : operation.parameters) {
-    const std::string range = rule.integer ? fmt::format("{} to {}", rule.least, rule.most) : "real";
-    text += fmt::format("{}`{}`: {}, default {}", text.empty() ? "" : "<br>", rule.name, range, rule.standard);
+    const std::string range = rule.integer ? fmt::format("integer from {} to {}", rule.min, rule.max) : "float";
+    text += fmt::format("{}`{}`: {}, default {}", text.empty() ? "" : "<br>", rule.name, range, rule.default_value);
   }
   return text;
 }
@@ -90,21 +90,25 @@ void operations(std::ostream& out) {
   fmt::print(out, "# Operations\n\n{}", generated);
   fmt::print(
       out,
-      "`run(stream, \"sum_rows\", {{x, out}})` enqueues one of these operations on any device. It takes the operands "
-      "in\n"
-      "the order below, then the parameters.\n\n"
-      "- A view is a matrix in device memory with rows, columns, an offset and a stride, all in elements.\n"
-      "- A view that is written must not overlap another view.\n"
-      "- Arithmetic is binary32 unless stated. Products of int8 are summed exactly.\n"
-      "- Empty views are checked, and the call does nothing. Exceptions: sums and norms of no elements are 0, and a\n"
-      "  matrix product over an inner dimension of 0 leaves beta * c.\n"
-      "- The backend implements the operation, or the portable kernel runs, which addresses up to 2^32 - 1 elements "
-      "of\n"
-      "  a buffer.\n"
-      "- 8- and 16-bit elements share 32-bit words. Elements next to a view keep their values, but must not be "
-      "written\n"
-      "  concurrently.\n\n"
-      "[conformance](conformance.md) lists the error limit of each operation.\n\n");
+      R"(Each operation runs on every device. Call it by name, with views in the order below and then parameters, or by
+its typed function in `<vectis/kernel/ops.hpp>`:
+
+```cpp
+vectis::run(stream, "sum_rows", {{{{x, vectis::DType::float32, 3, 5}}, {{out, vectis::DType::float32, 3, 1}}}});
+vectis::ops::sum_rows(stream, {{x, vectis::DType::float32, 3, 5}}, {{out, vectis::DType::float32, 3, 1}});
+```
+
+- A view is a rectangle of elements in device memory: rows, columns, an offset and a row stride, all counted in elements.
+  It may begin at any element. A view that is written must not overlap another view.
+- Arithmetic is float32 unless stated. Products of int8 are summed exactly.
+- An empty view is checked and nothing runs, except that sums and norms of no elements are 0 and a matrix product over no
+  elements leaves beta * c.
+- A device runs an operation natively or by the portable kernel, which addresses up to 2^32 - 1 elements of a memory.
+- Elements of 8 and 16 bits share 32-bit words, and words are written whole: elements next to a view keep their value, but
+  must not be written at the same time.
+- [Conformance](conformance.md) states the error limits.
+
+)");
   fmt::print(out, "| name | operands | parameters | meaning |\n|---|---|---|---|\n");
   for (const vectis::Operation& operation : vectis::operations()) {
     fmt::print(out, "| `{}` | {} | {} | {} |\n", operation.name, operands(operation), parameters(operation),

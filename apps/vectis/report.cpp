@@ -27,7 +27,7 @@ Json json_of(const conformance::Report& suite) {
                      {"types", line.types},
                      {"cases", line.cases},
                      {"failures", line.failures},
-                     {"refused", line.refused},
+                     {"not_offered", line.not_offered},
                      {"worst_error", line.worst},
                      {"limit", line.limit}});
   }
@@ -185,7 +185,7 @@ int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const Re
     throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written; check the path and its permissions", path));
   }
   ReportOptions options;
-  options.reach = arguments.full ? conformance::Reach::full : conformance::Reach::slice;
+  options.coverage = arguments.full ? conformance::Coverage::full : conformance::Coverage::slice;
   options.operations = arguments.operations;
   options.speeds = !arguments.no_speeds;
   options.rows = arguments.rows;

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "vectis/kernel/cache.hpp"
-#include "vectis/kernel/conformance.hpp"
 #include "vectis/kernel/custom.hpp"
 #include "vectis/kernel/ir.hpp"
 #include "vectis/kernel/map.hpp"
 #include "vectis/kernel/operation.hpp"
+#include "vectis/kernel/ops.hpp"
 #include "vectis/kernel/profiler.hpp"
 #include "vectis/kernel/source.hpp"
 #include "vectis/kernel/tuner.hpp"

@@ -4,5 +4,4 @@
 #include "vectis/search/index.hpp"
 #include "vectis/search/l2_distance.hpp"
 #include "vectis/search/metric.hpp"
-#include "vectis/search/report.hpp"
 #include "vectis/search/sample_vectors.hpp"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "device/cores.hpp"
-#include "kernel/cache/kept.hpp"
+#include "kernel/cache/disk_cache.hpp"
 #include "plan/calibration.hpp"
 #include "plan/device_probe.hpp"
 #include "plan/profile_bytes.hpp"
@@ -67,12 +67,12 @@ class Profiles {
       if (auto profile = detail::decode_profile(*found.payload, device.label())) return *std::move(profile);
     }
     DeviceProfile measured = calibrate(device);
-    if (measured.complete) kept_.keep(key, detail::encode_profile(measured));
+    if (measured.complete) kept_.put(key, detail::encode_profile(measured));
     return measured;
   }
 
   Runtime& runtime_;
-  detail::KeptFolder kept_;
+  detail::DiskCache kept_;
   std::mutex mutex_;
   std::map<int, Place> places_;  // guarded by mutex_; a place stays where it is
 };

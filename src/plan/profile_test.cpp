@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/cache/kept.hpp"
+#include "kernel/cache/disk_cache.hpp"
 #include "plan/profile_bytes.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/expect_error.hpp"
@@ -92,7 +92,7 @@ TEST_F(ProfileTest, AnotherMachineOrDriverIsMeasuredAgain) {
   os.files.erase("/etc/machine-id");
   EXPECT_EQ(cpu(), first);
   // The file of this device, holding what was measured with another driver.
-  const auto bytes = detail::encode_kept("vectis\ndriver another", detail::encode_profile(first));
+  const auto bytes = detail::encode_cache_entry("vectis\ndriver another", detail::encode_profile(first));
   os.files[path].assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   EXPECT_NE(cpu(), first);
 }

@@ -45,6 +45,12 @@ TEST(ConformanceCommand, FailsOnTheNullBackendAndPrintsHowToRepeat) {
   EXPECT_THAT(again.output, HasSubstr("1 cases, 1 failures"));
 }
 
+TEST(ConformanceCommand, RejectsACaseThatDoesNotExist) {
+  const ProcessResult result = test::run_vectis({"conformance", "--backend", "cpu", "--op", "copy", "--case", "foo"});
+  EXPECT_NE(result.code, 0);
+  EXPECT_THAT(result.error, HasSubstr("'foo' is no case of copy"));
+}
+
 TEST(ConformanceCommand, PassesOnABackendThatWrapsAnother) {
   const ProcessResult result =
       test::run_vectis({"conformance", "--backend", "failing", "--slice", "--op", "sum_rows"}, {test_backends});
@@ -110,7 +116,7 @@ TEST(ConformanceCommand, ListsNamesAndRejectsUnknownOnes) {
   EXPECT_THAT(test::run_vectis({"conformance", "--list", "--op", "sum.*"}).output, testing::Eq("sum\nsum_rows\n"));
   EXPECT_THAT(test::run_vectis({"conformance"}).error, HasSubstr("no backend was named"));
   EXPECT_THAT(test::run_vectis({"conformance", "--backend", "cpu", "--op", "("}).error,
-              HasSubstr("no regular expression"));
+              HasSubstr("not a regular expression"));
   EXPECT_THAT(test::run_vectis({"conformance", "--backend", "cpu", "--op", "copy", "--csv", "/proc/none/x"}).error,
               HasSubstr("cannot be written"));
   EXPECT_THAT(test::run_vectis({"conformance", "--backend", "nobody"}).error, HasSubstr("nobody"));

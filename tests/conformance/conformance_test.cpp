@@ -17,9 +17,9 @@
 namespace vectis {
 namespace {
 
+using conformance::Coverage;
 using conformance::Line;
 using conformance::Options;
-using conformance::Reach;
 using conformance::Report;
 
 #if defined(__has_feature)
@@ -53,7 +53,7 @@ class Conformance : public testing::Test {
     Options options;
     options.operations = operations;
     options.seed = test::seed();
-    options.reach = Reach::slice;
+    options.coverage = Coverage::slice;
     return conformance::test(runtime_, device(name), options);
   }
 
@@ -108,6 +108,7 @@ TEST_F(Conformance, TheCpuPasses) {
   const Report report = test("cpu");
   print(report);
   EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.complete());
   expect_page(report, "cpu", "runs");
 }
 
@@ -116,6 +117,7 @@ TEST_F(Conformance, OpenClPasses) {
   const Report report = test("opencl", operations_on_a_driver());
   print(report);
   EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.complete());
   expect_page(report, "opencl", "runs on a software driver");
 }
 #endif
@@ -125,6 +127,7 @@ TEST_F(Conformance, WebGpuPasses) {
   const Report report = test("webgpu", operations_on_a_driver());
   print(report);
   EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.complete());
   expect_page(report, "webgpu", "runs on a software driver");
 }
 #endif
@@ -146,6 +149,36 @@ TEST_F(Conformance, AFailureOfTheDeviceIsTypedAndTheSuiteGoesOn) {
   EXPECT_TRUE(test("failing", "copy").passed());
 }
 
+// A plug-in may run some operations itself and compile no kernels: the others are not offered, which is not wrong.
+TEST_F(Conformance, WhatADeviceDoesNotOfferIsCountedApartFromWhatIsWrong) {
+  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
+  registry.configure("failing", "fail", "run_op 1 unsupported");
+  const Report report = test("failing", "copy");
+  registry.configure("failing", "reset", "");
+  EXPECT_EQ(report.failed(), 0U);
+  EXPECT_THAT(report.failures, testing::IsEmpty());
+  EXPECT_TRUE(report.passed());
+  EXPECT_FALSE(report.complete());
+  EXPECT_EQ(report.lines.front().not_offered, 1U);
+  EXPECT_EQ(report.lines.front().cases, 0U);
+  for (const Line& line : std::span(report.lines).subspan(1)) {
+    EXPECT_EQ(line.not_offered, 0U) << line.types;
+    EXPECT_GT(line.cases, 0U) << line.types;
+  }
+  EXPECT_TRUE(test("failing", "copy").complete());
+}
+
+TEST_F(Conformance, ACaseThatDoesNotExistIsAnError) {
+  Options options;
+  options.operations = "sum_rows";
+  options.case_name = "foo";
+  EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
+               "'foo' is no case of sum_rows", "for example 'float32:");
+  options.operations = "streams";
+  EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
+               "'streams' selects no operation with cases");
+}
+
 TEST_F(Conformance, OneCaseCanBeRepeated) {
   Options options;
   options.operations = "sum_rows";
@@ -154,6 +187,7 @@ TEST_F(Conformance, OneCaseCanBeRepeated) {
   ASSERT_EQ(once.lines.size(), 1U);
   EXPECT_EQ(once.cases(), 1U);
   EXPECT_TRUE(once.passed());
+  EXPECT_TRUE(once.complete());
   const Report again = conformance::test(runtime(), device("cpu"), options);
   EXPECT_EQ(again.lines[0].worst, once.lines[0].worst);
   options.case_name = "float16:37x131/strided/nonsense";
@@ -168,6 +202,7 @@ TEST_F(Conformance, RandomCasesPass) {
   const Report report = conformance::fuzz(runtime(), device("cpu"), options);
   print(report);
   EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.complete());
 }
 
 TEST_F(Conformance, SpeedsComeWithErrors) {

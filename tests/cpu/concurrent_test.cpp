@@ -30,7 +30,7 @@ TEST(CpuOperationsConcurrent, StreamsOfManyThreadsDoNotDisturbEachOther) {
     const auto run = [&](const char* name, std::vector<detail::OpView> views, std::vector<VectisNumber> numbers = {}) {
       EXPECT_TRUE(detail::run_op(stream, name, views, numbers)) << name;
     };
-    run("l2_distance", {x.view(), y.view(), pairs.view()});
+    run("l2_squared", {x.view(), y.view(), pairs.view()});
     run("matmul", {x.view(), y.view(), product.view()}, {number(0), number(1)});
     run("top_k", {product.view(), values.view(), index.view()}, {number(1)});
     run("norm", {pairs.view(), norm.view()});

@@ -12,8 +12,8 @@ class CpuDistance : public test::CpuTest {
     const Sheet l2 = sheet(DType::float32, q.rows(), x.rows(), layout);
     const Sheet dot = sheet(DType::float32, q.rows(), x.rows(), layout);
     const Sheet cosine = sheet(DType::float32, q.rows(), x.rows(), layout);
-    ASSERT_TRUE(run("l2_distance", {&q, &x, &l2}));
-    ASSERT_TRUE(run("inner_product", {&q, &x, &dot}));
+    ASSERT_TRUE(run("l2_squared", {&q, &x, &l2}));
+    ASSERT_TRUE(run("dot_product", {&q, &x, &dot}));
     ASSERT_TRUE(run("cosine_distance", {&q, &x, &cosine}));
     const bool is_exact = q.type() == DType::int8;
     for (std::uint64_t i = 0; i < q.rows(); ++i) {
@@ -83,7 +83,7 @@ TEST_P(CpuDistance, CloseRowsFarAway) {
     for (std::uint64_t row = 0; row < 3; ++row) x.set(row, k, 1e6 + static_cast<double>(random.below(4)));
   }
   const Sheet out = sheet(DType::float32, 2, 3);
-  ASSERT_TRUE(run("l2_distance", {&q, &x, &out}));
+  ASSERT_TRUE(run("l2_squared", {&q, &x, &out}));
   for (std::uint64_t i = 0; i < 2; ++i) {
     for (std::uint64_t j = 0; j < 3; ++j) {
       double squares = 0;

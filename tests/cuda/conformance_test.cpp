@@ -31,7 +31,7 @@ bool whole() {
 // What every commit is put through: one of each way to compute on CUDA, and on HIP what differs from it.
 std::string some_operations(const std::string& backend) {
   if (backend == "hip") return "copy|fill|map|matmul|sum_rows|streams|transpose";
-  return "argmax_rows|copy|fill|gather|l2_distance|map|matmul|max|mean_rows|memory|norm|scatter|streams|sum|"
+  return "argmax_rows|copy|fill|gather|l2_squared|map|matmul|max|mean_rows|memory|norm|scatter|streams|sum|"
          "tighten_bounds|top_k|transpose";
 }
 
@@ -39,13 +39,14 @@ TEST_P(OnTheTestDriver, ConformancePasses) {
   conformance::Options options;
   options.seed = seed();
   if (!whole()) options.operations = some_operations(GetParam());
-  options.reach = whole() ? conformance::Reach::standard : conformance::Reach::slice;
+  options.coverage = whole() ? conformance::Coverage::standard : conformance::Coverage::slice;
   const conformance::Report report = conformance::test(runtime(), device(GetParam()), options);
   for (const conformance::Failure& failure : report.failures) {
     ADD_FAILURE() << failure.operation << ' ' << failure.case_name << ": " << failure.what;
   }
   std::cout << report.device << ": " << report.cases() << " cases, " << report.failed() << " failures\n";
   EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.complete());
 }
 
 #if defined(VECTIS_HAS_CUDA)
@@ -70,14 +71,15 @@ TEST(WithoutNvrtc, OperationsPassWhereKernelsTravel) {
   if (device.info().dialects.empty()) GTEST_SKIP() << "this plug-in was built without NVRTC and carries no kernels";
   conformance::Options options;
   options.seed = seed();
-  if (!whole()) options.operations = "argmax_rows|l2_distance";
-  options.reach = whole() ? conformance::Reach::standard : conformance::Reach::slice;
+  if (!whole()) options.operations = "argmax_rows|l2_squared";
+  options.coverage = whole() ? conformance::Coverage::standard : conformance::Coverage::slice;
   const conformance::Report report = conformance::test(runtime, device, options);
   for (const conformance::Failure& failure : report.failures) {
     ADD_FAILURE() << failure.operation << ' ' << failure.case_name << ": " << failure.what;
   }
   std::cout << "without NVRTC: " << report.cases() << " cases, " << report.failed() << " failures\n";
   EXPECT_TRUE(report.passed());
+  EXPECT_TRUE(report.complete());
   EXPECT_GT(report.cases(), 100U);
   EXPECT_EQ(all_calls(compiler), 0U);
   EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
@@ -108,7 +110,7 @@ class ByCublasLt : public testing::Test {
     conformance::Options options;
     options.seed = seed();
     options.operations = "matmul";
-    options.reach = whole() ? conformance::Reach::standard : conformance::Reach::slice;
+    options.coverage = whole() ? conformance::Coverage::standard : conformance::Coverage::slice;
     const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
     const conformance::Report report = conformance::test(runtime, device, options);
     for (const conformance::Failure& failure : report.failures) {
@@ -116,6 +118,7 @@ class ByCublasLt : public testing::Test {
     }
     std::cout << what << ": " << report.cases() << " cases, " << products() << " products by cuBLASLt\n";
     EXPECT_TRUE(report.passed());
+    EXPECT_TRUE(report.complete());
   }
 
   const VectisTestDriver& driver = driver_of("cuda");

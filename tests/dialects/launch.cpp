@@ -6,7 +6,7 @@
 #include <set>
 
 #include "kernel/ir/random_program.hpp"
-#include "kernel/launch/type_sets.hpp"
+#include "kernel/launch/builtin.hpp"
 #include "tests/dialects/commands.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
@@ -56,11 +56,11 @@ class Launcher {
 
  private:
   bool has_new_kernel(const Operation& operation, const std::vector<View>& views) {
-    std::vector<Number> numbers;
-    for (const ParameterRule& rule : operation.parameters) numbers.emplace_back(rule.standard);
+    std::vector<ParameterValue> parameters;
+    for (const ParameterRule& rule : operation.parameters) parameters.emplace_back(rule.default_value);
     bool found = false;
     for (const PlannedLaunch& launch :
-         operation.plan({&operation, views, numbers}, context_.device().info()).launches) {
+         operation.plan({&operation, views, parameters}, context_.device().info()).launches) {
       found = launched_.insert(launch.key).second || found;
     }
     return found;

@@ -140,6 +140,11 @@ TEST_F(CustomKernel, ARefusedBinaryFallsBackToTheSource) {
   EXPECT_ERROR((void)manager.load(context, kernel), ErrorCode::invalid_input, "cube");
 }
 
+TEST_F(CustomKernel, AWrongEntryPointIsFoundWhenTheKernelIsMade) {
+  EXPECT_ERROR((void)manager.make_kernel("cube", raw_square, "opencl"), ErrorCode::invalid_input, "[make_kernel]",
+               "'cube' has no entry point of that name");
+}
+
 TEST_F(CustomKernel, ABinaryOfAnotherBackendIsNotEvenTried) {
   Kernel kernel = manager.make_kernel(square(), "opencl");
   kernel.backend = "cuda";
@@ -194,6 +199,10 @@ TEST_F(CustomKernel, ErrorsAreInLinesOfTheUsersText) {
   EXPECT_ERROR((void)manager.compile_kernel(broken, "opencl"), code, "kernel 'square', line 3, column 12:", "nothing");
   const std::string raw = "// one\n__kernel void k(__global float* x) {\n  x[0] = missing;\n}\n";
   EXPECT_ERROR((void)manager.compile_kernel("k", raw, "opencl"), code, "kernel 'k', line 3, column 10:", "missing");
+  KernelSource inside = square();  // a mistake in the arguments of a macro
+  inside.overrides[Dialect::opencl_c] =
+      "uint i = GLOBAL_ID(0);\nif (i < count) {\n  STORE_y(i, LOAD_x(i) * nothing);\n}";
+  EXPECT_ERROR((void)manager.compile_kernel(inside, "opencl"), code, "kernel 'square', line 3, column 26:", "nothing");
   try {
     (void)manager.compile_kernel("k", raw, "opencl");
   } catch (const Error& error) {

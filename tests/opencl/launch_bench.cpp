@@ -104,7 +104,7 @@ int main() {
   const vectis::DeviceContext context(*runtime.service<vectis::DeviceRegistry>().find("opencl"));
   vectis::Stream stream(context);
   const vectis::View view(vectis::DeviceMemory(context, sizeof(float) * columns), vectis::DType::float32, 1, columns);
-  const vectis::Number one = 1.0;
+  const vectis::ParameterValue one = 1.0;
   const vectis::Operation& fill = *vectis::find_operation("fill");
   const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
   const vectis::KernelSource source = plan.launches.at(0).source();

@@ -126,12 +126,12 @@ class OperationsTest : public DevicesTest {
   }
   // Runs the operation over the matrices and brings all of them back.
   void run_on(const std::string& operation, const std::vector<HostMatrix*>& matrices,
-              const std::vector<Number>& numbers = {}) {
+              const std::vector<ParameterValue>& parameters = {}) {
     std::vector<View> views;
     views.reserve(matrices.size());
     for (const HostMatrix* matrix : matrices) views.push_back(matrix->view(upload(*matrix)));
     Stream stream(context());
-    run(stream, operation, views, numbers);
+    run(stream, operation, views, parameters);
     for (std::size_t i = 0; i < matrices.size(); ++i) stream.copy_to_host(matrices[i]->bytes(), views[i].memory, 0);
     stream.synchronize();
   }

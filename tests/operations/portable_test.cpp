@@ -276,7 +276,7 @@ TEST_F(PortableTest, MatmulIsTheSameWithAndWithoutClblast) {
       views.push_back(matrix->view(DeviceMemory(context, matrix->bytes().size())));
       stream.copy_to_device(views.back().memory, 0, matrix->bytes());
     }
-    run(stream, "matmul", views, std::vector<Number>{1, 0, 0.5, 0.0});
+    run(stream, "matmul", views, std::vector<ParameterValue>{1, 0, 0.5, 0.0});
     stream.copy_to_host(c.bytes(), views[2].memory, 0);
     stream.synchronize();
     results.push_back(c.bytes());
@@ -293,7 +293,7 @@ TEST_F(PortableTest, DistancesOfEveryPair) {
       q.randomize(random);
       x.randomize(random);
       if (x_rows > 2) x.fill([&](auto r, auto c) { return r == 2 ? 0 : x.get(r, c); });
-      for (const std::string name : {"l2_distance", "inner_product", "cosine_distance"}) {
+      for (const std::string name : {"l2_squared", "dot_product", "cosine_distance"}) {
         SCOPED_TRACE(name + " " + std::string(vectis::name(type)) + " " + std::to_string(depth));
         HostMatrix out(DType::float32, {q_rows, x_rows, 1, 2});
         HostMatrix expected = out;
@@ -310,8 +310,8 @@ TEST_F(PortableTest, DistancesOfEveryPair) {
             qq += u * u;
             xx += v * v;
           }
-          if (name == "l2_distance") return l2;
-          if (name == "inner_product") return dot;
+          if (name == "l2_squared") return l2;
+          if (name == "dot_product") return dot;
           return qq == 0 || xx == 0 ? 1 : 1 - dot / std::sqrt(qq * xx);
         });
         run_on(name, {&q, &x, &out});

@@ -25,18 +25,18 @@ class PrebuiltKernels : public testing::Test {
                   const std::set<std::string>& texts) {
     const Operation& operation = *find_operation(subject.operation);
     std::vector<View> views;
-    const std::vector<suite::Shape> shapes = subject.shapes(one.dimensions, one.numbers);
+    const std::vector<suite::Shape> shapes = subject.shapes(one.dimensions, one.parameters);
     for (std::size_t i = 0; i < shapes.size(); ++i) {
       const std::uint64_t gap = random.below(3);
       views.emplace_back(nowhere, one.types->types[i], shapes[i].rows, shapes[i].columns, random.below(9),
                          shapes[i].columns + gap);
       if (views.back().elements() == 0) return;
     }
-    std::vector<Number> numbers = one.numbers;
-    for (std::size_t i = numbers.size(); i < operation.parameters.size(); ++i)
-      numbers.emplace_back(operation.parameters[i].standard);
+    std::vector<ParameterValue> parameters = one.parameters;
+    for (std::size_t i = parameters.size(); i < operation.parameters.size(); ++i)
+      parameters.emplace_back(operation.parameters[i].default_value);
     try {
-      for (const PlannedLaunch& launch : operation.plan({&operation, views, numbers}, device).launches) {
+      for (const PlannedLaunch& launch : operation.plan({&operation, views, parameters}, device).launches) {
         ++launches;
         if (!known.insert(fmt::format("{}/{}", device.limits.shared_bytes_max, launch.key)).second) continue;
         EXPECT_TRUE(texts.contains(print(launch.source(), dialect)))
@@ -76,7 +76,7 @@ TEST_F(PrebuiltKernels, ServeEveryCase) {
       const std::set<std::string> texts = texts_of(device, dialect);
       for (const suite::Subject& subject : suite::whole_suite().subjects) {
         for (const suite::TypeSet& types : subject.type_sets) {
-          for (const suite::Case& one : suite::cases_of(subject, types, suite::Reach::full))
+          for (const suite::Case& one : suite::cases_of(subject, types, suite::Coverage::full))
             expect_all(subject, one, device, dialect, texts);
         }
         for (int draws = 0; draws < 400; ++draws) {

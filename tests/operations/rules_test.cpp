@@ -1,6 +1,6 @@
 // What is refused, on every device in the same words, and what empty views do.
 #include "kernel/launch/check.hpp"
-#include "kernel/launch/portable.hpp"
+#include "kernel/launch/run.hpp"
 #include "tests/operations/fixture.hpp"
 
 namespace vectis::test {
@@ -33,7 +33,7 @@ TEST(Operations, AreListedByNameAndComplete) {
     ASSERT_FALSE(operation.samples.empty());
     for (const auto& shapes : operation.samples) EXPECT_EQ(shapes.size(), operation.operands.size());
     for (const ParameterRule& rule : operation.parameters) {
-      EXPECT_TRUE(rule.least <= rule.standard && rule.standard <= rule.most) << rule.name;
+      EXPECT_TRUE(rule.min <= rule.default_value && rule.default_value <= rule.max) << rule.name;
     }
   }
   EXPECT_EQ(operations().size(), 28U);
@@ -69,13 +69,13 @@ TEST(Operations, PlanWithinTheLimitsOfSmallDevices) {
 TEST_F(OperationRules, NamesCountsAndTypes) {
   EXPECT_ERROR(run(stream, "sums", {f32(2, 2)}), ErrorCode::invalid_input, "[run] there is no operation 'sums'");
   EXPECT_ERROR(run(stream, "sum", {f32(2, 2)}), ErrorCode::invalid_input, "[sum] 1 views were given", "takes 2");
-  EXPECT_ERROR(run(stream, "fill", {f32(2, 2)}, {1, 2}), ErrorCode::invalid_input, "[fill] 2 numbers", "at most 1");
+  EXPECT_ERROR(run(stream, "fill", {f32(2, 2)}, {1, 2}), ErrorCode::invalid_input, "[fill] 2 parameters", "at most 1");
   EXPECT_ERROR(run(stream, "sum", {{memory, DType::int32, 2, 2}, out(1, 1)}), ErrorCode::invalid_input,
                "[sum] 'x' is int32", "float32, float16, bfloat16, int8");
   EXPECT_ERROR(run(stream, "copy", {f32(2, 2), out(2, 2, DType::int32)}), ErrorCode::invalid_input,
-               "[copy] float32, int32 do not go together");
+               "[copy] the operand types float32, int32 cannot be combined");
   EXPECT_ERROR(run(stream, "matmul", {f32(2, 2), f32(2, 2), out(2, 2, DType::int32)}), ErrorCode::invalid_input,
-               "do not go together");
+               "cannot be combined");
 }
 
 TEST_F(OperationRules, NumbersAreInRangeAndWhole) {
@@ -130,8 +130,8 @@ TEST_F(OperationRules, SlicesOfOneMemoryOverlapToo) {
 
 TEST_F(OperationRules, ShapesFitTogether) {
   const auto refused = [&](const char* name, std::initializer_list<View> views, const char* words,
-                           std::initializer_list<Number> numbers = {}) {
-    EXPECT_ERROR(run(stream, name, views, numbers), ErrorCode::invalid_input, std::string("[") + name + "]", words);
+                           std::initializer_list<ParameterValue> parameters = {}) {
+    EXPECT_ERROR(run(stream, name, views, parameters), ErrorCode::invalid_input, std::string("[") + name + "]", words);
   };
   const DType i32 = DType::int32;
   refused("copy", {f32(2, 3), out(3, 2)}, "'out' is 3 x 2, it must be 2 x 3");
@@ -150,8 +150,8 @@ TEST_F(OperationRules, ShapesFitTogether) {
   refused("matmul", {f32(2, 3), f32(3, 4), out(2, 5)}, "it must be 2 x 4");
   refused("matmul", {{memory, DType::int8, 2, 3}, {memory, DType::int8, 3, 4}, out(2, 4, i32)}, "alpha is 2",
           {0, 0, 2.0});
-  refused("l2_distance", {f32(2, 3), f32(2, 4), out(2, 2)}, "'q' has 3 columns and 'x' 4");
-  refused("inner_product", {f32(2, 3), f32(4, 3), out(4, 2)}, "it must be 2 x 4");
+  refused("l2_squared", {f32(2, 3), f32(2, 4), out(2, 2)}, "'q' has 3 columns and 'x' 4");
+  refused("dot_product", {f32(2, 3), f32(4, 3), out(4, 2)}, "it must be 2 x 4");
   refused("top_k", {f32(2, 3), out(2, 4), {memory, i32, 2, 4, 100, 4}}, "k is 4", {});
   refused("top_k", {f32(2, 3), out(2, 0), {memory, i32, 2, 0, 100, 0}}, "k is 0", {});
   refused("top_k", {f32(2, 3), out(2, 2), {memory, i32, 2, 1, 100, 1}}, "'index' is 2 x 1, it must be 2 x 2", {});
@@ -161,7 +161,7 @@ TEST_F(OperationRules, ShapesFitTogether) {
 TEST_F(OperationRules, EmptyViewsAreCheckedAndDoNothing) {
   run(stream, "copy", {f32(0, 3), out(0, 3)});
   run(stream, "fill", {f32(3, 0)}, {1});
-  run(stream, "l2_distance", {f32(2, 0), f32(3, 0), out(2, 3)});
+  run(stream, "l2_squared", {f32(2, 0), f32(3, 0), out(2, 3)});
   run(stream, "top_k", {f32(0, 3), out(0, 2), View(other, DType::int32, 0, 2, 50, 2)});
   run(stream, "mean_rows", {f32(0, 3), out(0, 1)});
   EXPECT_ERROR(run(stream, "copy", {f32(0, 3), out(0, 4)}), ErrorCode::invalid_input, "it must be 0 x 3");
@@ -199,8 +199,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, EmptyOperations, testing::Values("cpu"), case_
 
 TEST_F(OperationRules, ADeviceWithoutCompilerSaysSo) {
   const std::vector<View> views = {f32(2, 2)};
-  const std::vector<Number> numbers = {0.0};
-  EXPECT_ERROR(detail::run_portable(stream, {find_operation("fill"), views, numbers}), ErrorCode::no_compiler,
+  const std::vector<ParameterValue> parameters = {0.0};
+  EXPECT_ERROR(detail::run_portable(stream, {find_operation("fill"), views, parameters}), ErrorCode::no_compiler,
                "[fill] cpu:0", "use another device");
 }
 

@@ -13,7 +13,7 @@ from tools.gpu_evidence.occupancy import AMD, NVIDIA, occupancy
 
 ROOT = environment.ROOT
 # One of each family; all of them are compiled by `./dev soak cuda-hip`.
-SAMPLED = ("scan_bounds i8, 64 x 64", "l2_distance f32", "matmul f16", "top_k, room 256", "fold_sum f32")
+SAMPLED = ("scan_bounds i8, 64 x 64", "l2_squared f32", "matmul f16", "top_k, room 256", "reduce_sum f32")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_spills_are_seen(nvrtc, architecture):
     kernel = compiled(nvrtc, body, architecture, bounds="1024, 2")  # leaves 32 of the 65,536
     assert kernel.spilled > 0 and kernel.stack > 0
     assert kernel.count("LDL") > 0 and kernel.count("STL") > 0
-    row = collect.nvidia_row(Hot("reductions", Text("k", "built-in", "cuda-c++", "vt_fold_sum", ROOT, ["f32"], 64)),
+    row = collect.nvidia_row(Hot("reductions", Text("k", "built-in", "cuda-c++", "vt_reduce_sum", ROOT, ["f32"], 64)),
                              architecture, kernel)
     assert collect.Evidence("", [], [row]).unexplained() == [row]
 

@@ -26,10 +26,10 @@ class WebGpuParts : public testing::Test {
 
   // On both devices, from the same bytes; `tolerance` as in expect_equal.
   void expect_same(const std::string& operation, const std::vector<HostMatrix>& operands,
-                   const std::vector<Number>& numbers = {}, double tolerance = 0) {
+                   const std::vector<ParameterValue>& parameters = {}, double tolerance = 0) {
     SCOPED_TRACE(operation);
-    const std::vector<HostMatrix> expected = result(cpu, operation, operands, numbers);
-    const std::vector<HostMatrix> actual = result(gpu, operation, operands, numbers);
+    const std::vector<HostMatrix> expected = result(cpu, operation, operands, parameters);
+    const std::vector<HostMatrix> actual = result(gpu, operation, operands, parameters);
     for (std::size_t i = 0; i < operands.size(); ++i) {
       SCOPED_TRACE(testing::Message() << "operand " << i);
       expect_equal(actual[i], expected[i], tolerance);
@@ -37,14 +37,15 @@ class WebGpuParts : public testing::Test {
   }
 
   static std::vector<HostMatrix> result(const DeviceContext& context, const std::string& operation,
-                                        std::vector<HostMatrix> matrices, const std::vector<Number>& numbers) {
+                                        std::vector<HostMatrix> matrices,
+                                        const std::vector<ParameterValue>& parameters) {
     Stream stream(context);
     std::vector<View> views;
     for (const HostMatrix& matrix : matrices) {
       views.push_back(matrix.view(DeviceMemory(context, matrix.bytes().size())));
       stream.copy_to_device(views.back().memory, 0, matrix.bytes());
     }
-    run(stream, operation, views, numbers);
+    run(stream, operation, views, parameters);
     for (std::size_t i = 0; i < matrices.size(); ++i) stream.copy_to_host(matrices[i].bytes(), views[i].memory, 0);
     stream.synchronize();
     return matrices;
@@ -127,8 +128,8 @@ TEST_F(WebGpuParts, MatricesAreMultipliedAndCompared) {
                 {turn_a ? matrix(type, k, m) : matrix(type, m, k), turn_b ? matrix(type, n, k) : matrix(type, k, n),
                  matrix(whole ? DType::int32 : DType::float32, m, n)},
                 {turn_a ? 1 : 0, turn_b ? 1 : 0, 1.0, whole ? 0.0 : 2.0});
-    expect_same("l2_distance", {matrix(type, m, k), matrix(type, n, k), matrix(DType::float32, m, n)});
-    expect_same("inner_product", {matrix(type, m, k), matrix(type, n, k), matrix(DType::float32, m, n)});
+    expect_same("l2_squared", {matrix(type, m, k), matrix(type, n, k), matrix(DType::float32, m, n)});
+    expect_same("dot_product", {matrix(type, m, k), matrix(type, n, k), matrix(DType::float32, m, n)});
     expect_same("cosine_distance", {matrix(type, m, k), matrix(type, n, k), matrix(DType::float32, m, n)}, {}, 1e-5);
   }
 }

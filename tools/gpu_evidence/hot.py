@@ -6,10 +6,10 @@ from tools.dialects.kernels import Manifest, Text
 
 FAMILIES = {
     "exact search": ("scan_bounds", "tighten_bounds"),
-    "distance tiles": ("l2_distance", "inner_product", "cosine_distance"),
+    "distance tiles": ("l2_squared", "dot_product", "cosine_distance"),
     "products of matrices": ("matmul",),
     "selection": ("top_k", "top_k_segments", "top_k_kept"),
-    "reductions": ("fold_sum", "fold_squares", "fold_max", "fold_min", "fold_argmax"),
+    "reductions": ("reduce_sum", "reduce_squares", "reduce_max", "reduce_min", "reduce_argmax"),
 }
 COLUMNS = 128  # of the vectors a distance is counted for
 
@@ -31,7 +31,7 @@ class Hot:
         if self.operation == "scan_bounds" and elements[1] != elements[0]:
             reads = [f"{elements[0]} by {elements[1]}"]
         label = " ".join([self.operation, *reads])
-        if self.operation == "fold_argmax" and len(elements) == 4:
+        if self.operation == "reduce_argmax" and len(elements) == 4:
             label += " of pairs"
         if "QUERIES" in defines:
             label += f", {defines['ROWS'].rstrip('u')} x {defines['QUERIES'].rstrip('u')}"

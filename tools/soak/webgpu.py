@@ -19,7 +19,7 @@ PROBLEMS = 2000
 PROGRAMS = 2000
 ROUNDS = 20
 # Operations that can be split to any size. Operations that need a whole row or matrix at once are rejected there.
-CUT = "cast|copy|fill|gather|scatter|transpose|matmul|scan_bounds|.*_distance|inner_product|map|memory|threads"
+CUT = "cast|copy|fill|gather|scatter|transpose|matmul|scan_bounds|.*_distance|l2_squared|dot_product|map|memory|threads"
 DRIVERS = {"vulkan": "lavapipe", "gl": "llvmpipe over GL"}
 
 

@@ -1,4 +1,4 @@
-// l2_distance, inner_product and cosine_distance of every row of one matrix to every row of another.
+// l2_squared, dot_product and cosine_distance of every row of one matrix to every row of another.
 
 #include <array>
 #include <cmath>
@@ -67,8 +67,8 @@ VectisStatus cosine_distance(const Call& call) {
 }
 
 constexpr std::array<NamedOperation, 3> operations{{
-    {"l2_distance", pairs<Pairing::squared_difference>},
-    {"inner_product", pairs<Pairing::dot>},
+    {"l2_squared", pairs<Pairing::squared_difference>},
+    {"dot_product", pairs<Pairing::dot>},
     {"cosine_distance", cosine_distance},
 }};
 

@@ -1,4 +1,4 @@
-// Compiled kernels, kept in memory and on disk.
+// The cache of compiled kernels, in memory and on disk.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct CacheStatistics {
   std::uint64_t memory_hits = 0;
   std::uint64_t disk_hits = 0;
   std::uint64_t compiled = 0;
-  std::uint64_t rebuilt = 0;  // entries on disk that were damaged, another's, or refused by the driver
+  std::uint64_t rebuilt = 0;  // disk entries that were corrupt, of another key, or rejected by the driver
 };
 
-// One kernel as a compiler takes it.
+// A kernel's source for the device's compiler.
 struct KernelText {
   std::string dialect;
   std::string text;
@@ -29,10 +29,10 @@ struct KernelText {
   std::string options;
 };
 
-// Keyed by text, dialect, options, device, driver and version. Entries on disk carry their whole key and a checksum,
-// are written beside and renamed, and are rebuilt when anything is wrong with them. A folder that cannot be written is
-// told to the log once, and nothing else. Threads that ask for the same thing compile it once. What was compiled for a
-// context is forgotten some time after the last other user of the context is gone. Thread-safe.
+// Caches programs by text, dialect, options, device, driver and Vectis version. A disk entry holds its whole key and a
+// checksum, is written to a temporary file and renamed, and is rebuilt if it is corrupt. If the cache folder cannot be
+// written, that is logged once. Concurrent requests for the same program compile it once. Programs of a context are
+// dropped some time after its last other user is gone. Thread-safe.
 class VECTIS_API KernelCache {
  public:
   explicit KernelCache(Runtime& runtime);
@@ -40,21 +40,22 @@ class VECTIS_API KernelCache {
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 
-  // Compiles, or finds what was compiled before. Throws what Program throws; a failure is not remembered.
+  // Returns the cached program, or compiles and caches it. Throws what Program throws: CompileFailed, NoCompiler,
+  // Unsupported; failures are not cached.
   [[nodiscard]] Program program(const DeviceContext& context, std::string_view dialect, std::string_view text,
                                 std::string_view options = {});
-  // The quick way for a caller who has a short name for the text: `make` is asked only when `key` is new on this
-  // context (twice for one key if it throws). The same key must always mean the same text; begin it with whose it is:
-  // "map/...".
+  // The entry point cached in memory under `key`; if there is none, compiles the text that `make` returns. Equal keys
+  // must mean equal texts on a context, so begin a key with a namespace of its own: "map/...". Throws what program()
+  // and `make` throw; after a failure the next call tries again.
   [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,
                                        const std::function<KernelText()>& make);
-  // The same for a caller who makes the entry point in another way.
+  // The same, with a `make` that returns the entry point itself.
   [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,
                                        const std::function<EntryPoint()>& make);
   [[nodiscard]] CacheStatistics statistics() const;
-  // Where entries are kept; empty when nothing is kept on disk.
+  // The folder of the disk cache; empty if there is none.
   [[nodiscard]] const std::string& folder() const noexcept;
-  // Forgets what is in memory; the disk stays.
+  // Empties the cache in memory; disk entries stay.
   void clear();
 
  private:
@@ -62,8 +63,9 @@ class VECTIS_API KernelCache {
   std::unique_ptr<State> state_;
 };
 
+// The runtime's cache.
 VECTIS_API KernelCache& kernel_cache(Runtime& runtime = Runtime::get_default());
-// That of the Runtime the context's device belongs to.
+// The cache of the runtime that the context's device belongs to.
 VECTIS_API KernelCache& kernel_cache(const DeviceContext& context);
 
 }  // namespace vectis::inline v0_1

@@ -1,5 +1,5 @@
-// The named operations: what every device can do, however it does it. A backend may do one itself (run_op of the
-// contract); otherwise the portable kernel runs.
+// The named operations, which run on every device: by the backend's own implementation (`run_op` of the backend
+// contract) or by the portable kernels. vectis/kernel/ops.hpp has a typed function for each.
 //
 //   run(stream, "sum_rows", {{x, DType::float16, rows, columns}, {out, DType::float32, rows, 1}});
 #pragma once
@@ -24,9 +24,11 @@
 
 namespace vectis::inline v0_1 {
 
-// A rectangle of elements in device memory, row after row. Counted in elements, so that packed types need no bytes.
+// A matrix of elements in device memory, row-major. All counts are in elements. The constructors check nothing; run()
+// throws InvalidInput for a view that does not fit into its memory. Keeps the memory alive.
 struct VECTIS_API View {
-  View(DeviceMemory memory, DType type, std::uint64_t rows, std::uint64_t columns);  // tight, from the start
+  // Rows without gaps, from the start of the memory.
+  View(DeviceMemory memory, DType type, std::uint64_t rows, std::uint64_t columns);
   View(DeviceMemory memory, DType type, std::uint64_t rows, std::uint64_t columns, std::uint64_t offset,
        std::uint64_t stride);
 
@@ -35,62 +37,64 @@ struct VECTIS_API View {
   std::uint64_t rows;
   std::uint64_t columns;
   std::uint64_t offset;  // of the first element
-  std::uint64_t stride;  // from one row's first element to the next row's; at least `columns`
+  std::uint64_t stride;  // from the first element of a row to that of the next row; at least `columns`
 
   [[nodiscard]] std::uint64_t elements() const noexcept { return rows * columns; }
-  // One past the last element it touches, counted from the start of the memory; `offset` when it is empty.
+  // Index in the memory of the element after the view's last one; `offset` if the view is empty.
   [[nodiscard]] std::uint64_t end() const noexcept;
 };
 
-// A parameter of a call: integer or real as the operation says.
-struct Number {
-  Number(double value) noexcept : real(value) {}  // NOLINT(google-explicit-constructor)
-  Number(std::int64_t value) noexcept : integer(value), real(static_cast<double>(value)) {}  // NOLINT
-  Number(int value) noexcept : Number(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+// The value of a scalar parameter of an operation. run() throws InvalidInput if it is out of the parameter's range, or
+// not an integer where the operation takes one.
+struct ParameterValue {
+  ParameterValue(double value) noexcept : real(value) {}  // NOLINT(google-explicit-constructor)
+  ParameterValue(std::int64_t value) noexcept : integer(value), real(static_cast<double>(value)) {}  // NOLINT
+  ParameterValue(int value) noexcept
+      : ParameterValue(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
   std::int64_t integer = 0;
   double real = 0;
 };
 
 struct Operation;
 
-// One call of an operation, already checked.
+// A call of an operation that has passed all checks, as check, plan and cost of the operation see it.
 struct OperationCall {
   const Operation* operation = nullptr;
   std::span<const View> views;
-  std::span<const Number> numbers;
+  std::span<const ParameterValue> parameters;
 };
 
-// One launch of the portable form. `buffers` are the places of the call's views, or of temporaries (views.size() + n).
+// One kernel launch of the portable form.
 struct PlannedLaunch {
-  std::string key;                       // names the compiled kernel among all: the kernel's name and what varies in it
-  std::function<KernelSource()> source;  // asked only when `key` was never compiled
+  std::string key;  // identifies the kernel text in the cache: the kernel's name and everything its text depends on
+  std::function<KernelSource()> source;  // called only if no kernel is cached under `key`
   LaunchShape shape;
-  std::vector<std::size_t> buffers;
+  std::vector<std::size_t> buffers;  // index of a view of the call, or views.size() + index of a temporary
   std::vector<LaunchArgument> scalars;
 };
 
-// The portable form of a call: launches in order, with temporaries in between.
+// The portable form of a call: kernel launches in order, and the temporary buffers they share.
 struct LaunchPlan {
-  std::vector<std::uint64_t> temporary_bytes;
+  std::vector<std::uint64_t> temporary_bytes;  // size of each temporary
   std::vector<PlannedLaunch> launches;
 };
 
 struct OperationCost {
-  double operations = 0;  // arithmetic, a multiply-add counting as two
-  double bytes = 0;       // read and written at least once
+  double operations = 0;  // arithmetic operations; a multiply-add counts as two
+  double bytes = 0;       // read and written, each element once
 };
 
-// A way to do a call in parts, one after the other: a part takes the same range of these operands, along rows or
-// columns, and the others whole.
-enum class CutAxis : std::uint8_t { rows, columns };
-struct CutOperand {
+// A way to split a call into smaller calls that run one after the other: each takes the same range of rows or columns
+// of the named operands, and the other operands whole.
+enum class SplitAxis : std::uint8_t { rows, columns };
+struct SplitOperand {
   std::size_t operand = 0;
-  CutAxis axis = CutAxis::rows;
+  SplitAxis axis = SplitAxis::rows;
 };
-struct Cut {
-  std::vector<CutOperand> operands;
-  std::optional<std::size_t> numbered{};  // the parameter that a part's beginning is added to
-  std::optional<std::size_t> added_to{};  // the parameter that is 1 in all parts but the first
+struct CallSplit {
+  std::vector<SplitOperand> operands;
+  std::optional<std::size_t> offset_parameter{};      // index of the parameter to which the start of the range is added
+  std::optional<std::size_t> accumulate_parameter{};  // index of the parameter that is 1 in all calls but the first
 };
 
 struct OperandRule {
@@ -102,49 +106,63 @@ struct OperandRule {
 struct ParameterRule {
   std::string name;
   bool integer = true;
-  double least = 0;
-  double most = 0;
-  double standard = 0;  // when the caller gives fewer numbers
+  double min = 0;
+  double max = 0;
+  double default_value = 0;  // of a parameter the caller leaves out
 };
 
-// What an operation is. src/kernel/operations/<name>.cpp defines one or a family; CONTRIBUTING.md says how to add one.
+// The definition of an operation. src/kernel/operations/<name>.cpp defines one or a family; see "Adding an operation"
+// in CONTRIBUTING.md. Immutable once defined.
 struct Operation {
   std::string name;     // "sum_rows"
-  std::string summary;  // one sentence for the generated table
+  std::string summary;  // for docs/operations.md
   std::vector<OperandRule> operands;
   std::vector<ParameterRule> parameters;
-  // Which types go together; empty: any that the rules allow.
+  // Whether the operands' types can be combined; empty: all combinations of the operands' own types.
   std::function<bool(std::span<const DType>)> types_agree;
-  // Throws InvalidInput when shapes or numbers do not fit together; types and ranges were checked before.
+  // Throws InvalidInput if shapes or parameters do not fit together. Types and ranges were checked before. Depends on
+  // types, shapes and parameters only: a repeated call is not checked again.
   std::function<void(const OperationCall&)> check;
-  // What a call does that has an empty view and passed the check; empty: nothing. Said in other operations.
+  // Runs instead of the kernels if a view is empty; calls other operations. Empty: nothing to do.
   std::function<void(Stream&, const OperationCall&)> when_empty;
+  // The kernels of a call for a device. Depends on types, shapes and parameters only: a stream reuses the plan. Throws
+  // Unsupported if the device's limits are too small.
   std::function<LaunchPlan(const OperationCall&, const DeviceInfo&)> plan;
   std::function<OperationCost(const OperationCall&)> cost;
-  // Shapes of the operands (rows, columns), not empty, that together make `plan` use every kernel it has.
+  // Non-empty operand shapes (rows, columns) for which `plan` uses, taken together, every kernel of the operation.
   std::vector<std::vector<std::array<std::uint64_t, 2>>> samples;
-  // How a call can be done in parts, where a device cannot give a kernel its operands whole; empty: in none.
-  std::function<std::vector<Cut>(const OperationCall&)> cuts{};
+  // Ways to split a call whose operands are larger than the device can bind to a kernel; empty: none.
+  std::function<std::vector<CallSplit>(const OperationCall&)> splits{};
 };
 
-// All of them, by name in alphabetical order.
+// All operations in alphabetical order. Thread-safe.
 VECTIS_API std::span<const Operation> operations();
+// Null if there is no operation of that name. Thread-safe.
 VECTIS_API const Operation* find_operation(std::string_view name) noexcept;
 
-// Enqueues the operation. InvalidInput with the operation's name, the number and the limit when it does not fit; empty
-// views do nothing but are checked. NoCompiler when the device neither does it itself nor compiles kernels.
+// Enqueues the operation on the stream and returns without waiting for it. Views are in the order of
+// docs/operations.md; parameters left out have their defaults. Views of no elements are checked, and nothing is
+// enqueued for them, except that a sum of no elements is 0. Throws
+// - InvalidInput for an unknown name; a wrong number of views or parameters; types, shapes or parameters the operation
+// does
+//   not take; views outside their memory or of another context than the stream; and an output that overlaps another
+//   view,
+// - NoCompiler if the device neither runs the operation itself nor compiles kernels,
+// - the stream's earlier failure, DeviceLost, Forked, or the backend's error.
+// A call that repeats the operation, types, shapes and parameters of an earlier one on the same stream is neither
+// planned nor compiled again and allocates nothing. One thread at a time, like the stream.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::span<const View> views,
-                    std::span<const Number> numbers = {});
+                    std::span<const ParameterValue> parameters = {});
 VECTIS_API void run(Stream& stream, std::string_view operation, std::initializer_list<View> views,
-                    std::initializer_list<Number> numbers = {});
+                    std::initializer_list<ParameterValue> parameters = {});
 
-// Every kernel of every operation, for all types they take, as planned for `device`. What proofs compile.
+// Every kernel of every operation for all types, as planned for `device`. Used by tests and to prebuild kernels.
 VECTIS_API std::vector<KernelSource> builtin_kernels(const DeviceInfo& device);
-// The same for a device with groups of 256 work-items and 48 KiB shared by them.
+// The same for a device with work-groups of 256 work-items and 48 KiB of shared memory.
 VECTIS_API std::vector<KernelSource> builtin_kernels();
-// The devices whose kernels are compiled when Vectis is built, by the language they are printed in; none for languages
-// that are compiled at run time alone. A WebGPU device states the limits of one of its two, whatever it has beyond, so
-// their kernels are all it is ever asked for. NVIDIA's devices have the limits of the one for CUDA.
+// The limits for which kernels of this dialect are compiled when Vectis is built; empty for dialects that are compiled
+// at run time only. A WebGPU device reports one of its two sets, even if it has more, so that every kernel it needs is
+// prebuilt. NVIDIA devices have the limits of the one set for CUDA.
 VECTIS_API std::vector<DeviceInfo> prebuilt_devices(Dialect dialect);
 
 }  // namespace vectis::inline v0_1

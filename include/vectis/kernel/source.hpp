@@ -1,5 +1,5 @@
-// A kernel written once: data, and a body in a common subset of C that every dialect's printer can put its own
-// signature around. docs/kernels.md describes the subset and the words a body may use.
+// Portable kernels as source text: parameters as data, and a body in a subset of C that is printed in several languages
+// (dialects). docs/kernels.md describes the subset and the built-ins a body may use, and lists which devices run them.
 //
 //   KernelSource twice{.name = "twice",
 //                      .buffers = {{"x", DType::float16, Access::read}, {"y", DType::float32, Access::write}},
@@ -22,11 +22,11 @@
 
 namespace vectis::inline v0_1 {
 
-// The languages kernels are printed in. A backend lists the names of those it compiles.
+// The languages kernels are printed in. DeviceInfo::dialects lists the names of those a device compiles.
 enum class Dialect : std::uint8_t { opencl_c, cuda, hip, glsl_vulkan, glsl_webgpu, wgsl };
 
 VECTIS_API std::string_view name(Dialect dialect) noexcept;  // "opencl-c", "cuda-c++", "hip-c++", "glsl-vulkan", ...
-VECTIS_API std::optional<Dialect> parse_dialect(std::string_view name);
+VECTIS_API std::optional<Dialect> parse_dialect(std::string_view name);  // empty: there is no such dialect
 
 // True for the types a kernel's buffer can hold: float32, int32, uint32, float16, bfloat16 and int8. The last three are
 // packed into 32-bit words, so that no device needs an extension for them; a kernel body sees their elements as float
@@ -44,54 +44,54 @@ struct BufferParameter {
 
 struct ScalarParameter {
   std::string name;
-  DType element = DType::uint32;  // f32, i32 or u32
+  DType element = DType::uint32;  // float32, int32 or uint32
 };
 
 struct SharedArray {
   std::string name;
-  DType element = DType::float32;  // f32, i32 or u32
+  DType element = DType::float32;  // float32, int32 or uint32
   std::uint32_t count = 1;
 };
 
-// Arguments of a launch: the buffers in order, then the scalars in order. Shared arrays are printed into the kernel.
+// A portable kernel. A launch takes the buffers in order, then the scalars in order; shared arrays are not arguments.
 struct KernelSource {
   std::string name;  // [a-z][a-z0-9_]*; printed with the prefix "vt_", which is also the entry point's name
   std::vector<BufferParameter> buffers{};
   std::vector<ScalarParameter> scalars{};
   std::vector<SharedArray> shared{};
-  std::array<std::uint32_t, 3> group{64, 1, 1};  // work-items of a group; printed where the dialect wants it
-  std::vector<std::pair<std::string, std::string>> defines{};  // NAME and replacement, printed as macros
-  std::string functions{};                                     // helper functions in the subset, before the kernel
+  std::array<std::uint32_t, 3> group{64, 1, 1};                // work-group size; at most 1024 work-items in all
+  std::vector<std::pair<std::string, std::string>> defines{};  // macros: name and one-line replacement
+  std::string functions{};                                     // helper functions, in the subset
   std::string body{};
-  std::map<Dialect, std::string> overrides{};  // a body of its own for one dialect
+  std::map<Dialect, std::string> overrides{};  // a separate body for one dialect, not linted
 };
 
-// The whole text for a compiler of the dialect; GLSL's entry point is always `main`. InvalidInput, naming line and
-// rule, when the source is no kernel of the subset (an override is taken as it is), or for wgsl, which is printed from
-// the IR alone.
+// The kernel as text for a compiler of the dialect. Throws InvalidInput, with line, column and rule, if the source is
+// not in the subset, and for wgsl, in which only generated kernels are printed.
 VECTIS_API std::string print(const KernelSource& source, Dialect dialect);
-// "vt_" and the name.
+// The name of the kernel function: "vt_" and the kernel's name.
 VECTIS_API std::string entry_point(const KernelSource& source);
-// What the printed text calls it: "main" in GLSL.
+// The same in one dialect: always "main" in GLSL.
 VECTIS_API std::string entry_point(const KernelSource& source, Dialect dialect);
 
-// What a compiler of the dialect must be told, so that it neither contracts a*b+c nor takes short cuts. Separated by
-// blanks; empty when the text says it itself.
+// The compiler options, separated by spaces, that disable contraction of a*b+c and inexact optimizations. Empty if none
+// are needed.
 VECTIS_API std::string_view compiler_options(Dialect dialect) noexcept;
 
-// Compilers name the place of an error as the user wrote it: the line of the body (column where they tell one) in a
-// file of this name, and of the helper functions in body_file + ".functions".
+// The file name that compiler errors in the body have, with lines counted from the start of the body. Errors in the
+// helper functions have body_file + ".functions".
 VECTIS_API std::string body_file(const KernelSource& source);
 
-// A place of the body or functions that not every dialect would take.
+// A place in the body or functions that some dialect would reject.
 struct LintFinding {
   std::uint32_t line = 1;  // of the body, or of `functions`, from 1
   std::uint32_t column = 1;
   bool in_functions = false;
   std::string rule;     // "pointer", "cast", "int-condition", ...
-  std::string message;  // what is there, and what to write instead
+  std::string message;  // what was found, and what to write instead
 };
 
+// Findings in the order of the text; empty if every dialect takes the kernel. Never throws for a malformed body.
 VECTIS_API std::vector<LintFinding> lint(const KernelSource& source);
 
 }  // namespace vectis::inline v0_1

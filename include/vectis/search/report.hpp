@@ -19,7 +19,7 @@
 namespace vectis::inline v0_1 {
 
 struct ReportOptions {
-  conformance::Reach reach = conformance::Reach::slice;  // which conformance cases run
+  conformance::Coverage coverage = conformance::Coverage::slice;  // which conformance cases run
   std::string operations = ".*";  // operations to test and benchmark: a regular expression for the whole name
   bool speeds = true;             // whether to benchmark each single operation
   std::size_t rows = 0;           // vectors of the index; 0: 1,000,000 on a GPU, 50,000 elsewhere

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/cores.hpp"
-#include "kernel/cache/kept.hpp"
+#include "kernel/cache/disk_cache.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/registry.hpp"
@@ -19,14 +19,14 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-// Something made once, by the first thread that gets `mutex`; the others wait for it there. A failure leaves it empty.
+// A value made once, by the first thread that locks `mutex`; other threads wait for it. A failure leaves it empty.
 template <class T>
 struct Slot {
   std::mutex mutex;
   std::optional<T> value;  // written once, under mutex
   std::atomic<bool> ready{false};
 
-  // The value, made now if need be; `found` says whether it was there.
+  // Returns the value, made now if there is none; `found` tells whether there was one.
   template <class Make>
   T get(const Make& make, bool& found) {
     found = ready.load(std::memory_order_acquire);
@@ -56,19 +56,19 @@ std::size_t count_ready(const Slots<T>& slots) {
   return count;
 }
 
-// Whether no thread holds any of them.
+// Whether no thread holds a slot.
 template <class T>
 bool idle(const Slots<T>& slots) {
   return std::all_of(slots.begin(), slots.end(), [](auto& entry) { return entry.second.use_count() == 1; });
 }
 
-// What one context has in memory. Programs and entry points keep their context alive, so its address stays its own.
+// The cache of one context. Its programs and entry points keep the context alive, so its address is not reused.
 struct PerContext {
   Slots<Program> programs;         // by dialect, options and text
   Slots<EntryPoint> entry_points;  // by the caller's key
 
-  // Whether nobody but these programs and entry points holds the context, so that nobody can ask for it again; or
-  // whether nothing came of any of them and nobody is at work.
+  // Whether only these programs and entry points hold the context, so that no caller can use it again; or whether all
+  // compilations failed and none is running.
   [[nodiscard]] bool abandoned() const {
     for (const auto& [key, slot] : programs) {
       if (!slot->ready.load(std::memory_order_acquire)) continue;
@@ -85,7 +85,7 @@ std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::string_view key) {
   return slots.emplace(std::string(key), std::make_shared<Slot<T>>()).first->second;
 }
 
-// The whole key of an entry on disk. Every part but the text ends with its line.
+// The key of a disk entry. Every part but the text is one line.
 std::string disk_key(const Device& device, std::string_view dialect, std::string_view text, std::string_view options) {
   return fmt::format("vectis {}\nbackend {}\ndevice {}\ndriver {}\ndialect {}\noptions {}\ntext of {} bytes\n{}",
                      version(), device.backend(), device.info().name, device.info().driver, dialect, options,
@@ -96,10 +96,10 @@ std::string disk_key(const Device& device, std::string_view dialect, std::string
 
 struct KernelCache::State {
   explicit State(Runtime& owner)
-      : runtime(owner), kept(owner, "kernels"), debug(owner.settings().flag("debug")), folder(kept.path()) {}
+      : runtime(owner), disk(owner, "kernels"), debug(owner.settings().flag("debug")), folder(disk.path()) {}
 
   Runtime& runtime;
-  detail::KeptFolder kept;
+  detail::DiskCache disk;
   bool debug;
   std::string folder;
   std::atomic<std::uint64_t> memory_hits{0};
@@ -109,11 +109,11 @@ struct KernelCache::State {
   std::mutex mutex;
   std::unordered_map<const detail::ContextCore*, PerContext> contexts;  // guarded by mutex
 
-  void tell(const std::string& message) const {
+  void log(const std::string& message) const {
     if (debug) runtime.logger().log(LogLevel::debug, "kernel", message);
   }
 
-  // What has no users any more goes, outside the lock: a driver may take its time.
+  // Drops contexts without users. Their programs are destroyed after the lock is released, since drivers may be slow.
   void drop_abandoned() {
     std::vector<PerContext> gone;
     const std::lock_guard lock(mutex);
@@ -128,8 +128,8 @@ struct KernelCache::State {
   }
 
   std::optional<Program> load(const DeviceContext& context, const std::string& key, std::string_view options) {
-    const auto found = kept.find(key);
-    if (found.damaged) ++rebuilt;
+    const auto found = disk.find(key);
+    if (found.corrupt) ++rebuilt;
     if (!found.payload) return std::nullopt;
     try {
       const auto* const text = reinterpret_cast<const char*>(found.payload->data());
@@ -139,7 +139,7 @@ struct KernelCache::State {
     } catch (const Error& error) {
       if (error.code() == ErrorCode::device_lost || error.code() == ErrorCode::forked) throw;
       ++rebuilt;
-      tell(fmt::format("the driver refused {}, which is rebuilt: {}", kept.file_of(key), error.what()));
+      log(fmt::format("the driver rejected {}, which is rebuilt: {}", disk.file_of(key), error.what()));
       return std::nullopt;
     }
   }
@@ -149,21 +149,21 @@ struct KernelCache::State {
     try {
       Program program(context, dialect, text, options);
       ++compiled;
-      if (!program.compiler_output().empty()) tell("compiler output:\n" + program.compiler_output());
+      if (!program.compiler_output().empty()) log("compiler output:\n" + program.compiler_output());
       return program;
     } catch (const Error& error) {
-      tell(fmt::format("not compiled: {}\n{}", error.what(), error.detail()));
+      log(fmt::format("not compiled: {}\n{}", error.what(), error.detail()));
       throw;
     }
   }
 
-  // A device that gives no binary is served from memory alone.
-  void keep(const std::string& key, const Program& program) {
-    if (kept.path().empty()) return;
+  // A device without binaries is cached in memory only.
+  void store(const std::string& key, const Program& program) {
+    if (disk.path().empty()) return;
     try {
-      kept.keep(key, program.binary());
+      disk.put(key, program.binary());
     } catch (const Error& error) {
-      tell(fmt::format("kept in memory only: {}", error.what()));
+      log(fmt::format("cached in memory only: {}", error.what()));
     }
   }
 
@@ -173,19 +173,19 @@ struct KernelCache::State {
     if (dialect == "binary") return Program(context, dialect, text, options);
     const Device device = context.device();
     const std::string key = disk_key(device, dialect, text, options);
-    if (debug) tell(fmt::format("{} for {}, options '{}':\n{}", dialect, device.label(), options, text));
+    if (debug) log(fmt::format("{} for {}, options '{}':\n{}", dialect, device.label(), options, text));
     if (auto program = load(context, key, options)) {
-      tell(fmt::format("not compiled: found in {}", kept.file_of(key)));
+      log(fmt::format("not compiled: found in {}", disk.file_of(key)));
       return *std::move(program);
     }
     Program program = compile(context, dialect, text, options);
-    keep(key, program);
+    store(key, program);
     return program;
   }
 };
 
 KernelCache::KernelCache(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {
-  // Asked for here so that the devices are destroyed after what was compiled for them.
+  // Creates the registry first, so that devices outlive the programs compiled for them.
   (void)runtime.service<DeviceRegistry>();
 }
 

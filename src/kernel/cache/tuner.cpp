@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "device/cores.hpp"
-#include "kernel/cache/kept.hpp"
+#include "kernel/cache/disk_cache.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/base/time.hpp"
@@ -24,7 +24,7 @@ namespace vectis::inline v0_1 {
 namespace {
 
 constexpr int timed_runs = 3;
-constexpr double gain_min = 0.95;  // of the standard's time: what a better size must reach
+constexpr double gain_min = 0.95;  // of the default_size's time: what a better size must reach
 
 enum class Mode : std::uint8_t { off, known, on };
 
@@ -61,12 +61,12 @@ double time_of(std::uint32_t group, const Tuner::Measure& measure) {
   return best;
 }
 
-std::uint32_t fastest(std::uint32_t standard, std::span<const std::uint32_t> candidates,
+std::uint32_t fastest(std::uint32_t default_size, std::span<const std::uint32_t> candidates,
                       const Tuner::Measure& measure) {
-  double best_time = time_of(standard, measure) * gain_min;
-  std::uint32_t best = standard;
+  double best_time = time_of(default_size, measure) * gain_min;
+  std::uint32_t best = default_size;
   for (const std::uint32_t candidate : candidates) {
-    if (candidate == standard) continue;
+    if (candidate == default_size) continue;
     try {
       const double time = time_of(candidate, measure);
       if (!(time < best_time)) continue;
@@ -82,9 +82,9 @@ std::uint32_t fastest(std::uint32_t standard, std::span<const std::uint32_t> can
 }  // namespace
 
 struct Tuner::State {
-  explicit State(Runtime& owner) : kept(owner, "tuned"), mode(mode_of(owner.settings())) {}
+  explicit State(Runtime& owner) : disk(owner, "tuned"), mode(mode_of(owner.settings())) {}
 
-  detail::KeptFolder kept;
+  detail::DiskCache disk;
   Mode mode;
   std::atomic<std::uint64_t> measured{0};
   std::atomic<std::uint64_t> memory_hits{0};
@@ -100,18 +100,18 @@ struct Tuner::State {
     return known;
   }
 
-  // The size kept on disk; 0 when there is none that could have been chosen.
-  std::uint32_t load(const std::string& key, std::uint32_t standard, std::span<const std::uint32_t> candidates) {
-    const auto found = kept.find(key);
+  // The size cached on disk; 0 if there is none, or it is not a candidate.
+  std::uint32_t load(const std::string& key, std::uint32_t default_size, std::span<const std::uint32_t> candidates) {
+    const auto found = disk.find(key);
     std::uint32_t group = 0;
     if (found.payload && found.payload->size() == sizeof(group)) {
       std::memcpy(&group, found.payload->data(), sizeof(group));
     }
-    if (group == standard || std::ranges::find(candidates, group) != candidates.end()) {
+    if (group == default_size || std::ranges::find(candidates, group) != candidates.end()) {
       ++disk_hits;
       return group;
     }
-    if (found.damaged || found.payload) ++rebuilt;
+    if (found.corrupt || found.payload) ++rebuilt;
     return 0;
   }
 };
@@ -119,9 +119,9 @@ struct Tuner::State {
 Tuner::Tuner(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
 Tuner::~Tuner() = default;
 
-std::uint32_t Tuner::group(const Device& device, std::string_view key, std::uint32_t standard,
+std::uint32_t Tuner::group(const Device& device, std::string_view key, std::uint32_t default_size,
                            std::span<const std::uint32_t> candidates, const Measure& measure) {
-  if (state_->mode == Mode::off) return standard;
+  if (state_->mode == Mode::off) return default_size;
   const std::string whole_key = disk_key(device, key);
   const auto known = state_->known_of(whole_key);
   if (const std::uint32_t group = known->group.load(std::memory_order_acquire); group != 0) {
@@ -129,18 +129,18 @@ std::uint32_t Tuner::group(const Device& device, std::string_view key, std::uint
     return group;
   }
   const std::unique_lock lock(known->mutex, std::try_to_lock);
-  if (!lock.owns_lock()) return standard;
+  if (!lock.owns_lock()) return default_size;
   std::uint32_t group = known->group.load(std::memory_order_acquire);
   if (group == 0 && !known->looked_up) {
-    group = state_->load(whole_key, standard, candidates);
+    group = state_->load(whole_key, default_size, candidates);
     known->looked_up = true;
   }
   if (group == 0 && state_->mode == Mode::on) {
-    group = fastest(standard, candidates, measure);
+    group = fastest(default_size, candidates, measure);
     ++state_->measured;
-    state_->kept.keep(whole_key, std::as_bytes(std::span(&group, 1)));
+    state_->disk.put(whole_key, std::as_bytes(std::span(&group, 1)));
   }
-  if (group == 0) return standard;
+  if (group == 0) return default_size;
   known->group.store(group, std::memory_order_release);
   return group;
 }
@@ -172,15 +172,15 @@ double measure_on(Stream& stream, const std::function<void()>& work) {
 
 }  // namespace
 
-std::uint32_t tuned_group(Stream& stream, std::string_view key, std::uint64_t items, std::uint32_t standard,
+std::uint32_t tuned_group(Stream& stream, std::string_view key, std::uint64_t items, std::uint32_t default_size,
                           const std::function<void(std::uint32_t group)>& enqueue) {
-  if (items < tuned_items_min) return standard;
+  if (items < tuned_items_min) return default_size;
   const Device device = stream.context().device();
   const DeviceLimits& limits = device.info().limits;
   const std::uint32_t limit = std::min({limits.group_items_max, limits.group_size_max[0], 1024U});
   std::vector<std::uint32_t> candidates;
   for (std::uint32_t group = 32; group <= limit; group *= 2) candidates.push_back(group);
-  return tuner(device.core()->backend->runtime).group(device, key, standard, candidates, [&](std::uint32_t group) {
+  return tuner(device.core()->backend->runtime).group(device, key, default_size, candidates, [&](std::uint32_t group) {
     return measure_on(stream, [&] { enqueue(group); });
   });
 }

@@ -121,7 +121,7 @@ std::string prelude(Dialect dialect) {
   return fmt::format("{}{}", own, common_prelude());
 }
 
-std::string group_size_word(const std::array<std::uint32_t, 3>& group) {
+std::string group_size_define(const std::array<std::uint32_t, 3>& group) {
   return fmt::format("#define GROUP_SIZE(d) ((d) == 0 ? {}u : (d) == 1 ? {}u : {}u)\n", group[0], group[1], group[2]);
 }
 

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
-#include "kernel/codegen/check.hpp"
 #include "kernel/codegen/prelude.hpp"
+#include "kernel/lint/builtins.hpp"
+#include "vectis/base/error.hpp"
 #include "vectis/kernel/source.hpp"
 
 namespace vectis::inline v0_1 {
@@ -11,6 +14,73 @@ namespace vectis::inline v0_1 {
 namespace {
 
 using detail::line_marker;
+
+constexpr std::array<std::string_view, 6> dialect_names = {"opencl-c",    "cuda-c++",    "hip-c++",
+                                                           "glsl-vulkan", "glsl-webgpu", "wgsl"};
+
+[[noreturn]] void throw_invalid_source(const KernelSource& source, const std::string& what) {
+  throw Error(ErrorCode::invalid_input, "print", fmt::format("kernel {}: {}", source.name, what));
+}
+
+void check_names(const KernelSource& source) {
+  const bool lower = source.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+  if (source.name.empty() || source.name[0] < 'a' || source.name[0] > 'z' || !lower ||
+      source.name.find("__") != std::string::npos) {
+    throw_invalid_source(source,
+                         fmt::format("\"{}\" is no name of a kernel; use small letters, digits and single underscores, "
+                                     "beginning with a letter",
+                                     source.name));
+  }
+  std::set<std::string> seen;
+  const auto check = [&](const std::string& parameter) {
+    const std::string reason = detail::judge_name(parameter);
+    if (!reason.empty()) throw_invalid_source(source, fmt::format("parameter \"{}\": {}", parameter, reason));
+    if (!seen.insert(parameter).second)
+      throw_invalid_source(source, fmt::format("two parameters are called {}", parameter));
+  };
+  for (const BufferParameter& buffer : source.buffers) check(buffer.name);
+  for (const ScalarParameter& scalar : source.scalars) check(scalar.name);
+  for (const SharedArray& array : source.shared) check(array.name);
+  for (const auto& define : source.defines) check(define.first.substr(0, define.first.find('(')));
+}
+
+void check_parameters(const KernelSource& source) {
+  for (const ScalarParameter& scalar : source.scalars) {
+    if (lanes(scalar.element) != 1) {
+      throw_invalid_source(
+          source, fmt::format("scalar {} is {}; scalars are f32, i32 or u32", scalar.name, short_name(scalar.element)));
+    }
+  }
+  for (const SharedArray& array : source.shared) {
+    if (lanes(array.element) != 1 || array.count == 0) {
+      throw_invalid_source(source, fmt::format("shared array {} has {} elements of {}; at least one of f32, i32 or u32",
+                                               array.name, array.count, short_name(array.element)));
+    }
+  }
+  std::uint64_t items = 1;
+  for (const std::uint32_t extent : source.group) items = items > 1024 ? items : items * extent;
+  if (items == 0 || items > 1024) {
+    throw_invalid_source(source, fmt::format("a group of {} x {} x {} work-items; the limit is 1 to 1024 in all",
+                                             source.group[0], source.group[1], source.group[2]));
+  }
+  for (const auto& [name, replacement] : source.defines) {
+    if (replacement.find('\n') != std::string::npos)
+      throw_invalid_source(source, fmt::format("define {} has several lines", name));
+  }
+}
+
+// Throws InvalidInput naming the parameter, or line, column and rule of the first place that is not in the subset.
+void check_source(const KernelSource& source, Dialect dialect) {
+  check_names(source);
+  check_parameters(source);
+  const bool overridden = source.overrides.contains(dialect);
+  for (const LintFinding& finding : lint(source)) {
+    if (overridden && !finding.in_functions) continue;
+    throw_invalid_source(
+        source, fmt::format("{} line {} column {}, {}: {}", finding.in_functions ? "functions," : "body,", finding.line,
+                            finding.column, finding.rule, finding.message));
+  }
+}
 
 bool is_glsl(Dialect dialect) noexcept { return dialect == Dialect::glsl_vulkan || dialect == Dialect::glsl_webgpu; }
 
@@ -30,9 +100,9 @@ std::string_view value_type(DType element) noexcept {
 // How the array in memory is declared.
 std::string_view storage_type(DType element) noexcept { return lanes(element) > 1 ? "uint" : value_type(element); }
 
-// The words LOAD_x and so on. Each evaluates its arguments once. `words` is the argument a helper function needs to
-// reach the buffer; GLSL's buffers are global.
-std::string buffer_words(const BufferParameter& buffer, Dialect dialect) {
+// The built-ins of a buffer, LOAD_x and so on. Each evaluates its arguments once. `words` passes the buffer to the
+// helper function; in GLSL buffers are global.
+std::string buffer_builtins(const BufferParameter& buffer, Dialect dialect) {
   const std::string& x = buffer.name;
   const std::uint32_t lane_count = lanes(buffer.element);
   std::string text = fmt::format("#define LANES_{} {}u\n", x, lane_count);
@@ -56,10 +126,10 @@ std::string buffer_words(const BufferParameter& buffer, Dialect dialect) {
   return text + fmt::format("#define LOAD_{0}(i) vti_load_{0}({1}i)\n", x, global ? "" : x + ", ");
 }
 
-// What every dialect has between its prelude and the kernel: words and functions.
+// The text between the prelude and the kernel in every dialect: built-ins of the buffers, defines, helper functions.
 std::string definitions(const KernelSource& source, Dialect dialect) {
   std::string text;
-  for (const BufferParameter& buffer : source.buffers) text += buffer_words(buffer, dialect);
+  for (const BufferParameter& buffer : source.buffers) text += buffer_builtins(buffer, dialect);
   for (const auto& [name, replacement] : source.defines) text += fmt::format("#define {} {}\n", name, replacement);
   if (!source.functions.empty()) {
     text += line_marker(body_file(source) + ".functions");
@@ -141,6 +211,40 @@ std::string launch_bounds(const KernelSource& source, Dialect dialect) {
 
 }  // namespace
 
+std::string_view name(Dialect dialect) noexcept { return dialect_names[static_cast<std::size_t>(dialect)]; }
+
+std::optional<Dialect> parse_dialect(std::string_view name) {
+  const auto* const found = std::ranges::find(dialect_names, name);
+  if (found == dialect_names.end()) return std::nullopt;
+  return static_cast<Dialect>(found - dialect_names.begin());
+}
+
+std::uint32_t lanes(DType type) noexcept {
+  switch (type) {
+    case DType::float16:
+    case DType::bfloat16:
+      return 2;
+    case DType::int8:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+bool is_kernel_type(DType type) noexcept {
+  switch (type) {
+    case DType::float32:
+    case DType::int32:
+    case DType::uint32:
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::int8:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string entry_point(const KernelSource& source) { return "vt_" + source.name; }
 
 std::string entry_point(const KernelSource& source, Dialect dialect) {
@@ -168,8 +272,8 @@ std::string_view compiler_options(Dialect dialect) noexcept {
 }
 
 std::string print(const KernelSource& source, Dialect dialect) {
-  detail::check_source(source, dialect);
-  std::string text = detail::prelude(dialect) + detail::group_size_word(source.group);
+  check_source(source, dialect);
+  std::string text = detail::prelude(dialect) + detail::group_size_define(source.group);
   switch (dialect) {
     case Dialect::opencl_c:
       return text + c_kernel(source, dialect,

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "kernel/conformance/suite/types.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel/conformance/suite/desk.hpp"
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -15,7 +15,7 @@ constexpr std::uint64_t room = 1U << 16;  // bytes behind each operand, so that 
 struct WrongCall {
   std::string what;
   std::vector<View> views;
-  std::vector<Number> numbers;
+  std::vector<ParameterValue> parameters;
 };
 
 // Whether some subject of the operation takes these types.
@@ -28,15 +28,16 @@ bool types_exist(std::string_view operation, const std::vector<DType>& types) {
 
 class WrongCalls {
  public:
-  WrongCalls(const Subject& subject, const TypeSet& types, std::vector<View> views, std::vector<Number> numbers)
-      : subject_(subject), types_(types), views_(std::move(views)), numbers_(std::move(numbers)) {
+  WrongCalls(const Subject& subject, const TypeSet& types, std::vector<View> views,
+             std::vector<ParameterValue> parameters)
+      : subject_(subject), types_(types), views_(std::move(views)), parameters_(std::move(parameters)) {
     counts();
     for (std::size_t i = 0; i < views_.size(); ++i) {
       types_of(i);
       shapes_of(i);
       places_of(i);
     }
-    parameters();
+    invalid_parameters();
   }
 
   std::vector<WrongCall> made;
@@ -44,17 +45,17 @@ class WrongCalls {
  private:
   template <class Change>
   void add(std::string what, std::size_t operand, const Change& change) {
-    WrongCall call{std::move(what), views_, numbers_};
+    WrongCall call{std::move(what), views_, parameters_};
     change(call.views[operand]);
     made.push_back(std::move(call));
   }
 
   void counts() {
-    made.push_back({"no view", {}, numbers_});
-    made.push_back({"one view too few", {views_.begin(), views_.end() - 1}, numbers_});
-    made.push_back({"one view too many", views_, numbers_});
+    made.push_back({"no view", {}, parameters_});
+    made.push_back({"one view too few", {views_.begin(), views_.end() - 1}, parameters_});
+    made.push_back({"one view too many", views_, parameters_});
     made.back().views.push_back(views_.front());
-    made.push_back({"too many numbers", views_, std::vector<Number>(9, Number(0))});
+    made.push_back({"too many parameters", views_, std::vector<ParameterValue>(9, ParameterValue(0))});
   }
 
   void types_of(std::size_t i) {
@@ -101,16 +102,16 @@ class WrongCalls {
     }
   }
 
-  void parameters() {
+  void invalid_parameters() {
     const Operation* operation = find_operation(subject_.operation);
     if (operation == nullptr) return;
-    for (std::size_t i = 0; i < operation->parameters.size() && i < numbers_.size(); ++i) {
+    for (std::size_t i = 0; i < operation->parameters.size() && i < parameters_.size(); ++i) {
       const ParameterRule& rule = operation->parameters[i];
       if (!rule.integer) continue;
       for (const std::int64_t value :
-           {static_cast<std::int64_t>(rule.least) - 1, static_cast<std::int64_t>(rule.most) + 1}) {
-        WrongCall call{fmt::format("{} = {}", rule.name, value), views_, numbers_};
-        call.numbers[i] = Number(value);
+           {static_cast<std::int64_t>(rule.min) - 1, static_cast<std::int64_t>(rule.max) + 1}) {
+        WrongCall call{fmt::format("{} = {}", rule.name, value), views_, parameters_};
+        call.parameters[i] = ParameterValue(value);
         made.push_back(std::move(call));
       }
     }
@@ -119,13 +120,13 @@ class WrongCalls {
   const Subject& subject_;
   const TypeSet& types_;
   std::vector<View> views_;
-  std::vector<Number> numbers_;
+  std::vector<ParameterValue> parameters_;
 };
 
 // Empty when `call` was refused as it must be.
 std::string refused(Stream& stream, std::string_view operation, const WrongCall& call) {
   try {
-    run(stream, operation, call.views, call.numbers);
+    run(stream, operation, call.views, call.parameters);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::invalid_input && error.op() == operation) return {};
     return fmt::format("{} with {} gave {} of [{}], not InvalidInput of [{}]: {}", operation, call.what,
@@ -134,66 +135,66 @@ std::string refused(Stream& stream, std::string_view operation, const WrongCall&
   return fmt::format("{} with {} was taken", operation, call.what);
 }
 
-void run_subject(Runtime& runtime, Desk& desk, const Subject& subject, const TypeSet& types, std::uint64_t seed,
-                 BehaviourReport& report) {
-  const Case one{&types, subject.medium, Layout::unaligned, subject.data.front(), subject.numbers.front()};
+void run_subject(Runtime& runtime, TestContext& test, const Subject& subject, const TypeSet& types, std::uint64_t seed,
+                 BehaviorReport& report) {
+  const Case one{&types, subject.medium, Layout::unaligned, subject.data.front(), subject.parameters.front()};
   const Problem problem = make_problem(subject, one, seed);
   std::vector<DeviceMemory> memories;
   for (const Operand& operand : problem.operands) {
-    memories.emplace_back(desk.context(), operand.bytes().size() + room);
-    desk.stream().copy_to_device(memories.back(), 0, operand.bytes());
+    memories.emplace_back(test.context(), operand.bytes().size() + room);
+    test.stream().copy_to_device(memories.back(), 0, operand.bytes());
   }
   const std::vector<View> views = views_of(problem.operands, memories);
-  const WrongCalls wrong(subject, types, views, problem.numbers);
+  const WrongCalls wrong(subject, types, views, problem.parameters);
   for (const WrongCall& call : wrong.made) {
     ++report.cases;
-    if (std::string failure = refused(desk.stream(), subject.operation, call); !failure.empty()) {
+    if (std::string failure = refused(test.stream(), subject.operation, call); !failure.empty()) {
       report.failures.push_back(std::move(failure));
     }
   }
   // The stream goes on, and nothing was written by what was refused.
   ++report.cases;
-  run(desk.stream(), subject.operation, views, problem.numbers);
-  const std::vector<Operand> after = desk.download(problem.operands, memories);
+  run(test.stream(), subject.operation, views, problem.parameters);
+  const std::vector<Operand> after = test.download(problem.operands, memories);
   const Verdict verdict = judge(runtime.executor(), subject, one, problem, after);
   if (verdict.failure.empty()) return;
   report.failures.push_back(fmt::format("{} {} after wrong calls: {}", subject.operation, name(one), verdict.failure));
 }
 
 // A name nobody has, which is `run`'s to refuse, and memory of another context.
-void run_strangers(Desk& desk, const Device& device, BehaviourReport& report) {
+void run_strangers(TestContext& test, const Device& device, BehaviorReport& report) {
   const DeviceContext other(device);
   const DeviceMemory there(other, 64);
   const std::vector<View> views = {View(there, DType::float32, 2, 2)};
   report.cases += 2;
-  if (std::string failure = refused(desk.stream(), "fill", {"memory of another context", views, {1.0}});
+  if (std::string failure = refused(test.stream(), "fill", {"memory of another context", views, {1.0}});
       !failure.empty()) {
     report.failures.push_back(std::move(failure));
   }
   try {
-    run(desk.stream(), "no_such_operation", views);
+    run(test.stream(), "no_such_operation", views);
     report.failures.emplace_back("an operation that does not exist was taken");
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_input) report.failures.emplace_back(error.what());
   }
 }
 
-BehaviourReport run_errors(Runtime& runtime, const Device& device, std::uint64_t seed, Reach) {
-  BehaviourReport report;
-  Desk desk(device);
+BehaviorReport run_errors(Runtime& runtime, const Device& device, std::uint64_t seed, Coverage) {
+  BehaviorReport report;
+  TestContext test(device);
   for (const Subject& subject : whole_suite().subjects) {
-    run_subject(runtime, desk, subject, subject.type_sets.front(), seed, report);
+    run_subject(runtime, test, subject, subject.type_sets.front(), seed, report);
   }
-  run_strangers(desk, device, report);
+  run_strangers(test, device, report);
   return report;
 }
 
 }  // namespace
 
 void add_errors(Suite& suite) {
-  suite.behaviours.push_back({"errors",
-                              "a wrong call is InvalidInput of its operation, writes nothing, and the stream goes on",
-                              0, run_errors});
+  suite.behaviors.push_back({"errors",
+                             "a wrong call is InvalidInput of its operation, writes nothing, and the stream goes on", 0,
+                             run_errors});
 }
 
 }  // namespace vectis::inline v0_1::conformance

@@ -1,5 +1,5 @@
-#include "kernel/conformance/suite/types.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -44,16 +44,16 @@ void add_fill(Suite& suite) {
                              double{INFINITY},
                              -double{INFINITY},
                              double{NAN}}) {
-    fill.numbers.push_back({value});
+    fill.parameters.push_back({value});
   }
-  fill.numbers.erase(fill.numbers.begin());
+  fill.parameters.erase(fill.parameters.begin());
   fill.random_most = {3000, 3000};
-  fill.random_numbers = [](Random& random) -> std::vector<Number> {
+  fill.random_parameters = [](Random& random) -> std::vector<ParameterValue> {
     return {static_cast<double>(static_cast<float>((random.unit() - 0.5) * std::exp2(random.unit() * 40 - 20)))};
   };
   fill.outputs = {0};
   fill.reference = [](const Problem& before, std::size_t, std::uint64_t, std::span<Expectation> row) {
-    const Expectation wanted = filled(before.operands[0].type(), before.numbers[0].real);
+    const Expectation wanted = filled(before.operands[0].type(), before.parameters[0].real);
     for (Expectation& element : row) element = wanted;
   };
   fill.free_counts = {{0, 'r'}, {0, 'c'}};

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -22,7 +22,7 @@ double between_rows(const Operand& x, std::uint64_t a, std::uint64_t b) {
 // Places of the candidates that are chosen, by the definition: one is taken, others are crossed out.
 std::vector<std::uint64_t> chosen_places(const Problem& problem, std::uint64_t list) {
   const std::vector<Operand>& v = problem.operands;
-  const double reach = problem.numbers.empty() ? 1 : problem.numbers[0].real;
+  const double reach = problem.parameters.empty() ? 1 : problem.parameters[0].real;
   std::vector<std::uint64_t> left;
   for (std::uint64_t i = 0; i < v[prune_candidates].columns(); ++i) {
     if (v[prune_candidates].bits(list, i) < v[prune_x].rows()) left.push_back(i);
@@ -83,7 +83,7 @@ void add_graph_prune(Suite& suite) {
   prune.medium = {23, 411, 19, 61, 13};
   prune.timed = {2000, 20000, 128, 160, 26};
   prune.large = {{300, 3000, 32, 160, 26}, {900, 100, 5, 40, 10}, {7, 900, 130, 512, 64}};
-  prune.numbers = {{}, {1.5}, {2.0}, {1.0}};
+  prune.parameters = {{}, {1.5}, {2.0}, {1.0}};
   prune.data = {Data::uniform, Data::ties, Data::special, Data::zeros};
   prune.random_most = {40, 600, 200, 512, 100};
   prune.repair = [](Dimensions& d) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -56,8 +56,8 @@ struct GraphReference {
 
   GraphReference(const Problem& problem, std::uint64_t query) {
     const std::vector<Operand>& v = problem.operands;
-    const auto nearest = problem.numbers.empty() ? 1 : problem.numbers[0].integer;
-    const double slack = problem.numbers.size() > 1 ? problem.numbers[1].real : 0;
+    const auto nearest = problem.parameters.empty() ? 1 : problem.parameters[0].integer;
+    const double slack = problem.parameters.size() > 1 ? problem.parameters[1].real : 0;
     const auto place = std::min<std::uint64_t>(static_cast<std::uint64_t>(nearest), v[walk_found].columns());
     meet(problem, query, v[walk_entries], 0);
     for (;;) {
@@ -200,7 +200,7 @@ void add_graph_search(Suite& suite) {
   walk.medium = {11, 311, 19, 13, 5, 37};
   walk.timed = {1000, 20000, 128, 30, 16, 64};
   walk.large = {{40, 3000, 33, 24, 16, 160}, {300, 500, 6, 8, 3, 20}, {5, 2000, 130, 40, 9, 200}};
-  walk.numbers = {{}, {10, 1.5}, {1}, {5, 1.0}, {1000, 1.25}};
+  walk.parameters = {{}, {10, 1.5}, {1}, {5, 1.0}, {1000, 1.25}};
   walk.data = {Data::uniform, Data::ties, Data::positive, Data::special, Data::zeros};
   walk.random_most = {30, 150, 200, 256, 256, 512};
   walk.repair = [](Dimensions& d) {

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/conformance/suite/desk.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 #include "kernel/ir/error_bounds.hpp"
 #include "kernel/ir/random_program.hpp"
-#include "kernel/launch/dialect.hpp"
+#include "kernel/launch/compile.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -105,7 +105,7 @@ std::size_t bytes_of_elements(DType element, std::size_t count) {
 class MapCases {
  public:
   MapCases(const Device& device, std::uint64_t seed)
-      : desk_(device),
+      : test_(device),
         random_(seed),
         accuracy_(ir::accuracy_of(detail::printed_dialect(device.info(), detail::KernelOrigin::generated))) {}
 
@@ -118,11 +118,11 @@ class MapCases {
       if (!failure.empty()) fail(function, count, failure);
     } catch (const Error& error) {
       fail(function, count, error.what());
-      desk_.renew();
+      test_.renew();
     }
   }
 
-  BehaviourReport report;
+  BehaviorReport report;
 
  private:
   using Bytes = std::vector<std::byte>;
@@ -134,8 +134,8 @@ class MapCases {
   std::vector<DeviceMemory> upload(const std::vector<Bytes>& all) {
     std::vector<DeviceMemory> memories;
     for (const Bytes& bytes : all) {
-      memories.emplace_back(desk_.context(), std::max<std::size_t>(bytes.size(), word));
-      desk_.stream().copy_to_device(memories.back(), 0, bytes);
+      memories.emplace_back(test_.context(), std::max<std::size_t>(bytes.size(), word));
+      test_.stream().copy_to_device(memories.back(), 0, bytes);
     }
     return memories;
   }
@@ -148,9 +148,9 @@ class MapCases {
     const std::vector<DeviceMemory> inputs = upload(data.inputs);
     const std::vector<DeviceMemory> tables = upload(data.tables);
     const std::vector<DeviceMemory> outputs = upload(results);
-    map(desk_.stream(), function, {inputs, tables, outputs, data.arguments}, count);
-    for (std::size_t i = 0; i < results.size(); ++i) desk_.stream().copy_to_host(results[i], outputs[i], 0);
-    desk_.stream().synchronize();
+    map(test_.stream(), function, {inputs, tables, outputs, data.arguments}, count);
+    for (std::size_t i = 0; i < results.size(); ++i) test_.stream().copy_to_host(results[i], outputs[i], 0);
+    test_.stream().synchronize();
     return results;
   }
 
@@ -174,17 +174,17 @@ class MapCases {
   }
 
   static constexpr std::byte canary{0xA5};
-  Desk desk_;
+  TestContext test_;
   Random random_;
   const ir::Accuracy& accuracy_;  // what the language of its kernels promises
 };
 
-std::size_t programs_of(Reach reach) {
-  if (reach == Reach::slice) return 12;
-  return reach == Reach::standard ? 40 : 400;
+std::size_t programs_of(Coverage coverage) {
+  if (coverage == Coverage::slice) return 12;
+  return coverage == Coverage::standard ? 40 : 400;
 }
 
-BehaviourReport run_map(Runtime&, const Device& device, std::uint64_t seed, Reach reach) {
+BehaviorReport run_map(Runtime&, const Device& device, std::uint64_t seed, Coverage coverage) {
   MapCases cases(device, seed);
   for (const ir::Function& function : {six_steps(), halves(), small_integers(), loop()}) {
     for (const std::size_t count : {0U, 1U, 2U, 3U, 5U, 255U, 256U, 1027U, 70'001U}) cases.run(function, count);
@@ -193,7 +193,7 @@ BehaviourReport run_map(Runtime&, const Device& device, std::uint64_t seed, Reac
     for (const std::size_t count : {1U, 1027U}) cases.run(function, count);
   }
   Random random(seed);
-  for (std::size_t i = 0; i < programs_of(reach); ++i) {
+  for (std::size_t i = 0; i < programs_of(coverage); ++i) {
     const ir::Function function = ir::random_program(random, {.special = i % 4 == 3});
     cases.run(function, 1 + random.below(2000));
   }
@@ -203,7 +203,7 @@ BehaviourReport run_map(Runtime&, const Device& device, std::uint64_t seed, Reac
 }  // namespace
 
 void add_map(Suite& suite) {
-  suite.behaviours.push_back(
+  suite.behaviors.push_back(
       {"map", "generated kernels stay as near the interpreter as the language of the device promises", 0, run_map});
 }
 

@@ -1,26 +1,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-bool flag(std::span<const Number> numbers, std::size_t place) {
-  return numbers.size() > place && numbers[place].integer != 0;
+bool flag(std::span<const ParameterValue> parameters, std::size_t place) {
+  return parameters.size() > place && parameters[place].integer != 0;
 }
-double real(std::span<const Number> numbers, std::size_t place, double standard) {
-  return numbers.size() > place ? numbers[place].real : standard;
+double real(std::span<const ParameterValue> parameters, std::size_t place, double standard) {
+  return parameters.size() > place ? parameters[place].real : standard;
 }
 
 // Dimensions: M, N, K.
 Subject product() {
   Subject made;
   made.operation = "matmul";
-  made.shapes = [](const Dimensions& d, std::span<const Number> numbers) {
-    const Shape a = flag(numbers, 0) ? Shape{d[2], d[0]} : Shape{d[0], d[2]};
-    const Shape b = flag(numbers, 1) ? Shape{d[1], d[2]} : Shape{d[2], d[1]};
+  made.shapes = [](const Dimensions& d, std::span<const ParameterValue> parameters) {
+    const Shape a = flag(parameters, 0) ? Shape{d[2], d[0]} : Shape{d[0], d[2]};
+    const Shape b = flag(parameters, 1) ? Shape{d[1], d[2]} : Shape{d[2], d[1]};
     return std::vector<Shape>{a, b, {d[0], d[1]}};
   };
   made.small = {{0, 3, 4},    {3, 0, 4},    {1, 1, 1},     {1, 1, 7},    {1, 5, 3},   {5, 1, 3},
@@ -39,12 +39,12 @@ Subject floats() {
   made.error_of = "the sum of magnitudes of the products, times the root of their number";
   made.type_sets = reducing_types(2, DType::float32,
                                   {{DType::float32, 1.6e-7}, {DType::float16, 1.6e-7}, {DType::bfloat16, 1.4e-7}});
-  made.numbers = {{0, 0, 1, 0},      {1, 0, 1, 0},    {0, 1, 1, 0},       {1, 1, 1, 0},     {},
-                  {0, 0, -2.5, 0.5}, {1, 0, 0.75, 1}, {0, 1, 1.0, -3.25}, {1, 1, -1.0, 2.5}};
+  made.parameters = {{0, 0, 1, 0},      {1, 0, 1, 0},    {0, 1, 1, 0},       {1, 1, 1, 0},     {},
+                     {0, 0, -2.5, 0.5}, {1, 0, 0.75, 1}, {0, 1, 1.0, -3.25}, {1, 1, -1.0, 2.5}};
   made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities, Data::zeros};
   made.prepare = [](Problem& problem, Random& random) {
     Operand& c = problem.operands[2];
-    if (real(problem.numbers, 3, 0) != 0) {
+    if (real(problem.parameters, 3, 0) != 0) {
       c.fill(Data::uniform, random);
     } else {  // what was there is not looked at, so a NaN must go
       for (std::uint64_t row = 0; row < c.rows(); ++row) {
@@ -55,10 +55,10 @@ Subject floats() {
   made.reference = [](const Problem& before, std::size_t, std::uint64_t row, std::span<Expectation> out) {
     const Operand& a = before.operands[0];
     const Operand& b = before.operands[1];
-    const bool turned_a = flag(before.numbers, 0);
-    const bool turned_b = flag(before.numbers, 1);
-    const double alpha = real(before.numbers, 2, 1);
-    const double beta = real(before.numbers, 3, 0);
+    const bool turned_a = flag(before.parameters, 0);
+    const bool turned_b = flag(before.parameters, 1);
+    const double alpha = real(before.parameters, 2, 1);
+    const double beta = real(before.parameters, 3, 0);
     const std::uint64_t depth = turned_a ? a.rows() : a.columns();
     std::vector<double> left(depth);
     for (std::uint64_t k = 0; k < depth; ++k) left[k] = turned_a ? a.value(k, row) : a.value(row, k);
@@ -83,13 +83,13 @@ Subject floats() {
 Subject integers() {
   Subject made = product();
   made.type_sets = {{"int8", {DType::int8, DType::int8, DType::int32}, 0}};
-  made.numbers = {{0, 0, 1, 0}, {1, 0, 1, 0}, {0, 1, 1, 0}, {1, 1, 1, 0}, {}};
+  made.parameters = {{0, 0, 1, 0}, {1, 0, 1, 0}, {0, 1, 1, 0}, {1, 1, 1, 0}, {}};
   made.data = {Data::uniform, Data::positive, Data::special, Data::zeros};
   made.reference = [](const Problem& before, std::size_t, std::uint64_t row, std::span<Expectation> out) {
     const Operand& a = before.operands[0];
     const Operand& b = before.operands[1];
-    const bool turned_a = flag(before.numbers, 0);
-    const bool turned_b = flag(before.numbers, 1);
+    const bool turned_a = flag(before.parameters, 0);
+    const bool turned_b = flag(before.parameters, 1);
     const std::uint64_t depth = turned_a ? a.rows() : a.columns();
     for (std::uint64_t column = 0; column < out.size(); ++column) {
       std::int64_t sum = 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/conformance/suite/desk.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 #include "vectis/memory/pool.hpp"
 
 namespace vectis::inline v0_1::conformance {
@@ -54,19 +54,19 @@ class MemoryCases {
     check("slices of one allocation", subject, one, problem, from_slices(context, problem.operands));
   }
 
-  BehaviourReport report;
+  BehaviorReport report;
 
  private:
   void check(const char* where, const Subject& subject, const Case& one, const Problem& problem,
              const std::vector<DeviceMemory>& memories) {
     ++report.cases;
-    Desk desk(memories.front().context());
+    TestContext test(memories.front().context());
     for (std::size_t i = 0; i < memories.size(); ++i) {
-      desk.stream().copy_to_device(memories[i], 0, problem.operands[i].bytes());
+      test.stream().copy_to_device(memories[i], 0, problem.operands[i].bytes());
     }
     const std::vector<View> views = views_of(problem.operands, memories);
-    vectis::run(desk.stream(), subject.operation, views, problem.numbers);
-    const std::vector<Operand> after = desk.download(problem.operands, memories);
+    vectis::run(test.stream(), subject.operation, views, problem.parameters);
+    const std::vector<Operand> after = test.download(problem.operands, memories);
     const Verdict verdict = judge(runtime_.executor(), subject, one, problem, after);
     if (verdict.failure.empty()) return;
     report.failures.push_back(fmt::format("{} {} on {}: {}", subject.operation, name(one), where, verdict.failure));
@@ -77,13 +77,13 @@ class MemoryCases {
   std::uint64_t seed_;
 };
 
-BehaviourReport run_memory(Runtime& runtime, const Device& device, std::uint64_t seed, Reach reach) {
+BehaviorReport run_memory(Runtime& runtime, const Device& device, std::uint64_t seed, Coverage coverage) {
   MemoryCases cases(runtime, device, seed);
   for (const Subject& subject : whole_suite().subjects) {
     for (const TypeSet& types : subject.type_sets) {
-      const Case one{&types, subject.medium, Layout::tight, subject.data.front(), subject.numbers.front()};
+      const Case one{&types, subject.medium, Layout::tight, subject.data.front(), subject.parameters.front()};
       cases.run(subject, one);
-      if (reach == Reach::slice) break;
+      if (coverage == Coverage::slice) break;
     }
   }
   return std::move(cases.report);
@@ -92,7 +92,7 @@ BehaviourReport run_memory(Runtime& runtime, const Device& device, std::uint64_t
 }  // namespace
 
 void add_memory(Suite& suite) {
-  suite.behaviours.push_back(
+  suite.behaviors.push_back(
       {"memory", "operands may be buffers of the pool or slices of one allocation", 0, run_memory});
 }
 

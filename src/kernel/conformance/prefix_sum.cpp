@@ -1,12 +1,12 @@
 #include <cmath>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-bool exclusive(const Problem& problem) { return !problem.numbers.empty() && problem.numbers[0].integer != 0; }
+bool exclusive(const Problem& problem) { return !problem.parameters.empty() && problem.parameters[0].integer != 0; }
 
 Subject scan(DType type, double limit) {
   Subject made;
@@ -19,7 +19,7 @@ Subject scan(DType type, double limit) {
   made.timed = {4096, 4096};
   made.large = {{3, 100003}, {3000, 17}, {1, 1000003}, {70001, 3}};
   made.huge = {{32769, 16385}};
-  made.numbers = {{0}, {1}, {}};
+  made.parameters = {{0}, {1}, {}};
   made.random_most = {500, 20000};
   made.outputs = {1};
   return made;

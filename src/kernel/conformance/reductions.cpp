@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "kernel/conformance/suite/types.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 

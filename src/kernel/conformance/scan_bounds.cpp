@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -32,8 +32,8 @@ ScanBound bound_of(const Problem& problem, std::uint64_t query, std::uint64_t ro
   const auto of_query = [&](std::uint64_t term) { return v[scan_q_terms].value(query, term); };
   const double steps = of_query(0) * of_row(1);
   const double reach = of_query(1) * of_row(2) + of_query(2) * of_row(3);
-  const double beta_slack = problem.numbers.size() > 1 ? problem.numbers[1].real : 0x1p-19;
-  const double slack = problem.numbers.size() > 2 ? problem.numbers[2].real : 0;
+  const double beta_slack = problem.parameters.size() > 1 ? problem.parameters[1].real : 0x1p-19;
+  const double slack = problem.parameters.size() > 2 ? problem.parameters[2].real : 0;
   ScanBound bound;
   bound.lower = of_row(0) + steps * dot - reach;
   bound.upper = bound.lower + 2 * reach + beta_slack * std::fabs(of_row(0)) + slack;
@@ -94,7 +94,7 @@ class ScanJudge {
   }
 
   void judge_slot(std::uint64_t slot) {
-    const std::int64_t first = before_.numbers.empty() ? 0 : before_.numbers[0].integer;
+    const std::int64_t first = before_.parameters.empty() ? 0 : before_.parameters[0].integer;
     const std::int64_t row = static_cast<std::int32_t>(after_[scan_candidates].bits(query_, slot)) - first;
     const double limit = before_.operands[scan_q_terms].value(query_, 3);
     if (row < 0 || row >= static_cast<std::int64_t>(bounds_.size())) {
@@ -177,7 +177,7 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
   made.medium = {21, 137, 131, 90};
   made.timed = {256, 16384, 128, 20000};
   made.large = {{3, 3007, 500, 4000}, {70, 1500, 128, 300}, {1, 20011, 32, 5000}};
-  made.numbers = {{0}, {1000}, {7, 1.0, 3.0}, {}};
+  made.parameters = {{0}, {1000}, {7, 1.0, 3.0}, {}};
   made.data = {Data::uniform, Data::ties, Data::positive, Data::zeros};
   made.random_most = {60, 600, 400, 800};
   made.repair = [](Dimensions& d) {
@@ -209,7 +209,7 @@ void add_scan_bounds(Suite& suite) {
   }
   suite.subjects.push_back(scan_subject(std::move(floats)));
   Subject whole = scan_subject({{std::string(name(DType::int8)), scan_types(DType::int8, DType::int8), 0}});
-  whole.numbers = {{0, 0.0, 0.0}, {1000, 0.0, 0.0}, {7, 1.0, 3.0}};
+  whole.parameters = {{0, 0.0, 0.0}, {1000, 0.0, 0.0}, {7, 1.0, 3.0}};
   suite.subjects.push_back(std::move(whole));
 }
 

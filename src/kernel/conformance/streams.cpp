@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "kernel/conformance/suite/desk.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -17,8 +17,8 @@ std::string there_and_back(const DeviceContext& context, std::uint64_t columns, 
   x.fill(Data::wide, random);
   const Operand empty_half(DType::float16, {3, columns}, Layout::offset, random);
   const Operand empty(DType::float32, {3, columns}, Layout::tight, random);
-  Desk first(context);
-  Desk second(context);
+  TestContext first(context);
+  TestContext second(context);
   const std::vector<Operand> operands = {x, empty_half, empty};
   const std::vector<DeviceMemory> memories = first.upload(operands);
   const std::vector<View> views = views_of(operands, memories);
@@ -45,28 +45,28 @@ std::string there_and_back(const DeviceContext& context, std::uint64_t columns, 
 // Many small operations without waiting: each reads what the one before wrote.
 std::string in_order(const DeviceContext& context, std::uint64_t columns, Random& random) {
   const Operand zero(DType::int32, {1, columns}, Layout::tight, random);
-  Desk desk(context);
+  TestContext test(context);
   const std::vector<Operand> operands = {zero, zero};
-  const std::vector<DeviceMemory> memories = desk.upload(operands);
+  const std::vector<DeviceMemory> memories = test.upload(operands);
   const std::vector<View> views = views_of(operands, memories);
-  run(desk.stream(), "fill", {views[0]}, {1});
+  run(test.stream(), "fill", {views[0]}, {1});
   constexpr int steps = 9;
   for (int step = 0; step < steps; ++step) {
     const auto from = static_cast<std::size_t>(step % 2);
-    run(desk.stream(), "prefix_sum", {views[from], views[1 - from]}, {0});
-    run(desk.stream(), "fill", {views[from]}, {-7});
+    run(test.stream(), "prefix_sum", {views[from], views[1 - from]}, {0});
+    run(test.stream(), "fill", {views[from]}, {-7});
   }
   // After n steps from ones, the first element is still 1 and the second n + 1.
-  const std::vector<Operand> after = desk.download(operands, memories);
+  const std::vector<Operand> after = test.download(operands, memories);
   const Operand& last = after[steps % 2];
   if (last.value(0, 0) == 1 && (columns < 2 || last.value(0, 1) == steps + 1)) return {};
   return fmt::format("{} prefix sums in order of 1x{} begin with {}", steps, columns, last.value(0, 0));
 }
 
-BehaviourReport run_streams(Runtime&, const Device& device, std::uint64_t seed, Reach) {
+BehaviorReport run_streams(Runtime&, const Device& device, std::uint64_t seed, Coverage) {
   const DeviceContext context(device);
   Random random(seed);
-  BehaviourReport report;
+  BehaviorReport report;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const std::uint64_t columns = 1 + random.below(round % 4 == 0 ? 100'000 : 300);
     for (const auto& part : {there_and_back, in_order}) {
@@ -80,7 +80,7 @@ BehaviourReport run_streams(Runtime&, const Device& device, std::uint64_t seed, 
 }  // namespace
 
 void add_streams(Suite& suite) {
-  suite.behaviours.push_back(
+  suite.behaviors.push_back(
       {"streams", "operations of a stream happen in order, and of two streams by their events", 0, run_streams});
 }
 

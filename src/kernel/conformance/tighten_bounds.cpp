@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "kernel/conformance/suite/types.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -21,7 +21,7 @@ Kept kept_at(std::span<const Operand> v, std::size_t candidates, std::uint64_t q
           v[candidates == tight_kept ? tight_kept_bounds : tight_bounds].bits(query, 2 * slot + 1)};
 }
 
-std::int64_t k_of(const Problem& problem) { return problem.numbers.empty() ? 1 : problem.numbers[0].integer; }
+std::int64_t k_of(const Problem& problem) { return problem.parameters.empty() ? 1 : problem.parameters[0].integer; }
 
 // The limit a query must have afterwards.
 double tightened(const Problem& before, std::uint64_t query, std::uint64_t stored) {
@@ -104,7 +104,7 @@ void add_tighten_bounds(Suite& suite) {
   tight.medium = {23, 611, 500};
   tight.timed = {1000, 4096, 512};
   tight.large = {{3, 100003, 5000}, {2000, 30, 20}, {2, 20021, 20021}};
-  tight.numbers = {{10}, {1}, {100}, {}};
+  tight.parameters = {{10}, {1}, {100}, {}};
   tight.data = {Data::uniform, Data::ties, Data::ordered, Data::special, Data::zeros, Data::denormals, Data::bits};
   tight.random_most = {60, 5000, 1000};
   tight.repair = [](Dimensions& d) {

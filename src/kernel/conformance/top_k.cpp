@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernel/conformance/suite/types.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
+#include "kernel/conformance/suite/suite.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -38,7 +38,7 @@ void add_top_k(Suite& suite) {
   top.medium = {13, 611, 37};
   top.timed = {64, 65536, 100};
   top.large = {{3, 100003, 100}, {2, 50021, 1024}, {300, 1000, 10}, {70001, 3, 2}};
-  top.numbers = {{1}, {0}, {}};
+  top.parameters = {{1}, {0}, {}};
   top.data = {Data::uniform, Data::ties, Data::ordered, Data::special, Data::zeros, Data::denormals, Data::bits};
   top.random_most = {60, 5000, most_kept};
   top.repair = [](Dimensions& d) {
@@ -48,7 +48,7 @@ void add_top_k(Suite& suite) {
   top.outputs = {1, 2};
   top.reference = [](const Problem& before, std::size_t output, std::uint64_t row, std::span<Expectation> out) {
     const Operand& x = before.operands[0];
-    const bool largest = before.numbers.empty() || before.numbers[0].integer != 0;
+    const bool largest = before.parameters.empty() || before.parameters[0].integer != 0;
     const std::vector<std::uint32_t> order = ranking(x, row, largest);
     for (std::size_t k = 0; k < out.size(); ++k) {
       const std::uint32_t bits = x.bits(row, order[k]);

@@ -29,11 +29,11 @@ struct Accuracy {
 inline constexpr double correctly_rounded = 0.5;  // ulps
 
 // The full profile of OpenCL 1.2 (section 7.4), or the documented error of Highway's functions where that is larger.
-const Accuracy& default_accuracy() noexcept;
+VECTIS_API const Accuracy& default_accuracy() noexcept;
 // The accuracy WGSL specifies, and for our own helper functions the error that follows from it.
-const Accuracy& shader_accuracy() noexcept;
+VECTIS_API const Accuracy& shader_accuracy() noexcept;
 // The accuracy of kernels in a dialect; without one, of the CPU vector VM.
-const Accuracy& accuracy_of(std::optional<Dialect> dialect) noexcept;
+VECTIS_API const Accuracy& accuracy_of(std::optional<Dialect> dialect) noexcept;
 
 struct BoundedValue {
   // f32: the interpreter's value, and an interval that contains it and every conforming implementation's value. If all
@@ -48,12 +48,12 @@ struct BoundedValue {
 };
 
 // Returns results[output][element]; integers have value = low = high. Throws as interpret().
-std::vector<std::vector<BoundedValue>> interpret_with_bounds(const Function& function, const Bindings& bindings,
-                                                             std::size_t count,
-                                                             const Accuracy& accuracy = default_accuracy());
+VECTIS_API std::vector<std::vector<BoundedValue>> interpret_with_bounds(const Function& function,
+                                                                        const Bindings& bindings, std::size_t count,
+                                                                        const Accuracy& accuracy = default_accuracy());
 
 // True if a conforming implementation may store `stored` for this output; always true for an unknown value.
-bool accepts(const BoundedValue& expected, DType element, double stored) noexcept;
+VECTIS_API bool accepts(const BoundedValue& expected, DType element, double stored) noexcept;
 
 // The Interpreter's domain of intervals.
 class IntervalDomain {

@@ -10,16 +10,9 @@
 #include "device/cores.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
-<<<<<<< HEAD
 #include "kernel/ir/passes.hpp"
-#include "kernel/launch/dialect.hpp"
-#include "kernel/launch/map_check.hpp"
-#include "kernel/launch/parts.hpp"
-=======
-#include "kernel/ir/shift_index.hpp"
 #include "kernel/launch/check.hpp"
 #include "kernel/launch/compile.hpp"
->>>>>>> 353f238 (wip all)
 #include "kernel/launch/prepared.hpp"
 #include "kernel/launch/split.hpp"
 #include "vectis/base/error.hpp"

@@ -15,17 +15,17 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 constexpr std::uint64_t word_bytes = 4;
-constexpr std::uint64_t column_step = 256;  // parts of rows end at whole words, and where memory is read at once
+constexpr std::uint64_t column_step = 256;  // elements; parts of a row end at whole words and memory transactions
 
-// Where memories may be cut so that no element is.
-std::uint64_t cut_step(const DeviceLimits& limits) { return std::lcm(limits.memory_alignment, word_bytes); }
+// The alignment in bytes at which a memory can be sliced without splitting an element.
+std::uint64_t slice_alignment(const DeviceLimits& limits) { return std::lcm(limits.memory_alignment, word_bytes); }
 
 bool bindable(std::span<const DeviceMemory> memories, const DeviceLimits& limits) noexcept {
   return std::ranges::all_of(memories,
                              [&](const DeviceMemory& memory) { return memory.bytes() <= limits.binding_bytes_max; });
 }
 
-// The call's operands cut until each of them can be bound.
+// Splits a call until each of its operands can be bound.
 class CallSplitter {
  public:
   CallSplitter(const DeviceCore& device, const std::function<void(const OperationCall&)>& one)
@@ -35,7 +35,7 @@ class CallSplitter {
     for (std::size_t operand = 0; operand < call.views.size(); ++operand) {
       const View& view = call.views[operand];
       if (view.memory.bytes() > limits_.binding_bytes_max && window(view).bytes > limits_.binding_bytes_max) {
-        return cut(call, operand);
+        return split(call, operand);
       }
     }
     std::vector<View> narrow;
@@ -50,9 +50,9 @@ class CallSplitter {
     std::uint64_t bytes;
   };
 
-  // What of its memory a view's kernel must be given.
+  // The slice of its memory that contains the view.
   [[nodiscard]] Window window(const View& view) const {
-    const std::uint64_t step = cut_step(limits_);
+    const std::uint64_t step = slice_alignment(limits_);
     const std::uint64_t begin = view.offset * size_of(view.type) / step * step;
     const std::uint64_t end = (view.end() * size_of(view.type) + word_bytes - 1) / word_bytes * word_bytes;
     return {begin, std::min(end, view.memory.bytes()) - begin};
@@ -65,12 +65,12 @@ class CallSplitter {
             view.offset - begin / size_of(view.type), view.stride};
   }
 
-  // Rows of a matrix follow each other, so fewer of them span less; fewer columns do only in a single row.
-  static bool shortens(const View& view, const SplitOperand& way) {
-    return way.axis == SplitAxis::rows ? view.rows > 1 : view.rows == 1 && view.columns > 1;
+  // Whether splitting makes the view span less memory: by rows if there are several, by columns only in a single row.
+  static bool shortens(const View& view, const SplitOperand& operand) {
+    return operand.axis == SplitAxis::rows ? view.rows > 1 : view.rows == 1 && view.columns > 1;
   }
 
-  void cut(const OperationCall& call, std::size_t operand) const {
+  void split(const OperationCall& call, std::size_t operand) const {
     if (call.operation->splits) {
       for (const CallSplit& way : call.operation->splits(call)) {
         for (const SplitOperand& each : way.operands) {
@@ -85,7 +85,7 @@ class CallSplitter {
     throw Error(
         ErrorCode::invalid_input, call.operation->name,
         fmt::format("'{}' spans {} bytes, {} gives a kernel at most {} of a memory, and the operation cannot "
-                    "be cut along '{}'; call it for parts of it, or use another device",
+                    "be split along '{}'; call it for parts of it, or use another device",
                     name, window(call.views[operand]).bytes, describe(device_), limits_.binding_bytes_max, name));
   }
 
@@ -93,30 +93,31 @@ class CallSplitter {
     return axis == SplitAxis::rows ? view.rows : view.columns;
   }
 
-  // How many rows or columns of the view can be bound, wherever they begin; at least one.
+  // How many rows or columns can be bound together, at any alignment; at least 1.
   [[nodiscard]] std::uint64_t fitting(const View& view, SplitAxis axis) const {
-    const std::uint64_t hidden = cut_step(limits_) + word_bytes;
-    const std::uint64_t room = limits_.binding_bytes_max > hidden ? limits_.binding_bytes_max - hidden : 0;
+    const std::uint64_t alignment_loss = slice_alignment(limits_) + word_bytes;
+    const std::uint64_t room =
+        limits_.binding_bytes_max > alignment_loss ? limits_.binding_bytes_max - alignment_loss : 0;
     const std::uint64_t elements = room / size_of(view.type);
     if (axis == SplitAxis::rows) return elements < view.columns ? 1 : (elements - view.columns) / view.stride + 1;
     return std::max<std::uint64_t>(elements > column_step ? elements / column_step * column_step : elements, 1);
   }
 
-  void run_parts(const OperationCall& call, const CallSplit& way, std::uint64_t step, std::uint64_t count) const {
+  void run_parts(const OperationCall& call, const CallSplit& split, std::uint64_t step, std::uint64_t count) const {
     std::vector<ParameterValue> parameters(call.parameters.begin(), call.parameters.end());
     for (std::uint64_t first = 0; first < count; first += step) {
       std::vector<View> views(call.views.begin(), call.views.end());
-      for (const SplitOperand& each : way.operands) {
+      for (const SplitOperand& each : split.operands) {
         View& view = views[each.operand];
         const bool rows = each.axis == SplitAxis::rows;
         view.offset += rows ? first * view.stride : first;
         (rows ? view.rows : view.columns) = std::min(step, count - first);
       }
-      if (way.offset_parameter) {
-        parameters[*way.offset_parameter] =
-            call.parameters[*way.offset_parameter].integer + static_cast<std::int64_t>(first);
+      if (split.offset_parameter) {
+        parameters[*split.offset_parameter] =
+            call.parameters[*split.offset_parameter].integer + static_cast<std::int64_t>(first);
       }
-      if (way.accumulate_parameter && first > 0) parameters[*way.accumulate_parameter] = 1.0;
+      if (split.accumulate_parameter && first > 0) parameters[*split.accumulate_parameter] = 1.0;
       run({call.operation, views, parameters});
     }
   }
@@ -126,7 +127,7 @@ class CallSplitter {
   const std::function<void(const OperationCall&)>& one_;
 };
 
-// Bytes of so many elements, in whole words.
+// Bytes of `count` packed elements, in whole words.
 std::uint64_t packed_bytes(DType element, std::uint64_t count) {
   return (count + lanes(element) - 1) / lanes(element) * word_bytes;
 }
@@ -142,13 +143,13 @@ void check_tables(const ir::Function& function, const MapBuffers& buffers, const
   }
 }
 
-// A multiple of the alignment in elements is one in bytes, whatever is packed into a word.
+// Elements per part, a multiple of the slice alignment: in elements, and so in bytes of every element size.
 std::uint64_t fitting_elements(const ir::Function& function, const DeviceLimits& limits) {
   const auto widest = [](bool found, DType element) { return found || lanes(element) == 1; };
   bool words = std::accumulate(function.inputs.begin(), function.inputs.end(), false, widest);
   for (const ir::Output& output : function.outputs) words = widest(words, output.element);
   const std::uint64_t element_bytes = words ? word_bytes : word_bytes / 2;
-  const std::uint64_t step = cut_step(limits);
+  const std::uint64_t step = slice_alignment(limits);
   return std::max(limits.binding_bytes_max / element_bytes / step * step, step);
 }
 

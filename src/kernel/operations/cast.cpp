@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
-#include "kernel/templates/words.hpp"
+#include "kernel/templates/packing.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -75,26 +75,24 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
 }  // namespace
 
 void define_cast(std::vector<Operation>& operations) {
-  operations.push_back(
-      {.name = "cast",
-       .summary =
-           "out becomes x in out's type: rounded to the nearest, ties to even; integers saturate and NaN becomes "
-           "0 in them; a float that overflows is infinite.",
-       .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
-       .parameters = {},
-       .types_agree = {},
-       .check =
-           [](const OperationCall& call) {
-             expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
-           },
-       .when_empty = {},
-       .plan = plan,
-       .cost =
-           [](const OperationCall& call) {
-             return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
-           },
-       .samples = {{{3, 5}, {3, 5}}},
-       .cuts = cut_anywhere({0, 1})});
+  operations.push_back({.name = "cast",
+                        .summary = "out becomes x converted to out's type: rounded to nearest, ties to even; integers "
+                                   "saturate and NaN becomes 0; floats overflow to infinity.",
+                        .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
+                        .parameters = {},
+                        .types_agree = {},
+                        .check =
+                            [](const OperationCall& call) {
+                              expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
+                            },
+                        .when_empty = {},
+                        .plan = plan,
+                        .cost =
+                            [](const OperationCall& call) {
+                              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+                            },
+                        .samples = {{{3, 5}, {3, 5}}},
+                        .splits = split_anywhere({0, 1})});
 }
 
 }  // namespace vectis::inline v0_1

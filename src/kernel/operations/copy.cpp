@@ -1,6 +1,6 @@
 // copy: bit by bit, between places of any alignment.
 #include "kernel/templates/definition.hpp"
-#include "kernel/templates/words.hpp"
+#include "kernel/templates/packing.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -20,7 +20,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
 
 void define_copy(std::vector<Operation>& operations) {
   operations.push_back({.name = "copy",
-                        .summary = "out becomes x, bit by bit.",
+                        .summary = "out becomes a bitwise copy of x.",
                         .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
                         .parameters = {},
                         .types_agree = same_type<0, 1>,
@@ -32,7 +32,7 @@ void define_copy(std::vector<Operation>& operations) {
                         .plan = plan,
                         .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
                         .samples = {{{3, 5}, {3, 5}}},
-                        .cuts = cut_anywhere({0, 1})});
+                        .splits = split_anywhere({0, 1})});
 }
 
 }  // namespace vectis::inline v0_1

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "kernel/templates/definition.hpp"
-#include "kernel/templates/words.hpp"
+#include "kernel/templates/packing.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -57,7 +57,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t lanes = lanes_of(out.type);
   const std::uint32_t group = group_items(device, 256);
   WordLaunch launch = word_launch(out, group);
-  launch.scalars.emplace_back(pattern(out.type, call.numbers[0].real));
+  launch.scalars.emplace_back(pattern(out.type, call.parameters[0].real));
   return only({fmt::format("fill {} {}", lanes, group),
                [=] { return source(lanes, group); },
                launch.shape,
@@ -69,7 +69,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
 
 void define_fill(std::vector<Operation>& operations) {
   operations.push_back({.name = "fill",
-                        .summary = "Every element of out becomes value, rounded to the nearest and saturated.",
+                        .summary = "Every element of out becomes value, rounded to nearest and saturated.",
                         .operands = {{"out", Access::write, storage_types()}},
                         .parameters = {{"value", false, -anything, anything, 0}},
                         .types_agree = {},
@@ -78,7 +78,7 @@ void define_fill(std::vector<Operation>& operations) {
                         .plan = plan,
                         .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
                         .samples = {{{3, 5}}},
-                        .cuts = cut_anywhere({0})});
+                        .splits = split_anywhere({0})});
 }
 
 }  // namespace vectis::inline v0_1

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
-#include "kernel/templates/words.hpp"
+#include "kernel/templates/packing.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -119,8 +119,8 @@ LaunchPlan plan_scatter(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t lanes = lanes_of(out.type);
   const std::uint32_t group = group_items(device, 256);
   const std::size_t winner = call.views.size();
-  const Spread cleared = spread(out.rows, group);
-  const Spread marked = spread(index.columns, group);
+  const GridPartition cleared = partition_grid(out.rows, group);
+  const GridPartition marked = partition_grid(index.columns, group);
   WordLaunch launch = word_launch(out, group);
   launch.scalars.insert(launch.scalars.end(), {index32(x.offset), index32(x.stride)});
   LaunchPlan plan;
@@ -162,7 +162,7 @@ OperationCost cost(const OperationCall& call) {
 
 void define_gather_scatter(std::vector<Operation>& operations) {
   operations.push_back({.name = "gather",
-                        .summary = "Row m of out becomes row index[m] of x, or zero when x has no such row.",
+                        .summary = "Row m of out becomes row index[m] of x, or zeros if x has no such row.",
                         .operands = {{"x", Access::read, storage_types()},
                                      {"index", Access::read, {DType::int32}},
                                      {"out", Access::write, storage_types()}},
@@ -173,13 +173,13 @@ void define_gather_scatter(std::vector<Operation>& operations) {
                         .plan = plan_gather,
                         .cost = cost,
                         .samples = {{{3, 5}, {1, 2}, {2, 5}}},
-                        .cuts = [](const OperationCall&) -> std::vector<Cut> {
-                          return {{{{1, CutAxis::columns}, {2, CutAxis::rows}}}};
+                        .splits = [](const OperationCall&) -> std::vector<CallSplit> {
+                          return {{{{1, SplitAxis::columns}, {2, SplitAxis::rows}}}};
                         }});
   operations.push_back(
       {.name = "scatter",
-       .summary = "Row index[m] of out becomes row m of x, the highest m of equals; numbers out of "
-                  "range are skipped, other rows stay.",
+       .summary = "Row index[m] of out becomes row m of x, the highest m among equal indices; indices out of range are "
+                  "skipped, and other rows keep their elements.",
        .operands = {{"x", Access::read, storage_types()},
                     {"index", Access::read, {DType::int32}},
                     {"out", Access::read_write, storage_types()}},
@@ -190,8 +190,8 @@ void define_gather_scatter(std::vector<Operation>& operations) {
        .plan = plan_scatter,
        .cost = cost,
        .samples = {{{2, 5}, {1, 2}, {3, 5}}},
-       .cuts = [](const OperationCall&) -> std::vector<Cut> {
-         return {{{{0, CutAxis::rows}, {1, CutAxis::columns}}}};  // the part with the highest rows comes last
+       .splits = [](const OperationCall&) -> std::vector<CallSplit> {
+         return {{{{0, SplitAxis::rows}, {1, SplitAxis::columns}}}};  // the part with the highest rows comes last
        }});
 }
 

@@ -100,7 +100,7 @@ LaunchPlan plan_prune(const OperationCall& call, const DeviceInfo& device) {
   const View& candidates = call.views[1];
   const std::uint32_t group = graph_group(device);
   const std::uint32_t room = graph_room(candidates.columns);
-  const double reach = call.numbers[0].real;
+  const double reach = call.parameters[0].real;
   PlannedLaunch launch = graph_launch(call, device, candidates.rows, 2 * std::uint64_t{room} + group + 1,
                                       {candidates.rows, x.rows, x.columns, candidates.columns, call.views[3].columns},
                                       static_cast<float>(reach * reach));
@@ -125,16 +125,16 @@ void define_graph_prune(std::vector<Operation>& operations) {
   Operation prune;
   prune.name = "graph_prune";
   prune.summary =
-      "From each row of candidates, rows of x (others are none) in the order of their distances to some row, the first "
-      "is chosen, all that are at least reach times as near to it are dropped, and so on until none is left or chosen "
-      "is full. chosen and chosen_distances become what was chosen, in order, -1 and infinity behind the last. "
-      "Distances are squared Euclidean ones. At most 512 candidates.";
+      "RobustPrune (Vamana). Each row of candidates lists rows of x, sorted by their distance to one row; others are "
+      "ignored. The first candidate is chosen, every later one that is at least alpha times nearer to it than to the "
+      "row is dropped, and so on until none is left or chosen is full. chosen and chosen_distances become the chosen "
+      "candidates in order, padded with -1 and infinity. Distances are squared Euclidean. At most 512 candidates.";
   prune.operands = {{"x", Access::read, {DType::float32}},
                     {"candidates", Access::read, {DType::int32}},
                     {"distances", Access::read, {DType::float32}},
                     {"chosen", Access::write, {DType::int32}},
                     {"chosen_distances", Access::write, {DType::float32}}};
-  prune.parameters = {{"reach", false, 0, anything, 1}};
+  prune.parameters = {{"alpha", false, 0, anything, 1}};
   prune.check = check_prune;
   prune.when_empty = [](Stream& stream, const OperationCall& call) {
     fill_with_none(stream, call.views[3], call.views[4]);
@@ -150,7 +150,7 @@ void define_graph_prune(std::vector<Operation>& operations) {
   prune.samples = {{{50, 7}, {3, 40}, {3, 40}, {3, 8}, {3, 8}},
                    {{50, 7}, {3, 160}, {3, 160}, {3, 8}, {3, 8}},
                    {{50, 7}, {3, 512}, {3, 512}, {3, 8}, {3, 8}}};
-  prune.cuts = cut_by_rows({1, 2, 3, 4});
+  prune.splits = split_by_rows({1, 2, 3, 4});
   operations.push_back(std::move(prune));
 }
 

@@ -197,8 +197,8 @@ LaunchPlan plan_search(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t group = graph_group(device);
   const std::uint32_t room = graph_room(width);
   const std::uint32_t list = graph_room(std::max(degree, entries));
-  const auto nearest = std::min<std::uint64_t>(static_cast<std::uint64_t>(call.numbers[0].integer), width);
-  const double slack = call.numbers[1].real;
+  const auto nearest = std::min<std::uint64_t>(static_cast<std::uint64_t>(call.parameters[0].integer), width);
+  const double slack = call.parameters[1].real;
   PlannedLaunch launch =
       graph_launch(call, device, q.rows, 4 * std::uint64_t{room} + 6 * std::uint64_t{list} + group + 3,
                    {q.rows, x.rows, x.columns, degree, entries, width, nearest}, static_cast<float>(slack * slack));
@@ -247,18 +247,18 @@ void define_graph_search(std::vector<Operation>& operations) {
   Operation search;
   search.name = "graph_search";
   search.summary =
-      "For each row of q a walk over the graph of x, whose rows are linked to those that links names (others than rows "
-      "of x are no links). It begins at entries and goes from the nearest row not visited yet to its links, keeping "
-      "the "
-      "rows nearest to q, as many as found has columns, until all of them are visited or the next is farther than "
-      "slack times the distance of number nearest (0: no matter how far). found and distances become the rows kept and "
-      "their squared Euclidean distances, nearest first, the lower row of equals, -1 and infinity behind the last; "
-      "scored how many distances were computed. At most 512 are kept; lists have at most 256.";
+      "Best-first beam search over a neighbor graph, for each row of q. links holds the neighbors of each row of x; "
+      "entries that are no row of x are ignored. The search starts at entry_points and expands the nearest unvisited "
+      "row, keeping the rows nearest to q in a beam as wide as found has columns. It stops when the whole beam is "
+      "visited, or when the nearest unvisited row is farther than epsilon times the distance of the k-th best (epsilon "
+      "0: never). found and distances become the beam and its squared Euclidean distances, nearest first, the lower "
+      "row of equals first, padded with -1 and infinity; scored becomes the number of distances computed. At most 512 "
+      "columns of found and 256 neighbors.";
   search.operands = {{"x", Access::read, {DType::float32}},    {"q", Access::read, {DType::float32}},
-                     {"links", Access::read, {DType::int32}},  {"entries", Access::read, {DType::int32}},
+                     {"links", Access::read, {DType::int32}},  {"entry_points", Access::read, {DType::int32}},
                      {"found", Access::write, {DType::int32}}, {"distances", Access::write, {DType::float32}},
                      {"scored", Access::write, {DType::int32}}};
-  search.parameters = {{"nearest", true, 1, INT32_MAX, 1}, {"slack", false, 0, anything, 0}};
+  search.parameters = {{"k", true, 1, INT32_MAX, 1}, {"epsilon", false, 0, anything, 0}};
   search.check = check_search;
   search.when_empty = [](Stream& stream, const OperationCall& call) {
     fill_with_none(stream, call.views[4], call.views[5]);
@@ -267,7 +267,7 @@ void define_graph_search(std::vector<Operation>& operations) {
   search.plan = plan_search;
   search.cost = search_cost;
   search.samples = search_samples();
-  search.cuts = cut_by_rows({1, 4, 5, 6});
+  search.splits = split_by_rows({1, 4, 5, 6});
   operations.push_back(std::move(search));
 }
 

@@ -146,7 +146,7 @@ class Planner {
   // The scalars both kernels begin with; remembers the groups they are cut into.
   std::vector<LaunchArgument> common(const Place& x, std::uint64_t rows, std::uint64_t columns, std::uint64_t segment) {
     const std::uint64_t segments = divide_up(columns, segment);
-    work_ = spread(rows * segments, 1);
+    work_ = partition_grid(rows * segments, 1);
     return {work_.chunk,      index32(rows * segments), index32(segments), index32(segment),
             index32(columns), index32(x.offset),        index32(x.stride)};
   }
@@ -163,7 +163,7 @@ class Planner {
   DType number_;
   std::size_t views_;
   std::uint32_t group_;
-  Spread work_{};
+  GridPartition work_{};
   LaunchPlan plan_;
 };
 
@@ -171,7 +171,8 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& out = call.views[1];
   Planner planner(call, device);
-  planner.scan({0, x.offset, x.stride}, {1, out.offset, out.stride}, x.rows, x.columns, call.numbers[0].integer != 0);
+  planner.scan({0, x.offset, x.stride}, {1, out.offset, out.stride}, x.rows, x.columns,
+               call.parameters[0].integer != 0);
   return planner.take();
 }
 
@@ -180,7 +181,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
 void define_prefix_sum(std::vector<Operation>& operations) {
   const std::vector<DType> types = {DType::float32, DType::int32};
   operations.push_back({.name = "prefix_sum",
-                        .summary = "out becomes the running sums of each row of x, with the element itself or, when "
+                        .summary = "out becomes the prefix sums of each row of x, with the element itself or, if "
                                    "exclusive is 1, without it; int32 wraps.",
                         .operands = {{"x", Access::read, types}, {"out", Access::write, types}},
                         .parameters = {{"exclusive", true, 0, 1, 0}},
@@ -196,7 +197,7 @@ void define_prefix_sum(std::vector<Operation>& operations) {
                               return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
                             },
                         .samples = {{{3, 5}, {3, 5}}, {{1, 100000}, {1, 100000}}},
-                        .cuts = cut_by_rows({0, 1})});
+                        .splits = split_by_rows({0, 1})});
 }
 
 }  // namespace vectis::inline v0_1

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
-#include "kernel/templates/fold.hpp"
+#include "kernel/templates/reduction.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -10,27 +10,27 @@ namespace {
 
 using namespace detail;
 
-struct Reduction {
+struct NamedReduction {
   const char* name;
   const char* meaning;
   const char* remark;
-  Fold fold;
+  Reduction kind;
   bool of_nothing;  // whether it has a value for no elements, which is zero
   bool mean = false;
   bool root = false;
 };
 
-constexpr std::array<Reduction, 6> reductions = {{
-    {"sum", "the sum", "", Fold::sum, true},
-    {"mean", "the mean", "", Fold::sum, false, true},
-    {"max", "the largest element", "; NaN if any is NaN", Fold::max, false},
-    {"min", "the smallest element", "; NaN if any is NaN", Fold::min, false},
-    {"norm", "the root of the sum of squares", "", Fold::squares, true, false, true},
-    {"argmax", "the place of the largest element", "; of equals the first, and NaN counts as the largest", Fold::argmax,
-     false},
+constexpr std::array<NamedReduction, 6> reductions = {{
+    {"sum", "the sum", "", Reduction::sum, true},
+    {"mean", "the mean", "", Reduction::sum, false, true},
+    {"max", "the largest element", "; NaN if any is NaN", Reduction::max, false},
+    {"min", "the smallest element", "; NaN if any is NaN", Reduction::min, false},
+    {"norm", "the Euclidean norm, the square root of the sum of squares,", "", Reduction::squares, true, false, true},
+    {"argmax", "the index of the largest element", "; the lowest index of equals, and NaN counts as largest",
+     Reduction::argmax, false},
 }};
 
-void check(const OperationCall& call, const Reduction& reduction, bool whole) {
+void check(const OperationCall& call, const NamedReduction& reduction, bool whole) {
   const View& x = call.views[0];
   expect_shape(call, 1, whole ? 1 : x.rows, 1, whole ? "one number" : "one number for each row of 'x'");
   const bool nothing = whole ? x.elements() == 0 : x.rows > 0 && x.columns == 0;
@@ -39,33 +39,33 @@ void check(const OperationCall& call, const Reduction& reduction, bool whole) {
                              reduction.name));
   }
   const std::uint64_t places = whole ? x.elements() : x.columns;
-  if (reduction.fold == Fold::argmax && places > INT32_MAX) {
+  if (reduction.kind == Reduction::argmax && places > INT32_MAX) {
     refuse(call, fmt::format("'x' has {} places, an int32 tells at most {}; split it into parts", places, INT32_MAX));
   }
 }
 
-LaunchPlan plan(const OperationCall& call, const DeviceInfo& device, const Reduction& reduction, bool whole) {
+LaunchPlan plan(const OperationCall& call, const DeviceInfo& device, const NamedReduction& reduction, bool whole) {
   const View& x = call.views[0];
   const View& out = call.views[1];
   LaunchPlan result;
-  FoldPlanner planner(result, call.views.size(), device);
+  ReductionPlanner planner(result, call.views.size(), device);
   const std::uint64_t folded = whole ? x.elements() : x.columns;
-  const FoldOutput target{.buffer = 1,
-                          .offset = out.offset,
-                          .stride = out.stride,
-                          .divisor = reduction.mean ? static_cast<float>(folded) : 1.0F,
-                          .root = reduction.root};
+  const ReductionOutput target{.buffer = 1,
+                               .offset = out.offset,
+                               .stride = out.stride,
+                               .divisor = reduction.mean ? static_cast<float>(folded) : 1.0F,
+                               .root = reduction.root};
   if (whole) {
-    planner.whole(reduction.fold, fold_input(x, 0), target);
+    planner.whole(reduction.kind, reduction_input(x, 0), target);
   } else {
-    planner.rows(reduction.fold, fold_input(x, 0), target);
+    planner.rows(reduction.kind, reduction_input(x, 0), target);
   }
   return result;
 }
 
-Operation define(const Reduction& reduction, bool whole) {
-  const std::vector<DType> result = {reduction.fold == Fold::argmax ? DType::int32 : DType::float32};
-  const double steps = reduction.fold == Fold::squares ? 2 : 1;
+Operation define(const NamedReduction& reduction, bool whole) {
+  const std::vector<DType> result = {reduction.kind == Reduction::argmax ? DType::int32 : DType::float32};
+  const double steps = reduction.kind == Reduction::squares ? 2 : 1;
   Operation operation;
   operation.name = fmt::format("{}{}", reduction.name, whole ? "" : "_rows");
   operation.summary =
@@ -83,14 +83,14 @@ Operation define(const Reduction& reduction, bool whole) {
   };
   operation.samples = {{{3, 5}, {whole ? 1U : 3U, 1}},
                        {{1, 20000}, {1, 1}}};  // two levels, and short enough for an emulator
-  if (!whole) operation.cuts = cut_by_rows({0, 1});
+  if (!whole) operation.splits = split_by_rows({0, 1});
   return operation;
 }
 
 }  // namespace
 
 void define_reduce(std::vector<Operation>& operations) {
-  for (const Reduction& reduction : reductions) {
+  for (const NamedReduction& reduction : reductions) {
     operations.push_back(define(reduction, false));
     operations.push_back(define(reduction, true));
   }

@@ -204,7 +204,7 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   const DType query_element = q.type;
   const ScanShape shape = scan_shape(q.rows, x.rows, device);
   const std::uint64_t tiles = tiles_of(shape, q.rows, x.rows);
-  const Spread work = spread(tiles, 1);
+  const GridPartition work = partition_grid(tiles, 1);
   PlannedLaunch launch;
   launch.key =
       fmt::format("scan_bounds {} {} {} {}", short_name(element), short_name(query_element), shape.across, shape.down);
@@ -217,13 +217,13 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
                     index32(q.rows),
                     index32(x.columns),
                     index32(call.views[4].columns),
-                    index32(static_cast<std::uint64_t>(call.numbers[0].integer))};
+                    index32(static_cast<std::uint64_t>(call.parameters[0].integer))};
   for (std::size_t i = 0; i < call.views.size(); ++i) {
     launch.buffers.push_back(i);
     launch.scalars.insert(launch.scalars.end(), {index32(call.views[i].offset), index32(call.views[i].stride)});
   }
   launch.scalars.insert(launch.scalars.end(),
-                        {static_cast<float>(call.numbers[1].real), static_cast<float>(call.numbers[2].real)});
+                        {static_cast<float>(call.parameters[1].real), static_cast<float>(call.parameters[2].real)});
   return {{}, {std::move(launch)}};
 }
 
@@ -245,7 +245,7 @@ void check_scan(const OperationCall& call) {
   expect_shape(call, 4, q.rows, capacity, "a row for each row of 'q'");
   expect_shape(call, 5, q.rows, 2 * capacity, "a lower and an upper bound for each element of 'candidates'");
   expect_shape(call, 6, q.rows, 1, "a number for each row of 'q'");
-  const auto first = static_cast<std::uint64_t>(call.numbers[0].integer);
+  const auto first = static_cast<std::uint64_t>(call.parameters[0].integer);
   if (capacity == 0 || first + x.rows > std::uint64_t{INT32_MAX} + 1) {
     refuse(call,
            fmt::format("'candidates' has {} columns and rows are numbered up to {}; give it at least 1 column and "
@@ -266,12 +266,11 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   Operation scan;
   scan.name = "scan_bounds";
   scan.summary =
-      "With dot = the product of a row of x and a row of q, reach = a rho + b nu, lower = beta + gamma sigma dot - "
-      "reach "
-      "and upper = lower + 2 reach + beta_slack |beta| + slack, each row whose lower is not above the query's limit is "
-      "appended to its candidates (first_row + row) and bounds (lower, upper), in any order; counts goes up by one for "
-      "each, also when there is no room left. x_terms holds beta, sigma, rho, nu, q_terms gamma, a, b, limit. int8 is "
-      "summed as int32.";
+      "Lower and upper bounds of quantized distances. With dot = the product of a row of x and a row of q, reach = a "
+      "rho + b nu, lower = beta + gamma sigma dot - reach and upper = lower + 2 reach + beta_slack |beta| + slack, "
+      "each row whose lower is not above the query's limit is appended to the query's candidates (first_row + row) and "
+      "bounds (lower, upper), in any order; counts is incremented for each, also when candidates is full. x_terms "
+      "holds beta, sigma, rho, nu; q_terms holds gamma, a, b, limit. int8 is summed as int32.";
   scan.operands = {{"x", Access::read, number_types()},
                    {"q", Access::read, number_types()},
                    {"x_terms", Access::read, {DType::float32}},
@@ -291,10 +290,10 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   scan.samples = {{{1020, 7}, {40, 7}, {1020, 4}, {40, 4}, {40, 9}, {40, 18}, {40, 1}},
                   {{2040, 7}, {9, 7}, {2040, 4}, {9, 4}, {9, 9}, {9, 18}, {9, 1}},
                   {{300, 7}, {3, 7}, {300, 4}, {3, 4}, {3, 9}, {3, 18}, {3, 1}}};
-  scan.cuts = [](const OperationCall&) -> std::vector<Cut> {
-    Cut by_rows = cut_along(CutAxis::rows, {0, 2});
-    by_rows.numbered = 0;
-    return {by_rows, cut_along(CutAxis::rows, {1, 3, 4, 5, 6})};
+  scan.splits = [](const OperationCall&) -> std::vector<CallSplit> {
+    CallSplit by_rows = split_along(SplitAxis::rows, {0, 2});
+    by_rows.offset_parameter = 0;
+    return {by_rows, split_along(SplitAxis::rows, {1, 3, 4, 5, 6})};
   };
   operations.push_back(std::move(scan));
 }

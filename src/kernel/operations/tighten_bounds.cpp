@@ -119,13 +119,13 @@ KernelSource tighten_source(std::uint32_t group) {
 LaunchPlan plan_tighten(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t group = group_items(device, 256);
   const std::uint64_t queries = call.views[0].rows;
-  const Spread work = spread(queries, 1);
+  const GridPartition work = partition_grid(queries, 1);
   PlannedLaunch launch;
   launch.key = fmt::format("tighten_bounds {}", group);
   launch.source = [group] { return tighten_source(group); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}};
   launch.scalars = {work.chunk, index32(queries), index32(call.views[0].columns), index32(call.views[4].columns),
-                    index32(static_cast<std::uint64_t>(call.numbers[0].integer))};
+                    index32(static_cast<std::uint64_t>(call.parameters[0].integer))};
   for (std::size_t i = 0; i < call.views.size(); ++i) {
     launch.buffers.push_back(i);
     launch.scalars.insert(launch.scalars.end(), {index32(call.views[i].offset), index32(call.views[i].stride)});
@@ -154,11 +154,10 @@ void define_tighten_bounds(std::vector<Operation>& operations) {
   Operation tighten;
   tighten.name = "tighten_bounds";
   tighten.summary =
-      "For each row, limits falls to the k-th smallest upper bound if there are so many, and the candidates whose "
-      "lower "
-      "bound is not above it go to kept and kept_bounds, in any order, their number to counts. A row whose count is "
-      "over "
-      "its room lowers its limit alone. What scan_bounds found; bounds are (lower, upper).";
+      "For each row of the candidates scan_bounds found, limits becomes the k-th smallest upper bound if there are k, "
+      "and the candidates whose lower bound is not above it are copied to kept and kept_bounds, in any order, their "
+      "count to counts. If a count exceeds the columns of candidates, only the limit is lowered. bounds holds pairs "
+      "(lower, upper).";
   tighten.operands = {
       {"candidates", Access::read, {DType::int32}},   {"bounds", Access::read, {DType::float32}},
       {"counts", Access::read_write, {DType::int32}}, {"limits", Access::read_write, {DType::float32}},
@@ -171,7 +170,7 @@ void define_tighten_bounds(std::vector<Operation>& operations) {
     return OperationCost{static_cast<double>(call.views[1].elements()) * 6, bytes};
   };
   tighten.samples = {{{3, 300}, {3, 600}, {3, 1}, {3, 1}, {3, 40}, {3, 80}}};
-  tighten.cuts = cut_by_rows({0, 1, 2, 3, 4, 5});
+  tighten.splits = split_by_rows({0, 1, 2, 3, 4, 5});
   operations.push_back(std::move(tighten));
 }
 

@@ -184,14 +184,14 @@ PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Ste
                             values.columns, shared, device.limits.shared_bytes_max));
   }
   const std::uint64_t segments = divide_up(shape.columns, shape.segment);
-  const Spread work = spread(shape.rows * segments, 1);
+  const GridPartition work = partition_grid(shape.rows * segments, 1);
   return {
       fmt::format("top_k {} {} {}", static_cast<int>(step), room, group),
       [=] { return source(step, room, group); },
       {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}},
       std::move(buffers),
       {work.chunk, index32(shape.rows * segments), index32(segments), index32(shape.segment), index32(shape.columns),
-       index32(values.columns), index32(call.numbers[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),
+       index32(values.columns), index32(call.parameters[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),
        index32(values.offset), index32(values.stride), index32(index.offset), index32(index.stride)}};
 }
 
@@ -242,24 +242,24 @@ std::vector<std::vector<std::array<std::uint64_t, 2>>> samples() {
 }  // namespace
 
 void define_top_k(std::vector<Operation>& operations) {
-  operations.push_back({.name = "top_k",
-                        .summary =
-                            "values and index become the k best elements of each row of x and their places, best "
-                            "first, the lower place of equals; NaN comes last. At most 1024.",
-                        .operands = {{"x", Access::read, {DType::float32}},
-                                     {"values", Access::write, {DType::float32}},
-                                     {"index", Access::write, {DType::int32}}},
-                        .parameters = {{"largest", true, 0, 1, 1}},
-                        .types_agree = {},
-                        .check = check,
-                        .when_empty = {},
-                        .plan = plan,
-                        .cost =
-                            [](const OperationCall& call) {
-                              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
-                            },
-                        .samples = samples(),
-                        .cuts = cut_by_rows({0, 1, 2})});
+  operations.push_back(
+      {.name = "top_k",
+       .summary = "values and index become the k best elements of each row of x and their column indices, best first, "
+                  "the lower index of equals first; NaN comes last. k is the columns of values, at most 1024.",
+       .operands = {{"x", Access::read, {DType::float32}},
+                    {"values", Access::write, {DType::float32}},
+                    {"index", Access::write, {DType::int32}}},
+       .parameters = {{"largest", true, 0, 1, 1}},
+       .types_agree = {},
+       .check = check,
+       .when_empty = {},
+       .plan = plan,
+       .cost =
+           [](const OperationCall& call) {
+             return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
+           },
+       .samples = samples(),
+       .splits = split_by_rows({0, 1, 2})});
 }
 
 }  // namespace vectis::inline v0_1

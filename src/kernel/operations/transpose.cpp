@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
-#include "kernel/templates/words.hpp"
+#include "kernel/templates/packing.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -56,7 +56,7 @@ PlannedLaunch tile_launch(const View& x, const View& out, const DeviceInfo& devi
   const std::uint32_t side = items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : items >= 4 ? 2 : 1;
   const std::uint64_t row_tiles = divide_up(x.columns, side);
   const std::uint64_t tiles = divide_up(x.rows, side) * row_tiles;
-  const Spread work = spread(tiles, 1);
+  const GridPartition work = partition_grid(tiles, 1);
   return {fmt::format("transpose tile {}", side),
           [=] { return tile_source(side); },
           {.grid = {work.groups, 1, 1}, .block = {side * side, 1, 1}},
@@ -82,7 +82,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
 
 void define_transpose(std::vector<Operation>& operations) {
   operations.push_back({.name = "transpose",
-                        .summary = "out becomes x with rows and columns exchanged.",
+                        .summary = "out becomes the transpose of x.",
                         .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
                         .parameters = {},
                         .types_agree = same_type<0, 1>,
@@ -94,9 +94,9 @@ void define_transpose(std::vector<Operation>& operations) {
                         .plan = plan,
                         .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
                         .samples = {{{3, 5}, {5, 3}}},
-                        .cuts = [](const OperationCall&) -> std::vector<Cut> {
-                          return {{{{0, CutAxis::rows}, {1, CutAxis::columns}}},
-                                  {{{0, CutAxis::columns}, {1, CutAxis::rows}}}};
+                        .splits = [](const OperationCall&) -> std::vector<CallSplit> {
+                          return {{{{0, SplitAxis::rows}, {1, SplitAxis::columns}}},
+                                  {{{0, SplitAxis::columns}, {1, SplitAxis::rows}}}};
                         }});
 }
 

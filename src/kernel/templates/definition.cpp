@@ -27,19 +27,20 @@ void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t 
                            call.operation->operands[operand].name, view.rows, view.columns, rows, columns, why));
 }
 
-Cut cut_along(CutAxis axis, std::initializer_list<std::size_t> operands) {
-  Cut cut;
-  for (const std::size_t operand : operands) cut.operands.push_back({operand, axis});
-  return cut;
+CallSplit split_along(SplitAxis axis, std::initializer_list<std::size_t> operands) {
+  CallSplit split;
+  for (const std::size_t operand : operands) split.operands.push_back({operand, axis});
+  return split;
 }
 
-std::function<std::vector<Cut>(const OperationCall&)> cut_by_rows(std::initializer_list<std::size_t> operands) {
-  return [cut = cut_along(CutAxis::rows, operands)](const OperationCall&) { return std::vector{cut}; };
+std::function<std::vector<CallSplit>(const OperationCall&)> split_by_rows(std::initializer_list<std::size_t> operands) {
+  return [split = split_along(SplitAxis::rows, operands)](const OperationCall&) { return std::vector{split}; };
 }
 
-std::function<std::vector<Cut>(const OperationCall&)> cut_anywhere(std::initializer_list<std::size_t> operands) {
-  return [rows = cut_along(CutAxis::rows, operands),
-          columns = cut_along(CutAxis::columns, operands)](const OperationCall&) { return std::vector{rows, columns}; };
+std::function<std::vector<CallSplit>(const OperationCall&)> split_anywhere(
+    std::initializer_list<std::size_t> operands) {
+  return [rows = split_along(SplitAxis::rows, operands), columns = split_along(SplitAxis::columns, operands)](
+             const OperationCall&) { return std::vector{rows, columns}; };
 }
 
 double bytes_of(std::span<const View> views) {
@@ -59,21 +60,21 @@ View flattened(const View& view) {
   return result;
 }
 
-Spread spread(std::uint64_t pieces, std::uint32_t pieces_of_group) {
-  const std::uint64_t least = divide_up(pieces, groups_max);
-  const std::uint64_t chunk = std::max<std::uint64_t>(1, divide_up(least, pieces_of_group)) * pieces_of_group;
+GridPartition partition_grid(std::uint64_t pieces, std::uint32_t pieces_of_group) {
+  const std::uint64_t min_chunk = divide_up(pieces, groups_max);
+  const std::uint64_t chunk = std::max<std::uint64_t>(1, divide_up(min_chunk, pieces_of_group)) * pieces_of_group;
   return {index32(chunk), index32(divide_up(pieces, chunk))};
 }
 
 std::uint32_t group_items(const DeviceInfo& device, std::uint32_t wanted) {
-  const std::uint32_t most = std::min({wanted, device.limits.group_items_max, device.limits.group_size_max[0]});
-  return std::bit_floor(std::max(most, 1U));
+  const std::uint32_t max = std::min({wanted, device.limits.group_items_max, device.limits.group_size_max[0]});
+  return std::bit_floor(std::max(max, 1U));
 }
 
 std::uint32_t power_of_two(std::uint64_t value) { return index32(std::bit_ceil(std::max<std::uint64_t>(value, 1))); }
 
 std::string substitute(std::string text, std::initializer_list<std::pair<std::string_view, std::string_view>> names) {
-  for (const auto& [name, stands_for] : names) text.replace(text.find(name), name.size(), stands_for);
+  for (const auto& [name, replacement] : names) text.replace(text.find(name), name.size(), replacement);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// What the definitions of operations share: types, shapes and the cutting of work into groups.
+// Helpers for the definitions of operations: type lists, shape checks, call splits and grid partition.
 #pragma once
 
 #include <cstdint>
@@ -25,42 +25,43 @@ bool same_type(std::span<const DType> types) {
   return types[First] == types[Second];
 }
 
-// The ends of a real parameter that may be anything.
+// The limits of an unbounded float parameter.
 inline constexpr double anything = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void refuse(const OperationCall& call, const std::string& message);
-// InvalidInput unless the operand has this many rows and columns; `why` says where they come from.
+// Throws InvalidInput unless the operand has this shape; `why` explains the shape in the message.
 void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t rows, std::uint64_t columns,
                   std::string_view why);
 
-// All of these operands along one axis.
-Cut cut_along(CutAxis axis, std::initializer_list<std::size_t> operands);
-// For Operation::cuts: rows of these operands go together.
-std::function<std::vector<Cut>(const OperationCall&)> cut_by_rows(std::initializer_list<std::size_t> operands);
-// The same, and within a row its elements.
-std::function<std::vector<Cut>(const OperationCall&)> cut_anywhere(std::initializer_list<std::size_t> operands);
+// A split of all these operands along one axis.
+CallSplit split_along(SplitAxis axis, std::initializer_list<std::size_t> operands);
+// For Operation::splits: by the rows of these operands.
+std::function<std::vector<CallSplit>(const OperationCall&)> split_by_rows(std::initializer_list<std::size_t> operands);
+// For Operation::splits: by the rows of these operands, or by columns.
+std::function<std::vector<CallSplit>(const OperationCall&)> split_anywhere(std::initializer_list<std::size_t> operands);
 
-// Bytes of all elements of the views, once each.
+// Total bytes of the views' elements.
 double bytes_of(std::span<const View> views);
 
-// The plan of one launch without temporaries. Moves it, which braces would not.
+// A plan of one launch without temporaries.
 inline LaunchPlan only(PlannedLaunch launch) {
   LaunchPlan plan;
   plan.launches.push_back(std::move(launch));
   return plan;
 }
 
-// The view as one row if its rows follow each other without gaps, else as it is.
+// The view as a single row if its rows have no gaps between them, else unchanged.
 View flattened(const View& view);
 
-// Dimensions have at most 65,535 groups, which every device takes. A group's items share a chunk of consecutive pieces
-// of work: usually one each, more when there are too many.
+// Partition of `pieces` of work over a one-dimensional grid of at most 65,535 groups, which every device supports. Each
+// group processes `chunk` consecutive pieces: as many as it handles at once, or a multiple if the grid would be too
+// large.
 inline constexpr std::uint32_t groups_max = 65535;
-struct Spread {
+struct GridPartition {
   std::uint32_t chunk;
   std::uint32_t groups;
 };
-Spread spread(std::uint64_t pieces, std::uint32_t pieces_of_group);
+GridPartition partition_grid(std::uint64_t pieces, std::uint32_t pieces_of_group);
 
 // The largest power of two that is at most `wanted` and that a group of the device may have in its first dimension.
 std::uint32_t group_items(const DeviceInfo& device, std::uint32_t wanted);
@@ -68,7 +69,7 @@ std::uint32_t group_items(const DeviceInfo& device, std::uint32_t wanted);
 // Smallest power of two that is at least `value`.
 std::uint32_t power_of_two(std::uint64_t value);
 
-// The text with the first place of each name, "$STORE", replaced by what it stands for.
+// The text with the first occurrence of each placeholder, such as "$STORE", replaced.
 std::string substitute(std::string text, std::initializer_list<std::pair<std::string_view, std::string_view>> names);
 
 inline std::uint32_t index32(std::uint64_t value) { return static_cast<std::uint32_t>(value); }

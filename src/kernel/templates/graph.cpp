@@ -77,7 +77,7 @@ PlannedLaunch graph_launch(const OperationCall& call, const DeviceInfo& device, 
                 fmt::format("it takes {} bytes shared by a group, and the device has {}; give it fewer columns", shared,
                             device.limits.shared_bytes_max));
   }
-  const Spread work = spread(pieces, 1);
+  const GridPartition work = partition_grid(pieces, 1);
   PlannedLaunch launch;
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {graph_group(device), 1, 1}};
   launch.scalars = {work.chunk};
@@ -90,11 +90,11 @@ PlannedLaunch graph_launch(const OperationCall& call, const DeviceInfo& device, 
   return launch;
 }
 
-void expect_columns(const OperationCall& call, std::size_t operand, std::uint64_t most) {
+void expect_columns(const OperationCall& call, std::size_t operand, std::uint64_t max) {
   const View& view = call.views[operand];
-  if (view.columns >= 1 && view.columns <= most) return;
+  if (view.columns >= 1 && view.columns <= max) return;
   refuse(call, fmt::format("'{}' has {} columns, it must have from 1 to {}; change it",
-                           call.operation->operands[operand].name, view.columns, most));
+                           call.operation->operands[operand].name, view.columns, max));
 }
 
 void expect_vectors(const OperationCall& call) {

@@ -119,9 +119,9 @@ constexpr Adding wide = {R"(
 )",
                          "float acc = F32(rests[i]) * 1048576.0f + F32(sums[i]);"};
 
-const Adding& adding(TileNumbers numbers) {
-  if (numbers == TileNumbers::floats) return floats;
-  return numbers == TileNumbers::wrapping ? wrapping : wide;
+const Adding& adding(TileArithmetic arithmetic) {
+  if (arithmetic == TileArithmetic::floats) return floats;
+  return arithmetic == TileArithmetic::wrapping ? wrapping : wide;
 }
 
 constexpr std::uint32_t depth_of_tile = 16;
@@ -141,7 +141,7 @@ std::uint32_t side_of(const DeviceInfo& device) {
 
 std::string step_function(const TileWork& work) {
   const bool product = work.step == TileStep::product;
-  if (work.numbers != TileNumbers::floats) {
+  if (work.arithmetic != TileArithmetic::floats) {
     return product ? "FUNCTION int tile_step(int a, int b, int sum) { return sum + a * b; }"
                    : "FUNCTION int tile_step(int a, int b, int sum) { int d = a - b; return sum + d * d; }";
   }
@@ -151,7 +151,7 @@ std::string step_function(const TileWork& work) {
 
 KernelSource tile_source(const TileWork& work, std::uint32_t side) {
   const std::uint32_t tile = side * results_of_item;
-  const bool whole = work.numbers != TileNumbers::floats;
+  const bool whole = work.arithmetic != TileArithmetic::floats;
   const DType number = whole ? DType::int32 : DType::float32;
   KernelSource source;
   source.name = work.name;
@@ -171,7 +171,7 @@ KernelSource tile_source(const TileWork& work, std::uint32_t side) {
   source.functions = step_function(work);
   source.body = substitute(
       tile_body,
-      {{"$ADD", adding(work.numbers).add}, {"$RESULT", adding(work.numbers).result}, {"$STORE", work.store}});
+      {{"$ADD", adding(work.arithmetic).add}, {"$RESULT", adding(work.arithmetic).result}, {"$STORE", work.store}});
   return source;
 }
 
@@ -183,9 +183,9 @@ PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const Tile
   const std::uint64_t tile = std::uint64_t{side} * results_of_item;
   const std::uint64_t row_tiles = divide_up(size.columns, tile);
   const std::uint64_t tiles = divide_up(size.rows, tile) * row_tiles;
-  const Spread spread_tiles = spread(tiles, 1);
+  const GridPartition spread_tiles = partition_grid(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("{} {} {} {}", work.name, short_name(work.element), static_cast<int>(work.numbers), side);
+  launch.key = fmt::format("{} {} {} {}", work.name, short_name(work.element), static_cast<int>(work.arithmetic), side);
   launch.source = [work, side] { return tile_source(work, side); };
   launch.shape = {.grid = {spread_tiles.groups, 1, 1}, .block = {side * side, 1, 1}};
   launch.buffers = {0, 1};

@@ -76,9 +76,9 @@ class OperationBench {
   [[nodiscard]] double share_of(const char* name, const std::vector<View>& views, Precision precision,
                                 double seconds) const {
     const Operation* const operation = find_operation(name);
-    std::vector<Number> numbers;
-    for (const ParameterRule& rule : operation->parameters) numbers.emplace_back(rule.standard);
-    const OperationCost cost = operation->cost({operation, views, numbers});
+    std::vector<ParameterValue> parameters;
+    for (const ParameterRule& rule : operation->parameters) parameters.emplace_back(rule.default_value);
+    const OperationCost cost = operation->cost({operation, views, parameters});
     const double own_rate = peaks_.operations_per_second.at(precision);
     const double rate = own_rate > 0 ? own_rate : peaks_.operations_per_second.fp32;
     const double of_operations = rate > 0 ? cost.operations / rate : 0;
@@ -103,7 +103,7 @@ std::vector<OperationSpeed> measure_operations(const Device& device, const Sampl
     const View out(bench.memory(rows, DType::float32), DType::float32, 1, rows);
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::int8}) {
       const DType type = dtype_of(precision);
-      speeds.push_back(bench.time(fmt::format("l2_distance {}", name(precision)), "l2_distance",
+      speeds.push_back(bench.time(fmt::format("l2_distance {}", name(precision)), "l2_squared",
                                   {bench.cast(query, type), bench.cast(corpus, type), out}, precision));
     }
   }

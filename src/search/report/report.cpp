@@ -21,7 +21,8 @@ bool all_correct(const IndexSpeed& index) {
 }  // namespace
 
 bool DeviceReport::passed() const noexcept {
-  return failures.empty() && conformance.passed() && all_correct(index) && all_correct(host) &&
+  return failures.empty() && conformance.passed() && conformance.complete() && all_correct(index) &&
+         all_correct(host) &&
          std::ranges::none_of(targets, [](const TargetResult& target) { return target.verdict == Verdict::missed; }) &&
          std::ranges::all_of(speeds.speeds, [](const conformance::Speed& speed) { return speed.failure.empty(); });
 }
@@ -39,7 +40,7 @@ DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions&
   conformance::Options suite;
   suite.operations = options.operations;
   suite.seed = options.seed;
-  suite.reach = options.reach;
+  suite.coverage = options.coverage;
   const auto attempt = [&](const char* part, const auto& run_part) {
     if (options.progress) options.progress(part);
     try {

@@ -29,8 +29,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 [[noreturn]] void no_case(const Subject& subject, std::string_view text) {
   throw Error(ErrorCode::invalid_input, "conformance",
-              fmt::format("'{}' is no case of {}; take a name the suite printed, such as '{}'", text, subject.operation,
-                          name(cases_of(subject, subject.type_sets.front(), Reach::slice).front())));
+              fmt::format("'{}' is no case of {}; use a name from a report, for example '{}'", text, subject.operation,
+                          name(cases_of(subject, subject.type_sets.front(), Coverage::slice).front())));
 }
 
 template <class T>
@@ -42,13 +42,13 @@ std::optional<T> number(std::string_view text) {
 }
 
 // Integers stay integers, so that the name of a case makes the same call again.
-std::string number_text(const Number& one) {
+std::string number_text(const ParameterValue& one) {
   if (one.real == 0 && std::signbit(one.real)) return "-0.0";
   if (static_cast<double>(one.integer) == one.real) return fmt::to_string(one.integer);
   return fmt::to_string(one.real);
 }
 
-Number parse_number(const Subject& subject, std::string_view all, std::string_view text) {
+ParameterValue parse_number(const Subject& subject, std::string_view all, std::string_view text) {
   if (const auto integer = number<std::int64_t>(text)) return *integer;
   if (const auto real = number<double>(text)) return *real;
   no_case(subject, all);
@@ -66,8 +66,8 @@ std::uint64_t random_dimension(Random& random, std::uint64_t most) {
 std::string name(const Case& one) {
   std::string text =
       fmt::format("{}:{}/{}/{}", one.types->label, fmt::join(one.dimensions, "x"), name(one.layout), name(one.data));
-  for (std::size_t i = 0; i < one.numbers.size(); ++i) {
-    text += (i == 0 ? "/" : ",") + number_text(one.numbers[i]);
+  for (std::size_t i = 0; i < one.parameters.size(); ++i) {
+    text += (i == 0 ? "/" : ",") + number_text(one.parameters[i]);
   }
   return text;
 }
@@ -91,49 +91,52 @@ Case parse_case(const Subject& subject, std::string_view text) {
   made.layout = *where;
   made.data = *what;
   if (parts.size() == 4) {
-    for (const std::string_view part : split(parts[3], ',')) made.numbers.push_back(parse_number(subject, text, part));
+    for (const std::string_view part : split(parts[3], ','))
+      made.parameters.push_back(parse_number(subject, text, part));
   }
   return made;
 }
 
-std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Reach reach) {
+std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Coverage coverage) {
   std::vector<Case> cases;
   std::set<std::string> names;
-  const auto add = [&](const Dimensions& dimensions, Layout where, Data what, const std::vector<Number>& numbers) {
-    Case made{&types, dimensions, where, what, numbers};
+  const auto add = [&](const Dimensions& dimensions, Layout where, Data what,
+                       const std::vector<ParameterValue>& parameters) {
+    Case made{&types, dimensions, where, what, parameters};
     if (names.insert(name(made)).second) cases.push_back(std::move(made));
   };
   const Data plain = subject.data.front();
-  const std::size_t layouts = reach == Reach::slice ? 1 : layout_count;
+  const std::size_t layouts = coverage == Coverage::slice ? 1 : layout_count;
   for (std::size_t i = 0; i < subject.small.size(); ++i) {
     for (std::size_t k = 0; k < layouts; ++k) {
-      add(subject.small[i], layout(i + k), plain, subject.numbers[(i + k) % subject.numbers.size()]);
+      add(subject.small[i], layout(i + k), plain, subject.parameters[(i + k) % subject.parameters.size()]);
     }
   }
   for (std::size_t i = 0; i < subject.data.size(); ++i) {
     for (std::size_t k = 0; k < 2 * layouts; ++k) {
-      add(subject.medium, layout(i + 3 * k), subject.data[i], subject.numbers[(i + k) % subject.numbers.size()]);
+      add(subject.medium, layout(i + 3 * k), subject.data[i], subject.parameters[(i + k) % subject.parameters.size()]);
     }
   }
-  for (std::size_t i = 0; i < subject.numbers.size(); ++i) {
-    for (std::size_t k = 0; k < layouts; ++k) add(subject.medium, layout(3 + i + k), plain, subject.numbers[i]);
+  for (std::size_t i = 0; i < subject.parameters.size(); ++i) {
+    for (std::size_t k = 0; k < layouts; ++k) add(subject.medium, layout(3 + i + k), plain, subject.parameters[i]);
   }
   const std::size_t larges =
-      reach == Reach::slice ? std::min<std::size_t>(2, subject.large.size()) : subject.large.size();
+      coverage == Coverage::slice ? std::min<std::size_t>(2, subject.large.size()) : subject.large.size();
   for (std::size_t i = 0; i < larges; ++i) {
-    add(subject.large[i], layout(3 * i), plain, subject.numbers.front());
-    if (subject.data.size() == 1 || (reach == Reach::slice && i > 0)) continue;
-    add(subject.large[i], layout(3 * i + 1), subject.data[1 + i % (subject.data.size() - 1)], subject.numbers.back());
+    add(subject.large[i], layout(3 * i), plain, subject.parameters.front());
+    if (subject.data.size() == 1 || (coverage == Coverage::slice && i > 0)) continue;
+    add(subject.large[i], layout(3 * i + 1), subject.data[1 + i % (subject.data.size() - 1)],
+        subject.parameters.back());
   }
-  if (subject.few_results && reach != Reach::slice) {
+  if (subject.few_results && coverage != Coverage::slice) {
     for (const Dimensions& dimensions : subject.large) {
-      for (std::size_t k = 0; k < layouts; ++k) add(dimensions, layout(k), subject.data[1], subject.numbers.front());
+      for (std::size_t k = 0; k < layouts; ++k) add(dimensions, layout(k), subject.data[1], subject.parameters.front());
     }
   }
-  if (reach == Reach::full) {
+  if (coverage == Coverage::full) {
     for (Dimensions dimensions : subject.huge) {
       dimensions.front() *= 4 / size_of(types.types.front());
-      add(dimensions, Layout::tight, plain, subject.numbers.front());
+      add(dimensions, Layout::tight, plain, subject.parameters.front());
     }
   }
   return cases;
@@ -147,15 +150,15 @@ Case random_case(const Subject& subject, Random& random) {
     if (subject.repair) subject.repair(made.dimensions);
     made.layout = layout(random.below(layout_count));
     made.data = subject.data[random.below(subject.data.size())];
-    made.numbers =
-        subject.random_numbers ? subject.random_numbers(random) : subject.numbers[random.below(subject.numbers.size())];
+    made.parameters = subject.random_parameters ? subject.random_parameters(random)
+                                                : subject.parameters[random.below(subject.parameters.size())];
     if (bytes_of(subject, made) <= random_bytes_most) return made;
   }
 }
 
 std::uint64_t bytes_of(const Subject& subject, const Case& one) {
   std::uint64_t bytes = 0;
-  const std::vector<Shape> shapes = subject.shapes(one.dimensions, one.numbers);
+  const std::vector<Shape> shapes = subject.shapes(one.dimensions, one.parameters);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     bytes += shapes[i].rows * shapes[i].columns * size_of(one.types->types[i]);
   }
@@ -173,8 +176,8 @@ std::uint64_t case_seed(std::uint64_t seed, std::string_view operation, std::str
 Problem make_problem(const Subject& subject, const Case& one, std::uint64_t seed) {
   Random random(case_seed(seed, subject.operation, name(one)));
   Problem problem;
-  problem.numbers = one.numbers;
-  const std::vector<Shape> shapes = subject.shapes(one.dimensions, one.numbers);
+  problem.parameters = one.parameters;
+  const std::vector<Shape> shapes = subject.shapes(one.dimensions, one.parameters);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     Operand& operand = problem.operands.emplace_back(one.types->types[i], shapes[i], one.layout, random);
     const bool written = std::ranges::find(subject.outputs, i) != subject.outputs.end();

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "kernel/conformance/suite/operand.hpp"
-#include "kernel/conformance/suite/values.hpp"
 
 namespace vectis::inline v0_1::conformance {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <mutex>
 
+#include "kernel/conformance/suite/operand.hpp"
 #include "kernel/conformance/suite/suite.hpp"
-#include "kernel/conformance/suite/values.hpp"
 
 namespace vectis::inline v0_1::conformance {
 

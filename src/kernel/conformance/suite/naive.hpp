@@ -61,7 +61,7 @@ inline void store(Operand& operand, std::uint64_t row, std::uint64_t column, dou
 }
 
 using Operands = std::vector<Operand>;
-using Numbers = std::vector<Number>;
+using Parameters = std::vector<ParameterValue>;
 
 inline void reduce(const std::string& kind, const std::vector<float>& x, Operand& out, std::uint64_t row) {
   if (kind == "argmax") {
@@ -100,7 +100,7 @@ inline void reduction(const std::string& kind, bool by_row, Operands& v) {
   if (!by_row) reduce(kind, all, v[1], 0);
 }
 
-inline void matmul(Operands& v, const Numbers& n) {
+inline void matmul(Operands& v, const Parameters& n) {
   const bool ta = !n.empty() && n[0].integer != 0;
   const bool tb = n.size() > 1 && n[1].integer != 0;
   const double alpha = n.size() > 2 ? n[2].real : 1;
@@ -134,8 +134,8 @@ inline void distance(const std::string& kind, Operands& v) {
         qq += a * a;
         xx += b * b;
       }
-      if (kind == "l2_distance") store(v[2], i, j, l2);
-      if (kind == "inner_product") store(v[2], i, j, dot);
+      if (kind == "l2_squared") store(v[2], i, j, l2);
+      if (kind == "dot_product") store(v[2], i, j, dot);
       if (kind == "cosine_distance")
         store(v[2], i, j, qq == 0 || xx == 0 ? 1 : 1 - dot / std::sqrt(qq) / std::sqrt(xx));
     }
@@ -189,7 +189,7 @@ inline void prefix_sum(Operands& v, bool exclusive) {
   }
 }
 
-inline void scan_bounds(Operands& v, const Numbers& n) {
+inline void scan_bounds(Operands& v, const Parameters& n) {
   const float beta_slack = n.size() > 1 ? static_cast<float>(n[1].real) : 0x1p-19F;
   const float slack = n.size() > 2 ? static_cast<float>(n[2].real) : 0.0F;
   for (std::uint64_t q = 0; q < v[1].rows(); ++q) {
@@ -211,7 +211,7 @@ inline void scan_bounds(Operands& v, const Numbers& n) {
   }
 }
 
-inline void tighten_bounds(Operands& v, const Numbers& n) {
+inline void tighten_bounds(Operands& v, const Parameters& n) {
   const std::uint64_t k = n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer);
   for (std::uint64_t q = 0; q < v[0].rows(); ++q) {
     const std::uint64_t stored = std::min<std::uint64_t>(v[2].bits(q, 0), v[0].columns());
@@ -253,7 +253,7 @@ inline std::uint64_t walk_key(float distance, std::uint32_t row) {
   return std::uint64_t{bits} << 32U | row;
 }
 
-inline void graph_search(Operands& v, const Numbers& n) {
+inline void graph_search(Operands& v, const Parameters& n) {
   const std::uint64_t width = v[4].columns();
   const std::uint64_t nearest =
       std::min<std::uint64_t>(n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer), width);
@@ -304,7 +304,7 @@ inline void graph_search(Operands& v, const Numbers& n) {
   }
 }
 
-inline void graph_prune(Operands& v, const Numbers& n) {
+inline void graph_prune(Operands& v, const Parameters& n) {
   const auto reach = static_cast<float>(n.empty() ? 1 : n[0].real);
   for (std::uint64_t list = 0; list < v[1].rows(); ++list) {
     std::uint64_t taken = 0;
@@ -328,9 +328,9 @@ inline void graph_prune(Operands& v, const Numbers& n) {
 // The operands after the call.
 inline Operands naive(const std::string& operation, const Problem& problem) {
   Operands v = problem.operands;
-  const Numbers& n = problem.numbers;
+  const Parameters& n = problem.parameters;
   const bool first = !n.empty() && n[0].integer != 0;
-  if (operation.ends_with("distance") || operation == "inner_product") {
+  if (operation == "l2_squared" || operation == "dot_product" || operation == "cosine_distance") {
     distance(operation, v);
   } else if (operation == "matmul") {
     matmul(v, n);

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
-#include "kernel/conformance/suite/desk.hpp"
-#include "kernel/conformance/suite/selection.hpp"
+#include "kernel/conformance/suite/suite.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 #include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::conformance {
@@ -32,30 +32,32 @@ double best_seconds(Stream& stream, const Call& call) {
   return best;
 }
 
-Speed timed(Runtime& runtime, Desk& desk, const Subject& subject, const TypeSet& types, std::uint64_t seed) {
-  const Case one{&types, subject.timed, Layout::tight, subject.data.front(), subject.numbers.front()};
+Speed timed(Runtime& runtime, TestContext& test, const Subject& subject, const TypeSet& types, std::uint64_t seed) {
+  const Case one{&types, subject.timed, Layout::tight, subject.data.front(), subject.parameters.front()};
   const Problem problem = make_problem(subject, one, seed);
-  const std::vector<DeviceMemory> memories = desk.upload(problem.operands);
+  const std::vector<DeviceMemory> memories = test.upload(problem.operands);
   const std::vector<View> views = views_of(problem.operands, memories);
   Speed speed{subject.operation, types.label, name(one), 0, 0, 0, 0, 0, types.limit, {}};
-  speed.seconds = best_seconds(desk.stream(), [&] { run(desk.stream(), subject.operation, views, problem.numbers); });
+  speed.seconds =
+      best_seconds(test.stream(), [&] { run(test.stream(), subject.operation, views, problem.parameters); });
   const Operation* operation = find_operation(subject.operation);
-  const OperationCost cost = operation->cost({operation, views, problem.numbers});
+  const OperationCost cost = operation->cost({operation, views, problem.parameters});
   speed.gigaflops = cost.operations / speed.seconds / giga;
   speed.gigabytes = cost.bytes / speed.seconds / giga;
   // One more call on the problem as it was: some operations add to what they find.
-  const std::vector<Operand> after = desk.run(subject, problem);
+  const std::vector<Operand> after = test.run(subject, problem);
   const Verdict verdict = judge(runtime.executor(), subject, one, problem, after, rows_checked);
   speed.error = verdict.worst;
   speed.failure = verdict.failure;
   return speed;
 }
 
-Speed timed_or_failed(Runtime& runtime, Desk& desk, const Subject& subject, const TypeSet& types, std::uint64_t seed) {
+Speed timed_or_failed(Runtime& runtime, TestContext& test, const Subject& subject, const TypeSet& types,
+                      std::uint64_t seed) {
   try {
-    return timed(runtime, desk, subject, types, seed);
+    return timed(runtime, test, subject, types, seed);
   } catch (const Error& error) {
-    desk.renew();
+    test.renew();
     return {subject.operation, types.label, "", 0, 0, 0, 0, 0, types.limit, error.what()};
   }
 }
@@ -79,13 +81,13 @@ struct Peaks {
   }
 };
 
-Peaks measure_peaks(Runtime& runtime, Desk& desk, const Options& options) {
+Peaks measure_peaks(Runtime& runtime, TestContext& test, const Options& options) {
   Peaks peaks;
   for (const Subject& subject : whole_suite().subjects) {
     if (subject.operation != "matmul" && subject.operation != "copy") continue;
     for (const TypeSet& types : subject.type_sets) {
       if (options.progress) options.progress("peak of " + subject.operation + " " + types.label, 0, 0);
-      const Speed speed = timed_or_failed(runtime, desk, subject, types, options.seed);
+      const Speed speed = timed_or_failed(runtime, test, subject, types, options.seed);
       if (!speed.failure.empty()) continue;
       if (subject.operation == "copy") peaks.gigabytes = std::max(peaks.gigabytes, speed.gigabytes);
       if (subject.operation == "matmul") peaks.gigaflops[types.label] = speed.gigaflops;
@@ -98,8 +100,8 @@ Peaks measure_peaks(Runtime& runtime, Desk& desk, const Options& options) {
 
 SpeedReport measure(Runtime& runtime, const Device& device, const Options& options) {
   const Selection selection = select(options);
-  Desk desk(device);
-  const Peaks peaks = measure_peaks(runtime, desk, options);
+  TestContext test(device);
+  const Peaks peaks = measure_peaks(runtime, test, options);
   SpeedReport report;
   report.device = device.label();
   report.peak_gigabytes = peaks.gigabytes;
@@ -108,7 +110,7 @@ SpeedReport measure(Runtime& runtime, const Device& device, const Options& optio
     const Subject& subject = *selection.subjects[i];
     for (const TypeSet& types : subject.type_sets) {
       if (options.progress) options.progress(subject.operation + " " + types.label, i, selection.subjects.size());
-      report.speeds.push_back(timed_or_failed(runtime, desk, subject, types, options.seed));
+      report.speeds.push_back(timed_or_failed(runtime, test, subject, types, options.seed));
       report.speeds.back().of_roofline = peaks.share(report.speeds.back());
     }
   }

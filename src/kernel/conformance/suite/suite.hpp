@@ -2,9 +2,11 @@
 // src/kernel/conformance/<name>.cpp describes one operation or a family; a new file there is found by itself.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -22,14 +24,20 @@
 
 namespace vectis::inline v0_1::conformance {
 
-// One call: the operands as they are before it, and its numbers.
+// One call: the operands as they are before it, and its parameters.
 struct Problem {
   std::vector<Operand> operands;
-  std::vector<Number> numbers;
+  std::vector<ParameterValue> parameters;
 };
 
-// What an element of an output must be: given bits, or a number within an error that is measured against `scale`, the
-// size of what was added up to make it. NaN wants any NaN, an infinity itself, and a scale of zero the number itself.
+// What an element of an output must be: given bits, or a value within a relative error.
+//
+// The error of an element is max(0, |actual - value| - floor) / scale, and may be at most the limit of its TypeSet.
+// `scale` is the size of what was summed to compute the element, the sum of the magnitudes of all terms for a sum:
+// rounding errors grow with the terms, not with a result in which they may cancel. A NaN requires any NaN, an infinity
+// that infinity, and a scale of 0 the exact value. A limit is set to about twice the largest error measured over all
+// devices and seeds: below four times what one device shows (see Line::has_slack), and above the rounding of every
+// order of summation.
 class Expectation {
  public:
   Expectation() = default;
@@ -39,7 +47,8 @@ class Expectation {
     made.bits_ = bits;
     return made;
   }
-  // `floor` is an error that does not count: a device may flush denormals, so each term may be wrong by 2^-126.
+  // `floor` is subtracted from the error: a device may flush denormals to zero, which changes each term by up to
+  // `flushed` = 2^-126, however large the sum.
   static Expectation near(double value, double scale, double floor = 0) {
     Expectation made;
     made.value_ = value;
@@ -60,7 +69,7 @@ class Expectation {
   double floor_ = 0;
 };
 
-inline constexpr double flushed = 0x1p-126;  // what a flushed denormal may lose
+inline constexpr double flushed = 0x1p-126;  // the smallest normal float32, above what flushing a denormal changes
 
 using Dimensions = std::vector<std::uint64_t>;
 
@@ -70,6 +79,29 @@ struct TypeSet {
   std::vector<DType> types;
   double limit = 0;
 };
+
+// The types that operations which move elements take.
+inline constexpr std::array stored_types = {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int32};
+
+// For each type of stored_types, the set in which all `count` operands have that type. Exact.
+inline std::vector<TypeSet> equal_types(std::size_t count) {
+  std::vector<TypeSet> sets;
+  sets.reserve(stored_types.size());
+  for (const DType type : stored_types) sets.push_back({std::string(name(type)), std::vector<DType>(count, type), 0});
+  return sets;
+}
+
+// For each (type, limit), the set of `inputs` operands of that type and one operand of type `output`.
+inline std::vector<TypeSet> reducing_types(std::size_t inputs, DType output,
+                                           std::initializer_list<std::pair<DType, double>> limits) {
+  std::vector<TypeSet> sets;
+  for (const auto& [type, limit] : limits) {
+    std::vector<DType> types(inputs, type);
+    types.push_back(output);
+    sets.push_back({std::string(name(type)), std::move(types), limit});
+  }
+  return sets;
+}
 
 struct Verdict {
   double worst = 0;     // largest error
@@ -81,22 +113,22 @@ struct Subject {
   std::string error_of;  // what an error is relative to: "the sum of magnitudes"; empty when every type is exact
   std::vector<TypeSet> type_sets;
   // From the dimensions of a case to the shapes of its operands.
-  std::function<std::vector<Shape>(const Dimensions&, std::span<const Number>)> shapes;
+  std::function<std::vector<Shape>(const Dimensions&, std::span<const ParameterValue>)> shapes;
   std::vector<Dimensions> small;  // each in every layout
-  Dimensions medium;              // with every kind of data and all numbers
+  Dimensions medium;              // with every kind of data and all parameters
   std::vector<Dimensions> large;  // each once
   // A large case has few results and so tells few errors: they also come with the second kind of data in every layout,
   // so that any seed finds an error near the worst. Not in a slice.
   bool few_results = false;
   // Over 2^31 bytes of a type of four; the first dimension grows for smaller types. With --full only.
   std::vector<Dimensions> huge;
-  Dimensions timed;                                 // what `perf` measures
-  std::vector<std::vector<Number>> numbers = {{}};  // the first for most cases
-  std::vector<Data> data = {Data::uniform};         // the first for most cases
-  Dimensions random_most;                           // of random cases, by dimension
-  std::function<void(Dimensions&)> repair;          // makes random dimensions fit together; may be empty
-  // Draws numbers of a random case; empty: one of `numbers`.
-  std::function<std::vector<Number>(Random&)> random_numbers;
+  Dimensions timed;                                            // what `perf` measures
+  std::vector<std::vector<ParameterValue>> parameters = {{}};  // the first for most cases
+  std::vector<Data> data = {Data::uniform};                    // the first for most cases
+  Dimensions random_most;                                      // of random cases, by dimension
+  std::function<void(Dimensions&)> repair;                     // makes random dimensions fit together; may be empty
+  // Draws parameters of a random case; empty: one of `parameters`.
+  std::function<std::vector<ParameterValue>(Random&)> random_parameters;
   // Changes operands after the general filling (indices into range); may be empty.
   std::function<void(Problem&, Random&)> prepare;
   // Which operands it writes, by their place.
@@ -117,13 +149,13 @@ struct Case {
   Dimensions dimensions;
   Layout layout = Layout::tight;
   Data data = Data::uniform;
-  std::vector<Number> numbers;
+  std::vector<ParameterValue> parameters;
 };
 std::string name(const Case& one);
 // The inverse; InvalidInput when the subject has no such types or the text is no name of a case.
 Case parse_case(const Subject& subject, std::string_view text);
 
-std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Reach reach);
+std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Coverage coverage);
 Case random_case(const Subject& subject, Random& random);
 // Of all operands together, without what lies around them.
 std::uint64_t bytes_of(const Subject& subject, const Case& one);
@@ -136,24 +168,32 @@ std::uint64_t case_seed(std::uint64_t seed, std::string_view operation, std::str
 Verdict judge(Executor& executor, const Subject& subject, const Case& one, const Problem& before,
               std::span<const Operand> after, std::uint64_t rows_checked = std::numeric_limits<std::uint64_t>::max());
 
-// Behaviour that is not one operation's: streams, memory, errors, threads. Throws or returns failures.
-struct BehaviourReport {
+// Behavior that is not one operation's: streams, memory, errors, threads. Throws or returns failures.
+struct BehaviorReport {
   std::uint64_t cases = 0;
   double worst = 0;  // largest error, where there is one to measure
   std::vector<std::string> failures;
 };
-struct Behaviour {
+struct Behavior {
   std::string name;     // "streams"
   std::string summary;  // one sentence
   double limit = 0;     // of the error
-  std::function<BehaviourReport(Runtime&, const Device&, std::uint64_t seed, Reach)> run;
+  std::function<BehaviorReport(Runtime&, const Device&, std::uint64_t seed, Coverage)> run;
 };
 
 struct Suite {
   std::vector<Subject> subjects;
-  std::vector<Behaviour> behaviours;
+  std::vector<Behavior> behaviors;
 };
 // Everything in the folder, by name. Several subjects may share an operation, with different types.
 const Suite& whole_suite();
+
+// The operations and behavior tests that Options::operations matches.
+struct Selection {
+  std::vector<const Subject*> subjects;
+  std::vector<const Behavior*> behaviors;
+};
+// Throws InvalidInput if the expression is not a regular expression or matches nothing.
+Selection select(const Options& options);
 
 }  // namespace vectis::inline v0_1::conformance

@@ -8,8 +8,7 @@
 #include <set>
 
 #include "kernel/conformance/suite/naive.hpp"
-#include "kernel/conformance/suite/selection.hpp"
-#include "kernel/conformance/suite/values.hpp"
+#include "kernel/conformance/suite/operand.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 
@@ -94,7 +93,7 @@ std::uint64_t work(const Case& one) {
 
 TEST_P(ConformanceReference, AgreesWithASecondImplementation) {
   for (const TypeSet& types : subject().type_sets) {
-    for (const Case& one : cases_of(subject(), types, Reach::slice)) {
+    for (const Case& one : cases_of(subject(), types, Coverage::slice)) {
       if (work(one) > work_most) continue;
       const Problem problem = make_problem(subject(), one, test::seed());
       const auto after = second::naive(subject().operation, problem);
@@ -114,7 +113,7 @@ double wrong_by(const Case& one, DType type) {
 TEST_P(ConformanceReference, SeesOneWrongElementAndOneWrongNeighbour) {
   Random random(test::seed());
   for (const TypeSet& types : subject().type_sets) {
-    const Case one{&types, subject().medium, Layout::unaligned, subject().data.front(), subject().numbers.front()};
+    const Case one{&types, subject().medium, Layout::unaligned, subject().data.front(), subject().parameters.front()};
     const Problem problem = make_problem(subject(), one, test::seed());
     const auto right = second::naive(subject().operation, problem);
     for (const std::size_t output : subject().outputs) {

@@ -3,22 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernel/conformance/suite/desk.hpp"
-#include "kernel/conformance/suite/selection.hpp"
+#include "kernel/conformance/suite/suite.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 #include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-constexpr std::uint64_t failures_kept = 5;   // of one line
-constexpr std::uint64_t failures_most = 20;  // of one line, before the rest of it is left out
+constexpr std::uint64_t failures_kept = 5;  // messages per line
+constexpr std::uint64_t failures_max = 20;  // per line; the remaining cases of the line are not run
 constexpr double nanoseconds = 1e-9;
 
 class Tester {
  public:
   Tester(Runtime& runtime, const Device& device, const Options& options)
-      : runtime_(runtime), options_(options), device_(device), desk_(device) {
+      : runtime_(runtime), options_(options), device_(device), test_(device) {
     report_.device = device.label();
     report_.seed = options.seed;
   }
@@ -29,37 +29,43 @@ class Tester {
       ++line.skipped;
       return true;
     }
-    ++line.cases;
     try {
-      const Verdict verdict = run_case(runtime_, desk_, subject, one, options_.seed);
+      const Verdict verdict = run_case(runtime_, test_, subject, one, options_.seed);
       if (std::isfinite(verdict.worst) && verdict.worst > line.worst) {
         line.worst = verdict.worst;
         line.worst_case = name(one);
       }
+      ++line.cases;
       if (!verdict.failure.empty()) fail(line, name(one), verdict.failure);
     } catch (const Error& error) {
-      line.refused = line.refused || is_refusal(error);
-      fail(line, name(one), fmt::format("{}: {}", describe(error.code()).name, error.what()));
-      desk_.renew();
+      record(line, name(one), error);
+      test_.renew();
     }
-    return !line.refused && line.failures < (options_.stop_at_failure ? 1 : failures_most);
+    return line.not_offered == 0 && line.failures < (options_.stop_at_failure ? 1 : failures_max);
   }
 
-  void run(Line& line, const Behaviour& behaviour) {
+  void run(Line& line, const Behavior& behavior) {
     try {
-      const BehaviourReport found = behaviour.run(runtime_, device_, options_.seed, options_.reach);
+      const BehaviorReport found = behavior.run(runtime_, device_, options_.seed, options_.coverage);
       line.cases = found.cases;
       line.worst = found.worst;
       for (const std::string& what : found.failures) fail(line, "", what);
     } catch (const Error& error) {
-      line.refused = is_refusal(error);
-      fail(line, "", fmt::format("{}: {}", describe(error.code()).name, error.what()));
+      record(line, "", error);
     }
   }
 
   Report& report() { return report_; }
 
  private:
+  void record(Line& line, const std::string& case_name, const Error& error) {
+    if (is_not_offered(error)) {
+      ++line.not_offered;
+      return;
+    }
+    ++line.cases;
+    fail(line, case_name, fmt::format("{}: {}", describe(error.code()).name, error.what()));
+  }
   void fail(Line& line, const std::string& case_name, const std::string& what) {
     if (line.failures++ < failures_kept) report_.failures.push_back({line.operation, case_name, what});
   }
@@ -67,7 +73,7 @@ class Tester {
   Runtime& runtime_;
   const Options& options_;
   Device device_;
-  Desk desk_;
+  TestContext test_;
   Report report_;
 };
 
@@ -82,15 +88,33 @@ Line line_of(const Subject& subject, const TypeSet& types) {
 
 // The cases of one line: all, or the one that was asked for.
 std::vector<Case> wanted_cases(const Subject& subject, const TypeSet& types, const Options& options) {
-  if (options.case_name.empty()) return cases_of(subject, types, options.reach);
+  if (options.case_name.empty()) return cases_of(subject, types, options.coverage);
   if (!options.case_name.starts_with(types.label + ":")) return {};
   return {parse_case(subject, options.case_name)};
+}
+
+// Throws InvalidInput if no selected operation has the types that the case's name begins with.
+void check_case_name(const Selection& selection, const Options& options) {
+  if (options.case_name.empty()) return;
+  for (const Subject* subject : selection.subjects) {
+    for (const TypeSet& types : subject->type_sets) {
+      if (options.case_name.starts_with(types.label + ":")) return;
+    }
+  }
+  if (!selection.subjects.empty()) (void)parse_case(*selection.subjects.front(), options.case_name);
+  throw Error(ErrorCode::invalid_input, "conformance",
+              fmt::format("'{}' is given as a case, but '{}' selects no operation with cases; --list shows the names",
+                          options.case_name, options.operations));
 }
 
 }  // namespace
 
 bool Report::passed() const noexcept {
   return cases() != 0 && std::ranges::all_of(lines, [](const Line& line) { return line.passed(); });
+}
+
+bool Report::complete() const noexcept {
+  return std::ranges::all_of(lines, [](const Line& line) { return line.not_offered == 0; });
 }
 
 std::uint64_t Report::cases() const noexcept {
@@ -107,8 +131,9 @@ std::uint64_t Report::failed() const noexcept {
 
 Report test(Runtime& runtime, const Device& device, const Options& options) {
   const Selection selection = select(options);
+  check_case_name(selection, options);
   Tester tester(runtime, device, options);
-  std::size_t all = options.case_name.empty() ? selection.behaviours.size() : 0;
+  std::size_t all = options.case_name.empty() ? selection.behaviors.size() : 0;
   for (const Subject* subject : selection.subjects) all += subject->type_sets.size();
   std::size_t done = 0;
   const auto announce = [&](const std::string& what) {
@@ -128,12 +153,12 @@ Report test(Runtime& runtime, const Device& device, const Options& options) {
     }
   }
   if (!options.case_name.empty()) return std::move(tester.report());
-  for (const Behaviour* behaviour : selection.behaviours) {
-    announce(behaviour->name);
+  for (const Behavior* behavior : selection.behaviors) {
+    announce(behavior->name);
     Line line;
-    line.operation = behaviour->name;
-    line.limit = behaviour->limit;
-    tester.run(line, *behaviour);
+    line.operation = behavior->name;
+    line.limit = behavior->limit;
+    tester.run(line, *behavior);
     tester.report().lines.push_back(std::move(line));
   }
   return std::move(tester.report());
@@ -162,7 +187,7 @@ Report fuzz(Runtime& runtime, const Device& device, const Options& options) {
     const Case one = random_case(subject, random);
     const auto line = std::ranges::find_if(
         lines, [&](const Line& l) { return l.operation == subject.operation && l.types == one.types->label; });
-    if (!line->refused && line->failures < failures_most) tester.run(*line, subject, one);
+    if (line->not_offered == 0 && line->failures < failures_max) tester.run(*line, subject, one);
   }
 }
 

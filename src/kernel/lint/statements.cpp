@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/codegen/lint_types.hpp"
-#include "kernel/codegen/vocabulary.hpp"
+#include "kernel/lint/lint.hpp"
 
 namespace vectis::inline v0_1::detail {
 
@@ -31,7 +30,7 @@ ValueType Names::type_of(std::string_view name) const {
 std::optional<Signature> Names::signature_of(std::string_view name) const {
   const auto found = functions_.find(std::string(name));
   if (found != functions_.end()) return found->second;
-  return signature_of_word(source_, name);
+  return builtin_signature(source_, name);
 }
 
 namespace {
@@ -40,7 +39,7 @@ namespace {
 // conditions and expressions.
 class Statements {
  public:
-  Statements(std::span<const Token> tokens, Names& names, const Report& report)
+  Statements(std::span<const Token> tokens, Names& names, const LintReport& report)
       : names_(names), report_(report), expressions_(tokens, names, report) {}
 
   void body() {
@@ -199,18 +198,18 @@ class Statements {
   }
 
   Names& names_;
-  const Report& report_;
+  const LintReport& report_;
   Expressions expressions_;
   ValueType result_ = ValueType::unknown;  // what `return` gives
 };
 
 }  // namespace
 
-void check_body_types(std::span<const Token> tokens, Names& names, const Report& report) {
+void check_body_types(std::span<const Token> tokens, Names& names, const LintReport& report) {
   Statements(tokens, names, report).body();
 }
 
-void check_function_types(std::span<const Token> tokens, Names& names, const Report& report) {
+void check_function_types(std::span<const Token> tokens, Names& names, const LintReport& report) {
   Statements(tokens, names, report).functions();
 }
 

@@ -17,10 +17,10 @@ namespace vectis::inline v0_1::conformance {
 std::vector<View> views_of(std::span<const Operand> operands, std::span<const DeviceMemory> memories);
 
 // One thread at a time.
-class Desk {
+class TestContext {
  public:
-  explicit Desk(const Device& device) : device_(device) { renew(); }
-  explicit Desk(const DeviceContext& context) : device_(context.device()), context_(context) { renew(); }
+  explicit TestContext(const Device& device) : device_(device) { renew(); }
+  explicit TestContext(const DeviceContext& context) : device_(context.device()), context_(context) { renew(); }
 
   [[nodiscard]] const DeviceContext& context() const { return *context_; }
   [[nodiscard]] Stream& stream() { return *stream_; }
@@ -41,10 +41,10 @@ class Desk {
 };
 
 // Makes the problem of a case, runs it and judges the outcome. Throws what the device throws.
-Verdict run_case(Runtime& runtime, Desk& desk, const Subject& subject, const Case& one, std::uint64_t seed);
+Verdict run_case(Runtime& runtime, TestContext& test, const Subject& subject, const Case& one, std::uint64_t seed);
 
-// Whether an error says that the device does not do this at all.
-bool is_refusal(const Error& error) noexcept;
+// Whether the error means that the device does not offer the operation: Unsupported or NoCompiler.
+bool is_not_offered(const Error& error) noexcept;
 // Host and device bytes a case needs at once.
 std::uint64_t bytes_needed(const Subject& subject, const Case& one);
 

@@ -1,7 +1,7 @@
-#include "kernel/codegen/lexer.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "kernel/lint/lint.hpp"
 
 namespace vectis::inline v0_1::detail {
 

@@ -1,8 +1,8 @@
-// Kernels that write packed elements.
+// The kernel template for packed outputs.
 //
-// Elements of 8 and 16 bits live in 32-bit words, a view may begin and end in the middle of a word, and two rows may
-// share one; so work-items are given words, not elements, and each word has one owner: the last row that begins in it
-// or before it. The owner puts in every lane that belongs to the view, of whichever row, and keeps the others.
+// Elements of 8 and 16 bits are packed into 32-bit words. A view may begin and end inside a word, and two rows may
+// share one, so work-items process words, not elements, and each word has one owner: the last row that begins in or
+// before it. The owner writes every lane of the view, of whichever row, and keeps the other lanes.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ std::uint32_t lanes_of(DType type);
 DType raw_element(std::uint32_t lanes);
 std::vector<std::pair<std::string, std::string>> raw_defines(std::uint32_t lanes);  // BITS and MASK of an element
 
-// Puts `bits` into the lane.
+// A statement that inserts `bits` into lane `lane` of `word`.
 extern const char* const put_bits;
 // Copies the element of buffer `x` at `from`, an expression of row and col that rises with col, after the statements
 // `before`; where `condition` is false the element is zero.

@@ -1,4 +1,4 @@
-#include "kernel/conformance/suite/desk.hpp"
+#include "kernel/conformance/suite/test_context.hpp"
 
 namespace vectis::inline v0_1::conformance {
 
@@ -20,7 +20,7 @@ std::vector<View> views_of(std::span<const Operand> operands, std::span<const De
   return views;
 }
 
-std::vector<DeviceMemory> Desk::upload(std::span<const Operand> operands) {
+std::vector<DeviceMemory> TestContext::upload(std::span<const Operand> operands) {
   std::vector<DeviceMemory> memories;
   for (const Operand& operand : operands) {
     memories.emplace_back(*context_, operand.bytes().size());
@@ -29,35 +29,35 @@ std::vector<DeviceMemory> Desk::upload(std::span<const Operand> operands) {
   return memories;
 }
 
-std::vector<Operand> Desk::download(std::span<const Operand> like, std::span<const DeviceMemory> memories) {
+std::vector<Operand> TestContext::download(std::span<const Operand> like, std::span<const DeviceMemory> memories) {
   std::vector<Operand> after(like.begin(), like.end());
   for (std::size_t i = 0; i < after.size(); ++i) stream_->copy_to_host(after[i].bytes(), memories[i], 0);
   stream_->synchronize();
   return after;
 }
 
-std::vector<Operand> Desk::run(const Subject& subject, const Problem& problem) {
+std::vector<Operand> TestContext::run(const Subject& subject, const Problem& problem) {
   const std::vector<DeviceMemory> memories = upload(problem.operands);
   const std::vector<View> views = views_of(problem.operands, memories);
-  vectis::run(*stream_, subject.operation, views, problem.numbers);
+  vectis::run(*stream_, subject.operation, views, problem.parameters);
   return download(problem.operands, memories);
 }
 
-void Desk::renew() {
+void TestContext::renew() {
   stream_.reset();
   if (!context_ || context_->lost()) context_.emplace(device_);
   stream_ = std::make_unique<Stream>(*context_);
 }
 
-Verdict run_case(Runtime& runtime, Desk& desk, const Subject& subject, const Case& one, std::uint64_t seed) {
+Verdict run_case(Runtime& runtime, TestContext& test, const Subject& subject, const Case& one, std::uint64_t seed) {
   const Problem problem = make_problem(subject, one, seed);
-  const std::vector<Operand> after = desk.run(subject, problem);
+  const std::vector<Operand> after = test.run(subject, problem);
   const bool huge = bytes_needed(subject, one) > huge_bytes;
   return judge(runtime.executor(), subject, one, problem, after,
                huge ? rows_checked_when_huge : std::numeric_limits<std::uint64_t>::max());
 }
 
-bool is_refusal(const Error& error) noexcept {
+bool is_not_offered(const Error& error) noexcept {
   return error.code() == ErrorCode::unsupported || error.code() == ErrorCode::no_compiler;
 }
 

@@ -1,4 +1,6 @@
 // The rules that can be seen in the tokens. What needs types is in lint_expressions.cpp and lint_statements.cpp.
+#include "kernel/lint/lint.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,9 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "kernel/codegen/lexer.hpp"
-#include "kernel/codegen/lint_types.hpp"
-#include "kernel/codegen/vocabulary.hpp"
 #include "vectis/kernel/source.hpp"
 
 namespace vectis::inline v0_1 {
@@ -75,7 +74,7 @@ class Linter {
 
   void identifier(std::size_t i) {
     const Token& token = tokens_[i];
-    const detail::Verdict verdict = detail::judge_identifier(token.text);
+    const detail::IdentifierVerdict verdict = detail::judge_identifier(token.text);
     // A variable may be called as a function is, since no dialect minds: only a call is wrong.
     if (!verdict.rule.empty() && (verdict.rule != "function" || near(i, 1).is("(") || !is_lower(token.text))) {
       report(token, verdict.rule, fmt::format("{}: {}", token.text, verdict.advice));

@@ -1,4 +1,4 @@
-#include "kernel/templates/words.hpp"
+#include "kernel/templates/packing.hpp"
 
 #include <fmt/format.h>
 
@@ -89,7 +89,7 @@ WordLaunch word_launch(const View& out, std::uint32_t group) {
   const std::uint64_t lanes = lanes_of(out.type);
   const std::uint64_t row_words = (out.columns + lanes - 2) / lanes + 1;
   const std::uint64_t items = out.rows * row_words;
-  const Spread work = spread(items, group);
+  const GridPartition work = partition_grid(items, group);
   WordLaunch launch{.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}}, .scalars = {}};
   launch.scalars.reserve(12);  // room for the scalars of an operation's own
   for (const std::uint32_t scalar : {work.chunk, index32(items), index32(row_words), index32(out.rows),

@@ -1,4 +1,4 @@
-#include "kernel/codegen/vocabulary.hpp"
+#include "kernel/lint/builtins.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,9 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-using Names = std::span<const std::string_view>;
+using NameList = std::span<const std::string_view>;
 
-bool holds(Names names, std::string_view name) noexcept { return std::ranges::find(names, name) != names.end(); }
+bool holds(NameList names, std::string_view name) noexcept { return std::ranges::find(names, name) != names.end(); }
 
 constexpr std::array<std::string_view, 40> foreign_types = {
     "half",     "double",   "long",      "ulong",     "short",    "ushort",    "char",      "uchar",
@@ -171,7 +171,7 @@ bool is_value_type(std::string_view identifier) noexcept {
   return identifier == "float" || identifier == "int" || identifier == "uint" || identifier == "bool";
 }
 
-Verdict judge_identifier(std::string_view identifier) {
+IdentifierVerdict judge_identifier(std::string_view identifier) {
   if (holds(foreign_types, identifier)) {
     return {"type", "not every device has this type; use float, int, uint or bool"};
   }
@@ -202,11 +202,143 @@ std::string judge_name(std::string_view name) {
   if (!begins_well || !all_of(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")) {
     return "a name has letters, digits and underscores, and does not begin with a digit";
   }
-  const Verdict verdict = judge_identifier(name);
+  const IdentifierVerdict verdict = judge_identifier(name);
   // A parameter may share its name with a function: inside the kernel it hides it.
   if (!verdict.rule.empty()) return verdict.advice;
   if (is_value_type(name) || name == "void" || name == "const" || name == "main") return "this is a keyword";
   return {};
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 6> type_names = {"something", "void", "bool", "int", "uint", "float"};
+
+struct Builtin {
+  std::string_view name;
+  std::string_view signature;  // the result, then the parameters: f, i, u, b, v (nothing), and ? for any
+};
+
+constexpr std::array builtins{
+    Builtin{"GLOBAL_ID", "u?"},
+    Builtin{"LOCAL_ID", "u?"},
+    Builtin{"GROUP_ID", "u?"},
+    Builtin{"GROUP_SIZE", "u?"},
+    Builtin{"GROUP_COUNT", "u?"},
+    Builtin{"BARRIER", "v"},
+    Builtin{"F32", "f?"},
+    Builtin{"I32", "i?"},
+    Builtin{"U32", "u?"},
+    Builtin{"AS_F32", "f?"},
+    Builtin{"AS_I32", "i?"},
+    Builtin{"AS_U32", "u?"},
+    Builtin{"FMA", "ffff"},
+    Builtin{"MIN", "fff"},
+    Builtin{"MAX", "fff"},
+    Builtin{"ABS", "ff"},
+    Builtin{"CLAMP", "ffff"},
+    Builtin{"IMIN", "iii"},
+    Builtin{"IMAX", "iii"},
+    Builtin{"UMIN", "uuu"},
+    Builtin{"UMAX", "uuu"},
+    Builtin{"SQRT", "ff"},
+    Builtin{"RSQRT", "ff"},
+    Builtin{"EXP", "ff"},
+    Builtin{"EXP2", "ff"},
+    Builtin{"LOG", "ff"},
+    Builtin{"LOG2", "ff"},
+    Builtin{"SIN", "ff"},
+    Builtin{"COS", "ff"},
+    Builtin{"TAN", "ff"},
+    Builtin{"TANH", "ff"},
+    Builtin{"ASIN", "ff"},
+    Builtin{"ACOS", "ff"},
+    Builtin{"ATAN", "ff"},
+    Builtin{"ATAN2", "fff"},
+    Builtin{"POW", "fff"},
+    Builtin{"FLOOR", "ff"},
+    Builtin{"CEIL", "ff"},
+    Builtin{"ROUND", "ff"},
+    Builtin{"TRUNC", "ff"},
+    Builtin{"SIGN", "ff"},
+    Builtin{"IS_NAN", "bf"},
+    Builtin{"I32_SATURATED", "if"},
+    Builtin{"U32_SATURATED", "uf"},
+    Builtin{"POPCOUNT", "u?"},
+    Builtin{"LEADING_ZEROS", "u?"},
+    Builtin{"DOT4_I8", "iuui"},
+    Builtin{"F16_TO_F32", "fu"},
+    Builtin{"F32_TO_F16", "uf"},
+    Builtin{"BF16_TO_F32", "fu"},
+    Builtin{"F32_TO_BF16", "uf"},
+    Builtin{"I8_LANE", "iuu"},
+    Builtin{"ATOMIC_ADD_U32", "u?uu"},
+    Builtin{"ATOMIC_ADD_I32", "i?ui"},
+    Builtin{"ATOMIC_MIN_U32", "u?uu"},
+    Builtin{"ATOMIC_MIN_I32", "i?ui"},
+    Builtin{"ATOMIC_MAX_U32", "u?uu"},
+    Builtin{"ATOMIC_MAX_I32", "i?ui"},
+    Builtin{"ATOMIC_OR_U32", "u?uu"},
+};
+
+ValueType type_of_letter(char letter) noexcept {
+  switch (letter) {
+    case 'f':
+      return ValueType::f32;
+    case 'i':
+      return ValueType::i32;
+    case 'u':
+      return ValueType::u32;
+    case 'b':
+      return ValueType::boolean;
+    case 'v':
+      return ValueType::none;
+    default:
+      return ValueType::unknown;
+  }
+}
+
+Signature parse(std::string_view letters) {
+  Signature signature{type_of_letter(letters[0]), {}};
+  for (const char letter : letters.substr(1)) signature.parameters.push_back(type_of_letter(letter));
+  return signature;
+}
+
+}  // namespace
+
+std::string_view name(ValueType type) noexcept { return type_names[static_cast<std::size_t>(type)]; }
+
+ValueType value_type_named(std::string_view text) noexcept {
+  const auto* const found = std::find(type_names.begin() + 1, type_names.end(), text);
+  return found == type_names.end() ? ValueType::unknown : static_cast<ValueType>(found - type_names.begin());
+}
+
+ValueType loaded(DType element) noexcept {
+  switch (element) {
+    case DType::int32:
+    case DType::int8:
+      return ValueType::i32;
+    case DType::uint32:
+      return ValueType::u32;
+    default:
+      return ValueType::f32;
+  }
+}
+
+std::optional<Signature> builtin_signature(const KernelSource& source, std::string_view word) {
+  const auto* const found = std::ranges::find(builtins, word, &Builtin::name);
+  if (found != builtins.end()) return parse(found->signature);
+  constexpr auto u32 = ValueType::u32;
+  for (const BufferParameter& buffer : source.buffers) {
+    if (!word.ends_with(buffer.name)) continue;
+    const std::string_view kind = word.substr(0, word.size() - buffer.name.size());
+    const ValueType value = loaded(buffer.element);
+    if (kind == "LOAD_") return Signature{value, {u32}};
+    if (kind == "STORE_") return Signature{ValueType::none, {u32, value}};
+    if (kind == "WORD_" || kind == "OLD_WORD_") return Signature{u32, {u32}};
+    if (kind == "STORE_WORD_") return Signature{ValueType::none, {u32, u32}};
+    if (kind == "INSERT_") return Signature{u32, {u32, u32, value}};
+  }
+  return std::nullopt;
 }
 
 }  // namespace vectis::inline v0_1::detail

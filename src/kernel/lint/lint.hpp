@@ -1,6 +1,8 @@
-// The rules that need types: conditions, narrowing, arithmetic of bool, arguments, recursion.
+// The kernel linter's tokens, and its rules that need types: conditions, narrowing, arithmetic of bool, arguments,
+// recursion.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -9,14 +11,28 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/codegen/lexer.hpp"
-#include "kernel/codegen/word_types.hpp"
+#include "kernel/lint/builtins.hpp"
 
 namespace vectis::inline v0_1::detail {
 
-using Report = std::function<void(const Token&, std::string_view rule, std::string message)>;
+enum class TokenKind : std::uint8_t { identifier, number, punctuation, directive, text };
 
-// Names and their types, inner scopes hiding outer ones; the helper functions of the kernel.
+struct Token {
+  TokenKind kind = TokenKind::punctuation;
+  std::string_view text;  // of the source, which must outlive it; a directive is its whole line
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+
+  [[nodiscard]] bool is(std::string_view other) const noexcept { return text == other; }
+};
+
+// Splits a text into tokens, without comments and blanks. Never fails: a character that is no token of C is
+// punctuation.
+std::vector<Token> tokenize(std::string_view source);
+
+using LintReport = std::function<void(const Token&, std::string_view rule, std::string message)>;
+
+// The declared names and their types, by scope, and the helper functions of the kernel.
 class Names {
  public:
   explicit Names(const KernelSource& source);
@@ -40,24 +56,25 @@ class Names {
   std::map<std::string, Signature> functions_;
 };
 
-// Reads one expression after another from `tokens`. What it cannot read has an unknown type and is left where it is.
+// A recursive-descent parser of the expressions in `tokens`. What it cannot parse has an unknown type and is not
+// consumed.
 class Expressions {
  public:
-  Expressions(std::span<const Token> tokens, Names& names, Report report)
+  Expressions(std::span<const Token> tokens, Names& names, LintReport report)
       : tokens_(tokens), names_(names), report_(std::move(report)) {}
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
   [[nodiscard]] bool at_end() const noexcept { return at_ >= tokens_.size(); }
-  // The token `ahead` places on, or one without text behind the last.
+  // The token `ahead` positions from the current one; a token without text after the last.
   [[nodiscard]] Token peek(std::size_t ahead = 0) const noexcept;
   Token take() noexcept;
   bool accept(std::string_view text) noexcept;
 
   ValueType comma();       // a, b, c: the type of the last
   ValueType assignment();  // with = and ?: and all below
-  // A whole expression that decides something.
+  // Parses the condition of an if, a loop or ?:.
   void condition();
-  // Reports when a value of type `from` does not go into one of type `to` in every dialect.
+  // Reports a conversion from `from` to `to` that is not implicit in every dialect.
   void convert(const Token& at, ValueType to, ValueType from);
   [[nodiscard]] const std::set<std::string>& called() const noexcept { return called_; }
   void forget_calls() { called_.clear(); }
@@ -74,14 +91,14 @@ class Expressions {
 
   std::span<const Token> tokens_;
   Names& names_;
-  Report report_;
+  LintReport report_;
   std::size_t at_ = 0;
   int depth_ = 0;
   std::set<std::string> called_;
 };
 
-// All statements of a body, or all helper functions.
-void check_body_types(std::span<const Token> tokens, Names& names, const Report& report);
-void check_function_types(std::span<const Token> tokens, Names& names, const Report& report);
+// Check all statements of a body, or all helper functions.
+void check_body_types(std::span<const Token> tokens, Names& names, const LintReport& report);
+void check_function_types(std::span<const Token> tokens, Names& names, const LintReport& report);
 
 }  // namespace vectis::inline v0_1::detail

@@ -1,4 +1,4 @@
-#include "kernel/cache/kept.hpp"
+#include "kernel/cache/disk_cache.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 
 }  // namespace
 
-std::vector<std::byte> encode_kept(std::string_view key, std::span<const std::byte> payload) {
+std::vector<std::byte> encode_cache_entry(std::string_view key, std::span<const std::byte> payload) {
   MemoryWriter writer;
   writer.write(bytes_of(magic));
   writer.put(format_version);
@@ -30,7 +30,7 @@ std::vector<std::byte> encode_kept(std::string_view key, std::span<const std::by
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
-std::optional<std::vector<std::byte>> decode_kept(std::string_view file, std::string_view key) try {
+std::optional<std::vector<std::byte>> decode_cache_entry(std::string_view file, std::string_view key) try {
   MemoryReader reader(bytes_of(file));
   std::array<std::byte, magic.size()> head{};
   reader.read(head);
@@ -45,37 +45,37 @@ std::optional<std::vector<std::byte>> decode_kept(std::string_view file, std::st
   const auto checked = bytes_of(file.substr(0, file.size() - sizeof(std::uint64_t)));
   if (reader.get<std::uint64_t>() != checksum(checked)) return std::nullopt;
   return payload;
-} catch (const Error&) {  // it ends too early
+} catch (const Error&) {  // truncated
   return std::nullopt;
 }
 
-KeptFolder::KeptFolder(Runtime& runtime, std::string_view subfolder) : runtime_(runtime), path_(cache_folder(runtime)) {
+DiskCache::DiskCache(Runtime& runtime, std::string_view subfolder) : runtime_(runtime), path_(cache_folder(runtime)) {
   if (!path_.empty()) path_.append("/").append(subfolder);
 }
 
-std::string KeptFolder::file_of(std::string_view key) const {
+std::string DiskCache::file_of(std::string_view key) const {
   return path_.empty() ? "" : fmt::format("{}/{:016x}", path_, hash64(bytes_of(key)));
 }
 
-KeptFolder::Found KeptFolder::find(std::string_view key) const {
+DiskCache::Found DiskCache::find(std::string_view key) const {
   if (path_.empty()) return {};
   const std::string path = file_of(key);
   const auto file = runtime_.os().read_file(path);
   if (!file) return {std::nullopt, runtime_.os().access(path) != FileAccess::absent};
-  auto payload = decode_kept(*file, key);
-  const bool damaged = !payload.has_value();
-  return {std::move(payload), damaged};
+  auto payload = decode_cache_entry(*file, key);
+  const bool corrupt = !payload.has_value();
+  return {std::move(payload), corrupt};
 }
 
-void KeptFolder::keep(std::string_view key, std::span<const std::byte> payload) {
+void DiskCache::put(std::string_view key, std::span<const std::byte> payload) {
   if (path_.empty()) return;
   try {
-    runtime_.os().replace_file(file_of(key), encode_kept(key, payload));
+    runtime_.os().replace_file(file_of(key), encode_cache_entry(key, payload));
   } catch (const Error& error) {
-    if (told_.exchange(true)) return;
+    if (write_failure_logged_.exchange(true)) return;
     runtime_.logger().log(
         LogLevel::warning, "kernel",
-        fmt::format("nothing can be kept for later: {} (told once; VECTIS_CACHE_PATH=off keeps nothing)",
+        fmt::format("cannot write to the cache folder: {} (logged once; VECTIS_CACHE_PATH=off disables the cache)",
                     error.what()));
   }
 }

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernel/codegen/lint_types.hpp"
-#include "kernel/codegen/vocabulary.hpp"
+#include "kernel/lint/lint.hpp"
 
 namespace vectis::inline v0_1::detail {
 

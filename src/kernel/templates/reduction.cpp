@@ -1,4 +1,4 @@
-#include "kernel/templates/fold.hpp"
+#include "kernel/templates/reduction.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,9 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 // A piece of work is one segment of one row; `width` work-items share it, and a group does several pieces at a time.
-// $START, $TAKE (of element `at`, number `i` of the segment), $PUBLISH, $MEET (with `other`) and $STORE are the fold's.
-constexpr const char* fold_body = R"(
+// $START, $TAKE (of element `at`, number `i` of the segment), $PUBLISH, $MEET (with `other`) and $STORE are the
+// reduction's.
+constexpr const char* reduction_body = R"(
 uint together = GROUP_SIZE(0) / width;
 uint sub = LOCAL_ID(0) / width;
 uint t = LOCAL_ID(0) - sub * width;
@@ -73,27 +74,28 @@ constexpr const char* take_larger = R"(
 )";
 
 // Sums of int8 are whole numbers until work-items meet: at most adds_of_item terms of 2^14 each.
-std::string value_body(Fold fold, bool whole) {
-  const bool sums = fold == Fold::sum || fold == Fold::squares;
+std::string value_body(Reduction reduction, bool whole) {
+  const bool sums = reduction == Reduction::sum || reduction == Reduction::squares;
   std::string_view start = whole && sums ? "int acc = 0;" : "float acc = 0.0f;";
   std::string_view take = whole ? "acc = acc + LOAD_x(at);" : "acc = acc + v;";
   std::string_view meet = "values[mine] = values[mine] + values[other];";
-  if (fold == Fold::squares) take = whole ? "int n = LOAD_x(at);\nacc = acc + n * n;" : "acc = FMA(v, v, acc);";
-  if (fold == Fold::max) {
+  if (reduction == Reduction::squares)
+    take = whole ? "int n = LOAD_x(at);\nacc = acc + n * n;" : "acc = FMA(v, v, acc);";
+  if (reduction == Reduction::max) {
     start = "float acc = -F32_INFINITY;";
     take = "if (v > acc || IS_NAN(v)) { acc = v; }";
     meet = "float v = values[other];\nif (v > values[mine] || IS_NAN(v)) { values[mine] = v; }";
   }
-  if (fold == Fold::min) {
+  if (reduction == Reduction::min) {
     start = "float acc = F32_INFINITY;";
     take = "if (v < acc || IS_NAN(v)) { acc = v; }";
     meet = "float v = values[other];\nif (v < values[mine] || IS_NAN(v)) { values[mine] = v; }";
   }
-  return substitute(fold_body, {{"$START", start},
-                                {"$TAKE", take},
-                                {"$PUBLISH", "values[mine] = F32(acc);"},
-                                {"$MEET", meet},
-                                {"$STORE", store_value}});
+  return substitute(reduction_body, {{"$START", start},
+                                     {"$TAKE", take},
+                                     {"$PUBLISH", "values[mine] = F32(acc);"},
+                                     {"$MEET", meet},
+                                     {"$STORE", store_value}});
 }
 
 std::string argmax_body(bool from_pairs) {
@@ -102,11 +104,12 @@ std::string argmax_body(bool from_pairs) {
   const std::string meet = "float best = values[mine];\nuint place = places[mine];\nfloat v = values[other];\n" +
                            substitute(take_larger, {{"$PLACE", "places[other]"}}) +
                            "values[mine] = best;\nplaces[mine] = place;";
-  return substitute(fold_body, {{"$START", "float best = -F32_INFINITY;\nuint place = 0xffffffffu;"},
-                                {"$TAKE", take},
-                                {"$PUBLISH", "values[mine] = best;\nplaces[mine] = place;"},
-                                {"$MEET", meet},
-                                {"$STORE", "STORE_largest(piece, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
+  return substitute(reduction_body,
+                    {{"$START", "float best = -F32_INFINITY;\nuint place = 0xffffffffu;"},
+                     {"$TAKE", take},
+                     {"$PUBLISH", "values[mine] = best;\nplaces[mine] = place;"},
+                     {"$MEET", meet},
+                     {"$STORE", "STORE_largest(piece, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
 }
 
 std::vector<ScalarParameter> scalars(bool argmax) {
@@ -123,12 +126,12 @@ std::vector<ScalarParameter> scalars(bool argmax) {
   return result;
 }
 
-constexpr std::array<std::string_view, 5> fold_names = {"sum", "squares", "max", "min", "argmax"};
+constexpr std::array<std::string_view, 5> reduction_names = {"sum", "squares", "max", "min", "argmax"};
 
-KernelSource fold_source(Fold fold, DType element, bool from_pairs, std::uint32_t group) {
-  const bool argmax = fold == Fold::argmax;
+KernelSource reduction_source(Reduction reduction, DType element, bool from_pairs, std::uint32_t group) {
+  const bool argmax = reduction == Reduction::argmax;
   KernelSource source;
-  source.name = fmt::format("fold_{}", fold_names[static_cast<std::size_t>(fold)]);
+  source.name = fmt::format("reduce_{}", reduction_names[static_cast<std::size_t>(reduction)]);
   source.buffers = {{"x", element, Access::read}};
   if (from_pairs) source.buffers.push_back({"indices", DType::int32, Access::read});
   if (argmax) source.buffers.push_back({"largest", DType::float32, Access::write});
@@ -137,12 +140,12 @@ KernelSource fold_source(Fold fold, DType element, bool from_pairs, std::uint32_
   source.shared = {{"values", DType::float32, group}};
   if (argmax) source.shared.push_back({"places", DType::uint32, group});
   source.group = {group, 1, 1};
-  source.body = argmax ? argmax_body(from_pairs) : value_body(fold, element == DType::int8);
+  source.body = argmax ? argmax_body(from_pairs) : value_body(reduction, element == DType::int8);
   return source;
 }
 
 // Segments long enough to be worth a launch and short enough that no work-item of a group of `group` adds up more.
-std::uint64_t segment_of(const FoldInput& x, std::uint64_t group) {
+std::uint64_t segment_of(const ReductionInput& x, std::uint64_t group) {
   constexpr std::uint64_t wanted_pieces = 1024;
   constexpr std::uint64_t shortest = 8192;
   const std::uint64_t longest = adds_of_item * group;
@@ -152,36 +155,37 @@ std::uint64_t segment_of(const FoldInput& x, std::uint64_t group) {
 
 }  // namespace
 
-FoldInput fold_input(const View& view, std::size_t buffer) {
+ReductionInput reduction_input(const View& view, std::size_t buffer) {
   return {buffer, view.type, view.offset, view.rows, view.columns, view.stride};
 }
 
-std::size_t FoldPlanner::temporary(std::uint64_t elements) {
+std::size_t ReductionPlanner::temporary(std::uint64_t elements) {
   plan_.temporary_bytes.push_back(elements * sizeof(float));
   return views_ + plan_.temporary_bytes.size() - 1;
 }
 
-// Folds each segment into a result of its own.
-void FoldPlanner::segments(Fold fold, const FoldInput& x, const FoldOutput& out, std::uint64_t segment) {
+// Reduces each segment into a result of its own.
+void ReductionPlanner::segments(Reduction reduction, const ReductionInput& x, const ReductionOutput& out,
+                                std::uint64_t segment) {
   const std::uint32_t group = group_items(device_, 256);
   const std::uint32_t width = std::min(group, power_of_two(divide_up(std::min(segment, x.columns), 4)));
   const std::uint64_t in_row = divide_up(x.columns, segment);
-  const Spread work = spread(x.rows * in_row, group / width);
+  const GridPartition work = partition_grid(x.rows * in_row, group / width);
   PlannedLaunch launch;
   const DType element = x.element;
   const bool from_pairs = x.indices.has_value();
-  launch.key = fmt::format("fold {} {} {} {}", static_cast<int>(fold), short_name(element), from_pairs, group);
-  launch.source = [=] { return fold_source(fold, element, from_pairs, group); };
+  launch.key = fmt::format("reduce {} {} {} {}", static_cast<int>(reduction), short_name(element), from_pairs, group);
+  launch.source = [=] { return reduction_source(reduction, element, from_pairs, group); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}};
   launch.buffers = {x.buffer};
   if (from_pairs) launch.buffers.push_back(*x.indices);
-  if (fold == Fold::argmax) launch.buffers.push_back(temporary(x.rows * in_row));
+  if (reduction == Reduction::argmax) launch.buffers.push_back(temporary(x.rows * in_row));
   launch.buffers.push_back(out.buffer);
   launch.scalars = {work.chunk,         index32(x.rows * in_row), width,
                     index32(in_row),    index32(segment),         index32(x.columns),
                     index32(x.offset),  index32(x.stride),        index32(out.offset),
                     index32(out.stride)};
-  if (fold == Fold::argmax) {
+  if (reduction == Reduction::argmax) {
     launch.scalars.emplace_back(index32(x.row_places));
   } else {
     launch.scalars.insert(launch.scalars.end(), {out.divisor, std::uint32_t{out.root ? 1U : 0U}});
@@ -189,42 +193,42 @@ void FoldPlanner::segments(Fold fold, const FoldInput& x, const FoldOutput& out,
   plan_.launches.push_back(std::move(launch));
 }
 
-// The segments' results, to be folded further as `rows` rows.
-FoldInput FoldPlanner::partial(Fold fold, const FoldInput& x, std::uint64_t segment, std::uint64_t rows,
-                               std::uint64_t columns) {
-  FoldInput result{0, DType::float32, 0, rows, columns, columns};
+// The segments' results, to be reduced further as `rows` rows.
+ReductionInput ReductionPlanner::partial(Reduction reduction, const ReductionInput& x, std::uint64_t segment,
+                                         std::uint64_t rows, std::uint64_t columns) {
+  ReductionInput result{0, DType::float32, 0, rows, columns, columns};
   const std::size_t out = temporary(rows * columns);
-  segments(fold, x, {.buffer = out}, segment);
+  segments(reduction, x, {.buffer = out}, segment);
   result.buffer = out;
-  if (fold == Fold::argmax) {
+  if (reduction == Reduction::argmax) {
     result.indices = out;
     result.buffer = views_ + plan_.temporary_bytes.size() - 1;  // the values, which the launch put beside the places
   }
   return result;
 }
 
-void FoldPlanner::rows(Fold fold, const FoldInput& x, const FoldOutput& out) {
+void ReductionPlanner::rows(Reduction reduction, const ReductionInput& x, const ReductionOutput& out) {
   const std::uint64_t segment = segment_of(x, group_items(device_, 256));
   if (segment >= x.columns) {
-    segments(fold, x, out, std::max<std::uint64_t>(x.columns, 1));
+    segments(reduction, x, out, std::max<std::uint64_t>(x.columns, 1));
     return;
   }
-  const FoldInput rest = partial(fold, x, segment, x.rows, divide_up(x.columns, segment));
-  rows(fold == Fold::squares ? Fold::sum : fold, rest, out);
+  const ReductionInput rest = partial(reduction, x, segment, x.rows, divide_up(x.columns, segment));
+  rows(reduction == Reduction::squares ? Reduction::sum : reduction, rest, out);
 }
 
-void FoldPlanner::whole(Fold fold, const FoldInput& x, const FoldOutput& out) {
-  FoldInput line = x;
+void ReductionPlanner::whole(Reduction reduction, const ReductionInput& x, const ReductionOutput& out) {
+  ReductionInput line = x;
   if (x.rows > 1 && x.stride != x.columns) {
     line.row_places = x.columns;
     const std::uint64_t segment = segment_of(x, group_items(device_, 256));
-    line = partial(fold, line, segment, 1, x.rows * divide_up(x.columns, segment));
-    fold = fold == Fold::squares ? Fold::sum : fold;
+    line = partial(reduction, line, segment, 1, x.rows * divide_up(x.columns, segment));
+    reduction = reduction == Reduction::squares ? Reduction::sum : reduction;
   } else {
     line.columns = x.rows * x.columns;
     line.rows = 1;
   }
-  rows(fold, line, out);
+  rows(reduction, line, out);
 }
 
 }  // namespace vectis::inline v0_1::detail
