@@ -101,10 +101,11 @@ SearchResult CollectionCore::search(std::span<const float> queries, std::size_t 
 
 void CollectionCore::tell_failure(const Error& error) const {
   if (!is_device_failure(error, devices_)) return;
-  runtime_.logger().log(LogLevel::error, "store",
-                        fmt::format("a search in collection '{}' failed on {} (backend {}) and was not tried "
-                                    "elsewhere: {}",
-                                    record_.name, labels_of(devices_), gpu_backend_of(devices_.front()), error.what()));
+  runtime_.logger().log(
+      LogLevel::error, "store",
+      fmt::format("a search in collection '{}' failed on {} (backend {}) and was not tried "
+                  "elsewhere: {}",
+                  record_.name, join_labels(devices_), gpu_backend_of(devices_.front()), error.what()));
 }
 
 CollectionMetadata CollectionCore::metadata() const {
@@ -114,7 +115,7 @@ CollectionMetadata CollectionCore::metadata() const {
   about.config = record_.config;
   about.vector_count = now.vectors;
   about.bytes = now.bytes;
-  about.device = labels_of(devices_);
+  about.device = join_labels(devices_);
   about.reason = reason_;
   if (devices_.empty()) return about;
   about.gpu_backend = gpu_backend_of(devices_.front());
@@ -127,7 +128,7 @@ CollectionMetadata CollectionCore::metadata() const {
 }
 
 std::string CollectionCore::explain(std::size_t queries, std::size_t k) const {
-  return fmt::format("collection '{}' on {}: {}\n{}", record_.name, labels_of(devices_), reason_,
+  return fmt::format("collection '{}' on {}: {}\n{}", record_.name, join_labels(devices_), reason_,
                      open("explain").explain(queries, k));
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/collection_record.hpp"
+#include "store/store_format.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/search/index.hpp"

@@ -12,17 +12,20 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// The device of that name and backend, the one with the recorded label before others.
-Device find_again(Runtime& runtime, const DeviceRecord& record) {
+// Returns the device of the recorded backend and name; prefers the recorded label when several match. Throws
+// BackendCreation when there is none, and what choose_device throws when the backend is missing or not allowed.
+Device find_recorded_device(Runtime& runtime, const DeviceRecord& record) {
   const std::string backend = record.label.substr(0, record.label.find(':'));
-  (void)choose_device(runtime, {.device = backend});  // says why there is none, or who forbids it
+  (void)choose_device(runtime, {.device = backend});  // throws with the reason when the backend is missing
   std::optional<Device> found;
   for (const Device& device : runtime.service<DeviceRegistry>().devices()) {
     if (device.backend() != backend || device.info().name != record.name) continue;
     if (!found || device.label() == record.label) found = device;
   }
   if (found) return *found;
-  throw Error(ErrorCode::backend_creation, "load", fmt::format("no device of {} is a '{}'", backend, record.name));
+  throw Error(
+      ErrorCode::backend_creation, "load",
+      fmt::format("backend {} has no device named '{}'; `vectis devices` lists the devices", backend, record.name));
 }
 
 }  // namespace
@@ -41,18 +44,18 @@ std::string gpu_backend_of(const Device& device) {
   return std::string(device.backend());
 }
 
-std::string labels_of(std::span<const Device> devices) {
+std::string join_labels(std::span<const Device> devices) {
   std::string all;
   for (const Device& device : devices) all += (all.empty() ? "" : ", ") + device.label();
   return all.empty() ? "cpu" : all;
 }
 
-Reopening reopen(Runtime& runtime, const CollectionRecord& record) {
+RestoredDevices restore_devices(Runtime& runtime, const CollectionRecord& record) {
   if (record.devices.empty()) return {{record.config.device}, {}};
   std::string labels;
   try {
     for (const DeviceRecord& device : record.devices) {
-      labels += (labels.empty() ? "" : ",") + find_again(runtime, device).label();
+      labels += (labels.empty() ? "" : ",") + find_recorded_device(runtime, device).label();
     }
   } catch (const Error& error) {
     return {{"cpu"}, error.what()};

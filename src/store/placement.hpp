@@ -1,11 +1,11 @@
-// Where a collection is searched: how devices are recorded, called, and found again.
+// Which devices search a collection: recording them in a file, naming them, and finding them again after loading.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "store/collection_record.hpp"
+#include "store/store_format.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/search/index.hpp"
@@ -13,18 +13,16 @@
 namespace vectis::inline v0_1::detail {
 
 [[nodiscard]] std::vector<DeviceRecord> records_of(std::span<const Device> devices);
-
-// "cuda", "rocm", "metal", "webgpu", "opencl", or a foreign backend's own name.
+// Returns "cuda", "rocm", "metal", "webgpu", "opencl", or the name of a third-party backend.
 [[nodiscard]] std::string gpu_backend_of(const Device& device);
-// "opencl:0, opencl:1"; "cpu" for none.
-[[nodiscard]] std::string labels_of(std::span<const Device> devices);
+// Returns the labels joined by ", ", such as "opencl:0, opencl:1"; "cpu" when there is no device.
+[[nodiscard]] std::string join_labels(std::span<const Device> devices);
 
-struct Reopening {
-  IndexOptions options;
-  std::string missing;  // why the recorded devices cannot be used; empty: they can, or there are none
+struct RestoredDevices {
+  IndexOptions options;  // for load_index; names the CPU when the recorded devices cannot be used
+  std::string missing;   // why the recorded devices cannot be used; empty: they can, or none were recorded
 };
-
-// The devices of the record if all of them are here and allowed, else this processor.
-[[nodiscard]] Reopening reopen(Runtime& runtime, const CollectionRecord& record);
+// Finds the recorded devices on this machine. All of them must exist and be allowed by the settings.
+[[nodiscard]] RestoredDevices restore_devices(Runtime& runtime, const CollectionRecord& record);
 
 }  // namespace vectis::inline v0_1::detail

@@ -7,7 +7,7 @@
 namespace vectis {
 namespace {
 
-// One kind in each test, so that each is told of apart.
+// One test per index kind, so that each reports by itself.
 class StoreConcurrent : public testing::TestWithParam<const char*> {};
 
 TEST_P(StoreConcurrent, ThreadsOfMixedWorkAgreeWithTheirModels) {

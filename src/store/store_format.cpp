@@ -18,24 +18,59 @@ namespace {
 using exact::SummingReader;
 using exact::SummingWriter;
 
-constexpr std::string_view store_loading = "load";
+constexpr std::string_view load_op = "load";
 constexpr std::string_view store_magic = "VECTISVS";
 constexpr std::uint32_t store_version = 1;
 constexpr std::size_t reason_bytes_max = 65'536;
 constexpr std::uint32_t devices_max = 1024;
 
+// Bits of a record's flags: which optional fields of CollectionConfig are set.
 enum : std::uint8_t { has_recall = 1, has_device = 2, has_vectors_max = 4, all_flags = 7 };
+
+bool is_letter_or_digit(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= VectorStore::name_bytes_max && is_letter_or_digit(name.front()) &&
+         std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '-' || c == '.'; });
+}
+
+void check_text(std::string_view op, std::string_view what, std::string_view text) {
+  if (text.size() <= text_bytes_max) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} has {} bytes, at most {} are allowed; shorten it", what, text.size(), text_bytes_max));
+}
 
 }  // namespace
 
-void damaged_store(std::string_view what) { exact::damaged(what, store_loading); }
+void check_name(std::string_view op, std::string_view name) {
+  if (is_name(name)) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("'{}' is not a valid collection name; use 1 to {} letters, digits, '_', '-' and '.', "
+                          "beginning with none of '-' and '.'",
+                          name.substr(0, VectorStore::name_bytes_max), VectorStore::name_bytes_max));
+}
+
+void check_config(std::string_view op, const CollectionConfig& config) {
+  check_text(op, "the tenant", config.tenant);
+  check_text(op, "the index kind", config.index);
+  check_text(op, "the device", config.device.value_or(""));
+  if (config.recall && !(*config.recall > 0 && *config.recall <= 1)) {
+    throw Error(ErrorCode::invalid_input, op,
+                fmt::format("recall is {}, it must be above 0 and at most 1; 0.95 finds 95 of 100 nearest neighbors",
+                            *config.recall));
+  }
+}
+
+void throw_corrupt_store(std::string_view what) { exact::damaged(what, load_op); }
 
 void write_store_header(ByteWriter& writer, std::uint64_t collections) {
   writer.write(std::as_bytes(std::span(store_magic)));
   writer.put(store_version);
   SummingWriter out(writer);
-  out.put(std::uint64_t{0});  // what a reader must know: nothing yet
-  out.put(std::uint64_t{0});  // what a writer must know: nothing yet
+  out.put(std::uint64_t{0});  // features that a reader must support: none yet
+  out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.put(collections);
   out.close();
 }
@@ -44,17 +79,19 @@ std::uint64_t read_store_header(ByteReader& reader) {
   std::array<char, store_magic.size()> begin{};
   reader.read(std::as_writable_bytes(std::span(begin)));
   if (std::string_view(begin.data(), begin.size()) != store_magic) {
-    damaged_store("it does not begin with the mark of a vector store");
+    throw_corrupt_store("the magic number is not that of a vector store");
   }
-  exact::refuse_version(reader.get<std::uint32_t>(), store_version, store_loading);
-  SummingReader in(reader, store_loading);
+  exact::refuse_version(reader.get<std::uint32_t>(), store_version, load_op);
+  SummingReader in(reader, load_op);
   const auto reader_features = in.get<std::uint64_t>();
   const auto writer_features = in.get<std::uint64_t>();
   const auto collections = in.get<std::uint64_t>();
   in.close("store's header");
-  exact::refuse_features("reader", reader_features, 0, store_loading);
-  exact::refuse_features("writer", writer_features, 0, store_loading);
-  if (collections > VectorStore::collections_max) damaged_store(fmt::format("{} collections", collections));
+  exact::refuse_features("reader", reader_features, 0, load_op);
+  exact::refuse_features("writer", writer_features, 0, load_op);
+  if (collections > VectorStore::collections_max)
+    throw_corrupt_store(fmt::format("the header counts {} collections, at most {} are allowed", collections,
+                                    VectorStore::collections_max));
   return collections;
 }
 
@@ -82,13 +119,13 @@ void write_record(ByteWriter& writer, const CollectionRecord& record) {
 }
 
 CollectionRecord read_record(ByteReader& reader) {
-  SummingReader in(reader, store_loading);
+  SummingReader in(reader, load_op);
   CollectionRecord record;
   CollectionConfig& config = record.config;
   record.name = in.get_string(text_bytes_max);
   config.tenant = in.get_string(text_bytes_max);
   config.index = in.get_string(text_bytes_max);
-  const auto distance = in.get<std::uint8_t>();
+  const auto metric = in.get<std::uint8_t>();
   const auto precision = in.get<std::uint8_t>();
   const auto flags = in.get<std::uint8_t>();
   config.dim = in.get<std::uint32_t>();
@@ -97,27 +134,27 @@ CollectionRecord read_record(ByteReader& reader) {
   config.device = in.get_string(text_bytes_max);
   record.reason = in.get_string(reason_bytes_max);
   const auto devices = in.get<std::uint32_t>();
-  if (devices > devices_max) damaged_store(fmt::format("a collection on {} devices", devices));
+  if (devices > devices_max)
+    throw_corrupt_store(fmt::format("a record counts {} devices, at most {} are allowed", devices, devices_max));
   for (std::uint32_t i = 0; i < devices; ++i) {
     std::string label = in.get_string(text_bytes_max);
     record.devices.push_back({std::move(label), in.get_string(text_bytes_max)});
   }
   in.close("collection's record");
 
-  config.distance = static_cast<Metric>(distance);
-  if (!std::ranges::count(all_metrics(), config.distance))
-    damaged_store(fmt::format("there is no distance {}", distance));
-  if (precision > 4) damaged_store(fmt::format("there is no precision {}", precision));
+  config.distance = static_cast<Metric>(metric);
+  if (!std::ranges::count(all_metrics(), config.distance)) throw_corrupt_store(fmt::format("{} is no metric", metric));
+  if (precision > 4) throw_corrupt_store(fmt::format("{} is no precision", precision));
   if (precision != 0) config.precision = static_cast<Precision>(precision);
-  if (flags > all_flags) damaged_store(fmt::format("there is no option {}", flags));
+  if (flags > all_flags) throw_corrupt_store(fmt::format("{:#x} has unknown flags", flags));
   if ((flags & has_recall) == 0) config.recall.reset();
   if ((flags & has_device) == 0) config.device.reset();
   if ((flags & has_vectors_max) == 0) config.vectors_max.reset();
   try {
-    check_name(store_loading, record.name);
-    check_config(store_loading, config);
+    check_name(load_op, record.name);
+    check_config(load_op, config);
   } catch (const Error& error) {
-    damaged_store(error.what());
+    throw_corrupt_store(error.what());
   }
   return record;
 }

@@ -25,8 +25,8 @@ class StoreModel {
         random_(seed),
         dim_(1 + random_.below(24)),
         truth_(dim_, distance),
-        neighbour_(2, Metric::l2) {
-    store_.create_collection("neighbour", {.dim = 2, .index = "brute"});
+        neighbor_(2, Metric::l2) {
+    store_.create_collection("neighbor", {.dim = 2, .index = "brute"});
     store_.create_collection("vectors", {.dim = dim_, .distance = distance, .index = kind});
   }
 
@@ -46,7 +46,7 @@ class StoreModel {
       case 7:
         return refuse();
       case 8:
-        return change_neighbour();
+        return change_neighbor();
       default:
         return reload();
     }
@@ -58,7 +58,7 @@ class StoreModel {
     if (random_.below(3) == 0) options.filter = IdFilter{words, random_.below(100)};
     if (random_.below(3) == 0) options.radius = random_.unit() * 3;
     test::expect_collection(vectors(), truth_, rows(2), random_.below(20), options);
-    test::expect_collection(store_.collection("neighbour"), neighbour_, test::random_rows(random_, 1, 2), 3);
+    test::expect_collection(store_.collection("neighbor"), neighbor_, test::random_rows(random_, 1, 2), 3);
     const Ids ids = test::some_ids(random_, 4, next_ + 4);
     const auto found = vectors().get(ids);
     for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(found[i].has_value(), truth_.rows().contains(ids[i]));
@@ -117,11 +117,11 @@ class StoreModel {
     EXPECT_ERROR(vectors().insert(ids, numbers), ErrorCode::invalid_input, "");
     EXPECT_ERROR(store_.create_collection("vectors", {.dim = 1}), ErrorCode::invalid_input, "already");
   }
-  void change_neighbour() {
+  void change_neighbor() {
     const Floats numbers = test::random_rows(random_, 1, 2);
     const Ids id{random_.below(10)};
-    store_.collection("neighbour").upsert(id, numbers);
-    neighbour_.put(id[0], numbers);
+    store_.collection("neighbor").upsert(id, numbers);
+    neighbor_.put(id[0], numbers);
   }
   void reload() {
     MemoryWriter writer;
@@ -139,7 +139,7 @@ class StoreModel {
   Random random_;
   std::size_t dim_;
   BruteForce truth_;
-  BruteForce neighbour_;
+  BruteForce neighbor_;
   std::uint64_t next_ = 0;
 };
 

@@ -18,39 +18,39 @@ namespace {
 
 using CorePointer = std::shared_ptr<detail::CollectionCore>;
 
-void tell_place(const Runtime& runtime, const detail::CollectionCore& core) {
+void log_placement(const Runtime& runtime, const detail::CollectionCore& core) {
   if (!runtime.logger().wants(LogLevel::info)) return;
   const CollectionMetadata about = core.metadata();
   runtime.logger().log(LogLevel::info, "store",
                        fmt::format("collection '{}' is searched on {}: {}", about.name, about.device, about.reason));
 }
 
-// CorruptData unless the index is the one its record describes.
-void check_agreement(const detail::CollectionRecord& record, const Index& index) {
+// Throws CorruptData unless the index matches its record.
+void check_index_matches(const detail::CollectionRecord& record, const Index& index) {
   const CollectionConfig& config = record.config;
   if (index.kind() != config.index || index.dim() != config.dim || index.distance() != config.distance ||
       (config.precision && index.precision() != *config.precision) ||
       (config.vectors_max && index.size() > *config.vectors_max)) {
-    detail::damaged_store(fmt::format("the index of collection '{}' is not the one it was made with", record.name));
+    detail::throw_corrupt_store(fmt::format("the index of collection '{}' does not match its record", record.name));
   }
 }
 
 CorePointer load_collection(ByteReader& reader, Runtime& runtime, detail::CollectionRecord record) {
-  const detail::Reopening reopening = detail::reopen(runtime, record);
-  IndexOptions options = reopening.options;
+  const detail::RestoredDevices restored = detail::restore_devices(runtime, record);
+  IndexOptions options = restored.options;
   options.recall = record.config.recall;
   std::unique_ptr<Index> index = load_index(reader, runtime, options);
-  check_agreement(record, *index);
+  check_index_matches(record, *index);
   std::string reason = record.devices.empty() ? index->devices().reason : record.reason;
-  if (!reopening.missing.empty()) {
+  if (!restored.missing.empty()) {
     const detail::DeviceRecord& first = record.devices.front();
-    reason =
-        fmt::format("{} ({}), which it was made for, cannot be used: {}", first.label, first.name, reopening.missing);
+    reason = fmt::format("{} ({}), selected when the collection was created, cannot be used: {}", first.label,
+                         first.name, restored.missing);
     runtime.logger().log(LogLevel::warning, "store",
                          fmt::format("collection '{}' is searched on the CPU: {}", record.name, reason));
   }
   auto core = std::make_shared<detail::CollectionCore>(runtime, std::move(record), std::move(index), std::move(reason));
-  if (reopening.missing.empty()) tell_place(runtime, *core);
+  if (restored.missing.empty()) log_placement(runtime, *core);
   return core;
 }
 
@@ -65,21 +65,21 @@ struct VectorStore::State {
     return found == collections.end() ? nullptr : found->second;
   }
 
-  // Called with the mutex held.
+  // Throws InvalidInput unless a collection `name` can be added. The caller holds `mutex`.
   void check_free(std::string_view name) const {
     if (collections.contains(name)) {
       throw Error(ErrorCode::invalid_input, "create_collection",
-                  fmt::format("there is a collection '{}' already; drop it first, or choose another name", name));
+                  fmt::format("collection '{}' already exists; drop it first, or choose another name", name));
     }
     if (collections.size() >= collections_max) {
-      throw Error(
-          ErrorCode::invalid_input, "create_collection",
-          fmt::format("{} collections are the most a store holds; drop some, or make a second store", collections_max));
+      throw Error(ErrorCode::invalid_input, "create_collection",
+                  fmt::format("the store has {} collections, the maximum; drop one, or create a second store",
+                              collections_max));
     }
   }
 
   Runtime& runtime;
-  mutable std::shared_mutex mutex;  // of the map; never held while an index works
+  mutable std::shared_mutex mutex;  // guards `collections`; never held during calls of an index
   std::map<std::string, CorePointer, std::less<>> collections;
 };
 
@@ -101,24 +101,25 @@ Collection VectorStore::create_collection(std::string_view name, CollectionConfi
   auto index = make_index(config.index, config.dim, config.distance, runtime,
                           {.device = config.device, .recall = config.recall});
   if (config.precision) index->set_precision(*config.precision);
-  const IndexDevices place = index->devices();
-  detail::CollectionRecord record{std::string(name), std::move(config), detail::records_of(place.devices),
-                                  place.reason};
-  auto core = std::make_shared<detail::CollectionCore>(runtime, std::move(record), std::move(index), place.reason);
+  const IndexDevices placement = index->devices();
+  detail::CollectionRecord record{std::string(name), std::move(config), detail::records_of(placement.devices),
+                                  placement.reason};
+  auto core = std::make_shared<detail::CollectionCore>(runtime, std::move(record), std::move(index), placement.reason);
   {
     const std::unique_lock lock(state_->mutex);
     state_->check_free(name);
     state_->collections.emplace(name, core);
   }
-  tell_place(runtime, *core);
+  log_placement(runtime, *core);
   return Collection(std::move(core));
 }
 
 Collection VectorStore::collection(std::string_view name) const {
   if (CorePointer core = state_->find(name)) return Collection(std::move(core));
-  throw Error(ErrorCode::invalid_input, "collection",
-              fmt::format("there is no collection '{}'; create_collection makes it, list_collections names all",
-                          name.substr(0, name_bytes_max)));
+  throw Error(
+      ErrorCode::invalid_input, "collection",
+      fmt::format("collection '{}' does not exist; list_collections() returns the names, create_collection() adds one",
+                  name.substr(0, name_bytes_max)));
 }
 
 std::optional<Collection> VectorStore::find_collection(std::string_view name) const {
@@ -164,7 +165,7 @@ VectorStore VectorStore::load(ByteReader& reader, Runtime& runtime) {
   for (std::uint64_t i = 0; i < count; ++i) {
     detail::CollectionRecord record = detail::read_record(reader);
     if (!state->collections.empty() && state->collections.rbegin()->first >= record.name) {
-      detail::damaged_store(fmt::format("collection '{}' is out of order", record.name));
+      detail::throw_corrupt_store(fmt::format("collection '{}' is out of order", record.name));
     }
     std::string name = record.name;
     state->collections.emplace(std::move(name), load_collection(reader, runtime, std::move(record)));

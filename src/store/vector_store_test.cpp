@@ -55,7 +55,7 @@ TEST_F(VectorStoreTest, NamesAreCheckedAndLimited) {
   for (const char* const good : {"a", "A-1.b_c", "_", "9"}) store.create_collection(good, {.dim = 1});
   for (const std::string& bad : {std::string(), std::string("-a"), std::string(".."), std::string("a/b"),
                                  std::string("a b"), std::string("\xc3\xa9"), std::string(256, 'x')}) {
-    EXPECT_ERROR(store.create_collection(bad, {.dim = 1}), ErrorCode::invalid_input, "no name for a collection");
+    EXPECT_ERROR(store.create_collection(bad, {.dim = 1}), ErrorCode::invalid_input, "not a valid collection name");
   }
   store.create_collection(std::string(255, 'x'), {.dim = 1});
   EXPECT_THAT(store.list_collections(), ElementsAre("9", "A-1.b_c", "_", "a", std::string(255, 'x')));
@@ -67,8 +67,8 @@ TEST_F(VectorStoreTest, NamesAreCheckedAndLimited) {
 TEST_F(VectorStoreTest, WhatACollectionCannotBeIsRefused) {
   EXPECT_ERROR(store.create_collection("a", {.dim = 0}), ErrorCode::invalid_input, "dimension of 0");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .index = "tree"}), ErrorCode::unsupported_backend, "tree");
-  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 0.0}), ErrorCode::invalid_input, "recall of 0");
-  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 1.5}), ErrorCode::invalid_input, "recall of 1.5");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 0.0}), ErrorCode::invalid_input, "recall is 0,");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 1.5}), ErrorCode::invalid_input, "recall is 1.5,");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .device = "tpu"}), ErrorCode::unsupported_backend, "tpu");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .tenant = std::string(256, 't')}), ErrorCode::invalid_input,
                "tenant has 256 bytes");

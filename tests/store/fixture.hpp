@@ -1,4 +1,4 @@
-// Runtimes that keep what they were told, and collections on the device that fails on command.
+// A Runtime that records its log, and helpers for tests of stores.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class LoggedRuntime {
 
   Runtime& operator*() { return runtime_; }
   DeviceRegistry& registry() { return runtime_.service<DeviceRegistry>(); }
-  // "error store: ..."; forgets them.
+  // Returns the recorded lines, such as "error store: ...", and clears them.
   std::vector<std::string> take_log() {
     const std::lock_guard lock(mutex_);
     return std::exchange(lines_, {});
@@ -52,7 +52,7 @@ class LoggedRuntime {
   Runtime runtime_;
 };
 
-// The folder of plug-ins that compute: a Runtime with it alone has no failing device.
+// Folder of the real plug-ins, without `failing`.
 inline std::string computing_backends() {
   const std::string all = std::getenv("VECTIS_BACKEND_PATH");
   return all.substr(0, all.find(':'));

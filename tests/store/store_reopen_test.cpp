@@ -97,7 +97,7 @@ TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
   std::ranges::copy(std::as_bytes(std::span(&sum, 1)), file.begin() + static_cast<std::ptrdiff_t>(record_end));
   const VectorStore again = opened(file, *runtime);
   EXPECT_EQ(again.collection("c").metadata().device, "cpu");
-  EXPECT_THAT(again.collection("c").metadata().reason, HasSubstr("no device of opencl is a '??"));
+  EXPECT_THAT(again.collection("c").metadata().reason, HasSubstr("backend opencl has no device named '??"));
   expect_all(again);
 }
 
