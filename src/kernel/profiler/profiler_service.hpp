@@ -21,6 +21,7 @@ class ProfilerService final : public StreamObserver {
   void add(const std::shared_ptr<Recorder>& recorder);
   void remove(const std::shared_ptr<Recorder>& recorder);
 
+  // Each call of `before` or `open` allocates a token, which `after` or `close` frees; null if memory is exhausted.
   void* before(const StreamCore& stream, const Work& work) noexcept override;
   void after(void* token, WorkOutcome outcome) noexcept override;
   void* open(const NamedRange& range) noexcept override;

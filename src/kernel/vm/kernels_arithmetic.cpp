@@ -5,7 +5,7 @@
 //
 #include <hwy/highway.h>
 
-#include "kernel/vm/float_ops-inl.hpp"
+#include "kernel/vm/vector_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
@@ -37,13 +37,13 @@ VectorKernel FindArithmetic(ir::Op op) {
     case Op::div:
       return &Binary<Floats, DivOp>;
     case Op::min:
-      return &Binary<Floats, MinOp>;
+      return &Binary<Floats, FloatMinOp>;
     case Op::max:
-      return &Binary<Floats, MaxOp>;
+      return &Binary<Floats, FloatMaxOp>;
     case Op::neg:
-      return &Unary<Floats, NegOp>;
+      return &Unary<Floats, FloatNegOp>;
     case Op::abs:
-      return &Unary<Floats, AbsOp>;
+      return &Unary<Floats, FloatAbsOp>;
     case Op::sqrt:
       return &Unary<Floats, SqrtOp>;
     case Op::rsqrt:

@@ -6,7 +6,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "kernel/vm/float_ops-inl.hpp"
+#include "kernel/vm/vector_loops-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
@@ -108,16 +108,16 @@ void RunEight(const KernelArgs& args, const float* a, std::size_t step, std::siz
         Eight<DivOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::min:
-        Eight<MinOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<FloatMinOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::max:
-        Eight<MaxOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<FloatMaxOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::neg:
-        Eight<NegOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<FloatNegOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       case ir::Op::abs:
-        Eight<AbsOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
+        Eight<FloatAbsOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
         break;
       default:
         Eight<SqrtOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
@@ -170,16 +170,16 @@ void RunOne(const KernelArgs& args, const float* a, std::size_t at, float* out) 
         value = One<DivOp>(d, fused, b, value);
         break;
       case ir::Op::min:
-        value = One<MinOp>(d, fused, b, value);
+        value = One<FloatMinOp>(d, fused, b, value);
         break;
       case ir::Op::max:
-        value = One<MaxOp>(d, fused, b, value);
+        value = One<FloatMaxOp>(d, fused, b, value);
         break;
       case ir::Op::neg:
-        value = NegOp::Apply(d, value);
+        value = FloatNegOp::Apply(d, value);
         break;
       case ir::Op::abs:
-        value = AbsOp::Apply(d, value);
+        value = FloatAbsOp::Apply(d, value);
         break;
       default:
         value = SqrtOp::Apply(d, value);

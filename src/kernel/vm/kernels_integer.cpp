@@ -12,9 +12,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
-VECTIS_BINARY(AddOp, hn::Add(a, b))
-VECTIS_BINARY(SubOp, hn::Sub(a, b))
-VECTIS_BINARY(MulOp, hn::Mul(a, b))
 VECTIS_BINARY(MinOp, hn::Min(a, b))
 VECTIS_BINARY(MaxOp, hn::Max(a, b))
 VECTIS_UNARY(NegOp, hn::Sub(hn::Zero(d), a))

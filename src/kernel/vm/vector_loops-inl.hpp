@@ -1,4 +1,4 @@
-// The loops that all vector kernels share. Included once per instruction set.
+// The operations and loops that vector kernels share. Included once per instruction set.
 #if defined(VECTIS_KERNEL_VM_VECTOR_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef VECTIS_KERNEL_VM_VECTOR_LOOPS_INL
 #undef VECTIS_KERNEL_VM_VECTOR_LOOPS_INL
@@ -41,6 +41,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::ScalableTag<float>;
 using Ints = hn::ScalableTag<std::int32_t>;
 using Words = hn::ScalableTag<std::uint32_t>;
+
+// Operations of one or two vectors. Those called Float... have other semantics or instructions than the integer ones.
+VECTIS_BINARY(AddOp, hn::Add(a, b))
+VECTIS_BINARY(SubOp, hn::Sub(a, b))
+VECTIS_BINARY(MulOp, hn::Mul(a, b))
+VECTIS_BINARY(DivOp, hn::Div(a, b))
+// The other operand if one is NaN; the first of equal operands.
+VECTIS_BINARY(FloatMinOp, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), b, a))
+VECTIS_BINARY(FloatMaxOp, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(a)), b, a))
+VECTIS_UNARY(FloatNegOp, hn::Xor(a, hn::SignBit(d)))
+VECTIS_UNARY(FloatAbsOp, hn::Abs(a))
+VECTIS_UNARY(SqrtOp, hn::Sqrt(a))
 
 // Unrolled by four, which keeps the load ports busy.
 template <class Tag, class Function>
