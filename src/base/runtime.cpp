@@ -53,7 +53,7 @@ void Runtime::check_fork(std::string_view op) const {
   if (vectis::fork_generation() == fork_generation_) return;
   throw Error(
       ErrorCode::forked, op,
-      "this process was forked after its Runtime was made, and threads and devices stayed in the parent; make a "
+      "this process was forked after its Runtime was made, and threads and devices stay in the parent; create a "
       "new Runtime in the child");
 }
 

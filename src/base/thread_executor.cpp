@@ -223,7 +223,7 @@ class ThreadExecutor final : public Executor {
   ThreadState& state(std::string_view op) const {
     if (forked()) {
       throw Error(ErrorCode::forked, op,
-                  "this process was forked after the executor was made, and its threads stayed in the parent; make a "
+                  "this process was forked after the executor was made, and its threads stay in the parent; create a "
                   "new Runtime in the child");
     }
     return *state_;
@@ -239,7 +239,7 @@ std::shared_ptr<Executor> make_thread_executor(const ThreadExecutorOptions& opti
   constexpr std::size_t threads_max = 1024;
   if (options.threads > threads_max) {
     throw Error(ErrorCode::invalid_input, "make_thread_executor",
-                fmt::format("{} threads were asked for, at most {} are possible; ask for fewer, or 0 for one per core",
+                fmt::format("{} threads were requested, the limit is {}; request fewer, or 0 for one per core",
                             options.threads, threads_max));
   }
   return std::make_shared<ThreadExecutor>(options);

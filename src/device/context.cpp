@@ -20,10 +20,10 @@ DeviceMemory::DeviceMemory(const DeviceContext& context, std::uint64_t bytes)
     : core_(std::make_shared<detail::MemoryCore>(context.core())) {
   const detail::ContextCore& owner = *context.core();
   const std::uint64_t limit = owner.device->info.limits.allocation_bytes_max;
-  if (bytes == 0) throw Error(ErrorCode::invalid_input, "allocate", "0 bytes were asked for; ask for at least 1");
+  if (bytes == 0) throw Error(ErrorCode::invalid_input, "allocate", "0 bytes were requested; request at least 1");
   if (bytes > limit) {
     throw Error(ErrorCode::invalid_input, "allocate",
-                fmt::format("{} bytes were asked for, but one allocation on {} has at most {}; split it into parts",
+                fmt::format("{} bytes were requested, but one allocation on {} has at most {}; split it into several",
                             bytes, detail::describe(*owner.device), limit));
   }
   detail::call("allocate", *core_->context, owner.slots().memory_allocate, owner.handle, bytes, &core_->handle);
@@ -36,8 +36,9 @@ DeviceMemory DeviceMemory::slice(std::uint64_t offset, std::uint64_t bytes) cons
   const std::uint64_t alignment = owner.device->info.limits.memory_alignment;
   if (bytes == 0 || offset > core_->bytes || bytes > core_->bytes - offset || offset % alignment != 0) {
     throw Error(ErrorCode::invalid_input, op,
-                fmt::format("{} bytes at offset {} are no part of a memory of {} bytes cut at multiples of {}", bytes,
-                            offset, core_->bytes, alignment));
+                fmt::format("a slice of {} bytes at offset {} does not fit a memory of {} bytes, or its offset is not "
+                            "a multiple of {}; correct offset and size",
+                            bytes, offset, core_->bytes, alignment));
   }
   // A slice of a slice is a slice of the whole.
   const auto& whole = core_->whole ? core_->whole : core_;
@@ -47,7 +48,7 @@ DeviceMemory DeviceMemory::slice(std::uint64_t offset, std::uint64_t bytes) cons
   if (!detail::call_optional(op, owner, owner.slots().memory_slice, whole->handle, part->offset, bytes,
                              &part->handle)) {
     throw Error(ErrorCode::unsupported, op,
-                fmt::format("{} cannot cut memory; allocate the part by itself", detail::describe(*owner.device)));
+                fmt::format("{} has no memory slices; allocate the part separately", detail::describe(*owner.device)));
   }
   return DeviceMemory{std::move(part)};
 }

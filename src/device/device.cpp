@@ -18,7 +18,7 @@ std::string DeviceCore::label() const { return fmt::format("{}:{}", backend->slo
 
 namespace {
 
-// Asks what a backend need not be able to answer; false when it cannot.
+// Calls an optional query slot; false when the backend does not support it.
 template <class Slot, class Answer>
 bool ask(const detail::DeviceCore& core, std::string_view op, Slot slot, Answer* answer) {
   core.backend->runtime.check_fork(op);
@@ -64,7 +64,7 @@ std::optional<DeviceMemoryState> Device::memory() const {
   VectisMemoryInfo info{};
   info.size = sizeof(info);
   if (!ask(*core_, "memory", core_->backend->slots.device_memory, &info)) return std::nullopt;
-  // A driver's two numbers come from two questions: never let free exceed total.
+  // Drivers report the two values by two calls: free may not exceed total.
   return DeviceMemoryState{info.total_bytes, std::min(info.free_bytes, info.total_bytes)};
 }
 

@@ -31,9 +31,10 @@ Pages::Pages(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    throw Error(ErrorCode::allocation, "pages",
-                fmt::format("the system refused {} bytes of host memory, {} are available; use less or a smaller batch",
-                            bytes, real_os().memory_free_bytes()));
+    throw Error(
+        ErrorCode::allocation, "pages",
+        fmt::format("the system refused {} bytes of host memory, {} are available; request less or use smaller batches",
+                    bytes, real_os().memory_free_bytes()));
   }
   // A refusal leaves small pages, which are slower and otherwise the same.
   if (bytes >= huge_page) static_cast<void>(madvise(memory, bytes, MADV_HUGEPAGE));
@@ -55,7 +56,7 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
   if (!file.is_open()) cannot_map(path_, last_reason());
   struct stat status = {};
   if (fstat(file.number(), &status) != 0) cannot_map(path_, last_reason());
-  if (!S_ISREG(status.st_mode)) cannot_map(path_, "it is no file");
+  if (!S_ISREG(status.st_mode)) cannot_map(path_, "not a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;
   void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.number(), 0);

@@ -92,7 +92,7 @@ TEST_F(MappedFileTest, AnEmptyFileMapsToNoBytes) { EXPECT_TRUE(MappedFile(writte
 
 TEST_F(MappedFileTest, AFileThatCannotBeMappedIsIo) {
   EXPECT_ERROR(MappedFile file(temporary.path("none")), ErrorCode::io, "[map]", temporary.path("none"), "No such file");
-  EXPECT_ERROR(MappedFile file(temporary.folder().string()), ErrorCode::io, "it is no file");
+  EXPECT_ERROR(MappedFile file(temporary.folder().string()), ErrorCode::io, "not a regular file");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-// Takes the next number off the front of `text`.
+// Parses the number at the front of `text` and removes it.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   const std::size_t start = text.find_first_not_of(" \t");
   if (start == std::string_view::npos) return std::nullopt;
