@@ -102,7 +102,7 @@ std::string why_no_gpu(Runtime& runtime, const DeviceRegistry& registry) {
 }
 
 // The device that the request names. Throws when there is none.
-Device forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
+Device named_device(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
   const std::string& requested = request.device.value;
   if (requested == "gpu") {
     const auto found =
@@ -118,8 +118,8 @@ Device forced(Runtime& runtime, const DeviceRegistry& registry, const Request& r
   throw Error(ErrorCode::backend_creation, choose_op, detail::why_unusable(runtime.os(), *status));
 }
 
-Device checked_forced(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
-  Device device = forced(runtime, registry, request);
+Device checked_named_device(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
+  Device device = named_device(runtime, registry, request);
   if (!request.gpu_enabled.value && device.backend() != "cpu") {
     throw Error(ErrorCode::backend_creation, choose_op,
                 fmt::format("{} was requested by {}, but gpu.enabled is false by {}; set gpu.enabled to true",
@@ -149,7 +149,7 @@ DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value != "auto") {
-    return {checked_forced(runtime, registry, full),
+    return {checked_named_device(runtime, registry, full),
             fmt::format("'{}' was requested by {}", full.device.value, full.device.by)};
   }
   const Device device = automatic_candidates(registry, full).front();
@@ -161,7 +161,7 @@ std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& reque
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
   if (full.device.value == "auto") return automatic_candidates(registry, full);
-  std::vector<Device> result = {checked_forced(runtime, registry, full)};
+  std::vector<Device> result = {checked_named_device(runtime, registry, full)};
   if (full.device.value != "gpu") return result;
   for (const Device& device : registry.devices()) {
     if (counts_as_gpu(device, full) && device != result.front()) result.push_back(device);
@@ -173,7 +173,7 @@ DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
   runtime.check_fork(choose_op);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
-  if (full.device.value != "auto") return DeviceContext(checked_forced(runtime, registry, full));
+  if (full.device.value != "auto") return DeviceContext(checked_named_device(runtime, registry, full));
   const std::vector<Device> candidates = automatic_candidates(registry, full);
   for (const Device& device : std::span(candidates).first(candidates.size() - 1)) {
     try {
