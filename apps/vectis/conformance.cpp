@@ -53,10 +53,10 @@ suite::Options options_of(const ConformanceArguments& arguments, std::ostream& p
   options.stop_at_failure = arguments.fail_fast;
   if (arguments.slice) options.coverage = suite::Coverage::slice;
   if (arguments.full) options.coverage = suite::Coverage::full;
-  options.progress = [&progress, told = monotonic_nanoseconds()](const std::string& what, std::size_t done,
-                                                                 std::size_t all) mutable {
-    if (monotonic_nanoseconds() - told < second) return;
-    told = monotonic_nanoseconds();
+  options.progress = [&progress, last_report = monotonic_nanoseconds()](const std::string& what, std::size_t done,
+                                                                        std::size_t all) mutable {
+    if (monotonic_nanoseconds() - last_report < second) return;
+    last_report = monotonic_nanoseconds();
     if (all == 0) return fmt::print(progress, "{}\n", what);
     fmt::print(progress, "{}/{} {}\n", done, all, what);
     progress.flush();
@@ -68,7 +68,7 @@ std::string verdict(const suite::Line& line) {
   if (line.failures != 0) return "FAILED";
   if (line.not_offered != 0) return line.cases == 0 ? "not offered" : "partly offered";
   if (line.cases == 0) return "no case ran";
-  return line.limit != 0 && line.has_slack() ? "passed, error below a quarter of the limit" : "passed";
+  return line.limit != 0 && line.has_headroom() ? "passed, error below a quarter of the limit" : "passed";
 }
 
 std::string error_text(double error, double limit) {

@@ -13,7 +13,7 @@ struct Choice {
 };
 
 void print_all(const std::filesystem::path& folder, const Choice& choice);
-// Both tell each failure on standard output, and give 1 when there was one.
+// Both print each failure to standard output and return 1 if there was one.
 int build_all(const std::filesystem::path& folder, const std::string& device);
 int launch_all(const std::string& device, const Choice& choice);
 

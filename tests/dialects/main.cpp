@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
 
   auto* const print = app.add_subcommand("print", "writes every kernel in every dialect, and manifest.json");
   print->add_option("folder", folder)->required();
-  auto* const build = app.add_subcommand("build", "compiles what print wrote, and tells what fails");
+  auto* const build = app.add_subcommand("build", "compiles the printed kernels and lists failures");
   build->add_option("folder", folder)->required();
   auto* const launch = app.add_subcommand("launch", "runs every operation's samples and the programs, one at a time");
   launch->add_option("--operations", choice.operations, "names to take, as a regular expression");

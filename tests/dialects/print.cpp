@@ -36,8 +36,8 @@ class Writer {
         {{"kernel", kernel}, {"kind", kind}, {"dialect", name(dialect)}, {"entry", entry}, {"file", file}});
   }
 
-  // What tells built-in kernels of one name apart: the elements of their buffers, work-items of a group, and words that
-  // were put in place of others.
+  // What distinguishes built-in kernels of one name: the elements of their buffers, work-items of a group, and words
+  // that were put in place of others.
   void add(const std::string& kernel, const KernelSource& source, Dialect dialect) {
     add(kernel, "built-in", dialect, entry_point(source), print(source, dialect));
     nlohmann::json& text = texts_.back();

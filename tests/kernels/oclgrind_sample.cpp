@@ -13,7 +13,7 @@ namespace {
 
 using namespace vectis;
 
-// Every element takes its left neighbour's value.
+// Every element takes its left neighbor's value.
 KernelSource shift(const std::string& store) {
   KernelSource source;
   source.name = "shift";
@@ -25,7 +25,7 @@ KernelSource shift(const std::string& store) {
 }
 
 std::string store_of(const std::string& which) {
-  if (which == "beyond") return "STORE_y(i + 1u, LOAD_x(i));";  // the last one has no right neighbour
+  if (which == "beyond") return "STORE_y(i + 1u, LOAD_x(i));";  // the last one has no right neighbor
   if (which == "race") return "STORE_y(i / 2u, F32(i));";       // two items write one element
   return "STORE_y(i, LOAD_x(i > 0u ? i - 1u : 0u));";
 }

@@ -63,7 +63,7 @@ TEST_F(KernelWords, LoadAllBytesWithTheirSign) {
   }
 }
 
-// Every value of 16 bits, its neighbours in binary32 and those of the middle to the next one, and random bits.
+// Every value of 16 bits, its neighbors in binary32 and those of the middle to the next one, and random bits.
 std::vector<std::uint32_t> rounding_cases(Random& random) {
   std::vector<std::uint32_t> cases;
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {

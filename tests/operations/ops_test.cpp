@@ -82,7 +82,7 @@ TEST(TypedOperations, ThereIsOneForEveryOperation) {
 
 class TypedOperationsTest : public OperationsTest {
  protected:
-  // Operands of the operation's first sample: small whole numbers, the same ones each time.
+  // Operands of the operation's first sample: small integers, the same ones each time.
   std::vector<HostMatrix> operands(const Operation& operation) {
     Random same(7);
     std::vector<HostMatrix> made;

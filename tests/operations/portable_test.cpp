@@ -80,7 +80,7 @@ TEST_F(PortableTest, CastRoundsSaturatesAndKeepsNan) {
 }
 
 TEST_F(PortableTest, CastOfIntegersRoundsOnce) {
-  // Beside a tie of bfloat16 by less than binary32 can tell.
+  // Beside a tie of bfloat16 by less than float32 resolves.
   const std::vector<double> values = {0,        1,        -1,        127,        -128,         300,
                                       16842753, 16842752, -16842753, 2147483647, -2147483648.0};
   HostMatrix x(DType::int32, {1, values.size(), 0, 0});

@@ -82,8 +82,8 @@ TEST_F(OperationRules, NumbersAreInRangeAndWhole) {
   EXPECT_ERROR(run(stream, "matmul", {f32(2, 2), f32(2, 2), out(2, 2)}, {2}), ErrorCode::invalid_input,
                "[matmul] transpose_a is 2", "between 0 and 1");
   EXPECT_ERROR(run(stream, "matmul", {f32(2, 2), f32(2, 2), out(2, 2)}, {0, 0.5}), ErrorCode::invalid_input,
-               "transpose_b is 0.5", "whole numbers");
-  EXPECT_ERROR(run(stream, "prefix_sum", {f32(2, 2), out(2, 2)}, {NAN}), ErrorCode::invalid_input, "whole numbers");
+               "transpose_b is 0.5", "integers from");
+  EXPECT_ERROR(run(stream, "prefix_sum", {f32(2, 2), out(2, 2)}, {NAN}), ErrorCode::invalid_input, "integers from");
   run(stream, "prefix_sum", {f32(2, 2), out(2, 2)}, {1.0});  // a real that is whole will do
 }
 

@@ -31,7 +31,7 @@ TEST_F(OperationsTest, RepeatedCallsCompileAndAllocateNothing) {
   EXPECT_EQ(pool.get_memory_stats(id)->live_buffers, 2U);
 }
 
-// Packed elements at the very end of a memory that is no whole number of words.
+// Packed elements at the very end of a memory whose size is not a multiple of 4 bytes.
 TEST_F(OperationsTest, TheLastWordMayBeBroken) {
   const DeviceMemory x(context(), 5);
   const DeviceMemory out(context(), 7);

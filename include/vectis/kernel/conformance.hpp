@@ -53,7 +53,7 @@ struct Line {
 
   [[nodiscard]] bool passed() const noexcept { return failures == 0; }
   // The limit is more than four times the error measured, so a tighter limit would hold on this device.
-  [[nodiscard]] bool has_slack() const noexcept { return limit > 4 * worst; }
+  [[nodiscard]] bool has_headroom() const noexcept { return limit > 4 * worst; }
 };
 
 struct Failure {

@@ -105,15 +105,15 @@ inline void cosine_distance(Stream& stream, const View& q, const View& x, const 
 
 struct ScanBoundsOptions {
   std::int64_t first_row = 0;  // added to the row numbers written to `candidates`
-  double beta_slack = 0x1p-19;
-  double slack = 0;
+  double beta_margin = 0x1p-19;
+  double margin = 0;
 };
 // Appends every row of `x` whose lower bound on the distance to a row of `q` is within that query's limit.
 inline void scan_bounds(Stream& stream, const View& x, const View& q, const View& x_terms, const View& q_terms,
                         const View& candidates, const View& bounds, const View& counts,
                         const ScanBoundsOptions& options = {}) {
   run(stream, "scan_bounds", {x, q, x_terms, q_terms, candidates, bounds, counts},
-      {options.first_row, options.beta_slack, options.slack});
+      {options.first_row, options.beta_margin, options.margin});
 }
 // Lowers each query's limit to its k-th smallest upper bound and keeps the candidates still within it.
 inline void tighten_bounds(Stream& stream, const View& candidates, const View& bounds, const View& counts,

@@ -26,7 +26,7 @@ struct Slot {
   std::optional<T> value;  // written once, under mutex
   std::atomic<bool> ready{false};
 
-  // Returns the value, made now if there is none; `found` tells whether there was one.
+  // Returns the value, made now if there is none; `found` is set to whether there was one.
   template <class Make>
   T get(const Make& make, bool& found) {
     found = ready.load(std::memory_order_acquire);

@@ -25,7 +25,7 @@ class KernelCacheTest : public testing::Test {
     os.variables["VECTIS_CACHE_PATH"] = "/cache";
   }
 
-  // A process of its own, as far as the cache can tell: only the disk is shared with the others.
+  // A process of its own, for the cache: only the disk is shared with the others.
   struct Process {
     explicit Process(FakeOs& os) : runtime(options_for(os, log)) {}
     static RuntimeOptions options_for(FakeOs& os, std::vector<std::string>& log) {
@@ -141,8 +141,8 @@ TEST_F(KernelCacheTest, ADamagedEntryIsRebuiltWhereverTheDamageIs) {
   Process process(os);
   const DeviceContext context = process.context();
   std::uint64_t rebuilt = 0;
-  for (const std::string& damaged : bad) {
-    only_file() = damaged;
+  for (const std::string& corrupt : bad) {
+    only_file() = corrupt;
     process.cache().clear();
     (void)process.cache().program(context, "opencl-c", "some text");
     ASSERT_EQ(process.cache().statistics().rebuilt, ++rebuilt);

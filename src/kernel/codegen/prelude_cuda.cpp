@@ -3,7 +3,7 @@
 namespace vectis::inline v0_1::detail {
 
 // CUDA C++ and HIP C++ agree in almost everything. Macros that take any 32-bit type are overloaded functions. hipRTC
-// includes its own header, hipcc has to be told. CUDA multiplies four signed bytes in one instruction since sm_61.
+// includes its own header, hipcc does not. CUDA multiplies four signed bytes in one instruction since sm_61.
 std::string_view cuda_prelude() noexcept {
   return R"(#if defined(__HIP__) && !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>

@@ -199,7 +199,7 @@ std::string glsl_kernel(const KernelSource& source, Dialect dialect) {
   return text + definitions(source, dialect) + "void main() {\n" + body(source, dialect);
 }
 
-// A kernel may define how many of its groups a compute unit should hold at once. CUDA's compiler, not told, may rather
+// A kernel may define the minimum number of its groups per compute unit. Without it, CUDA's compiler may rather
 // keep values in memory than hold fewer; HIP's second number means something else.
 std::string launch_bounds(const KernelSource& source, Dialect dialect) {
   const std::uint32_t items = source.group[0] * source.group[1] * source.group[2];
@@ -263,7 +263,7 @@ std::string_view compiler_options(Dialect dialect) noexcept {
       return "-std=c++17 -ffp-contract=off -fhip-fp32-correctly-rounded-divide-sqrt";
     case Dialect::glsl_vulkan:
       return "-fshader-stage=compute --target-env=vulkan1.1 -O";
-    case Dialect::glsl_webgpu:  // an optimiser would fold the bits of infinity into a literal, which WebGPU refuses
+    case Dialect::glsl_webgpu:  // an optimizer would fold the bits of infinity into a literal, which WebGPU refuses
       return "-fshader-stage=compute --target-env=vulkan1.1 -O0";
     case Dialect::wgsl:
       break;

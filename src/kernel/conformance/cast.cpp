@@ -8,7 +8,7 @@ namespace vectis::inline v0_1::conformance {
 namespace {
 
 // Cases with these dimensions hold chosen numbers: all patterns of a 16-bit source, and for a float32 source five
-// numbers around each element of the target: itself, the middle between it and the next, and their neighbours.
+// numbers around each element of the target: itself, the middle between it and the next, and their neighbors.
 constexpr std::uint64_t chosen_rows = 512;
 constexpr std::uint64_t chosen_columns = 640;
 constexpr std::uint64_t around = 5;
@@ -83,7 +83,7 @@ void add_cast(Suite& suite) {
   cast.large = {{chosen_rows, chosen_columns}};
   cast.huge = {{32769, 16385}};
   cast.data = {Data::bits, Data::uniform, Data::wide, Data::ordered, Data::denormals, Data::zeros};
-  cast.random_most = {1500, 1500};
+  cast.random_max = {1500, 1500};
   cast.prepare = choose;
   cast.outputs = {1};
   cast.reference = [](const Problem& before, std::size_t, std::uint64_t row, std::span<Expectation> out) {

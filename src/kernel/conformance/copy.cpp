@@ -15,7 +15,7 @@ Subject moving(const char* operation) {
   made.large = {{1000, 257}, {3, 100003}, {100003, 3}};
   made.huge = {{32769, 16385}};
   made.data = {Data::bits};
-  made.random_most = {2000, 2000};
+  made.random_max = {2000, 2000};
   made.outputs = {1};
   return made;
 }

@@ -74,7 +74,7 @@ Subject distance(const Kind& kind, std::vector<TypeSet> type_sets) {
   made.large = {{3, 7, 4099}, {5, 1000, 128}, {64, 64, 960}, {2, 3, 20011}};
   made.data = {Data::uniform, Data::positive, Data::wide, Data::special, Data::infinities};
   if (kind.measure != cosine) made.data.push_back(Data::zeros);
-  made.random_most = {100, 300, 1000};
+  made.random_max = {100, 300, 1000};
   made.repair = [](Dimensions& d) { d[2] = std::max<std::uint64_t>(d[2], 1); };
   if (kind.measure == cosine) {
     made.prepare = [](Problem& problem, Random&) {  // a query and a point of norm zero
@@ -110,7 +110,7 @@ void add_distances(Suite& suite) {
     longer.medium = {2, 3, 40013};
     longer.large = {{3, 2, 150001}};
     longer.timed = {16, 64, 65536};
-    longer.random_most = {3, 5, 150000};
+    longer.random_max = {3, 5, 150000};
     longer.repair = [](Dimensions& d) { d[2] = std::max(d[2], exact_columns + 1); };
     suite.subjects.push_back(std::move(longer));
   }

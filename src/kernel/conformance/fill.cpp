@@ -47,7 +47,7 @@ void add_fill(Suite& suite) {
     fill.parameters.push_back({value});
   }
   fill.parameters.erase(fill.parameters.begin());
-  fill.random_most = {3000, 3000};
+  fill.random_max = {3000, 3000};
   fill.random_parameters = [](Random& random) -> std::vector<ParameterValue> {
     return {static_cast<double>(static_cast<float>((random.unit() - 0.5) * std::exp2(random.unit() * 40 - 20)))};
   };

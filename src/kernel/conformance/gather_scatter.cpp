@@ -19,7 +19,7 @@ Subject indexed(const char* operation) {
   made.timed = {65536, 256, 65536};
   made.large = {{1000, 65, 700}, {3, 4099, 5}, {5000, 3, 9001}};
   made.data = {Data::bits};
-  made.random_most = {700, 300, 700};
+  made.random_max = {700, 300, 700};
   made.outputs = {2};
   return made;
 }

@@ -85,7 +85,7 @@ void add_graph_prune(Suite& suite) {
   prune.large = {{300, 3000, 32, 160, 26}, {900, 100, 5, 40, 10}, {7, 900, 130, 512, 64}};
   prune.parameters = {{}, {1.5}, {2.0}, {1.0}};
   prune.data = {Data::uniform, Data::ties, Data::special, Data::zeros};
-  prune.random_most = {40, 600, 200, 512, 100};
+  prune.random_max = {40, 600, 200, 512, 100};
   prune.repair = [](Dimensions& d) {
     d[2] = std::max<std::uint64_t>(d[2], 1);
     for (const std::size_t list : {3U, 4U}) d[list] = std::clamp<std::uint64_t>(d[list], 1, 512);

@@ -65,7 +65,7 @@ ir::Function roundings() {
 }
 
 // Numbers half-way between two of 16 bits: those of f16 near 1024 and of bf16 near 128 are apart by 1. They are made of
-// bits, so that no arithmetic leaves a doubt which they are.
+// bits, so that they are exact.
 ir::Function ties() {
   ir::Builder b("conformance_ties");
   const ir::Value some = b.binary(ir::Op::bit_and, b.input(DType::uint32), b.constant(std::uint32_t{31}));
@@ -78,7 +78,7 @@ ir::Function ties() {
   return b.finish();
 }
 
-// Newton's square root: a loop with two carried values.
+// Newton's square root: a loop with two loop-carried values.
 ir::Function loop() {
   ir::Builder b("conformance_loop");
   const ir::Value x = b.unary(ir::Op::abs, b.input(DType::float32));

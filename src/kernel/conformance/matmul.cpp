@@ -29,7 +29,7 @@ Subject product() {
   made.medium = {37, 41, 131};
   made.timed = {1024, 1024, 1024};
   made.large = {{16, 16, 4099}, {129, 131, 257}, {3, 3, 20011}, {257, 65, 33}};
-  made.random_most = {150, 150, 600};
+  made.random_max = {150, 150, 600};
   made.outputs = {2};
   return made;
 }

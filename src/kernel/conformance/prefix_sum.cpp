@@ -20,7 +20,7 @@ Subject scan(DType type, double limit) {
   made.large = {{3, 100003}, {3000, 17}, {1, 1000003}, {70001, 3}};
   made.huge = {{32769, 16385}};
   made.parameters = {{0}, {1}, {}};
-  made.random_most = {500, 20000};
+  made.random_max = {500, 20000};
   made.outputs = {1};
   return made;
 }

@@ -146,7 +146,7 @@ Subject reduction(const Kind& kind, bool by_row) {
                             : std::vector{Data::uniform,    Data::positive, Data::wide,     Data::special,
                                           Data::infinities, Data::zeros,    Data::denormals};
   made.few_results = !kind.compares;
-  made.random_most = {2000, 20000};
+  made.random_max = {2000, 20000};
   made.repair = [of_nothing = kind.of_nothing, by_row](Dimensions& d) {
     if (!of_nothing) d[1] = std::max<std::uint64_t>(d[1], 1);
     if (!by_row) d[0] = std::max<std::uint64_t>(d[0], 1);

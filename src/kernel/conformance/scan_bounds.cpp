@@ -32,12 +32,12 @@ ScanBound bound_of(const Problem& problem, std::uint64_t query, std::uint64_t ro
   const auto of_query = [&](std::uint64_t term) { return v[scan_q_terms].value(query, term); };
   const double steps = of_query(0) * of_row(1);
   const double reach = of_query(1) * of_row(2) + of_query(2) * of_row(3);
-  const double beta_slack = problem.parameters.size() > 1 ? problem.parameters[1].real : 0x1p-19;
-  const double slack = problem.parameters.size() > 2 ? problem.parameters[2].real : 0;
+  const double beta_margin = problem.parameters.size() > 1 ? problem.parameters[1].real : 0x1p-19;
+  const double margin = problem.parameters.size() > 2 ? problem.parameters[2].real : 0;
   ScanBound bound;
   bound.lower = of_row(0) + steps * dot - reach;
-  bound.upper = bound.lower + 2 * reach + beta_slack * std::fabs(of_row(0)) + slack;
-  bound.scale = std::fabs(of_row(0)) + std::fabs(steps) * products + 3 * std::fabs(reach) + slack + flushed;
+  bound.upper = bound.lower + 2 * reach + beta_margin * std::fabs(of_row(0)) + margin;
+  bound.scale = std::fabs(of_row(0)) + std::fabs(steps) * products + 3 * std::fabs(reach) + margin + flushed;
   return bound;
 }
 
@@ -179,7 +179,7 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
   made.large = {{3, 3007, 500, 4000}, {70, 1500, 128, 300}, {1, 20011, 32, 5000}};
   made.parameters = {{0}, {1000}, {7, 1.0, 3.0}, {}};
   made.data = {Data::uniform, Data::ties, Data::positive, Data::zeros};
-  made.random_most = {60, 600, 400, 800};
+  made.random_max = {60, 600, 400, 800};
   made.repair = [](Dimensions& d) {
     d[2] = std::max<std::uint64_t>(d[2], 1);
     d[3] = std::max<std::uint64_t>(d[3], 1);

@@ -106,7 +106,7 @@ void add_tighten_bounds(Suite& suite) {
   tight.large = {{3, 100003, 5000}, {2000, 30, 20}, {2, 20021, 20021}};
   tight.parameters = {{10}, {1}, {100}, {}};
   tight.data = {Data::uniform, Data::ties, Data::ordered, Data::special, Data::zeros, Data::denormals, Data::bits};
-  tight.random_most = {60, 5000, 1000};
+  tight.random_max = {60, 5000, 1000};
   tight.repair = [](Dimensions& d) {
     d[1] = std::max<std::uint64_t>(d[1], 1);
     d[2] = std::clamp<std::uint64_t>(d[2], 1, d[1]);

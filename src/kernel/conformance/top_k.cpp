@@ -9,7 +9,7 @@ namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-constexpr std::uint64_t most_kept = 1024;
+constexpr std::uint64_t kept_max = 1024;
 
 // Columns of a row, best first: NaN last, ties by place.
 std::vector<std::uint32_t> ranking(const Operand& x, std::uint64_t row, bool largest) {
@@ -40,10 +40,10 @@ void add_top_k(Suite& suite) {
   top.large = {{3, 100003, 100}, {2, 50021, 1024}, {300, 1000, 10}, {70001, 3, 2}};
   top.parameters = {{1}, {0}, {}};
   top.data = {Data::uniform, Data::ties, Data::ordered, Data::special, Data::zeros, Data::denormals, Data::bits};
-  top.random_most = {60, 5000, most_kept};
+  top.random_max = {60, 5000, kept_max};
   top.repair = [](Dimensions& d) {
     d[1] = std::max<std::uint64_t>(d[1], 1);
-    d[2] = std::clamp<std::uint64_t>(d[2], 1, std::min(d[1], most_kept));
+    d[2] = std::clamp<std::uint64_t>(d[2], 1, std::min(d[1], kept_max));
   };
   top.outputs = {1, 2};
   top.reference = [](const Problem& before, std::size_t output, std::uint64_t row, std::span<Expectation> out) {

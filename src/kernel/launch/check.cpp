@@ -25,8 +25,8 @@ ParameterValue checked(const Operation& operation, const ParameterRule& rule, co
   }
   if (!rule.integer) return given.real;
   if (std::isnan(given.real) || given.real != std::trunc(given.real)) {
-    throw_invalid(operation, fmt::format("{} is {}, the operation takes whole numbers from {} to {}; round it",
-                                         rule.name, given.real, rule.min, rule.max));
+    throw_invalid(operation, fmt::format("{} is {}, the operation takes integers from {} to {}; round it", rule.name,
+                                         given.real, rule.min, rule.max));
   }
   return static_cast<std::int64_t>(given.real);
 }

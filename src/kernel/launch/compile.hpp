@@ -29,8 +29,8 @@ struct CompilerError {
 };
 
 // The first error in a compiler's output: "file:3:7: error: text" (clang), "error: file:3:7: text" (PoCL),
-// "file:3: error: text" (glslc) or "file(3): error: text" (NVRTC). With `file`, the first error in that file if there is
-// one.
+// "file:3: error: text" (glslc) or "file(3): error: text" (NVRTC). With `file`, the first error in that file if there
+// is one.
 std::optional<CompilerError> first_error(std::string_view output, std::string_view file = {});
 
 // CompileFailed in terms of the kernel: its lines, if the compiler names them, and the whole output as detail. `file`

@@ -196,7 +196,7 @@ ValueType Expressions::unary() {
     take();
     const Token at = peek();
     const ValueType type = unary();
-    if (sign.is("*") || sign.is("&")) return ValueType::unknown;  // told by the rule on pointers
+    if (sign.is("*") || sign.is("&")) return ValueType::unknown;  // reported by the rule `pointer`
     if (sign.is("!")) {
       demand_bool(at, type);
       return ValueType::boolean;
@@ -232,7 +232,7 @@ ValueType Expressions::postfix() {
 ValueType Expressions::primary() {
   const Token token = peek();
   if (accept("(")) {
-    // A cast, which another rule tells.
+    // A cast, which the rule `cast` reports.
     if (is_value_type(peek().text) && peek(1).is(")")) {
       const ValueType type = value_type_named(take().text);
       take();

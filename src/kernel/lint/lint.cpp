@@ -56,11 +56,11 @@ class Linter {
   void check_types(detail::Names& names) {
     std::vector<Token> code;
     std::ranges::copy_if(tokens_, std::back_inserter(code), [](auto& t) { return t.kind != TokenKind::directive; });
-    std::set<std::uint32_t> told;
-    for (const LintFinding& finding : findings_) told.insert(finding.line);
+    std::set<std::uint32_t> reported;
+    for (const LintFinding& finding : findings_) reported.insert(finding.line);
     const auto check = functions_ ? detail::check_function_types : detail::check_body_types;
     check(code, names, [&](const Token& at, std::string_view rule, std::string text) {
-      if (!told.contains(at.line)) report(at, rule, std::move(text));
+      if (!reported.contains(at.line)) report(at, rule, std::move(text));
     });
     std::ranges::sort(findings_, {}, [](auto& f) { return std::tie(f.line, f.column, f.rule, f.message); });
   }
@@ -215,7 +215,7 @@ class Linter {
     if (token.is("&") && is_prefix(i)) return report(token, "pointer", "addresses are not taken: use an index");
     if (token.is("*") && is_prefix(i)) return report(token, "pointer", "there are no pointers: use an index");
     if (token.is("=") && near(i, 1).is("{")) {
-      return report(near(i, 1), "initializer", "lists do not initialise in every dialect: assign the elements");
+      return report(near(i, 1), "initializer", "lists do not initialize in every dialect: assign the elements");
     }
     if (token.is(".") && near(i, 1).kind == TokenKind::identifier) {
       return report(token, "member", "there are no members and swizzles: use scalars and arrays");

@@ -85,7 +85,7 @@ class Statements {
     } else {
       expressions_.comma();
     }
-    // A token that begins nothing, such as ; or what another rule has told.
+    // A token that begins nothing, such as ; or one that another rule reported.
     if (expressions_.position() == before) expressions_.take();
   }
 

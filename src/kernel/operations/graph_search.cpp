@@ -1,4 +1,4 @@
-// graph_search: best-first walks over a graph of near rows, one for each query.
+// graph_search: best-first beam search over a neighbor graph, for each query.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -198,10 +198,10 @@ LaunchPlan plan_search(const OperationCall& call, const DeviceInfo& device) {
   const std::uint32_t room = graph_room(width);
   const std::uint32_t list = graph_room(std::max(degree, entries));
   const auto nearest = std::min<std::uint64_t>(static_cast<std::uint64_t>(call.parameters[0].integer), width);
-  const double slack = call.parameters[1].real;
+  const double epsilon = call.parameters[1].real;
   PlannedLaunch launch =
       graph_launch(call, device, q.rows, 4 * std::uint64_t{room} + 6 * std::uint64_t{list} + group + 3,
-                   {q.rows, x.rows, x.columns, degree, entries, width, nearest}, static_cast<float>(slack * slack));
+                   {q.rows, x.rows, x.columns, degree, entries, width, nearest}, static_cast<float>(epsilon * epsilon));
   launch.key = fmt::format("graph_search {} {} {}", group, room, list);
   launch.source = [=] { return search_source(group, room, list); };
   return only(std::move(launch));
@@ -223,7 +223,7 @@ void check_search(const OperationCall& call) {
 }
 
 OperationCost search_cost(const OperationCall& call) {
-  // How far walks go depends on the graph: as if every row kept were visited and a third of its links were new.
+  // The number of visited rows depends on the graph; estimated as the whole beam, with a third of the links new.
   const View& found = call.views[4];
   const double rows = static_cast<double>(found.elements()) * static_cast<double>(call.views[2].columns) / 3;
   const auto columns = static_cast<double>(call.views[0].columns);

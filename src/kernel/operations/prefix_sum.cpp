@@ -34,7 +34,7 @@ for (uint t = 0u; t < count; t++) {
 }
 )";
 
-// Running sums of segments that begin with what came before them. Each work-item adds up four neighbours, the sums of
+// Running sums of segments that begin with what came before them. Each work-item adds up four neighbors, the sums of
 // the items are added up by doubling, and the group goes on with what it has reached.
 constexpr const char* scan_body = R"(
 uint begin = GROUP_ID(0) * chunk;

@@ -40,7 +40,8 @@ void check(const OperationCall& call, const NamedReduction& reduction, bool whol
   }
   const std::uint64_t places = whole ? x.elements() : x.columns;
   if (reduction.kind == Reduction::argmax && places > INT32_MAX) {
-    refuse(call, fmt::format("'x' has {} places, an int32 tells at most {}; split it into parts", places, INT32_MAX));
+    refuse(call,
+           fmt::format("'x' has {} elements, an int32 index reaches at most {}; split the view", places, INT32_MAX));
   }
 }
 

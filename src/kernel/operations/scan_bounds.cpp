@@ -70,7 +70,7 @@ for (uint t = 0u; t < count; t++) {
       float sigma = LOAD_x_terms(terms + 1u);
       float rho = LOAD_x_terms(terms + 2u);
       float nu = LOAD_x_terms(terms + 3u);
-      float loose = beta_slack * ABS(beta) + slack;
+      float loose = beta_margin * ABS(beta) + margin;
       for (uint i = 0u; i < QUERIES_EACH; i++) {
         uint query = query0 + down + i * DOWN;
         if (query < queries) {
@@ -180,7 +180,7 @@ KernelSource scan_source(DType element, DType query_element, const ScanShape& sh
                              "counts_stride"}) {
     source.scalars.push_back({scalar, DType::uint32});
   }
-  source.scalars.insert(source.scalars.end(), {{"beta_slack", DType::float32}, {"slack", DType::float32}});
+  source.scalars.insert(source.scalars.end(), {{"beta_margin", DType::float32}, {"margin", DType::float32}});
   const DType word = packed ? DType::uint32 : DType::float32;
   source.shared = {{"x_part", word, scan_depth * (shape.rows() + 1)},
                    {"q_part", word, scan_depth * (shape.queries() + 1)}};
@@ -267,7 +267,7 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   scan.name = "scan_bounds";
   scan.summary =
       "Lower and upper bounds of quantized distances. With dot = the product of a row of x and a row of q, reach = a "
-      "rho + b nu, lower = beta + gamma sigma dot - reach and upper = lower + 2 reach + beta_slack |beta| + slack, "
+      "rho + b nu, lower = beta + gamma sigma dot - reach and upper = lower + 2 reach + beta_margin |beta| + margin, "
       "each row whose lower is not above the query's limit is appended to the query's candidates (first_row + row) and "
       "bounds (lower, upper), in any order; counts is incremented for each, also when candidates is full. x_terms "
       "holds beta, sigma, rho, nu; q_terms holds gamma, a, b, limit. int8 is summed as int32.";
@@ -279,8 +279,8 @@ void define_scan_bounds(std::vector<Operation>& operations) {
                    {"bounds", Access::read_write, {DType::float32}},
                    {"counts", Access::read_write, {DType::int32}}};
   scan.parameters = {{"first_row", true, 0, INT32_MAX, 0},
-                     {"beta_slack", false, 0, anything, 0x1p-19},
-                     {"slack", false, 0, anything, 0}};
+                     {"beta_margin", false, 0, anything, 0x1p-19},
+                     {"margin", false, 0, anything, 0}};
   scan.types_agree = [](std::span<const DType> types) {  // 16-bit floats also go with queries that lost nothing
     return types[0] == types[1] || (types[1] == DType::float32 && types[0] != DType::int8);
   };

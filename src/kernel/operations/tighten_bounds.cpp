@@ -9,7 +9,7 @@ namespace {
 
 using namespace detail;
 
-// Bounds are compared as whole numbers of the same order, in which both zeros are one, NaN comes last, and no device
+// Bounds are compared as integers of the same order, in which both zeros are one, NaN comes last, and no device
 // flushes the smallest.
 constexpr const char* tighten_functions = R"(
 FUNCTION uint order_key(float value) {

@@ -14,7 +14,7 @@ using namespace detail;
 
 constexpr std::uint64_t k_max = 1024;
 
-// Elements become keys whose order as whole numbers is best first; both zeros are one key, NaN comes last, and what
+// Elements become keys whose order as integers is best first; both zeros are one key, NaN comes last, and what
 // stands for nothing comes after NaN by its place.
 constexpr const char* functions = R"(
 FUNCTION uint sort_key(float value, uint largest) {
@@ -225,7 +225,7 @@ void check(const OperationCall& call) {
   }
   if (x.columns > INT32_MAX) {
     refuse(call,
-           fmt::format("'x' has {} columns, an int32 tells at most {}; split it into parts", x.columns, INT32_MAX));
+           fmt::format("'x' has {} columns, an int32 index reaches at most {}; split the view", x.columns, INT32_MAX));
   }
 }
 

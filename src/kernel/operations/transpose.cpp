@@ -67,7 +67,7 @@ PlannedLaunch tile_launch(const View& x, const View& out, const DeviceInfo& devi
 
 WordText word_text() {
   WordText text = copy_elements("x_offset + col * x_stride + row");
-  text.whole.clear();  // neighbours in a row of out are not neighbours in x
+  text.whole.clear();  // neighbors in a row of out are not neighbors in x
   return text;
 }
 

@@ -100,9 +100,10 @@ void expect_columns(const OperationCall& call, std::size_t operand, std::uint64_
 void expect_vectors(const OperationCall& call) {
   const View& x = call.views[0];
   if (x.columns > 0 && x.rows <= INT32_MAX) return;
-  refuse(call, fmt::format("'x' is {} x {}, it must have at least 1 column and at most {} rows, which an int32 tells "
-                           "apart; change it",
-                           x.rows, x.columns, INT32_MAX));
+  refuse(call,
+         fmt::format("'x' is {} x {}, it must have at least 1 column and at most {} rows, which an int32 index reaches "
+                     "apart; change it",
+                     x.rows, x.columns, INT32_MAX));
 }
 
 void fill_with_none(Stream& stream, const View& rows, const View& distances) {

@@ -73,7 +73,7 @@ constexpr const char* take_larger = R"(
       if (better) { best = v; place = here; }
 )";
 
-// Sums of int8 are whole numbers until work-items meet: at most adds_of_item terms of 2^14 each.
+// Sums of int8 are integers until work-items meet: at most adds_of_item terms of 2^14 each.
 std::string value_body(Reduction reduction, bool whole) {
   const bool sums = reduction == Reduction::sum || reduction == Reduction::squares;
   std::string_view start = whole && sums ? "int acc = 0;" : "float acc = 0.0f;";

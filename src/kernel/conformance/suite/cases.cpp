@@ -13,7 +13,7 @@ namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-constexpr std::uint64_t random_bytes_most = 1ULL << 20;  // of all operands of a random case together
+constexpr std::uint64_t random_bytes_max = 1ULL << 20;  // of all operands of a random case together
 
 Layout layout(std::size_t number) { return static_cast<Layout>(number % layout_count); }
 
@@ -146,13 +146,13 @@ Case random_case(const Subject& subject, Random& random) {
   for (;;) {
     Case made;
     made.types = &subject.type_sets[random.below(subject.type_sets.size())];
-    for (const std::uint64_t most : subject.random_most) made.dimensions.push_back(random_dimension(random, most));
+    for (const std::uint64_t most : subject.random_max) made.dimensions.push_back(random_dimension(random, most));
     if (subject.repair) subject.repair(made.dimensions);
     made.layout = layout(random.below(layout_count));
     made.data = subject.data[random.below(subject.data.size())];
     made.parameters = subject.random_parameters ? subject.random_parameters(random)
                                                 : subject.parameters[random.below(subject.parameters.size())];
-    if (bytes_of(subject, made) <= random_bytes_most) return made;
+    if (bytes_of(subject, made) <= random_bytes_max) return made;
   }
 }
 

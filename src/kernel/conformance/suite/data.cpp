@@ -21,7 +21,7 @@ double infinity(Random& random) {
 }
 
 // The exponent of the smallest normal number.
-int least_exponent(DType type) { return type == DType::float16 ? -14 : -126; }
+int min_exponent(DType type) { return type == DType::float16 ? -14 : -126; }
 int fraction_bits(DType type) { return type == DType::float16 ? 10 : type == DType::bfloat16 ? 7 : 23; }
 
 double uniform(DType type, Random& random) {
@@ -46,7 +46,7 @@ double wide(DType type, Random& random) {
 double denormal(DType type, Random& random) {
   if (!is_float(type)) return static_cast<double>(random.below(3)) - 1;
   const std::uint64_t count = 1ULL << fraction_bits(type);
-  const double size = std::ldexp(static_cast<double>(random.below(count)), least_exponent(type) - fraction_bits(type));
+  const double size = std::ldexp(static_cast<double>(random.below(count)), min_exponent(type) - fraction_bits(type));
   return random.below(2) == 0 ? size : -size;
 }
 

@@ -90,7 +90,7 @@ std::string untouched(const Subject& subject, const Problem& before, std::span<c
   for (std::size_t i = 0; i < after.size(); ++i) {
     const bool written = std::ranges::find(subject.outputs, i) != subject.outputs.end();
     const auto changed =
-        written ? after[i].changed_neighbour(before.operands[i]) : after[i].changed_byte(before.operands[i]);
+        written ? after[i].changed_neighbor(before.operands[i]) : after[i].changed_byte(before.operands[i]);
     if (!changed) continue;
     return fmt::format("byte {} of operand {} was changed, which {}", *changed, i,
                        written ? "lies outside of the view" : "is only read");

@@ -190,8 +190,8 @@ inline void prefix_sum(Operands& v, bool exclusive) {
 }
 
 inline void scan_bounds(Operands& v, const Parameters& n) {
-  const float beta_slack = n.size() > 1 ? static_cast<float>(n[1].real) : 0x1p-19F;
-  const float slack = n.size() > 2 ? static_cast<float>(n[2].real) : 0.0F;
+  const float beta_margin = n.size() > 1 ? static_cast<float>(n[1].real) : 0x1p-19F;
+  const float margin = n.size() > 2 ? static_cast<float>(n[2].real) : 0.0F;
   for (std::uint64_t q = 0; q < v[1].rows(); ++q) {
     for (std::uint64_t row = v[0].rows(); row-- > 0;) {  // any order is right
       double dot = 0;
@@ -206,7 +206,7 @@ inline void scan_bounds(Operands& v, const Parameters& n) {
       v[4].set_bits(q, slot,
                     static_cast<std::uint32_t>((n.empty() ? 0 : n[0].integer)) + static_cast<std::uint32_t>(row));
       store(v[5], q, 2 * slot, lower);
-      store(v[5], q, 2 * slot + 1, lower + 2 * reach + (beta_slack * std::fabs(beta) + slack));
+      store(v[5], q, 2 * slot + 1, lower + 2 * reach + (beta_margin * std::fabs(beta) + margin));
     }
   }
 }
@@ -247,8 +247,8 @@ inline float squared_distance(const Operand& a, std::uint64_t row, const Operand
   return sum;
 }
 
-// Distances as whole numbers of the same order, NaN last, with the row behind.
-inline std::uint64_t walk_key(float distance, std::uint32_t row) {
+// Distances as integers of the same order, NaN last, with the row behind.
+inline std::uint64_t beam_key(float distance, std::uint32_t row) {
   const std::uint32_t bits = distance != distance ? 0x7FC0'0000U : std::bit_cast<std::uint32_t>(distance);
   return std::uint64_t{bits} << 32U | row;
 }
@@ -257,7 +257,7 @@ inline void graph_search(Operands& v, const Parameters& n) {
   const std::uint64_t width = v[4].columns();
   const std::uint64_t nearest =
       std::min<std::uint64_t>(n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer), width);
-  const auto slack = n.size() > 1 ? static_cast<float>(n[1].real) : 0.0F;
+  const auto epsilon = n.size() > 1 ? static_cast<float>(n[1].real) : 0.0F;
   for (std::uint64_t q = 0; q < v[1].rows(); ++q) {
     std::map<std::uint64_t, bool> kept;  // by key, whether it was visited
     std::uint32_t scored = 0;
@@ -268,7 +268,7 @@ inline void graph_search(Operands& v, const Parameters& n) {
       for (std::uint64_t i = 0; i < lists->columns(); ++i) {
         const std::uint32_t row = lists->bits(list, i);
         if (row >= v[0].rows()) continue;
-        const std::uint64_t key = walk_key(squared_distance(v[0], row, v[1], q), row);
+        const std::uint64_t key = beam_key(squared_distance(v[0], row, v[1], q), row);
         if (next.try_emplace(key, false).second) ++scored;
       }
       while (next.size() > width) next.erase(std::prev(next.end()));
@@ -278,14 +278,14 @@ inline void graph_search(Operands& v, const Parameters& n) {
         return std::bit_cast<float>(static_cast<std::uint32_t>(key >> 32U));
       };
       float limit = INFINITY;
-      if (slack > 0 && kept.size() >= nearest) {
+      if (epsilon > 0 && kept.size() >= nearest) {
         const float known = distance(std::next(kept.begin(), static_cast<std::ptrdiff_t>(nearest) - 1)->first);
-        limit = slack * slack * known;
+        limit = epsilon * epsilon * known;
       }
       for (auto& [key, visited] : kept) {
         if (visited) continue;
         if (distance(key) > limit ||
-            (limit == limit && slack > 0 && kept.size() >= nearest && std::isnan(distance(key))))
+            (limit == limit && epsilon > 0 && kept.size() >= nearest && std::isnan(distance(key))))
           break;
         visited = true;
         list = static_cast<std::uint32_t>(key);

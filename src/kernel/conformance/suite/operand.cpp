@@ -96,7 +96,7 @@ std::optional<std::uint64_t> Operand::changed_byte(const Operand& before) const 
   return first_change(before, 0, bytes_.size());
 }
 
-std::optional<std::uint64_t> Operand::changed_neighbour(const Operand& before) const {
+std::optional<std::uint64_t> Operand::changed_neighbor(const Operand& before) const {
   std::uint64_t begin = 0;
   for (std::uint64_t row = 0; row < shape_.rows; ++row) {
     if (const auto changed = first_change(before, begin, byte_of(row, 0))) return changed;

@@ -65,7 +65,7 @@ class Operand {
   void set(std::uint64_t row, std::uint64_t column, double value) noexcept;
 
   // The first byte outside of the view that differs from `before`, which has the same layout. Empty: none does.
-  [[nodiscard]] std::optional<std::uint64_t> changed_neighbour(const Operand& before) const;
+  [[nodiscard]] std::optional<std::uint64_t> changed_neighbor(const Operand& before) const;
   // The first byte of all that differs.
   [[nodiscard]] std::optional<std::uint64_t> changed_byte(const Operand& before) const;
 

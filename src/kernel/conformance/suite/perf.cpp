@@ -9,9 +9,9 @@ namespace vectis::inline v0_1::conformance {
 
 namespace {
 
-constexpr double least_seconds = 0.2;  // of measuring one case
-constexpr int least_calls = 3;
-constexpr int most_calls = 1000;
+constexpr double min_seconds = 0.2;  // of measuring one case
+constexpr int min_calls = 3;
+constexpr int max_calls = 1000;
 constexpr std::uint64_t rows_checked = 16;
 constexpr double giga = 1e9;
 
@@ -22,7 +22,7 @@ template <class Call>
 double best_seconds(Stream& stream, const Call& call) {
   double best = 0;
   const std::uint64_t begin = monotonic_nanoseconds();
-  for (int i = -1; i < most_calls && (i < least_calls || seconds_since(begin) < least_seconds); ++i) {
+  for (int i = -1; i < max_calls && (i < min_calls || seconds_since(begin) < min_seconds); ++i) {
     const std::uint64_t start = monotonic_nanoseconds();
     call();
     stream.synchronize();

@@ -36,7 +36,7 @@ struct Problem {
 // `scale` is the size of what was summed to compute the element, the sum of the magnitudes of all terms for a sum:
 // rounding errors grow with the terms, not with a result in which they may cancel. A NaN requires any NaN, an infinity
 // that infinity, and a scale of 0 the exact value. A limit is set to about twice the largest error measured over all
-// devices and seeds: below four times what one device shows (see Line::has_slack), and above the rounding of every
+// devices and seeds: below four times what one device shows (see Line::has_headroom), and above the rounding of every
 // order of summation.
 class Expectation {
  public:
@@ -117,7 +117,7 @@ struct Subject {
   std::vector<Dimensions> small;  // each in every layout
   Dimensions medium;              // with every kind of data and all parameters
   std::vector<Dimensions> large;  // each once
-  // A large case has few results and so tells few errors: they also come with the second kind of data in every layout,
+  // A large case has few results and so shows few errors: they also run with the second kind of data in every layout,
   // so that any seed finds an error near the worst. Not in a slice.
   bool few_results = false;
   // Over 2^31 bytes of a type of four; the first dimension grows for smaller types. With --full only.
@@ -125,7 +125,7 @@ struct Subject {
   Dimensions timed;                                            // what `perf` measures
   std::vector<std::vector<ParameterValue>> parameters = {{}};  // the first for most cases
   std::vector<Data> data = {Data::uniform};                    // the first for most cases
-  Dimensions random_most;                                      // of random cases, by dimension
+  Dimensions random_max;                                       // of random cases, by dimension
   std::function<void(Dimensions&)> repair;                     // makes random dimensions fit together; may be empty
   // Draws parameters of a random case; empty: one of `parameters`.
   std::function<std::vector<ParameterValue>(Random&)> random_parameters;
@@ -139,7 +139,7 @@ struct Subject {
   // which have equally many rows, with errors up to `limit`.
   std::function<Verdict(const Problem& before, std::span<const Operand> after, std::uint64_t row, double limit)>
       compare;
-  // Counts that the shapes of other operands do not settle: (operand, 'r' or 'c').
+  // Counts that the shapes of other operands do not determine: (operand, 'r' or 'c').
   std::vector<std::pair<std::size_t, char>> free_counts;
 };
 

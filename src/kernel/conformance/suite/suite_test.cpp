@@ -64,7 +64,7 @@ TEST(ConformanceOperand, NeighboursAreEverythingOutsideOfTheView) {
       for (std::uint64_t byte = 0; byte < before.bytes().size(); ++byte) {
         Operand after = before;
         after.bytes()[byte] ^= std::byte{1};
-        const auto changed = after.changed_neighbour(before);
+        const auto changed = after.changed_neighbor(before);
         ASSERT_EQ(changed.has_value(), !inside.contains(byte)) << name(layout) << byte;
         ASSERT_EQ(after.changed_byte(before), byte);
       }
@@ -83,7 +83,7 @@ class ConformanceReference : public testing::TestWithParam<const Subject*> {
   SimulatedExecutor executor_{1};
 };
 
-constexpr std::uint64_t work_most = 350'000;  // of the second implementation, for one case
+constexpr std::uint64_t work_max = 350'000;  // of the second implementation, for one case
 
 std::uint64_t work(const Case& one) {
   std::uint64_t product = 1;
@@ -94,7 +94,7 @@ std::uint64_t work(const Case& one) {
 TEST_P(ConformanceReference, AgreesWithASecondImplementation) {
   for (const TypeSet& types : subject().type_sets) {
     for (const Case& one : cases_of(subject(), types, Coverage::slice)) {
-      if (work(one) > work_most) continue;
+      if (work(one) > work_max) continue;
       const Problem problem = make_problem(subject(), one, test::seed());
       const auto after = second::naive(subject().operation, problem);
       const Verdict verdict = judged(one, problem, after);

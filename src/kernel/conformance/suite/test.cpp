@@ -174,14 +174,14 @@ Report fuzz(Runtime& runtime, const Device& device, const Options& options) {
   if (lines.empty()) return std::move(tester.report());
   Random random(options.seed);
   const std::uint64_t begin = monotonic_nanoseconds();
-  std::uint64_t told = 0;
+  std::uint64_t last_report = 0;
   for (;;) {
     const double passed = static_cast<double>(monotonic_nanoseconds() - begin) * nanoseconds;
     if (passed >= options.seconds) return std::move(tester.report());
-    if (options.progress && static_cast<std::uint64_t>(passed) >= told) {
-      options.progress(fmt::format("{} random cases", tester.report().cases()), told,
+    if (options.progress && static_cast<std::uint64_t>(passed) >= last_report) {
+      options.progress(fmt::format("{} random cases", tester.report().cases()), last_report,
                        static_cast<std::size_t>(options.seconds));
-      ++told;
+      ++last_report;
     }
     const Subject& subject = *selection.subjects[random.below(selection.subjects.size())];
     const Case one = random_case(subject, random);
