@@ -1,4 +1,4 @@
-// fill, copy and cast against arithmetic on doubles that knows nothing of bit patterns.
+// fill, copy and cast, compared with arithmetic on doubles.
 #include <bit>
 #include <limits>
 
@@ -99,8 +99,8 @@ TEST_P(CpuCast, EveryPairOfTypesAndLayouts) {
   }
 }
 
-// All 65,536 patterns of the two short floats.
-TEST_P(CpuCast, EveryShortFloat) {
+// All 65,536 bit patterns of both types.
+TEST_P(CpuCast, EveryFloat16AndBfloat16) {
   for (const DType type : {DType::float16, DType::bfloat16}) {
     Sheet x = sheet(type, 256, 256);
     const Sheet wide = sheet(DType::float32, 256, 256);
@@ -131,7 +131,7 @@ TEST_P(CpuCast, EveryShortFloat) {
   }
 }
 
-TEST_P(CpuCast, FillAndCopyKeepToTheirView) {
+TEST_P(CpuCast, FillAndCopyWriteOnlyTheirView) {
   for (const DType type : test::all_types) {
     for (const test::Layout layout : test::layouts) {
       Sheet x = sheet(type, 13, 1057, layout);
@@ -153,7 +153,7 @@ TEST_P(CpuCast, FillAndCopyKeepToTheirView) {
   }
 }
 
-// Large enough to be done in parallel.
+// Large enough to run in parallel.
 TEST_P(CpuCast, LargeViews) {
   Sheet x = random_sheet(DType::float32, 1, 1'500'007);
   const Sheet out = sheet(DType::bfloat16, 1, x.columns());
@@ -168,7 +168,7 @@ TEST_P(CpuCast, LargeViews) {
   for (std::uint64_t column = 0; column < x.columns(); ++column) ASSERT_EQ(x.get(0, column), 7) << column;
 }
 
-TEST_P(CpuCast, UnknownOperationsAndTypesAreLeftToOthers) {
+TEST_P(CpuCast, UnknownOperationsAndTypesAreUnsupported) {
   const Sheet x = random_sheet(DType::float32, 2, 2);
   const Sheet out = sheet(DType::float64, 2, 2);
   EXPECT_FALSE(run("no_such_operation", {&x, &out}));

@@ -1,4 +1,4 @@
-// Many streams at once, and a host of the contract's first version, which has no threads to lend.
+// Many streams at once, and a host of contract version 1.0, which offers no threads.
 #include <thread>
 
 #include "tests/cpu/fixture.hpp"
@@ -11,8 +11,8 @@ namespace {
 using test::number;
 using test::Sheet;
 
-// Results do not depend on who else computes: every thread gets the bits that one alone gets.
-TEST(CpuOperationsConcurrent, StreamsOfManyThreadsDoNotDisturbEachOther) {
+// Results do not depend on concurrent work: every thread gets the same bits as a single one.
+TEST(CpuOperationsConcurrent, StreamsOfManyThreadsAreIndependent) {
   Runtime runtime;
   const DeviceContext context(*runtime.service<DeviceRegistry>().find("cpu"));
   const auto compute = [&](std::uint64_t seed) {
@@ -54,7 +54,7 @@ TEST(CpuOperationsConcurrent, StreamsOfManyThreadsDoNotDisturbEachOther) {
   EXPECT_EQ(alone, together);
 }
 
-TEST(CpuOperations, RunInTheCallersThreadOnAHostWithoutThreads) {
+TEST(CpuOperations, RunInTheCallingThreadOnAHostWithoutThreads) {
   VectisHost host{};
   host.size = offsetof(VectisHost, parallel_for);
   const VectisBackend& backend = *vectis_cpu_backend_entry();

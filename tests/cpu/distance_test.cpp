@@ -1,4 +1,4 @@
-// Distances of all pairs against sums in float64; those of int8 must be exact.
+// Distances of all pairs, compared with sums in float64; those of int8 must be exact.
 #include "tests/cpu/fixture.hpp"
 
 namespace vectis {
@@ -60,8 +60,8 @@ TEST_P(CpuDistance, ManyRows) {
   check(random_sheet(DType::bfloat16, 401, 259), random_sheet(DType::bfloat16, 40, 259), {});
 }
 
-// The largest differences and products there are.
-TEST_P(CpuDistance, ExtremeBytes) {
+// The largest possible differences and products of int8.
+TEST_P(CpuDistance, ExtremeInt8) {
   Sheet q = sheet(DType::int8, 2, 40'000);
   Sheet x = sheet(DType::int8, 2, 40'000);
   for (std::uint64_t k = 0; k < q.columns(); ++k) {

@@ -1,4 +1,4 @@
-// Rectangles of elements in the CPU's memory, and calls of its native operations on them, on every instruction set.
+// Matrices in the CPU backend's memory, and calls of its operations on them, on every instruction set.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace vectis::test {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Where a view's elements lie: `before` elements in front of the first, `gap` after each row.
+// The layout of a view: `before` elements before the first, `gap` after each row.
 struct Layout {
   std::uint64_t before = 0;
   std::uint64_t gap = 0;
@@ -35,7 +35,7 @@ struct Shape {
   std::uint64_t columns;
 };
 
-// A view with memory of its own, in which everything around the view is guarded.
+// A view with its own memory; writes outside of the view are detected.
 class Sheet {
  public:
   Sheet(const DeviceContext& context, DType type, std::uint64_t rows, std::uint64_t columns, Layout layout = {})
@@ -139,7 +139,7 @@ inline VectisNumber number(double value) {
   return {std::abs(value) < 1e18 ? static_cast<std::int64_t>(value) : 0, value};
 }
 
-// One instruction set after the other, by Highway's bits.
+// The instruction sets, by Highway's bits.
 class CpuTest : public testing::TestWithParam<std::int64_t> {
  protected:
   explicit CpuTest(Settings::Values settings = {}) : runtime(with(std::move(settings))) {
@@ -182,7 +182,7 @@ class CpuTest : public testing::TestWithParam<std::int64_t> {
   Random random{seed()};
 };
 
-// The sets this machine has among those the operations are compiled for.
+// The instruction sets of this host that the operations are compiled for.
 inline std::vector<std::int64_t> instruction_sets() {
   std::vector<std::int64_t> found;
   for (const std::int64_t set : {HWY_STATIC_TARGET, HWY_AVX2, HWY_AVX3}) {

@@ -1,5 +1,5 @@
-// matmul through the library against oneDNN called bare, in turns in one run, and what a call costs that does nothing.
-// Medians; ratios are the library's speed over that of the faster of oneDNN's two ways. Prints JSON.
+// matmul through the library compared with direct calls of oneDNN, in turns in one run, and the overhead of an empty
+// call. Medians; ratios are the library's speed over that of the faster of oneDNN's two interfaces. Prints JSON.
 
 #include <algorithm>
 #include <chrono>

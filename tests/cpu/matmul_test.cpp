@@ -1,4 +1,4 @@
-// matmul against sums in float64, by oneDNN and by our own tiles; int8 must be exact.
+// matmul by oneDNN and by register tiles, compared with sums in float64; int8 must be exact.
 #include <limits>
 
 #include "tests/cpu/fixture.hpp"
@@ -74,7 +74,7 @@ class CpuMatmul : public test::CpuTest {
     }
   }
 
-  void check_extreme_bytes() {
+  void check_extreme_int8() {
     Sheet a = sheet(DType::int8, 2, 100'000);
     Sheet b = sheet(DType::int8, 100'000, 2);
     for (std::uint64_t k = 0; k < 100'000; ++k) {
@@ -91,14 +91,14 @@ class CpuMatmul : public test::CpuTest {
 };
 
 TEST_P(CpuMatmul, EveryTypeShapeAndLayout) { check_all(); }
-TEST_P(CpuMatmul, ExtremeBytesAreExact) { check_extreme_bytes(); }
+TEST_P(CpuMatmul, ExtremeInt8IsExact) { check_extreme_int8(); }
 
 TEST_P(CpuMatmul, Large) {
   check(DType::float32, {211, 203, 190}, {1, 3});
   check(DType::float32, {450, 64, 300, true, true}, {});
 }
 
-TEST_P(CpuMatmul, OtherTypesAreLeftToOthers) {
+TEST_P(CpuMatmul, OtherTypesAreUnsupported) {
   const Sheet a = random_sheet(DType::float32, 2, 2);
   const Sheet b = random_sheet(DType::float16, 2, 2);
   const Sheet bytes = random_sheet(DType::int8, 2, 2);
@@ -111,14 +111,14 @@ TEST_P(CpuMatmul, OtherTypesAreLeftToOthers) {
 
 VECTIS_ON_EVERY_SET(CpuMatmul);
 
-// oneDNN looks at the processor itself, whatever set our own code uses.
+// oneDNN detects the CPU itself, whatever instruction set our code uses.
 class CpuMatmulByOneDnn : public CpuMatmul {
  protected:
   CpuMatmulByOneDnn() : CpuMatmul("on") {}
 };
 
 TEST_P(CpuMatmulByOneDnn, EveryTypeShapeAndLayout) { check_all(); }
-TEST_P(CpuMatmulByOneDnn, ExtremeBytesAreExact) { check_extreme_bytes(); }
+TEST_P(CpuMatmulByOneDnn, ExtremeInt8IsExact) { check_extreme_int8(); }
 TEST_P(CpuMatmulByOneDnn, Large) {
   for (const DType type : test::numbers) check(type, {150, 131, 260, false, true}, {1, 3});
 }

@@ -1,4 +1,4 @@
-// transpose, gather, scatter and prefix_sum against plain loops.
+// transpose, gather, scatter and prefix_sum, compared with plain loops.
 #include "tests/cpu/fixture.hpp"
 
 namespace vectis {
@@ -122,7 +122,7 @@ TEST_P(CpuMove, PrefixSum) {
 
 VECTIS_ON_EVERY_SET(CpuTranspose);
 
-// Nothing else here is compiled for more than one set.
+// The other operations here are compiled for one instruction set.
 INSTANTIATE_TEST_SUITE_P(Sets, CpuMove, testing::Values(HWY_STATIC_TARGET), test::set_name);
 
 }  // namespace

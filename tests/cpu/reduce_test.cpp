@@ -1,4 +1,4 @@
-// Reductions against sums in float64 and plain searches.
+// Reductions, compared with sums in float64 and linear searches.
 #include <limits>
 
 #include "tests/cpu/fixture.hpp"
@@ -104,7 +104,7 @@ TEST_P(CpuReduce, LargeViews) {
   }
 }
 
-TEST_P(CpuReduce, NotANumberAndInfinity) {
+TEST_P(CpuReduce, NanAndInfinity) {
   for (const DType type : {DType::float32, DType::float16, DType::bfloat16}) {
     for (const std::uint64_t columns : {1UL, 5UL, 16UL, 33UL, 2500UL, 70'000UL}) {
       for (const double special : {std::nan(""), infinity, -infinity}) {

@@ -1,4 +1,4 @@
-// top_k against a full sort of the indices.
+// top_k, compared with a full sort of the indices.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -62,7 +62,7 @@ TEST_P(CpuTopK, AgreesWithASort) {
   }
 }
 
-TEST_P(CpuTopK, AllAreKept) {
+TEST_P(CpuTopK, KeepsAllElements) {
   for (const std::uint64_t columns : {1UL, 16UL, 33UL, 1024UL}) check(values(2, columns, 2), columns, true);
 }
 
@@ -73,7 +73,7 @@ TEST_P(CpuTopK, LongRowsInChunks) {
   }
 }
 
-TEST_P(CpuTopK, NothingButNaN) {
+TEST_P(CpuTopK, OnlyNan) {
   Sheet x = sheet(DType::float32, 1, 300);
   for (std::uint64_t i = 0; i < 300; ++i) x.set(0, i, std::nan(""));
   check(x, 100, true);

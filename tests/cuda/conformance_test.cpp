@@ -1,4 +1,4 @@
-// The conformance suite on the test driver, its delays on.
+// The conformance suite on the test driver, with delayed work.
 #include "vectis/kernel/conformance.hpp"
 
 #include <gtest/gtest.h>
@@ -22,13 +22,13 @@ class OnTheTestDriver : public DevicesTest, public testing::WithParamInterface<s
   const VectisTestDriver& driver;
 };
 
-// VECTIS_TEST_CONFORMANCE=whole takes every operation and all its shapes in all layouts.
+// VECTIS_TEST_CONFORMANCE=whole runs every operation with all shapes and layouts.
 bool whole() {
   const char* wanted = std::getenv("VECTIS_TEST_CONFORMANCE");
   return wanted != nullptr && std::string(wanted) == "whole";
 }
 
-// What every commit is put through: one of each way to compute on CUDA, and on HIP what differs from it.
+// The selection for every commit: one operation of each kind on CUDA, and what differs on HIP.
 std::string some_operations(const std::string& backend) {
   if (backend == "hip") return "copy|fill|map|matmul|sum_rows|streams|transpose";
   return "argmax_rows|copy|fill|gather|l2_squared|map|matmul|max|mean_rows|memory|norm|scatter|streams|sum|"
@@ -58,7 +58,7 @@ std::uint32_t all_calls(const VectisTestDriver& library) {
 }
 
 // Every operation without NVRTC, by the embedded kernels; generated kernels are rejected.
-TEST(WithoutNvrtc, OperationsPassWhereKernelsTravel) {
+TEST(WithoutNvrtc, OperationsPassWithEmbeddedKernels) {
   const VectisTestDriver& driver = driver_of("cuda");
   const VectisTestDriver& compiler = steering("VECTIS_BACKENDS_CUDA_COMPILER");
   driver.set_order(seed() | 1U);
@@ -88,7 +88,7 @@ TEST(WithoutNvrtc, OperationsPassWhereKernelsTravel) {
                "is no embedded kernel, and NVRTC cannot be used");
 }
 
-// Products by cuBLASLt, whose test library computes them by plain loops and checks what it is asked for.
+// Matrix products by cuBLASLt, whose test library computes them by plain loops and checks its arguments.
 class ByCublasLt : public testing::Test {
  protected:
   ByCublasLt() { driver.set_order(seed() | 1U); }
@@ -131,14 +131,14 @@ TEST_F(ByCublasLt, ProductsPass) {
   EXPECT_GT(products(), 10U);
 }
 
-TEST_F(ByCublasLt, ProductsPassWithoutItWhereItKnowsNone) {
+TEST_F(ByCublasLt, ProductsPassWithoutAnAlgorithm) {
   library.reset();
   library.set("algorithms", 0);
   expect_passed("products without algorithms");
   EXPECT_EQ(products(), 0U);
 }
 
-TEST_F(ByCublasLt, ProductsPassWhereItFails) {
+TEST_F(ByCublasLt, ProductsPassWhenItFails) {
   library.reset();
   library.fail_call("cublasLtCreate", 1, 3);
   expect_passed("products after a failed creation");

@@ -1,4 +1,4 @@
-// What the test driver notices, asked through CUDA's own functions: it must find what a careless plug-in would do.
+// The violations that the test driver detects, provoked through CUDA's functions.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ std::string compiled(const char* text) {
   return image;
 }
 
-// A context, a stream and some memory, made by hand.
+// A context, a stream and some memory.
 class TestDriver : public testing::Test {
  protected:
   static constexpr std::size_t bytes = 4096;
@@ -107,7 +107,7 @@ class TestDriver : public testing::Test {
   CUdeviceptr memory = 0;
 };
 
-TEST_F(TestDriver, RunsTravellingPtxByItsText) {
+TEST_F(TestDriver, RunsEmbeddedPtxFromItsText) {
   const std::vector<EmbeddedText> texts = embedded_texts();
   if (texts.empty()) GTEST_SKIP() << "the CUDA plug-in was built without NVRTC";
   const std::string& ptx = texts.front().ptx;
@@ -134,7 +134,7 @@ TEST_F(TestDriver, RunsTravellingPtxByItsText) {
   expect_found([&] { load(changed(".param .u32 ", ".param .u64 ")); }, "are not those of the text");
 }
 
-TEST_F(TestDriver, FindsWrongRanges) {
+TEST_F(TestDriver, DetectsWrongRanges) {
   std::vector<char> host(bytes + 1);
   expect_found([&] { DRIVER(cuMemcpyHtoDAsync_v2)(memory, host.data(), bytes + 1, stream); }, "4097 bytes at 0");
   expect_found([&] { DRIVER(cuMemcpyDtoHAsync_v2)(host.data(), memory + 1, bytes, stream); }, "4096 bytes at 1");
@@ -143,7 +143,7 @@ TEST_F(TestDriver, FindsWrongRanges) {
   expect_found([&] { DRIVER(cuMemcpyDtoDAsync_v2)(memory + 10, memory, 20, stream); }, "overlaps");
 }
 
-TEST_F(TestDriver, FindsWrongFrees) {
+TEST_F(TestDriver, DetectsWrongFrees) {
   expect_found([&] { DRIVER(cuMemFree_v2)(memory + 4); }, "is no allocation");
   driver.set_order(2);
   for (int i = 0; i < 20; ++i) fill(stream, 1);
@@ -153,7 +153,7 @@ TEST_F(TestDriver, FindsWrongFrees) {
   memory = 0;
 }
 
-TEST_F(TestDriver, FindsAForgottenContextAndWrongHandles) {
+TEST_F(TestDriver, DetectsAMissingContextAndWrongHandles) {
   std::thread([&] {
     CUdeviceptr address = 0;
     expect_found([&] { DRIVER(cuMemAlloc_v2)(&address, 16); }, "none is current");
@@ -171,7 +171,7 @@ TEST_F(TestDriver, FindsAForgottenContextAndWrongHandles) {
   expect_found([&] { DRIVER(cuStreamSynchronize)(nullptr); }, "the default stream");
 }
 
-TEST_F(TestDriver, FindsWhatAContextLeaves) {
+TEST_F(TestDriver, DetectsObjectsLeftInAContext) {
   CUcontext second = nullptr;
   CUdeviceptr forgotten = 0;
   DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
@@ -188,7 +188,7 @@ TEST_F(TestDriver, FindsWhatAContextLeaves) {
   DRIVER(cuDevicePrimaryCtxRelease_v2)(1);
 }
 
-TEST_F(TestDriver, FindsCarelessPeerCopies) {
+TEST_F(TestDriver, DetectsPeerCopiesWithoutAccess) {
   CUcontext second = nullptr;
   CUdeviceptr there = 0;
   DRIVER(cuDevicePrimaryCtxRetain)(&second, 1);
@@ -220,7 +220,7 @@ TEST_F(TestDriver, FindsCarelessPeerCopies) {
   expect_found([&] { DRIVER(cuCtxEnablePeerAccess)(second, 0); }, "nobody holds");
 }
 
-TEST_F(TestDriver, FindsCarelessUseOfPinnedMemory) {
+TEST_F(TestDriver, DetectsMisuseOfPinnedMemory) {
   void* pinned = nullptr;
   expect_found([&] { DRIVER(cuMemHostAlloc)(&pinned, bytes, 0); }, "one context alone");
   ASSERT_EQ(DRIVER(cuMemHostAlloc)(&pinned, bytes, CU_MEMHOSTALLOC_PORTABLE), CUDA_SUCCESS);
@@ -239,8 +239,8 @@ TEST_F(TestDriver, FindsCarelessUseOfPinnedMemory) {
   expect_found([&] { DRIVER(cuMemFreeHost)(&ordinary); }, "not pinned");
 }
 
-// Whatever the seed, who waits reads what was written.
-TEST_F(TestDriver, OrderIsKeptWhereItIsAskedFor) {
+// With every seed, code that waits reads what was written.
+TEST_F(TestDriver, KeepsTheOrderOfStreamsAndEvents) {
   for (unsigned round = 0; round < 200; ++round) {
     const auto value = static_cast<unsigned char>(round);
     fill(stream, value);
@@ -253,8 +253,8 @@ TEST_F(TestDriver, OrderIsKeptWhereItIsAskedFor) {
   }
 }
 
-// And who does not, reads something old within a few rounds.
-TEST_F(TestDriver, AForgottenWaitIsSeen) {
+// Code that does not wait reads old bytes within a few rounds.
+TEST_F(TestDriver, DetectsAForgottenWait) {
   unsigned wrong_across = 0;
   unsigned wrong_host = 0;
   unsigned not_ready = 0;
@@ -275,7 +275,7 @@ TEST_F(TestDriver, AForgottenWaitIsSeen) {
   EXPECT_GT(not_ready, 30U);
 }
 
-TEST_F(TestDriver, RunsKernelsAndFindsDivergentBarriers) {
+TEST_F(TestDriver, RunsKernelsAndDetectsDivergentBarriers) {
   launch(R"(extern "C" __global__ void reversed(unsigned* out) {
     __shared__ unsigned tile[64];
     tile[threadIdx.x] = threadIdx.x;
@@ -309,7 +309,7 @@ TEST_F(TestDriver, RunsKernelsAndFindsDivergentBarriers) {
       "divergent barrier in apart");
 }
 
-TEST_F(TestDriver, AMissingBarrierIsSeen) {
+TEST_F(TestDriver, DetectsAMissingBarrier) {
   unsigned wrong = 0;
   for (int round = 0; round < 20; ++round) {
     launch(R"(extern "C" __global__ void racing(unsigned* out) {

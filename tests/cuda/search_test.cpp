@@ -1,4 +1,4 @@
-// Exact search on one, two and four devices of the test driver beside the truth in double precision.
+// Exact search on one, two and four devices of the test driver, compared with ground truth in double precision.
 #include <iostream>
 
 #include "tests/cuda/steering.hpp"
@@ -41,7 +41,7 @@ std::size_t problem_count(const std::string& backend) {
   return backend == "hip" ? 25 : 100;
 }
 
-TEST_P(SearchOnTheTestDriver, RandomProblemsGiveTheTruth) {
+TEST_P(SearchOnTheTestDriver, RandomProblemsMatchTheGroundTruth) {
   std::vector<exact::DeviceSearch> searches;
   for (const std::size_t count : {1U, 2U, 4U}) searches.push_back(on_devices(count));
   const std::size_t problems = problem_count(GetParam());

@@ -1,4 +1,4 @@
-// The steering of a test driver's library that a test has in its environment.
+// Control of the test driver's libraries that the environment names.
 #pragma once
 
 #include <dlfcn.h>

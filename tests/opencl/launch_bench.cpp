@@ -1,33 +1,26 @@
-// What a named operation on PoCL costs beside bare OpenCL launching the very kernel the operation launches, with the
-// same arguments, taken in turns: batches of launches of one work-group with one wait at the end. Prints JSON.
+// The cost of a named operation on PoCL, compared with bare OpenCL that launches the same kernel with the same
+// arguments: batches of launches of one work-group with one wait at the end. Prints JSON.
 #include <CL/cl.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iostream>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "vectis/base.hpp"
-#include "vectis/base/time.hpp"
-#include "vectis/device.hpp"
-#include "vectis/kernel.hpp"
+#include "tests/support/launch_comparison.hpp"
 
 namespace {
 
-constexpr int batch = 500;
-constexpr int rounds = 41;
-constexpr cl_uint columns = 64;
+constexpr cl_uint columns = vectis::test::FillLaunch::columns;
 
 void check(cl_int code, const char* what) {
   if (code != CL_SUCCESS) throw std::runtime_error(std::string(what) + " gave " + std::to_string(code));
 }
 
-// The least a program of one kernel needs.
+// A minimal OpenCL program with one kernel.
 class Bare {
  public:
   Bare(const std::string& source, const std::string& options, const std::string& entry_point, std::size_t group)
@@ -84,48 +77,16 @@ class Bare {
   cl_mem memory_ = nullptr;
 };
 
-template <class Launch, class Wait>
-double nanoseconds_each(const Launch& launch, const Wait& wait) {
-  const std::uint64_t start = vectis::monotonic_nanoseconds();
-  for (int i = 0; i < batch; ++i) launch();
-  wait();
-  return static_cast<double>(vectis::monotonic_nanoseconds() - start) / batch;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int main() {
   vectis::Runtime runtime;
-  const vectis::DeviceContext context(*runtime.service<vectis::DeviceRegistry>().find("opencl"));
-  vectis::Stream stream(context);
-  const vectis::View view(vectis::DeviceMemory(context, sizeof(float) * columns), vectis::DType::float32, 1, columns);
-  const vectis::ParameterValue one = 1.0;
-  const vectis::Operation& fill = *vectis::find_operation("fill");
-  const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
-  const vectis::KernelSource source = plan.launches.at(0).source();
+  vectis::test::FillLaunch ours(runtime, "opencl");
+  const vectis::KernelSource source = ours.plan.launches.at(0).source();
   Bare bare(print(source, vectis::Dialect::opencl_c), std::string(compiler_options(vectis::Dialect::opencl_c)),
-            entry_point(source), plan.launches[0].shape.block[0]);
-  const auto ours = [&] {
-    return nanoseconds_each([&] { vectis::run(stream, "fill", {view}, {1.0}); }, [&] { stream.synchronize(); });
-  };
-  const auto theirs = [&] { return nanoseconds_each([&] { bare.launch(); }, [&] { bare.wait(); }); };
-  ours();
-  theirs();
-  std::vector<double> our_times;
-  std::vector<double> bare_times;
-  std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
-    our_times.push_back(ours());
-    bare_times.push_back(theirs());
-    ratios.push_back(our_times.back() / bare_times.back());
-  }
-  const nlohmann::ordered_json report = {{"nanoseconds of a launch", median(our_times)},
-                                         {"nanoseconds of a bare launch", median(bare_times)},
-                                         {"ratio", median(ratios)}};
-  std::cout << report.dump(2) << '\n';
+            entry_point(source), ours.plan.launches[0].shape.block[0]);
+  compare_launches(ours, [&] {
+    for (int i = 0; i < vectis::test::launches_in_batch; ++i) bare.launch();
+    bare.wait();
+  });
 }

@@ -1,7 +1,6 @@
-// What a named operation on lavapipe costs beside bare wgpu-native launching the very kernel the operation launches,
-// with the same arguments, taken in turns: batches of launches of one work-group with one wait at the end. The bare
-// program knows beforehand what it will launch: one bind group, one encoder and one submission for the whole batch.
-// Prints JSON.
+// The cost of a named operation on lavapipe, compared with bare wgpu-native that launches the same kernel with the same
+// arguments: batches of launches of one workgroup with one wait at the end. The bare program knows its launches in
+// advance: one bind group, one encoder and one submission for the whole batch. Prints JSON.
 #include <wgpu.h>
 
 #include <algorithm>
@@ -10,24 +9,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "vectis/base.hpp"
-#include "vectis/base/time.hpp"
-#include "vectis/device.hpp"
-#include "vectis/kernel.hpp"
+#include "tests/support/launch_comparison.hpp"
 
 namespace {
 
-constexpr int batch = 500;
-constexpr int rounds = 41;
-constexpr std::uint32_t columns = 64;
+constexpr int batch = vectis::test::launches_in_batch;
+constexpr std::uint32_t columns = vectis::test::FillLaunch::columns;
 constexpr std::uint32_t step = 256;  // between the scalars of two launches
 
 std::string contents(const std::filesystem::path& path) {
@@ -35,7 +28,7 @@ std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What glslc made of this text when the plug-in was built.
+// The module that glslc compiled from this text when the plug-in was built.
 std::vector<std::uint32_t> module_of(const std::string& text) {
   for (const auto& file : std::filesystem::directory_iterator(VECTIS_WEBGPU_TEXTS)) {
     if (file.path().extension() != ".comp" || contents(file.path()) != text) continue;
@@ -60,7 +53,7 @@ WGPUBindGroupLayoutEntry layout_entry(std::uint32_t binding, WGPUBufferBindingTy
   return entry;
 }
 
-// The least a program of one kernel needs.
+// A minimal wgpu program with one kernel.
 class Bare {
  public:
   explicit Bare(std::span<const std::uint32_t> spirv, std::uint32_t group) {
@@ -151,49 +144,12 @@ class Bare {
   std::vector<std::byte> scalars_ = std::vector<std::byte>(std::size_t{batch} * step);
 };
 
-template <class Work>
-double nanoseconds_each(const Work& work) {
-  const std::uint64_t start = vectis::monotonic_nanoseconds();
-  work();
-  return static_cast<double>(vectis::monotonic_nanoseconds() - start) / batch;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 int main() {
   vectis::Runtime runtime;
-  const vectis::DeviceContext context(*runtime.service<vectis::DeviceRegistry>().find("webgpu"));
-  vectis::Stream stream(context);
-  const vectis::View view(vectis::DeviceMemory(context, sizeof(float) * columns), vectis::DType::float32, 1, columns);
-  const vectis::ParameterValue one = 1.0;
-  const vectis::Operation& fill = *vectis::find_operation("fill");
-  const vectis::LaunchPlan plan = fill.plan({&fill, {&view, 1}, {&one, 1}}, context.device().info());
-  Bare bare(module_of(print(plan.launches.at(0).source(), vectis::Dialect::glsl_webgpu)),
-            plan.launches[0].shape.block[0]);
-  const auto ours = [&] {
-    return nanoseconds_each([&] {
-      for (int i = 0; i < batch; ++i) vectis::run(stream, "fill", {view}, {1.0});
-      stream.synchronize();
-    });
-  };
-  const auto theirs = [&] { return nanoseconds_each([&] { bare.run(); }); };
-  ours();
-  theirs();
-  std::vector<double> our_times;
-  std::vector<double> bare_times;
-  std::vector<double> ratios;
-  for (int round = 0; round < rounds; ++round) {
-    our_times.push_back(ours());
-    bare_times.push_back(theirs());
-    ratios.push_back(our_times.back() / bare_times.back());
-  }
-  const nlohmann::ordered_json report = {{"nanoseconds of a launch", median(our_times)},
-                                         {"nanoseconds of a bare launch", median(bare_times)},
-                                         {"ratio", median(ratios)}};
-  std::cout << report.dump(2) << '\n';
+  vectis::test::FillLaunch ours(runtime, "webgpu");
+  Bare bare(module_of(print(ours.plan.launches.at(0).source(), vectis::Dialect::glsl_webgpu)),
+            ours.plan.launches[0].shape.block[0]);
+  compare_launches(ours, [&] { bare.run(); });
 }

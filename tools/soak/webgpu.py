@@ -98,7 +98,7 @@ def hostile() -> list[Figure]:
     text = output_of(BIN / "webgpu_test", "--gtest_filter=*ostile*", root=ROOT)  # an abort ends the soak
     figures = []
     for tried, interface, by_wgpu in re.findall(
-            r"^(\d+) wrong kernels and launches over (\w+), (\d+) refused by wgpu itself", text, re.MULTILINE):
+            r"^(\d+) invalid kernels and launches over (\w+), (\d+) rejected by wgpu itself", text, re.MULTILINE):
         figures += [Figure.measured(f"hostile kernels and launches over {interface}, typed errors and no abort",
                                     int(tried), "tried", ">= 200"),
                     Figure.measured(f"hostile ones over {interface} that wgpu itself refused", int(by_wgpu), "refused",
