@@ -206,9 +206,9 @@ std::vector<Value> Builder::end_loop(const LoopHandle& loop, std::span<const Val
 namespace {
 
 // Builds the selects of a decision tree from the leaves up; a node reached twice is built once.
-class DecisionTree {
+class DecisionTreeBuilder {
  public:
-  DecisionTree(Builder& builder, std::span<const Builder::DecisionNode> tree, std::span<const Value> leaves)
+  DecisionTreeBuilder(Builder& builder, std::span<const Builder::DecisionNode> tree, std::span<const Value> leaves)
       : builder_(builder), tree_(tree), leaves_(leaves), made_(tree.size()), state_(tree.size(), unvisited) {}
 
   Value branch(int where, std::size_t depth) {
@@ -251,7 +251,7 @@ class DecisionTree {
 }  // namespace
 
 Value Builder::decision_tree(std::span<const DecisionNode> tree, std::span<const Value> leaves) {
-  return DecisionTree(*this, tree, leaves).branch(tree.empty() ? ~0 : 0, 0);
+  return DecisionTreeBuilder(*this, tree, leaves).branch(tree.empty() ? ~0 : 0, 0);
 }
 
 void Builder::output(Value value, DType element) {

@@ -249,7 +249,7 @@ class Differentiator {
       case Op::fma:
         return number == 2 ? passed(g) : scaled(times(g, operand(1 - number)));
       case Op::div:
-        return of_division(number);
+        return division_contribution(number);
       case Op::rem:
         if (number == 0) return passed(g);
         return scaled(op(Op::neg, times(g, op(Op::trunc, op(Op::div, a, operand(1))))));
@@ -257,11 +257,11 @@ class Differentiator {
         return passed(times(g, op(Op::sign, a)));
       case Op::min:
       case Op::max:
-        return of_extreme(number);
+        return min_max_contribution(number);
       case Op::select:
         return branch(a, number == 1);
       case Op::pow:
-        return of_power(number);
+        return pow_contribution(number);
       case Op::atan2: {
         const Value squares = op(Op::add, times(a, a), times(operand(1), operand(1)));
         const Value share = op(Op::div, times(g, operand(1 - number)), squares);
@@ -273,16 +273,16 @@ class Differentiator {
       case Op::bitcast:  // f32 to f32: otherwise operand or result would not be active
         return passed(g);
       default:
-        return of_function();
+        return unary_contribution();
     }
   }
 
-  Adjoint of_division(std::size_t number) {
+  Adjoint division_contribution(std::size_t number) {
     const Value quotient = op(Op::div, adjoint_.value, operand(1));
     return scaled(number == 0 ? quotient : op(Op::neg, times(quotient, step_->value)));
   }
 
-  Adjoint of_extreme(std::size_t number) {
+  Adjoint min_max_contribution(std::size_t number) {
     const Value a = operand(0);
     const Value b = operand(1);
     const Value beyond = step_->op == Op::min ? boolean(Op::lt, b, a) : boolean(Op::lt, a, b);
@@ -290,7 +290,7 @@ class Differentiator {
     return branch(from_b, number == 1);
   }
 
-  Adjoint of_power(std::size_t number) {
+  Adjoint pow_contribution(std::size_t number) {
     const Value g = adjoint_.value;
     const Value a = operand(0);
     const Value b = operand(1);
@@ -301,7 +301,7 @@ class Differentiator {
   }
 
   // Functions of one operand.
-  std::optional<Adjoint> of_function() {
+  std::optional<Adjoint> unary_contribution() {
     const Value g = adjoint_.value;
     const Value a = operand(0);
     const Value r = step_->value;
@@ -328,9 +328,9 @@ class Differentiator {
       case Op::tanh:
         return scaled(times(g, op(Op::fma, op(Op::neg, r), r, real(1))));
       case Op::asin:
-        return over(g, op(Op::sqrt, rest_of_square(a)));
+        return over(g, op(Op::sqrt, one_minus_square(a)));
       case Op::acos:
-        return over(op(Op::neg, g), op(Op::sqrt, rest_of_square(a)));
+        return over(op(Op::neg, g), op(Op::sqrt, one_minus_square(a)));
       case Op::atan:
         return over(g, op(Op::fma, a, a, real(1)));
       case Op::erf:
@@ -340,7 +340,7 @@ class Differentiator {
     }
   }
   // 1 - a*a without cancellation near 1.
-  Value rest_of_square(Value a) { return times(op(Op::sub, real(1), a), op(Op::add, real(1), a)); }
+  Value one_minus_square(Value a) { return times(op(Op::sub, real(1), a), op(Op::add, real(1), a)); }
 
   const Function& function_;
   FoldingBuilder folder_;

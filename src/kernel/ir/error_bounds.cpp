@@ -100,7 +100,7 @@ double ulp(double magnitude) {
   return std::ldexp(1.0, magnitude == 0 ? smallest : std::max(std::ilogb(magnitude) - fraction, smallest));
 }
 
-BoundedValue anything(double value) { return {value, -infinity, infinity, 0, false, false}; }
+BoundedValue unbounded(double value) { return {value, -infinity, infinity, 0, false, false}; }
 
 double to_float(double value) { return static_cast<double>(static_cast<float>(value)); }
 
@@ -112,7 +112,7 @@ BoundedValue enclose(double value, const Interval& range, double ulps, double ab
   if (!std::isfinite(value) || !std::isfinite(low) || !std::isfinite(high)) {
     const bool all_nan = std::isnan(value) && std::isnan(low) && std::isnan(high);
     const bool one_infinity = value == low && low == high;
-    return all_nan || one_infinity ? BoundedValue{value, value, value, 0, true, range.decided} : anything(value);
+    return all_nan || one_infinity ? BoundedValue{value, value, value, 0, true, range.decided} : unbounded(value);
   }
   if (ulps > correctly_rounded) {
     const double most = std::max(std::fabs(low), std::fabs(high));
@@ -131,7 +131,7 @@ BoundedValue enclose(double value, const Interval& range, double ulps, double ab
     low = std::min(low, 0.0);
     high = std::max(high, 0.0);
   }
-  if (low < -float_max || high > float_max) return anything(value);
+  if (low < -float_max || high > float_max) return unbounded(value);
   return {value, low, high, 0, true, range.decided};
 }
 
@@ -155,7 +155,7 @@ BoundedValue converted(const Instruction& inst, DType from, const BoundedValue& 
   if (inst.type == from) return a;
   if (inst.type == DType::float32) {
     const double value = integer_to_float(a.bits, from);
-    return a.known ? enclose(value, {value, value}, ulps) : anything(value);
+    return a.known ? enclose(value, {value, value}, ulps) : unbounded(value);
   }
   if (from != DType::float32) return {.bits = integer_to_integer(a.bits, inst.type), .known = a.known};
   if (inst.type == DType::boolean) return compared(Op::ne, a, BoundedValue{});
@@ -171,7 +171,7 @@ BoundedValue cast(const Instruction& inst, DType from, const BoundedValue& a) {
     result.known = a.known && is_point(a) && a.value != 0;  // a zero may have either sign, a NaN any payload
   } else if (inst.type == DType::float32) {
     const double value = static_cast<double>(std::bit_cast<float>(a.bits));
-    return a.known ? IntervalDomain::real(value) : anything(value);
+    return a.known ? IntervalDomain::real(value) : unbounded(value);
   }
   return result;
 }
@@ -187,7 +187,7 @@ BoundedValue selected(DType type, const BoundedValue& condition, const BoundedVa
     result.high = std::max(yes.high, no.high);
     result.terms = std::max(yes.terms, no.terms);
   } else {
-    return anything(result.value);
+    return unbounded(result.value);
   }
   return result;
 }
@@ -205,10 +205,10 @@ BoundedValue reordered(Op op, double value, const Interval& range, const std::ar
   const double product = terms_of(a) * terms_of(b);
   const double terms = op == Op::mul ? product : op == Op::fma ? product + terms_of(c) : terms_of(a) + terms_of(b);
   if (op == Op::fma && std::isfinite(product) && product > float_max)
-    return anything(value);  // the product alone overflows
+    return unbounded(value);  // the product alone overflows
   BoundedValue result = enclose(value, range, 1, std::isfinite(terms) ? ulp(terms) : 0);
   if (!result.known || !std::isfinite(value)) return result;
-  if (terms > float_max) return anything(value);
+  if (terms > float_max) return unbounded(value);
   result.terms = terms;
   return result;
 }
@@ -222,7 +222,7 @@ BoundedValue computed(const Instruction& inst, const std::array<BoundedValue, 3>
   const double ulps = accuracy.ulps[of_op] + by_size;
   const auto range = interval_of(inst.op, interval_of(a), interval_of(b), interval_of(c), accuracy.angle_max);
   const bool promised = std::isfinite(ulps) || !std::isfinite(value);
-  if (!range || !promised || (inst.op == Op::div && size > accuracy.divisor_max)) return anything(value);
+  if (!range || !promised || (inst.op == Op::div && size > accuracy.divisor_max)) return unbounded(value);
   if (accuracy.reorders && is_sum_or_product(inst.op)) return reordered(inst.op, value, *range, operands);
   BoundedValue result = enclose(value, *range, ulps, accuracy.absolute[of_op]);
   if (inst.op == Op::neg) result.terms = a.terms;
@@ -236,7 +236,7 @@ BoundedValue computed(const Instruction& inst, const std::array<BoundedValue, 3>
 BoundedValue IntervalDomain::real(double value) { return enclose(value, {value, value, true}, 0); }
 
 BoundedValue IntervalDomain::gathered(const BoundedValue& value, const BoundedValue& index, DType type) {
-  BoundedValue result = index.known || type != DType::float32 ? value : anything(value.value);
+  BoundedValue result = index.known || type != DType::float32 ? value : unbounded(value.value);
   result.known = result.known && index.known;
   result.decided = result.decided && index.decided;
   return result;
@@ -262,7 +262,7 @@ BoundedValue IntervalDomain::apply(const Instruction& inst, DType operand,
     result = computed(inst, operands, *accuracy_);
   }
   if (!all_known && inst.op != Op::select) {
-    if (inst.type == DType::float32) return anything(result.value);
+    if (inst.type == DType::float32) return unbounded(result.value);
     result.known = false;
   }
   result.decided = result.decided && result.known && std::ranges::all_of(used, &BoundedValue::decided);

@@ -17,21 +17,21 @@ float real(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
 bool is_subnormal(float value) { return std::fpclassify(value) == FP_SUBNORMAL; }
 
-std::optional<std::uint32_t> written(float value) {
+std::optional<std::uint32_t> foldable(float value) {
   if (!std::isfinite(value) || is_subnormal(value)) return std::nullopt;
   return std::bit_cast<std::uint32_t>(value);
 }
 
-std::optional<std::uint32_t> fold_reals(Op op, float a, float b, float c) {
+std::optional<std::uint32_t> fold_floats(Op op, float a, float b, float c) {
   switch (op) {
     case Op::add:
-      return written(a + b);
+      return foldable(a + b);
     case Op::sub:
-      return written(a - b);
+      return foldable(a - b);
     case Op::mul:
-      return written(a * b);
+      return foldable(a * b);
     case Op::fma:
-      return written(std::fma(a, b, c));
+      return foldable(std::fma(a, b, c));
     case Op::min:
     case Op::max:
       if (a == 0 && b == 0) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<std::uint32_t> fold_reals(Op op, float a, float b, float c) {
     case Op::round:
     case Op::trunc:
     case Op::sign:  // exact, so computed in double
-      return written(static_cast<float>(float_op(op, static_cast<double>(a), static_cast<double>(b))));
+      return foldable(static_cast<float>(float_op(op, static_cast<double>(a), static_cast<double>(b))));
     default:
       return std::nullopt;
   }
@@ -66,16 +66,16 @@ std::optional<std::uint32_t> fold(const Instruction& inst, DType operand, const 
     if (std::ranges::any_of(used, [](std::uint32_t word) { return is_subnormal(real(word)); })) return std::nullopt;
   }
   if (inst.op == Op::convert) return fold_convert(operand, inst.type, a);
-  if (inst.op == Op::bitcast) return inst.type == DType::float32 ? written(real(a)) : std::optional(a);
+  if (inst.op == Op::bitcast) return inst.type == DType::float32 ? foldable(real(a)) : std::optional(a);
   if (operand != DType::float32) return integer_op(inst.op, operand, a, b);
   if (inst.type == DType::boolean)
     return compare_floats(inst.op, static_cast<double>(real(a)), static_cast<double>(real(b))) ? 1U : 0U;
-  return fold_reals(inst.op, real(a), real(b), real(c));
+  return fold_floats(inst.op, real(a), real(b), real(c));
 }
 
 namespace {
 
-using Maybe = std::optional<Value>;
+using MaybeValue = std::optional<Value>;
 
 // The algebraic identities of one operation. Each holds for NaN, infinities and both zeros. x + 0 = x is none of them
 // (it fails for -0), nor is x * 0 = 0.
@@ -84,135 +84,135 @@ class Identities {
   Identities(FoldingBuilder& folder, const Node& node)
       : folder_(folder), node_(node), a_(node.operands[0]), b_(node.operands[1]), c_(node.operands[2]) {}
 
-  Maybe find() {
+  MaybeValue find() {
     switch (node_.op) {
       case Op::select:
-        return of_select();
+        return select_identity();
       case Op::convert:
       case Op::bitcast:
-        return of_cast();
+        return cast_identity();
       case Op::eq:
       case Op::ne:
       case Op::lt:
       case Op::le:
       case Op::gt:
       case Op::ge:
-        return of_comparison();
+        return comparison_identity();
       case Op::min:
       case Op::max:
-        return same() ? Maybe(a_) : std::nullopt;
+        return same_operands() ? MaybeValue(a_) : std::nullopt;
       case Op::neg:
       case Op::bit_not:
-        return made_by(a_, node_.op) ? Maybe(inner(a_)) : std::nullopt;
+        return computed_by(a_, node_.op) ? MaybeValue(inner(a_)) : std::nullopt;
       case Op::abs:
-        if (a_.type == DType::uint32 || made_by(a_, Op::abs)) return a_;
+        if (a_.type == DType::uint32 || computed_by(a_, Op::abs)) return a_;
         // Holds for i32 too, where -INT32_MIN is INT32_MIN.
-        return made_by(a_, Op::neg) ? Maybe(again({inner(a_)})) : std::nullopt;
+        return computed_by(a_, Op::neg) ? MaybeValue(rebuild({inner(a_)})) : std::nullopt;
       case Op::floor:
       case Op::ceil:
       case Op::round:
       case Op::trunc:
-        return is_whole(a_) ? Maybe(a_) : std::nullopt;
+        return is_integral(a_) ? MaybeValue(a_) : std::nullopt;
       default:
-        return node_.type == DType::float32 ? of_reals() : of_wholes();
+        return node_.type == DType::float32 ? float_identity() : integer_identity();
     }
   }
 
  private:
-  [[nodiscard]] bool same() const { return a_.id == b_.id; }
+  [[nodiscard]] bool same_operands() const { return a_.id == b_.id; }
   [[nodiscard]] bool is(Value value, std::uint32_t bits) const { return folder_.constant_of(value) == bits; }
   [[nodiscard]] bool is_real(Value value, float constant) const {
     return is(value, std::bit_cast<std::uint32_t>(constant));
   }
-  [[nodiscard]] bool made_by(Value value, Op op) const {
+  [[nodiscard]] bool computed_by(Value value, Op op) const {
     const Node* made = folder_.node(value);
     return made != nullptr && made->op == op;
   }
   [[nodiscard]] Value inner(Value value) const { return folder_.node(value)->operands[0]; }
-  [[nodiscard]] bool is_whole(Value value) const {
-    return made_by(value, Op::floor) || made_by(value, Op::ceil) || made_by(value, Op::round) ||
-           made_by(value, Op::trunc) || made_by(value, Op::sign);
+  [[nodiscard]] bool is_integral(Value value) const {
+    return computed_by(value, Op::floor) || computed_by(value, Op::ceil) || computed_by(value, Op::round) ||
+           computed_by(value, Op::trunc) || computed_by(value, Op::sign);
   }
-  Value again(const std::array<Value, 3>& operands) {
+  Value rebuild(const std::array<Value, 3>& operands) {
     return folder_.emit({node_.op, node_.type, operands, node_.immediate});
   }
   Value zero() { return folder_.constant(node_.type, 0); }
 
-  Maybe of_select() {
+  MaybeValue select_identity() {
     if (const auto known = folder_.constant_of(a_)) return *known != 0 ? b_ : c_;
     if (b_.id == c_.id) return b_;
     if (node_.type == DType::boolean && is(b_, 1) && is(c_, 0)) return a_;
-    if (made_by(a_, Op::bit_not)) return again({inner(a_), c_, b_});
+    if (computed_by(a_, Op::bit_not)) return rebuild({inner(a_), c_, b_});
     return std::nullopt;
   }
 
-  Maybe of_cast() {
+  MaybeValue cast_identity() {
     if (a_.type == node_.type) return a_;
-    if (!made_by(a_, node_.op)) return std::nullopt;
+    if (!computed_by(a_, node_.op)) return std::nullopt;
     const Value from = inner(a_);
     // Round trips: bitcast always restores the bits; convert restores a bool, and i32 and u32 from each other.
     const bool wholes = from.type != DType::float32 && a_.type != DType::float32 && a_.type != DType::boolean;
     if (from.type == node_.type && (node_.op == Op::bitcast || wholes || from.type == DType::boolean)) return from;
-    return node_.op == Op::bitcast ? Maybe(again({from})) : std::nullopt;
+    return node_.op == Op::bitcast ? MaybeValue(rebuild({from})) : std::nullopt;
   }
 
-  Maybe of_comparison() {
+  MaybeValue comparison_identity() {
     const bool strict = node_.op == Op::lt || node_.op == Op::gt || node_.op == Op::ne;
-    if (same() && (a_.type != DType::float32 || node_.op == Op::lt || node_.op == Op::gt))
+    if (same_operands() && (a_.type != DType::float32 || node_.op == Op::lt || node_.op == Op::gt))
       return folder_.constant(DType::boolean, strict ? 0 : 1);
     if (a_.type != DType::boolean) return std::nullopt;
     const std::uint32_t neutral = node_.op == Op::eq ? 1 : 0;
     if (is(b_, neutral)) return a_;
-    return is(a_, neutral) ? Maybe(b_) : std::nullopt;
+    return is(a_, neutral) ? MaybeValue(b_) : std::nullopt;
   }
 
-  Maybe of_reals() {
+  MaybeValue float_identity() {
     switch (node_.op) {
       case Op::add:
-        return is_real(b_, -0.0F) ? Maybe(a_) : is_real(a_, -0.0F) ? Maybe(b_) : std::nullopt;
+        return is_real(b_, -0.0F) ? MaybeValue(a_) : is_real(a_, -0.0F) ? MaybeValue(b_) : std::nullopt;
       case Op::sub:
-        return is_real(b_, 0.0F) ? Maybe(a_) : std::nullopt;
+        return is_real(b_, 0.0F) ? MaybeValue(a_) : std::nullopt;
       case Op::mul:
-        return is_real(b_, 1.0F) ? Maybe(a_) : is_real(a_, 1.0F) ? Maybe(b_) : std::nullopt;
+        return is_real(b_, 1.0F) ? MaybeValue(a_) : is_real(a_, 1.0F) ? MaybeValue(b_) : std::nullopt;
       case Op::div:
-        return is_real(b_, 1.0F) ? Maybe(a_) : std::nullopt;
+        return is_real(b_, 1.0F) ? MaybeValue(a_) : std::nullopt;
       case Op::fma:
         if (is_real(a_, 1.0F)) return folder_.float_op(Op::add, b_, c_);
         if (is_real(b_, 1.0F)) return folder_.float_op(Op::add, a_, c_);
-        return is_real(c_, -0.0F) ? Maybe(folder_.float_op(Op::mul, a_, b_)) : std::nullopt;
+        return is_real(c_, -0.0F) ? MaybeValue(folder_.float_op(Op::mul, a_, b_)) : std::nullopt;
       default:
         return std::nullopt;
     }
   }
 
-  Maybe of_wholes() {
+  MaybeValue integer_identity() {
     const std::uint32_t all = node_.type == DType::boolean ? 1U : ~0U;
     switch (node_.op) {
       case Op::add:
       case Op::bit_or:
-        if (node_.op == Op::bit_or && same()) return a_;
+        if (node_.op == Op::bit_or && same_operands()) return a_;
         if (node_.op == Op::bit_or && (is(a_, all) || is(b_, all))) return folder_.constant(node_.type, all);
-        return is(b_, 0) ? Maybe(a_) : is(a_, 0) ? Maybe(b_) : std::nullopt;
+        return is(b_, 0) ? MaybeValue(a_) : is(a_, 0) ? MaybeValue(b_) : std::nullopt;
       case Op::sub:
       case Op::bit_xor:
-        if (same()) return zero();
+        if (same_operands()) return zero();
         if (node_.op == Op::bit_xor && is(a_, 0)) return b_;
-        return is(b_, 0) ? Maybe(a_) : std::nullopt;
+        return is(b_, 0) ? MaybeValue(a_) : std::nullopt;
       case Op::mul:
         if (is(a_, 0) || is(b_, 0)) return zero();
-        return is(b_, 1) ? Maybe(a_) : is(a_, 1) ? Maybe(b_) : std::nullopt;
+        return is(b_, 1) ? MaybeValue(a_) : is(a_, 1) ? MaybeValue(b_) : std::nullopt;
       case Op::bit_and:
-        if (same()) return a_;
+        if (same_operands()) return a_;
         if (is(a_, 0) || is(b_, 0)) return zero();
-        return is(b_, all) ? Maybe(a_) : is(a_, all) ? Maybe(b_) : std::nullopt;
+        return is(b_, all) ? MaybeValue(a_) : is(a_, all) ? MaybeValue(b_) : std::nullopt;
       case Op::div:
-        return is(b_, 1) ? Maybe(a_) : std::nullopt;
+        return is(b_, 1) ? MaybeValue(a_) : std::nullopt;
       case Op::rem:
-        return is(b_, 1) ? Maybe(zero()) : std::nullopt;
+        return is(b_, 1) ? MaybeValue(zero()) : std::nullopt;
       case Op::shl:
       case Op::shr: {
         const auto by = folder_.constant_of(b_);
-        return by && (*by & 31U) == 0 ? Maybe(a_) : std::nullopt;
+        return by && (*by & 31U) == 0 ? MaybeValue(a_) : std::nullopt;
       }
       default:
         return std::nullopt;
@@ -269,7 +269,7 @@ Value FoldingBuilder::emit(const Node& node) {
       if (const auto folded = fold({node.op, node.type, {}, 0}, node.operands[0].type, bits))
         return constant(node.type, *folded);
     }
-    if (const auto same = identity(*this, node)) return *same;
+    if (const auto equal = identity(*this, node)) return *equal;
   }
   return make(node);
 }

@@ -13,15 +13,15 @@ namespace vectis::inline v0_1::ir {
 namespace {
 
 // A value, and for f32 a bound of its magnitude.
-struct Known {
+struct BoundedOperand {
   Value value;
   double bound = 0;    // |value| <= bound
   bool exact = false;  // the same bits on every device: loaded, constant, or computed from integers
 };
 
-constexpr double tame = 64;         // larger f32 values are scaled down before they are used again
-constexpr double leaf = 4;          // bound of inputs, tables and arguments
-constexpr double rounding = 1.001;  // relative growth of a bound by rounding
+constexpr double magnitude_max = 64;  // larger f32 values are scaled down before they are used again
+constexpr double leaf = 4;            // bound of inputs, tables and arguments
+constexpr double rounding = 1.001;    // relative growth of a bound by rounding
 
 // Every random draw is assigned to a variable before it is used: the evaluation order of arguments is unspecified, and
 // a seed must give the same function with every compiler.
@@ -43,72 +43,72 @@ class Generator {
   Op one_of(const std::array<Op, Count>& ops) {
     return ops[random_.below(Count)];
   }
-  std::vector<Known>& pool(DType type) { return pools_[value_type_index(type)]; }
+  std::vector<BoundedOperand>& pool(DType type) { return pools_[value_type_index(type)]; }
   // Prefers later values, so that programs grow deep.
-  Known pick(DType type) {
+  BoundedOperand pick(DType type) {
     const auto& known = pool(type);
     const std::size_t last = known.size() - 1;
     return known[chance(2) ? last - random_.below(std::min<std::size_t>(last + 1, 4)) : random_.below(last + 1)];
   }
-  DType whole_type() { return chance(2) ? DType::int32 : DType::uint32; }
-  Value whole(DType type) { return pick(type).value; }
+  DType integer_type() { return chance(2) ? DType::int32 : DType::uint32; }
+  Value pick_integer(DType type) { return pick(type).value; }
   void keep(Value value, double bound = 0, bool exact = false) { pool(value.type).push_back({value, bound, exact}); }
 
   Value real(double value) { return b_.constant(static_cast<float>(value)); }
-  double some_real() { return chance(3) ? static_cast<double>(random_.below(17)) / 4 - 2 : random_.unit() * 4 - 2; }
-  Value some_whole(DType type) {
+  double random_float() { return chance(3) ? static_cast<double>(random_.below(17)) / 4 - 2 : random_.unit() * 4 - 2; }
+  Value random_integer_constant(DType type) {
     const auto bits = static_cast<std::uint32_t>(random_.next() >> (32 + random_.below(32)));
     return type == DType::uint32 ? b_.constant(bits) : b_.constant(static_cast<std::int32_t>(bits));
   }
   bool unguarded() { return options_.special && chance(6); }
 
   // An f32 of magnitude at most `limit`; scaled down if it may be larger.
-  Known bounded(double limit) {
-    const Known x = pick(DType::float32);
+  BoundedOperand bounded(double limit) {
+    const BoundedOperand x = pick(DType::float32);
     if (x.bound <= limit || unguarded()) return x;
     const double near = limit * rounding;
     switch (random_.below(4)) {
       case 0:
         return {b_.mul(b_.unary(Op::tanh, scaled(x, 2).value), real(limit)), near};
       case 1:
-        return {b_.mul(b_.unary(Op::sin, scaled(x, tame).value), real(limit)), near};
+        return {b_.mul(b_.unary(Op::sin, scaled(x, magnitude_max).value), real(limit)), near};
       case 2:
         return scaled(x, limit);
       default:
         return {b_.binary(Op::max, b_.binary(Op::min, x.value, real(limit)), real(-limit)), near};
     }
   }
-  Known scaled(const Known& x, double limit) {
+  BoundedOperand scaled(const BoundedOperand& x, double limit) {
     if (x.bound <= limit) return x;
     return {b_.mul(x.value, real(limit / x.bound)), limit * rounding};
   }
-  Known number() { return bounded(tame); }
+  BoundedOperand number() { return bounded(magnitude_max); }
   // An f32 of at least `low` and at most `high`.
-  Known positive(double low, double high = tame) {
+  BoundedOperand positive(double low, double high = magnitude_max) {
     const bool square = chance(2);
-    const Known x = bounded(square ? 8 : high);
+    const BoundedOperand x = bounded(square ? 8 : high);
     if (unguarded()) return x;
     const Value size = square ? b_.mul(x.value, x.value) : b_.unary(Op::abs, x.value);
     const double bound = square ? x.bound * x.bound : x.bound;
-    const Known sized = scaled({size, bound * rounding}, high);
+    const BoundedOperand sized = scaled({size, bound * rounding}, high);
     return {b_.add(sized.value, real(low)), (sized.bound + low) * rounding};
   }
 
   // --- leaves and outputs
-  DType any_element() {
+  DType random_element_type() {
     static constexpr std::array all = {DType::float32, DType::float32,  DType::int32, DType::uint32,
                                        DType::float16, DType::bfloat16, DType::int8};
     return all[random_.below(options_.packed ? all.size() : 4)];
   }
   void make_leaves() {
     keep(b_.input(DType::float32), leaf, true);
-    for (std::uint64_t i = random_.below(4); i > 0; --i) keep(b_.input(any_element()), leaf, true);
-    for (std::uint64_t i = random_.below(3); i > 0; --i) tables_.push_back(b_.table(any_element()));
+    for (std::uint64_t i = random_.below(4); i > 0; --i) keep(b_.input(random_element_type()), leaf, true);
+    for (std::uint64_t i = random_.below(3); i > 0; --i) tables_.push_back(b_.table(random_element_type()));
     keep(b_.argument(DType::float32), leaf, true);
-    if (chance(2)) keep(b_.argument(whole_type()));
-    keep(real(some_real()), 2, true);
+    if (chance(2)) keep(b_.argument(integer_type()));
+    keep(real(random_float()), 2, true);
     keep(b_.index());
-    for (const DType type : {DType::int32, DType::uint32}) keep(some_whole(type));
+    for (const DType type : {DType::int32, DType::uint32}) keep(random_integer_constant(type));
     keep(b_.constant(chance(2)));
     comparison();
   }
@@ -120,7 +120,7 @@ class Generator {
       sum = b_.add(sum, reals[reals.size() - i].value);
     b_.output(sum, DType::float32);
     for (std::uint64_t i = random_.below(3); i > 0; --i) {
-      const DType element = any_element();
+      const DType element = random_element_type();
       b_.output(pick(loaded_type(element)).value, element);
     }
   }
@@ -165,8 +165,8 @@ class Generator {
   }
 
   void arithmetic() {
-    const Known x = number();
-    const Known y = number();
+    const BoundedOperand x = number();
+    const BoundedOperand y = number();
     switch (random_.below(8)) {
       case 0:
         return keep(b_.add(x.value, y.value), (x.bound + y.bound) * rounding);
@@ -179,15 +179,15 @@ class Generator {
       case 4:
         return keep(b_.binary(chance(2) ? Op::min : Op::max, x.value, y.value), std::max(x.bound, y.bound));
       case 5: {
-        const Known z = number();
+        const BoundedOperand z = number();
         return keep(b_.apply(Op::fma, std::array{x.value, y.value, z.value}), (x.bound * y.bound + z.bound) * rounding);
       }
       case 6: {
-        const Known z = positive(0.5);
+        const BoundedOperand z = positive(0.5);
         return keep(b_.div(x.value, z.value), x.bound * 2 * rounding);
       }
       default: {
-        const Known z = positive(0.5, 8);
+        const BoundedOperand z = positive(0.5, 8);
         return keep(b_.binary(Op::rem, x.value, z.value), std::min(x.bound, z.bound));
       }
     }
@@ -196,22 +196,22 @@ class Generator {
   void function_of_one() {
     switch (random_.below(6)) {
       case 0: {
-        const Known x = positive(0.25);
+        const BoundedOperand x = positive(0.25);
         return chance(2) ? keep(b_.unary(Op::sqrt, x.value), 9) : keep(b_.unary(Op::rsqrt, x.value), 2 * rounding);
       }
       case 1: {
-        const Known x = positive(0.25);
+        const BoundedOperand x = positive(0.25);
         return keep(b_.unary(chance(2) ? Op::log : Op::log2, x.value), 7);
       }
       case 2:
         return chance(2) ? keep(b_.unary(Op::exp, bounded(4).value), 56)
                          : keep(b_.unary(Op::exp2, bounded(5).value), 33);
       case 3: {
-        const Known x = bounded(16);
+        const BoundedOperand x = bounded(16);
         return keep(b_.unary(one_of(std::array{Op::sin, Op::cos, Op::tanh, Op::erf}), x.value), rounding);
       }
       case 4: {
-        const Known x = bounded(0.875);
+        const BoundedOperand x = bounded(0.875);
         return keep(b_.unary(chance(2) ? Op::asin : Op::acos, x.value), 3.2);
       }
       default:
@@ -222,23 +222,23 @@ class Generator {
 
   void function_of_two() {
     if (chance(2)) {
-      const Known base = positive(0.25, 4);
+      const BoundedOperand base = positive(0.25, 4);
       return keep(b_.binary(Op::pow, base.value, bounded(3).value), 90);
     }
-    const Known y = number();
-    const Known x = options_.differentiable || chance(2) ? positive(0.25) : number();
+    const BoundedOperand y = number();
+    const BoundedOperand x = options_.differentiable || chance(2) ? positive(0.25) : number();
     keep(b_.binary(Op::atan2, y.value, x.value), 3.2);
   }
 
   void rounded() {
-    const Known x = number();
+    const BoundedOperand x = number();
     keep(b_.unary(one_of(std::array{Op::floor, Op::ceil, Op::round, Op::trunc, Op::sign}), x.value), x.bound + 1,
          x.exact);
   }
 
   void comparison() {
     static constexpr std::array ops = {Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne};
-    const DType type = chance(3) ? whole_type() : DType::float32;
+    const DType type = chance(3) ? integer_type() : DType::float32;
     // f32 values are compared for equality only where they are exact: rounding errors would decide otherwise.
     const Value a = pick(type).value;
     const Value b = pick(type).value;
@@ -247,18 +247,18 @@ class Generator {
   }
   bool exact(Value value) {
     const auto& known = pool(value.type);
-    return std::ranges::any_of(known, [&](const Known& one) { return one.value.id == value.id && one.exact; });
+    return std::ranges::any_of(known, [&](const BoundedOperand& one) { return one.value.id == value.id && one.exact; });
   }
 
   void choice() {
     const Value condition = pick(DType::boolean).value;
     if (chance(3)) {
-      const DType type = chance(4) ? DType::boolean : whole_type();
+      const DType type = chance(4) ? DType::boolean : integer_type();
       const Value yes = pick(type).value;
       return keep(b_.select(condition, yes, pick(type).value));
     }
-    const Known x = pick(DType::float32);
-    const Known y = pick(DType::float32);
+    const BoundedOperand x = pick(DType::float32);
+    const BoundedOperand y = pick(DType::float32);
     keep(b_.select(condition, x.value, y.value), std::max(x.bound, y.bound));
   }
 
@@ -269,52 +269,52 @@ class Generator {
       const Value a = pick(DType::boolean).value;
       return keep(b_.binary(op, a, pick(DType::boolean).value));
     }
-    const DType type = whole_type();
+    const DType type = integer_type();
     if (chance(4)) {
       const Op op = one_of(std::array{Op::neg, Op::abs, Op::bit_not, Op::popcount, Op::leading_zeros});
-      return keep(b_.unary(op, whole(type)));
+      return keep(b_.unary(op, pick_integer(type)));
     }
     const Op op = one_of(std::array{Op::add, Op::sub, Op::mul, Op::div, Op::rem, Op::min, Op::max, Op::bit_and,
                                     Op::bit_or, Op::bit_xor, Op::shl, Op::shr});
-    const Value a = whole(type);
-    keep(b_.binary(op, a, chance(3) ? some_whole(type) : whole(type)));
+    const Value a = pick_integer(type);
+    keep(b_.binary(op, a, chance(3) ? random_integer_constant(type) : pick_integer(type)));
   }
 
   void conversion() {
-    const DType type = whole_type();
+    const DType type = integer_type();
     switch (random_.below(5)) {
       case 0:
         return keep(b_.convert(pick(DType::float32).value, type));
       case 1: {
         const Value mask = type == DType::uint32 ? b_.constant(255U) : b_.constant(63);
-        const Value small = b_.binary(Op::bit_and, whole(type), mask);
+        const Value small = b_.binary(Op::bit_and, pick_integer(type), mask);
         return keep(b_.mul(b_.convert(small, DType::float32), real(1.0 / 64)), 4, true);
       }
       case 2:
-        return keep(b_.convert(whole(type), type == DType::uint32 ? DType::int32 : DType::uint32));
+        return keep(b_.convert(pick_integer(type), type == DType::uint32 ? DType::int32 : DType::uint32));
       case 3: {
         const Value condition = pick(DType::boolean).value;
         return chance(2) ? keep(b_.convert(condition, type)) : keep(b_.convert(condition, DType::float32), 1, true);
       }
       default:
         // f32 is converted to bool only where it is exact.
-        if (const Known x = pick(DType::float32); x.exact && chance(2))
+        if (const BoundedOperand x = pick(DType::float32); x.exact && chance(2))
           return keep(b_.convert(x.value, DType::boolean));
-        return keep(b_.convert(whole(type), DType::boolean));
+        return keep(b_.convert(pick_integer(type), DType::boolean));
     }
   }
 
   void reinterpreted() {
-    const Known x = pick(DType::float32);
-    if (x.exact && !options_.differentiable && chance(2)) return keep(b_.bitcast(x.value, whole_type()));
-    if (chance(3)) return keep(b_.bitcast(whole(DType::uint32), DType::int32));
-    const Value mantissa = b_.binary(Op::shr, whole(DType::uint32), b_.constant(9U));
+    const BoundedOperand x = pick(DType::float32);
+    if (x.exact && !options_.differentiable && chance(2)) return keep(b_.bitcast(x.value, integer_type()));
+    if (chance(3)) return keep(b_.bitcast(pick_integer(DType::uint32), DType::int32));
+    const Value mantissa = b_.binary(Op::shr, pick_integer(DType::uint32), b_.constant(9U));
     keep(b_.bitcast(b_.binary(Op::bit_or, mantissa, b_.constant(0x3f800000U)), DType::float32), 2, true);
   }
 
   void random_number() {
-    const Value key = whole(DType::uint32);
-    const Value bits = b_.random(key, b_.binary(Op::add, b_.index(), whole(DType::uint32)));
+    const Value key = pick_integer(DType::uint32);
+    const Value bits = b_.random(key, b_.binary(Op::add, b_.index(), pick_integer(DType::uint32)));
     if (chance(3)) return keep(bits);
     const Value top = b_.binary(Op::shr, bits, b_.constant(8U));
     keep(b_.mul(b_.convert(top, DType::float32), real(0x1p-24)), 1, true);
@@ -322,7 +322,7 @@ class Generator {
 
   void gathered() {
     if (tables_.empty()) return integers();
-    Value at = whole(DType::uint32);
+    Value at = pick_integer(DType::uint32);
     if (!chance(4)) at = b_.binary(Op::bit_and, at, b_.constant(31U));
     keep(b_.gather(tables_[random_.below(tables_.size())], at), leaf, true);
   }
@@ -333,7 +333,7 @@ class Generator {
     std::vector<Value> leaves;
     double bound = 0;
     const auto add_leaf = [&] {
-      const Known x = pick(DType::float32);
+      const BoundedOperand x = pick(DType::float32);
       leaves.push_back(x.value);
       bound = std::max(bound, x.bound);
       return ~static_cast<int>(leaves.size() - 1);
@@ -354,9 +354,9 @@ class Generator {
     const Value trip_count = options_.differentiable || chance(2)
                                  ? b_.constant(static_cast<std::uint32_t>(random_.below(5)))
                                  : b_.argument(DType::uint32);
-    const Known start = bounded(leaf);
+    const BoundedOperand start = bounded(leaf);
     std::vector<Value> initial = {start.value};
-    if (chance(2)) initial.push_back(whole(whole_type()));
+    if (chance(2)) initial.push_back(pick_integer(integer_type()));
     if (chance(4)) initial.push_back(pick(DType::boolean).value);
     const auto outside = pools_;
     const auto handle = b_.begin_loop(trip_count, initial);
@@ -375,7 +375,7 @@ class Generator {
   Random& random_;
   const ProgramOptions& options_;
   Builder b_;
-  std::array<std::vector<Known>, 4> pools_;
+  std::array<std::vector<BoundedOperand>, 4> pools_;
   std::vector<std::uint32_t> tables_;
   std::size_t depth_ = 0;
 };
@@ -388,13 +388,13 @@ namespace {
 
 constexpr std::uint32_t trips_max = 5;
 
-float random_real(Random& random) {
+float random_float_element(Random& random) {
   const auto quarter =
       static_cast<float>(random.below(33)) / 4.0F - 4.0F;  // multiples of 0.25 give rounding ties and equal values
   return random.below(4) == 0 ? quarter : static_cast<float>(random.unit() * 8 - 4);
 }
 
-std::uint32_t random_whole(Random& random) {
+std::uint32_t random_integer(Random& random) {
   const std::uint64_t draw = random.next();
   switch (draw & 3U) {
     case 0:
@@ -421,19 +421,19 @@ std::vector<std::byte> random_elements(DType element, std::size_t count, Random&
   for (std::size_t i = 0; i < count; ++i) {
     switch (element) {
       case DType::float32:
-        put(&bytes, i, random_real(random));
+        put(&bytes, i, random_float_element(random));
         break;
       case DType::float16:
-        put(&bytes, i, to_half(random_real(random)).bits);
+        put(&bytes, i, to_half(random_float_element(random)).bits);
         break;
       case DType::bfloat16:
-        put(&bytes, i, to_bfloat16(random_real(random)).bits);
+        put(&bytes, i, to_bfloat16(random_float_element(random)).bits);
         break;
       case DType::int8:
         put(&bytes, i, static_cast<std::uint8_t>(random.below(256)));
         break;
       default:
-        put(&bytes, i, random_whole(random));
+        put(&bytes, i, random_integer(random));
     }
   }
   return bytes;
@@ -453,8 +453,8 @@ ProgramData random_data(const Function& function, std::size_t count, Random& ran
   for (const DType element : function.tables)
     data.tables.push_back(random_elements(element, 4 + 4 * random.below(16), random));
   for (const DType type : function.arguments)
-    data.arguments.push_back(type == DType::float32 ? std::bit_cast<std::uint32_t>(random_real(random))
-                                                    : random_whole(random));
+    data.arguments.push_back(type == DType::float32 ? std::bit_cast<std::uint32_t>(random_float_element(random))
+                                                    : random_integer(random));
   for (const Loop& loop : function.loops) {
     const Instruction& trip_count = function.instructions[loop.trip_count];
     if (trip_count.op == Op::argument)
