@@ -73,8 +73,8 @@ class Plugin:
         library = self.folder / "backends" / "libvectis_backend_cuda.so"
         library.parent.mkdir(exist_ok=True)
         library.unlink(missing_ok=True)
-        carried = sorted(self.build.glob("backends/cuda_hip/cuda/ptx/CMakeFiles/vectis_cuda_kernels.dir/**/*.o"))
-        subprocess.run(["g++-12", "-shared", "-o", library, *objects.values(), *carried], check=True)
+        embedded = sorted(self.build.glob("backends/cuda_hip/cuda/ptx/CMakeFiles/vectis_cuda_kernels.dir/**/*.o"))
+        subprocess.run(["g++-12", "-shared", "-o", library, *objects.values(), *embedded], check=True)
         return library
 
     def first_failure(self, library: Path, by: str = "") -> str | None:

@@ -13,7 +13,7 @@ namespace vectis::cuda_hip {
 
 namespace {
 
-// A binary as it is cached. The driver takes code without a length and does not check it, so the headerer states length
+// A binary as it is cached. The driver takes code without a length and does not check it, so the header states length
 // and checksum, and a truncated or changed binary is rejected before the driver sees it.
 struct BinaryHeader {
   char magic[8];
