@@ -20,8 +20,20 @@ void check_host_memory(Runtime& runtime, std::string_view op, std::uint64_t vect
 int devices(Runtime& runtime, std::ostream& out, bool json);
 // Prints the state of every backend. Returns 1 when the settings name a device that cannot be used.
 int doctor(Runtime& runtime, std::ostream& out, bool json);
-// How fast each device is; `fresh` measures again instead of using what was kept.
-int plan(Runtime& runtime, std::ostream& out, bool fresh, bool json);
+
+struct PlanArguments {
+  bool fresh = false;  // calibrate again instead of using cached profiles
+  // A workload to predict; without any, the profiles are printed.
+  double operations = 0;
+  std::string precision = "fp32";  // of the operations
+  double bytes = 0;
+  double copy_in_bytes = 0;
+  double copy_out_bytes = 0;
+  double launches = 1;
+  std::vector<double> matmul;  // M, N, K; empty: none
+};
+// The profile of each device, or the predicted run time of a workload on each.
+int plan(Runtime& runtime, std::ostream& out, const PlanArguments& arguments, bool json);
 
 struct ReplayArguments {
   std::string log;     // path of the allocation log

@@ -66,6 +66,29 @@ CLI::Validator integer_range(std::uint64_t min, std::uint64_t max = std::numeric
           range};
 }
 
+void add_plan(CLI::App& app, vectis::app::PlanArguments& arguments, bool& json, Run& run) {
+  auto* plan =
+      app.add_subcommand("plan", "Show the measured speed of each device, or predict where a workload is fastest");
+  auto* fresh = plan->add_flag("--fresh", arguments.fresh, "Measure again and keep the best of old and new");
+  const auto amount = [&](const char* name, double& value, const char* text) {
+    plan->add_option(name, value, text)->check(CLI::NonNegativeNumber)->excludes(fresh);
+  };
+  amount("--operations", arguments.operations, "Predict this many arithmetic operations; a multiply-add counts as two");
+  plan->add_option("--precision", arguments.precision, "Precision of the operations")
+      ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
+  amount("--bytes", arguments.bytes, "Bytes that the workload reads and writes in device memory");
+  amount("--copy-in", arguments.copy_in_bytes, "Bytes to copy to the device first");
+  amount("--copy-out", arguments.copy_out_bytes, "Bytes to copy back to the host");
+  amount("--launches", arguments.launches, "Kernel launches that wait for each other");
+  plan->add_option("--matmul", arguments.matmul, "Predict a product of an M x K and a K x N matrix: M N K")
+      ->expected(3)
+      ->check(CLI::PositiveNumber)
+      ->excludes(fresh);
+  plan->add_flag("--json", json, "Print JSON");
+  plan->callback(
+      [&] { run = [&](Runtime& runtime) { return vectis::app::plan(runtime, std::cout, arguments, json); }; });
+}
+
 void add_replay(CLI::App& bench, vectis::app::ReplayArguments& arguments, bool& json, Run& run) {
   auto* replay = bench.add_subcommand(
       "replay", "Replay a recorded allocation log on the memory pool, the driver's allocator and a best-fit allocator");
@@ -191,11 +214,8 @@ int main(int argc, char** argv) {
   auto* doctor = app.add_subcommand("doctor", "Check every backend: whether it works, why not, and what to install");
   doctor->add_flag("--json", json, "Print JSON");
   doctor->callback([&] { run = [&](Runtime& runtime) { return vectis::app::doctor(runtime, std::cout, json); }; });
-  bool fresh = false;
-  auto* plan = app.add_subcommand("plan", "Show how fast each device is, which is what work is placed by");
-  plan->add_flag("--fresh", fresh, "Measure again, keeping nothing");
-  plan->add_flag("--json", json, "For programs");
-  plan->callback([&] { run = [&](Runtime& runtime) { return vectis::app::plan(runtime, std::cout, fresh, json); }; });
+  vectis::app::PlanArguments plan_arguments;
+  add_plan(app, plan_arguments, json, run);
   auto* bench = app.add_subcommand("bench", "Run a benchmark")->require_subcommand(1);
   vectis::app::ReplayArguments replay_arguments;
   add_replay(*bench, replay_arguments, json, run);

@@ -1,4 +1,4 @@
-// All of the layer `plan`: how fast each device is, what a piece of work costs on it, the choice and its explanation.
+// The planner: measured device profiles, predicted run times, and the choice of a device with its explanation.
 #pragma once
 
 #include "vectis/plan/planner.hpp"

@@ -1,4 +1,4 @@
-// The measurements behind a profile, whatever is measured.
+// Calibration: the micro-benchmarks that make a device profile, over an interface that tests can simulate.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Something that does elementary work and says how long it took, in seconds, waiting included. The first call of a kind
-// may have to compile, allocate or wake up.
+// Runs elementary operations and returns the seconds each took, including the wait for its end. The first call of a
+// kind may be slower: it may compile, allocate or leave a power-saving state.
 class Probe {
  public:
   Probe() = default;
@@ -18,28 +18,30 @@ class Probe {
   Probe& operator=(const Probe&) = delete;
   virtual ~Probe() = default;
 
-  virtual double launch() = 0;  // the smallest kernel
+  virtual double launch() = 0;  // a kernel with next to no work
   virtual double copy_to_device(std::uint64_t bytes) = 0;
   virtual double copy_to_host(std::uint64_t bytes) = 0;
-  virtual double copy_on_device(std::uint64_t bytes) = 0;  // reads and writes so many
-  // Whether it has instructions of its own for a precision; without, it computes about as in fp32.
+  virtual double copy_on_device(std::uint64_t bytes) = 0;  // reads and writes `bytes` each
+  // True when the device has instructions for a precision; without them it computes at about the fp32 rate.
   [[nodiscard]] virtual bool has(Precision precision) const = 0;
-  // The product of two square matrices; empty when the device does none in that precision.
+  // Multiplies two square matrices; empty when the device cannot in that precision.
   virtual std::optional<double> multiply(Precision precision, std::uint64_t side) = 0;
-  // Operations to a byte of memory that such a device reaches when nothing disturbs it; zero when nobody knows.
-  [[nodiscard]] virtual double least_balance() const = 0;
-  // What compiling a kernel takes, when the slowest first run so far took so much longer than the next; zero where
-  // nothing is compiled.
-  [[nodiscard]] virtual double compile_seconds(double first_run) const = 0;
-  // The largest size copies may have.
-  [[nodiscard]] virtual std::uint64_t bytes_max() const = 0;
-  // The smallest time its clock tells from none.
+  // Lower bound of the arithmetic rate over the memory bandwidth (operations per byte, the machine balance) on an idle
+  // machine; 0 when unknown.
+  [[nodiscard]] virtual double min_balance() const = 0;
+  // Estimated time to compile a kernel; 0 where nothing is compiled. `warm_up_seconds` is how much longer the slowest
+  // first run took than the next one.
+  [[nodiscard]] virtual double compile_seconds(double warm_up_seconds) const = 0;
+  // Largest size of a copy.
+  [[nodiscard]] virtual std::uint64_t max_bytes() const = 0;
+  // Resolution of the clock, seconds.
   [[nodiscard]] virtual double resolution() const = 0;
-  // Since the probe was made, seconds.
+  // Seconds since construction.
   [[nodiscard]] virtual double elapsed() const = 0;
 };
 
-// `device` becomes the profile's name. Stops measuring what is not essential when `seconds_max` are near.
-DeviceProfile calibrate_with(Probe& probe, std::string device, double seconds_max);
+// Measures a profile named `device`. When `max_seconds` are nearly used up, skips precisions other than fp32 and
+// returns an incomplete profile.
+DeviceProfile calibrate_with(Probe& probe, std::string device, double max_seconds);
 
 }  // namespace vectis::inline v0_1::detail

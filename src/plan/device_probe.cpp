@@ -13,17 +13,15 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 constexpr double nanoseconds_per_second = 1e9;
-constexpr std::uint64_t share_of_memory =
-    16;  // what a copy may take of the device's largest allocation: one part in so many
+constexpr std::uint64_t copy_divisor = 16;       // a copy takes at most 1/16 of the device's largest allocation
+constexpr double hardware_balance = 4;           // operations per byte: below any CPU or GPU of the last decade
+constexpr double default_compile_seconds = 0.5;  // assumed when every kernel came from a cache
 
-constexpr double hardware_balance = 4;         // operations to a byte: less than any processor of the last decade
-constexpr double usual_compile_seconds = 0.5;  // when every kernel was found compiled
-
-double seconds_from(std::uint64_t begin) {
+double seconds_since(std::uint64_t begin) {
   return static_cast<double>(monotonic_nanoseconds() - begin) / nanoseconds_per_second;
 }
 
-bool not_done_here(const Error& error) {
+bool is_unsupported(const Error& error) {
   return error.code() == ErrorCode::no_compiler || error.code() == ErrorCode::unsupported ||
          error.code() == ErrorCode::compile_failed;
 }
@@ -55,11 +53,11 @@ double DeviceProbe::timed(const std::function<void()>& work) {
   const std::uint64_t begin = monotonic_nanoseconds();
   work();
   stream_.synchronize();
-  return seconds_from(begin);
+  return seconds_since(begin);
 }
 
 double DeviceProbe::launch() {
-  // Where kernels are compiled, a tiny product, so that no second one has to be.
+  // Where kernels are compiled, uses the matrix product that is measured anyway, which saves compiling another kernel.
   if (!context_.device().info().dialects.empty()) {
     if (const auto seconds = multiply(Precision::fp32, 1)) return *seconds;
   }
@@ -107,23 +105,23 @@ std::optional<double> DeviceProbe::multiply(Precision precision, std::uint64_t s
   const View factor(factors, type, side, side);
   const View result(product, type == DType::int8 ? DType::int32 : DType::float32, side, side);
   try {
-    // The second factor transposed, as searches have it.
+    // The second factor is transposed, as in vector search.
     return timed([&] { run(stream_, "matmul", {factor, factor, result}, {0, 1}); });
   } catch (const Error& error) {
-    if (not_done_here(error)) return std::nullopt;
+    if (is_unsupported(error)) return std::nullopt;
     throw;
   }
 }
 
-double DeviceProbe::least_balance() const { return context_.device().info().software ? 0 : hardware_balance; }
+double DeviceProbe::min_balance() const { return context_.device().info().software ? 0 : hardware_balance; }
 
-double DeviceProbe::compile_seconds(double first_run) const {
+double DeviceProbe::compile_seconds(double warm_up_seconds) const {
   if (context_.device().info().dialects.empty()) return 0;
-  return kernel_cache(context_).statistics().compiled > compiled_before_ ? first_run : usual_compile_seconds;
+  return kernel_cache(context_).statistics().compiled > compiled_before_ ? warm_up_seconds : default_compile_seconds;
 }
 
-std::uint64_t DeviceProbe::bytes_max() const {
-  const std::uint64_t limit = context_.device().info().limits.allocation_bytes_max / share_of_memory;
+std::uint64_t DeviceProbe::max_bytes() const {
+  const std::uint64_t limit = context_.device().info().limits.allocation_bytes_max / copy_divisor;
   return std::max<std::uint64_t>(limit, sizeof(float));
 }
 
@@ -134,6 +132,6 @@ double DeviceProbe::resolution() const {
   return static_cast<double>(now - begin) / nanoseconds_per_second;
 }
 
-double DeviceProbe::elapsed() const { return seconds_from(begin_); }
+double DeviceProbe::elapsed() const { return seconds_since(begin_); }
 
 }  // namespace vectis::inline v0_1::detail

@@ -1,4 +1,4 @@
-// Measuring a real device.
+// Calibration of a real device.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Has a context, a stream and memory of its own, gone with it. One thread at a time.
+// Owns a context, a stream and memory. One thread at a time.
 class DeviceProbe final : public Probe {
  public:
   explicit DeviceProbe(const Device& device);
@@ -24,14 +24,14 @@ class DeviceProbe final : public Probe {
   double copy_on_device(std::uint64_t bytes) override;
   [[nodiscard]] bool has(Precision precision) const override;
   std::optional<double> multiply(Precision precision, std::uint64_t side) override;
-  [[nodiscard]] double least_balance() const override;
-  [[nodiscard]] double compile_seconds(double first_run) const override;
-  [[nodiscard]] std::uint64_t bytes_max() const override;
+  [[nodiscard]] double min_balance() const override;
+  [[nodiscard]] double compile_seconds(double warm_up_seconds) const override;
+  [[nodiscard]] std::uint64_t max_bytes() const override;
   [[nodiscard]] double resolution() const override;
   [[nodiscard]] double elapsed() const override;
 
  private:
-  // At least so many bytes; `which` tells two apart.
+  // A zeroed buffer of at least `bytes`; `which` selects one of several.
   const DeviceMemory& memory(std::size_t which, std::uint64_t bytes);
   std::vector<std::byte>& host(std::uint64_t bytes);
   double timed(const std::function<void()>& work);

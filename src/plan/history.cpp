@@ -3,38 +3,69 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-
-#include "plan/cholesky.hpp"
+#include <span>
 
 namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// All of logarithms, so 0.1 is a tenth.
-constexpr double noise = 0.06;              // of one measurement
-constexpr double first_noise = 1;           // of the only one: first runs warm up, and are often slow
-constexpr double common_deviation = 0.4;    // of the factor of everything
-constexpr double part_deviation = 0.8;      // of each part's own
-constexpr double rest_deviation = 0.2;      // of what the factors leave
-constexpr double rest_octaves = 4;          // over which that changes
-constexpr double outlier = 0.5;             // a record this far from the others counts half
-constexpr double same_place = 0.2;          // octaves
-constexpr double known_well = 0.05;         // a prediction this good learns nothing from one more record
-constexpr double surprising = 0.25;         // a record this far off is learned from at once
-constexpr std::size_t records_per_fit = 8;  // one in so many is enough to learn anew
+// Priors, all of logarithms of time (0.1 is about 10 %) unless said otherwise. Tuned on simulated devices
+// (src/plan/regret_test.cpp).
+constexpr double noise = 0.06;                // standard deviation of one measurement
+constexpr double single_noise = 1;            // of the only measurement: first runs warm up and are often slow
+constexpr double common_deviation = 0.4;      // of the common factor
+constexpr double component_deviation = 0.8;   // of each component's factor
+constexpr double residual_deviation = 0.2;    // of the Gaussian process
+constexpr double residual_length = 4;         // its length scale, in powers of two
+constexpr double outlier = 0.5;               // a record this far from the others counts half (Cauchy weights)
+constexpr double same_size = 0.2;             // features closer than this, in powers of two, are one size
+constexpr double well_known = 0.05;           // a prediction this good learns nothing from one more record
+constexpr double surprising = 0.25;           // an error this large refits at once
+constexpr std::size_t records_per_refit = 8;  // otherwise refit when one record in 8 is new
 constexpr int fit_steps = 5;
-constexpr double step_max = 1;
+constexpr double max_step = 1;
+constexpr double min_pivot = 1e-12;  // rounding may make a pivot slightly negative
 
-double kernel(const Place& left, const Place& right) noexcept {
-  const double ratio = distance(left, right) / rest_octaves;
-  return rest_deviation * rest_deviation * std::exp(-0.5 * ratio * ratio);
+// Cholesky factorization of the lower half of a positive definite matrix of `n` rows, in place.
+void cholesky(std::span<double> matrix, std::size_t n) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = matrix[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i * n + k] * matrix[j * n + k];
+      matrix[i * n + j] = i == j ? std::sqrt(std::max(sum, min_pivot)) : sum / matrix[j * n + j];
+    }
+  }
+}
+
+// Forward substitution: values := inverse(L) * values. The squared norm is then values * inverse(L * L^T) * values.
+void solve_lower(std::span<const double> factor, std::span<double> values) noexcept {
+  const std::size_t n = values.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < i; ++k) values[i] -= factor[i * n + k] * values[k];
+    values[i] /= factor[i * n + i];
+  }
+}
+
+// values := inverse(L * L^T) * values
+void solve(std::span<const double> factor, std::span<double> values) noexcept {
+  solve_lower(factor, values);
+  const std::size_t n = values.size();
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) values[i] -= factor[k * n + i] * values[k];
+    values[i] /= factor[i * n + i];
+  }
+}
+
+double squared_exponential(const Features& left, const Features& right) noexcept {
+  const double ratio = distance(left, right) / residual_length;
+  return residual_deviation * residual_deviation * std::exp(-0.5 * ratio * ratio);
 }
 
 double dot(std::span<const double> left, std::span<const double> right) noexcept {
   return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
 }
 
-// Of two in the middle the smaller: what disturbs a measurement makes it longer.
+// The smaller of two middle values: disturbances only make a measurement longer.
 double lower_median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -43,116 +74,123 @@ double lower_median(std::vector<double> values) {
 
 }  // namespace
 
-Parts History::scaled(const Parts& parts, const Factors& factors) noexcept {
-  Parts result;
-  for (std::size_t i = 0; i < Parts::count; ++i) {
-    result.seconds[i] = parts.seconds[i] * std::exp(factors[0] + factors[i + 1]);
+CostBreakdown History::scaled(const CostBreakdown& cost, const Factors& factors) noexcept {
+  CostBreakdown result;
+  for (std::size_t i = 0; i < CostBreakdown::count; ++i) {
+    result.seconds[i] = cost.seconds[i] * std::exp(factors[0] + factors[i + 1]);
   }
   return result;
 }
 
-// How much the logarithm of the total follows each factor's.
-History::Factors History::shares(const Parts& parts) noexcept {
-  const double total = parts.total();
+// Derivative of log(total) by each log factor: the component's share of the total.
+History::Factors History::gradient(const CostBreakdown& scaled) noexcept {
+  const double total = scaled.total();
   Factors result{1};
-  for (std::size_t i = 0; i < Parts::count; ++i) result[i + 1] = parts.seconds[i] / total;
-  const bool memory_bound = parts.seconds[Parts::memory] > parts.seconds[Parts::arithmetic];
-  result[1 + (memory_bound ? Parts::arithmetic : Parts::memory)] = 0;
+  for (std::size_t i = 0; i < CostBreakdown::count; ++i) result[i + 1] = scaled.seconds[i] / total;
+  const bool memory_bound = scaled.seconds[CostBreakdown::memory] > scaled.seconds[CostBreakdown::arithmetic];
+  result[1 + (memory_bound ? CostBreakdown::arithmetic : CostBreakdown::memory)] = 0;
   return result;
 }
 
-double History::noise_of(const Record& record) const noexcept {
-  const double plain = kept_.size() == 1 ? first_noise : noise;
-  return plain * plain / record.trust;
+double History::noise_variance(const Record& record) const noexcept {
+  const double deviation = records_.size() == 1 ? single_noise : noise;
+  return deviation * deviation / record.weight;
 }
 
 double History::residual(const Record& record) const noexcept {
-  return record.log_seconds - std::log(scaled(record.parts, factors_).total());
+  return record.log_seconds - std::log(scaled(record.cost, factors_).total());
 }
 
-void History::add(const Parts& parts, const Place& place, double seconds) {
-  ++records_;
+void History::add(const CostBreakdown& cost, const Features& features, double seconds) {
+  ++added_;
   const double log_seconds = std::log(seconds);
-  const double surprise = std::abs(log_seconds - std::log(parts.total() * correct(parts, place).factor));
-  const auto is_here = [&](const Record& record) { return distance(record.place, place) < same_place; };
-  const auto here = static_cast<std::size_t>(std::ranges::count_if(kept_, is_here));
-  if (here >= kept_at_place_max) {
-    if (surprise < known_well) return;
-    kept_.erase(std::ranges::find_if(kept_, is_here));
-  } else if (kept_.size() >= kept_max) {
-    kept_.erase(kept_.begin());
+  const double surprise = std::abs(log_seconds - std::log(cost.total() * correct(cost, features).factor));
+  const auto is_same_size = [&](const Record& record) { return distance(record.features, features) < same_size; };
+  const auto of_this_size = static_cast<std::size_t>(std::ranges::count_if(records_, is_same_size));
+  if (of_this_size >= max_records_per_size) {
+    if (surprise < well_known) return;
+    records_.erase(std::ranges::find_if(records_, is_same_size));
+  } else if (records_.size() >= max_records) {
+    records_.erase(records_.begin());
   }
-  kept_.push_back({parts, place, log_seconds, 1});
+  records_.push_back({cost, features, log_seconds, 1});
   ++pending_;
-  fit_now_ = fit_now_ || surprise > surprising || pending_ * records_per_fit >= kept_.size();
+  needs_fit_ = needs_fit_ || surprise > surprising || pending_ * records_per_refit >= records_.size();
 }
 
-History::Correction History::correct(const Parts& parts, const Place& place) {
-  if (fit_now_) fit();
-  const Parts now = scaled(parts, factors_);
-  std::vector<double> near(places_.size());
-  for (std::size_t i = 0; i < places_.size(); ++i) near[i] = kernel(place, places_[i]);
-  const double rest = dot(near, weights_);
-  Factors unknown = shares(now);  // what of the factors' doubt the records nearby do not settle
-  for (std::size_t i = 0; i < factor_count; ++i) unknown[i] -= dot(near, tied_[i]);
-  solve_lower(precision_, unknown);
-  solve_lower(covariance_, near);
-  const double variance = dot(unknown, unknown) + std::max(0.0, rest_deviation * rest_deviation - dot(near, near));
-  return {now.total() / parts.total() * std::exp(rest), std::sqrt(variance)};
-}
-
-std::optional<double> History::measured(const Place& place) const {
-  std::vector<double> here;
-  for (const Record& record : kept_) {
-    if (distance(record.place, place) < same_place) here.push_back(record.log_seconds);
+History::Correction History::correct(const CostBreakdown& cost, const Features& features) {
+  if (needs_fit_) fit();
+  const CostBreakdown corrected = scaled(cost, factors_);
+  std::vector<double> similarity(fitted_features_.size());
+  for (std::size_t i = 0; i < similarity.size(); ++i) {
+    similarity[i] = squared_exponential(features, fitted_features_[i]);
   }
-  if (here.empty()) return std::nullopt;
-  return std::exp(lower_median(std::move(here)));
+  const double process_mean = dot(similarity, weights_);
+  Factors unexplained = gradient(corrected);  // the factors' uncertainty that records nearby do not remove
+  for (std::size_t i = 0; i < factor_count; ++i) unexplained[i] -= dot(similarity, gain_[i]);
+  solve_lower(precision_, unexplained);
+  solve_lower(covariance_, similarity);
+  const double process_variance = std::max(0.0, residual_deviation * residual_deviation - dot(similarity, similarity));
+  return {corrected.total() / cost.total() * std::exp(process_mean),
+          std::sqrt(dot(unexplained, unexplained) + process_variance)};
 }
 
-// Begins where half of the records are, and trusts the more the nearer they lie.
+std::optional<double> History::measured(const Features& features) const {
+  std::vector<double> times;
+  for (const Record& record : records_) {
+    if (distance(record.features, features) < same_size) times.push_back(record.log_seconds);
+  }
+  if (times.empty()) return std::nullopt;
+  return std::exp(lower_median(std::move(times)));
+}
+
+// Iteratively reweighted least squares, started at the median residual so that outliers do not attract the solution.
 void History::fit() {
   factors_ = {};
   weights_.clear();
-  for (const Record& record : kept_) weights_.push_back(residual(record));
-  if (!kept_.empty()) factors_[0] = lower_median(weights_);
-  places_.clear();
-  for (const Record& record : kept_) places_.push_back(record.place);
-  for (int i = 0; i < (kept_.empty() ? 1 : fit_steps); ++i) step();
-  for (std::size_t i = 0; i < kept_.size(); ++i) weights_[i] = residual(kept_[i]);
+  fitted_features_.clear();
+  for (const Record& record : records_) {
+    weights_.push_back(residual(record));
+    fitted_features_.push_back(record.features);
+  }
+  if (!records_.empty()) factors_[0] = lower_median(weights_);
+  for (int i = 0; i < (records_.empty() ? 1 : fit_steps); ++i) gauss_newton_step();
+  for (std::size_t i = 0; i < records_.size(); ++i) weights_[i] = residual(records_[i]);
   solve(covariance_, weights_);
   pending_ = 0;
-  fit_now_ = false;
+  needs_fit_ = false;
 }
 
-// One step of Gauss and Newton, weighted by the covariance of what the factors leave.
-void History::step() {
-  const std::size_t n = kept_.size();
+// One Gauss-Newton step, weighted by the covariance of the residuals.
+void History::gauss_newton_step() {
+  const std::size_t n = records_.size();
   covariance_.assign(n * n, 0);
-  tied_.assign(factor_count, std::vector<double>(n));
-  std::vector<std::vector<double>> share(factor_count, std::vector<double>(n));
+  gain_.assign(factor_count, std::vector<double>(n));
+  std::vector<std::vector<double>> jacobian(factor_count, std::vector<double>(n));
   for (std::size_t i = 0; i < n; ++i) {
-    weights_[i] = residual(kept_[i]);
-    kept_[i].trust = 1 / (1 + weights_[i] * weights_[i] / (outlier * outlier));
-    for (std::size_t j = 0; j <= i; ++j) covariance_[i * n + j] = kernel(places_[i], places_[j]);
-    covariance_[i * n + i] += noise_of(kept_[i]);
-    const Factors shares_now = shares(scaled(kept_[i].parts, factors_));
-    for (std::size_t factor = 0; factor < factor_count; ++factor) share[factor][i] = shares_now[factor];
+    weights_[i] = residual(records_[i]);
+    records_[i].weight = 1 / (1 + weights_[i] * weights_[i] / (outlier * outlier));
+    for (std::size_t j = 0; j <= i; ++j) {
+      covariance_[i * n + j] = squared_exponential(fitted_features_[i], fitted_features_[j]);
+    }
+    covariance_[i * n + i] += noise_variance(records_[i]);
+    const Factors row = gradient(scaled(records_[i].cost, factors_));
+    for (std::size_t factor = 0; factor < factor_count; ++factor) jacobian[factor][i] = row[factor];
   }
-  cholesky(covariance_);
+  cholesky(covariance_, n);
   precision_.assign(factor_count * factor_count, 0);
-  Factors gradient{};
+  Factors step{};
   for (std::size_t i = 0; i < factor_count; ++i) {
-    tied_[i] = share[i];
-    solve(covariance_, tied_[i]);
-    const double deviation = i == 0 ? common_deviation : part_deviation;
-    gradient[i] = dot(tied_[i], weights_) - factors_[i] / (deviation * deviation);
-    for (std::size_t j = 0; j <= i; ++j) precision_[i * factor_count + j] = dot(tied_[i], share[j]);
+    gain_[i] = jacobian[i];
+    solve(covariance_, gain_[i]);
+    const double deviation = i == 0 ? common_deviation : component_deviation;
+    step[i] = dot(gain_[i], weights_) - factors_[i] / (deviation * deviation);
+    for (std::size_t j = 0; j <= i; ++j) precision_[i * factor_count + j] = dot(gain_[i], jacobian[j]);
     precision_[i * factor_count + i] += 1 / (deviation * deviation);
   }
-  cholesky(precision_);
-  solve(precision_, gradient);
-  for (std::size_t i = 0; i < factor_count; ++i) factors_[i] += std::clamp(gradient[i], -step_max, step_max);
+  cholesky(precision_, factor_count);
+  solve(precision_, step);
+  for (std::size_t i = 0; i < factor_count; ++i) factors_[i] += std::clamp(step[i], -max_step, max_step);
 }
 
 }  // namespace vectis::inline v0_1::detail

@@ -1,4 +1,4 @@
-// What work of one name took on one device, and what follows from it for other sizes.
+// Measured run times of one workload on one device, and the correction of the cost model that follows from them.
 #pragma once
 
 #include <array>
@@ -7,65 +7,64 @@
 #include <optional>
 #include <vector>
 
-#include "plan/parts.hpp"
+#include "plan/cost_model.hpp"
 
 namespace vectis::inline v0_1::detail {
 
-// The logarithm of measured over predicted is learned in two steps.
-// 1. A factor for everything and one for each part (launch, compile, copy, arithmetic, memory, host), so that few
-// records
-//    correct sizes never seen: a wrong rate scales that part alone. Least squares around the profile, records far from
-//    the rest hardly counting, and neighbours counting as one witness rather than many.
-// 2. What is left (caches, saturation) as a smooth function of the place: a Gaussian process whose prior is zero, so
-//    that far from every record only step 1 speaks.
-// Memory is bounded: the newest few records of each place, and so many in all. So is time: with many records, only a
-// surprise or several new ones make it learn anew. One thread at a time.
+// Learns log(measured / predicted) in two steps.
+// 1. Factors: one common to all components and one per component (launch, compile, copy, arithmetic, memory, host), by
+//    robust regularized least squares around the profile. A wrong rate scales its component alone, so that few records
+//    correct sizes never measured. Outliers get little weight; nearby records are correlated and count as one.
+// 2. Residual (caches, saturation): a Gaussian process over the feature vector with zero mean, so that far from every
+//    record only the factors apply.
+// Memory is bounded by max_records, and time by refitting only after a surprise or several new records.
+// One thread at a time.
 class History {
  public:
   struct Correction {
     double factor = 1;
-    double deviation = 0;  // of the logarithm of the factor
+    double deviation = 0;  // standard deviation of log(factor)
   };
 
-  void add(const Parts& parts, const Place& place, double seconds);
-  [[nodiscard]] Correction correct(const Parts& parts, const Place& place);
-  // The median of what this very place took.
-  [[nodiscard]] std::optional<double> measured(const Place& place) const;
-  // How often `add` was called.
-  [[nodiscard]] std::uint64_t records() const noexcept { return records_; }
+  // `seconds` is the measured run time, finite and above 0.
+  void add(const CostBreakdown& cost, const Features& features, double seconds);
+  [[nodiscard]] Correction correct(const CostBreakdown& cost, const Features& features);
+  // Median of the run times recorded at these features; empty without any.
+  [[nodiscard]] std::optional<double> measured(const Features& features) const;
+  // Number of calls of add().
+  [[nodiscard]] std::uint64_t records() const noexcept { return added_; }
 
-  static constexpr std::size_t kept_max = 48;
-  static constexpr std::size_t kept_at_place_max = 4;
+  static constexpr std::size_t max_records = 48;
+  static constexpr std::size_t max_records_per_size = 4;
 
  private:
-  // One factor for all parts together and one for each.
-  static constexpr std::size_t factor_count = 1 + Parts::count;
-  using Factors = std::array<double, factor_count>;  // logarithms
+  static constexpr std::size_t factor_count = 1 + CostBreakdown::count;
+  using Factors = std::array<double, factor_count>;  // logarithms: common, then by component
 
   struct Record {
-    Parts parts;
-    Place place;
+    CostBreakdown cost;
+    Features features;
     double log_seconds = 0;
-    double trust = 1;  // 0 to 1: how well it agrees with the others
+    double weight = 1;  // 0 to 1: agreement with the other records
   };
 
-  static Parts scaled(const Parts& parts, const Factors& factors) noexcept;
-  static Factors shares(const Parts& scaled) noexcept;
-  [[nodiscard]] double noise_of(const Record& record) const noexcept;
+  static CostBreakdown scaled(const CostBreakdown& cost, const Factors& factors) noexcept;
+  static Factors gradient(const CostBreakdown& scaled) noexcept;
+  [[nodiscard]] double noise_variance(const Record& record) const noexcept;
   [[nodiscard]] double residual(const Record& record) const noexcept;
   void fit();
-  void step();
+  void gauss_newton_step();
 
-  std::vector<Record> kept_;  // oldest first
-  std::uint64_t records_ = 0;
+  std::vector<Record> records_;  // oldest first
+  std::uint64_t added_ = 0;
   std::size_t pending_ = 0;  // records since the last fit
-  bool fit_now_ = true;      // the last of them was a surprise, or there was no fit
+  bool needs_fit_ = true;    // never fitted, or surprised since
   Factors factors_{};
   std::vector<double> precision_;          // Cholesky factor of the factors' precision matrix
-  std::vector<double> covariance_;         // Cholesky factor of the covariance of what the factors leave
-  std::vector<std::vector<double>> tied_;  // by factor: the covariance's inverse times the records' shares
-  std::vector<double> weights_;            // the covariance's inverse times the residuals
-  std::vector<Place> places_;              // of the records fitted
+  std::vector<double> covariance_;         // Cholesky factor of the residuals' covariance matrix
+  std::vector<std::vector<double>> gain_;  // by factor: inverse covariance times the records' gradients
+  std::vector<double> weights_;            // inverse covariance times the residuals
+  std::vector<Features> fitted_features_;  // of the records at the last fit
 };
 
 }  // namespace vectis::inline v0_1::detail

@@ -40,7 +40,7 @@ DeviceProfile card_profile() {
   return profile;
 }
 
-// Scanning `rows` vectors of 128 numbers for one query.
+// Scans `rows` vectors of 128 floats for one query.
 Workload scan(double rows) { return {.name = "scan", .operations = {.fp32 = 256 * rows}, .bytes = 512 * rows}; }
 
 Workload copied(Workload work) {
@@ -75,7 +75,7 @@ class PlannerTest : public testing::Test {
   std::optional<Runtime> runtime_;
 };
 
-TEST_F(PlannerTest, SmallWorkStaysLargeWorkGoes) {
+TEST_F(PlannerTest, SmallWorkloadsStayOnTheHostLargeOnesGoToTheCard) {
   EXPECT_EQ(choose(scan(10), scan(10)).index, 0U);
   EXPECT_EQ(choose(scan(1e6), scan(1e6)).index, 1U);
 }
@@ -170,18 +170,18 @@ TEST_F(PlannerTest, HistoryBelongsToADeviceAndAName) {
   EXPECT_FALSE(plan().assess(Placement(host, scan(1e6))).measured.has_value());
 }
 
-TEST_F(PlannerTest, WhatCannotBeMeasuredIsIgnored) {
+TEST_F(PlannerTest, TimesThatAreNotPositiveAreIgnored) {
   for (const double seconds : {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     plan().record(Placement(host, scan(1e5)), seconds);
   }
   EXPECT_EQ(plan().assess(Placement(host, scan(1e5))).records, 0U);
 }
 
-TEST_F(PlannerTest, ImpossibleCostsAreRefused) {
+TEST_F(PlannerTest, InvalidWorkloadsThrow) {
   EXPECT_ERROR((void)plan().choose({}), ErrorCode::invalid_input, "0 candidates");
   Workload work = scan(1);
   work.bytes = -1;
-  EXPECT_ERROR((void)choose(scan(1), work), ErrorCode::invalid_input, "bytes of work 'scan' is -1");
+  EXPECT_ERROR((void)choose(scan(1), work), ErrorCode::invalid_input, "bytes of workload 'scan' is -1");
   work = scan(1);
   work.operations.int8 = std::nan("");
   EXPECT_ERROR((void)plan().assess(Placement(host, work)), ErrorCode::invalid_input, "operations in int8");
@@ -190,13 +190,13 @@ TEST_F(PlannerTest, ImpossibleCostsAreRefused) {
   EXPECT_ERROR(plan().record(Placement(host, work), 1), ErrorCode::invalid_input, "efficiency");
 }
 
-TEST_F(PlannerTest, NothingToDoIsPredictedToo) {
+TEST_F(PlannerTest, AnEmptyWorkloadIsPredictedToo) {
   const Choice choice = choose({}, {});
   EXPECT_EQ(choice.index, 0U);
   EXPECT_GT(choice.candidates[0].predicted.seconds(), 0);
 }
 
-TEST_F(PlannerTest, LittleKnownCandidatesAreTriedWithinTheBudget) {
+TEST_F(PlannerTest, UncertainCandidatesAreExploredWithinTheBudget) {
   os.variables["VECTIS_PLAN_EXPLORE_PERCENT"] = "10";
   DeviceProfile rival = host_profile();
   rival.device = "rival";
@@ -210,7 +210,7 @@ TEST_F(PlannerTest, LittleKnownCandidatesAreTriedWithinTheBudget) {
     const double took = choice.index == 0 ? seconds : seconds / 2;
     if (choice.explored) {
       ++tried;
-      EXPECT_THAT(choice.reason, HasSubstr("rival is tried"));
+      EXPECT_THAT(choice.reason, HasSubstr("rival is explored"));
     }
     plan().record(choice.index == 0 ? known : unknown, took);
   }
@@ -218,7 +218,7 @@ TEST_F(PlannerTest, LittleKnownCandidatesAreTriedWithinTheBudget) {
   EXPECT_EQ(plan().choose(std::array{known, unknown}).index, 1U);
 }
 
-TEST_F(PlannerTest, NothingFarIsTriedTwice) {
+TEST_F(PlannerTest, SlowCandidatesAreNotExploredAgain) {
   os.variables["VECTIS_PLAN_EXPLORE_PERCENT"] = "10";
   const Placement fast(card, scan(1e6));
   const Placement slow(host, scan(1e6));
@@ -234,19 +234,19 @@ TEST_F(PlannerTest, NothingFarIsTriedTwice) {
   EXPECT_LT(extra / all, 0.2);
 }
 
-TEST_F(PlannerTest, TheDocumentsRulesApplyWhenSet) {
+TEST_F(PlannerTest, ExclusionSettingsApplyWhenSet) {
   EXPECT_EQ(choose(scan(1e3), scan(1e3)).index, 1U);
   os.variables["VECTIS_PLAN_GPU_BYTES_MIN"] = "1000000";
   RuntimeOptions options;
   options.os = &os;
   Runtime ruled(options);
-  // Modelled devices are no CPU: one large and one small candidate show the rule.
+  // Simulated devices are not the CPU: one large and one small candidate show the setting.
   const std::array ways{Placement(card, scan(1e3), "small"), Placement(host, scan(1e4), "large")};
   const Choice choice = planner(ruled).choose(ways);
   EXPECT_EQ(choice.index, 1U);
   EXPECT_THAT(choice.candidates[0].excluded, HasSubstr("fewer than plan.gpu_bytes_min (1000000)"));
-  EXPECT_THAT(choice.explain(), HasSubstr("small is passed over: it touches 512000 bytes"));
-  // Where they would leave nothing, they do not apply.
+  EXPECT_THAT(choice.explain(), HasSubstr("small is excluded: it touches 512000 bytes"));
+  // A setting that would exclude every candidate is ignored.
   EXPECT_THAT(planner(ruled).choose(std::array{ways[0]}).candidates[0].excluded, IsEmpty());
 }
 
@@ -261,7 +261,7 @@ TEST_F(PlannerTest, TheExplanationShowsEveryCandidate) {
 
 TEST_F(PlannerTest, OneCandidateIsExplainedToo) {
   const Choice choice = plan().choose(std::array{Placement(host, scan(1e6))});
-  EXPECT_EQ(choice.reason, "host is the only candidate there is, predicted 51.2 ms");
+  EXPECT_EQ(choice.reason, "host is the only candidate, predicted 51.2 ms");
 }
 
 }  // namespace

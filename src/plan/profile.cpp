@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,11 +10,27 @@
 #include "kernel/cache/disk_cache.hpp"
 #include "plan/calibration.hpp"
 #include "plan/device_probe.hpp"
-#include "plan/profile_bytes.hpp"
+#include "plan/profile_store.hpp"
 #include "vectis/base/cpu.hpp"
 #include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1 {
+
+double& ByPrecision::at(Precision precision) noexcept {
+  switch (precision) {
+    case Precision::fp16:
+      return fp16;
+    case Precision::bf16:
+      return bf16;
+    case Precision::int8:
+      return int8;
+    case Precision::fp32:
+      break;
+  }
+  return fp32;
+}
+
+double ByPrecision::at(Precision precision) const noexcept { return const_cast<ByPrecision*>(this)->at(precision); }
 
 namespace {
 
@@ -32,60 +47,89 @@ std::string profile_key(const Runtime& runtime, const Device& device) {
 // The profiles of a Runtime's devices. Thread-safe.
 class Profiles {
  public:
-  explicit Profiles(Runtime& runtime) : runtime_(runtime), kept_(runtime, "profiles") {}
+  explicit Profiles(Runtime& runtime) : runtime_(runtime), disk_(runtime, "profiles") {}
 
   const DeviceProfile& of(const Device& device) {
-    Place& place = place_of(device);
-    const std::lock_guard lock(place.mutex);
-    if (place.failure) throw Error(*place.failure);
-    if (!place.profile) {
+    Entry& entry = entry_of(device);
+    const std::lock_guard lock(entry.mutex);
+    if (entry.failure) throw Error(*entry.failure);
+    if (!entry.profile) {
       try {
-        place.profile = load_or_measure(device);
+        entry.profile = load_or_calibrate(device);
       } catch (const Error& error) {
-        place.failure = error;
+        entry.failure = error;
         throw;
       }
     }
-    return *place.profile;
+    return *entry.profile;
+  }
+
+  DeviceProfile recalibrate(const Device& device) {
+    const std::string key = profile_key(runtime_, device);
+    return calibrate_and_store(device, key, load(device, key));
   }
 
  private:
-  struct Place {
+  struct Entry {
     std::mutex mutex;
     std::optional<DeviceProfile> profile;
     std::optional<Error> failure;
   };
 
-  Place& place_of(const Device& device) {
+  Entry& entry_of(const Device& device) {
     const std::lock_guard lock(mutex_);
-    return places_[device.id()];
+    return entries_[device.id()];
   }
 
-  DeviceProfile load_or_measure(const Device& device) {
-    const std::string key = profile_key(runtime_, device);
-    if (const auto found = kept_.find(key); found.payload) {
-      if (auto profile = detail::decode_profile(*found.payload, device.label())) return *std::move(profile);
-    }
+  [[nodiscard]] std::optional<DeviceProfile> load(const Device& device, const std::string& key) const {
+    const auto found = disk_.find(key);
+    return found.payload ? detail::decode_profile(*found.payload, device.label()) : std::nullopt;
+  }
+
+  // Combines the new measurement with `stored`, if any. An incomplete measurement is used but not stored.
+  DeviceProfile calibrate_and_store(const Device& device, const std::string& key,
+                                    const std::optional<DeviceProfile>& stored) {
     DeviceProfile measured = calibrate(device);
-    if (measured.complete) kept_.put(key, detail::encode_profile(measured));
+    const bool complete = measured.complete;
+    if (stored) measured = detail::combine_best(*stored, measured);
+    if (complete) disk_.put(key, detail::encode_profile(measured));
     return measured;
   }
 
+  DeviceProfile load_or_calibrate(const Device& device) {
+    const std::string key = profile_key(runtime_, device);
+    std::optional<DeviceProfile> stored = load(device, key);
+    if (!stored) return calibrate_and_store(device, key, std::nullopt);
+    switch (detail::age_of(*stored, runtime_.os().unix_seconds())) {
+      case detail::ProfileAge::young:
+        return calibrate_and_store(device, key, stored);
+      case detail::ProfileAge::expired:
+        return calibrate_and_store(device, key, std::nullopt);
+      case detail::ProfileAge::current:
+        break;
+    }
+    return *std::move(stored);
+  }
+
   Runtime& runtime_;
-  detail::DiskCache kept_;
+  detail::DiskCache disk_;
   std::mutex mutex_;
-  std::map<int, Place> places_;  // guarded by mutex_; a place stays where it is
+  std::map<int, Entry> entries_;  // guarded by mutex_; entries never move
 };
+
+Profiles& profiles_of(const Device& device) { return device.core()->backend->runtime.service<Profiles>(); }
 
 }  // namespace
 
-const DeviceProfile& profile(const Device& device) {
-  return device.core()->backend->runtime.service<Profiles>().of(device);
-}
+const DeviceProfile& profile(const Device& device) { return profiles_of(device).of(device); }
 
 DeviceProfile calibrate(const Device& device) {
   detail::DeviceProbe probe(device);
-  return detail::calibrate_with(probe, device.label(), calibration_budget);
+  DeviceProfile measured = detail::calibrate_with(probe, device.label(), calibration_budget);
+  measured.measured_at = device.core()->backend->runtime.os().unix_seconds();
+  return measured;
 }
+
+DeviceProfile recalibrate(const Device& device) { return profiles_of(device).recalibrate(device); }
 
 }  // namespace vectis::inline v0_1

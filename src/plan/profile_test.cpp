@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernel/cache/disk_cache.hpp"
-#include "plan/profile_bytes.hpp"
+#include "plan/profile_store.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/expect_error.hpp"
-#include "tests/support/modeled_device.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/simulated_device.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/plan/planner.hpp"
 
@@ -37,13 +38,13 @@ class ProfileTest : public testing::Test {
     Runtime runtime;
   };
 
-  // What a process finds out about the CPU.
+  // The profile of the CPU as a new process sees it.
   DeviceProfile cpu() {
     Process process(os);
     return profile(process.device("cpu"));
   }
-  // Until it is complete, which a busy machine may take more than half a second for.
-  DeviceProfile kept_cpu() {
+  // Retries until the profile is complete and stored: a busy machine may exceed the time budget.
+  DeviceProfile stored_cpu() {
     DeviceProfile found = cpu();
     for (int i = 0; i < 20 && os.files.empty(); ++i) found = cpu();
     EXPECT_EQ(os.files.size(), 1U);
@@ -53,8 +54,8 @@ class ProfileTest : public testing::Test {
   FakeOs os;
 };
 
-TEST_F(ProfileTest, IsMeasuredOnceAndKept) {
-  const DeviceProfile first = kept_cpu();
+TEST_F(ProfileTest, IsMeasuredOnceAndStored) {
+  const DeviceProfile first = stored_cpu();
   EXPECT_EQ(first.device, "cpu:0");
   EXPECT_GT(first.operations_per_second.fp32, 0);
   EXPECT_EQ(cpu(), first);  // to the last bit of every number: nothing was measured again
@@ -65,8 +66,8 @@ TEST_F(ProfileTest, IsMeasuredOnceAndKept) {
   EXPECT_EQ(&profile(device), &profile(device));
 }
 
-TEST_F(ProfileTest, ADamagedFileIsMeasuredAgain) {
-  const DeviceProfile first = kept_cpu();
+TEST_F(ProfileTest, ACorruptFileIsMeasuredAgain) {
+  const DeviceProfile first = stored_cpu();
   std::string& file = os.files.begin()->second;
   const std::string good = file;
   for (const std::size_t place : {std::size_t{3}, good.size() / 2, good.size() - 1}) {
@@ -81,7 +82,7 @@ TEST_F(ProfileTest, ADamagedFileIsMeasuredAgain) {
 }
 
 TEST_F(ProfileTest, AnotherMachineOrDriverIsMeasuredAgain) {
-  const DeviceProfile first = kept_cpu();
+  const DeviceProfile first = stored_cpu();
   const std::string path = os.files.begin()->first;
   os.total_bytes *= 2;
   EXPECT_NE(cpu(), first);
@@ -97,13 +98,90 @@ TEST_F(ProfileTest, AnotherMachineOrDriverIsMeasuredAgain) {
   EXPECT_NE(cpu(), first);
 }
 
-TEST_F(ProfileTest, NothingIsKeptWhereNothingShallBe) {
+TEST_F(ProfileTest, NothingIsStoredWhenTheCacheIsOff) {
   os.variables["VECTIS_CACHE_PATH"] = "off";
   EXPECT_NE(cpu(), cpu());
   EXPECT_TRUE(os.files.empty());
 }
 
-TEST_F(ProfileTest, ADeviceThatCannotBeMeasuredIsPassedOver) {
+// Replaces the payload of the one stored file, keeping its key.
+void replace_payload(FakeOs& os, const DeviceProfile& profile) {
+  std::string& file = os.files.begin()->second;
+  std::uint64_t key_bytes = 0;
+  std::memcpy(&key_bytes, file.data() + 12, sizeof(key_bytes));  // after magic and version
+  const auto bytes = detail::encode_cache_entry(file.substr(20, key_bytes), detail::encode_profile(profile));
+  file.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+TEST_F(ProfileTest, AProfileMeasuredOnABusyMachineIsMeasuredAgain) {
+  DeviceProfile busy = stored_cpu();
+  EXPECT_EQ(busy.measurements, 1U);
+  EXPECT_EQ(busy.measured_at, os.now_seconds);
+  busy.launch_seconds *= 1000;
+  busy.operations_per_second.fp32 /= 1000;
+  const double impossible_rate = busy.memory_bytes_per_second *= 1000;
+  replace_payload(os, busy);
+
+  os.now_seconds += 599;  // the machine may still be busy
+  EXPECT_EQ(cpu(), busy);
+  os.now_seconds += 1;
+  DeviceProfile again = cpu();
+  for (int i = 0; i < 20 && cpu() != again; ++i) again = cpu();  // until complete, and with that stored
+  EXPECT_LT(again.launch_seconds, busy.launch_seconds);
+  EXPECT_GT(again.operations_per_second.fp32, busy.operations_per_second.fp32);
+  EXPECT_EQ(again.memory_bytes_per_second, impossible_rate) << "the better value is kept";
+  EXPECT_EQ(again.measurements, 2U);
+  EXPECT_EQ(again.measured_at, os.now_seconds);
+}
+
+TEST_F(ProfileTest, ThreeMeasurementsAreEnoughForAMonth) {
+  constexpr std::int64_t day = 86'400;
+  DeviceProfile settled = stored_cpu();
+  settled.measurements = 3;
+  settled.launch_seconds = 1000;  // recognizable
+  replace_payload(os, settled);
+  os.now_seconds += 30 * day;
+  EXPECT_EQ(cpu(), settled);
+  os.now_seconds += 1;
+  EXPECT_LT(cpu().launch_seconds, 1) << "replaced, not combined";
+}
+
+TEST_F(ProfileTest, RecalibratingCombinesAndStores) {
+  DeviceProfile slow = stored_cpu();
+  slow.launch_seconds = 1000;
+  replace_payload(os, slow);
+  DeviceProfile found;
+  for (int i = 0; i < 20 && cpu() == slow; ++i) {
+    Process process(os);
+    found = recalibrate(process.device("cpu"));
+  }
+  EXPECT_LT(found.launch_seconds, 1);
+  EXPECT_EQ(found.measurements, 2U);
+  EXPECT_EQ(cpu(), found);
+}
+
+TEST(ProfileStore, CombinesTheBestOfTwo) {
+  DeviceProfile older;
+  older.launch_seconds = 1;
+  older.to_host = {2, 30};
+  older.operations_per_second = {4, 0, 6, 7};
+  older.measurements = 2;
+  DeviceProfile newer = older;
+  newer.launch_seconds = 2;
+  newer.to_host = {1, 40};
+  newer.operations_per_second = {3, 5, 6, 8};
+  newer.measurements = 1;
+  newer.measured_at = 50;
+  const DeviceProfile best = detail::combine_best(older, newer);
+  EXPECT_EQ(best.launch_seconds, 1);
+  EXPECT_EQ(best.to_host, (CopySpeed{1, 40}));
+  EXPECT_EQ(best.operations_per_second, (ByPrecision{4, 5, 6, 8}));
+  EXPECT_EQ(best.measurements, 3U);
+  EXPECT_EQ(best.measured_at, 50);
+  EXPECT_EQ(detail::age_of(best, 49), detail::ProfileAge::expired) << "the clock was set back";
+}
+
+TEST_F(ProfileTest, ADeviceThatCannotBeCalibratedIsExcluded) {
   test::CompilingBackend::install(os);  // its memory cannot be allocated
   Process process(os);
   const Device broken = process.device("cuda");
@@ -121,12 +199,12 @@ TEST_F(ProfileTest, ADeviceThatCannotBeMeasuredIsPassedOver) {
   const Choice choice = planner(process.runtime).choose(ways);
   EXPECT_EQ(choice.index, 1U);
   EXPECT_THAT(choice.candidates[0].excluded, HasSubstr(message));
-  EXPECT_THAT(choice.reason, HasSubstr("cpu:0 is the only candidate that may be used"));
-  EXPECT_THAT(choice.explain(), HasSubstr("cuda:0 is passed over: " + message));
+  EXPECT_THAT(choice.reason, HasSubstr("cpu:0 is the only usable candidate"));
+  EXPECT_THAT(choice.explain(), HasSubstr("cuda:0 is excluded: " + message));
   EXPECT_ERROR((void)planner(process.runtime).choose(std::array{ways[0]}), ErrorCode::unsupported, message);
 }
 
-TEST(ProfileBytes, OnlyMeasurementsAreRead) {
+TEST(ProfileStore, RoundTripsAndRejectsInvalidValues) {
   DeviceProfile profile;
   profile.device = "x:0";
   profile.complete = true;
@@ -144,11 +222,11 @@ TEST(ProfileBytes, OnlyMeasurementsAreRead) {
   }
 }
 
-TEST(Calibration, FindsTheLawOfAModeledDevice) {
+TEST(Calibration, MeasuresASimulatedDevice) {
   test::CostLaw law{.name = "model", .launch_seconds = 2e-5, .compile_seconds = 0.1};
   law.to_device = {1e-5, 1.2e10};
   law.to_host = {2e-5, 6e9};
-  const DeviceProfile found = test::ModeledDevice(law, test::seed()).profile();
+  const DeviceProfile found = test::SimulatedDevice(law, test::seed()).profile();
   EXPECT_TRUE(found.complete);
   EXPECT_LT(found.calibration_seconds, 0.5);
   EXPECT_NEAR(found.launch_seconds / law.launch_seconds, 1, 0.1);
@@ -163,7 +241,7 @@ TEST(Calibration, FindsTheLawOfAModeledDevice) {
 
 TEST(Calibration, OfASlowCompilerStopsInTime) {
   test::CostLaw law{.name = "slow", .compile_seconds = 0.4};
-  const DeviceProfile found = test::ModeledDevice(law, test::seed()).profile();
+  const DeviceProfile found = test::SimulatedDevice(law, test::seed()).profile();
   EXPECT_FALSE(found.complete);
   EXPECT_GT(found.operations_per_second.fp32, 0);
   EXPECT_EQ(found.operations_per_second.fp16, 0);

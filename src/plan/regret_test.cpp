@@ -8,16 +8,16 @@
 #include <memory>
 
 #include "tests/support/fake_os.hpp"
-#include "tests/support/modeled_device.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/simulated_device.hpp"
 
 namespace vectis {
 namespace {
 
 using test::CostLaw;
-using test::ModeledDevice;
 using test::RegretCell;
 using test::RegretReport;
+using test::SimulatedDevice;
 
 // How many sets of devices; VECTIS_PLAN_WORLDS makes it more.
 std::uint64_t worlds() {
@@ -111,7 +111,7 @@ class Regret : public testing::Test {
     runtime.emplace(options);
   }
 
-  void add_cells(std::span<const std::unique_ptr<ModeledDevice>> devices) {
+  void add_cells(std::span<const std::unique_ptr<SimulatedDevice>> devices) {
     for (const double rows : {300.0, 1e3, 1e4, 1e5, 3e5, 1e6}) {
       for (const double dimension : {32.0, 128.0, 768.0}) {
         for (const double batch : {1.0, 10.0, 100.0, 1000.0}) {
@@ -126,7 +126,7 @@ class Regret : public testing::Test {
     }
   }
 
-  RegretReport judge(std::span<const std::unique_ptr<ModeledDevice>> devices, std::uint64_t seed) {
+  RegretReport judge(std::span<const std::unique_ptr<SimulatedDevice>> devices, std::uint64_t seed) {
     cells.clear();
     add_cells(devices);
     const auto measure = [&](std::size_t cell, std::size_t way) {
@@ -141,16 +141,16 @@ class Regret : public testing::Test {
 };
 
 // The aims hold for the choices in all worlds together; in a single one luck has a part, but not in many.
-TEST_F(Regret, OfModeledDevicesIsSmall) {
+TEST_F(Regret, OfSimulatedDevicesIsSmall) {
   constexpr double unlucky_max = 1.0 / 3;  // share of worlds
   Random random(test::seed());
   std::vector<RegretReport> reports;
   std::uint64_t unlucky = 0;
   for (std::uint64_t world = 0; world < worlds(); ++world) {
     const double spread = world % 2 == 0 ? 2 : 4;
-    std::vector<std::unique_ptr<ModeledDevice>> devices;
+    std::vector<std::unique_ptr<SimulatedDevice>> devices;
     for (const CostLaw& law : {host_law(), integrated_law(), discrete_law(), software_law()}) {
-      devices.push_back(std::make_unique<ModeledDevice>(varied(law, random, spread), random.next()));
+      devices.push_back(std::make_unique<SimulatedDevice>(varied(law, random, spread), random.next()));
     }
     reports.push_back(judge(devices, random.next()));
     EXPECT_GE(reports.back().cells, 100U);
@@ -168,9 +168,9 @@ TEST_F(Regret, OfModeledDevicesIsSmall) {
 // A profile wrong by 20, as of a machine that was busy: what history is worth.
 TEST_F(Regret, OfAPlannerWithoutHistoryIsLarger) {
   Random random(test::seed());
-  std::vector<std::unique_ptr<ModeledDevice>> devices;
+  std::vector<std::unique_ptr<SimulatedDevice>> devices;
   for (const CostLaw& law : {host_law(), integrated_law(), discrete_law(), software_law()}) {
-    devices.push_back(std::make_unique<ModeledDevice>(law, random.next()));
+    devices.push_back(std::make_unique<SimulatedDevice>(law, random.next()));
   }
   DeviceProfile wrong = devices[2]->profile();
   wrong.operations_per_second.fp32 /= 20;

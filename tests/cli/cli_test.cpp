@@ -57,7 +57,9 @@ TEST(Cli, ReadsAConfigurationFileAndNamesItsMistakes) {
 }
 
 TEST(Cli, PlanPrintsTheSpeedOfDevices) {
-  EXPECT_THAT(run_vectis({"plan"}).output, testing::AllOf(HasSubstr("launch us"), HasSubstr("cpu:0")));
+  EXPECT_THAT(run_vectis({"plan"}).output,
+              testing::AllOf(HasSubstr("launch"), HasSubstr("cpu:0"), HasSubstr(" us"), HasSubstr("B/s"),
+                             HasSubstr("FLOP/s"), HasSubstr("just now, once in "), HasSubstr("cost per call")));
   const ProcessResult result = run_vectis({"plan", "--fresh", "--json"});
   EXPECT_EQ(result.code, 0) << result.error;
   const nlohmann::json profiles = nlohmann::json::parse(result.output).at("profiles");
@@ -94,6 +96,21 @@ TEST(Cli, ExitCodesAreDocumentedAndKept) {
   EXPECT_EQ(run_vectis({"devices", "--help"}).code, 0);
   EXPECT_EQ(run_vectis({"devices", "--yaml"}).code, 2);
   EXPECT_EQ(run_vectis({}).code, 2);
+}
+
+TEST(Cli, PlanPredictsAWorkload) {
+  const ProcessResult text = run_vectis({"plan", "--matmul", "1024", "1024", "1024"});
+  EXPECT_EQ(text.code, 0) << text.error;
+  EXPECT_THAT(text.output, testing::AllOf(HasSubstr("cpu:0"), HasSubstr("predicted"), HasSubstr("compute")));
+  const ProcessResult result = run_vectis(
+      {"plan", "--operations", "1e12", "--precision", "int8", "--bytes", "1e6", "--copy-in", "1e6", "--json"});
+  EXPECT_EQ(result.code, 0) << result.error;
+  const nlohmann::json page = nlohmann::json::parse(result.output);
+  EXPECT_GT(page.at("candidates").at(0).at("compute_seconds").get<double>(), 0);
+  EXPECT_FALSE(page.at("chosen").get<std::string>().empty());
+  EXPECT_NE(run_vectis({"plan", "--operations", "-1"}).code, 0);
+  EXPECT_NE(run_vectis({"plan", "--bytes", "1", "--fresh"}).code, 0);
+  EXPECT_NE(run_vectis({"plan", "--precision", "fp8", "--bytes", "1"}).code, 0);
 }
 
 TEST(Cli, HelpAndMistakes) {

@@ -1,4 +1,4 @@
-// How far the planner's choices for exact search are from the best ones: this processor, OpenCL on PoCL and a modelled
+// How far the planner's choices for exact search are from the best ones: this processor, OpenCL on PoCL and a simulated
 // GPU, over sizes, dimensions, batches and whether the rows are on the device already. Prints the report.
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "search/exact/device/search.hpp"
 #include "search/exact/host_search.hpp"
 #include "search/exact_work.hpp"
-#include "tests/support/modeled_device.hpp"
 #include "tests/support/regret.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/simulated_device.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 // A small card behind half a bus: good at large batches of rows it holds. It was chosen so that neither it nor the
 // processor is best everywhere.
 CostLaw card() {
-  return {.name = "modelled",
+  return {.name = "simulated",
           .launch_seconds = 1e-5,
           .compile_seconds = 0.1,
           .to_device = {1e-5, 6e9},
@@ -135,7 +135,7 @@ class PlannerBench {
 
   Runtime& runtime_;
   SearchOptions options_;
-  ModeledDevice card_;
+  SimulatedDevice card_;
   Device opencl_;
   std::vector<std::unique_ptr<Corpus>> corpora_;
   std::vector<Cell> cells_;

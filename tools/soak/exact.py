@@ -59,7 +59,7 @@ def problems() -> list[Figure]:
 def modeled() -> list[Figure]:
     """Simulated devices with known cost laws, with a seed that was not used for tuning."""
     suite.build("release")
-    text = output_of(BUILD / "release" / "bin" / "plan_test", "--gtest_filter=Regret.OfModeledDevicesIsSmall",
+    text = output_of(BUILD / "release" / "bin" / "plan_test", "--gtest_filter=Regret.OfSimulatedDevicesIsSmall",
                      root=ROOT, env={"VECTIS_PLAN_WORLDS": str(WORLDS), "VECTIS_TEST_SEED": "1001"})
     return regret(text, "modeled devices")
 

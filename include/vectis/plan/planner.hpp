@@ -1,10 +1,10 @@
-// Choosing where and how work runs, by predicted time corrected by what was measured before.
+// Chooses the device for a workload by predicted run time, corrected by the times measured before.
 //
 //   Planner& plan = planner(runtime);
-//   const std::vector<Placement> ways = {{cpu, work_on_cpu}, {gpu, work_on_gpu}};
-//   const Choice choice = plan.choose(ways);
-//   const double seconds = run(ways[choice.index]);
-//   plan.record(ways[choice.index], seconds);
+//   const std::vector<Placement> candidates = {{cpu, workload_on_cpu}, {gpu, workload_on_gpu}};
+//   const Choice choice = plan.choose(candidates);
+//   const double seconds = run(candidates[choice.index]);
+//   plan.record(candidates[choice.index], seconds);
 #pragma once
 
 #include <cstddef>
@@ -21,38 +21,39 @@
 
 namespace vectis::inline v0_1 {
 
-// Seconds by part, as the profile says; history corrects their sum.
+// Predicted run time in seconds, by component: from the device profile, times one correction from history.
 struct Prediction {
   double launch = 0;
   double compile = 0;
   double copy = 0;
-  double compute = 0;  // max(arithmetic, memory)
+  double compute = 0;  // max(arithmetic, memory): the two overlap (roofline model)
   double host = 0;
-  double correction = 1;  // by history
-  double deviation = 0;   // how sure that is: one standard deviation of its logarithm
+  double correction = 1;  // factor learned from history, 1 without records
+  double deviation = 0;   // standard deviation of log(correction): how uncertain the prediction is
 
   [[nodiscard]] double seconds() const noexcept { return (launch + compile + copy + compute + host) * correction; }
 };
 
+// What the planner knows about one candidate.
 struct Assessment {
   std::string label;
   Prediction predicted;
-  std::optional<double> measured;  // the median of what work of this very size took before, seconds
-  std::uint64_t records = 0;       // of this work on this device, all sizes
-  std::string excluded;            // why it was not allowed; empty: it was
+  std::optional<double> measured;  // median of the recorded times of this workload at this size, seconds
+  std::uint64_t records = 0;       // recorded times of this workload on this device, all sizes
+  std::string excluded;            // why the candidate cannot be chosen; empty when it can
 };
 
 struct VECTIS_API Choice {
-  std::size_t index = 0;               // of the winner
-  std::vector<Assessment> candidates;  // in the order they were given
-  bool explored = false;               // it was not predicted to be the fastest, but near, and little is known of it
+  std::size_t index = 0;               // of the chosen candidate
+  std::vector<Assessment> candidates;  // in the order given
+  bool explored = false;               // chosen to learn its run time although another was predicted to be faster
   std::string reason;                  // one sentence
 
-  // The reason and a table of all candidates, for people.
+  // Returns the reason and a table of all candidates, as text.
   [[nodiscard]] std::string explain() const;
 };
 
-// A service of the Runtime. What it learns lasts as long as the process. Thread-safe.
+// A service of the Runtime. History lasts as long as the process. Thread-safe.
 class VECTIS_API Planner {
  public:
   explicit Planner(Runtime& runtime);
@@ -60,15 +61,17 @@ class VECTIS_API Planner {
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
-  // The candidate with the shortest predicted time; the first of equals. Devices not yet calibrated are; one that
-  // cannot be is passed over with its reason. The settings `plan.gpu_bytes_min` and `plan.gpu_free_factor` exclude
-  // devices, but never all: where they would, they do not apply. InvalidInput without candidates or for costs that are
-  // no numbers; the last device's own error when none can be used.
+  // Returns the candidate with the shortest predicted time, the first one on ties. Calibrates devices that have no
+  // profile yet; a device whose calibration fails is excluded with its error as the reason. The settings
+  // `plan.gpu_bytes_min` and `plan.gpu_free_factor` exclude devices too, but are ignored where they would exclude all.
+  // Throws InvalidInput without candidates or for an invalid workload, and the last device's own error when no
+  // candidate can be used.
   [[nodiscard]] Choice choose(std::span<const Placement> candidates);
-  // What one candidate would take, as `choose` sees it.
+  // Returns what choose() would know about one candidate. Throws InvalidInput for an invalid workload and the device's
+  // own error when its calibration fails.
   [[nodiscard]] Assessment assess(const Placement& candidate);
-  // What the work took in truth, from before its first copy until its result was there. Measurements that are not
-  // positive are ignored.
+  // Adds a measured run time, from before the first copy to the arrival of the result, to the history. Ignores times
+  // that are not finite and positive. Throws as assess() does.
   void record(const Placement& candidate, double seconds);
 
  private:
@@ -76,6 +79,7 @@ class VECTIS_API Planner {
   std::unique_ptr<State> state_;
 };
 
+// The planner of a Runtime.
 VECTIS_API Planner& planner(Runtime& runtime = Runtime::get_default());
 
 }  // namespace vectis::inline v0_1

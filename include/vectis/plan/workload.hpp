@@ -1,4 +1,4 @@
-// What a piece of work costs, whatever the device.
+// A description of work that the planner can predict: how much is computed, read and copied.
 #pragma once
 
 #include <optional>
@@ -10,28 +10,30 @@
 
 namespace vectis::inline v0_1 {
 
-// Numbers are at least zero and finite.
+// The resources that one piece of work needs, independent of the device. Every amount is finite and at least 0;
+// `efficiency` is above 0. The planner throws InvalidInput otherwise.
 struct Workload {
-  std::string name = {};          // whose history it shares: what is done and how, without sizes; "exact/int8"
-  ByPrecision operations = {};    // arithmetic, a multiply-add counting as two
-  double bytes = 0;               // read and written in the device's memory
-  double copy_in_bytes = 0;       // to the device, of what is not already there
-  double copy_out_bytes = 0;      // back to the host
-  double launches = 1;            // kernels waited for one after the other
-  double kernels_to_compile = 0;  // of them, those in no cache
-  double host_seconds = 0;        // of the processor beside the device's work, as the caller guesses them
-  double efficiency = 1;          // share of the device's rate the caller knows this work reaches
+  std::string name = {};          // key of its run-time history; names the algorithm, not the size: "exact/int8"
+  ByPrecision operations = {};    // arithmetic operations; a multiply-add counts as two
+  double bytes = 0;               // read and written in device memory
+  double copy_in_bytes = 0;       // host to device; leave out what is already on the device
+  double copy_out_bytes = 0;      // device to host
+  double launches = 1;            // kernel launches that wait for each other
+  double kernels_to_compile = 0;  // kernels that are in no cache
+  double host_seconds = 0;        // CPU time that does not overlap with the device, as the caller estimates it
+  double efficiency = 1;          // fraction of the device's peak rate that this work reaches, if known
 };
 
-// A way to do it: the work on a device, or on one that only a profile stands for.
+// A workload on one device: one of the candidates that Planner::choose compares.
 struct VECTIS_API Placement {
+  // `called` is the label in explanations; the device's label by default.
   Placement(const Device& on, Workload what, std::string called = {});
-  // `on` must outlive the candidate.
+  // On a device known only by its profile, as in simulations. The profile must outlive the placement.
   Placement(const DeviceProfile& on, Workload what, std::string called = {});
 
-  std::string label;  // what explanations call it; the device's unless given
+  std::string label;
   std::optional<Device> device;
-  const DeviceProfile* modelled = nullptr;  // set when `device` is not
+  const DeviceProfile* simulated = nullptr;  // set when `device` is empty
   Workload workload;
 
   // "cpu:0"

@@ -1,7 +1,7 @@
 // A simulated device, defined by a cost model. The planner sees only its measurements: it is calibrated like a real
 // device and reports how long work took.
 //
-//   ModeledDevice gpu(ModeledDevice::a_gpu(), seed);
+//   SimulatedDevice gpu(SimulatedDevice::a_gpu(), seed);
 //   const Placement candidate(gpu.profile(), work);
 //   planner.record(candidate, gpu.measure(work));
 #pragma once
@@ -37,21 +37,21 @@ struct CostLaw {
 };
 
 // One thread at a time.
-class ModeledDevice final : public detail::Probe {
+class SimulatedDevice final : public detail::Probe {
  public:
-  ModeledDevice(CostLaw law, std::uint64_t seed)
+  SimulatedDevice(CostLaw law, std::uint64_t seed)
       : law_(std::move(law)), random_(seed), profile_(detail::calibrate_with(*this, law_.name, budget)) {}
 
   [[nodiscard]] const DeviceProfile& profile() const noexcept { return profile_; }
   [[nodiscard]] const CostLaw& law() const noexcept { return law_; }
 
   // The cost without noise.
-  [[nodiscard]] double truth(const Workload& work) const {
-    return work.launches * law_.launch_seconds + work.kernels_to_compile * law_.compile_seconds +
-           copy(law_.to_device, work.copy_in_bytes) + copy(law_.to_host, work.copy_out_bytes) +
-           compute(work.operations, work.bytes, law_.search_efficiency * work.efficiency) + work.host_seconds;
+  [[nodiscard]] double exact_seconds(const Workload& workload) const {
+    return workload.launches * law_.launch_seconds + workload.kernels_to_compile * law_.compile_seconds +
+           copy(law_.to_device, workload.copy_in_bytes) + copy(law_.to_host, workload.copy_out_bytes) +
+           compute(workload.operations, workload.bytes, law_.search_efficiency * workload.efficiency) + workload.host_seconds;
   }
-  double measure(const Workload& work) { return noisy(truth(work)); }
+  double measure(const Workload& workload) { return noisy(exact_seconds(workload)); }
 
   double launch() override {
     const double fresh = elapsed_ > 0 ? 0 : law_.compile_seconds;
@@ -68,9 +68,9 @@ class ModeledDevice final : public detail::Probe {
     operations.at(precision) = 2 * std::pow(real(side), 3);
     return noisy(law_.launch_seconds + compute(operations, 3 * 4 * real(side) * real(side), 1));
   }
-  [[nodiscard]] double least_balance() const override { return 0; }
-  [[nodiscard]] double compile_seconds(double first_run) const override { return first_run; }
-  [[nodiscard]] std::uint64_t bytes_max() const override { return std::uint64_t{1} << 30U; }
+  [[nodiscard]] double min_balance() const override { return 0; }
+  [[nodiscard]] double compile_seconds(double warm_up_seconds) const override { return warm_up_seconds; }
+  [[nodiscard]] std::uint64_t max_bytes() const override { return std::uint64_t{1} << 30U; }
   [[nodiscard]] double resolution() const override { return 1e-8; }
   [[nodiscard]] double elapsed() const override { return elapsed_; }
 
