@@ -2,11 +2,11 @@
 
 #include <fstream>
 
+#include "replay/replay.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/memory/log.hpp"
-#include "vectis/memory/replay.hpp"
 
 namespace vectis::app {
 
@@ -18,7 +18,7 @@ int bench_replay(Runtime& runtime, std::ostream& out, const ReplayArguments& arg
   const AllocationLog log = read_allocation_log(file);
   DeviceRequest request;
   if (!arguments.device.empty()) request.device = arguments.device;
-  const ReplayReport report = replay(runtime, open_device(runtime, request), log, arguments.rounds);
+  const ReplayReport report = replay(runtime, open_device(runtime, request).device(), log, arguments.rounds);
   if (json) {
     write_json(out, report);
   } else {

@@ -56,10 +56,10 @@ struct ExactArguments {
 int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& arguments, bool json);
 
 struct MemoryArguments {
-  std::string path;  // a snapshot, or a folder of live ones; empty: the devices as they are now
-  std::string page;  // write the snapshot as a page there instead of printing it
+  std::string path;  // a snapshot, or a folder of live snapshots; empty: list the devices
+  std::string page;  // write the snapshot as HTML to this file instead of printing it
   bool follow = false;
-  std::size_t count = 0;  // of refreshes; 0: for ever
+  std::size_t count = 0;  // of refreshes; 0: until interrupted
 };
 int memory(Runtime& runtime, std::ostream& out, const MemoryArguments& arguments);
 

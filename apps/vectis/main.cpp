@@ -225,12 +225,14 @@ int main(int argc, char** argv) {
   add_conformance(app, conformance_arguments, run);
   vectis::app::ReportArguments report_arguments;
   add_report(app, report_arguments, run);
-  auto* memory = app.add_subcommand("memory", "Show the memory of every device, or a snapshot that a program left");
+  auto* memory =
+      app.add_subcommand("memory", "Show the memory of every device, or a snapshot of a program's memory pool");
   vectis::app::MemoryArguments memory_arguments;
-  auto* snapshot = memory->add_option("PATH", memory_arguments.path, "A snapshot, or the folder of memory.live");
-  auto* follow = memory->add_flag("--follow", memory_arguments.follow, "Look again every second")->needs(snapshot);
-  memory->add_option("--count", memory_arguments.count, "Look this often, then end")->needs(follow);
-  memory->add_option("--html", memory_arguments.page, "Write the snapshot as a page to this file")
+  auto* snapshot =
+      memory->add_option("PATH", memory_arguments.path, "A snapshot file, or the folder set as memory.live");
+  auto* follow = memory->add_flag("--follow", memory_arguments.follow, "Refresh every second")->needs(snapshot);
+  memory->add_option("--count", memory_arguments.count, "Stop after this many refreshes")->needs(follow);
+  memory->add_option("--html", memory_arguments.page, "Write the snapshot as an HTML page to this file")
       ->needs(snapshot)
       ->excludes(follow);
   memory->callback(

@@ -45,13 +45,13 @@ std::string seconds(Duration duration) {
   return value < 1 ? fmt::format("{:.0f} ms", value * 1000) : fmt::format("{:.1f} s", value);
 }
 
-// Names come from whoever wrote the file: no control character of theirs reaches the terminal.
+// Replaces control characters: names in a file are untrusted and must not control the terminal.
 std::string printable(std::string text) {
   std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
   return text;
 }
 
-// "[####===.....|]": in use, cached, still allowed.
+// "####===.....": in use, cached, available under the limit.
 std::string bar(const MemoryStats& stats) {
   const std::uint64_t whole = std::max({stats.limit_bytes, stats.reserved_bytes, std::uint64_t{1}});
   const auto cells = [&](std::uint64_t part) {
@@ -63,14 +63,14 @@ std::string bar(const MemoryStats& stats) {
 }
 
 void print_numbers(std::ostream& out, const MemoryStats& stats) {
-  fmt::print(out, "[{}] # in use, = cached, . still allowed\n\n", bar(stats));
+  fmt::print(out, "[{}] # in use, = cached, . available\n\n", bar(stats));
   const auto line = [&](const char* name, std::uint64_t count, const std::string& note) {
     fmt::print(out, "{:<10} {:>10}   {}\n", name, bytes(count), note);
   };
   line("in use", stats.in_use_bytes,
-       fmt::format("{} buffers, {} asked for", stats.live_buffers, bytes(stats.requested_bytes)));
+       fmt::format("{} buffers, {} requested", stats.live_buffers, bytes(stats.requested_bytes)));
   line("cached", stats.cached_bytes,
-       fmt::format("largest free piece {}, fragmentation {:.0f} %", bytes(stats.largest_free_bytes),
+       fmt::format("largest contiguous range {}, fragmentation {:.0f} %", bytes(stats.largest_free_bytes),
                    100 * stats.fragmentation));
   line("limit", stats.limit_bytes, fmt::format("{} of it held", percent(stats.reserved_bytes, stats.limit_bytes)));
   line("peak", stats.peak_reserved_bytes, fmt::format("held, {} in use", bytes(stats.peak_in_use_bytes)));
@@ -104,7 +104,7 @@ void print_largest(std::ostream& out, const std::vector<SnapshotBlock>& blocks) 
     return std::tie(b->bytes, b->age) < std::tie(a->bytes, a->age);
   });
   live.resize(std::min(live.size(), largest_shown));
-  std::vector<Row> rows = {{"largest", "size", "asked for", "precision", "age"}};
+  std::vector<Row> rows = {{"largest", "size", "requested", "precision", "age"}};
   for (const SnapshotBlock* block : live) {
     rows.push_back({tag_name(block->tag), bytes(block->bytes), bytes(block->requested_bytes),
                     std::string(name(block->precision)), seconds(block->age)});
@@ -114,7 +114,7 @@ void print_largest(std::ostream& out, const std::vector<SnapshotBlock>& blocks) 
 }
 
 void print_snapshot(std::ostream& out, const MemorySnapshot& snapshot) {
-  fmt::print(out, "{}, {} after the program began\n", printable(snapshot.device),
+  fmt::print(out, "{}, {} after the program started\n", printable(snapshot.device),
              seconds(snapshot.time.time_since_epoch()));
   print_numbers(out, snapshot.stats);
   print_tags(out, snapshot.stats.tags);
@@ -153,7 +153,7 @@ std::vector<fs::path> files_of(const fs::path& path) {
   std::ranges::sort(files);
   if (files.empty()) {
     throw Error(ErrorCode::io, "memory",
-                fmt::format("{} holds no live snapshot; run the program with VECTIS_MEMORY_LIVE={}", path.string(),
+                fmt::format("{} has no live snapshot; run the program with VECTIS_MEMORY_LIVE={}", path.string(),
                             path.string()));
   }
   return files;
@@ -175,8 +175,13 @@ void wait(Executor& executor) {
 }
 
 void follow(Runtime& runtime, std::ostream& out, const MemoryArguments& arguments) {
+  const bool terminal = runtime.os().stdout_is_terminal();
   for (std::size_t shown = 1;; ++shown) {
-    fmt::print(out, "\x1b[H\x1b[2J");  // home, clear
+    if (terminal) {
+      fmt::print(out, "\x1b[H\x1b[2J");  // cursor home, clear screen
+    } else if (shown > 1) {
+      fmt::print(out, "\n");
+    }
     show(out, arguments.path);
     if (arguments.count != 0 && shown >= arguments.count) return;
     wait(runtime.executor());
@@ -194,8 +199,8 @@ void print_devices(Runtime& runtime, std::ostream& out) {
                     busy ? fmt::format("{:.0f} %", 100 * *busy) : "unknown"});
   }
   print_table(out, rows, Columns::numbers);
-  fmt::print(out,
-             "\nTo watch a program, run it with VECTIS_MEMORY_LIVE=FOLDER and `vectis memory --follow FOLDER` here.\n");
+  fmt::print(
+      out, "\nTo watch a program, run it with VECTIS_MEMORY_LIVE=FOLDER, and here `vectis memory --follow FOLDER`.\n");
 }
 
 void write_page(const std::string& path, const MemorySnapshot& snapshot) {
@@ -204,7 +209,7 @@ void write_page(const std::string& path, const MemorySnapshot& snapshot) {
   file.close();
   if (!file) {
     throw Error(ErrorCode::io, "memory",
-                fmt::format("{} cannot be written; check the path, its permissions and the space left", path));
+                fmt::format("{} cannot be written; check the path, its permissions and free disk space", path));
   }
 }
 

@@ -23,9 +23,9 @@ BlockMap::BlockId BlockMap::make_node(const Block& block) {
 
 BlockMap::SegmentId BlockMap::add_segment(std::uint64_t bytes) {
   assert(bytes > 0 && bytes % alignment_ == 0);
-  const auto hole = std::ranges::find(segments_, 0U, &Segment::bytes);
-  const auto segment = static_cast<SegmentId>(hole - segments_.begin());
-  if (hole == segments_.end()) segments_.emplace_back();
+  const auto unused = std::ranges::find(segments_, 0U, &Segment::bytes);
+  const auto segment = static_cast<SegmentId>(unused - segments_.begin());
+  if (unused == segments_.end()) segments_.emplace_back();
   const BlockId first = make_node({segment, 0, bytes, true});
   segments_[segment] = {bytes, first};
   free_.insert(key(first));
@@ -35,13 +35,13 @@ BlockMap::SegmentId BlockMap::add_segment(std::uint64_t bytes) {
 }
 
 void BlockMap::remove_segment(SegmentId segment) {
-  Segment& gone = segments_[segment];
-  assert(nodes_[gone.first].block.free && nodes_[gone.first].block.bytes == gone.bytes);
-  free_.erase(key(gone.first));
-  free_bytes_ -= gone.bytes;
-  reserved_bytes_ -= gone.bytes;
-  unused_nodes_.push_back(gone.first);
-  gone = {};
+  Segment& removed = segments_[segment];
+  assert(nodes_[removed.first].block.free && nodes_[removed.first].block.bytes == removed.bytes);
+  free_.erase(key(removed.first));
+  free_bytes_ -= removed.bytes;
+  reserved_bytes_ -= removed.bytes;
+  unused_nodes_.push_back(removed.first);
+  removed = {};
 }
 
 std::vector<BlockMap::SegmentId> BlockMap::empty_segments() const {
@@ -61,14 +61,14 @@ std::optional<BlockMap::BlockId> BlockMap::take(std::uint64_t bytes) {
   if (found == free_.end()) return std::nullopt;
   const BlockId id = std::get<3>(*found);
   free_.erase(found);
-  if (may_cut_ && nodes_[id].block.bytes > bytes) cut(id, bytes);
+  if (may_split_ && nodes_[id].block.bytes > bytes) split(id, bytes);
   nodes_[id].block.free = false;
   free_bytes_ -= nodes_[id].block.bytes;
   return id;
 }
 
-// Leaves `bytes` in the block and makes the rest a free block after it.
-void BlockMap::cut(BlockId id, std::uint64_t bytes) {
+// Shrinks the block to `bytes` and makes the rest a free block after it.
+void BlockMap::split(BlockId id, std::uint64_t bytes) {
   const Block whole = nodes_[id].block;
   const BlockId rest = make_node({whole.segment, whole.offset + bytes, whole.bytes - bytes, true});
   nodes_[id].block.bytes = bytes;
@@ -79,8 +79,8 @@ void BlockMap::cut(BlockId id, std::uint64_t bytes) {
   free_.insert(key(rest));
 }
 
-// Swallows the block after `id`, which is free and already out of the tree.
-BlockMap::BlockId BlockMap::merge_with_next(BlockId id) {
+// Absorbs the block after `id`, which is free and no longer in the tree.
+BlockMap::BlockId BlockMap::coalesce_with_next(BlockId id) {
   const BlockId next = nodes_[id].after;
   nodes_[id].block.bytes += nodes_[next].block.bytes;
   nodes_[id].after = nodes_[next].after;
@@ -96,12 +96,12 @@ void BlockMap::give(BlockId id) {
   const BlockId next = nodes_[id].after;
   if (next != none && nodes_[next].block.free) {
     free_.erase(key(next));
-    merge_with_next(id);
+    coalesce_with_next(id);
   }
   const BlockId before = nodes_[id].before;
   if (before != none && nodes_[before].block.free) {
     free_.erase(key(before));
-    id = merge_with_next(before);
+    id = coalesce_with_next(before);
   }
   free_.insert(key(id));
 }

@@ -1,8 +1,8 @@
-// Which ranges of which segments are free: best fit with immediate coalescing. Pure bookkeeping, no device.
+// Free and used ranges of the segments: best fit with immediate coalescing. Bookkeeping only, no device calls.
 //
-// Best fit over one tree of free ranges ordered by size keeps large ranges whole, and merging with both neighbours at
-// once keeps the number of ranges near the number of live blocks. Chosen over buddy systems (up to half of a block
-// wasted) and over free lists by size class (memory stuck in the wrong class).
+// Best fit over one tree of free ranges ordered by size keeps large ranges whole, and immediate coalescing with both
+// neighbors keeps the number of ranges close to the number of live blocks. A buddy system would waste up to half of
+// each block; segregated free lists would strand memory in the wrong class.
 #pragma once
 
 #include <cstddef>
@@ -28,33 +28,35 @@ class BlockMap {
     bool free = false;
   };
 
-  // Offsets and sizes are multiples of `alignment`. A map that may not cut hands out whole segments.
-  BlockMap(std::uint64_t alignment, bool may_cut) : alignment_(alignment), may_cut_(may_cut) {}
+  // All sizes must be multiples of `alignment`. Without `may_split` every block is a whole segment.
+  BlockMap(std::uint64_t alignment, bool may_split) : alignment_(alignment), may_split_(may_split) {}
 
-  // A new segment, free as a whole. Its id may be that of a removed one.
+  // Adds a segment that is entirely free. Reuses the ids of removed segments.
   SegmentId add_segment(std::uint64_t bytes);
-  // The segment must be free as a whole.
+  // Precondition: the segment is entirely free.
   void remove_segment(SegmentId segment);
+  // The segments that are entirely free.
   [[nodiscard]] std::vector<SegmentId> empty_segments() const;
   [[nodiscard]] std::uint64_t segment_bytes(SegmentId segment) const { return segments_[segment].bytes; }
 
-  // The smallest free range that holds `bytes`, cut to size; lowest segment and offset among equals. Empty: none does.
+  // Allocates the smallest free range of at least `bytes`, split to size; on ties the lowest segment and offset. Empty
+  // when no range is large enough.
   std::optional<BlockId> take(std::uint64_t bytes);
-  // Back, merged with free neighbours.
+  // Frees a block and coalesces it with free neighbors.
   void give(BlockId block);
   [[nodiscard]] const Block& block(BlockId id) const { return nodes_[id].block; }
 
   [[nodiscard]] std::uint64_t free_bytes() const noexcept { return free_bytes_; }
   [[nodiscard]] std::uint64_t reserved_bytes() const noexcept { return reserved_bytes_; }
   [[nodiscard]] std::uint64_t largest_free() const;
-  // Every block in order of segment and offset.
+  // Calls `visitor` for every block, free ones included, by segment and offset.
   void visit(const std::function<void(BlockId, const Block&)>& visitor) const;
 
  private:
   static constexpr BlockId none = UINT32_MAX;
   struct Node {
     Block block;
-    BlockId before = none;  // neighbours in the same segment
+    BlockId before = none;  // neighbors in the same segment
     BlockId after = none;
   };
   struct Segment {
@@ -65,11 +67,11 @@ class BlockMap {
 
   [[nodiscard]] Key key(BlockId id) const;
   BlockId make_node(const Block& block);
-  void cut(BlockId id, std::uint64_t bytes);
-  BlockId merge_with_next(BlockId id);
+  void split(BlockId id, std::uint64_t bytes);
+  BlockId coalesce_with_next(BlockId id);
 
   std::uint64_t alignment_;
-  bool may_cut_;
+  bool may_split_;
   std::vector<Segment> segments_;
   std::vector<Node> nodes_;
   std::vector<BlockId> unused_nodes_;

@@ -1,4 +1,4 @@
-// The bytes that all pools of one physical memory may hold together: sub-devices share it.
+// The limit on the bytes that pools hold in one physical memory; sub-devices share one budget.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ class Budget {
  public:
   explicit Budget(std::uint64_t limit) : limit_(limit) {}
 
+  // Reserves `bytes`; false, and nothing reserved, when that would exceed the limit.
   [[nodiscard]] bool take(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     if (bytes > limit_ || used_ > limit_ - bytes) return false;
@@ -29,7 +30,7 @@ class Budget {
     const std::lock_guard lock(mutex_);
     return limit_;
   }
-  // How much more may be taken.
+  // Bytes that can still be taken; 0 when a lowered limit is already exceeded.
   [[nodiscard]] std::uint64_t left() const {
     const std::lock_guard lock(mutex_);
     return used_ > limit_ ? 0 : limit_ - used_;

@@ -14,7 +14,7 @@ ManagedBuffer::ManagedBuffer(ManagedBuffer&& other) noexcept
       precision_(other.precision_) {}
 
 ManagedBuffer& ManagedBuffer::operator=(ManagedBuffer&& other) noexcept {
-  ManagedBuffer taken(std::move(other));  // what this one held goes back with it
+  ManagedBuffer taken(std::move(other));  // its destructor returns the buffer held before
   std::swap(pool_, taken.pool_);
   std::swap(block_, taken.block_);
   std::swap(elements_, taken.elements_);
@@ -24,8 +24,7 @@ ManagedBuffer& ManagedBuffer::operator=(ManagedBuffer&& other) noexcept {
 
 const DeviceMemory& ManagedBuffer::memory() const {
   if (block_ == nullptr) {
-    throw Error(ErrorCode::invalid_input, "buffer",
-                "it was released or moved from and holds no memory; ask the pool again");
+    throw Error(ErrorCode::invalid_input, "buffer", "the buffer is empty: released or moved from; request a new one");
   }
   return block_->memory;
 }

@@ -6,18 +6,19 @@
 #include <utility>
 
 #include "device/call.hpp"
-#include "memory/rounding.hpp"
+#include "memory/size_class.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::detail {
 
 namespace {
 
+// Granularity of blocks: a multiple of the device's alignment.
 std::uint64_t unit_of(const DeviceContext& context) {
   return round_up(block_unit, context.device().info().limits.memory_alignment);
 }
 
-// Threads share a counter only every so many allocations, and the time of last use only every millisecond.
+// Threads update the shared counter once per 64 allocations and the time of last use once per millisecond.
 constexpr std::uint64_t count_step = 64;
 constexpr Duration use_step = std::chrono::milliseconds(1);
 
@@ -43,31 +44,31 @@ DevicePool::~DevicePool() {
 
 void DevicePool::validate(const MemoryRequest& request) const {
   if (request.bytes == 0) {
-    throw Error(ErrorCode::invalid_input, "get_managed_buffer", "0 elements were asked for; ask for at least 1");
+    throw Error(ErrorCode::invalid_input, "get_managed_buffer", "0 bytes requested; request at least 1");
   }
   if (request.bytes > allocation_max_) {
     throw Error(ErrorCode::invalid_input, "get_managed_buffer",
-                fmt::format("{} bytes were asked for, but one allocation on {} has at most {}; split it into parts",
+                fmt::format("{} bytes requested, but the largest allocation on {} is {}; split the buffer",
                             request.bytes, describe(*context().device().core()), allocation_max_));
   }
 }
 
-PoolBlock* DevicePool::acquire(const MemoryRequest& request, const Rungs& rungs) {
+PoolBlock* DevicePool::acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order) {
   runtime_.check_fork("get_managed_buffer");
   validate(request);
-  schedule_live();
-  const BufferKind kind{std::min(rounded_size(request.bytes, unit_), allocation_max_), request.precision};
+  schedule_live_snapshot();
+  const SizeClass size_class{std::min(class_bytes(request.bytes, unit_), allocation_max_), request.precision};
   std::shared_ptr<StreamOrder> order = request.stream == nullptr ? nullptr : orders_.find(*request.stream);
-  CacheShard& shard = shards_[my_shard()];
+  CacheShard& shard = shards_[shard_of_thread()];
   PoolBlock* block = nullptr;
   {
     const std::lock_guard lock(shard.mutex);
-    block = shard.take(kind, order.get());
+    block = shard.take(size_class, order.get());
     if (block != nullptr) make_live(*block, request, std::move(order), true);
   }
   if (block == nullptr) {
     bool hit = true;
-    block = acquire_slowly(request, kind, order.get(), rungs, &hit);
+    block = acquire_slow(request, size_class, order.get(), reclaim_order, &hit);
     const std::lock_guard lock(shard.mutex);
     make_live(*block, request, std::move(order), hit);
   }
@@ -75,15 +76,15 @@ PoolBlock* DevicePool::acquire(const MemoryRequest& request, const Rungs& rungs)
   return block;
 }
 
-// With the lock of this thread's shard held.
+// Precondition: the lock of this thread's shard is held.
 void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order,
                            bool hit) {
   const TimePoint now = runtime_.executor().now();
   block.live = true;
   block.precision = request.precision;
   block.requested = request.bytes;
-  Counters& counters = counters_[my_shard()];
-  block.number = ++counters.allocations * shard_count + my_shard();  // unique, and rising in each shard
+  Counters& counters = counters_[shard_of_thread()];
+  block.number = ++counters.allocations * shard_count + shard_of_thread();  // unique; increases within a shard
   block.since = now;
   block.order = std::move(order);
   block.tag = tags_.find(request.context.memory_tag());
@@ -99,11 +100,11 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
   const std::uint64_t bytes = block.memory.bytes();
   const std::uint64_t in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   raise_to(peak_in_use_, in_use);
-  timeline_.rose(now, in_use, bytes);
+  timeline_.record_rise(now, in_use, bytes);
 }
 
 void DevicePool::release(PoolBlock* block) noexcept {
-  CacheShard& shard = shards_[my_shard()];
+  CacheShard& shard = shards_[shard_of_thread()];
   std::vector<PoolBlock*> dropped;
   {
     const std::lock_guard lock(shard.mutex);
@@ -111,26 +112,26 @@ void DevicePool::release(PoolBlock* block) noexcept {
     if (block->tag != nullptr) block->tag->remove(block->requested);
     if (recorder_ != nullptr) recorder_->released(block->number);
     if (block->order != nullptr) block->released = block->order->release();
-    Counters& counters = counters_[my_shard()];
+    Counters& counters = counters_[shard_of_thread()];
     --counters.live;
     counters.requested -= static_cast<std::int64_t>(block->requested);
     const std::uint64_t bytes = block->memory.bytes();
     const std::uint64_t in_use = in_use_.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
-    if (timeline_.is_notable_fall(in_use)) timeline_.fell(runtime_.executor().now(), in_use, bytes);
+    if (timeline_.is_notable_drop(in_use)) timeline_.record_drop(runtime_.executor().now(), in_use, bytes);
     shard.put(block);
-    dropped = shard.drop_underused(policy_.kinds_max);
+    dropped = shard.drop_underused(policy_.max_size_classes);
   }
   if (!dropped.empty()) {
     const std::lock_guard lock(core_mutex_);
-    for (PoolBlock* one : dropped) give_back(one);
+    for (PoolBlock* one : dropped) return_to_map(one);
   }
   schedule_trim();
-  schedule_live();
+  schedule_live_snapshot();
 }
 
-// Blocks whose work is not done go to the first shard, where the next flush finds them again.
-void DevicePool::give_back(PoolBlock* block) {
-  if (!block->done()) {
+// A block that a stream may still use goes to the first shard instead, where the next flush finds it.
+void DevicePool::return_to_map(PoolBlock* block) {
+  if (!block->is_idle()) {
     const std::lock_guard lock(shards_[0].mutex);
     shards_[0].put(block);
     return;
@@ -140,17 +141,17 @@ void DevicePool::give_back(PoolBlock* block) {
   map_.give(id);
 }
 
-std::uint64_t DevicePool::flush_shards(std::uint64_t bytes_min) {
+std::uint64_t DevicePool::flush_shards(std::uint64_t min_bytes) {
   std::uint64_t bytes = 0;
   for (CacheShard& shard : shards_) {
-    std::vector<PoolBlock*> done;
+    std::vector<PoolBlock*> idle;
     {
       const std::lock_guard lock(shard.mutex);
-      done = shard.drain([&](const PoolBlock& block) { return block.memory.bytes() >= bytes_min && block.done(); });
+      idle = shard.drain([&](const PoolBlock& block) { return block.memory.bytes() >= min_bytes && block.is_idle(); });
     }
-    for (PoolBlock* block : done) {
+    for (PoolBlock* block : idle) {
       bytes += block->memory.bytes();
-      give_back(block);
+      return_to_map(block);
     }
   }
   return bytes;
@@ -168,7 +169,7 @@ std::uint64_t DevicePool::release_empty_segments(std::uint64_t unused_since) {
     segments_.erase(segment);
     ++device_frees_;
   }
-  if (bytes > 0) note_held();
+  if (bytes > 0) record_reserved();
   return bytes;
 }
 
@@ -181,19 +182,19 @@ std::uint64_t DevicePool::cleanup() {
 
 void DevicePool::count_allocations() {
   const std::uint64_t before = allocations_counted_.fetch_add(count_step, std::memory_order_relaxed);
-  if (before / policy_.trim_allocations != (before + count_step) / policy_.trim_allocations) sweep();
+  if (before / policy_.trim_allocations != (before + count_step) / policy_.trim_allocations) trim_unused();
 }
 
-// Called every trim_allocations allocations: what none of them used goes back.
-void DevicePool::sweep() {
+// Runs every trim_allocations allocations; returns the segments that none of them used to the device.
+void DevicePool::trim_unused() {
   const std::lock_guard lock(core_mutex_);
   const std::uint64_t now = allocations_counted_.load(std::memory_order_relaxed);
   flush_shards();
   release_empty_segments(now > policy_.trim_allocations ? now - policy_.trim_allocations : 0);
 }
 
-void DevicePool::note_held() {
-  timeline_.held(runtime_.executor().now(), map_.reserved_bytes(), in_use_.load(std::memory_order_relaxed));
+void DevicePool::record_reserved() {
+  timeline_.record_reserved(runtime_.executor().now(), map_.reserved_bytes(), in_use_.load(std::memory_order_relaxed));
 }
 
 void DevicePool::schedule_trim() noexcept {
@@ -206,7 +207,7 @@ void DevicePool::schedule_trim() noexcept {
       if (const auto self = weak.lock()) self->trim_if_idle();
     });
   } catch (const Error&) {
-    // A forked child has no executor, and returning a buffer there must not fail: nothing is trimmed.
+    // A forked child has no executor; releasing a buffer there must not fail, so that nothing is trimmed.
     trim_scheduled_.store(false, std::memory_order_relaxed);
   }
 }

@@ -1,12 +1,14 @@
-// The pool of one device.
+// The pool of one device, in two levels.
 //
-// Two levels. In front, released blocks wait by kind in shards that threads do not share: acquire and release are a
-// lock nobody contends and a vector. Behind, segments of device memory are cut by best fit and merged again (BlockMap)
-// under one lock. Nothing grows before everything cached has been tried: exact kinds of other threads, then all that is
-// cached merged into larger pieces. Only then is the device asked, and if it refuses or the limit does, the ladder of
-// reclaimers is climbed.
+// 1. Cache: released blocks wait on free lists by size class, in shards (CacheShard). Acquire and release are an
+//    uncontended lock and a vector operation.
+// 2. Core: segments of device memory, split by best fit and coalesced (BlockMap), under one lock.
 //
-// Locks: core before shard, never the other way; neither is held while a reclaimer runs or a stream is waited for.
+// The pool grows only after everything cached was tried: the same size class in other shards, then all cached blocks
+// coalesced. When the device or the limit refuses, the reclaim order runs: wait for streams, return empty segments,
+// then the registered reclaimers by cost.
+//
+// Lock order: core before shard. Neither is held while a reclaimer runs or a stream is waited for.
 #pragma once
 
 #include <atomic>
@@ -20,7 +22,7 @@
 
 #include "memory/block_map.hpp"
 #include "memory/budget.hpp"
-#include "memory/front_cache.hpp"
+#include "memory/cache_shard.hpp"
 #include "memory/pool_block.hpp"
 #include "memory/stream_order.hpp"
 #include "memory/tags.hpp"
@@ -34,24 +36,24 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A rung outside the pool: frees about that many bytes and says how many.
-struct Rung {
+// A step of the reclaim order outside the pool: frees about `bytes` and returns how many.
+struct ReclaimAction {
   std::string name;
   std::function<std::uint64_t(std::uint64_t bytes)> reclaim;
 };
 
-// What the cache looks like when an allocation fails.
-struct CacheShape {
-  std::uint64_t longest_run = 0;    // adjacent bytes of one segment that are not in use
-  std::uint64_t pending_bytes = 0;  // in released blocks whose streams have not passed them
+// The cached memory at the time an allocation fails.
+struct CacheLayout {
+  std::uint64_t longest_run = 0;   // contiguous bytes of one segment that are not in use
+  std::uint64_t cached_bytes = 0;  // in released blocks; at a failure, those that streams may still use
 };
 
 struct PoolPolicy {
-  Duration trim_after = std::chrono::seconds(30);  // idle time after which the cache is given back
-  std::uint64_t trim_allocations = 65536;          // allocations after which what they did not use is given back
-  std::size_t kinds_max = 64;                      // kinds a shard remembers
-  std::string snapshot_folder;                     // where errors write snapshots; empty: nowhere
-  std::string live_folder;                         // where the pool keeps a snapshot of itself; empty: nowhere
+  Duration trim_after = std::chrono::seconds(30);  // idle time after which the cache returns to the device; 0: never
+  std::uint64_t trim_allocations = 65536;          // segments unused for this many allocations return to the device
+  std::size_t max_size_classes = 64;               // per shard
+  std::string snapshot_folder;                     // for snapshots of out-of-memory errors; empty: none
+  std::string live_folder;                         // for the live snapshot (memory.live); empty: none
 };
 
 // Thread-safe. Blocks must not outlive it.
@@ -63,12 +65,14 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
-  // `rungs` tells, only when it comes to that, which reclaimers to ask before giving up, cheapest first.
-  using Rungs = std::function<std::vector<Rung>()>;
-  PoolBlock* acquire(const MemoryRequest& request, const Rungs& rungs);
+  // Returns the registered reclaimers, cheapest first; called only when an allocation is about to fail.
+  using ReclaimOrder = std::function<std::vector<ReclaimAction>()>;
+  // Throws InvalidInput for 0 bytes or more than the device's largest allocation, OutOfMemoryError after the whole
+  // reclaim order failed, and any other error of the device.
+  PoolBlock* acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order);
   void release(PoolBlock* block) noexcept;
 
-  // Gives everything that is not in use, and whose work is done, back to the device; returns the bytes.
+  // Returns all idle cached memory to the device, and the number of bytes.
   std::uint64_t cleanup();
   [[nodiscard]] MemoryStats stats() const;
   [[nodiscard]] MemoryUsage usage() const;
@@ -77,17 +81,17 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   [[nodiscard]] TagTable& tags() noexcept { return tags_; }
   [[nodiscard]] Budget& budget() noexcept { return *budget_; }
 
-  // From now on buffers are written down; null stops it.
+  // Logs every acquire and release from now on; null stops.
   void set_recorder(std::shared_ptr<AllocationRecorder> recorder);
 
-  // Every block in order of segment and offset; null for a free range. All locks are held meanwhile.
+  // Calls `visitor` for every range by segment and offset, with all locks held; `block` is null for a free range.
   using BlockVisitor = std::function<void(const BlockMap::Block& range, const PoolBlock* block, bool cached)>;
   void visit(const BlockVisitor& visitor) const;
   [[nodiscard]] MemorySnapshot snapshot(std::string cause) const;
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
 
  private:
-  struct alignas(line_bytes) Counters {  // guarded by the shard's lock
+  struct alignas(cache_line_bytes) Counters {  // guarded by the shard's lock
     std::uint64_t allocations = 0;
     std::uint64_t hits = 0;
     std::int64_t live = 0;
@@ -99,31 +103,38 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   };
 
   void validate(const MemoryRequest& request) const;
-  // Sets `*hit` to false when the block came of asking the device.
-  PoolBlock* acquire_slowly(const MemoryRequest& request, const BufferKind& kind, const StreamOrder* order,
-                            const Rungs& rungs, bool* hit);
+  // The slow path. Sets `*hit` to false when the block needed a device allocation.
+  PoolBlock* acquire_slow(const MemoryRequest& request, const SizeClass& size_class, const StreamOrder* order,
+                          const ReclaimOrder& reclaim_order, bool* hit);
   void make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order, bool hit);
 
+  struct Growth;  // the outcome of asking the device
+
   // With the core lock held.
-  PoolBlock* take_from_shards(const BufferKind& kind, const StreamOrder* order, Stream* stream);
-  PoolBlock* take_range(const BufferKind& kind);
-  PoolBlock* grow_and_take(const BufferKind& kind, std::uint64_t exact, bool* device_refused);
+  PoolBlock* take_from_shards(const SizeClass& size_class, const StreamOrder* order, Stream* stream);
+  PoolBlock* take_range(const SizeClass& size_class);
+  PoolBlock* grow_and_take(const SizeClass& size_class, std::uint64_t exact, Growth* growth);
   bool add_segment(std::uint64_t bytes);
-  std::uint64_t flush_shards(std::uint64_t bytes_min = 0);  // only blocks of at least that size
-  void give_back(PoolBlock* block);
+  // Moves idle cached blocks of at least `min_bytes` to the block map, which coalesces them; returns their bytes.
+  std::uint64_t flush_shards(std::uint64_t min_bytes = 0);
+  void return_to_map(PoolBlock* block);
+  // Returns the empty segments last used at or before allocation `unused_since` to the device, and their bytes.
   std::uint64_t release_empty_segments(std::uint64_t unused_since);
 
+  // Waits for the streams of cached blocks until the deadline; returns the bytes that became idle.
   std::uint64_t wait_for_streams(const Context& context);
-  [[nodiscard]] CacheShape cache_shape() const;
+  [[nodiscard]] CacheLayout cache_layout() const;
+  [[nodiscard]] CacheLayout layout_locked() const;
   [[nodiscard]] OutOfMemoryError explain(const MemoryRequest& request, bool device_refused,
                                          std::vector<ReclaimStep> steps) const;
-  void note_held();
+  void visit_locked(const BlockVisitor& visitor) const;
+  void record_reserved();
   void count_allocations();
   void schedule_trim() noexcept;
-  void schedule_live() noexcept;
-  void write_live();
+  void schedule_live_snapshot() noexcept;
+  void write_live_snapshot();
   void trim_if_idle();
-  void sweep();
+  void trim_unused();
 
   Runtime& runtime_;
   std::unique_ptr<MemoryResource> upstream_;
@@ -137,10 +148,10 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
 
   mutable CacheShards shards_;
   std::array<Counters, shard_count> counters_;
-  std::shared_ptr<AllocationRecorder> recorder_;  // changed with all shards locked, read with one
-  alignas(line_bytes) std::atomic<std::uint64_t> in_use_{0};
-  alignas(line_bytes) std::atomic<std::uint64_t> peak_in_use_{0};
-  std::atomic<std::uint64_t> allocations_counted_{0};  // by all threads, in steps of count_step
+  std::shared_ptr<AllocationRecorder> recorder_;  // written with all shards locked, read with one
+  alignas(cache_line_bytes) std::atomic<std::uint64_t> in_use_{0};
+  alignas(cache_line_bytes) std::atomic<std::uint64_t> peak_in_use_{0};
+  std::atomic<std::uint64_t> allocations_counted_{0};  // of all threads, in steps of count_step
   std::atomic<Duration::rep> last_use_{0};
   std::atomic<bool> trim_scheduled_{false};
   std::atomic<bool> live_scheduled_{false};
@@ -156,8 +167,10 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   std::uint64_t failures_ = 0;
 };
 
-// Which kind of "out" it was, from the numbers alone.
-OutOfMemoryKind classify(const OutOfMemoryReport& numbers, const CacheShape& cache, bool device_refused);
+// The kind of failure, from the byte counts of the report, which need no other field.
+OutOfMemoryKind classify(const OutOfMemoryReport& report, const CacheLayout& cache, bool device_refused);
 std::string advise(const OutOfMemoryReport& report);
+// One sentence with the cause, without advice.
+std::string describe_failure(const OutOfMemoryReport& report);
 
 }  // namespace vectis::inline v0_1::detail

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "device/call.hpp"
 #include "memory/device_pool.hpp"
-#include "memory/human.hpp"
 #include "memory/snapshot_file.hpp"
 
 namespace vectis::inline v0_1 {
@@ -29,20 +29,31 @@ std::string_view name(OutOfMemoryKind kind) noexcept {
 
 namespace {
 
-using detail::human;
+// "1.5 GiB"
+std::string human(std::uint64_t bytes) {
+  constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string tagged(const OutOfMemoryReport& report) {
+  return report.tag.empty() ? "" : fmt::format(" for '{}'", report.tag);
+}
 
 std::string sentence(const OutOfMemoryReport& report) {
-  return fmt::format("{} asked for on {}, out of memory: {}; {}", human(report.requested_bytes), report.device,
-                     name(report.kind), report.advice);
+  return fmt::format("{} requested{} on {}, out of memory: {}; {}", human(report.requested_bytes), tagged(report),
+                     report.device, name(report.kind), report.advice);
 }
 
 }  // namespace
 
 std::string OutOfMemoryReport::text() const {
-  std::string lines =
-      fmt::format("requested {} ({} bytes) on {}: {}\n", human(requested_bytes), requested_bytes, device, name(kind));
+  std::string lines = fmt::format("requested {} ({} bytes){} on {}: {}\n", human(requested_bytes), requested_bytes,
+                                  tagged(*this), device, name(kind));
   lines +=
-      fmt::format("device    {} in all, {} free\n", human(total_bytes), free_bytes ? human(*free_bytes) : "unknown");
+      fmt::format("device    {} total, {} free\n", human(total_bytes), free_bytes ? human(*free_bytes) : "unknown");
   lines += fmt::format("this pool {} in use, {} cached, limit {}\n", human(in_use_bytes), human(cached_bytes),
                        human(limit_bytes));
   for (const ReclaimStep& step : steps)
@@ -59,43 +70,27 @@ OutOfMemoryError::OutOfMemoryError(std::string_view op, OutOfMemoryReport report
 
 namespace detail {
 
-OutOfMemoryKind classify(const OutOfMemoryReport& numbers, const CacheShape& cache, bool device_refused) {
-  const std::uint64_t wanted = numbers.requested_bytes;
-  const bool live_and_wanted_fit =
-      wanted <= numbers.limit_bytes && numbers.in_use_bytes <= numbers.limit_bytes - wanted;
+OutOfMemoryKind classify(const OutOfMemoryReport& report, const CacheLayout& cache, bool device_refused) {
+  const std::uint64_t wanted = report.requested_bytes;
+  const bool live_and_wanted_fit = wanted <= report.limit_bytes && report.in_use_bytes <= report.limit_bytes - wanted;
   if (!live_and_wanted_fit) return OutOfMemoryKind::over_limit;
-  // From here on an empty cache would leave room under the limit.
+  // From here on the request would fit under the limit if the cache were empty.
   if (cache.longest_run >= wanted) return OutOfMemoryKind::held_in_cache;
-  if (numbers.cached_bytes >= wanted) return OutOfMemoryKind::fragmented;
+  if (report.cached_bytes >= wanted) return OutOfMemoryKind::fragmented;
   if (!device_refused) {
-    if (cache.pending_bytes > 0) return OutOfMemoryKind::held_in_cache;
-    return numbers.cached_bytes > 0 ? OutOfMemoryKind::fragmented : OutOfMemoryKind::over_limit;
+    if (cache.cached_bytes > 0) return OutOfMemoryKind::held_in_cache;
+    return report.cached_bytes > 0 ? OutOfMemoryKind::fragmented : OutOfMemoryKind::over_limit;
   }
-  const std::uint64_t ours = numbers.in_use_bytes + numbers.cached_bytes;
-  const bool alone_it_would_fit = numbers.total_bytes >= ours && numbers.total_bytes - ours >= wanted;
-  return alone_it_would_fit ? OutOfMemoryKind::held_by_others : OutOfMemoryKind::full;
-}
-
-CacheShape DevicePool::cache_shape() const {
-  CacheShape shape;
-  std::uint64_t run = 0;
-  std::optional<BlockMap::SegmentId> segment;
-  visit([&](const BlockMap::Block& range, const PoolBlock*, bool cached) {
-    const bool idle = range.free || cached;
-    if (!idle || segment != range.segment) run = 0;
-    segment = range.segment;
-    if (idle) run += range.bytes;
-    if (cached) shape.pending_bytes += range.bytes;
-    shape.longest_run = std::max(shape.longest_run, run);
-  });
-  return shape;
+  const std::uint64_t ours = report.in_use_bytes + report.cached_bytes;
+  const bool fits_without_other_processes = report.total_bytes >= ours && report.total_bytes - ours >= wanted;
+  return fits_without_other_processes ? OutOfMemoryKind::held_by_others : OutOfMemoryKind::full;
 }
 
 std::string advise(const OutOfMemoryReport& report) {
   const std::string smaller =
       report.largest_bytes == 0
           ? "free a buffer first"
-          : fmt::format("a batch {:.2g} times as large would fit",
+          : fmt::format("a batch of {:.2g} times this size would fit",
                         static_cast<double>(report.largest_bytes) / static_cast<double>(report.requested_bytes));
   switch (report.kind) {
     case OutOfMemoryKind::over_limit:
@@ -103,23 +98,42 @@ std::string advise(const OutOfMemoryReport& report) {
     case OutOfMemoryKind::fragmented:
       return fmt::format("{}; free the small buffers between the gaps, or allocate large ones first", smaller);
     case OutOfMemoryKind::held_in_cache:
-      return fmt::format("{}; synchronise the streams that released buffers, or allow a later deadline", smaller);
+      return fmt::format("{}; synchronize the streams that released buffers, or allow a later deadline", smaller);
     case OutOfMemoryKind::held_by_others:
-      return fmt::format("{}; other processes hold the rest of the device", smaller);
+      return fmt::format("{}; other processes hold the rest of the device's memory", smaller);
     case OutOfMemoryKind::full:
       break;
   }
   return fmt::format("{}; free buffers, or use a lower precision or a device with more memory", smaller);
 }
 
+std::string describe_failure(const OutOfMemoryReport& report) {
+  const std::string failed = fmt::format("{} could not be allocated{}", human(report.requested_bytes), tagged(report));
+  switch (report.kind) {
+    case OutOfMemoryKind::over_limit:
+      return fmt::format("{}: together with live buffers that exceeds the pool's limit of {}.", failed,
+                         human(report.limit_bytes));
+    case OutOfMemoryKind::fragmented:
+      return fmt::format("{}: {} are cached, but no contiguous range is large enough.", failed,
+                         human(report.cached_bytes));
+    case OutOfMemoryKind::held_in_cache:
+      return fmt::format("{}: {} are cached, but streams may still use them.", failed, human(report.cached_bytes));
+    case OutOfMemoryKind::held_by_others:
+      return fmt::format("{}: other processes hold the rest of the device's memory.", failed);
+    case OutOfMemoryKind::full:
+      break;
+  }
+  return fmt::format("{}: live buffers fill the device.", failed);
+}
+
 namespace {
 
-// The largest request that would succeed now: the largest piece at hand, or what the device and the limit still allow.
+// The largest request that would succeed now: the largest free range, or what the device and the limit still allow.
 std::uint64_t largest_possible(const OutOfMemoryReport& report, std::uint64_t largest_free, std::uint64_t budget_left,
                                std::uint64_t allocation_max, bool device_refused) {
   std::uint64_t growth = std::min(budget_left, allocation_max);
   if (report.free_bytes) growth = std::min(growth, *report.free_bytes);
-  // A device that does not tell and just refused is believed to refuse again.
+  // A device that refused and does not report free memory is assumed to refuse again.
   if (!report.free_bytes && device_refused) growth = 0;
   return std::max(largest_free, growth);
 }
@@ -131,6 +145,7 @@ OutOfMemoryError DevicePool::explain(const MemoryRequest& request, bool device_r
   const Device device = context().device();
   OutOfMemoryReport report;
   report.device = describe(*device.core());
+  report.tag = request.context.memory_tag();
   report.requested_bytes = request.bytes;
   report.steps = std::move(steps);
   report.total_bytes = device.info().memory_bytes;
@@ -143,7 +158,7 @@ OutOfMemoryError DevicePool::explain(const MemoryRequest& request, bool device_r
     report.cached_bytes = map_.reserved_bytes() - std::min(map_.reserved_bytes(), report.in_use_bytes);
     largest_free = map_.largest_free();
   }
-  report.kind = classify(report, cache_shape(), device_refused);
+  report.kind = classify(report, cache_layout(), device_refused);
   report.largest_bytes =
       largest_possible(report, largest_free, budget_->left(), allocation_max_, device_refused) / unit_ * unit_;
   report.advice = advise(report);

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <istream>
+#include <limits>
 #include <ostream>
 #include <utility>
 
-#include "memory/log_text.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -35,12 +37,166 @@ std::uint64_t AllocationLog::peak_bytes() const {
 
 namespace {
 
-// What the lines so far say about the next one.
-class Order {
+constexpr std::string_view log_header = "vectis-allocation-log 1";
+constexpr std::array precisions = {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
+constexpr std::string_view no_tag = "-";
+constexpr std::size_t max_quoted = 40;  // characters of a faulty field that a message repeats
+
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char one : text.substr(0, max_quoted)) result += one >= ' ' && one <= '~' ? one : '?';
+  return result + (text.size() > max_quoted ? "...'" : "'");
+}
+
+// Visible ASCII is written as it is, except '%' and a leading '-' (no tag) or '@' (a time).
+bool is_plain(char one, bool first) {
+  return one > ' ' && one <= '~' && one != '%' && !(first && (one == '-' || one == '@'));
+}
+
+std::string escaped(std::string_view tag) {
+  if (tag.empty()) return std::string(no_tag);
+  std::string result;
+  for (const char one : tag) {
+    if (is_plain(one, result.empty())) {
+      result += one;
+    } else {
+      result += fmt::format("%{:02X}", static_cast<unsigned char>(one));
+    }
+  }
+  return result;
+}
+
+std::optional<std::string> unescaped(std::string_view field) {
+  if (field == no_tag) return std::string();
+  std::string result;
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    if (field[i] != '%') {
+      if (!is_plain(field[i], i == 0)) return std::nullopt;
+      result += field[i];
+      continue;
+    }
+    unsigned value = 0;
+    const std::string_view digits = field.substr(i + 1, 2);
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    if (digits.size() != 2 || end.ec != std::errc() || end.ptr != digits.data() + digits.size()) return std::nullopt;
+    result += static_cast<char>(value);
+    i += 2;
+  }
+  return result;
+}
+
+// Reads the fields of a line in order and keeps the first fault.
+class Fields {
  public:
-  // Empty: the event may come next.
+  Fields(std::string_view line, std::string* fault) : rest_(line), fault_(fault) {}
+
+  std::string_view text(std::string_view what) {
+    if (!fault_->empty()) return {};
+    const std::size_t end = rest_.find(' ');
+    const std::string_view field = rest_.substr(0, end);
+    rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);
+    more_ = end != std::string_view::npos;
+    if (field.empty()) *fault_ = fmt::format("the {} is missing", what);
+    return field;
+  }
+
+  std::uint64_t number(std::string_view what, std::uint64_t min, std::uint64_t max) {
+    return to_number(text(what), what, min, max);
+  }
+
+  std::optional<Duration> time_if_any() {
+    if (!fault_->empty() || !more_) return std::nullopt;
+    const std::string_view field = text("time");
+    if (!field.starts_with('@')) return fail(fmt::format("{} is no time; write @nanoseconds", quoted(field)));
+    const std::uint64_t count = to_number(field.substr(1), "time", 0, std::numeric_limits<Duration::rep>::max());
+    if (more_) return fail(fmt::format("{} follows the time, which must be last", quoted(rest_)));
+    return Duration(static_cast<Duration::rep>(count));
+  }
+
+  std::nullopt_t fail(const std::string& fault) {
+    if (fault_->empty()) *fault_ = fault;
+    return std::nullopt;
+  }
+
+ private:
+  std::uint64_t to_number(std::string_view field, std::string_view what, std::uint64_t min, std::uint64_t max) {
+    if (!fault_->empty()) return 0;
+    std::uint64_t value = 0;
+    const auto end = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (end.ec == std::errc::invalid_argument || end.ptr != field.data() + field.size()) {
+      fail(fmt::format("the {} {} is not a number", what, quoted(field)));
+    } else if (end.ec != std::errc() || value < min || value > max) {
+      fail(fmt::format("the {} {} is not between {} and {}", what, quoted(field), min, max));
+    }
+    return value;
+  }
+
+  std::string_view rest_;
+  std::string* fault_;
+  bool more_ = true;
+};
+
+void parse_allocation(Fields* fields, AllocationEvent* event) {
+  event->bytes = fields->number("size", 1, log_live_bytes_max);
+  const std::string_view precision = fields->text("precision");
+  const auto* known = std::ranges::find_if(precisions, [&](Precision one) { return name(one) == precision; });
+  if (known == precisions.end()) {
+    fields->fail(fmt::format("{} is no precision; use fp32, fp16, bf16 or int8", quoted(precision)));
+  } else {
+    event->precision = *known;
+  }
+  event->stream = static_cast<std::uint32_t>(fields->number("stream", 0, log_streams_max));
+  const std::string_view field = fields->text("tag");
+  if (const auto tag = unescaped(field)) {
+    event->tag = *tag;
+  } else {
+    fields->fail(fmt::format("{} is no tag; write other than visible ASCII characters as %XX", quoted(field)));
+  }
+}
+
+// What is wrong with the first line; empty when it is valid.
+std::string header_fault(std::string_view line) {
+  if (line == log_header) return {};
+  const std::string_view name = log_header.substr(0, log_header.find(' ') + 1);
+  if (line.starts_with(name)) {
+    return fmt::format("version {} of the format is unknown; this version of Vectis reads 1",
+                       quoted(line.substr(name.size())));
+  }
+  return fmt::format("the first line is {}, not '{}'; this is no allocation log", quoted(line), log_header);
+}
+
+std::string format_event(const AllocationEvent& event) {
+  std::string line = event.kind == AllocationEvent::Kind::release
+                         ? fmt::format("f {}", event.id)
+                         : fmt::format("a {} {} {} {} {}", event.id, event.bytes, name(event.precision), event.stream,
+                                       escaped(event.tag));
+  if (event.time) line += fmt::format(" @{}", event.time->count());
+  return line;
+}
+
+// Sets `fault` when the line is no event.
+AllocationEvent parse_event(std::string_view line, std::string* fault) {
+  AllocationEvent event;
+  Fields fields(line, fault);
+  const std::string_view kind = fields.text("operation");
+  if (kind != "a" && kind != "f") fields.fail(fmt::format("{} is no operation; use a or f", quoted(kind)));
+  event.id = fields.number("id", 0, std::numeric_limits<std::uint64_t>::max());
+  if (kind == "a") {
+    parse_allocation(&fields, &event);
+  } else {
+    event.kind = AllocationEvent::Kind::release;
+  }
+  event.time = fields.time_if_any();
+  return event;
+}
+
+// Checks that events follow each other as AllocationLog::events requires.
+class OrderChecker {
+ public:
+  // What is wrong with the next event; empty when it is valid.
   std::string fault(const AllocationEvent& event) {
-    if (event.time && last_time_ && *event.time < *last_time_) return "its time is before that of an earlier line";
+    if (event.time && last_time_ && *event.time < *last_time_)
+      return "its time is earlier than that of the line before";
     if (event.time) last_time_ = event.time;
     return event.kind == AllocationEvent::Kind::allocate ? allocate(event) : release(event);
   }
@@ -53,9 +209,9 @@ class Order {
 
   std::string allocate(const AllocationEvent& event) {
     if (!known_.emplace(event.id, Allocation{event.bytes, true}).second) {
-      return fmt::format("id {} was allocated before; every allocation needs its own", event.id);
+      return fmt::format("id {} was allocated before; ids must be unique", event.id);
     }
-    live_bytes_ += event.bytes;  // both at most 2^62
+    live_bytes_ += event.bytes;  // no overflow: both are at most 2^62
     if (live_bytes_ > log_live_bytes_max) return fmt::format("more than {} bytes are live at once", log_live_bytes_max);
     return {};
   }
@@ -74,17 +230,17 @@ class Order {
   std::optional<Duration> last_time_;
 };
 
-[[noreturn]] void corrupt(std::size_t line, const std::string& what) {
+[[noreturn]] void throw_corrupt(std::size_t line, const std::string& what) {
   throw Error(ErrorCode::corrupt_data, "read_allocation_log", fmt::format("line {}: {}", line, what));
 }
 
-// False at the end of the log.
+// Reads the next line; false at the end of the log.
 bool next_line(std::istream& in, std::string* line, std::size_t number) {
   if (!std::getline(in, *line)) {
     if (in.bad()) throw Error(ErrorCode::io, "read_allocation_log", fmt::format("reading failed at line {}", number));
     return false;
   }
-  if (in.eof()) corrupt(number, "the last line has no end; the log was cut off");
+  if (in.eof()) throw_corrupt(number, "the last line has no line end; the log is truncated");
   return true;
 }
 
@@ -92,29 +248,29 @@ bool next_line(std::istream& in, std::string* line, std::size_t number) {
 
 AllocationLog read_allocation_log(std::istream& in) {
   AllocationLog log;
-  Order order;
+  OrderChecker order;
   std::string line;
-  if (!next_line(in, &line, 1)) corrupt(1, "the log is empty");
-  if (std::string fault = detail::header_fault(line); !fault.empty()) corrupt(1, fault);
+  if (!next_line(in, &line, 1)) throw_corrupt(1, "the log is empty");
+  if (std::string fault = header_fault(line); !fault.empty()) throw_corrupt(1, fault);
   for (std::size_t number = 2; next_line(in, &line, number); ++number) {
     if (line.starts_with('#')) continue;
     std::string fault;
-    AllocationEvent event = detail::parse_event(line, &fault);
+    AllocationEvent event = parse_event(line, &fault);
     if (fault.empty()) fault = order.fault(event);
-    if (!fault.empty()) corrupt(number, fault);
+    if (!fault.empty()) throw_corrupt(number, fault);
     log.events.push_back(std::move(event));
   }
   return log;
 }
 
 void write_allocation_log(std::ostream& out, const AllocationLog& log) {
-  out << detail::log_header << '\n';
-  for (const AllocationEvent& event : log.events) out << detail::format_event(event) << '\n';
+  out << log_header << '\n';
+  for (const AllocationEvent& event : log.events) out << format_event(event) << '\n';
 }
 
 AllocationRecorder::AllocationRecorder(std::ostream& out, const Executor* clock) : out_(out), clock_(clock) {
   if (clock_ != nullptr) start_ = clock_->now();
-  out_ << detail::log_header << '\n';
+  out_ << log_header << '\n';
   complete_ = out_.good();
 }
 
@@ -126,11 +282,11 @@ std::uint32_t AllocationRecorder::number_of(const Stream* stream) {
   if (stream == nullptr) return 0;
   const auto next = static_cast<std::uint32_t>(stream_numbers_.size() + 1);
   const std::uint32_t number = stream_numbers_.emplace(stream->core(), next).first->second;
-  return (number - 1) % log_streams_max + 1;  // beyond the format's most, streams share numbers
+  return (number - 1) % log_streams_max + 1;  // beyond the format's limit, streams share numbers
 }
 
 void AllocationRecorder::write(const AllocationEvent& event) {
-  out_ << detail::format_event(event) << '\n';
+  out_ << format_event(event) << '\n';
   if (!out_.good()) complete_ = false;
 }
 
@@ -172,7 +328,7 @@ bool AllocationRecorder::complete() const {
 
 namespace {
 
-// A live block's handle is its own.
+// Unique among live blocks.
 std::uint64_t key_of(const MemoryBlock& block) { return reinterpret_cast<std::uintptr_t>(block.memory.core().get()); }
 
 }  // namespace
@@ -186,7 +342,7 @@ MemoryBlock LogResource::allocate(const MemoryRequest& request) {
   return block;
 }
 
-// Recorded first: once the upstream has it, another thread may get the same handle.
+// Recorded first: once the upstream has the block, another thread may get the same handle.
 void LogResource::deallocate(MemoryBlock block, Stream* stream) noexcept {
   recorder_.released(key_of(block));
   upstream_.deallocate(std::move(block), stream);

@@ -82,11 +82,11 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
   };
   const std::vector<Case> cases = {
       {"", "line 1: the log is empty"},
-      {"rmm log\n", "line 1: it reads 'rmm log', not 'vectis-allocation-log 1'"},
-      {"\x1F\x8B\x08\n", "line 1: it reads '?"},
+      {"rmm log\n", "line 1: the first line is 'rmm log', not 'vectis-allocation-log 1'"},
+      {"\x1F\x8B\x08\n", "line 1: the first line is '?"},
       {"vectis-allocation-log 2\n", "line 1: version '2' of the format is not known"},
-      {"vectis-allocation-log 1", "line 1: the last line has no end"},
-      {header + "a 1 1 fp32 0 x\nf 1", "line 3: the last line has no end; the log was cut off"},
+      {"vectis-allocation-log 1", "line 1: the last line has no line end"},
+      {header + "a 1 1 fp32 0 x\nf 1", "line 3: the last line has no line end; the log is truncated"},
       {header + "\n", "line 2: the operation is missing"},
       {header + "m 1 1\n", "line 2: 'm' is no operation"},
       {header + "a\n", "line 2: the id is missing"},
@@ -96,9 +96,9 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
       {header + "a 1 1 fp32\n", "line 2: the stream is missing"},
       {header + "a 1 1 fp32 0\n", "line 2: the tag is missing"},
       {header + "a  1 1 fp32 0 x\n", "line 2: the id is missing"},
-      {header + "a x 1 fp32 0 x\n", "line 2: the id 'x' is no number"},
-      {header + "a -1 1 fp32 0 x\n", "line 2: the id '-1' is no number"},
-      {header + "a 1 1k fp32 0 x\n", "line 2: the size '1k' is no number"},
+      {header + "a x 1 fp32 0 x\n", "line 2: the id 'x' is not a number"},
+      {header + "a -1 1 fp32 0 x\n", "line 2: the id '-1' is not a number"},
+      {header + "a 1 1k fp32 0 x\n", "line 2: the size '1k' is not a number"},
       {header + "a 1 0 fp32 0 x\n", "line 2: the size '0' is not between 1 and 4611686018427387904"},
       {header + "a 1 4611686018427387905 fp32 0 x\n", "line 2: the size '4611686018427387905' is not between"},
       {header + "a 1 99999999999999999999999 fp32 0 x\n", "line 2: the size '99999999999999999999999' is not between"},
@@ -109,10 +109,10 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
       {header + "a 1 1 fp32 0 %+1\n", "line 2: '%+1' is no tag"},
       {header + "a 1 1 fp32 0 x\r\n", "line 2: 'x?' is no tag"},
       {header + "a 1 1 fp32 0 x y\n", "line 2: 'y' is no time"},
-      {header + "a 1 1 fp32 0 x @\n", "line 2: the time '' is no number"},
+      {header + "a 1 1 fp32 0 x @\n", "line 2: the time '' is not a number"},
       {header + "a 1 1 fp32 0 x @9223372036854775808\n", "line 2: the time '9223372036854775808' is not between"},
-      {header + "a 1 1 fp32 0 x @1 2\n", "line 2: nothing may follow the time, but '2' does"},
-      {header + "a 1 1 fp32 0 x @5\nf 1 @4\n", "line 3: its time is before that of an earlier line"},
+      {header + "a 1 1 fp32 0 x @1 2\n", "line 2: '2' follows the time, which must be last"},
+      {header + "a 1 1 fp32 0 x @5\nf 1 @4\n", "line 3: its time is earlier than that of the line before"},
       {header + "f 1\n", "line 2: id 1 is released but was never allocated"},
       {header + "a 1 1 fp32 0 x\nf 1\nf 1\n", "line 4: id 1 is released a second time"},
       {header + "a 1 1 fp32 0 x\na 1 1 fp32 0 x\n", "line 3: id 1 was allocated before"},
@@ -247,7 +247,7 @@ TEST_F(LogResourceTest, RecordsWhatPassesThrough) {
 TEST_F(LogResourceTest, LeavesOutWhatFailed) {
   FailingResource failing(device, [](std::uint64_t number, const MemoryRequest&) { return number == 1; });
   LogResource recorded(failing, out);
-  EXPECT_ERROR(static_cast<void>(recorded.allocate({.bytes = 10})), ErrorCode::allocation, "told to fail");
+  EXPECT_ERROR(static_cast<void>(recorded.allocate({.bytes = 10})), ErrorCode::allocation, "injected failure at call");
   EXPECT_ERROR(static_cast<void>(recorded.allocate({.bytes = 0})), ErrorCode::invalid_input, "0 bytes");
   recorded.deallocate(recorded.allocate({.bytes = 11}), nullptr);
   EXPECT_EQ(out.str(), header + "a 1 11 fp32 0 -\nf 1\n");

@@ -1,4 +1,4 @@
-// What a browser needs of a snapshot: few enough blocks to draw, in the order of their importance.
+// Reduces the blocks of a snapshot to a number that a browser can draw.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A block, or a run of neighbours each too small to be seen.
+// A block, or a run of neighbors too small to be visible.
 struct PageBlock {
   const SnapshotBlock* first = nullptr;
   std::uint64_t bytes = 0;
@@ -17,8 +17,8 @@ struct PageBlock {
   std::size_t count = 1;
 };
 
-// At most `max` entries and one for each segment: with more blocks, runs of those that would be narrower than the
-// finest line are drawn as one. Points into `blocks`.
+// Returns at most `max` entries plus one per segment: with more blocks, runs of blocks narrower than a line are joined.
+// The result points into `blocks`, which must outlive it.
 std::vector<PageBlock> condense(const std::vector<SnapshotBlock>& blocks, std::size_t max);
 
 }  // namespace vectis::inline v0_1::detail

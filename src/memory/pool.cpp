@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "memory/device_pool.hpp"
-#include "memory/raw_buffers.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -17,44 +16,102 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr double default_share = 0.7;  // of a device's memory
+constexpr double default_share = 0.7;  // of a device's memory; the rest is left to drivers and other processes
 
 std::uint64_t default_limit(const Device& device) {
   return static_cast<std::uint64_t>(static_cast<double>(device.info().memory_bytes) * default_share);
 }
 
+// The buffers that get_buffer handed out, so that return_buffer can validate its arguments. Thread-safe.
+class RawBuffers {
+ public:
+  DeviceMemory add(int device, ManagedBuffer buffer) {
+    DeviceMemory memory = buffer.memory();
+    const std::lock_guard lock(mutex_);
+    entries_.insert_or_assign(memory.core().get(), Entry{device, std::move(buffer)});
+    return memory;
+  }
+
+  // Throws InvalidInput unless the buffer is out, on that device, with that size and precision.
+  void remove(int device, const DeviceMemory& memory, std::size_t elements, Precision precision) {
+    ManagedBuffer returned;  // destroyed after the lock is released
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(memory.core().get());
+    if (found == entries_.end())
+      throw_invalid("the buffer is not out: it was returned before, or is not from get_buffer");
+    const Entry& entry = found->second;
+    if (entry.device != device) throw_invalid(fmt::format("the buffer is on device {}, not {}", entry.device, device));
+    if (entry.buffer.elements() != elements || entry.buffer.precision() != precision) {
+      throw_invalid(fmt::format("the buffer has {} elements of {}, not {} of {}", entry.buffer.elements(),
+                                name(entry.buffer.precision()), elements, name(precision)));
+    }
+    returned = std::move(found->second.buffer);
+    entries_.erase(found);
+  }
+
+ private:
+  struct Entry {
+    int device;
+    ManagedBuffer buffer;
+  };
+
+  [[noreturn]] static void throw_invalid(const std::string& message) {
+    throw Error(ErrorCode::invalid_input, "return_buffer", message + "; pass what get_buffer returned and was given");
+  }
+
+  std::mutex mutex_;
+  std::map<const detail::MemoryCore*, Entry> entries_;
+};
+
 }  // namespace
 
-struct MemoryPool::State {
-  explicit State(Runtime& owner) : runtime(owner), quick(devices().size()) {}
+BufferBatch::BufferBatch(MemoryPool& pool, int device) : pool_(&pool), device_(device) {}
 
-  struct NumberedReclaimer {
+ManagedBuffer& BufferBatch::add_buffer(std::span<const std::byte> host_bytes, std::size_t elements,
+                                       Precision precision) {
+  if (host_bytes.size() / size_of(precision) != elements || host_bytes.size() % size_of(precision) != 0) {
+    throw Error(ErrorCode::invalid_input, "add_buffer",
+                fmt::format("{} host bytes given for {} elements of {}, which need {} each", host_bytes.size(),
+                            elements, name(precision), size_of(precision)));
+  }
+  auto buffer = std::make_unique<ManagedBuffer>(pool_->get_managed_buffer(device_, elements, precision));
+  Stream stream(buffer->memory().context());
+  stream.copy_to_device(buffer->memory(), 0, host_bytes);
+  stream.synchronize();
+  buffers_.push_back(std::move(buffer));
+  return *buffers_.back();
+}
+
+struct MemoryPool::State {
+  explicit State(Runtime& owner) : runtime(owner), by_id(devices().size()) {}
+
+  struct RegisteredReclaimer {
     int id;
     Reclaimer reclaimer;
   };
 
   Runtime& runtime;
   mutable std::mutex mutex;
-  std::vector<std::atomic<detail::DevicePool*>> quick;  // by device id, into `pools`
+  std::vector<std::atomic<detail::DevicePool*>> by_id;  // lock-free view of `pools`
   std::map<int, std::shared_ptr<detail::DevicePool>> pools;
   std::map<std::string, std::shared_ptr<detail::Budget>> budgets;  // by physical id
-  std::vector<NumberedReclaimer> reclaimers;                       // cheapest first
+  std::vector<RegisteredReclaimer> reclaimers;                     // by cost
   int next_reclaimer = 1;
   HealthThresholds thresholds;
-  detail::RawBuffers raw;
+  RawBuffers raw;
 
   const std::vector<Device>& devices() { return runtime.service<DeviceRegistry>().devices(); }
   [[nodiscard]] bool exists(int device) { return device >= 0 && static_cast<std::size_t>(device) < devices().size(); }
 
-  // The pool of a device if it was made, without a lock: every acquire asks.
-  [[nodiscard]] detail::DevicePool* made(int device) const noexcept {
-    const bool known = device >= 0 && static_cast<std::size_t>(device) < quick.size();
-    return known ? quick[static_cast<std::size_t>(device)].load(std::memory_order_acquire) : nullptr;
+  // The pool of a device, null before its first use. Lock-free, since every request calls it.
+  [[nodiscard]] detail::DevicePool* find_fast(int device) const noexcept {
+    const bool known = device >= 0 && static_cast<std::size_t>(device) < by_id.size();
+    return known ? by_id[static_cast<std::size_t>(device)].load(std::memory_order_acquire) : nullptr;
   }
   std::shared_ptr<detail::DevicePool> find(int device) const;
   std::shared_ptr<detail::DevicePool> find_or_make(int device, std::string_view op);
   std::shared_ptr<detail::Budget> budget_of(const Device& device);
-  std::vector<detail::Rung> rungs(int device) const;
+  std::vector<detail::ReclaimAction> reclaim_order(int device) const;
   detail::PoolPolicy policy() const;
 };
 
@@ -88,16 +145,16 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, 
   auto& pool = pools[device];
   if (pool == nullptr) {
     pool = std::make_shared<detail::DevicePool>(runtime, std::move(upstream), budget_of(target), policy());
-    quick[static_cast<std::size_t>(device)].store(pool.get(), std::memory_order_release);
+    by_id[static_cast<std::size_t>(device)].store(pool.get(), std::memory_order_release);
   }
   return pool;
 }
 
-std::vector<detail::Rung> MemoryPool::State::rungs(int device) const {
+std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) const {
   const std::lock_guard lock(mutex);
-  std::vector<detail::Rung> result;
+  std::vector<detail::ReclaimAction> result;
   result.reserve(reclaimers.size());
-  for (const NumberedReclaimer& one : reclaimers) {
+  for (const RegisteredReclaimer& one : reclaimers) {
     result.push_back({one.reclaimer.name, [device, reclaim = one.reclaimer.reclaim](std::uint64_t bytes) {
                         return reclaim(device, bytes);
                       }});
@@ -111,16 +168,19 @@ MemoryPool::~MemoryPool() = default;
 ManagedBuffer MemoryPool::get_managed_buffer(int device, std::size_t elements, Precision precision,
                                              const BufferOptions& options) {
   constexpr std::string_view op = "get_managed_buffer";
-  detail::DevicePool* pool = state_->made(device);
+  detail::DevicePool* pool = state_->find_fast(device);
   if (pool == nullptr) pool = state_->find_or_make(device, op).get();
   if (elements > UINT64_MAX / size_of(precision)) {
     throw Error(ErrorCode::invalid_input, op,
-                fmt::format("{} elements of {} are more than any device can address; split it into parts", elements,
-                            name(precision)));
+                fmt::format("{} elements of {} exceed 2^64 bytes; split the buffer", elements, name(precision)));
   }
   const MemoryRequest request{elements * size_of(precision), precision, options.stream, options.context};
-  detail::PoolBlock* block = pool->acquire(request, [&] { return state_->rungs(device); });
+  detail::PoolBlock* block = pool->acquire(request, [&] { return state_->reclaim_order(device); });
   return {pool, block, elements, precision};
+}
+
+ManagedBuffer MemoryPool::allocate_bytes(int device, std::uint64_t bytes, const BufferOptions& options) {
+  return get_managed_buffer(device, bytes, Precision::int8, options);
 }
 
 BufferBatch MemoryPool::create_buffer_batch(int device) {
@@ -193,8 +253,8 @@ std::optional<MemoryHealth> MemoryPool::check_memory_health(int device) {
   }
   if (*pressure <= thresholds.warn) return MemoryHealth::good;
   const bool critical = *pressure > thresholds.clean;
-  std::string message = fmt::format("device {} holds {:.1f} % of its pool", device, *pressure * 100);
-  if (critical) message += fmt::format("; cleaned, {} bytes went back", emergency_cleanup(device));
+  std::string message = fmt::format("device {}: the pool holds {:.1f} % of its limit", device, *pressure * 100);
+  if (critical) message += fmt::format("; cleaned up, {} bytes returned to the device", emergency_cleanup(device));
   state_->runtime.logger().log(critical ? LogLevel::error : LogLevel::warning, "memory", message);
   return critical ? MemoryHealth::critical : MemoryHealth::high;
 }
@@ -238,11 +298,11 @@ void MemoryPool::stop_log(int device) {
 }
 
 DeviceMemory MemoryPool::get_buffer(int device, std::size_t elements, Precision precision) {
-  return state_->raw.keep(device, get_managed_buffer(device, elements, precision));
+  return state_->raw.add(device, get_managed_buffer(device, elements, precision));
 }
 
 void MemoryPool::return_buffer(int device, const DeviceMemory& buffer, std::size_t elements, Precision precision) {
-  state_->raw.take_back(device, buffer, elements, precision);
+  state_->raw.remove(device, buffer, elements, precision);
 }
 
 std::shared_ptr<detail::DevicePool> MemoryPool::device_pool(int device) {

@@ -1,4 +1,4 @@
-// One block of a pool: a piece of a segment with the memory handle that goes with it.
+// One block of a pool: a range of a segment and the memory handle for it.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "memory/block_map.hpp"
+#include "memory/size_class.hpp"
 #include "memory/stream_order.hpp"
 #include "vectis/base/dtype.hpp"
 #include "vectis/base/time.hpp"
@@ -13,34 +14,27 @@
 
 namespace vectis::inline v0_1::detail {
 
-// What several requests can share: equal size and precision.
-struct BufferKind {
-  std::uint64_t bytes = 0;
-  Precision precision = Precision::fp32;
-  bool operator==(const BufferKind&) const = default;
-};
-
 class TagCounters;
 
 struct PoolBlock {
-  PoolBlock(BlockMap::BlockId place, DeviceMemory piece) : id(place), memory(std::move(piece)) {}
+  PoolBlock(BlockMap::BlockId block_id, DeviceMemory range) : id(block_id), memory(std::move(range)) {}
 
   const BlockMap::BlockId id;
-  const DeviceMemory memory;  // as long as the block, so that reuse makes no handle
+  const DeviceMemory memory;  // kept for the block's lifetime, so that reuse creates no handle
 
-  // Guarded by the lock of whichever shard changes them; readers hold all.
+  // Written with one shard's lock held, read with all of them held.
   bool live = false;
   Precision precision = Precision::fp32;
-  std::uint64_t requested = 0;
-  std::uint64_t number = 0;  // of the allocation
-  TimePoint since{};
+  std::uint64_t requested = 0;  // bytes, before rounding
+  std::uint64_t number = 0;     // of the allocation; unique in the pool
+  TimePoint since{};            // of the allocation
   TagCounters* tag = nullptr;
-  std::shared_ptr<StreamOrder> order;  // of the stream it is used on; null: released means done
-  std::uint64_t released = 0;          // its place in that order
+  std::shared_ptr<StreamOrder> order;  // of the stream that uses the block; null: idle when released
+  std::uint64_t released = 0;          // number of its release in that order
 
-  [[nodiscard]] BufferKind kind() const noexcept { return {memory.bytes(), precision}; }
-  // All work on a released block is done, so that anybody may have it.
-  [[nodiscard]] bool done() const noexcept { return order == nullptr || order->done(released); }
+  [[nodiscard]] SizeClass size_class() const noexcept { return {memory.bytes(), precision}; }
+  // True when all work on the released block has finished, so that anyone may use it.
+  [[nodiscard]] bool is_idle() const noexcept { return order == nullptr || order->is_done(released); }
 };
 
 }  // namespace vectis::inline v0_1::detail

@@ -15,7 +15,7 @@ MemoryBlock DeviceResource::allocate(const MemoryRequest& request) {
   return {DeviceMemory(context_, request.bytes), request.bytes};
 }
 
-// The block's last handle frees it.
+// The destruction of the last handle frees the memory.
 void DeviceResource::deallocate(MemoryBlock /*block*/, Stream* /*stream*/) noexcept {}
 
 LimitResource::LimitResource(MemoryResource& upstream, std::uint64_t limit_bytes)
@@ -25,10 +25,9 @@ MemoryBlock LimitResource::allocate(const MemoryRequest& request) {
   {
     const std::lock_guard lock(mutex_);
     if (request.bytes > limit_ || used_ > limit_ - request.bytes) {
-      throw Error(
-          ErrorCode::allocation, "allocate",
-          fmt::format("{} bytes were asked for, {} are in use and the limit is {}; free some or raise the limit",
-                      request.bytes, used_, limit_));
+      throw Error(ErrorCode::allocation, "allocate",
+                  fmt::format("{} bytes requested, {} in use, limit {}; free buffers or raise the limit", request.bytes,
+                              used_, limit_));
     }
     used_ += request.bytes;
   }
@@ -91,7 +90,7 @@ MemoryBlock FailingResource::allocate(const MemoryRequest& request) {
     ++calls_;
     if (rule_(calls_, request)) {
       throw Error(ErrorCode::allocation, "allocate",
-                  fmt::format("call {} of {} bytes was told to fail", calls_, request.bytes));
+                  fmt::format("injected failure at call {}, {} bytes", calls_, request.bytes));
     }
   }
   return upstream_.allocate(request);

@@ -9,14 +9,14 @@
 namespace vectis::inline v0_1 {
 
 struct MemoryScope::State {
-  std::shared_ptr<detail::DevicePool> pool;  // keeps the counters
+  std::shared_ptr<detail::DevicePool> pool;  // owns the counters
   detail::TagCounters& tag;
   detail::ScopePeak peak;
 };
 
 MemoryScope::MemoryScope(MemoryPool& pool, int device, const std::string& tag, const Context& context)
     : context_(context.with_memory_tag(tag)) {
-  if (tag.empty()) throw Error(ErrorCode::invalid_input, "memory_scope", "the tag is empty; name the work it measures");
+  if (tag.empty()) throw Error(ErrorCode::invalid_input, "memory_scope", "the tag is empty; give the scope a name");
   auto of_device = pool.device_pool(device);
   detail::TagCounters& counters = *of_device->tags().find(tag);
   state_.reset(new State{std::move(of_device), counters, {}});

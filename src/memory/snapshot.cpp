@@ -62,7 +62,7 @@ Json point_json(const TimelinePoint& point) {
           {"in_use_bytes", point.in_use_bytes}};
 }
 
-// One line an entry: a large snapshot stays readable, and never stands in memory twice.
+// One line per entry: readable, and a large snapshot is never in memory twice.
 template <class List, class ToJson>
 void write_list(std::ostream& out, std::string_view key, const List& list, const ToJson& to_json) {
   out << ",\n\"" << key << "\": [";

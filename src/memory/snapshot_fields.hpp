@@ -1,4 +1,4 @@
-// The names under which a snapshot is written and read again.
+// The JSON fields of a snapshot, shared by its writer, its reader and the HTML page.
 #pragma once
 
 #include <array>

@@ -10,7 +10,6 @@
 #include <functional>
 
 #include "memory/device_pool.hpp"
-#include "memory/human.hpp"
 
 namespace vectis::inline v0_1::detail {
 
@@ -18,41 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int snapshots_max = 8;
-constexpr int names_max = 100'000;  // tried before giving up
+constexpr int max_snapshots = 8;    // per Runtime
+constexpr int max_names = 100'000;  // numbered file names tried before giving up
 constexpr Duration live_interval = std::chrono::seconds(1);
 
-// How many snapshots the pools of this Runtime may still write. Thread-safe.
+// Snapshots of out-of-memory errors that the pools of a Runtime may still write. Thread-safe.
 struct SnapshotQuota {
   explicit SnapshotQuota(Runtime&) {}
-  std::atomic<int> left{snapshots_max};
+  std::atomic<int> left{max_snapshots};
 };
 
-// "opencl-0": a label that is a file's name everywhere.
+// "opencl-0": the device's label as part of a file name.
 std::string file_label(const DevicePool& pool) {
   std::string label = pool.context().device().label();
   std::ranges::replace_if(label, [](unsigned char c) { return std::isalnum(c) == 0; }, '-');
   return label;
-}
-
-// What happened, in a sentence; the numbers follow.
-std::string headline(const OutOfMemoryReport& report) {
-  const std::string asked = fmt::format("{} could not be given", human(report.requested_bytes));
-  switch (report.kind) {
-    case OutOfMemoryKind::over_limit:
-      return fmt::format("{}: with what is in use it would exceed the pool's limit of {}.", asked,
-                         human(report.limit_bytes));
-    case OutOfMemoryKind::fragmented:
-      return fmt::format("{}: {} are free in the pool, but no piece is large enough.", asked,
-                         human(report.cached_bytes));
-    case OutOfMemoryKind::held_in_cache:
-      return fmt::format("{}: {} are cached, but streams still use them.", asked, human(report.cached_bytes));
-    case OutOfMemoryKind::held_by_others:
-      return fmt::format("{}: other processes hold the rest of the device.", asked);
-    case OutOfMemoryKind::full:
-      break;
-  }
-  return fmt::format("{}: live buffers fill the device.", asked);
 }
 
 bool write_file(const fs::path& path, const std::function<void(std::ostream&)>& write) {
@@ -65,9 +44,9 @@ bool write_file(const fs::path& path, const std::function<void(std::ostream&)>& 
   return false;
 }
 
-// The first numbered name of which there is no file yet.
+// The first numbered name without a file; empty when there is none.
 fs::path unused_stem(const fs::path& folder, const std::string& label) {
-  for (int number = 1; number <= names_max; ++number) {
+  for (int number = 1; number <= max_names; ++number) {
     fs::path stem = folder / fmt::format("memory-{}-{}", label, number);
     if (!fs::exists(fs::path(stem).concat(".json")) && !fs::exists(fs::path(stem).concat(".html"))) return stem;
   }
@@ -82,7 +61,7 @@ std::string write_snapshot(const DevicePool& pool, const std::string& folder, co
   fs::create_directories(folder);
   const fs::path stem = unused_stem(folder, file_label(pool));
   if (stem.empty()) return {};
-  const MemorySnapshot snapshot = pool.snapshot(headline(report) + "\n" + report.text());
+  const MemorySnapshot snapshot = pool.snapshot(describe_failure(report) + "\n" + report.text());
   const fs::path page = fs::path(stem).concat(".html");
   const fs::path data = fs::path(stem).concat(".json");
   if (!write_file(data, [&](std::ostream& out) { write_json(out, snapshot); })) return {};
@@ -92,7 +71,7 @@ std::string write_snapshot(const DevicePool& pool, const std::string& folder, co
   return {};
 }
 
-bool write_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept try {
+bool replace_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept try {
   fs::create_directories(folder);
   const fs::path path = fs::path(folder) / fmt::format("live-{}.json", file_label(pool));
   const fs::path fresh = fs::path(path).concat(".new");
@@ -104,22 +83,23 @@ bool write_live_snapshot(const DevicePool& pool, const std::string& folder) noex
   return false;
 }
 
-// What happens within a second after the first use is in the next snapshot; an idle pool writes nothing.
-void DevicePool::schedule_live() noexcept try {
+// Writes one snapshot a second while the pool is used; an idle pool writes nothing.
+void DevicePool::schedule_live_snapshot() noexcept try {
   if (policy_.live_folder.empty() || live_scheduled_.exchange(true, std::memory_order_relaxed)) return;
   runtime_.executor().post_after(live_interval, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->write_live();
+    if (const auto self = weak.lock()) self->write_live_snapshot();
   });
 } catch (...) {
   live_scheduled_.store(false, std::memory_order_relaxed);
 }
 
-void DevicePool::write_live() {
+void DevicePool::write_live_snapshot() {
   live_scheduled_.store(false, std::memory_order_relaxed);
-  if (write_live_snapshot(*this, policy_.live_folder)) return;
-  runtime_.logger().log(LogLevel::warning, "memory",
-                        fmt::format("no snapshot can be kept in {}; check memory.live, permissions and the space left",
-                                    policy_.live_folder));
+  if (replace_live_snapshot(*this, policy_.live_folder)) return;
+  runtime_.logger().log(
+      LogLevel::warning, "memory",
+      fmt::format("cannot write a live snapshot to {}; check memory.live, permissions and free disk space",
+                  policy_.live_folder));
 }
 
 }  // namespace vectis::inline v0_1::detail

@@ -1,5 +1,5 @@
-// Snapshots on disk: one left behind when a pool could not give memory, one kept up to date while it lives. Neither
-// throws: memory is more important than a file about it.
+// Snapshots on disk: one per out-of-memory error, and one live snapshot that is kept up to date. Neither throws: a
+// failed write must not fail an allocation.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace vectis::inline v0_1::detail {
 
 class DevicePool;
 
-// Writes snapshots as JSON and HTML into `folder` and returns the HTML's path; empty when the folder is, or nothing
-// could be written. The pools of a Runtime write at most eight: a program that lives with failing allocations must not
-// fill the disk. Files that are there already stay.
+// Writes a snapshot as JSON and HTML to `folder` and returns the path of the HTML; empty when `folder` is, or writing
+// failed. Never overwrites a file. The pools of a Runtime write at most eight, so that a program that lives with
+// failing allocations does not fill the disk.
 std::string write_snapshot(const DevicePool& pool, const std::string& folder, const OutOfMemoryReport& report) noexcept;
 
-// Replaces `folder`/live-<device>.json at once, so that readers see the old or the new one. False when that failed.
-bool write_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept;
+// Replaces `folder`/live-<device>.json atomically: readers see the old or the new file. False when that failed.
+bool replace_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept;
 
 }  // namespace vectis::inline v0_1::detail

@@ -57,8 +57,9 @@ TEST_F(SnapshotFiles, AnErrorLeavesDataAndPageThatSayWhatHappened) {
   EXPECT_EQ(page, folder_ / "made" / "for it" / "memory-cpu-0-1.html");
   EXPECT_GT(fs::file_size(page), 10'000U);
   const MemorySnapshot snapshot = read(fs::path(page).replace_extension(".json"));
-  EXPECT_THAT(snapshot.cause, HasSubstr("2.0 MiB could not be given: with what is in use it would exceed the pool's"));
-  EXPECT_THAT(snapshot.cause, HasSubstr("tried     merging the cache"));
+  EXPECT_THAT(snapshot.cause,
+              HasSubstr("2.0 MiB could not be allocated: together with live buffers that exceeds the pool's"));
+  EXPECT_THAT(snapshot.cause, HasSubstr("tried     coalescing the cache"));
   EXPECT_EQ(snapshot.stats.failures, 1U);
 }
 

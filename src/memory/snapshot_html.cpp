@@ -1,4 +1,4 @@
-// The page: data as one JSON text, and the script that draws it.
+// The HTML page of a snapshot: the data as JSON, and the script that draws it.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ std::vector<PageBlock> condense(const std::vector<SnapshotBlock>& blocks, std::s
   const auto total = std::accumulate(blocks.begin(), blocks.end(), 0.0, [](double sum, const SnapshotBlock& block) {
     return sum + static_cast<double>(block.bytes);
   });
-  // Fewer than max / 2 blocks can be this large, and no more runs than that lie between them.
+  // Fewer than max / 2 blocks can be this large, so that at most as many runs lie between them.
   const double visible = blocks.size() <= max ? 0 : 2 * total / static_cast<double>(max);
   std::vector<PageBlock> result;
   bool last_is_small = false;
@@ -46,16 +46,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t blocks_max = 60'000;
+constexpr std::size_t max_blocks = 60'000;
 constexpr std::size_t largest_shown = 20;
 
-// To the microsecond: more digits would only lengthen the page.
+// Rounded to microseconds, which keeps the page short.
 double milliseconds(Duration duration) {
   const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
   return static_cast<double>(whole) / 1000;
 }
 
-// Tags by the bytes that live, so that the first colours go to those that matter.
+// Tags by live bytes: the largest get the distinct colors.
 class Tags {
  public:
   explicit Tags(const MemorySnapshot& snapshot) : usage_(snapshot.stats.tags) {
@@ -63,7 +63,7 @@ class Tags {
       return std::tie(b.live_bytes, b.peak_bytes, a.tag) < std::tie(a.live_bytes, a.peak_bytes, b.tag);
     });
     for (const TagUsage& tag : usage_) numbers_.emplace(tag.tag, numbers_.size());
-    // The numbers of a running pool are taken a moment before its blocks.
+    // Blocks are read a moment after the counters, so that a block may have a tag not counted yet.
     for (const SnapshotBlock& block : snapshot.blocks) {
       if (block.state != BlockState::live || !numbers_.emplace(block.tag, numbers_.size()).second) continue;
       usage_.push_back({block.tag, 0, 0, 0});
@@ -86,12 +86,12 @@ class Tags {
   std::map<std::string, std::size_t> numbers_;
 };
 
-// Column by column: a fifth of the bytes of a list of objects. A run has its live bytes under `requested`.
+// Arrays by field, which take a fifth of the bytes of a list of objects. For a run, `requested` holds its live bytes.
 Json blocks_json(const MemorySnapshot& snapshot, const Tags& tags) {
   std::string states;
   std::vector<std::uint64_t> segment, bytes, requested, tag, precision, count;
   std::vector<double> age_ms;
-  for (const detail::PageBlock& block : detail::condense(snapshot.blocks, blocks_max)) {
+  for (const detail::PageBlock& block : detail::condense(snapshot.blocks, max_blocks)) {
     const SnapshotBlock& first = *block.first;
     const bool run = block.count > 1;
     const bool live = !run && first.state == BlockState::live;
@@ -163,7 +163,7 @@ Json page_json(const MemorySnapshot& snapshot) {
           {"timeline", timeline_json(snapshot.timeline)}};
 }
 
-// Inside a script element only `<` can end it or begin a comment; JSON may write it as an escape anywhere.
+// Escapes `<`, the only character that can end a script element or start a comment in it.
 void write_data(std::ostream& out, const Json& data) {
   const std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
   for (std::size_t begin = 0; begin < text.size();) {

@@ -1,4 +1,4 @@
-// A snapshot back from its JSON. The file may come from anybody: every field is checked.
+// Reads a snapshot from JSON. The file is untrusted: every field is validated.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,14 +19,14 @@ using Parsed = nlohmann::json;
 
 constexpr std::string_view reading = "read_memory_snapshot";
 
-[[noreturn]] void refuse(std::string_view what) {
-  throw Error(ErrorCode::corrupt_data, reading, fmt::format("{}; give a file that write_json wrote", what));
+[[noreturn]] void throw_corrupt(std::string_view what) {
+  throw Error(ErrorCode::corrupt_data, reading, fmt::format("{}; use a file written by write_json", what));
 }
 
 const Parsed& member(const Parsed& object, std::string_view key) {
-  if (!object.is_object()) refuse(fmt::format("something else stands where an object with `{}` is due", key));
+  if (!object.is_object()) throw_corrupt(fmt::format("expected an object with `{}`", key));
   const auto found = object.find(key);
-  if (found == object.end()) refuse(fmt::format("`{}` is missing", key));
+  if (found == object.end()) throw_corrupt(fmt::format("`{}` is missing", key));
   return *found;
 }
 
@@ -34,7 +34,7 @@ std::uint64_t number(const Parsed& object, std::string_view key,
                      std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
   const Parsed& value = member(object, key);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
-    refuse(fmt::format("`{}` is {}, not a whole number from 0 to {}", key, value.dump().substr(0, 40), max));
+    throw_corrupt(fmt::format("`{}` is {}, not a whole number from 0 to {}", key, value.dump().substr(0, 40), max));
   }
   return value.get<std::uint64_t>();
 }
@@ -47,19 +47,19 @@ Duration duration(const Parsed& object, std::string_view key) {
 double share(const Parsed& object, std::string_view key) {
   const Parsed& value = member(object, key);
   const double result = value.is_number() ? value.get<double>() : -1;
-  if (!(result >= 0 && result <= 1)) refuse(fmt::format("`{}` is not a number from 0 to 1", key));
+  if (!(result >= 0 && result <= 1)) throw_corrupt(fmt::format("`{}` is not a number from 0 to 1", key));
   return result;
 }
 
 std::string string(const Parsed& object, std::string_view key) {
   const Parsed& value = member(object, key);
-  if (!value.is_string()) refuse(fmt::format("`{}` is not a text", key));
+  if (!value.is_string()) throw_corrupt(fmt::format("`{}` is not a string", key));
   return value.get<std::string>();
 }
 
 const Parsed& list(const Parsed& object, std::string_view key) {
   const Parsed& value = member(object, key);
-  if (!value.is_array()) refuse(fmt::format("`{}` is not a list", key));
+  if (!value.is_array()) throw_corrupt(fmt::format("`{}` is not a list", key));
   return value;
 }
 
@@ -67,7 +67,7 @@ template <class Values>
 auto one_of(const Values& values, const Parsed& object, std::string_view key) {
   const std::string text = string(object, key);
   const auto found = std::ranges::find_if(values, [&](auto value) { return name(value) == text; });
-  if (found == values.end()) refuse(fmt::format("`{}` has the unknown value `{}`", key, text.substr(0, 40)));
+  if (found == values.end()) throw_corrupt(fmt::format("`{}` has the unknown value `{}`", key, text.substr(0, 40)));
   return *found;
 }
 
@@ -105,7 +105,8 @@ std::vector<SnapshotBlock> read_blocks(const Parsed& page) {
       const SnapshotBlock& before = blocks.back();
       const bool in_order =
           std::tuple(before.segment, before.offset + before.bytes) <= std::tuple(block.segment, block.offset);
-      if (!in_order) refuse(fmt::format("block {} overlaps the one before it or is out of order", blocks.size()));
+      if (!in_order)
+        throw_corrupt(fmt::format("block {} overlaps the previous block or is out of order", blocks.size()));
     }
     blocks.push_back(std::move(block));
   }
@@ -118,7 +119,7 @@ std::vector<TimelinePoint> read_timeline(const Parsed& page) {
     const TimelinePoint point{TimePoint{duration(json, "time_ns")}, number(json, "reserved_bytes"),
                               number(json, "in_use_bytes")};
     if (!points.empty() && point.time < points.back().time) {
-      refuse(fmt::format("point {} of the timeline is earlier than the one before it", points.size()));
+      throw_corrupt(fmt::format("timeline point {} is earlier than the previous one", points.size()));
     }
     points.push_back(point);
   }
@@ -129,15 +130,15 @@ std::vector<TimelinePoint> read_timeline(const Parsed& page) {
 
 MemorySnapshot read_memory_snapshot(std::istream& in) {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad())
-    throw Error(ErrorCode::io, reading, "the snapshot cannot be read to its end; check the file and its disk");
+  if (in.bad()) throw Error(ErrorCode::io, reading, "reading the snapshot failed; check the file and its disk");
   const Parsed page = Parsed::parse(text, nullptr, false);
-  if (page.is_discarded()) refuse("this is not JSON, or it was cut short");
+  if (page.is_discarded()) throw_corrupt("the file is not JSON, or is truncated");
   if (!page.is_object() || page.value("format", Parsed()) != detail::snapshot_format) {
-    refuse("this is JSON, but no snapshot of a memory pool");
+    throw_corrupt("the file is JSON, but no snapshot of a memory pool");
   }
   if (const std::uint64_t version = number(page, "version"); version != detail::snapshot_version) {
-    refuse(fmt::format("its version is {}, this Vectis reads version {}", version, detail::snapshot_version));
+    throw_corrupt(fmt::format("version {} of the format is unknown; this version of Vectis reads {}", version,
+                              detail::snapshot_version));
   }
   MemorySnapshot snapshot;
   snapshot.device = string(page, "device");

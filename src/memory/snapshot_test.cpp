@@ -89,7 +89,7 @@ TEST(Snapshot, EveryDamagedFieldIsNamed) {
     const char* word;
   };
   const std::vector<Case> cases = {
-      {"/version", 2, "its version is 2"},
+      {"/version", 2, "version 2 of the format is unknown"},
       {"/device", 5, "`device` is not a text"},
       {"/time_ns", -1, "`time_ns` is -1"},
       {"/stats/hits", "many", "`hits`"},

@@ -7,7 +7,7 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-constexpr std::size_t remembered_max = 64;  // streams; beyond it the ended ones are forgotten
+constexpr std::size_t prune_above = 64;  // streams; with more, the orders of destroyed ones are dropped
 
 }  // namespace
 
@@ -23,36 +23,36 @@ std::uint64_t StreamOrder::release() noexcept {
   try {
     if (event_ == nullptr) event_ = Event(DeviceContext(stream_->context)).core();
     record_event(*stream_, *event_);
-    marked_ = released_;
+    recorded_ = released_;
   } catch (const Error&) {
-    // Without an event the block stays with its stream until that ends: slower, never wrong.
+    // Without an event only the same stream reuses the block until the stream is destroyed: slower, still correct.
     return released_;
   }
   return released_;
 }
 
-bool StreamOrder::done(std::uint64_t number) noexcept {
-  if (gone()) return true;
+bool StreamOrder::is_done(std::uint64_t number) noexcept {
+  if (is_destroyed()) return true;
   const std::lock_guard lock(mutex_);
   try {
-    return number <= marked_ && Event{event_}.completed();
+    return number <= recorded_ && Event{event_}.completed();
   } catch (const Error&) {
     return false;
   }
 }
 
 bool StreamOrder::hand_over(std::uint64_t number, Stream& other) {
-  if (gone()) return true;
+  if (is_destroyed()) return true;
   const std::lock_guard lock(mutex_);
-  if (number > marked_) return false;
+  if (number > recorded_) return false;
   other.wait(Event{event_});
   return true;
 }
 
 bool StreamOrder::wait(std::uint64_t number) noexcept {
-  if (gone()) return true;
+  if (is_destroyed()) return true;
   const std::lock_guard lock(mutex_);
-  if (number > marked_) return false;
+  if (number > recorded_) return false;
   try {
     Event{event_}.synchronize();
     return true;
@@ -64,9 +64,10 @@ bool StreamOrder::wait(std::uint64_t number) noexcept {
 std::shared_ptr<StreamOrder> StreamOrders::find(const Stream& stream) {
   const StreamCore* core = stream.core();
   const std::lock_guard lock(mutex_);
-  if (orders_.size() >= remembered_max) std::erase_if(orders_, [](const auto& entry) { return entry.second->gone(); });
+  if (orders_.size() >= prune_above)
+    std::erase_if(orders_, [](const auto& entry) { return entry.second->is_destroyed(); });
   auto& order = orders_[core];
-  // A new stream may have the address of an old one.
+  // A new stream may have the address of a destroyed one.
   if (order == nullptr || !order->is_of(*core)) order = std::make_shared<StreamOrder>(*core);
   return order;
 }

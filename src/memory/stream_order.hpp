@@ -1,8 +1,8 @@
-// The order of releases on each stream: which released blocks may be used again, and by whom.
+// Stream-ordered release: when a block released on a stream may be reused, and by whom.
 //
-// A block released on a stream may be reused at once by work of the same stream. Another stream must first wait for an
-// event recorded after the release; the host must see that event passed. One event a stream is enough: recording it
-// again moves it behind all releases so far, and a later event only makes the other stream wait a little longer.
+// The same stream may reuse a released block at once. Another stream must first wait for an event recorded after the
+// release; the host must see that the event has completed. One event per stream suffices: recording it again moves it
+// behind all releases so far, which only makes the other stream wait a little longer.
 #pragma once
 
 #include <cstdint>
@@ -15,37 +15,39 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Thread-safe.
+// The releases on one stream, numbered from 1. Thread-safe.
 class StreamOrder {
  public:
   explicit StreamOrder(const StreamCore& stream);
 
-  // Counts a release and records the event behind it. Returns the release's number. Called by the thread that uses the
+  // Counts a release, records the event behind it and returns the release's number. Call on the thread that uses the
   // stream.
   std::uint64_t release() noexcept;
 
-  // True when the work before release `number` is known to be done: its event has passed or the stream is gone.
-  [[nodiscard]] bool done(std::uint64_t number) noexcept;
-  // Makes `other` wait for release `number`; false when no event was recorded behind it.
+  // True when all work before release `number` has finished: its event completed, or the stream was destroyed.
+  [[nodiscard]] bool is_done(std::uint64_t number) noexcept;
+  // Makes `other` wait for release `number`. False when recording an event behind it failed.
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
-  // Waits on the host; false when no event was recorded behind it or waiting failed.
+  // Blocks until the work before release `number` has finished. False when no event was recorded or waiting failed.
   [[nodiscard]] bool wait(std::uint64_t number) noexcept;
+  // True for the stream that this order was made for; a new stream may have the address of a destroyed one.
   [[nodiscard]] bool is_of(const StreamCore& stream) const noexcept;
-  // The stream has ended, and with it all its work.
-  [[nodiscard]] bool gone() const noexcept { return alive_.expired(); }
+  // True when the stream was destroyed, and with that all its work finished.
+  [[nodiscard]] bool is_destroyed() const noexcept { return alive_.expired(); }
 
  private:
   const StreamCore* stream_;          // valid while alive_ is not expired
-  std::weak_ptr<StickyError> alive_;  // lives exactly as long as the stream
+  std::weak_ptr<StickyError> alive_;  // expires with the stream
   std::mutex mutex_;
   std::shared_ptr<EventCore> event_;
   std::uint64_t released_ = 0;
-  std::uint64_t marked_ = 0;  // releases that lie before the event
+  std::uint64_t recorded_ = 0;  // releases before the event
 };
 
-// The orders of all streams seen. Thread-safe.
+// The StreamOrder of each stream. Thread-safe.
 class StreamOrders {
  public:
+  // The order of a stream, created if needed.
   std::shared_ptr<StreamOrder> find(const Stream& stream);
 
  private:

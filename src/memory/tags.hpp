@@ -1,4 +1,4 @@
-// Live bytes and peaks by the memory tag of a Context.
+// Live bytes and high-water marks by memory tag.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,13 @@
 
 namespace vectis::inline v0_1::detail {
 
-// The peak of a tag while a scope is open.
+// High-water mark of a tag while a MemoryScope is open.
 struct ScopePeak {
   std::atomic<std::uint64_t> bytes{0};
 };
 
-// Thread-safe. Counting takes no lock unless a scope is open: it happens at every acquire and release.
+// Counters of one tag. add and remove run at every acquire and release and take no lock unless a scope is open.
+// Thread-safe.
 class TagCounters {
  public:
   void add(std::uint64_t bytes);
@@ -32,7 +33,7 @@ class TagCounters {
   [[nodiscard]] TagUsage usage(std::string tag) const;
 
  private:
-  alignas(64) std::atomic<std::uint64_t> live_bytes_{0};  // written at every use, with the count beside it
+  alignas(64) std::atomic<std::uint64_t> live_bytes_{0};  // written at every use, together with the count
   std::atomic<std::uint64_t> live_buffers_{0};
   alignas(64) std::atomic<std::uint64_t> peak_bytes_{0};  // mostly read
   std::atomic<int> open_scopes_{0};
@@ -43,12 +44,14 @@ class TagCounters {
 // value := max(value, seen)
 void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t seen) noexcept;
 
-// Entries stay where they are for ever, so that blocks can point at them. Thread-safe.
+// Counters by tag. Entries are never moved or removed, so that blocks can point at them. Thread-safe.
 class TagTable {
  public:
-  // Null for the empty tag: what has no name is not counted apart, which keeps untagged use free of shared counters.
+  // The counters of a tag, created if needed. Null for the empty tag: untagged buffers touch no shared counter.
   TagCounters* find(std::string_view tag);
+  // Usage of every tag ever used, by name.
   [[nodiscard]] std::vector<TagUsage> usage() const;
+  // Names by counters, to label blocks.
   [[nodiscard]] std::unordered_map<const TagCounters*, std::string> names() const;
 
  private:

@@ -6,7 +6,7 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-constexpr std::uint64_t notable_share = 32;  // a fall by this part of what is held is noted
+constexpr std::uint64_t notable_divisor = 32;  // a drop by 1/32 of the reserved bytes is recorded
 
 void raise_to(TimelinePoint& point, std::uint64_t reserved, std::uint64_t in_use) {
   point.reserved_bytes = std::max(point.reserved_bytes, reserved);
@@ -33,12 +33,12 @@ void Timeline::note_locked(TimePoint now, std::uint64_t in_use, std::uint64_t in
     any_ = true;
     open_ = {now, reserved_, std::max(in_use, in_use_before)};
   } else {
-    now = std::max(now, last_);  // another thread may have come first
+    now = std::max(now, last_);  // another thread may have recorded a later time already
     if (now < open_.time + resolution_) {
       raise_to(open_, reserved_, in_use);
     } else {
       push(open_);
-      // Quiet times hold what was left behind, not the peak of the window before.
+      // The idle time after the window shows the bytes left in use, not the window's peak.
       if (now - last_ > resolution_) push({last_, reserved_, in_use_before});
       open_ = {now, reserved_, in_use};
     }
@@ -46,7 +46,7 @@ void Timeline::note_locked(TimePoint now, std::uint64_t in_use, std::uint64_t in
   last_ = now;
   bounds_.window_end.store((open_.time + resolution_).time_since_epoch().count(), std::memory_order_relaxed);
   bounds_.highest.store(open_.in_use_bytes, std::memory_order_relaxed);
-  const std::uint64_t step = std::max<std::uint64_t>(reserved_ / notable_share, 1);
+  const std::uint64_t step = std::max<std::uint64_t>(reserved_ / notable_divisor, 1);
   bounds_.notable_below.store(in_use > step ? in_use - step : std::min<std::uint64_t>(in_use, 1),
                               std::memory_order_relaxed);
 }
@@ -56,9 +56,9 @@ void Timeline::note(TimePoint now, std::uint64_t in_use, std::uint64_t in_use_be
   note_locked(now, in_use, in_use_before);
 }
 
-void Timeline::held(TimePoint now, std::uint64_t reserved, std::uint64_t in_use) noexcept {
+void Timeline::record_reserved(TimePoint now, std::uint64_t reserved, std::uint64_t in_use) noexcept {
   const std::lock_guard lock(mutex_);
-  note_locked(now, in_use, in_use);  // what was held until now
+  note_locked(now, in_use, in_use);  // ends the window with the old value
   reserved_ = reserved;
   raise_to(open_, reserved, in_use);
 }
@@ -69,7 +69,13 @@ std::vector<TimelinePoint> Timeline::points(TimePoint now, std::uint64_t in_use)
   if (!any_) return result;
   result.push_back(open_);
   now = std::max(now, last_);
+  // As in note_locked: the idle time until now shows the bytes left in use, not the peak of the last window.
+  if (now - last_ > resolution_) result.push_back({last_, reserved_, in_use});
   result.push_back({now, reserved_, in_use});
+  if (result.size() > points_max + 2) {  // keep the bound: merge the two oldest points
+    raise_to(result[0], result[1].reserved_bytes, result[1].in_use_bytes);
+    result.erase(result.begin() + 1);
+  }
   return result;
 }
 

@@ -1,8 +1,9 @@
-// How much a pool held and used over its life, in a bounded number of points.
+// Reserved and in-use bytes of a pool over time, in a bounded number of points.
 //
-// A point holds from its time to the next one's and carries the most that was held and used meanwhile. Full, it merges
-// neighbours two by two and keeps their maxima: old times lose detail, never a peak. Most acquires and releases only
-// compare three numbers; the lock is taken when a window ends, a new peak is reached or much was given back.
+// A point covers the time until the next point and stores the maxima of that window. When the timeline is full,
+// neighbors are merged in pairs and keep their maxima: old times lose resolution, but no peak is lost. Most acquires
+// and releases only compare with three atomics; the lock is taken when a window ends, a new peak is reached or in-use
+// bytes drop a lot.
 #pragma once
 
 #include <atomic>
@@ -24,23 +25,24 @@ class Timeline {
 
   Timeline() { points_.reserve(points_max); }
 
-  // In-use bytes rose to `in_use`, `added` of them just now.
-  void rose(TimePoint now, std::uint64_t in_use, std::uint64_t added) noexcept {
+  // Records that in-use bytes rose by `added` to `in_use`.
+  void record_rise(TimePoint now, std::uint64_t in_use, std::uint64_t added) noexcept {
     const bool quiet = now.time_since_epoch().count() < bounds_.window_end.load(std::memory_order_relaxed) &&
                        in_use <= bounds_.highest.load(std::memory_order_relaxed);
     if (!quiet) note(now, in_use, in_use - added);
   }
-  // Whether a fall to `in_use` is worth asking the time and calling `fell`.
-  [[nodiscard]] bool is_notable_fall(std::uint64_t in_use) const noexcept {
+  // True when a drop to `in_use` is large enough to read the clock and call record_drop.
+  [[nodiscard]] bool is_notable_drop(std::uint64_t in_use) const noexcept {
     return in_use < bounds_.notable_below.load(std::memory_order_relaxed);
   }
-  void fell(TimePoint now, std::uint64_t in_use, std::uint64_t removed) noexcept {
+  // Records that in-use bytes dropped by `removed` to `in_use`.
+  void record_drop(TimePoint now, std::uint64_t in_use, std::uint64_t removed) noexcept {
     note(now, in_use, in_use + removed);
   }
-  // The bytes held of the device changed.
-  void held(TimePoint now, std::uint64_t reserved, std::uint64_t in_use) noexcept;
+  // Records that the bytes held from the device changed to `reserved`.
+  void record_reserved(TimePoint now, std::uint64_t reserved, std::uint64_t in_use) noexcept;
 
-  // Oldest first, at most points_max + 2, ending with what is now.
+  // Oldest first, at most points_max + 2; the last point is the state at `now`, with `in_use` in-use bytes.
   [[nodiscard]] std::vector<TimelinePoint> points(TimePoint now, std::uint64_t in_use) const;
 
  private:
@@ -50,13 +52,13 @@ class Timeline {
 
   mutable std::mutex mutex_;
   std::vector<TimelinePoint> points_;
-  TimelinePoint open_{};  // the window under way: its begin and its maxima
-  TimePoint last_{};      // the latest note
+  TimelinePoint open_{};  // the current window: start and maxima
+  TimePoint last_{};      // time of the latest record
   bool any_ = false;
   std::uint64_t reserved_ = 0;
   Duration resolution_ = first_resolution;
 
-  // What the fast path compares with; changed under the lock, and on a cache line that nothing else changes.
+  // Compared by the fast path; written under the lock. On a cache line of their own.
   struct alignas(64) Bounds {
     std::atomic<Duration::rep> window_end{0};
     std::atomic<std::uint64_t> highest{0};

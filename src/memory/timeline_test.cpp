@@ -29,12 +29,12 @@ std::uint64_t highest_in_use(const std::vector<TimelinePoint>& points) {
   return std::ranges::max(points, {}, &TimelinePoint::in_use_bytes).in_use_bytes;
 }
 
-TEST(Timeline, OfAPoolNeverUsedIsEmpty) { EXPECT_TRUE(Timeline().points(at(1s), 0).empty()); }
+TEST(Timeline, IsEmptyBeforeTheFirstUse) { EXPECT_TRUE(Timeline().points(at(1s), 0).empty()); }
 
-TEST(Timeline, EndsWithWhatIsNow) {
+TEST(Timeline, EndsWithTheCurrentState) {
   Timeline timeline;
-  timeline.held(at(1ms), 4096, 0);
-  timeline.rose(at(1ms), 1024, 1024);
+  timeline.record_reserved(at(1ms), 4096, 0);
+  timeline.record_rise(at(1ms), 1024, 1024);
   const auto points = timeline.points(at(9s), 512);
   EXPECT_EQ(points.back().time, at(9s));
   EXPECT_EQ(points.back().reserved_bytes, 4096U);
@@ -42,37 +42,48 @@ TEST(Timeline, EndsWithWhatIsNow) {
   EXPECT_EQ(highest_in_use(points), 1024U);
 }
 
-TEST(Timeline, QuietTimesShowWhatWasLeftAndNotThePeakBefore) {
+TEST(Timeline, IdleTimesShowTheBytesLeftInUseAndNotThePeakBefore) {
   Timeline timeline;
-  timeline.held(at(0s), 1000, 0);
-  timeline.rose(at(0s), 1000, 1000);
-  ASSERT_TRUE(timeline.is_notable_fall(100));
-  timeline.fell(at(50us), 100, 900);
-  timeline.rose(at(10s), 300, 200);
+  timeline.record_reserved(at(0s), 1000, 0);
+  timeline.record_rise(at(0s), 1000, 1000);
+  ASSERT_TRUE(timeline.is_notable_drop(100));
+  timeline.record_drop(at(50us), 100, 900);
+  timeline.record_rise(at(10s), 300, 200);
   const auto points = timeline.points(at(11s), 300);
   EXPECT_EQ(in_use_at(points, at(10us)), 1000U);
   EXPECT_EQ(in_use_at(points, at(5s)), 100U);
   EXPECT_EQ(in_use_at(points, at(10s)), 300U);
 }
 
-TEST(Timeline, ARiseNobodyNotedIsSeenInTheQuietTimeAfterIt) {
+TEST(Timeline, AnUnrecordedRiseIsSeenInTheIdleTimeAfterIt) {
   Timeline timeline;
-  timeline.held(at(0s), 1000, 0);
-  timeline.rose(at(0s), 1000, 1000);
-  timeline.fell(at(10us), 0, 1000);
-  timeline.rose(at(20us), 500, 500);  // below the window's peak: not noted
-  timeline.rose(at(10s), 600, 100);
+  timeline.record_reserved(at(0s), 1000, 0);
+  timeline.record_rise(at(0s), 1000, 1000);
+  timeline.record_drop(at(10us), 0, 1000);
+  timeline.record_rise(at(20us), 500, 500);  // below the window's peak: not noted
+  timeline.record_rise(at(10s), 600, 100);
   EXPECT_EQ(in_use_at(timeline.points(at(11s), 600), at(5s)), 500U);
 }
 
-TEST(Timeline, SmallFallsAreNotWorthTheTime) {
+TEST(Timeline, TheIdleTimeUntilNowShowsTheBytesInUseNow) {
   Timeline timeline;
-  timeline.held(at(0s), 32'000, 0);
-  timeline.rose(at(0s), 32'000, 32'000);
-  EXPECT_FALSE(timeline.is_notable_fall(31'500));
-  EXPECT_TRUE(timeline.is_notable_fall(30'000));
-  timeline.fell(at(1us), 0, 32'000);
-  EXPECT_FALSE(timeline.is_notable_fall(0));  // it cannot fall further
+  timeline.record_reserved(at(0s), 1000, 0);
+  timeline.record_rise(at(0s), 1000, 1000);
+  timeline.record_drop(at(50us), 0, 1000);  // within the window of the peak
+  const auto points = timeline.points(at(9s), 0);
+  EXPECT_EQ(highest_in_use(points), 1000U);
+  EXPECT_EQ(in_use_at(points, at(1s)), 0U) << "the chart would show the peak until now";
+  EXPECT_EQ(in_use_at(points, at(9s)), 0U);
+}
+
+TEST(Timeline, SmallDropsAreNotRecorded) {
+  Timeline timeline;
+  timeline.record_reserved(at(0s), 32'000, 0);
+  timeline.record_rise(at(0s), 32'000, 32'000);
+  EXPECT_FALSE(timeline.is_notable_drop(31'500));
+  EXPECT_TRUE(timeline.is_notable_drop(30'000));
+  timeline.record_drop(at(1us), 0, 32'000);
+  EXPECT_FALSE(timeline.is_notable_drop(0));  // it cannot fall further
 }
 
 TEST(Timeline, StaysBoundedInOrderAndKeepsEveryPeak) {
@@ -88,25 +99,25 @@ TEST(Timeline, StaysBoundedInOrderAndKeepsEveryPeak) {
     const std::uint64_t bytes = random() % 1000;
     if (i % 977 == 0) {
       const std::uint64_t reserved = random() % 1'000'000'000;
-      timeline.held(at(time), reserved, in_use);
+      timeline.record_reserved(at(time), reserved, in_use);
       peak_reserved = std::max(peak_reserved, reserved);
     }
     if (random() % 2 == 0 || in_use < bytes) {
       in_use += bytes;
-      timeline.rose(at(time), in_use, bytes);
+      timeline.record_rise(at(time), in_use, bytes);
       peak = std::max(peak, in_use);
     } else {
       in_use -= bytes;
-      if (timeline.is_notable_fall(in_use)) timeline.fell(at(time), in_use, bytes);
+      if (timeline.is_notable_drop(in_use)) timeline.record_drop(at(time), in_use, bytes);
     }
   }
   // A peak of one moment, long ago by the end.
-  timeline.rose(at(time), in_use + 10'000'000, 10'000'000);
+  timeline.record_rise(at(time), in_use + 10'000'000, 10'000'000);
   peak = std::max(peak, in_use + 10'000'000);
   const Duration peak_time = time;
   for (int i = 0; i < 100'000; ++i) {
     time += 1ms;
-    timeline.rose(at(time), in_use, 0);
+    timeline.record_rise(at(time), in_use, 0);
   }
   const auto points = timeline.points(at(time), in_use);
   EXPECT_LE(points.size(), Timeline::points_max + 2);
@@ -127,10 +138,10 @@ TEST(TimelineConcurrent, KeepsThePeakAndTheOrder) {
       const std::uint64_t risen = in_use.fetch_add(100) + 100;
       for (std::uint64_t seen = peak; seen < risen && !peak.compare_exchange_weak(seen, risen);) {
       }
-      timeline.rose(at(Duration(clock += 1000)), risen, 100);
-      if (i % 100 == 0) timeline.held(at(Duration(clock += 1)), 1000, in_use);
+      timeline.record_rise(at(Duration(clock += 1000)), risen, 100);
+      if (i % 100 == 0) timeline.record_reserved(at(Duration(clock += 1)), 1000, in_use);
       const std::uint64_t fallen = in_use.fetch_sub(100) - 100;
-      if (timeline.is_notable_fall(fallen)) timeline.fell(at(Duration(clock += 1000)), fallen, 100);
+      if (timeline.is_notable_drop(fallen)) timeline.record_drop(at(Duration(clock += 1000)), fallen, 100);
     }
   };
   std::vector<std::jthread> threads;

@@ -62,7 +62,7 @@ TEST_F(MemoryCommand, ShowsASnapshotAsATable) {
   const ProcessResult result = run_vectis({"memory", snapshot("json")});
   EXPECT_EQ(result.code, 0) << result.error;
   for (const char* word : {"cpu:0", "in use", "cached", "limit       640.0 MiB", "weights", "activations",
-                           "</script><b>search", "1 failures", "320.0 MiB could not be given", "advice"}) {
+                           "</script><b>search", "1 failures", "320.0 MiB could not be allocated", "advice"}) {
     EXPECT_THAT(result.output, HasSubstr(word));
   }
 }
@@ -76,8 +76,20 @@ TEST_F(MemoryCommand, TurnsASnapshotIntoAPage) {
   EXPECT_EQ(run_vectis({"memory", snapshot("json"), "--html", snapshot("json") + "/page.html"}).code, 1);
 }
 
-TEST_F(MemoryCommand, FollowsAFileForTheGivenCount) {
+TEST_F(MemoryCommand, FollowingIntoAPipeWritesNoEscapeSequences) {
   const ProcessResult result = run_vectis({"memory", "--follow", snapshot("json"), "--count", "2"});
+  EXPECT_EQ(result.code, 0) << result.error;
+  EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
+  const std::size_t first = result.output.find("weights");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_THAT(result.output.substr(first + 1), HasSubstr("weights")) << "only one was shown";
+}
+
+TEST_F(MemoryCommand, FollowingOnATerminalClearsTheScreenForEachRefresh) {
+  const std::string command =
+      "HOME=/nonexistent " VECTIS_PROGRAM " memory --follow '" + snapshot("json") + "' --count 2";
+  const ProcessResult result =
+      real_os().run({"script", "--quiet", "--return", "--command", command, "/dev/null"}, std::chrono::minutes(2));
   EXPECT_EQ(result.code, 0) << result.error;
   const std::size_t first = result.output.find("\x1b[2J");
   ASSERT_NE(first, std::string::npos);
@@ -104,7 +116,7 @@ TEST_F(MemoryCommand, RejectsOtherFilesAndNamesThem) {
     std::string path;
     std::string reason;
   };
-  for (const Case& one : {Case{"/nonexistent/x.json", "cannot be opened"}, Case{cut, "not JSON, or it was cut short"},
+  for (const Case& one : {Case{"/nonexistent/x.json", "cannot be opened"}, Case{cut, "not JSON, or is truncated"},
                           Case{write("other.json", "{\"format\": 3}"), "no snapshot of a memory pool"},
                           Case{snapshot("html"), "not JSON"}}) {
     const ProcessResult result = run_vectis({"memory", one.path});

@@ -55,6 +55,37 @@ TEST_F(Explain, OverYourLimit) {
   EXPECT_TRUE(bytes("cpu", 4 * mib));
 }
 
+TEST_F(Explain, NamesTheTagOfTheRequest) {
+  pool().set_max_pool_size(id("cpu"), mib);
+  const OutOfMemoryReport report = refused("cpu", 2 * mib, {.context = Context{}.with_memory_tag("index")});
+  EXPECT_EQ(report.tag, "index");
+  EXPECT_THAT(report.text(), testing::HasSubstr("requested 2.0 MiB (2097152 bytes) for 'index' on cpu:0"));
+  EXPECT_THAT(OutOfMemoryError("op", report).what(), testing::HasSubstr("2.0 MiB requested for 'index' on cpu:0"));
+}
+
+TEST_F(Explain, StepsReportTheBytesTheyFreed) {
+  pool().set_max_pool_size(id("cpu"), 48 * mib);
+  bytes("cpu", 40 * mib).release();
+  const OutOfMemoryReport report = refused("cpu", 60 * mib);
+  EXPECT_EQ(report.steps[0].name, "coalescing the cache");
+  EXPECT_EQ(report.steps[0].freed_bytes, 40 * mib);
+  EXPECT_EQ(report.steps[2].name, "returning empty segments");
+  EXPECT_EQ(report.steps[2].freed_bytes, 40 * mib);
+  EXPECT_THAT(report.text(), testing::HasSubstr("tried     returning empty segments: 40.0 MiB freed"));
+}
+
+TEST_F(Explain, AReclaimerThatReportsTooLittleIsCountedByTheBuffersItReleased) {
+  pool().set_max_pool_size(id("cpu"), 10 * mib);
+  ManagedBuffer held = bytes("cpu", 4 * mib);
+  pool().add_reclaimer({"silent", 50, [&](int, std::uint64_t) {
+                          held.release();
+                          return std::uint64_t{0};
+                        }});
+  const OutOfMemoryReport report = refused("cpu", 12 * mib);
+  EXPECT_EQ(report.steps.back().name, "silent");
+  EXPECT_EQ(report.steps.back().freed_bytes, 4 * mib);
+}
+
 TEST_F(Explain, OneByteOverTheLimit) {
   pool().set_max_pool_size(id("cpu"), mib);
   EXPECT_TRUE(bytes("cpu", mib));

@@ -55,7 +55,7 @@ TEST_P(Pool, MovedAndReleasedBuffersHoldNothing) {
   EXPECT_ERROR(static_cast<void>(second.memory()), ErrorCode::invalid_input, "released or moved from");
 }
 
-TEST_P(Pool, BatchesCopyAndGoBackTogether) {
+TEST_P(Pool, BatchesCopyAndAreReleasedTogether) {
   {
     BufferBatch batch = pool().create_buffer_batch(id(on));
     std::vector<std::byte> host(256, std::byte{7});
@@ -72,8 +72,8 @@ TEST_P(Pool, BatchesCopyAndGoBackTogether) {
       EXPECT_EQ(back, host);
     }
     EXPECT_ERROR(batch.add_buffer(host, 63, Precision::fp32), ErrorCode::invalid_input,
-                 "256 bytes are not 63 elements");
-    EXPECT_ERROR(batch.add_buffer({}, 0, Precision::fp32), ErrorCode::invalid_input, "0 elements");
+                 "256 host bytes given for 63 elements");
+    EXPECT_ERROR(batch.add_buffer({}, 0, Precision::fp32), ErrorCode::invalid_input, "0 bytes requested");
   }
   EXPECT_EQ(stats(on).live_buffers, 0U);
 }
@@ -86,7 +86,7 @@ TEST_P(Pool, WarmUpFillsTheCache) {
   EXPECT_EQ(stats(on).device_allocations, before);
 }
 
-TEST_P(Pool, CleanupGivesEverythingBack) {
+TEST_P(Pool, CleanupReturnsTheCacheToTheDevice) {
   const ManagedBuffer kept = bytes(on, 100 * kib);
   for (std::uint64_t size = 1; size < 8 * mib; size *= 3) static_cast<void>(bytes(on, size));
   EXPECT_GT(stats(on).cached_bytes, 8 * mib / 3);
@@ -134,15 +134,15 @@ TEST_P(Pool, LoweringTheLimitFreesTheCache) {
   EXPECT_EQ(stats(on).reserved_bytes, 0U);
 }
 
-// Few kinds stay, whatever was asked for.
-TEST_P(Pool, ManyKindsAreDropped) {
+// The number of size classes is bounded.
+TEST_P(Pool, RarelyUsedSizeClassesAreDropped) {
   for (std::uint64_t i = 1; i <= 500; ++i) static_cast<void>(bytes(on, i * 256));
   const MemoryStats now = stats(on);
   EXPECT_EQ(now.in_use_bytes, 0U);
-  EXPECT_LT(now.reserved_bytes, 40 * mib) << "kinds that nobody asked for again were merged";
+  EXPECT_LT(now.reserved_bytes, 40 * mib) << "size classes that were not requested again were coalesced";
 }
 
-TEST_P(Pool, ARepeatingWorkloadAsksTheDeviceNoMore) {
+TEST_P(Pool, ARepeatingWorkloadNeedsNoDeviceAllocation) {
   Random random(test::seed());
   std::vector<std::uint64_t> sizes(40);
   for (std::uint64_t& size : sizes) size = 1 + (random.next() >> (40 + random.below(20)));
@@ -160,11 +160,29 @@ TEST_P(Pool, ARepeatingWorkloadAsksTheDeviceNoMore) {
   EXPECT_EQ(later, 0U);
 }
 
+TEST_P(Pool, RequestsInBytes) {
+  const ManagedBuffer buffer = pool().allocate_bytes(id(on), 1001, {.context = Context{}.with_memory_tag("scratch")});
+  EXPECT_EQ(buffer.bytes(), 1001U);
+  EXPECT_GE(buffer.memory().bytes(), 1001U);
+  EXPECT_EQ(stats(on).requested_bytes, 1001U);
+  EXPECT_EQ(stats(on).tags.at(0).tag, "scratch");
+  EXPECT_ERROR(static_cast<void>(pool().allocate_bytes(id(on), 0)), ErrorCode::invalid_input, "0 bytes requested");
+  EXPECT_ERROR(static_cast<void>(pool().allocate_bytes(-1, 1)), ErrorCode::invalid_input, "does not exist");
+}
+
+TEST_P(Pool, CachedMemoryInOneRangeIsNotFragmented) {
+  bytes(on, 28 * mib).release();
+  const MemoryStats cached = stats(on);
+  EXPECT_GE(cached.cached_bytes, 28 * mib);
+  EXPECT_GE(cached.largest_free_bytes, 28 * mib);
+  EXPECT_LT(cached.fragmentation, 0.1);
+}
+
 TEST_P(Pool, BadRequests) {
-  EXPECT_ERROR(bytes(on, 0), ErrorCode::invalid_input, "0 elements");
+  EXPECT_ERROR(bytes(on, 0), ErrorCode::invalid_input, "0 bytes requested");
   EXPECT_ERROR(bytes(on, std::uint64_t{1} << 63), ErrorCode::invalid_input, "9223372036854775808 bytes");
   EXPECT_ERROR(static_cast<void>(pool().get_managed_buffer(id(on), UINT64_MAX, Precision::fp32)),
-               ErrorCode::invalid_input, "more than any device");
+               ErrorCode::invalid_input, "exceed 2^64 bytes");
   for (const int wrong : {-1, 99, INT32_MAX}) {
     EXPECT_ERROR(static_cast<void>(pool().get_managed_buffer(wrong, 1, Precision::fp32)), ErrorCode::invalid_input,
                  "does not exist");

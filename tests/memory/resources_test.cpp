@@ -55,7 +55,7 @@ TEST_F(Resources, TheLimitIsExact) {
   LimitResource limited(base, 1000);
   MemoryBlock most = limited.allocate({.bytes = 999});
   EXPECT_ERROR(static_cast<void>(limited.allocate({.bytes = 2})), ErrorCode::allocation,
-               "2 bytes were asked for, 999 are in use and the limit is 1000");
+               "2 bytes requested, 999 in use, limit 1000");
   MemoryBlock last = limited.allocate({.bytes = 1});
   EXPECT_EQ(limited.used_bytes(), 1000U);
   limited.deallocate(std::move(most), nullptr);

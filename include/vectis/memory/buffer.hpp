@@ -1,10 +1,8 @@
-// Device memory that returns itself.
+// Device memory owned by RAII.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "vectis/base/dtype.hpp"
 #include "vectis/base/export.hpp"
@@ -18,26 +16,28 @@ class DevicePool;
 struct PoolBlock;
 }  // namespace detail
 
-// A buffer of a pool. It goes back when it is destroyed or released, on whatever path, and must not outlive the
-// Runtime. Movable; one thread at a time.
+// Owns one buffer of a MemoryPool and returns it to the pool when destroyed or released. Must not outlive the pool's
+// Runtime. Movable, not copyable. One thread at a time.
 class VECTIS_API ManagedBuffer {
  public:
-  ManagedBuffer() noexcept = default;  // holds nothing
+  ManagedBuffer() noexcept = default;  // empty
   ManagedBuffer(ManagedBuffer&& other) noexcept;
+  // Returns the buffer held before, if any, to its pool.
   ManagedBuffer& operator=(ManagedBuffer&& other) noexcept;
   ManagedBuffer(const ManagedBuffer&) = delete;
   ManagedBuffer& operator=(const ManagedBuffer&) = delete;
   ~ManagedBuffer() { release(); }
 
-  // False after release or a move.
+  // False for an empty buffer: default-constructed, released or moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return block_ != nullptr; }
-  // The device's memory, at least bytes() long. InvalidInput when the buffer holds nothing any more.
+  // The device memory, at least bytes() long. Throws InvalidInput for an empty buffer.
   [[nodiscard]] const DeviceMemory& memory() const;
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
   [[nodiscard]] Precision precision() const noexcept { return precision_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return elements_ * size_of(precision_); }
 
-  // Gives it back now. With a stream, work of that stream may still be using it: the pool keeps the order.
+  // Returns the memory to the pool now; does nothing for an empty buffer. A buffer requested with a stream may be
+  // released while that stream still uses it (stream-ordered); any other must be idle.
   void release() noexcept;
 
  private:

@@ -1,7 +1,8 @@
-// Why there was no memory: numbers, kind, and what would work.
+// Out-of-memory errors that report the cause, the sizes involved and what would help.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,40 +14,41 @@
 namespace vectis::inline v0_1 {
 
 enum class OutOfMemoryKind : std::uint8_t {
-  full,           // this process's live buffers fill the device
-  fragmented,     // enough is free, but not in one piece
-  held_in_cache,  // enough is cached, but its streams have not passed it yet
-  over_limit,     // the pool's own limit says no
-  held_by_others  // other processes hold what is missing
+  full,           // live buffers of this process fill the device
+  fragmented,     // enough is free in total, but not contiguous
+  held_in_cache,  // enough is cached, but streams may still use it
+  over_limit,     // the pool's limit (set_max_pool_size) would be exceeded
+  held_by_others  // other processes hold the missing memory
 };
 
 VECTIS_API std::string_view name(OutOfMemoryKind kind) noexcept;  // "over your limit"
 
-// One rung of the ladder that was tried before giving up.
+// A step of the reclaim order that ran before the request failed.
 struct ReclaimStep {
-  std::string name;
-  std::uint64_t freed_bytes = 0;
+  std::string name;               // "coalescing the cache", or the name of a Reclaimer
+  std::uint64_t freed_bytes = 0;  // made available by this step
 };
 
 struct OutOfMemoryReport {
   OutOfMemoryKind kind = OutOfMemoryKind::full;
   std::string device;  // "opencl:0 (name)"
+  std::string tag;     // memory tag of the request's Context; empty without one
   std::uint64_t requested_bytes = 0;
-  std::optional<std::uint64_t> free_bytes;  // on the device, asked afresh; empty where it cannot tell
-  std::uint64_t total_bytes = 0;
-  std::uint64_t in_use_bytes = 0;  // in live buffers of this pool
-  std::uint64_t cached_bytes = 0;  // held by the pool and not in use
-  std::uint64_t limit_bytes = 0;
-  std::uint64_t largest_bytes = 0;  // the largest request that would succeed now
-  std::vector<ReclaimStep> steps;
-  std::string advice;
-  std::string snapshot_path;  // empty when none was written
+  std::optional<std::uint64_t> free_bytes;  // of the device, queried at the failure; empty where it cannot be queried
+  std::uint64_t total_bytes = 0;            // of the device
+  std::uint64_t in_use_bytes = 0;           // in live buffers of this pool
+  std::uint64_t cached_bytes = 0;           // held by the pool and not in use
+  std::uint64_t limit_bytes = 0;            // of the pool
+  std::uint64_t largest_bytes = 0;          // the largest request that would succeed now
+  std::vector<ReclaimStep> steps;           // in the order they ran
+  std::string advice;                       // what to change, in one sentence
+  std::string snapshot_path;                // HTML page written by the setting memory.snapshots; empty without it
 
-  // All of it, for people, in a few lines.
+  // The whole report as a few lines of text.
   [[nodiscard]] VECTIS_API std::string text() const;
 };
 
-// An Error of code Allocation that explains itself: what() in one sentence, detail() in a few lines, report() as data.
+// An Error of code Allocation: what() is one sentence, detail() the report as text, report() the report as data.
 class VECTIS_API OutOfMemoryError : public Error {
  public:
   OutOfMemoryError(std::string_view op, OutOfMemoryReport report);

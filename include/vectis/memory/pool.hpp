@@ -1,7 +1,8 @@
-// The memory pool of a Runtime: buffers that are reused, a limit that holds, and errors that explain themselves.
+// The memory pool of a Runtime: caches released buffers, enforces a limit per device, and explains failures.
 //
 //   MemoryPool& pool = memory_pool(runtime);
-//   ManagedBuffer buffer = pool.get_managed_buffer(0, 1024, Precision::fp32);   // back in the pool at the end of scope
+//   ManagedBuffer buffer = pool.get_managed_buffer(0, 1024, Precision::fp32);   // 1,024 floats on device 0
+//   ManagedBuffer scratch = pool.allocate_bytes(0, 65536);                      // the same in bytes
 #pragma once
 
 #include <cstddef>
@@ -28,13 +29,14 @@ namespace vectis::inline v0_1 {
 
 class MemoryPool;
 
-// How one buffer is wanted; a default one is right for most.
 struct BufferOptions {
-  Stream* stream = nullptr;  // where it will be used; its work may go on after the release
-  Context context = {};      // memory tag, deadline
+  // The stream that uses the buffer. The buffer may then be released while the stream still works with it
+  // (stream-ordered). Null: the buffer is idle when it is released.
+  Stream* stream = nullptr;
+  Context context = {};  // its memory tag names the buffer; its deadline bounds the wait for other streams
 };
 
-// Pressure at which check_memory_health warns and cleans.
+// Pressures, 0 to 1, above which check_memory_health warns and cleans up.
 struct HealthThresholds {
   double warn = 0.7;
   double clean = 0.9;
@@ -42,19 +44,20 @@ struct HealthThresholds {
 
 enum class MemoryHealth : std::uint8_t { good, high, critical };
 
-// Something outside the pool that can give memory back: a cache, an index that can be rebuilt.
+// Something outside the pool that can free memory on demand: a cache, an index that can be rebuilt.
 struct Reclaimer {
-  std::string name;
-  int cost = 100;  // cheaper ones are asked first; the pool's own steps cost 1 to 4
-  // Frees about `bytes` on the device and says how much; called without locks held, by any thread.
+  std::string name;  // appears in OutOfMemoryReport::steps
+  int cost = 100;    // the reclaim order: cheaper ones run first
+  // Frees about `bytes` on the device and returns how many. Called by any thread, without locks held.
   std::function<std::uint64_t(int device, std::uint64_t bytes)> reclaim;
 };
 
-// Buffers that are wanted together and go back together. One thread at a time.
+// Several buffers with one lifetime: all return to the pool when the batch is destroyed. One thread at a time.
 class VECTIS_API BufferBatch {
  public:
-  // A buffer of `elements` elements filled with `host_bytes`, whose size must agree. The reference lives as long as the
-  // batch.
+  // Adds a buffer of `elements` elements and copies `host_bytes` into it, synchronously. The reference stays valid as
+  // long as the batch. Throws InvalidInput when `host_bytes` is not exactly `elements` elements long, else as
+  // get_managed_buffer.
   ManagedBuffer& add_buffer(std::span<const std::byte> host_bytes, std::size_t elements, Precision precision);
   [[nodiscard]] std::size_t size() const noexcept { return buffers_.size(); }
   [[nodiscard]] ManagedBuffer& operator[](std::size_t index) { return *buffers_[index]; }
@@ -67,7 +70,7 @@ class VECTIS_API BufferBatch {
   std::vector<std::unique_ptr<ManagedBuffer>> buffers_;
 };
 
-// One pool for each device of the Runtime, made when first used. Thread-safe.
+// One pool per device of the Runtime, created at its first use. Thread-safe.
 class VECTIS_API MemoryPool {
  public:
   explicit MemoryPool(Runtime& runtime);
@@ -75,48 +78,58 @@ class VECTIS_API MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // InvalidInput for 0 elements or a device that does not exist, OutOfMemoryError when there is none to be had.
+  // Returns a buffer of `elements` elements with undefined content, from the cache or the device. Throws InvalidInput
+  // for 0 elements, an unknown device or more than the device's largest allocation; OutOfMemoryError when neither the
+  // cache, the device nor the reclaimers can provide the memory.
   [[nodiscard]] ManagedBuffer get_managed_buffer(int device, std::size_t elements, Precision precision,
                                                  const BufferOptions& options = {});
+  // The same in bytes. The buffer has precision int8 and as many elements as bytes.
+  [[nodiscard]] ManagedBuffer allocate_bytes(int device, std::uint64_t bytes, const BufferOptions& options = {});
+  // Returns an empty batch. Throws InvalidInput for an unknown device.
   [[nodiscard]] BufferBatch create_buffer_batch(int device);
 
-  // Allocates and returns `count` buffers, so that the first real ones come from the cache.
+  // Fills the cache: allocates `count` buffers and releases them. Throws as get_managed_buffer.
   void warm_up(int device, std::size_t elements, Precision precision, std::size_t count = 1);
 
-  // The most the pool may hold of a device, live and cached together; 70 % of the device's memory unless set. Lowering
-  // it frees what is cached; live buffers stay. False when there is no such device.
+  // Limits the bytes, live and cached, that the pool holds on a device; 70 % of the device's memory by default. Devices
+  // that share one physical memory share the limit. Lowering it frees cached memory; live buffers stay. Returns false
+  // for an unknown device.
   bool set_max_pool_size(int device, std::uint64_t bytes);
+  // Throws InvalidInput unless 0 <= warn <= clean <= 1.
   void set_health_thresholds(HealthThresholds thresholds);
 
-  // Empty for a device that does not exist or was never used.
-  [[nodiscard]] std::optional<double> memory_pressure(int device) const;  // 0 to 1
+  // Empty for an unknown device and for one that was never used.
+  [[nodiscard]] std::optional<double> memory_pressure(int device) const;  // held bytes / limit, 0 to 1
   [[nodiscard]] std::optional<MemoryUsage> memory_usage(int device) const;
   [[nodiscard]] MemoryUsage total_memory_usage() const;
   [[nodiscard]] std::optional<MemoryStats> get_memory_stats(int device) const;
   [[nodiscard]] std::optional<MemorySnapshot> snapshot(int device) const;
-  // Logs a warning above one threshold, cleans above the other.
+  // Logs a warning above the first threshold; above the second also calls emergency_cleanup and logs an error.
   std::optional<MemoryHealth> check_memory_health(int device);
 
-  // Gives everything that is not in use back to the device; returns the bytes.
+  // Returns all cached memory whose streams are done to the device, and how many bytes that was. 0 for an unknown
+  // device.
   std::uint64_t emergency_cleanup(int device);
   std::uint64_t emergency_cleanup_all();
 
-  // Asked, in order of cost, before an allocation fails. The id removes it again.
+  // Registers a reclaimer, called in order of cost before an allocation fails. Returns the id for remove_reclaimer,
+  // which ignores unknown ids; a reclaimer may still run when its removal returns.
   int add_reclaimer(Reclaimer reclaimer);
   void remove_reclaimer(int id);
 
-  // Writes every buffer of a device taken and returned from now on to `out`, which outlives the recording, as a log
-  // that `vectis bench replay` takes. InvalidInput when there is no such device.
+  // Logs every allocation and release on a device to `out` until stop_log, in the format that `vectis bench replay`
+  // reads. `out` must outlive the recording. Throws InvalidInput for an unknown device.
   void start_log(int device, std::ostream& out);
   void stop_log(int device);
 
-  // The old way, without RAII: easy to forget the second half. Double returns and wrong devices are InvalidInput.
+  // Without RAII: every get_buffer needs a return_buffer with the same arguments. Throws as get_managed_buffer;
+  // return_buffer throws InvalidInput for a buffer that is not out, or that was requested with other arguments.
   [[deprecated("use get_managed_buffer")]] [[nodiscard]] DeviceMemory get_buffer(int device, std::size_t elements,
                                                                                  Precision precision);
   [[deprecated("use get_managed_buffer")]] void return_buffer(int device, const DeviceMemory& buffer,
                                                               std::size_t elements, Precision precision);
 
-  // For the parts of this layer: the pool of one device, made if need be.
+  // Internal: the pool of one device, created if needed. Throws InvalidInput for an unknown device.
   [[nodiscard]] std::shared_ptr<detail::DevicePool> device_pool(int device);
 
  private:
@@ -124,6 +137,7 @@ class VECTIS_API MemoryPool {
   std::unique_ptr<State> state_;
 };
 
+// The pool of a Runtime.
 VECTIS_API MemoryPool& memory_pool(Runtime& runtime = Runtime::get_default());
 
 }  // namespace vectis::inline v0_1

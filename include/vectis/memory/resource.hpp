@@ -1,8 +1,8 @@
-// Where device memory comes from: small resources that wrap one another.
+// Memory resources (as in RMM and std::pmr): small allocators that wrap one another.
 //
 //   DeviceResource device(context);              // the driver itself
-//   LimitResource limited(device, 1 << 30);      // never more than 1 GiB at once
-//   StatisticsResource counted(limited);         // and it is counted
+//   LimitResource limited(device, 1 << 30);      // at most 1 GiB live at once
+//   StatisticsResource counted(limited);         // counts allocations
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,24 @@
 
 namespace vectis::inline v0_1 {
 
-// What is asked for. `stream` is where the memory will be used and released; none: the releaser says that all work is
-// done.
 struct MemoryRequest {
   std::uint64_t bytes = 0;
   Precision precision = Precision::fp32;
-  Stream* stream = nullptr;
-  Context context = {};  // its memory tag names the allocation, its deadline bounds the wait for other streams
+  Stream* stream = nullptr;  // uses and releases the memory; null: the memory is idle when it is deallocated
+  Context context = {};      // its memory tag names the allocation, its deadline bounds the wait for other streams
 };
 
-// What was given. `memory` has at least `bytes` bytes.
 struct MemoryBlock {
-  DeviceMemory memory;
-  std::uint64_t bytes = 0;  // asked for
+  DeviceMemory memory;      // at least `bytes` long
+  std::uint64_t bytes = 0;  // as requested
 };
 
-// Thread-safe. The one contract that every resource keeps, and tests/memory/conformance.hpp checks:
-// - allocate gives memory that no other live block overlaps, or throws: InvalidInput for 0 bytes or more than the
-//   device can ever give, Allocation otherwise; after a throw nothing changed.
-// - deallocate takes back a block of this resource, once, and cannot fail.
+// The contract of every resource, checked by tests/memory/conformance.hpp:
+// - allocate returns memory that overlaps no other live block. It throws InvalidInput for 0 bytes or more than the
+// device's
+//   largest allocation, and Allocation when there is not enough memory. A throw changes nothing.
+// - deallocate takes back a block of this resource, exactly once, and cannot fail.
+// Thread-safe. A resource must outlive those that wrap it.
 class VECTIS_API MemoryResource {
  public:
   MemoryResource() = default;
@@ -51,7 +50,7 @@ class VECTIS_API MemoryResource {
   [[nodiscard]] virtual DeviceContext context() const = 0;
 };
 
-// The driver's own allocation. Freed memory still serves work already enqueued.
+// Allocates from the driver. Memory may be deallocated while enqueued work still uses it.
 class VECTIS_API DeviceResource final : public MemoryResource {
  public:
   explicit DeviceResource(DeviceContext context);
@@ -63,7 +62,7 @@ class VECTIS_API DeviceResource final : public MemoryResource {
   DeviceContext context_;
 };
 
-// Refuses what would bring the bytes asked for and not yet returned above a limit.
+// Throws Allocation when the live bytes, as requested, would exceed a limit.
 class VECTIS_API LimitResource final : public MemoryResource {
  public:
   LimitResource(MemoryResource& upstream, std::uint64_t limit_bytes);
@@ -82,11 +81,12 @@ class VECTIS_API LimitResource final : public MemoryResource {
 struct ResourceStatistics {
   std::uint64_t allocations = 0;
   std::uint64_t deallocations = 0;
-  std::uint64_t failures = 0;
-  std::uint64_t live_bytes = 0;  // asked for and not yet returned
-  std::uint64_t peak_bytes = 0;
+  std::uint64_t failures = 0;    // calls of allocate that threw
+  std::uint64_t live_bytes = 0;  // as requested
+  std::uint64_t peak_bytes = 0;  // high-water mark of live_bytes
 };
 
+// Counts allocations, deallocations, failures and live bytes.
 class VECTIS_API StatisticsResource final : public MemoryResource {
  public:
   explicit StatisticsResource(MemoryResource& upstream);
@@ -101,10 +101,10 @@ class VECTIS_API StatisticsResource final : public MemoryResource {
   ResourceStatistics statistics_;
 };
 
-// Throws Allocation where a rule says so, for tests of what happens then.
+// Fault injection for tests: throws Allocation where a rule says so.
 class VECTIS_API FailingResource final : public MemoryResource {
  public:
-  // True: this allocation fails. `number` counts the calls from 1.
+  // Returns true to fail this allocation. `number` counts the calls from 1.
   using Rule = std::function<bool(std::uint64_t number, const MemoryRequest& request)>;
 
   FailingResource(MemoryResource& upstream, Rule rule);

@@ -1,4 +1,4 @@
-// What a pool knows about itself.
+// Counters of a memory pool.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +8,37 @@
 namespace vectis::inline v0_1 {
 
 struct MemoryUsage {
-  std::uint64_t allocated_bytes = 0;  // held of the device, live and cached
-  std::uint64_t peak_bytes = 0;
+  std::uint64_t allocated_bytes = 0;  // held from the device: live and cached
+  std::uint64_t peak_bytes = 0;       // high-water mark of that
 };
 
+// Buffers of one memory tag (Context::with_memory_tag).
 struct TagUsage {
   std::string tag;
   std::uint64_t live_buffers = 0;
-  std::uint64_t live_bytes = 0;  // asked for
-  std::uint64_t peak_bytes = 0;
+  std::uint64_t live_bytes = 0;  // as requested, before rounding
+  std::uint64_t peak_bytes = 0;  // high-water mark of live_bytes
 };
 
 struct MemoryStats {
   std::uint64_t limit_bytes = 0;
-  std::uint64_t reserved_bytes = 0;   // held of the device: in use + cached
-  std::uint64_t in_use_bytes = 0;     // in live buffers, as allocated
-  std::uint64_t requested_bytes = 0;  // in live buffers, as asked for
+  std::uint64_t reserved_bytes = 0;   // held from the device: in use plus cached
+  std::uint64_t in_use_bytes = 0;     // in live buffers, after rounding
+  std::uint64_t requested_bytes = 0;  // in live buffers, before rounding
   std::uint64_t cached_bytes = 0;     // held and not in use
   std::uint64_t peak_reserved_bytes = 0;
   std::uint64_t peak_in_use_bytes = 0;
-  std::uint64_t largest_free_bytes = 0;  // the largest piece in the cache
-  double fragmentation = 0;              // 1 - largest piece / all cached bytes; 0 when nothing is cached
-  std::uint64_t segments = 0;
+  std::uint64_t largest_free_bytes = 0;  // longest contiguous cached range: the largest buffer that coalescing can give
+  double fragmentation = 0;              // 1 - largest_free_bytes / cached_bytes; 0 when nothing is cached
+  std::uint64_t segments = 0;            // device allocations held
   std::uint64_t live_buffers = 0;
-  std::uint64_t allocations = 0;  // buffers given out so far
-  std::uint64_t hits = 0;         // of those, from the cache, without asking the device
+  std::uint64_t allocations = 0;  // buffers handed out so far
+  std::uint64_t hits = 0;         // of those, served without a device allocation
   std::uint64_t device_allocations = 0;
   std::uint64_t device_frees = 0;
-  std::uint64_t cleanups = 0;
-  std::uint64_t failures = 0;
-  std::vector<TagUsage> tags;  // of named allocations only
+  std::uint64_t cleanups = 0;  // calls that returned the whole cache to the device
+  std::uint64_t failures = 0;  // requests that ended in OutOfMemoryError
+  std::vector<TagUsage> tags;  // tagged buffers only
 
   [[nodiscard]] double hit_rate() const noexcept {
     return allocations == 0 ? 0.0 : static_cast<double>(hits) / static_cast<double>(allocations);

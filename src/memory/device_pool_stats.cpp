@@ -6,7 +6,7 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// All shards, in order; whoever changes a block holds one of them.
+// Locks all shards, in order. Writers of a block hold one of these locks.
 class AllShards {
  public:
   explicit AllShards(CacheShards& shards) : shards_(shards) {
@@ -45,7 +45,7 @@ MemoryStats DevicePool::stats() const {
   stats.requested_bytes = static_cast<std::uint64_t>(requested);
   stats.peak_reserved_bytes = peak_reserved_;
   stats.peak_in_use_bytes = peak_in_use_.load(std::memory_order_relaxed);
-  stats.largest_free_bytes = map_.largest_free();
+  stats.largest_free_bytes = layout_locked().longest_run;
   if (stats.cached_bytes > 0) {
     stats.fragmentation = 1.0 - static_cast<double>(stats.largest_free_bytes) / static_cast<double>(stats.cached_bytes);
   }
@@ -79,6 +79,31 @@ double DevicePool::pressure() const {
 void DevicePool::visit(const BlockVisitor& visitor) const {
   const std::lock_guard core(core_mutex_);
   const AllShards all(shards_);
+  visit_locked(visitor);
+}
+
+CacheLayout DevicePool::cache_layout() const {
+  const std::lock_guard core(core_mutex_);
+  const AllShards all(shards_);
+  return layout_locked();
+}
+
+CacheLayout DevicePool::layout_locked() const {
+  CacheLayout layout;
+  std::uint64_t run = 0;
+  std::optional<BlockMap::SegmentId> segment;
+  visit_locked([&](const BlockMap::Block& range, const PoolBlock*, bool cached) {
+    const bool unused = range.free || cached;
+    if (!unused || segment != range.segment) run = 0;
+    segment = range.segment;
+    if (unused) run += range.bytes;
+    if (cached) layout.cached_bytes += range.bytes;
+    layout.longest_run = std::max(layout.longest_run, run);
+  });
+  return layout;
+}
+
+void DevicePool::visit_locked(const BlockVisitor& visitor) const {
   map_.visit([&](BlockMap::BlockId id, const BlockMap::Block& range) {
     const auto found = blocks_.find(id);
     const PoolBlock* block = found == blocks_.end() ? nullptr : found->second.get();

@@ -1,4 +1,4 @@
-// Which kind of "out" follows from which numbers; each case flips when its cause alone is removed.
+// The kind of an out-of-memory error from the byte counts; each case changes when its cause alone is removed.
 #include <gtest/gtest.h>
 
 #include "memory/device_pool.hpp"

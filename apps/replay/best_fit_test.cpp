@@ -1,4 +1,4 @@
-#include "memory/best_fit.hpp"
+#include "replay/best_fit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@
 #include "tests/support/seed.hpp"
 #include "vectis/base/random.hpp"
 
-namespace vectis::detail {
+namespace vectis::app {
 namespace {
 
 TEST(BestFit, PlacesOneAfterAnotherAndRemembersThePeak) {
-  BestFit arena(256);
+  BestFitArena arena(256);
   EXPECT_EQ(arena.peak(), 0U);
   EXPECT_EQ(arena.allocate(1), 0U);
   EXPECT_EQ(arena.allocate(257), 256U);
@@ -27,7 +27,7 @@ TEST(BestFit, PlacesOneAfterAnotherAndRemembersThePeak) {
 }
 
 TEST(BestFit, PrefersTheSmallestHoleThenTheLowest) {
-  BestFit arena(1);
+  BestFitArena arena(1);
   for (const std::uint64_t bytes : {8U, 1U, 4U, 1U, 4U, 1U}) arena.allocate(bytes);  // holes of 8, 4 and 4 to be
   arena.release(0);
   arena.release(9);
@@ -40,7 +40,7 @@ TEST(BestFit, PrefersTheSmallestHoleThenTheLowest) {
 }
 
 TEST(BestFit, HolesMergeOnBothSidesAndWithTheEnd) {
-  BestFit arena(1);
+  BestFitArena arena(1);
   for (int i = 0; i < 4; ++i) arena.allocate(10);
   arena.release(0);
   arena.release(20);
@@ -83,7 +83,7 @@ class Cells {
 TEST(BestFit, AgreesWithASearchCellByCell) {
   constexpr std::uint64_t alignment = 16;
   Random random(test::seed());
-  BestFit arena(alignment);
+  BestFitArena arena(alignment);
   Cells cells;
   struct Live {
     std::uint64_t offset;
@@ -114,4 +114,4 @@ TEST(BestFit, AgreesWithASearchCellByCell) {
 }
 
 }  // namespace
-}  // namespace vectis::detail
+}  // namespace vectis::app

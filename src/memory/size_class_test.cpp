@@ -1,4 +1,4 @@
-#include "memory/rounding.hpp"
+#include "memory/size_class.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,28 +8,28 @@
 namespace vectis::detail {
 namespace {
 
-TEST(Rounding, SmallSizesGoInUnits) {
-  EXPECT_EQ(rounded_size(1, 256), 256U);
-  EXPECT_EQ(rounded_size(256, 256), 256U);
-  EXPECT_EQ(rounded_size(257, 256), 512U);
-  EXPECT_EQ(rounded_size(4096, 256), 4096U);
+TEST(SizeClass, SmallSizesGoInUnits) {
+  EXPECT_EQ(class_bytes(1, 256), 256U);
+  EXPECT_EQ(class_bytes(256, 256), 256U);
+  EXPECT_EQ(class_bytes(257, 256), 512U);
+  EXPECT_EQ(class_bytes(4096, 256), 4096U);
 }
 
-TEST(Rounding, NeverWastesMoreThanASixteenthNorGivesLess) {
+TEST(SizeClass, NeverWastesMoreThanASixteenthNorGivesLess) {
   Random random(test::seed());
   for (int i = 0; i < 100000; ++i) {
     const std::uint64_t bytes = 1 + (random.next() >> (2 + random.below(60)));
-    const std::uint64_t rounded = rounded_size(bytes, 256);
+    const std::uint64_t rounded = class_bytes(bytes, 256);
     ASSERT_GE(rounded, bytes);
     ASSERT_EQ(rounded % 256, 0U);
     ASSERT_LE(rounded - bytes, std::max<std::uint64_t>(255, bytes / 16 + 255)) << bytes;
-    ASSERT_EQ(rounded_size(rounded, 256), rounded) << bytes;
+    ASSERT_EQ(class_bytes(rounded, 256), rounded) << bytes;
   }
 }
 
-TEST(Rounding, OddUnitsHold) {
+TEST(SizeClass, OddUnitsHold) {
   for (const std::uint64_t bytes : {1ULL, 767ULL, 768ULL, 769ULL, 1000000ULL})
-    EXPECT_EQ(rounded_size(bytes, 768) % 768, 0U);
+    EXPECT_EQ(class_bytes(bytes, 768) % 768, 0U);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "vectis/memory/replay.hpp"
+#include "replay/replay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/registry.hpp"
 
-namespace vectis {
+namespace vectis::app {
 namespace {
 
 using testing::HasSubstr;
@@ -19,8 +19,7 @@ class ReplayTest : public testing::Test {
  protected:
   ReplayReport run(const std::string& lines, std::size_t rounds = 1) {
     std::istringstream in("vectis-allocation-log 1\n" + lines);
-    return replay(runtime, DeviceContext(runtime.service<DeviceRegistry>().find("cpu").value()),
-                  read_allocation_log(in), rounds);
+    return replay(runtime, runtime.service<DeviceRegistry>().find("cpu").value(), read_allocation_log(in), rounds);
   }
   Runtime runtime;
 };
@@ -84,7 +83,7 @@ TEST_F(ReplayTest, WhatIsNeverReleasedDoesNotPileUpOverTheRounds) {
 
 TEST_F(ReplayTest, MoreThanTheDeviceHasIsTheDevicesError) {
   EXPECT_ERROR(run("a 1 8 int8 0 x\na 2 4611686018427387000 int8 0 x\n"), ErrorCode::invalid_input,
-               "4611686018427387000 bytes were asked for");
+               "4611686018427387000 bytes requested");
   EXPECT_ERROR(run("", 0), ErrorCode::invalid_input, "0 rounds");
 }
 
@@ -94,8 +93,8 @@ TEST_F(ReplayTest, PrintsATableAndJson) {
   report.results.push_back({"best fit", Duration(200), 2 << 20, {}, 1, 0});
   std::ostringstream table;
   print(table, report);
-  EXPECT_THAT(table.str(), HasSubstr("6 events, 3 allocations, at most 2.0 MiB asked for at once, on cpu:0 (test)\n"));
-  EXPECT_THAT(table.str(), HasSubstr("\npool           70 ns  3.0 MiB          1.500          1.0 %  2.0 %  3.0 %"));
+  EXPECT_THAT(table.str(), HasSubstr("6 events, 3 allocations, at most 2.0 MiB requested at once, on cpu:0 (test)\n"));
+  EXPECT_THAT(table.str(), HasSubstr("\npool           70 ns  3.0 MiB        1.500          1.0 %  2.0 %  3.0 %"));
   std::ostringstream text;
   write_json(text, report);
   const auto page = nlohmann::json::parse(text.str());
@@ -107,4 +106,4 @@ TEST_F(ReplayTest, PrintsATableAndJson) {
 }
 
 }  // namespace
-}  // namespace vectis
+}  // namespace vectis::app
