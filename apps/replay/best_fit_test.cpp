@@ -12,7 +12,7 @@
 namespace vectis::app {
 namespace {
 
-TEST(BestFit, PlacesOneAfterAnotherAndRemembersThePeak) {
+TEST(BestFit, AllocatesContiguouslyAndTracksThePeak) {
   BestFitArena arena(256);
   EXPECT_EQ(arena.peak(), 0U);
   EXPECT_EQ(arena.allocate(1), 0U);
@@ -26,9 +26,9 @@ TEST(BestFit, PlacesOneAfterAnotherAndRemembersThePeak) {
   EXPECT_EQ(arena.peak(), 768U);
 }
 
-TEST(BestFit, PrefersTheSmallestHoleThenTheLowest) {
+TEST(BestFit, PrefersTheSmallestRangeThenTheLowest) {
   BestFitArena arena(1);
-  for (const std::uint64_t bytes : {8U, 1U, 4U, 1U, 4U, 1U}) arena.allocate(bytes);  // holes of 8, 4 and 4 to be
+  for (const std::uint64_t bytes : {8U, 1U, 4U, 1U, 4U, 1U}) arena.allocate(bytes);  // free ranges of 8, 4 and 4 below
   arena.release(0);
   arena.release(9);
   arena.release(14);
@@ -39,7 +39,7 @@ TEST(BestFit, PrefersTheSmallestHoleThenTheLowest) {
   EXPECT_EQ(arena.allocate(4), 19U) << "the hole of 3 that is left is too small";
 }
 
-TEST(BestFit, HolesMergeOnBothSidesAndWithTheEnd) {
+TEST(BestFit, FreeRangesCoalesceOnBothSidesAndWithTheEnd) {
   BestFitArena arena(1);
   for (int i = 0; i < 4; ++i) arena.allocate(10);
   arena.release(0);
@@ -52,7 +52,7 @@ TEST(BestFit, HolesMergeOnBothSidesAndWithTheEnd) {
   EXPECT_EQ(arena.peak(), 40U);
 }
 
-// An arena as a row of cells, searched cell by cell.
+// Reference: an arena as an array of cells, searched linearly.
 class Cells {
  public:
   std::size_t allocate(std::size_t count) {
@@ -80,7 +80,7 @@ class Cells {
   std::vector<bool> used_;
 };
 
-TEST(BestFit, AgreesWithASearchCellByCell) {
+TEST(BestFit, AgreesWithALinearSearch) {
   constexpr std::uint64_t alignment = 16;
   Random random(test::seed());
   BestFitArena arena(alignment);
@@ -92,7 +92,7 @@ TEST(BestFit, AgreesWithASearchCellByCell) {
   std::vector<Live> live;
   std::uint64_t peak = 0;
   for (int step = 0; step < 8000; ++step) {
-    const bool shrink = step % 1000 > 700;  // phases in which holes open and the end falls
+    const bool shrink = step % 1000 > 700;  // phases in which ranges are freed and the end drops
     if (!live.empty() && random.below(5) < (shrink ? 4U : 2U)) {
       std::swap(live[random.below(live.size())], live.back());
       const Live gone = live.back();

@@ -36,7 +36,7 @@ TEST_F(ReplayTest, AnEmptyLogGivesZeroes) {
   }
 }
 
-TEST_F(ReplayTest, NumbersOfASmallLog) {
+TEST_F(ReplayTest, ReportsASmallLog) {
   const ReplayReport report = run("a 1 1000 fp32 0 x\na 2 3000 fp16 0 y\nf 1\na 3 500 fp32 0 x\nf 2\nf 3\n", 3);
   EXPECT_EQ(report.events, 6U);
   EXPECT_EQ(report.allocations, 3U);
@@ -67,12 +67,12 @@ TEST_F(ReplayTest, NumbersOfASmallLog) {
   EXPECT_LE(ideal.peak_bytes, 4096U);
 }
 
-TEST_F(ReplayTest, TheWorstMomentNeedsASixteenthOfThePeak) {
+TEST_F(ReplayTest, MaximumWasteNeedsASixteenthOfThePeak) {
   const ReplayReport report = run("a 1 1 int8 0 x\na 2 102400 int8 0 x\nf 2\nf 1\n");
   EXPECT_LT(report.results[0].waste.max, 0.1) << "the moments with one byte live do not count";
 }
 
-TEST_F(ReplayTest, WhatIsNeverReleasedDoesNotPileUpOverTheRounds) {
+TEST_F(ReplayTest, UnreleasedBuffersDoNotAccumulateOverRounds) {
   const ReplayReport once = run("a 1 3145728 int8 1 x\na 2 5242880 int8 2 x\n", 1);
   const ReplayReport often = run("a 1 3145728 int8 1 x\na 2 5242880 int8 2 x\n", 20);
   for (std::size_t i = 0; i < once.results.size(); ++i) {
@@ -81,7 +81,7 @@ TEST_F(ReplayTest, WhatIsNeverReleasedDoesNotPileUpOverTheRounds) {
   }
 }
 
-TEST_F(ReplayTest, MoreThanTheDeviceHasIsTheDevicesError) {
+TEST_F(ReplayTest, ABufferBeyondTheDeviceThrows) {
   EXPECT_ERROR(run("a 1 8 int8 0 x\na 2 4611686018427387000 int8 0 x\n"), ErrorCode::invalid_input,
                "4611686018427387000 bytes requested");
   EXPECT_ERROR(run("", 0), ErrorCode::invalid_input, "0 rounds");

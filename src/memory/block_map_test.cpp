@@ -30,7 +30,7 @@ std::vector<Range> ranges(const BlockMap& map) {
   return result;
 }
 
-TEST(BlockMap, AnEmptyOneGivesNothing) {
+TEST(BlockMap, TakesNothingFromAnEmptyMap) {
   BlockMap map(unit, true);
   EXPECT_EQ(map.take(unit), std::nullopt);
   EXPECT_EQ(map.largest_free(), 0U);
@@ -49,7 +49,7 @@ TEST(BlockMap, TakesTheSmallestRangeThatFits) {
   EXPECT_EQ(map.largest_free(), 10 * unit);
 }
 
-TEST(BlockMap, MergesWithBothNeighbours) {
+TEST(BlockMap, CoalescesWithBothNeighbors) {
   BlockMap map(unit, true);
   map.add_segment(3 * unit);
   const auto a = map.take(unit);
@@ -63,7 +63,7 @@ TEST(BlockMap, MergesWithBothNeighbours) {
   EXPECT_THAT(map.empty_segments(), ElementsAre(0U));
 }
 
-TEST(BlockMap, WithoutCuttingItHandsOutWholeSegments) {
+TEST(BlockMap, WithoutSplittingReturnsWholeSegments) {
   BlockMap map(unit, false);
   map.add_segment(5 * unit);
   const auto block = map.take(unit);
@@ -73,7 +73,7 @@ TEST(BlockMap, WithoutCuttingItHandsOutWholeSegments) {
   EXPECT_EQ(map.free_bytes(), 5 * unit);
 }
 
-TEST(BlockMap, SegmentsComeAndGo) {
+TEST(BlockMap, AddsAndRemovesSegments) {
   BlockMap map(unit, true);
   const auto first = map.add_segment(2 * unit);
   const auto second = map.add_segment(8 * unit);
@@ -84,7 +84,7 @@ TEST(BlockMap, SegmentsComeAndGo) {
   EXPECT_EQ(map.block(*map.take(unit)).segment, first);
 }
 
-// What must hold after every step: ranges tile their segments, no two free neighbours, the counters are the sums.
+// Invariants: ranges tile their segments, no two free neighbors exist, and the counters equal the sums.
 void check_invariants(const BlockMap& map) {
   std::map<std::uint32_t, std::uint64_t> ends;
   std::map<std::uint32_t, bool> last_free;
@@ -93,7 +93,7 @@ void check_invariants(const BlockMap& map) {
   std::uint64_t largest = 0;
   for (const Range& range : ranges(map)) {
     ASSERT_EQ(range.offset, ends[range.segment]);
-    ASSERT_FALSE(range.free && last_free[range.segment]) << "two free neighbours";
+    ASSERT_FALSE(range.free && last_free[range.segment]) << "two free neighbors";
     ends[range.segment] += range.bytes;
     last_free[range.segment] = range.free;
     reserved += range.bytes;
@@ -105,7 +105,7 @@ void check_invariants(const BlockMap& map) {
   ASSERT_EQ(largest, map.largest_free());
 }
 
-// The size a plain search over all free ranges would have chosen.
+// The size that a linear search over all free ranges chooses.
 std::optional<std::uint64_t> best_size(const BlockMap& map, std::uint64_t bytes) {
   std::optional<std::uint64_t> best;
   for (const Range& range : ranges(map)) {
@@ -123,7 +123,7 @@ std::uint64_t free_after(const BlockMap& map, BlockMap::BlockId block) {
   return 0;
 }
 
-TEST(BlockMap, RandomUseKeepsTheInvariantsAndFitsBest) {
+TEST(BlockMap, RandomUseKeepsTheInvariantsAndBestFit) {
   Random random(test::seed());
   BlockMap map(unit, true);
   std::vector<BlockMap::BlockId> live;

@@ -23,18 +23,18 @@ OutOfMemoryKind kind(const Numbers& n) {
   return classify(report, {n.longest_run * mib, n.pending * mib}, n.refused);
 }
 
-TEST(Classify, OverTheLimitAloneOrWithWhatIsInUse) {
+TEST(Classify, OverTheLimitAloneOrWithLiveBuffers) {
   EXPECT_EQ(kind({200, 100, 1000, 0, 0, 0, 0, false}), OutOfMemoryKind::over_limit);
   EXPECT_EQ(kind({50, 100, 1000, 60, 0, 0, 0, false}), OutOfMemoryKind::over_limit);
 }
 
-TEST(Classify, FragmentedWhenTheGapsWouldDoTogether) {
+TEST(Classify, FragmentedWhenTheGapsTogetherSuffice) {
   EXPECT_EQ(kind({40, 100, 1000, 50, 50, 20, 0, false}), OutOfMemoryKind::fragmented);
   EXPECT_EQ(kind({40, 100, 1000, 50, 30, 20, 0, false}), OutOfMemoryKind::fragmented)
       << "gaps keep the rest from growing";
 }
 
-TEST(Classify, HeldInCacheWhenAStreamHasNotPassedIt) {
+TEST(Classify, HeldInCacheWhenAStreamMayStillUseIt) {
   EXPECT_EQ(kind({40, 100, 1000, 50, 50, 50, 50, false}), OutOfMemoryKind::held_in_cache);
   EXPECT_EQ(kind({40, 100, 1000, 50, 30, 30, 30, false}), OutOfMemoryKind::held_in_cache);
 }
@@ -48,7 +48,7 @@ TEST(Classify, ASharedBudgetUsedByASiblingIsTheLimit) {
   EXPECT_EQ(kind({40, 100, 1000, 10, 0, 0, 0, false}), OutOfMemoryKind::over_limit);
 }
 
-TEST(Classify, NamesAreTheUsersWords) {
+TEST(Classify, KindsHaveNames) {
   EXPECT_EQ(name(OutOfMemoryKind::full), "full");
   EXPECT_EQ(name(OutOfMemoryKind::fragmented), "fragmented");
   EXPECT_EQ(name(OutOfMemoryKind::held_in_cache), "held in cache");

@@ -49,7 +49,7 @@ TEST(AllocationLog, IsReadableText) {
   EXPECT_EQ(log.peak_bytes(), 4097U);
 }
 
-TEST(AllocationLog, AnEmptyOneIsOneLine) {
+TEST(AllocationLog, AnEmptyLogIsOneLine) {
   EXPECT_EQ(written({}), header);
   EXPECT_TRUE(read_log(header).events.empty());
   EXPECT_EQ(AllocationLog{}.peak_bytes(), 0U);
@@ -60,14 +60,14 @@ TEST(AllocationLog, CommentsAreSkippedAndStillCounted) {
   EXPECT_ERROR(read_log(header + "# one\n# two\nf 1\n"), ErrorCode::corrupt_data, "line 4: id 1");
 }
 
-TEST(AllocationLog, TimesArePartOfIt) {
+TEST(AllocationLog, KeepsTimes) {
   const AllocationLog log = read_log(header + "a 1 2 fp16 0 x @0\nf 1 @1500\n");
   EXPECT_EQ(log.events[0].time, Duration(0));
   EXPECT_EQ(log.events[1].time, Duration(1500));
   EXPECT_EQ(written(log), header + "a 1 2 fp16 0 x @0\nf 1 @1500\n");
 }
 
-TEST(AllocationLog, AnyTagSurvives) {
+TEST(AllocationLog, RoundTripsAnyTag) {
   for (const std::string tag : {"-", "@5", "a b", "100%", "%41", "line\nbreak", "na\xC3\xAFve", "\x7F", "#1", "a-@"}) {
     AllocationLog log;
     log.events.push_back({Kind::allocate, 1, 1, Precision::int8, 0, tag, std::nullopt});
@@ -131,8 +131,8 @@ TEST(AllocationLog, AStreamThatCannotBeReadIsNotAnEmptyLog) {
   EXPECT_ERROR(read_allocation_log(in), ErrorCode::io, "line 1");
 }
 
-// Damaged logs are refused or read as something that is a log again, never anything else.
-TEST(AllocationLog, RandomDamageNeverGetsThrough) {
+// A corrupt log is either rejected or reads as a log that round-trips.
+TEST(AllocationLog, RandomCorruptionIsRejectedOrYieldsAValidLog) {
   Random random(test::seed());
   const std::string whole =
       header + "a 1 4096 fp32 0 weights @3\na 2 77 int8 1 -\nf 1 @4\n# x\na 3 5 bf16 2 a%20b\nf 3\nf 2\n";
@@ -165,13 +165,13 @@ TEST(AllocationLog, RandomDamageNeverGetsThrough) {
   EXPECT_GT(refused, 10000);
 }
 
-TEST(AllocationRecorder, NumbersItsAllocationsWhateverTheKeys) {
+TEST(AllocationRecorder, NumbersAllocationsIndependentlyOfKeys) {
   std::ostringstream out;
   AllocationRecorder recorder(out);
   recorder.allocated(900, {.bytes = 5, .precision = Precision::int8, .context = Context{}.with_memory_tag("a b")});
   recorder.released(900);
   recorder.allocated(900, {.bytes = 6});
-  recorder.released(901);  // never seen
+  recorder.released(901);  // unknown key
   recorder.released(900);
   recorder.released(900);
   EXPECT_EQ(out.str(), header + "a 1 5 int8 0 a%20b\nf 1\na 2 6 fp32 0 -\nf 2\n");
@@ -179,7 +179,7 @@ TEST(AllocationRecorder, NumbersItsAllocationsWhateverTheKeys) {
   EXPECT_EQ(read_log(out.str()).events.size(), 4U);
 }
 
-TEST(AllocationRecorder, TellsTheTimeSinceItBegan) {
+TEST(AllocationRecorder, WritesTheTimeSinceItsConstruction) {
   SimulatedExecutor clock(1);
   const auto pass = [&](Duration time) {
     clock.post_after(time, [] {});
@@ -195,7 +195,7 @@ TEST(AllocationRecorder, TellsTheTimeSinceItBegan) {
   EXPECT_EQ(out.str(), header + "a 1 8 fp32 0 - @20\nf 1 @320\n");
 }
 
-TEST(AllocationRecorder, StopsWhenItCannotWriteAndSaysSo) {
+TEST(AllocationRecorder, StopsWhenWritingFailsAndReportsIt) {
   std::ostringstream out;
   AllocationRecorder recorder(out);
   recorder.allocated(1, {.bytes = 8});
@@ -230,7 +230,7 @@ class LogResourceTest : public testing::Test {
   std::ostringstream out;
 };
 
-TEST_F(LogResourceTest, RecordsWhatPassesThrough) {
+TEST_F(LogResourceTest, LogsAllocationsAndDeallocations) {
   Stream first(context);
   Stream second(context);
   LogResource recorded(device, out);
@@ -244,7 +244,7 @@ TEST_F(LogResourceTest, RecordsWhatPassesThrough) {
   EXPECT_TRUE(recorded.complete());
 }
 
-TEST_F(LogResourceTest, LeavesOutWhatFailed) {
+TEST_F(LogResourceTest, LeavesOutFailedAllocations) {
   FailingResource failing(device, [](std::uint64_t number, const MemoryRequest&) { return number == 1; });
   LogResource recorded(failing, out);
   EXPECT_ERROR(static_cast<void>(recorded.allocate({.bytes = 10})), ErrorCode::allocation, "injected failure at call");

@@ -1,4 +1,4 @@
-// The map of blocks and the tables of the page of a snapshot.
+// Script of the snapshot page: the map of blocks and the tables.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@ namespace vectis::inline v0_1::detail {
 constexpr std::string_view page_map_script = R"js(
 const palette = ['#4a7be0', '#e0803c', '#35a06f', '#b263c8', '#c99f1f', '#dc5d78', '#28a5b8', '#8c7355', '#6f6fd6',
   '#7fa32c'];
-const otherColour = '#8592a6';
+const otherColor = '#8592a6';
 const blocks = data.blocks;
-const colour = tag => tag < palette.length ? palette[tag] : otherColour;
+const color = tag => tag < palette.length ? palette[tag] : otherColor;
 const tagName = tag => data.tags[tag].tag === '' ? 'untagged' : data.tags[tag].tag;
 
 // Segments in order, each with its blocks [first, last) and their offsets.
@@ -30,7 +30,7 @@ blocks.bytes.forEach((size, i) => {
 
 const map = {perRow: 1, rows: [], focus: null, height: 16, rowsMax: 400};
 
-// Large segments begin a row and wrap; small ones share a row, with room for a few gaps.
+// A large segment starts a row and wraps; small ones share a row, separated by gaps.
 function layOut(perRow, width) {
   const gap = 5, scale = (width - 7 * gap) / perRow;
   const rows = [];
@@ -69,7 +69,7 @@ function firstZoom() {
   return perRow;
 }
 
-// The first block of a segment that ends behind `offset`.
+// The first block of a segment that ends after `offset`.
 function blockAt(segment, offset) {
   let low = segment.first, high = segment.last - 1;
   while (low < high) {
@@ -142,7 +142,7 @@ function drawPart(context, y, left, part, cached, shade) {
     const dimmed = map.focus !== null && (state !== 'l' || blocks.tag[i] !== map.focus);
     context.globalAlpha = (dimmed ? .18 : 1) * (state === 'm' ? .25 + .75 * blocks.requested[i] / blocks.bytes[i] : 1);
     const idle = w < 3 ? shade('hatch') : cached;
-    context.fillStyle = state === 'l' ? colour(blocks.tag[i]) : state === 'm' ? otherColour : idle;
+    context.fillStyle = state === 'l' ? color(blocks.tag[i]) : state === 'm' ? otherColor : idle;
     context.fillRect(left + x, y, w, map.height);
     if (state === 'c' && w >= 3) {
       context.strokeStyle = shade('hatch');
@@ -163,14 +163,14 @@ function place(row, part, i) {
 }
 
 function describeBlock(i) {
-  const where = ['place', `segment ${blocks.segment[i]}, at ${bytes(offsets[i])}`];
+  const where = ['position', `segment ${blocks.segment[i]}, at ${bytes(offsets[i])}`];
   const size = bytes(blocks.bytes[i]);
   if (blocks.state[i] === 'f') return ['Free, ' + size, [where]];
-  if (blocks.state[i] === 'c') return ['Cached, ' + size, [['', 'waits for a request of its kind'], where]];
+  if (blocks.state[i] === 'c') return ['Cached, ' + size, [['', 'reused by requests of its size class'], where]];
   if (blocks.state[i] === 'm') {
     return [count(blocks.count[i], 'small block') + ', ' + size, [['live', bytes(blocks.requested[i])], where]];
   }
-  return [tagName(blocks.tag[i]), [['size', size], ['asked for', bytes(blocks.requested[i])],
+  return [tagName(blocks.tag[i]), [['size', size], ['requested', bytes(blocks.requested[i])],
     ['precision', data.precisions[blocks.precision[i]]], ['age', time(blocks.age_ms[i])], where]];
 }
 
@@ -231,15 +231,15 @@ function tagTable() {
   const top = data.tags.reduce((most, tag) => Math.max(most, tag.peak_bytes), 1);
   data.tags.forEach((tag, i) => {
     const bar = make('div', 'bar'), peak = make('u'), live = make('i');
-    peak.style = `width:${100 * tag.peak_bytes / top}%;background:${colour(i)}`;
-    live.style = `width:${100 * tag.live_bytes / top}%;background:${colour(i)}`;
+    peak.style = `width:${100 * tag.peak_bytes / top}%;background:${color(i)}`;
+    live.style = `width:${100 * tag.live_bytes / top}%;background:${color(i)}`;
     bar.append(peak, live);
-    const row = make('tr', '', cell('wide', chip(colour(i)), tagName(i)), cell('rare', bar),
+    const row = make('tr', '', cell('wide', chip(color(i)), tagName(i)), cell('rare', bar),
       cell('n', tag.live_buffers.toLocaleString('en')), cell('n', bytes(tag.live_bytes)),
       cell('n', bytes(tag.peak_bytes)));
     byId('tags').append(focusEvents(row, i));
     if (i >= palette.length || tag.live_bytes === 0) return;
-    const key = make('button', '', chip(colour(i)), make('span', 'name', tagName(i)));
+    const key = make('button', '', chip(color(i)), make('span', 'name', tagName(i)));
     byId('map-keys').insertBefore(focusEvents(key, i), byId('first-state'));
   });
 }
@@ -255,7 +255,7 @@ function findBlock(segmentNumber, offset) {
 
 function largestTable() {
   for (const block of data.largest) {
-    const row = make('tr', '', cell('wide', chip(colour(block.tag)), tagName(block.tag)), cell('n', bytes(block.bytes)),
+    const row = make('tr', '', cell('wide', chip(color(block.tag)), tagName(block.tag)), cell('n', bytes(block.bytes)),
       cell('n rare', bytes(block.requested_bytes)), cell('rare gap', block.precision), cell('n', time(block.age_ms)),
       cell('n rare', `${block.segment} at ${bytes(block.offset)}`));
     row.onpointerenter = () => findBlock(block.segment, block.offset);
@@ -271,7 +271,7 @@ function draw() {
   chart();
   drawMap();
 }
-words();
+header();
 gauge();
 tiles();
 tagTable();

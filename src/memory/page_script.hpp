@@ -1,11 +1,10 @@
-// What the page of a snapshot does. Whatever users named reaches the page as text, never as markup.
+// Script of the snapshot page: text, gauge, tiles and timeline. Names from users are inserted as text, never as markup.
 #pragma once
 
 #include <string_view>
 
 namespace vectis::inline v0_1::detail {
 
-// Words, numbers, the gauge and the timeline.
 constexpr std::string_view page_script = R"js(
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);
@@ -53,10 +52,10 @@ function showTip(event, title, rows) {
 }
 const hideTip = () => { tip.style.display = 'none'; };
 
-function words() {
+function header() {
   document.title = 'Memory of ' + data.device;
   byId('device').textContent = data.device;
-  byId('when').textContent = 'Taken ' + time(data.time_ms) + ' after the program began: ' +
+  byId('when').textContent = 'Taken ' + time(data.time_ms) + ' after the program started: ' +
     count(stats.live_buffers, 'live buffer') + ' in ' + count(stats.segments, 'segment') + ' of device memory.';
   if (!data.cause) return;
   const [first, ...rest] = data.cause.trim().split('\n');
@@ -87,13 +86,13 @@ function tiles() {
   const waste = stats.in_use_bytes ? 1 - stats.requested_bytes / stats.in_use_bytes : 0;
   const rows = [
     ['In use', bytes(stats.in_use_bytes), count(stats.live_buffers, 'live buffer')],
-    ['Cached', bytes(stats.cached_bytes), 'kept for reuse, given back when idle'],
-    ['Limit', bytes(stats.limit_bytes), percent(held) + ' of it is held'],
-    ['Peak', bytes(stats.peak_reserved_bytes), 'held; ' + bytes(stats.peak_in_use_bytes) + ' in use'],
+    ['Cached', bytes(stats.cached_bytes), 'kept for reuse, returned to the device when idle'],
+    ['Limit', bytes(stats.limit_bytes), percent(held) + ' of it is reserved'],
+    ['Peak', bytes(stats.peak_reserved_bytes), 'reserved; ' + bytes(stats.peak_in_use_bytes) + ' in use'],
     ['Hit rate', percent(stats.allocations ? stats.hits / stats.allocations : 0),
       'of ' + count(stats.allocations, 'buffer') + ' came from the cache'],
-    ['Waste', percent(waste), bytes(stats.in_use_bytes - stats.requested_bytes) + ' more than asked for'],
-    ['Fragmentation', percent(stats.fragmentation), 'largest free piece ' + bytes(stats.largest_free_bytes)],
+    ['Waste', percent(waste), bytes(stats.in_use_bytes - stats.requested_bytes) + ' more than requested'],
+    ['Fragmentation', percent(stats.fragmentation), 'largest contiguous range ' + bytes(stats.largest_free_bytes)],
     ['Device calls', (stats.device_allocations + stats.device_frees).toLocaleString('en'),
       count(stats.device_allocations, 'allocation') + ', ' + count(stats.device_frees, 'free') +
       (stats.failures ? ', ' + count(stats.failures, 'failure') : '')],
@@ -102,7 +101,7 @@ function tiles() {
     make('b', '', value), make('span', 'soft', note))));
 }
 
-// Round steps in powers of two, so that the labels are round in binary units.
+// Ticks at powers of two, which are round in binary units.
 function byteTicks(top) {
   let step = 1;
   while (top / step > 6) step *= 2;
@@ -182,7 +181,7 @@ function chart() {
     mark(true);
     const ago = end - Math.min(Math.max(wanted, begin), end);
     showTip(event, ago < span / 1000 ? 'now' : time(ago) + ' ago', [['in use', bytes(used[low])],
-      ['held', bytes(reserved[low])], ['of the limit', percent(reserved[low] / (stats.limit_bytes || 1))]]);
+      ['reserved', bytes(reserved[low])], ['of the limit', percent(reserved[low] / (stats.limit_bytes || 1))]]);
   };
   host.onpointerleave = () => { mark(false); hideTip(); };
 }

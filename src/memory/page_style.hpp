@@ -1,4 +1,4 @@
-// How the page of a snapshot looks, in light and in dark.
+// Style sheet of the snapshot page, light and dark.
 #pragma once
 
 #include <string_view>

@@ -8,14 +8,14 @@
 namespace vectis::detail {
 namespace {
 
-TEST(SizeClass, SmallSizesGoInUnits) {
+TEST(SizeClass, SmallSizesAreMultiplesOfTheUnit) {
   EXPECT_EQ(class_bytes(1, 256), 256U);
   EXPECT_EQ(class_bytes(256, 256), 256U);
   EXPECT_EQ(class_bytes(257, 256), 512U);
   EXPECT_EQ(class_bytes(4096, 256), 4096U);
 }
 
-TEST(SizeClass, NeverWastesMoreThanASixteenthNorGivesLess) {
+TEST(SizeClass, WastesAtMostASixteenth) {
   Random random(test::seed());
   for (int i = 0; i < 100000; ++i) {
     const std::uint64_t bytes = 1 + (random.next() >> (2 + random.below(60)));
@@ -27,7 +27,7 @@ TEST(SizeClass, NeverWastesMoreThanASixteenthNorGivesLess) {
   }
 }
 
-TEST(SizeClass, OddUnitsHold) {
+TEST(SizeClass, WorksWithOddUnits) {
   for (const std::uint64_t bytes : {1ULL, 767ULL, 768ULL, 769ULL, 1000000ULL})
     EXPECT_EQ(class_bytes(bytes, 768) % 768, 0U);
 }

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t mib = 1 << 20;
 
-// Pools that write to a folder of the test's own.
+// Pools that write to a temporary folder.
 class SnapshotFiles : public testing::Test {
  protected:
   [[nodiscard]] RuntimeOptions options(const std::string& key, const fs::path& folder) const {
@@ -27,7 +27,7 @@ class SnapshotFiles : public testing::Test {
     options.settings = {{"gpu.enabled", "false"}, {"config", ""}, {key, folder.string()}};
     return options;
   }
-  // The path named by the error of a request that cannot be met.
+  // The snapshot path in the error of a request that must fail.
   static std::string fail(MemoryPool& pool) {
     pool.set_max_pool_size(0, mib);
     try {
@@ -48,10 +48,10 @@ class SnapshotFiles : public testing::Test {
   }
 
   test::TemporaryFolder temporary_;
-  const fs::path folder_ = temporary_.path("snapshots");  // not there yet
+  const fs::path folder_ = temporary_.path("snapshots");  // does not exist yet
 };
 
-TEST_F(SnapshotFiles, AnErrorLeavesDataAndPageThatSayWhatHappened) {
+TEST_F(SnapshotFiles, AnErrorWritesJsonAndHtmlWithItsCause) {
   Runtime runtime(options("memory.snapshots", folder_ / "made" / "for it"));
   const fs::path page = fail(memory_pool(runtime));
   EXPECT_EQ(page, folder_ / "made" / "for it" / "memory-cpu-0-1.html");
@@ -63,12 +63,12 @@ TEST_F(SnapshotFiles, AnErrorLeavesDataAndPageThatSayWhatHappened) {
   EXPECT_EQ(snapshot.stats.failures, 1U);
 }
 
-TEST_F(SnapshotFiles, NoFolderNoFile) {
+TEST_F(SnapshotFiles, WritesNothingWithoutAFolder) {
   Runtime runtime(options("memory.snapshots", ""));
   EXPECT_EQ(fail(memory_pool(runtime)), "");
 }
 
-TEST_F(SnapshotFiles, ARuntimeWritesEightAndNeverOverAnother) {
+TEST_F(SnapshotFiles, ARuntimeWritesAtMostEightAndOverwritesNone) {
   Runtime first(options("memory.snapshots", folder_));
   for (int i = 1; i <= 8; ++i) {
     EXPECT_EQ(fail(memory_pool(first)), (folder_ / ("memory-cpu-0-" + std::to_string(i) + ".html")).string());
@@ -79,7 +79,7 @@ TEST_F(SnapshotFiles, ARuntimeWritesEightAndNeverOverAnother) {
   EXPECT_EQ(fail(memory_pool(second)), (folder_ / "memory-cpu-0-9.html").string());
 }
 
-TEST_F(SnapshotFiles, AFolderThatCannotBeWrittenLeavesTheErrorAsItWas) {
+TEST_F(SnapshotFiles, AnUnwritableFolderLeavesTheErrorUnchanged) {
   std::ofstream(folder_) << "a file where the folder should be";
   Runtime runtime(options("memory.snapshots", folder_));
   EXPECT_EQ(fail(memory_pool(runtime)), "");
@@ -87,7 +87,7 @@ TEST_F(SnapshotFiles, AFolderThatCannotBeWrittenLeavesTheErrorAsItWas) {
   EXPECT_EQ(fail(memory_pool(full)), "");
 }
 
-TEST_F(SnapshotFiles, ALivePoolKeepsOneUpToDate) {
+TEST_F(SnapshotFiles, ALiveSnapshotIsKeptUpToDate) {
   auto executor = std::make_shared<SimulatedExecutor>(1);
   RuntimeOptions with_clock = options("memory.live", folder_);
   with_clock.executor = executor;
@@ -112,7 +112,7 @@ TEST_F(SnapshotFiles, ALivePoolKeepsOneUpToDate) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(SnapshotFiles, ALiveSnapshotThatCannotBeKeptIsLogged) {
+TEST_F(SnapshotFiles, AFailedLiveSnapshotIsLogged) {
   auto executor = std::make_shared<SimulatedExecutor>(1);
   std::string logged;
   std::ofstream(folder_) << "a file where the folder should be";

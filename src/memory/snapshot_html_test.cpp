@@ -20,7 +20,7 @@ std::string page_of(const MemorySnapshot& snapshot) {
   return out.str();
 }
 
-// The text of the data element, which ends where a browser would end it.
+// The text of the data element, up to where a browser ends it.
 std::string data_of(const std::string& page) {
   const std::string begin = "<script type=\"application/json\" id=\"data\">";
   const std::size_t from = page.find(begin) + begin.size();
@@ -33,7 +33,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(SnapshotPage, NeedsNothingButItself) {
+TEST(SnapshotPage, IsSelfContained) {
   const std::string page = page_of(test::random_snapshot(1, 50));
   EXPECT_THAT(page, testing::StartsWith("<!doctype html>"));
   EXPECT_THAT(page, testing::EndsWith("</html>\n"));
@@ -42,7 +42,7 @@ TEST(SnapshotPage, NeedsNothingButItself) {
   }
 }
 
-TEST(SnapshotPage, WhatUsersNamedCannotBecomeMarkup) {
+TEST(SnapshotPage, NamesCannotBecomeMarkup) {
   const std::string page = page_of(test::random_snapshot(1, 200));
   EXPECT_EQ(count_of(page, "</script>"), 2U);
   EXPECT_THAT(page, Not(HasSubstr("<b>&")));
@@ -56,7 +56,7 @@ TEST(SnapshotPage, WhatUsersNamedCannotBecomeMarkup) {
   EXPECT_TRUE(std::ranges::any_of(tags, [](const auto& tag) { return tag.at("tag") == test::hostile_tag; }));
 }
 
-TEST(SnapshotPage, CarriesEveryBlockAndTheLargestFirst) {
+TEST(SnapshotPage, HasEveryBlockAndTheLargestFirst) {
   const MemorySnapshot snapshot = test::random_snapshot(test::seed(), 1000);
   const nlohmann::json data = nlohmann::json::parse(data_of(page_of(snapshot)));
   const auto& blocks = data.at("blocks");
@@ -88,7 +88,7 @@ TEST(SnapshotPage, OfAnEmptyPoolIsAPageToo) {
   EXPECT_EQ(data.at("blocks").at("state"), "");
 }
 
-TEST(SnapshotPage, ALiveTagThatTheNumbersMissedIsAdded) {
+TEST(SnapshotPage, ALiveTagMissingFromTheCountersIsAdded) {
   MemorySnapshot snapshot = test::random_snapshot(1, 500);
   snapshot.stats.tags.clear();
   const nlohmann::json data = nlohmann::json::parse(data_of(page_of(snapshot)));

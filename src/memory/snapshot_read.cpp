@@ -34,7 +34,7 @@ std::uint64_t number(const Parsed& object, std::string_view key,
                      std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
   const Parsed& value = member(object, key);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
-    throw_corrupt(fmt::format("`{}` is {}, not a whole number from 0 to {}", key, value.dump().substr(0, 40), max));
+    throw_corrupt(fmt::format("`{}` is {}, not a integer from 0 to {}", key, value.dump().substr(0, 40), max));
   }
   return value.get<std::uint64_t>();
 }

@@ -29,7 +29,7 @@ MemorySnapshot read_back(const std::string& text) {
   return read_memory_snapshot(in);
 }
 
-TEST(Snapshot, ComesBackFromItsJsonUnchanged) {
+TEST(Snapshot, RoundTripsThroughJson) {
   const MemorySnapshot snapshot = test::random_snapshot(test::seed(), 500);
   const std::string text = json_text(snapshot);
   const MemorySnapshot again = read_back(text);
@@ -62,13 +62,13 @@ TEST(Snapshot, OfAnEmptyPoolIsValid) {
   EXPECT_TRUE(again.timeline.empty());
 }
 
-TEST(Snapshot, BytesThatAreNoTextDoNotStopIt) {
+TEST(Snapshot, InvalidUtf8IsReplaced) {
   MemorySnapshot snapshot;
   snapshot.device = "bad \xFF name";
   EXPECT_EQ(read_back(json_text(snapshot)).device, "bad \uFFFD name");
 }
 
-TEST(Snapshot, WhatIsNoneIsRefused) {
+TEST(Snapshot, OtherFilesAreRejected) {
   for (const char* text : {"", "vectis", "{", "{\"format\": \"vectis-memory-snapshot\"", "\xFF\xFE"}) {
     EXPECT_ERROR(read_back(text), ErrorCode::corrupt_data, "[read_memory_snapshot]", "not JSON");
   }
@@ -77,10 +77,10 @@ TEST(Snapshot, WhatIsNoneIsRefused) {
   }
 }
 
-TEST(Snapshot, EveryDamagedFieldIsNamed) {
+TEST(Snapshot, EveryCorruptFieldIsNamed) {
   const Json good = Json::parse(json_text(test::random_snapshot(1, 40)));
   const auto& blocks = good.at("blocks");
-  std::size_t second = 1;  // a block that has one before it in its segment
+  std::size_t second = 1;  // a block with a predecessor in its segment
   while (blocks.at(second).at("offset") == 0) ++second;
   const std::string before = "/blocks/" + std::to_string(second - 1);
   struct Case {
@@ -106,18 +106,18 @@ TEST(Snapshot, EveryDamagedFieldIsNamed) {
       {"/timeline/0/time_ns", 1'000'000'000'000, "earlier"},
   };
   for (const Case& one : cases) {
-    Json damaged = good;
-    damaged[Json::json_pointer(one.pointer)] = one.value;
-    EXPECT_ERROR(read_back(damaged.dump()), ErrorCode::corrupt_data, one.word);
+    Json corrupt = good;
+    corrupt[Json::json_pointer(one.pointer)] = one.value;
+    EXPECT_ERROR(read_back(corrupt.dump()), ErrorCode::corrupt_data, one.word);
   }
   for (const char* key : {"device", "cause", "time_ns", "stats", "tags", "blocks", "timeline", "version"}) {
-    Json damaged = good;
-    damaged.erase(key);
-    EXPECT_ERROR(read_back(damaged.dump()), ErrorCode::corrupt_data, key);
+    Json corrupt = good;
+    corrupt.erase(key);
+    EXPECT_ERROR(read_back(corrupt.dump()), ErrorCode::corrupt_data, key);
   }
 }
 
-TEST(Snapshot, CutShortAnywhereIsRefused) {
+TEST(Snapshot, TruncatedFilesAreRejected) {
   MemorySnapshot snapshot = test::random_snapshot(1, 3);
   snapshot.timeline.resize(2);
   const std::string text = json_text(snapshot);
@@ -126,7 +126,7 @@ TEST(Snapshot, CutShortAnywhereIsRefused) {
   }
 }
 
-TEST(Snapshot, OfARealPoolAgreesWithItsNumbers) {
+TEST(Snapshot, OfARealPoolAgreesWithItsCounters) {
   RuntimeOptions options;
   options.settings["gpu.enabled"] = "false";
   options.settings["config"] = "";

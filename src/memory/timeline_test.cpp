@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 TimePoint at(Duration time) { return TimePoint{time}; }
 
-// The step function the points describe.
+// The value of the points' step function at `time`.
 std::uint64_t in_use_at(const std::vector<TimelinePoint>& points, TimePoint time) {
   std::uint64_t value = 0;
   for (const TimelinePoint& point : points) {
@@ -60,7 +60,7 @@ TEST(Timeline, AnUnrecordedRiseIsSeenInTheIdleTimeAfterIt) {
   timeline.record_reserved(at(0s), 1000, 0);
   timeline.record_rise(at(0s), 1000, 1000);
   timeline.record_drop(at(10us), 0, 1000);
-  timeline.record_rise(at(20us), 500, 500);  // below the window's peak: not noted
+  timeline.record_rise(at(20us), 500, 500);  // below the window's peak: not recorded
   timeline.record_rise(at(10s), 600, 100);
   EXPECT_EQ(in_use_at(timeline.points(at(11s), 600), at(5s)), 500U);
 }
@@ -83,7 +83,7 @@ TEST(Timeline, SmallDropsAreNotRecorded) {
   EXPECT_FALSE(timeline.is_notable_drop(31'500));
   EXPECT_TRUE(timeline.is_notable_drop(30'000));
   timeline.record_drop(at(1us), 0, 32'000);
-  EXPECT_FALSE(timeline.is_notable_drop(0));  // it cannot fall further
+  EXPECT_FALSE(timeline.is_notable_drop(0));  // cannot drop further
 }
 
 TEST(Timeline, StaysBoundedInOrderAndKeepsEveryPeak) {
@@ -111,7 +111,7 @@ TEST(Timeline, StaysBoundedInOrderAndKeepsEveryPeak) {
       if (timeline.is_notable_drop(in_use)) timeline.record_drop(at(time), in_use, bytes);
     }
   }
-  // A peak of one moment, long ago by the end.
+  // A short peak, long ago by the end.
   timeline.record_rise(at(time), in_use + 10'000'000, 10'000'000);
   peak = std::max(peak, in_use + 10'000'000);
   const Duration peak_time = time;

@@ -136,12 +136,12 @@ TEST_F(ProfileTest, AProfileMeasuredOnABusyMachineIsMeasuredAgain) {
 
 TEST_F(ProfileTest, ThreeMeasurementsAreEnoughForAMonth) {
   constexpr std::int64_t day = 86'400;
-  DeviceProfile settled = stored_cpu();
-  settled.measurements = 3;
-  settled.launch_seconds = 1000;  // recognizable
-  replace_payload(os, settled);
+  DeviceProfile confirmed = stored_cpu();
+  confirmed.measurements = 3;
+  confirmed.launch_seconds = 1000;  // recognizable
+  replace_payload(os, confirmed);
   os.now_seconds += 30 * day;
-  EXPECT_EQ(cpu(), settled);
+  EXPECT_EQ(cpu(), confirmed);
   os.now_seconds += 1;
   EXPECT_LT(cpu().launch_seconds, 1) << "replaced, not combined";
 }

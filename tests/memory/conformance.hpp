@@ -1,4 +1,4 @@
-// What every memory resource must do. Instantiate it for a new one:
+// The conformance suite of memory resources. Instantiate it for a new resource:
 //
 //   INSTANTIATE_TEST_SUITE_P(Mine, ResourceConformance, testing::Values(MakeResource{...}));
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace vectis::test {
 
-// A resource under test and what it wraps, kept alive together.
+// A resource under test together with the resources it wraps.
 struct ResourceStack {
   std::vector<std::unique_ptr<MemoryResource>> layers;  // the last one is tested
   [[nodiscard]] MemoryResource& top() const { return *layers.back(); }
@@ -32,12 +32,12 @@ class ResourceConformance : public MemoryTest, public testing::WithParamInterfac
   ResourceStack stack = GetParam().make(context);
   MemoryResource& resource = stack.top();
 
-  static void paint(const MemoryBlock& block, std::uint8_t colour) {
-    std::memset(block.memory.address(), colour, block.bytes);
+  static void paint(const MemoryBlock& block, std::uint8_t color) {
+    std::memset(block.memory.address(), color, block.bytes);
   }
-  static bool has(const MemoryBlock& block, std::uint8_t colour) {
+  static bool has(const MemoryBlock& block, std::uint8_t color) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(block.memory.address());
-    return std::all_of(bytes, bytes + block.bytes, [&](std::uint8_t byte) { return byte == colour; });
+    return std::all_of(bytes, bytes + block.bytes, [&](std::uint8_t byte) { return byte == color; });
   }
 };
 
@@ -55,23 +55,23 @@ TEST_P(ResourceConformance, LiveBlocksNeverOverlap) {
   Random random(seed());
   struct Painted {
     MemoryBlock block;
-    std::uint8_t colour;
+    std::uint8_t color;
   };
   std::vector<Painted> live;
   for (int step = 0; step < 2000; ++step) {
     if (live.size() > 30 || (!live.empty() && random.below(2) == 0)) {
       std::swap(live[random.below(live.size())], live.back());
-      ASSERT_TRUE(has(live.back().block, live.back().colour));
+      ASSERT_TRUE(has(live.back().block, live.back().color));
       resource.deallocate(std::move(live.back().block), nullptr);
       live.pop_back();
     } else {
-      const auto colour = static_cast<std::uint8_t>(random.next());
-      live.push_back({resource.allocate({.bytes = 1 + random.below(5000)}), colour});
-      paint(live.back().block, colour);
+      const auto color = static_cast<std::uint8_t>(random.next());
+      live.push_back({resource.allocate({.bytes = 1 + random.below(5000)}), color});
+      paint(live.back().block, color);
     }
   }
   for (Painted& one : live) {
-    ASSERT_TRUE(has(one.block, one.colour));
+    ASSERT_TRUE(has(one.block, one.color));
     resource.deallocate(std::move(one.block), nullptr);
   }
 }

@@ -1,4 +1,4 @@
-// The five ways to be out of memory, each provoked, and each gone when its cause alone is removed.
+// Provokes each of the five kinds of out-of-memory errors, and shows that each disappears with its cause.
 #include <filesystem>
 
 #include "tests/memory/fixture.hpp"
@@ -29,7 +29,7 @@ class Explain : public test::MemoryTest {
     return {};
   }
 
-  // What a report says would fit does, and the next larger size does not.
+  // `largest_bytes` of the report can be allocated, and one byte more cannot.
   void expect_largest(const std::string& on, const OutOfMemoryReport& report) {
     if (report.largest_bytes > 0) {
       EXPECT_EQ(bytes(on, report.largest_bytes).bytes(), report.largest_bytes);
@@ -137,7 +137,7 @@ TEST_F(Explain, HeldInCache) {
   const DeviceContext context = bytes("failing", 1).memory().context();
   Stream busy(context);
   bytes("failing", 10 * mib, {.stream = &busy}).release();
-  // The stream has not passed the release: its event neither says so nor lets itself be waited for.
+  // The release's event can be neither queried nor waited for, so that the stream counts as busy.
   for (int i = 0; i < 64; ++i) registry().configure("failing", "fail", "event_query 1 driver_failure");
   for (int i = 0; i < 64; ++i) registry().configure("failing", "fail", "event_synchronize 1 driver_failure");
   const OutOfMemoryReport report = refused("failing", 6 * mib);
@@ -147,7 +147,7 @@ TEST_F(Explain, HeldInCache) {
   EXPECT_TRUE(bytes("failing", 6 * mib));
 }
 
-TEST_F(Explain, ReclaimersAreAskedInOrderOfCost) {
+TEST_F(Explain, ReclaimersRunInOrderOfCost) {
   pool().set_max_pool_size(id("cpu"), 10 * mib);
   std::vector<std::string> asked;
   ManagedBuffer cheap = bytes("cpu", 4 * mib);

@@ -1,4 +1,4 @@
-// A pool over every backend there is.
+// Fixture with a pool on every backend.
 #pragma once
 
 #include "tests/devices/fixture.hpp"

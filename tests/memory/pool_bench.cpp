@@ -1,5 +1,5 @@
-// What acquire and release cost from the cache: against an uncontended mutex, and by eight threads against the same
-// pool behind one mutex. Ratios measured in turns in one run, medians; prints JSON.
+// Cost of acquire and release on the fast path, relative to an uncontended mutex, and throughput of eight threads
+// relative to the same pool behind one mutex. Prints medians of interleaved runs as JSON.
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-// The pool as the documents describe it, on every device.
+// The public behavior of the pool, on every device.
 #include <cmath>
 #include <sstream>
 
@@ -17,7 +17,7 @@ class Pool : public test::MemoryTest, public testing::WithParamInterface<std::st
   std::string on = GetParam();
 };
 
-TEST_P(Pool, ABufferReturnsItselfAndIsReused) {
+TEST_P(Pool, ADestroyedBufferIsReused) {
   const std::byte* address = nullptr;
   {
     const ManagedBuffer buffer = pool().get_managed_buffer(id(on), 1024, Precision::fp32);
@@ -39,7 +39,7 @@ TEST_P(Pool, ABufferReturnsItselfAndIsReused) {
   EXPECT_EQ(stats(on).hit_rate(), 0.5);
 }
 
-TEST_P(Pool, MovedAndReleasedBuffersHoldNothing) {
+TEST_P(Pool, MovedAndReleasedBuffersAreEmpty) {
   ManagedBuffer first = bytes(on, 100);
   ManagedBuffer second = std::move(first);
   EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is the test
@@ -198,7 +198,7 @@ TEST_P(Pool, BadRequests) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-TEST_P(Pool, TheOldWayIsCheckedToo) {
+TEST_P(Pool, GetBufferAndReturnBufferAreValidated) {
   DeviceMemory raw = pool().get_buffer(id(on), 10, Precision::fp16);
   EXPECT_EQ(stats(on).live_buffers, 1U);
   EXPECT_ERROR(pool().return_buffer(id(on), raw, 11, Precision::fp16), ErrorCode::invalid_input, "10 elements of fp16");
@@ -236,7 +236,7 @@ TEST_P(Pool, TagsAndScopesCount) {
   EXPECT_ERROR(MemoryScope(pool(), id(on), ""), ErrorCode::invalid_input, "the tag is empty");
 }
 
-TEST_P(Pool, ItsUseCanBeRecordedAndReplayed) {
+TEST_P(Pool, AllocationsCanBeLogged) {
   const ManagedBuffer before = bytes(on, 5);
   std::stringstream text;
   pool().start_log(id(on), text);
@@ -274,8 +274,8 @@ TEST_F(FailingPool, AfterAFailedDeviceAllocationNothingIsLost) {
   EXPECT_EQ(bytes("failing", 1000).bytes(), 1000U);
 }
 
-// In simulated time: idle long enough, the cache goes back; used, it stays.
-TEST(IdleTrim, GivesTheCacheBack) {
+// In simulated time: an idle pool returns its cache, a used one keeps it.
+TEST(IdleTrim, ReturnsTheCacheToTheDevice) {
   RuntimeOptions options;
   auto simulator = std::make_shared<SimulatedExecutor>(test::seed());
   options.executor = simulator;
@@ -308,7 +308,7 @@ TEST(IdleTrim, ByNumberOfAllocations) {
   options.settings["memory.trim_allocations"] = "100";
   Runtime runtime(options);
   MemoryPool& pool = memory_pool(runtime);
-  const ManagedBuffer kept = pool.get_managed_buffer(0, 100, Precision::int8);  // its segment serves the small ones
+  const ManagedBuffer kept = pool.get_managed_buffer(0, 100, Precision::int8);  // its segment serves the small buffers
   static_cast<void>(pool.get_managed_buffer(0, 64 * mib, Precision::int8));
   EXPECT_GE(pool.get_memory_stats(0)->cached_bytes, 64 * mib);
   for (int i = 0; i < 400; ++i) static_cast<void>(pool.get_managed_buffer(0, 100, Precision::int8));

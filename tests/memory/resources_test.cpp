@@ -24,7 +24,7 @@ ResourceStack wrapped(ResourceStack stack, Arguments... arguments) {
 }
 
 ResourceStack logged(ResourceStack stack) {
-  static std::ostringstream out;  // what is written is tested beside the log
+  static std::ostringstream out;  // the content is tested in log_test.cpp
   MemoryResource& upstream = stack.top();
   stack.layers.push_back(std::make_unique<LogResource>(upstream, out));
   return stack;

@@ -1,4 +1,4 @@
-// Random acquire and release by eight threads on four streams. VECTIS_SOAK_OPERATIONS makes it longer.
+// Random acquire and release by eight threads on four streams. VECTIS_SOAK_OPERATIONS sets the number of operations.
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -24,7 +24,7 @@ class PoolConcurrent : public test::MemoryTest {
   static constexpr std::uint64_t limit = 128 * mib;
   static constexpr std::size_t threads = 8;
 
-  // A live buffer carries its own number at both ends and in the middle.
+  // A live buffer holds its own number at both ends and in the middle.
   struct Marked {
     ManagedBuffer buffer;
     std::uint64_t number = 0;
@@ -115,7 +115,7 @@ TEST_F(PoolConcurrent, RandomUseByEightThreadsOnFourStreams) {
   EXPECT_EQ(stats("cpu").reserved_bytes, 0U) << "nothing leaks";
 }
 
-TEST_F(PoolConcurrent, CleanupTrimAndQuestionsFromOtherThreads) {
+TEST_F(PoolConcurrent, CleanupTrimAndQueriesFromOtherThreads) {
   const int cpu = id("cpu");
   pool().warm_up(cpu, 1, Precision::fp16);
   std::atomic<bool> stop{false};

@@ -1,4 +1,4 @@
-// Order across streams: a block released on one stream goes to another only behind the work that still uses it.
+// Stream-ordered release: another stream reuses a block only behind the work that still uses it.
 #include <array>
 
 #include "tests/memory/fixture.hpp"
@@ -47,7 +47,7 @@ TEST_P(StreamOrdered, WithoutAStreamTheHostWaits) {
   ManagedBuffer buffer = bytes(on, 4 * mib, {.stream = &one});
   for (int work = 0; work < 50; ++work) one.fill(buffer.memory(), 0, 4 * mib, 1);
   buffer.release();
-  const ManagedBuffer mine = bytes(on, 3 * mib);  // another kind, so that the cache must be merged
+  const ManagedBuffer mine = bytes(on, 3 * mib);  // another size class, so that the cache must be coalesced
   Stream two(context);
   std::vector<std::byte> received(3 * mib);
   two.fill(mine.memory(), 0, 3 * mib, 2);
@@ -56,7 +56,7 @@ TEST_P(StreamOrdered, WithoutAStreamTheHostWaits) {
   EXPECT_EQ(received, std::vector<std::byte>(3 * mib, std::byte{2}));
 }
 
-TEST_P(StreamOrdered, AnEndedStreamLeavesItsBlocksToAll) {
+TEST_P(StreamOrdered, BlocksOfADestroyedStreamAreFreeForAll) {
   const void* piece = nullptr;
   {
     Stream stream(context);
@@ -79,7 +79,7 @@ TEST_P(StreamOrdered, ABufferMayOutliveItsStream) {
   EXPECT_TRUE(bytes(on, mib));
 }
 
-TEST_P(StreamOrdered, ManyShortStreamsAreForgotten) {
+TEST_P(StreamOrdered, OrdersOfDestroyedStreamsAreDropped) {
   for (int i = 0; i < 300; ++i) {
     Stream stream(context);
     static_cast<void>(bytes(on, 1000, {.stream = &stream}));

@@ -18,11 +18,7 @@ inline MemorySnapshot random_snapshot(std::uint64_t seed, std::size_t blocks) {
   std::mt19937_64 random(seed);
   MemorySnapshot snapshot;
   snapshot.device = "cpu:0 (" + hostile_tag + ")";
-<<<<<<< HEAD
   snapshot.cause = "2.0 MiB could not be allocated: " + hostile_tag + "\nadvice    request less\n";
-=======
-  snapshot.cause = "2.0 MiB could not be allocated: " + hostile_tag + "\nadvice    ask for less\n";
->>>>>>> c823314 (Name size classes and the reclaim order, move log replay to its own target, request buffers in bytes, and report what reclaiming freed)
   snapshot.time = TimePoint{std::chrono::minutes(5)};
   SnapshotBlock block;
   for (std::size_t i = 0; i < blocks; ++i) {

@@ -49,7 +49,8 @@ class SimulatedDevice final : public detail::Probe {
   [[nodiscard]] double exact_seconds(const Workload& workload) const {
     return workload.launches * law_.launch_seconds + workload.kernels_to_compile * law_.compile_seconds +
            copy(law_.to_device, workload.copy_in_bytes) + copy(law_.to_host, workload.copy_out_bytes) +
-           compute(workload.operations, workload.bytes, law_.search_efficiency * workload.efficiency) + workload.host_seconds;
+           compute(workload.operations, workload.bytes, law_.search_efficiency * workload.efficiency) +
+           workload.host_seconds;
   }
   double measure(const Workload& workload) { return noisy(exact_seconds(workload)); }
 
