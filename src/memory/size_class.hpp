@@ -22,7 +22,8 @@ constexpr std::uint64_t class_bytes(std::uint64_t bytes, std::uint64_t unit) {
   return round_up(bytes, round_up(step, unit));
 }
 
-// Blocks of one class are interchangeable: equal size and precision.
+// Blocks of one class are interchangeable: equal size and precision. The precision keeps buffers of one tensor type
+// together, as the pool's API promises.
 struct SizeClass {
   std::uint64_t bytes = 0;
   Precision precision = Precision::fp32;

@@ -8,7 +8,7 @@
 
 #include "device/call.hpp"
 #include "memory/device_pool.hpp"
-#include "memory/snapshot_fields.hpp"
+#include "memory/snapshot_format.hpp"
 
 namespace vectis::inline v0_1 {
 

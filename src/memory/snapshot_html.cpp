@@ -6,12 +6,11 @@
 #include <ostream>
 #include <tuple>
 
-#include "memory/page.hpp"
 #include "memory/page_body.hpp"
 #include "memory/page_map.hpp"
 #include "memory/page_script.hpp"
 #include "memory/page_style.hpp"
-#include "memory/snapshot_fields.hpp"
+#include "memory/snapshot_format.hpp"
 
 namespace vectis::inline v0_1 {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "memory/page.hpp"
+#include "memory/snapshot_format.hpp"
 #include "tests/support/memory_snapshot.hpp"
 #include "tests/support/seed.hpp"
 

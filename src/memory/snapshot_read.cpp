@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "memory/snapshot_fields.hpp"
+#include "memory/snapshot_format.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "memory/snapshot_fields.hpp"
+#include "memory/snapshot_format.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/memory_snapshot.hpp"
 #include "tests/support/seed.hpp"

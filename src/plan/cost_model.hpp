@@ -1,4 +1,4 @@
-// The analytical cost model: run time of a workload from a device profile, before history corrects it.
+// The analytical cost model: run time of a workload from a device profile, before history corrects it. Pure functions.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,14 @@ namespace vectis::inline v0_1::detail {
 
 // Seconds by component. Arithmetic and memory overlap, so that only the longer one counts (roofline model).
 struct CostBreakdown {
-  enum Component : std::size_t { launch, compile, copy, arithmetic, memory, host };
+  enum Component : std::size_t {
+    launch,      // latency of the kernel launches
+    compile,     // of kernels in no cache
+    copy,        // to and from the device
+    arithmetic,  // operations / rate
+    memory,      // bytes / bandwidth
+    host         // CPU time beside the device
+  };
   static constexpr std::size_t count = 6;
   std::array<double, count> seconds{};
 
@@ -22,7 +29,8 @@ struct CostBreakdown {
   }
 };
 
-// Always above zero in total, so that its logarithm exists.
+// Predicts a valid workload (see validate_workload). The total is above zero, so that its logarithm exists. A rate of 0
+// in the profile counts as not measured: arithmetic falls back to the fp32 rate, and anything else takes no time.
 CostBreakdown cost_breakdown(const DeviceProfile& profile, const Workload& workload) noexcept;
 
 // Feature vector of a workload for the history: log2(1 + x) of operations, bytes, bytes copied in and bytes copied out.

@@ -3,8 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "vectis/base/export.hpp"
 #include "vectis/device/device.hpp"
 #include "vectis/plan/profile.hpp"
 
@@ -25,11 +25,13 @@ struct Workload {
 };
 
 // A workload on one device: one of the candidates that Planner::choose compares.
-struct VECTIS_API Placement {
+struct Placement {
   // `called` is the label in explanations; the device's label by default.
-  Placement(const Device& on, Workload what, std::string called = {});
+  Placement(const Device& on, Workload what, std::string called = {})
+      : label(called.empty() ? on.label() : std::move(called)), device(on), workload(std::move(what)) {}
   // On a device known only by its profile, as in simulations. The profile must outlive the placement.
-  Placement(const DeviceProfile& on, Workload what, std::string called = {});
+  Placement(const DeviceProfile& on, Workload what, std::string called = {})
+      : label(called.empty() ? on.device : std::move(called)), simulated(&on), workload(std::move(what)) {}
 
   std::string label;
   std::optional<Device> device;
@@ -37,7 +39,7 @@ struct VECTIS_API Placement {
   Workload workload;
 
   // "cpu:0"
-  [[nodiscard]] std::string device_label() const;
+  [[nodiscard]] std::string device_label() const { return device ? device->label() : simulated->device; }
 };
 
 }  // namespace vectis::inline v0_1

@@ -1,9 +1,11 @@
-// The JSON fields of a snapshot, shared by its writer, its reader and the HTML page.
+// The representation of a snapshot: JSON fields, shared by writer, reader and HTML page, and the blocks a page draws.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "vectis/memory/snapshot.hpp"
 
@@ -38,5 +40,17 @@ inline constexpr std::array stats_fields{
 
 inline constexpr std::array block_states{BlockState::live, BlockState::cached, BlockState::free};
 inline constexpr std::array all_precisions{Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
+
+// A block, or a run of neighbors too small to be visible.
+struct PageBlock {
+  const SnapshotBlock* first = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint64_t live_bytes = 0;
+  std::size_t count = 1;
+};
+
+// Returns at most `max` entries plus one per segment: with more blocks, runs of blocks narrower than a line are joined.
+// The result points into `blocks`, which must outlive it.
+std::vector<PageBlock> condense(const std::vector<SnapshotBlock>& blocks, std::size_t max);
 
 }  // namespace vectis::inline v0_1::detail
