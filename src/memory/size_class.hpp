@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vectis/base/precision.hpp"
+#include "vectis/base/dtype.hpp"
 
 namespace vectis::inline v0_1::detail {
 
