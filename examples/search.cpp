@@ -15,7 +15,7 @@ int main() {
   for (float& value : vectors) value = static_cast<float>(random.unit());
 
   vectis::Runtime runtime;
-  const auto index = vectis::make_index("brute", dim, vectis::Metric::l2, runtime);
+  const auto index = vectis::make_index("flat", dim, vectis::Metric::l2, {.runtime = &runtime});
   index->add(vectors);  // ids 0 to 9,999
 
   const std::vector<float> query(vectors.begin(), vectors.begin() + dim);  // the vector with id 0
@@ -25,7 +25,7 @@ int main() {
 
   // Only even ids below 128, and only near ones.
   const std::vector<std::uint64_t> even(2, 0x5555555555555555ULL);
-  const auto near = index->search(query, 100, {.filter = vectis::IdFilter{even}, .radius = 0.8});
+  const auto near = index->search(query, 100, {.filter = vectis::IdFilter::bitmap(even), .radius = 0.8});
   std::cout << near[0].size() << " of the first 64 even ids are nearer than 0.8\n\n";
 
   index->remove(Ids{0});
@@ -37,7 +37,7 @@ int main() {
   vectis::MemoryWriter file;
   index->save(file);
   vectis::MemoryReader reader(file.bytes());
-  const auto copy = vectis::load_index(reader, runtime);
+  const auto copy = vectis::load_index(reader, {.runtime = &runtime});
   std::cout << file.bytes().size() << " bytes hold " << copy->size() << " vectors\n";
 
   const bool good = found[0].front() == vectis::Hit{0, 0.0} && nearest == 1 && copy->size() == count - 1 &&

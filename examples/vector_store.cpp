@@ -15,15 +15,15 @@ int main() {
 
   vectis::VectorStore store;
   vectis::Collection books = store.create_collection(
-      "books", {.dim = dim, .distance = vectis::Metric::cosine, .index = "auto", .vectors_max = 100'000});
-  books.insert(vectors);  // ids 0 to 999
+      "books", {.dim = dim, .metric = vectis::Metric::cosine, .index = "auto", .vectors_max = 100'000});
+  books.add(vectors);  // ids 0 to 999
 
   const std::vector<float> query(vectors.begin(), vectors.begin() + dim);  // the vector with id 0
   const vectis::SearchResult found = books.search(query, 3);
   for (const vectis::Hit& hit : found[0]) std::cout << "id " << hit.id << " at " << hit.distance << '\n';
 
   books.upsert(Ids{1, 5000}, std::vector<float>(2 * dim, 0.5F));  // 1 is replaced, 5000 is new
-  books.erase(Ids{0, 7});
+  books.remove(Ids{0, 7});
 
   const vectis::CollectionMetadata about = books.metadata();
   std::cout << about.vector_count << " vectors in " << about.bytes << " bytes, searched on " << about.device

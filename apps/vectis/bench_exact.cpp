@@ -71,12 +71,12 @@ Precision precision_of(const std::string& text) {
 // Makes an index on the device that the user named. A device other than the CPU becomes the thread's active device.
 std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std::size_t dim) {
   if (device == "auto" || device == "gpu") {
-    return make_index(device, dim, Metric::l2, runtime, {.recall = 1.0});
+    return make_index(device, dim, Metric::l2, {.recall = 1.0, .runtime = &runtime});
   }
   const Device chosen = choose_device(runtime, DeviceRequest{.device = device}).device;
-  if (chosen.backend() == "cpu") return make_index("brute", dim, Metric::l2, runtime);
+  if (chosen.backend() == "cpu") return make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   set_active_device(chosen.id(), runtime);
-  return make_index("gpu", dim, Metric::l2, runtime);
+  return make_index("gpu", dim, Metric::l2, {.runtime = &runtime});
 }
 
 void print_report(std::ostream& out, const Json& report) {
@@ -133,7 +133,7 @@ int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& argum
   const auto asked = static_cast<double>(arguments.queries);
   const Json report = {
       {"device", how.device},
-      {"way", how.way},
+      {"kernel", how.kernel},
       {"reason", how.reason},
       {"precision", name(how.precision)},
       {"threads", runtime.executor().concurrency()},
@@ -148,7 +148,7 @@ int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& argum
       {"single_query_ms", median(singles)},
       {"batch_ms", median(batches)},
       {"queries_per_second", asked * 1000 / median(batches)},
-      {"survivors_per_query", static_cast<double>(how.survivors) / asked},
+      {"reranked_per_query", static_cast<double>(how.reranked) / asked},
       {"checked_queries", std::min(checked_queries, arguments.queries)},
       {"wrong_answers", wrong},
   };

@@ -77,7 +77,7 @@ int main(int count, char** arguments) {
   write(folder / "vectors.f32", std::as_bytes(std::span(vectors)));
   write(folder / "queries.f32", std::as_bytes(std::span(queries)));
 
-  const auto index = vectis::make_index("brute", dim, vectis::Metric::l2);
+  const auto index = vectis::make_index("flat", dim, vectis::Metric::l2);
   index->add(vectors);
   std::ofstream answers(folder / "answers.json");
   write_answers(answers, index->search(queries, k), function);

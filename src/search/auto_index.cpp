@@ -6,10 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "search/exact/results.hpp"
-#include "search/exact/summed.hpp"
-#include "search/exact_work.hpp"
-#include "search/graph_work.hpp"
+#include "search/common/checksummed_stream.hpp"
+#include "search/workloads.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
@@ -28,7 +26,7 @@ SearchResult with_reason(const SearchResult& found, std::string reason) {
   for (std::size_t i = 0; i < hits.size(); ++i) hits[i].assign(found[i].begin(), found[i].end());
   SearchExplanation explanation = found.explanation();
   explanation.reason = std::move(reason);
-  return exact::joined_result(std::move(hits), std::move(explanation));
+  return {hits, std::move(explanation)};
 }
 
 std::vector<std::uint64_t> ids_from(std::uint64_t first, std::size_t count) {
@@ -40,8 +38,12 @@ std::vector<std::uint64_t> ids_from(std::uint64_t first, std::size_t count) {
 }  // namespace
 
 AutoIndex::AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph,
-                     double recall, AutoRules rules)
-    : runtime_(runtime), exact_(std::move(exact)), recall_(recall), rules_(rules), graph_(std::move(graph)) {
+                     double recall, const GraphOptions& graph_options, AutoRules rules)
+    : Index(runtime, exact->dim(), exact->metric(), recall),
+      exact_(std::move(exact)),
+      graph_options_(graph_options),
+      rules_(rules),
+      graph_(std::move(graph)) {
   reason_ = graph_ ? "loaded from the file" : fmt::format("fewer than {} vectors", rules_.rows_min);
 }
 
@@ -60,11 +62,11 @@ std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k,
   const auto snapshot = exact_->snapshot();
   const exact::SearchTask task{.segments = snapshot->views,
                                .dim = dim(),
-                               .distance = distance(),
+                               .metric = metric(),
                                .precision = snapshot->precision,
                                .queries = {},
                                .k = k};
-  const Device cpu = runtime_.service<DeviceRegistry>().find("cpu").value();
+  const Device cpu = runtime().service<DeviceRegistry>().find("cpu").value();
   std::vector<Placement> all{{cpu, exact::work_on_host(task, queries), "exact, cpu"}};
   for (const Device& device : exact_->devices().devices) {
     all.emplace_back(device, exact::work_on_device(task, queries, exact::scanned_bytes(task)),
@@ -75,34 +77,35 @@ std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k,
                                            .dim = dim(),
                                            .k = k,
                                            .recall = recall,
-                                           .threads = runtime_.executor().concurrency()},
+                                           .threads = runtime().executor().concurrency()},
                                           queries),
                    "graph, cpu");
   return all;
 }
 
 AutoIndex::GraphDecision AutoIndex::decide_graph() const {
-  const std::vector<Placement> all = placements(1, 10, recall_);
-  double exact_seconds = planner(runtime_).assess(all.front()).predicted.seconds();
+  const std::vector<Placement> all = placements(1, 10, default_search_recall());
+  double exact_seconds = planner(runtime()).assess(all.front()).predicted.seconds();
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
-    const Assessment device = planner(runtime_).assess(all[i]);
+    const Assessment device = planner(runtime()).assess(all[i]);
     if (device.excluded.empty()) exact_seconds = std::min(exact_seconds, device.predicted.seconds());
   }
-  const double graph_seconds = planner(runtime_).assess(all.back()).predicted.seconds();
+  const double graph_seconds = planner(runtime()).assess(all.back()).predicted.seconds();
   const double build_seconds = graph::build_seconds(
-      {.rows = size(), .dim = dim(), .recall = recall_, .threads = runtime_.executor().concurrency()});
+      {.rows = size(), .dim = dim(), .recall = default_search_recall(), .threads = runtime().executor().concurrency()});
   const double payback = exact_seconds > graph_seconds ? build_seconds / (exact_seconds - graph_seconds) : 0;
   const bool pays_off = exact_seconds >= rules_.gain_min * graph_seconds && payback <= rules_.payback_max;
   return {pays_off,
           fmt::format("with {} vectors of dimension {}, a query is predicted to take {} exactly and {} by a graph at "
                       "recall {}; building the graph takes {:.3g} s, {}; a graph must be {} times as fast and pay off "
                       "within {} queries",
-                      size(), dim(), milliseconds(exact_seconds), milliseconds(graph_seconds), recall_, build_seconds,
+                      size(), dim(), milliseconds(exact_seconds), milliseconds(graph_seconds), default_search_recall(),
+                      build_seconds,
                       payback > 0 ? fmt::format("which {:.0f} queries save", payback) : "which no query saves",
                       rules_.gain_min, rules_.payback_max)};
 }
 
-void AutoIndex::build_graph(std::string reason) {
+void AutoIndex::build_graph(std::string reason, const Context& context) {
   const auto snapshot = exact_->snapshot();
   exact::OwnedRows rows;
   for (const exact::SegmentView& view : snapshot->views) {
@@ -110,12 +113,12 @@ void AutoIndex::build_graph(std::string reason) {
     rows.vectors.insert(rows.vectors.end(), some.vectors.begin(), some.vectors.end());
     rows.ids.insert(rows.ids.end(), some.ids.begin(), some.ids.end());
   }
-  std::shared_ptr<Index> made = make_graph_index(dim(), distance(), {}, runtime_);
-  made->add_with_ids(rows.vectors, rows.ids);
+  std::shared_ptr<Index> made = make_index("graph", dim(), metric(), {.graph = graph_options_, .runtime = &runtime()});
+  made->add(rows.ids, rows.vectors, context);
   set_graph(std::move(made), std::move(reason));
 }
 
-void AutoIndex::update_graph(const std::function<void(Index&)>& change) {
+void AutoIndex::update_graph(const std::function<void(Index&)>& change, const Context& context) {
   const auto current = graph();
   const std::size_t vectors = size();
   try {
@@ -129,75 +132,88 @@ void AutoIndex::update_graph(const std::function<void(Index&)>& change) {
       decided_at_ = vectors;
       GraphDecision decision = decide_graph();
       if (decision.pays_off) {
-        build_graph(std::move(decision.reason));
+        build_graph(std::move(decision.reason), context);
       } else {
         set_graph(nullptr, std::move(decision.reason));
       }
     }
   } catch (const std::exception& error) {  // the exact index has every vector
-    runtime_.logger().log(LogLevel::warning, "search",
-                          fmt::format("an 'auto' index continues without a graph: {}", error.what()));
+    runtime().logger().log(LogLevel::warning, "search",
+                           fmt::format("an 'auto' index continues without a graph: {}", error.what()));
     set_graph(nullptr, fmt::format("it failed: {}", error.what()));
   }
 }
 
-std::uint64_t AutoIndex::add(std::span<const float> vectors) {
+std::uint64_t AutoIndex::do_add(std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  const std::uint64_t first = exact_->add(vectors);
-  update_graph([&](Index& graph) { graph.add_with_ids(vectors, ids_from(first, vectors.size() / dim())); });
+  const std::uint64_t first = exact_->add(vectors, context);
+  update_graph([&](Index& graph) { graph.add(ids_from(first, vectors.size() / dim()), vectors, context); }, context);
   return first;
 }
 
-void AutoIndex::add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+void AutoIndex::do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->add_with_ids(vectors, ids);
-  update_graph([&](Index& graph) { graph.add_with_ids(vectors, ids); });
+  exact_->add(ids, vectors, context);
+  update_graph([&](Index& graph) { graph.add(ids, vectors, context); }, context);
 }
 
-std::size_t AutoIndex::remove(std::span<const std::uint64_t> ids) {
+std::size_t AutoIndex::do_remove(std::span<const std::uint64_t> ids, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  const std::size_t removed = exact_->remove(ids);
-  update_graph([&](Index& graph) { graph.remove(ids); });
+  const std::size_t removed = exact_->remove(ids, context);
+  update_graph([&](Index& graph) { graph.remove(ids, context); }, context);
   return removed;
 }
 
-void AutoIndex::update(std::uint64_t id, std::span<const float> vector) {
+void AutoIndex::do_update(std::uint64_t id, std::span<const float> vector) {
   const std::lock_guard lock(writer_mutex_);
   exact_->update(id, vector);
-  update_graph([&](Index& graph) { graph.update(id, vector); });
+  update_graph([&](Index& graph) { graph.update(id, vector); }, {});
 }
 
-void AutoIndex::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+void AutoIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->upsert(vectors, ids);
-  update_graph([&](Index& graph) { graph.upsert(vectors, ids); });
+  exact_->upsert(ids, vectors, context);
+  update_graph([&](Index& graph) { graph.upsert(ids, vectors, context); }, context);
 }
 
-SearchResult AutoIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
+SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const auto current = graph();
-  const double recall = options.recall.value_or(recall_);
+  if (options.ef) {  // without a graph the exact index finds all, which no beam does better
+    if (current) return current->search(queries, k, options);
+    SearchOptions exact_options = options;
+    exact_options.ef.reset();
+    return exact_->search(queries, k, exact_options);
+  }
+  const double recall = options.recall.value_or(default_search_recall());
   if (!current || !(recall > 0 && recall < 1) || queries.empty() || k == 0) return exact_->search(queries, k, options);
   const std::vector<Placement> all = placements(queries.size() / dim(), k, recall);
-  const Choice choice = planner(runtime_).choose(all);
+  const Choice choice = planner(runtime()).choose(all);
   const bool by_graph = choice.index + 1 == all.size();
   SearchOptions graph_options = options;
   graph_options.recall = recall;
   SearchResult found = by_graph ? current->search(queries, k, graph_options) : exact_->search(queries, k, options);
   // With devices, the exact index chooses among them and records the time itself.
-  if (by_graph || all.size() == 2) planner(runtime_).record(all[choice.index], found.explanation().seconds);
+  if (by_graph || all.size() == 2) planner(runtime()).record(all[choice.index], found.explanation().seconds);
   return with_reason(found, fmt::format("{}; {}", choice.reason, found.explanation().reason));
 }
 
-void AutoIndex::set_precision(Precision precision) {
+void AutoIndex::do_set_precision(Precision precision, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->set_precision(precision);
-  if (exact_->compacted()) update_graph([&](Index&) { build_graph("rebuilt after the precision changed"); });
+  exact_->set_precision(precision, context);
+  if (!exact_->compacted()) return;
+  update_graph([&](Index&) { build_graph("rebuilt after the precision changed", context); }, context);
 }
 
-void AutoIndex::compact() {
+void AutoIndex::do_compact(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->compact();
-  update_graph([&](Index&) { build_graph("rebuilt after compacting"); });
+  exact_->compact(context);
+  update_graph([&](Index& graph) { graph.compact(context); }, context);
+}
+
+void AutoIndex::do_drop_full_precision(const Context& context) {
+  const std::lock_guard lock(writer_mutex_);
+  exact_->drop_full_precision(context);
+  update_graph([&](Index&) { build_graph("rebuilt after full precision was dropped", context); }, context);
 }
 
 IndexStatistics AutoIndex::statistics() const {
@@ -207,45 +223,49 @@ IndexStatistics AutoIndex::statistics() const {
     all.bytes += more.bytes;
     all.searches += more.searches;
     all.queries += more.queries;
+    all.reranked += more.reranked;
     if (all.vectors > 0) all.bytes_per_vector = static_cast<double>(all.bytes) / static_cast<double>(all.vectors);
   }
   return all;
 }
 
-std::string AutoIndex::explain(std::size_t queries, std::size_t k) const {
+std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const {
   const auto current = graph();
-  std::string text = exact_->explain(queries, k);
+  std::string text = exact_->explain(queries, k, options);
   {
     const std::lock_guard lock(graph_mutex_);
     text += fmt::format("{}: {}\n", current ? "with a graph" : "no graph", reason_);
   }
   if (!current) return text;
-  text += current->explain(queries, k);
-  return text + planner(runtime_).choose(placements(std::max<std::size_t>(queries, 1), k, recall_)).explain();
+  text += current->explain(queries, k, options);
+  return text +
+         planner(runtime())
+             .choose(placements(std::max<std::size_t>(queries, 1), k, options.recall.value_or(default_search_recall())))
+             .explain();
 }
 
-void AutoIndex::save(ByteWriter& writer) const {
+void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {
   const std::lock_guard lock(writer_mutex_);  // exact index and graph of the same moment
   const auto current = graph();
-  if (!current) return exact_->save(writer);
+  if (!current) return exact_->save(writer, context);
   writer.write(std::as_bytes(std::span(auto_magic)));
   writer.put(auto_version);
-  exact::SummingWriter out(writer);
+  detail::ChecksumWriter out(writer);
   out.put(std::uint64_t{0});  // features that a reader must support: none yet
   out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.close();
-  exact_->save(writer);
-  current->save(writer);
+  exact_->save(writer, context);
+  current->save(writer, context);
 }
 
 void read_auto_header(ByteReader& reader) {
-  exact::refuse_version(reader.get<std::uint32_t>(), auto_version);
-  exact::SummingReader in(reader);
+  detail::validate_version(reader.get<std::uint32_t>(), auto_version);
+  detail::ChecksumReader in(reader);
   const auto reader_features = in.get<std::uint64_t>();
   const auto writer_features = in.get<std::uint64_t>();
   in.close("header");
-  exact::refuse_features("reader", reader_features, 0);
-  exact::refuse_features("writer", writer_features, 0);
+  detail::validate_features("reader", reader_features, 0);
+  detail::validate_features("writer", writer_features, 0);
 }
 
 }  // namespace vectis::inline v0_1

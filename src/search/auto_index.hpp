@@ -33,35 +33,33 @@ struct AutoRules {
 // the planner predicts to be faster. Thread-safe.
 class AutoIndex final : public Index {
  public:
-  // `graph` may be null. `recall`, below 1, applies to searches that do not set their own.
+  // `graph` may be null; later graphs are built with `graph_options`. `recall`, below 1, applies to searches that do
+  // not set their own.
   AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph, double recall,
-            AutoRules rules = {});
+            const GraphOptions& graph_options = {}, AutoRules rules = {});
 
   [[nodiscard]] std::string_view kind() const noexcept override { return exact_->kind(); }
-  [[nodiscard]] std::size_t dim() const noexcept override { return exact_->dim(); }
-  [[nodiscard]] Metric distance() const noexcept override { return exact_->distance(); }
   [[nodiscard]] std::size_t size() const override { return exact_->size(); }
-
-  std::uint64_t add(std::span<const float> vectors) override;
-  void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
-  std::size_t remove(std::span<const std::uint64_t> ids) override;
-  void update(std::uint64_t id, std::span<const float> vector) override;
-  void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const override { return exact_->get(id); }
-
-  [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,
-                                    const SearchOptions& options) const override;
-
-  void set_precision(Precision precision) override;
   [[nodiscard]] Precision precision() const override { return exact_->precision(); }
-  void compact() override;
-
   [[nodiscard]] IndexStatistics statistics() const override;
   [[nodiscard]] IndexDevices devices() const override { return exact_->devices(); }
-  [[nodiscard]] std::string explain(std::size_t queries, std::size_t k) const override;
-  void save(ByteWriter& writer) const override;
 
  private:
+  std::uint64_t do_add(std::span<const float> vectors, const Context& context) override;
+  void do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) override;
+  void do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) override;
+  void do_update(std::uint64_t id, std::span<const float> vector) override;
+  std::size_t do_remove(std::span<const std::uint64_t> ids, const Context& context) override;
+  [[nodiscard]] SearchResult do_search(std::span<const float> queries, std::size_t k,
+                                       const SearchOptions& options) const override;
+  void do_set_precision(Precision precision, const Context& context) override;
+  void do_compact(const Context& context) override;
+  void do_drop_full_precision(const Context& context) override;
+  void do_save(ByteWriter& writer, const Context& context) const override;
+  [[nodiscard]] std::string do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const override;
+  [[nodiscard]] bool has_beam() const noexcept override { return true; }
+
   [[nodiscard]] std::shared_ptr<Index> graph() const;
   void set_graph(std::shared_ptr<Index> graph, std::string reason);
   // The placements of a search: exact on the host first, exact on each device, the graph last.
@@ -72,14 +70,13 @@ class AutoIndex final : public Index {
   };
   // Predicts whether a graph of the present vectors would pay off.
   [[nodiscard]] GraphDecision decide_graph() const;
-  void build_graph(std::string reason);
+  void build_graph(std::string reason, const Context& context);
   // Applies a change of the exact index to the graph, or builds or drops the graph. When that fails, logs a warning and
   // continues without a graph.
-  void update_graph(const std::function<void(Index&)>& change);
+  void update_graph(const std::function<void(Index&)>& change, const Context& context);
 
-  Runtime& runtime_;
   std::unique_ptr<exact::ExactIndex> exact_;
-  const double recall_;
+  const GraphOptions graph_options_;
   const AutoRules rules_;
   mutable std::mutex writer_mutex_;  // held through a change
   std::size_t decided_at_ = 0;       // vectors at the last decision; guarded by writer_mutex_

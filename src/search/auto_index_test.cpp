@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "search/graph_work.hpp"
+#include "search/workloads.hpp"
 #include "tests/support/approximate.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
@@ -26,10 +26,10 @@ constexpr std::size_t auto_dim = 12;
 class AutoIndexTest : public testing::Test {
  protected:
   std::unique_ptr<AutoIndex> make(AutoRules rules) {
-    auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), Metric::l2, auto_dim, Precision::int8);
-    auto searcher = exact::make_host_searcher(runtime.executor(), "no device was requested");
-    auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
-    return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, 0.9, rules);
+    auto corpus = std::make_unique<exact::SegmentStore>(runtime.executor(), Metric::l2, auto_dim, Precision::int8);
+    auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus),
+                                                     exact::SearchPlace{nullptr, "no device was requested"});
+    return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, 0.9, GraphOptions{}, rules);
   }
   // Records times that make the planner predict this workload to be slow.
   void make_slow(const std::string& name) {
@@ -89,7 +89,7 @@ TEST_F(AutoIndexTest, RecallOneIsExactAndLowerRecallIsSound) {
   test::expect_sound(*index, truth, queries, 10, {}, tally);
   EXPECT_GE(tally.recall(), 0.8);
   const SearchResult by_graph = index->search(std::span(queries).first(auto_dim), 10, {});
-  EXPECT_EQ(by_graph.explanation().way, "graph");
+  EXPECT_EQ(by_graph.explanation().kernel, "graph");
   EXPECT_THAT(by_graph.explanation().reason,
               AllOf(HasSubstr("graph, cpu is predicted"), HasSubstr("a beam search with epsilon ")));
   test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
@@ -112,13 +112,13 @@ TEST_F(AutoIndexTest, LoadsItsGraphUnlessRecallIsOne) {
   MemoryWriter writer;
   index->save(writer);
   MemoryReader reader(writer.bytes());
-  const auto copy = load_index(reader, runtime);
+  const auto copy = load_index(reader, {.runtime = &runtime});
   EXPECT_EQ(reader.remaining(), 0U);
   EXPECT_EQ(copy->kind(), "auto");
   EXPECT_EQ(copy->size(), 1998U);
   EXPECT_THAT(copy->explain(), HasSubstr("with a graph: loaded from the file"));
   MemoryReader again(writer.bytes());
-  EXPECT_THAT(load_index(again, runtime, {.recall = 1.0})->explain(), Not(HasSubstr("graph")));
+  EXPECT_THAT(load_index(again, {.recall = 1.0, .runtime = &runtime})->explain(), Not(HasSubstr("graph")));
 }
 
 TEST_F(AutoIndexTest, MismatchedExactIndexAndGraphAreCorrupt) {
@@ -131,14 +131,14 @@ TEST_F(AutoIndexTest, MismatchedExactIndexAndGraphAreCorrupt) {
     return text.find("VECTISGR");
   };
   std::vector<std::byte> bytes(writer.bytes().begin(), writer.bytes().end());
-  const auto other = make_index("hnsw", auto_dim, Metric::l2, runtime);
+  const auto other = make_index("graph", auto_dim, Metric::l2, {.runtime = &runtime});
   other->add(clustered_rows(random, 7, auto_dim));
   MemoryWriter wrong;
   other->save(wrong);
   bytes.resize(graph_at(bytes));
   const auto load = [&] {
     MemoryReader reader(bytes);
-    return load_index(reader, runtime);
+    return load_index(reader, {.runtime = &runtime});
   };
   EXPECT_ERROR(load(), ErrorCode::corrupt_data, "");
   bytes.insert(bytes.end(), wrong.bytes().begin(), wrong.bytes().end());
@@ -149,7 +149,7 @@ TEST_F(AutoIndexTest, MismatchedExactIndexAndGraphAreCorrupt) {
 
 TEST_F(AutoIndexTest, RejectsInvalidRecall) {
   for (const double recall : {0.0, -1.0, 1.1, std::nan("")}) {
-    EXPECT_ERROR(make_index("auto", 2, Metric::l2, runtime, {.recall = recall}), ErrorCode::invalid_input,
+    EXPECT_ERROR(make_index("auto", 2, Metric::l2, {.recall = recall, .runtime = &runtime}), ErrorCode::invalid_input,
                  "a recall of");
   }
 }

@@ -2,33 +2,244 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
 #include <utility>
 
+#include "search/common/checks.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/file.hpp"
+#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1 {
 
+namespace {
+
+constexpr double logged_seconds = 1;  // calls that take longer are logged
+
+// Logs how long a call took, when it succeeded and took long.
+class CallTimer {
+ public:
+  CallTimer(const Runtime& runtime, std::string_view op, std::size_t count)
+      : runtime_(runtime), op_(op), count_(count), begin_(monotonic_nanoseconds()) {}
+
+  void finish() const {
+    const double seconds = static_cast<double>(monotonic_nanoseconds() - begin_) * 1e-9;
+    if (seconds < logged_seconds || !runtime_.logger().wants(LogLevel::info)) return;
+    runtime_.logger().log(LogLevel::info, "search",
+                          fmt::format("{} of {} vectors took {:.1f} s", op_, count_, seconds));
+  }
+
+ private:
+  const Runtime& runtime_;
+  std::string_view op_;
+  std::size_t count_;
+  std::uint64_t begin_;
+};
+
+// The rows of a view as contiguous floats: the caller's own where they are, else a copy.
+class ContiguousRows {
+ public:
+  ContiguousRows(std::string_view op, const MatrixView& view, std::size_t dim) {
+    detail::check_view(op, view, dim);
+    if (view.stride == dim || view.rows <= 1) {
+      rows_ = {view.data, view.rows * dim};
+      return;
+    }
+    copy_.resize(view.rows * dim);
+    for (std::size_t i = 0; i < view.rows; ++i) std::ranges::copy(view.row(i), copy_.begin() + offset(i * dim));
+    rows_ = copy_;
+  }
+  [[nodiscard]] std::span<const float> rows() const noexcept { return rows_; }
+
+ private:
+  static std::ptrdiff_t offset(std::size_t i) noexcept { return static_cast<std::ptrdiff_t>(i); }
+
+  std::vector<float> copy_;
+  std::span<const float> rows_;
+};
+
+void check_search_options(const SearchOptions& options, bool has_beam, std::string_view kind) {
+  detail::check_radius("search", options.radius);
+  detail::check_recall("search", options.recall);
+  if (!options.ef) return;
+  if (options.recall) {
+    throw Error(ErrorCode::invalid_input, "search",
+                fmt::format("ef {} and recall {} are both set; choose the beam width or the recall, not both",
+                            *options.ef, *options.recall));
+  }
+  if (!has_beam) {
+    throw Error(ErrorCode::invalid_input, "search",
+                fmt::format("ef {} is set, but '{}' is exact and has no beam; leave ef out, or use 'graph'",
+                            *options.ef, kind));
+  }
+  if (*options.ef == 0) {
+    throw Error(ErrorCode::invalid_input, "search", "ef is 0, it must be at least 1; 100 is usual");
+  }
+}
+
+}  // namespace
+
+MatrixView::MatrixView(std::span<const float> values, std::size_t row_dim)
+    : data(values.data()), dim(row_dim), stride(row_dim) {
+  detail::check_dim("MatrixView", row_dim);
+  rows = detail::count_rows("MatrixView", values.size(), row_dim);
+}
+
 std::string SearchExplanation::text() const {
-  std::string lines =
-      fmt::format("device    {} ({})\nscanned   {} rows as {}\nsurvivors {} computed in double precision\n", device,
-                  way, rows_scanned, name(precision), survivors);
+  std::string lines = fmt::format("device    {} ({})\nscanned   {} rows as {}\nreranked  {} rows by exact distance\n",
+                                  device, kernel, rows_scanned, name(precision), reranked);
   if (!reason.empty()) lines += fmt::format("because   {}\n", reason);
   lines += fmt::format("took      {:.3f} ms\n", seconds * 1e3);
   return lines;
 }
 
-SearchResult::SearchResult(std::vector<std::size_t> ends, std::vector<Hit> hits, SearchExplanation explanation)
-    : ends_(std::move(ends)), hits_(std::move(hits)), explanation_(std::move(explanation)) {}
+SearchResult::SearchResult(const std::vector<std::vector<Hit>>& hits_of_queries, SearchExplanation explanation)
+    : explanation_(std::move(explanation)) {
+  ends_.reserve(hits_of_queries.size());
+  std::size_t count = 0;
+  for (const std::vector<Hit>& hits : hits_of_queries) ends_.push_back(count += hits.size());
+  hits_.reserve(count);
+  for (const std::vector<Hit>& hits : hits_of_queries) hits_.insert(hits_.end(), hits.begin(), hits.end());
+}
 
 std::span<const Hit> SearchResult::operator[](std::size_t query) const {
   if (query >= ends_.size()) {
     throw Error(ErrorCode::invalid_input, "SearchResult",
-                fmt::format("query {} of an answer to {}; ask for one that was searched", query, ends_.size()));
+                fmt::format("query {} does not exist, the result has {} queries; use an index below that", query,
+                            ends_.size()));
   }
   const std::size_t begin = query == 0 ? 0 : ends_[query - 1];
   return std::span(hits_).subspan(begin, ends_[query] - begin);
 }
 
-IndexDevices Index::devices() const { return {{}, "the index searches on this processor"}; }
+IndexDevices Index::devices() const { return {{}, "the index searches on the host CPU"}; }
+
+std::uint64_t Index::add(std::span<const float> vectors, const Context& context) {
+  context.check("add", runtime_->executor());
+  const CallTimer timer(*runtime_, "add", detail::check_rows("add", *runtime_, vectors, dim_));
+  const std::uint64_t first = do_add(vectors, context);
+  timer.finish();
+  return first;
+}
+
+std::uint64_t Index::add(const MatrixView& vectors, const Context& context) {
+  return add(ContiguousRows("add", vectors, dim_).rows(), context);
+}
+
+void Index::add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  context.check("add", runtime_->executor());
+  detail::check_ids("add", detail::count_rows("add", vectors.size(), dim_), ids);
+  const CallTimer timer(*runtime_, "add", detail::check_rows("add", *runtime_, vectors, dim_));
+  do_add(ids, vectors, context);
+  timer.finish();
+}
+
+void Index::add(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context) {
+  add(ids, ContiguousRows("add", vectors, dim_).rows(), context);
+}
+
+void Index::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  context.check("upsert", runtime_->executor());
+  detail::check_ids("upsert", detail::count_rows("upsert", vectors.size(), dim_), ids);
+  const CallTimer timer(*runtime_, "upsert", detail::check_rows("upsert", *runtime_, vectors, dim_));
+  do_upsert(ids, vectors, context);
+  timer.finish();
+}
+
+void Index::upsert(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context) {
+  upsert(ids, ContiguousRows("upsert", vectors, dim_).rows(), context);
+}
+
+void Index::update(std::uint64_t id, std::span<const float> vector) {
+  detail::check_one("update", vector.size(), dim_);
+  detail::check_rows("update", *runtime_, vector, dim_);
+  do_update(id, vector);
+}
+
+std::size_t Index::remove(std::span<const std::uint64_t> ids, const Context& context) {
+  runtime_->check_fork("remove");
+  context.check("remove", runtime_->executor());
+  const CallTimer timer(*runtime_, "remove", ids.size());
+  const std::size_t removed = do_remove(ids, context);
+  timer.finish();
+  return removed;
+}
+
+SearchResult Index::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
+  detail::check_rows("search", *runtime_, queries, dim_);
+  check_search_options(options, has_beam(), kind());
+  options.context.check("search", runtime_->executor());
+  return do_search(queries, k, options);
+}
+
+SearchResult Index::search(const MatrixView& queries, std::size_t k, const SearchOptions& options) const {
+  return search(ContiguousRows("search", queries, dim_).rows(), k, options);
+}
+
+SearchExplanation Index::search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
+                                     std::span<double> distances, const SearchOptions& options) const {
+  const std::size_t count = detail::count_rows("search_into", queries.size(), dim_);
+  const std::size_t most = std::numeric_limits<std::size_t>::max();
+  if ((k > 0 && count > most / k) || ids.size() != count * k || distances.size() != count * k) {
+    throw Error(ErrorCode::invalid_input, "search_into",
+                fmt::format("{} queries with k = {} need arrays of {} * {} elements, but ids has {} and distances has "
+                            "{}; pass arrays of that size",
+                            count, k, count, k, ids.size(), distances.size()));
+  }
+  const SearchResult result = search(queries, k, options);
+  for (std::size_t query = 0; query < count; ++query) {
+    const std::span<const Hit> hits = result[query];
+    for (std::size_t i = 0; i < k; ++i) {
+      ids[query * k + i] = i < hits.size() ? hits[i].id : missing_id;
+      distances[query * k + i] = i < hits.size() ? hits[i].distance : std::numeric_limits<double>::infinity();
+    }
+  }
+  return result.explanation();
+}
+
+SearchExplanation Index::search_into(const MatrixView& queries, std::size_t k, std::span<std::uint64_t> ids,
+                                     std::span<double> distances, const SearchOptions& options) const {
+  return search_into(ContiguousRows("search_into", queries, dim_).rows(), k, ids, distances, options);
+}
+
+void Index::set_precision(Precision precision, const Context& context) {
+  runtime_->check_fork("set_precision");
+  context.check("set_precision", runtime_->executor());
+  const CallTimer timer(*runtime_, "set_precision", size());
+  do_set_precision(precision, context);
+  timer.finish();
+}
+
+void Index::compact(const Context& context) {
+  runtime_->check_fork("compact");
+  context.check("compact", runtime_->executor());
+  const CallTimer timer(*runtime_, "compact", size());
+  do_compact(context);
+  timer.finish();
+}
+
+void Index::drop_full_precision(const Context& context) {
+  runtime_->check_fork("drop_full_precision");
+  context.check("drop_full_precision", runtime_->executor());
+  const CallTimer timer(*runtime_, "drop_full_precision", size());
+  do_drop_full_precision(context);
+  timer.finish();
+}
+
+void Index::save(ByteWriter& writer, const Context& context) const {
+  runtime_->check_fork("save");
+  context.check("save", runtime_->executor());
+  const CallTimer timer(*runtime_, "save", size());
+  do_save(writer, context);
+  timer.finish();
+}
+
+void Index::save(const std::string& path, const Context& context) const {
+  AtomicFileWriter file(path);
+  save(file, context);
+  file.commit();
+}
 
 }  // namespace vectis::inline v0_1

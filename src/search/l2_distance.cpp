@@ -8,7 +8,7 @@
 #include <new>
 #include <string_view>
 
-#include "search/exact/checks.hpp"
+#include "search/common/checks.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"
@@ -118,8 +118,8 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
   expect_numbers("queries", queries.size(), n_queries, dim);
   expect_numbers("vectors", corpus.size(), n_vectors, dim);
   const std::size_t count = product_of(n_queries, n_vectors, "distances");
-  exact::check_finite(distances_op, runtime.executor(), queries, dim);
-  exact::check_finite(distances_op, runtime.executor(), corpus, dim);
+  detail::check_finite(distances_op, runtime.executor(), queries, dim);
+  detail::check_finite(distances_op, runtime.executor(), corpus, dim);
   const Device chosen = device ? runtime.service<DeviceRegistry>().at(*device, distances_op) : active_device(runtime);
   expect_room(chosen, count, n_queries, n_vectors);
 

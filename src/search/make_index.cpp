@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "search/auto_index.hpp"
-#include "search/exact/checks.hpp"
+#include "search/common/checks.hpp"
+#include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/searcher.hpp"
-#include "search/exact/summed.hpp"
 #include "search/graph/format.hpp"
 #include "search/graph/graph_index.hpp"
 #include "search/searchers.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/file.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/search/index.hpp"
 
@@ -25,18 +26,28 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::string_view kind_brute = "brute";
+constexpr std::string_view kind_flat = "flat";
 constexpr std::string_view kind_gpu = "gpu";
 constexpr std::string_view kind_auto = "auto";
-constexpr std::string_view kind_graph = graph::kind_hnsw;
+constexpr std::string_view kind_graph = graph::kind_graph;
 
-// The name as a text that lives for ever.
-std::string_view known_kind(std::string_view op, std::string_view kind) {
-  for (const std::string_view known : {kind_brute, kind_gpu, kind_auto, kind_graph}) {
+// The kind's own name, a static string, for a kind or an alias.
+std::string_view canonical_kind(std::string_view op, std::string_view kind) {
+  if (kind == "brute") return kind_flat;
+  if (kind == "hnsw") return kind_graph;
+  for (const std::string_view known : {kind_flat, kind_gpu, kind_auto, kind_graph}) {
     if (kind == known) return known;
   }
-  throw Error(ErrorCode::unsupported_backend, op,
-              fmt::format("there is no index '{}'; there are 'brute', 'gpu', 'auto' and 'hnsw'", kind));
+  throw Error(
+      ErrorCode::invalid_input, op,
+      fmt::format("unknown index kind '{}'; use 'flat' (or 'brute'), 'graph' (or 'hnsw'), 'gpu' or 'auto'", kind));
+}
+
+Runtime& runtime_of(Runtime* runtime) { return runtime == nullptr ? Runtime::get_default() : *runtime; }
+
+void reject_graph_options(std::string_view op, std::string_view why, const IndexOptions& options) {
+  if (!options.graph) return;
+  throw Error(ErrorCode::invalid_input, op, fmt::format("graph options were given, but {}; leave them out", why));
 }
 
 // Devices named one after the other by the setting gpu.devices, each as forced as if it were asked for alone.
@@ -72,19 +83,22 @@ bool only_cpu(std::span<const Device> devices) {
   return std::ranges::all_of(devices, [](const Device& device) { return device.backend() == "cpu"; });
 }
 
-std::unique_ptr<exact::Searcher> gpu_searcher(Runtime& runtime) {
+exact::SearchPlace gpu_place(Runtime& runtime) {
   const Setting named = runtime.settings().get("gpu.devices");
   if (!named.value.empty()) {
-    return exact::make_device_searcher(runtime, named_devices(runtime, named.value), split_of(runtime),
-                                       fmt::format("gpu.devices names them, by {}", named.source));
+    return {exact::make_device_searcher(runtime, named_devices(runtime, named.value), split_of(runtime),
+                                        fmt::format("gpu.devices names them, by {}", named.source)),
+            {}};
   }
   const Device active = active_device(runtime);
   if (active.backend() != "cpu") {
-    return exact::make_device_searcher(runtime, std::span(&active, 1), exact::DeviceSplit::shards,
-                                       "it was the active device when the index was made");
+    return {exact::make_device_searcher(runtime, std::span(&active, 1), exact::DeviceSplit::shards,
+                                        "it was the active device when the index was made"),
+            {}};
   }
   const DeviceChoice choice = choose_device(runtime, {.device = "gpu"});
-  return exact::make_device_searcher(runtime, std::span(&choice.device, 1), exact::DeviceSplit::shards, choice.reason);
+  return {exact::make_device_searcher(runtime, std::span(&choice.device, 1), exact::DeviceSplit::shards, choice.reason),
+          {}};
 }
 
 // Whole devices that may be used unasked, or that the settings allow; not the CPU, which is always a candidate.
@@ -94,98 +108,131 @@ std::vector<Device> automatic_devices(Runtime& runtime) {
   return devices;
 }
 
-// The doctor's reason, in the words "gpu" would have failed with.
+exact::SearchPlace host_place(std::string reason) { return {nullptr, std::move(reason)}; }
+
+// Short, since every answer repeats it: either what a GPU was not chosen for, or where to read why none is usable.
 std::string why_no_gpu(Runtime& runtime) {
   try {
     return choose_device(runtime, {.device = "gpu"}).reason;
-  } catch (const Error& error) {
-    return error.what();
+  } catch (const Error&) {
+    return "no usable GPU (`vectis doctor` says why)";
   }
 }
 
-std::unique_ptr<exact::Searcher> automatic_searcher(Runtime& runtime, Metric distance,
-                                                    const std::optional<IndexDevices>& asked) {
+exact::SearchPlace automatic_place(Runtime& runtime, Metric metric, const std::optional<IndexDevices>& asked) {
   std::vector<Device> devices = asked ? asked->devices : automatic_devices(runtime);
-  if (!exact::can_scan(distance, Precision::int8)) {
-    return exact::make_host_searcher(runtime.executor(), fmt::format("only the CPU scans {}", name(distance)));
+  if (!exact::can_scan(metric, Precision::int8)) {
+    return host_place(fmt::format("devices do not scan {}", name(metric)));
   }
   if (devices.empty()) {
-    return exact::make_host_searcher(runtime.executor(), "'auto' fell back to the CPU: " + why_no_gpu(runtime));
+    return host_place(why_no_gpu(runtime));
   }
   std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu"; });
-  return exact::make_planned_searcher(runtime, devices);
+  return {exact::make_planned_searcher(runtime, devices), {}};
 }
 
 // A kind that searches on this processor alone refuses to be told of another.
 void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
   if (!asked || only_cpu(asked->devices)) return;
   throw Error(ErrorCode::unsupported, "make_index",
-              fmt::format("'{}' searches on this processor, {}; use 'gpu', 'hnsw' or 'auto', or name no device", kind,
+              fmt::format("'{}' searches on the host, but {}; use 'gpu', 'graph' or 'auto', or name no device", kind,
                           asked->reason));
 }
 
-std::unique_ptr<exact::Searcher> searcher_for(Runtime& runtime, std::string_view kind, Metric distance,
-                                              const IndexOptions& options) {
+exact::SearchPlace place_for(Runtime& runtime, std::string_view kind, Metric metric, const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
-  if (kind == kind_brute) {
+  if (kind == kind_flat) {
     refuse_devices(kind, asked);
-    return exact::make_host_searcher(runtime.executor(), "the index is 'brute'");
+    return host_place("the index is 'flat'");
   }
-  if (asked && only_cpu(asked->devices)) return exact::make_host_searcher(runtime.executor(), asked->reason);
-  if (kind == kind_auto) return automatic_searcher(runtime, distance, asked);
-  if (!exact::can_scan(distance, Precision::int8)) {
-    throw Error(ErrorCode::unsupported, "make_index",
-                fmt::format("devices do not scan {}, only l2, cosine and inner_product; use 'brute' or 'auto'",
-                            name(distance)));
+  if (asked && only_cpu(asked->devices)) return host_place(asked->reason);
+  if (kind == kind_auto) return automatic_place(runtime, metric, asked);
+  if (!exact::can_scan(metric, Precision::int8)) {
+    throw Error(
+        ErrorCode::unsupported, "make_index",
+        fmt::format("devices do not scan {}, only l2, l2_squared, cosine and inner_product; use 'flat' or 'auto'",
+                    name(metric)));
   }
-  if (asked) return exact::make_device_searcher(runtime, asked->devices, split_of(runtime), asked->reason);
-  return gpu_searcher(runtime);
-}
-
-// What searches of 'auto' ask for unless they name it.
-double automatic_recall(const IndexOptions& options) {
-  const double recall = options.recall.value_or(default_recall);
-  if (recall > 0 && recall <= 1) return recall;
-  throw Error(ErrorCode::invalid_input, "make_index",
-              fmt::format("a recall of {}, it must be above 0 and at most 1; 0.95 is usual", recall));
+  if (asked) return {exact::make_device_searcher(runtime, asked->devices, split_of(runtime), asked->reason), {}};
+  return gpu_place(runtime);
 }
 
 std::unique_ptr<exact::ExactIndex> exact_index(Runtime& runtime, std::string_view kind,
-                                               std::unique_ptr<exact::Corpus> corpus, const IndexOptions& options) {
-  auto searcher = searcher_for(runtime, kind, corpus->distance(), options);
-  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), std::move(searcher));
+                                               std::unique_ptr<exact::SegmentStore> corpus,
+                                               const IndexOptions& options) {
+  exact::SearchPlace place = place_for(runtime, kind, corpus->metric(), options);
+  return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), std::move(place));
 }
 
 // Alone, or ready for a graph beside it; `graph` may be missing.
 std::unique_ptr<Index> with_graph(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
                                   std::unique_ptr<Index> graph, const IndexOptions& options) {
-  const double recall = automatic_recall(options);
-  if (exact->kind() != kind_auto || recall == 1 || !exact::can_scan(exact->distance(), Precision::int8)) return exact;
-  return std::make_unique<AutoIndex>(runtime, std::move(exact), std::move(graph), recall);
+  const double recall = options.recall.value_or(default_recall);
+  if (exact->kind() != kind_auto || recall == 1 || !exact::can_scan(exact->metric(), Precision::int8)) return exact;
+  return std::make_unique<AutoIndex>(runtime, std::move(exact), std::move(graph), recall,
+                                     options.graph.value_or(GraphOptions{}));
 }
 
-// What every file of an index begins with.
-std::string read_mark(ByteReader& reader) {
-  std::string mark(exact::exact_mark.size(), ' ');
-  reader.read(std::as_writable_bytes(std::span(mark)));
-  return mark;
+// The first bytes of every file of an index.
+std::string read_magic(ByteReader& reader) {
+  std::string magic(exact::exact_magic.size(), ' ');
+  reader.read(std::as_writable_bytes(std::span(magic)));
+  return magic;
+}
+
+[[noreturn]] void throw_no_index(std::string_view op, std::string_view magic) {
+  if (magic.starts_with("\x93NUMPY")) {
+    throw Error(ErrorCode::corrupt_data, op,
+                "this is a NumPy array (.npy), not a saved index; read the array and add() its rows to an index");
+  }
+  throw Error(ErrorCode::corrupt_data, op,
+              "the first 8 bytes are not those of a saved index; pass a file that Index::save wrote");
+}
+
+// Runs `load`, with the path added to the message of what it throws.
+template <class Load>
+std::unique_ptr<Index> naming_path(std::string_view op, const std::string& path, Load load) {
+  try {
+    return load();
+  } catch (const Error& error) {
+    std::string_view message = error.what();
+    const bool about_bytes = error.code() == ErrorCode::corrupt_data || error.code() == ErrorCode::unsupported;
+    if (!about_bytes || message.find(path) != std::string_view::npos) throw;
+    message.remove_prefix(std::min(message.find("] "), message.size() - 2) +
+                          2);  // without the "[op] " that is added again
+    throw Error(error.code(), op, fmt::format("{}: {}", path, message), error.detail());
+  }
 }
 
 [[noreturn]] void no_memory(std::string_view op) {
-  throw Error(ErrorCode::allocation, op,
-              "no memory for what is being read; close something, or load it on a larger machine");
+  throw Error(ErrorCode::allocation, op, "not enough memory for the index; free some, or load it on a larger machine");
 }
 
 // On the one device that is asked for, or on this processor.
 std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
                                    const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
-  if (!asked || only_cpu(asked->devices)) return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus));
+  const double recall = options.recall.value_or(default_recall);
+  if (!asked || only_cpu(asked->devices)) {
+    return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), std::nullopt, "", recall);
+  }
   if (asked->devices.size() > 1) {
     throw Error(ErrorCode::unsupported, "make_index",
-                fmt::format("'hnsw' is on one device and no more, {}; name one", asked->reason));
+                fmt::format("'graph' searches on one device, but {} were named: {}; name one", asked->devices.size(),
+                            asked->reason));
   }
-  return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), asked->devices.front(), asked->reason);
+  return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), asked->devices.front(), asked->reason, recall);
+}
+
+std::unique_ptr<Index> make_graph_index(Runtime& runtime, std::size_t dim, Metric metric, const IndexOptions& options) {
+  const GraphOptions graph = options.graph.value_or(GraphOptions{});
+  graph::GraphParams params;
+  params.degree = graph.degree;
+  params.pruned_degree = graph.degree - graph.degree / 6;
+  params.ef_construction = graph.ef_construction;
+  params.seed = graph.seed;
+  graph::validate_graph("make_index", metric, params);
+  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), metric, dim, params), options);
 }
 
 std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
@@ -194,51 +241,45 @@ std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const 
 
 // The graph of the same vectors that follows an exact index.
 std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact) {
-  if (read_mark(reader) != graph::graph_magic) exact::damaged("there is no graph beside an index that has one");
+  if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("there is no graph beside an index that has one");
   auto graph = loaded_graph(reader, runtime, {});
-  if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->distance() != exact.distance() ||
+  if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->metric() != exact.metric() ||
       graph->size() != exact.size()) {
-    exact::damaged("a graph of other vectors than the index");
+    detail::throw_corrupt("a graph of other vectors than the index");
   }
   return graph;
 }
 
 }  // namespace
 
-std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric distance, Runtime& runtime,
-                                  const IndexOptions& options) {
-  kind = known_kind("make_index", kind);
-  if (kind == kind_graph) return make_graph_index(dim, distance, {}, runtime, options);
-  exact::check_dim("make_index", dim);
-  auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, exact::default_precision(distance));
+std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric, const IndexOptions& options) {
+  kind = canonical_kind("make_index", kind);
+  detail::check_dim("make_index", dim);
+  detail::check_recall("make_index", options.recall);
+  Runtime& runtime = runtime_of(options.runtime);
+  if (kind == kind_graph) return make_graph_index(runtime, dim, metric, options);
+  if (kind != kind_auto) reject_graph_options("make_index", fmt::format("'{}' has no graph", kind), options);
+  auto corpus =
+      std::make_unique<exact::SegmentStore>(runtime.executor(), metric, dim, exact::default_precision(metric));
   return with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options);
 }
 
-std::unique_ptr<Index> make_graph_index(std::size_t dim, Metric distance, const GraphOptions& options, Runtime& runtime,
-                                        const IndexOptions& place) {
-  exact::check_dim("make_index", dim);
-  graph::GraphParams params;
-  params.degree = options.degree;
-  params.pruned_degree = options.degree - options.degree / 6;
-  params.ef_construction = options.build_width;
-  params.seed = options.seed;
-  graph::validate_graph("make_index", distance, params);
-  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), distance, dim, params), place);
-}
-
-std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
+std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options) {
+  Runtime& runtime = runtime_of(options.runtime);
   runtime.check_fork("load_index");
+  detail::check_recall("load_index", options.recall);
+  reject_graph_options("load_index", "the file has the graph's parameters", options);
   try {
-    std::string mark = read_mark(reader);
-    if (mark == graph::graph_magic) return loaded_graph(reader, runtime, options);
-    const bool has_graph = mark == auto_magic;
+    std::string magic = read_magic(reader);
+    if (magic == graph::graph_magic) return loaded_graph(reader, runtime, options);
+    const bool has_graph = magic == auto_magic;
     if (has_graph) {
       read_auto_header(reader);
-      mark = read_mark(reader);
+      magic = read_magic(reader);
     }
-    if (mark != exact::exact_mark) exact::damaged("it does not begin with the mark of an index");
+    if (magic != exact::exact_magic) throw_no_index("load_index", magic);
     exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor());
-    auto exact = exact_index(runtime, loaded.kind, std::move(loaded.corpus), options);
+    auto exact = exact_index(runtime, loaded.kind, std::move(loaded.store), options);
     auto graph = has_graph ? graph_beside(reader, runtime, *exact) : nullptr;
     return with_graph(runtime, std::move(exact), std::move(graph), options);
   } catch (const std::bad_alloc&) {
@@ -246,21 +287,37 @@ std::unique_ptr<Index> load_index(ByteReader& reader, Runtime& runtime, const In
   }
 }
 
-std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, Runtime& runtime, const MapOptions& options) {
+std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options) {
+  return naming_path("load_index", path, [&] {
+    FileReader reader(path);
+    return load_index(reader, options);
+  });
+}
+
+std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, const MapOptions& options) {
+  Runtime& runtime = runtime_of(options.runtime);
   runtime.check_fork("map_index");
-  if (!file) throw Error(ErrorCode::invalid_input, "map_index", "no file was given; use std::make_shared<MappedFile>");
-  try {
-    MemoryReader reader(file->bytes());
-    const std::string mark = read_mark(reader);
-    if (mark == exact::exact_mark || mark == auto_magic) {
-      throw Error(ErrorCode::unsupported, "map_index",
-                  fmt::format("{} is no saved 'hnsw', and only that can be mapped; use load_index", file->path()));
+  detail::check_recall("map_index", options.recall);
+  if (!file) throw Error(ErrorCode::invalid_input, "map_index", "the file is null; use std::make_shared<MappedFile>");
+  return naming_path("map_index", file->path(), [&] {
+    try {
+      MemoryReader reader(file->bytes());
+      const std::string magic = read_magic(reader);
+      if (magic == exact::exact_magic || magic == auto_magic) {
+        throw Error(ErrorCode::unsupported, "map_index",
+                    "this file was not saved by a 'graph' index, and only those can be mapped; use load_index");
+      }
+      if (magic != graph::graph_magic) throw_no_index("map_index", magic);
+      return graph_index(runtime, graph::map_graph(file, options.verify, runtime.executor()),
+                         {.recall = options.recall});
+    } catch (const std::bad_alloc&) {
+      no_memory("map_index");
     }
-    if (mark != graph::graph_magic) exact::damaged("it does not begin with the mark of an index", "map_index");
-    return graph_index(runtime, graph::map_graph(std::move(file), options.verify, runtime.executor()), {});
-  } catch (const std::bad_alloc&) {
-    no_memory("map_index");
-  }
+  });
+}
+
+std::unique_ptr<Index> map_index(const std::string& path, const MapOptions& options) {
+  return map_index(std::make_shared<const MappedFile>(path), options);
 }
 
 }  // namespace vectis::inline v0_1

@@ -23,44 +23,61 @@ class MakeIndexTest : public testing::Test {
 };
 
 TEST_F(MakeIndexTest, UnknownKindsAreRefusedWithThoseThatExist) {
-  for (const char* kind : {"", "flat", "Brute", "brute "}) {
-    EXPECT_ERROR(make_index(kind, 3, Metric::l2, runtime), ErrorCode::unsupported_backend, "'brute'", "'gpu'",
-                 "'auto'");
+  for (const char* kind : {"", "Flat", "Brute", "brute "}) {
+    EXPECT_ERROR(make_index(kind, 3, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "'flat'", "'brute'",
+                 "'graph'", "'hnsw'", "'gpu'", "'auto'");
   }
 }
 
+TEST_F(MakeIndexTest, AliasesNameTheSameKinds) {
+  EXPECT_EQ(make_index("brute", 3, Metric::l2, {.runtime = &runtime})->kind(), "flat");
+  EXPECT_EQ(make_index("hnsw", 3, Metric::l2, {.runtime = &runtime})->kind(), "graph");
+}
+
+TEST_F(MakeIndexTest, RecallAndGraphOptionsAreHonoredOrRejected) {
+  for (const char* kind : {"flat", "graph", "auto"}) {
+    for (const double recall : {0.0, -1.0, 2.0, std::nan("")}) {
+      EXPECT_ERROR(make_index(kind, 3, Metric::l2, {.recall = recall, .runtime = &runtime}), ErrorCode::invalid_input,
+                   "recall");
+    }
+    EXPECT_EQ(make_index(kind, 3, Metric::l2, {.recall = 1.0, .runtime = &runtime})->size(), 0U);
+  }
+  EXPECT_ERROR(make_index("flat", 3, Metric::l2, {.graph = GraphOptions{}, .runtime = &runtime}),
+               ErrorCode::invalid_input, "graph options");
+}
+
 TEST_F(MakeIndexTest, DimensionsHaveLimits) {
-  EXPECT_ERROR(make_index("brute", 0, Metric::l2, runtime), ErrorCode::invalid_input, "0", "65536");
-  EXPECT_ERROR(make_index("brute", 65'537, Metric::l2, runtime), ErrorCode::invalid_input, "65537");
-  const auto index = make_index("brute", 65'536, Metric::inner_product, runtime);
+  EXPECT_ERROR(make_index("flat", 0, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "0", "65536");
+  EXPECT_ERROR(make_index("flat", 65'537, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "65537");
+  const auto index = make_index("flat", 65'536, Metric::inner_product, {.runtime = &runtime});
   Floats row(65'536, 1.0F);
   index->add(row);
   EXPECT_EQ(index->search(row, 1)[0].front().distance, -65'536.0);
 }
 
 TEST_F(MakeIndexTest, AGpuThatIsNotThereIsAnErrorWithAReason) {
-  EXPECT_ERROR(make_index("gpu", 3, Metric::l2, runtime), ErrorCode::backend_creation, "no GPU is usable",
+  EXPECT_ERROR(make_index("gpu", 3, Metric::l2, {.runtime = &runtime}), ErrorCode::backend_creation, "no GPU is usable",
                "opencl: not installed");
 }
 
 TEST_F(MakeIndexTest, AutoFallsBackAndSaysWhy) {
-  const auto index = make_index("auto", 2, Metric::l2, runtime);
+  const auto index = make_index("auto", 2, Metric::l2, {.runtime = &runtime});
   EXPECT_EQ(index->kind(), "auto");
   index->add(Floats{1, 2});
   const SearchResult found = index->search(Floats{1, 2}, 1);
   EXPECT_EQ(found[0].front(), (Hit{0, 0.0}));
   EXPECT_EQ(found.explanation().device, "cpu");
-  EXPECT_THAT(found.explanation().reason, HasSubstr("no GPU is usable"));
-  EXPECT_THAT(index->explain(), HasSubstr("no GPU is usable"));
+  EXPECT_THAT(found.explanation().reason, HasSubstr("no usable GPU (`vectis doctor` says why)"));
+  EXPECT_THAT(index->explain(), HasSubstr("no usable GPU (`vectis doctor` says why)"));
   MemoryWriter writer;
   index->save(writer);
   MemoryReader reader(writer.bytes());
-  EXPECT_EQ(load_index(reader, runtime)->kind(), "auto");
+  EXPECT_EQ(load_index(reader, {.runtime = &runtime})->kind(), "auto");
 }
 
 TEST_F(MakeIndexTest, TheCpuMayBeAskedForWhateverTheKind) {
-  for (const char* kind : {"brute", "gpu", "auto"}) {
-    const auto index = make_index(kind, 2, Metric::l2, runtime, {.device = "cpu"});
+  for (const char* kind : {"flat", "gpu", "auto"}) {
+    const auto index = make_index(kind, 2, Metric::l2, {.device = "cpu", .runtime = &runtime});
     EXPECT_EQ(index->kind(), kind);
     EXPECT_TRUE(index->devices().devices.empty());
     index->add(Floats{1, 2});
@@ -69,12 +86,12 @@ TEST_F(MakeIndexTest, TheCpuMayBeAskedForWhateverTheKind) {
     MemoryWriter writer;
     index->save(writer);
     MemoryReader reader(writer.bytes());
-    EXPECT_EQ(load_index(reader, runtime, {.device = "cpu"})->kind(), kind);
-    EXPECT_ERROR(make_index(kind, 2, Metric::l2, runtime, {.device = "cpu,tpu"}), ErrorCode::unsupported_backend,
-                 "tpu");
+    EXPECT_EQ(load_index(reader, {.device = "cpu", .runtime = &runtime})->kind(), kind);
+    EXPECT_ERROR(make_index(kind, 2, Metric::l2, {.device = "cpu,tpu", .runtime = &runtime}),
+                 ErrorCode::unsupported_backend, "tpu");
   }
-  EXPECT_THAT(make_index("auto", 2, Metric::l2, runtime, {.device = "auto"})->devices().reason,
-              HasSubstr("no GPU is usable"));
+  EXPECT_THAT(make_index("auto", 2, Metric::l2, {.device = "auto", .runtime = &runtime})->devices().reason,
+              HasSubstr("no usable GPU (`vectis doctor` says why)"));
 }
 
 }  // namespace

@@ -10,10 +10,10 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::array distances{Metric::l2, Metric::cosine,    Metric::inner_product,
-                               Metric::l1, Metric::chebyshev, Metric::hamming};
+constexpr std::array metrics{Metric::l2,        Metric::cosine,  Metric::inner_product, Metric::l1,
+                             Metric::chebyshev, Metric::hamming, Metric::l2_squared};
 
-// The terms of every coordinate, added up in order.
+// Sums a term of each coordinate in index order.
 template <class Term>
 double sum_of(std::span<const float> query, std::span<const float> vector, Term term) noexcept {
   double sum = 0;
@@ -23,6 +23,10 @@ double sum_of(std::span<const float> query, std::span<const float> vector, Term 
 
 double dot(std::span<const float> a, std::span<const float> b) noexcept {
   return sum_of(a, b, [](double x, double y) { return x * y; });
+}
+
+double squared_l2(std::span<const float> query, std::span<const float> vector) noexcept {
+  return sum_of(query, vector, [](double x, double y) { return (x - y) * (x - y); });
 }
 
 double cosine_distance(std::span<const float> query, std::span<const float> vector) noexcept {
@@ -40,10 +44,10 @@ double chebyshev_distance(std::span<const float> query, std::span<const float> v
 
 }  // namespace
 
-std::span<const Metric> all_metrics() noexcept { return distances; }
+std::span<const Metric> all_metrics() noexcept { return metrics; }
 
-std::string_view name(Metric distance) noexcept {
-  switch (distance) {
+std::string_view name(Metric metric) noexcept {
+  switch (metric) {
     case Metric::l2:
       return "l2";
     case Metric::cosine:
@@ -56,21 +60,25 @@ std::string_view name(Metric distance) noexcept {
       return "chebyshev";
     case Metric::hamming:
       return "hamming";
+    case Metric::l2_squared:
+      return "l2_squared";
   }
   return "unknown";
 }
 
 std::optional<Metric> parse_metric(std::string_view text) {
-  for (const Metric distance : distances) {
-    if (name(distance) == text) return distance;
+  for (const Metric metric : metrics) {
+    if (name(metric) == text) return metric;
   }
   return std::nullopt;
 }
 
-double exact_distance(Metric distance, std::span<const float> query, std::span<const float> vector) noexcept {
-  switch (distance) {
+double exact_distance(Metric metric, std::span<const float> query, std::span<const float> vector) noexcept {
+  switch (metric) {
     case Metric::l2:
-      return std::sqrt(sum_of(query, vector, [](double x, double y) { return (x - y) * (x - y); }));
+      return std::sqrt(squared_l2(query, vector));
+    case Metric::l2_squared:
+      return squared_l2(query, vector);
     case Metric::cosine:
       return cosine_distance(query, vector);
     case Metric::inner_product:

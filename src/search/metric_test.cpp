@@ -12,7 +12,7 @@ namespace {
 using Floats = std::vector<float>;
 
 TEST(DistanceTest, NamesAreReadBack) {
-  for (const Metric distance : all_metrics()) EXPECT_EQ(parse_metric(name(distance)), distance);
+  for (const Metric metric : all_metrics()) EXPECT_EQ(parse_metric(name(metric)), metric);
   EXPECT_EQ(parse_metric("L2"), std::nullopt);
 }
 
@@ -36,8 +36,8 @@ TEST(DistanceTest, ZeroIsAtOneFromEverythingUnderCosine) {
 TEST(DistanceTest, TheLargestNumbersStayFinite) {
   const Floats high(4, std::numeric_limits<float>::max());
   const Floats low(4, std::numeric_limits<float>::lowest());
-  for (const Metric distance : all_metrics()) {
-    EXPECT_TRUE(std::isfinite(exact_distance(distance, high, low))) << name(distance);
+  for (const Metric metric : all_metrics()) {
+    EXPECT_TRUE(std::isfinite(exact_distance(metric, high, low))) << name(metric);
   }
 }
 

@@ -1,4 +1,4 @@
-// Who may compute the answers of an exact index besides this processor.
+// Searchers of exact indexes on devices.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace vectis::inline v0_1::exact {
 
-// These devices and no other. `reason` says why they were chosen.
+// Searches on these devices only; `reason` says why they were chosen. Precondition: at least one device.
 [[nodiscard]] std::unique_ptr<Searcher> make_device_searcher(Runtime& runtime, std::span<const Device> devices,
                                                              DeviceSplit split, std::string reason);
 
-// This processor or one of the devices, whichever the planner predicts to answer a search first.
+// Searches on the host or on one of the devices, whichever the planner predicts to be fastest.
 [[nodiscard]] std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices);
 
 }  // namespace vectis::inline v0_1::exact

@@ -8,17 +8,33 @@ const std::string& Collection::name() const noexcept { return core_->record().na
 const CollectionConfig& Collection::config() const noexcept { return core_->record().config; }
 std::size_t Collection::size() const { return core_->size(); }
 
-std::uint64_t Collection::insert(std::span<const float> vectors) { return core_->insert(vectors); }
-
-void Collection::insert(std::span<const std::uint64_t> ids, std::span<const float> vectors) {
-  core_->insert(ids, vectors);
+std::uint64_t Collection::add(std::span<const float> vectors, const Context& context) {
+  return core_->add(vectors, context);
 }
 
-void Collection::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors) {
-  core_->upsert(ids, vectors);
+std::uint64_t Collection::add(const MatrixView& vectors, const Context& context) {
+  return core_->add(vectors, context);
 }
 
-std::size_t Collection::erase(std::span<const std::uint64_t> ids) { return core_->erase(ids); }
+void Collection::add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  core_->add(ids, vectors, context);
+}
+
+void Collection::add(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context) {
+  core_->add(ids, vectors, context);
+}
+
+void Collection::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  core_->upsert(ids, vectors, context);
+}
+
+void Collection::upsert(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context) {
+  core_->upsert(ids, vectors, context);
+}
+
+std::size_t Collection::remove(std::span<const std::uint64_t> ids, const Context& context) {
+  return core_->remove(ids, context);
+}
 
 std::optional<std::vector<float>> Collection::get(std::uint64_t id) const { return core_->get(id); }
 
@@ -31,6 +47,15 @@ std::vector<std::optional<std::vector<float>>> Collection::get(std::span<const s
 
 SearchResult Collection::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   return core_->search(queries, k, options);
+}
+
+SearchResult Collection::search(const MatrixView& queries, std::size_t k, const SearchOptions& options) const {
+  return core_->search(queries, k, options);
+}
+
+SearchExplanation Collection::search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
+                                          std::span<double> distances, const SearchOptions& options) const {
+  return core_->search_into(queries, k, ids, distances, options);
 }
 
 CollectionMetadata Collection::metadata() const { return core_->metadata(); }

@@ -52,54 +52,30 @@ void CollectionCore::check_room(std::string_view op, std::uint64_t more) const {
   const std::uint64_t count = index_->size();
   if (count <= limit && more <= limit - count) return;
   throw Error(ErrorCode::invalid_input, op,
-              fmt::format("{} vectors more than the {} in collection '{}' would pass its limit of {}; erase some, or "
+              fmt::format("{} vectors more than the {} in collection '{}' would pass its limit of {}; remove some, or "
                           "make a collection with a higher vectors_max",
                           more, count, record_.name, limit));
 }
 
-std::uint64_t CollectionCore::insert(std::span<const float> vectors) {
-  const std::lock_guard lock(changes_);
-  Index& index = open("insert");
-  check_room("insert", vectors.size() / index.dim());
-  return index.add(vectors);
+void CollectionCore::check_room_for_new(const Index& index, std::span<const std::uint64_t> ids) const {
+  if (!record_.config.vectors_max || ids.size() <= *record_.config.vectors_max - index.size()) return;
+  std::uint64_t absent = 0;
+  for (const std::uint64_t id : ids) absent += static_cast<std::uint64_t>(!index.get(id));
+  check_room("upsert", absent);
 }
 
-void CollectionCore::insert(std::span<const std::uint64_t> ids, std::span<const float> vectors) {
+std::size_t CollectionCore::remove(std::span<const std::uint64_t> ids, const Context& context) {
   const std::lock_guard lock(changes_);
-  Index& index = open("insert");
-  check_room("insert", ids.size());
-  index.add_with_ids(vectors, ids);
+  return open("remove").remove(ids, context);
 }
 
-void CollectionCore::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors) {
-  const std::lock_guard lock(changes_);
-  Index& index = open("upsert");
-  if (record_.config.vectors_max && ids.size() > *record_.config.vectors_max - index.size()) {
-    std::uint64_t absent = 0;
-    for (const std::uint64_t id : ids) absent += static_cast<std::uint64_t>(!index.get(id));
-    check_room("upsert", absent);
-  }
-  index.upsert(vectors, ids);
-}
-
-std::size_t CollectionCore::erase(std::span<const std::uint64_t> ids) {
-  const std::lock_guard lock(changes_);
-  return open("erase").remove(ids);
-}
-
-SearchResult CollectionCore::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
-  const Index& index = open("search");
+SearchOptions CollectionCore::with_recall(const SearchOptions& options) const {
   SearchOptions asked = options;
-  if (!asked.recall) asked.recall = record_.config.recall;
-  try {
-    return index.search(queries, k, asked);
-  } catch (const Error& error) {
-    tell_failure(error);
-    throw;
-  }
+  if (!asked.recall && !asked.ef) asked.recall = record_.config.recall;
+  return asked;
 }
 
-void CollectionCore::tell_failure(const Error& error) const {
+void CollectionCore::log_failure(const Error& error) const {
   if (!is_device_failure(error, devices_)) return;
   runtime_.logger().log(
       LogLevel::error, "store",
@@ -129,7 +105,7 @@ CollectionMetadata CollectionCore::metadata() const {
 
 std::string CollectionCore::explain(std::size_t queries, std::size_t k) const {
   return fmt::format("collection '{}' on {}: {}\n{}", record_.name, join_labels(devices_), reason_,
-                     open("explain").explain(queries, k));
+                     open("explain").explain(queries, k, with_recall({})));
 }
 
 void CollectionCore::drop() {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "store/store_format.hpp"
@@ -27,12 +28,40 @@ class CollectionCore {
   [[nodiscard]] const CollectionRecord& record() const noexcept { return record_; }
   [[nodiscard]] std::size_t size() const { return open("size").size(); }
 
-  std::uint64_t insert(std::span<const float> vectors);
-  void insert(std::span<const std::uint64_t> ids, std::span<const float> vectors);
-  void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors);
-  std::size_t erase(std::span<const std::uint64_t> ids);
+  // `Vectors` and `Queries` are std::span<const float> or MatrixView.
+  template <class Vectors>
+  std::uint64_t add(const Vectors& vectors, const Context& context) {
+    const std::lock_guard lock(changes_);
+    Index& index = open("add");
+    check_room("add", rows_of(vectors, index.dim()));
+    return index.add(vectors, context);
+  }
+  template <class Vectors>
+  void add(std::span<const std::uint64_t> ids, const Vectors& vectors, const Context& context) {
+    const std::lock_guard lock(changes_);
+    Index& index = open("add");
+    check_room("add", ids.size());
+    index.add(ids, vectors, context);
+  }
+  template <class Vectors>
+  void upsert(std::span<const std::uint64_t> ids, const Vectors& vectors, const Context& context) {
+    const std::lock_guard lock(changes_);
+    Index& index = open("upsert");
+    check_room_for_new(index, ids);
+    index.upsert(ids, vectors, context);
+  }
+  std::size_t remove(std::span<const std::uint64_t> ids, const Context& context);
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const { return open("get").get(id); }
-  [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const;
+  template <class Queries>
+  [[nodiscard]] SearchResult search(const Queries& queries, std::size_t k, const SearchOptions& options) const {
+    const Index& index = open("search");
+    return logging_failures([&] { return index.search(queries, k, with_recall(options)); });
+  }
+  SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
+                                std::span<double> distances, const SearchOptions& options) const {
+    const Index& index = open("search_into");
+    return logging_failures([&] { return index.search_into(queries, k, ids, distances, with_recall(options)); });
+  }
   [[nodiscard]] CollectionMetadata metadata() const;
   [[nodiscard]] std::string explain(std::size_t queries, std::size_t k) const;
 
@@ -45,7 +74,23 @@ class CollectionCore {
   [[nodiscard]] Index& open(std::string_view op) const;
   // Called with changes_ held: `more` vectors must fit.
   void check_room(std::string_view op, std::uint64_t more) const;
-  void tell_failure(const Error& error) const;
+  // The same for the ids that do not exist yet.
+  void check_room_for_new(const Index& index, std::span<const std::uint64_t> ids) const;
+  // The options, with the collection's recall where they name neither recall nor ef.
+  [[nodiscard]] SearchOptions with_recall(const SearchOptions& options) const;
+  void log_failure(const Error& error) const;
+
+  template <class Search>
+  std::invoke_result_t<Search> logging_failures(Search search) const {
+    try {
+      return search();
+    } catch (const Error& error) {
+      log_failure(error);
+      throw;
+    }
+  }
+  static std::size_t rows_of(std::span<const float> vectors, std::size_t dim) { return vectors.size() / dim; }
+  static std::size_t rows_of(const MatrixView& vectors, std::size_t /*dim*/) { return vectors.rows; }
 
   Runtime& runtime_;
   const CollectionRecord record_;

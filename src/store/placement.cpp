@@ -51,16 +51,16 @@ std::string join_labels(std::span<const Device> devices) {
 }
 
 RestoredDevices restore_devices(Runtime& runtime, const CollectionRecord& record) {
-  if (record.devices.empty()) return {{record.config.device}, {}};
+  if (record.devices.empty()) return {{.device = record.config.device}, {}};
   std::string labels;
   try {
     for (const DeviceRecord& device : record.devices) {
       labels += (labels.empty() ? "" : ",") + find_recorded_device(runtime, device).label();
     }
   } catch (const Error& error) {
-    return {{"cpu"}, error.what()};
+    return {{.device = "cpu"}, error.what()};
   }
-  return {{labels}, {}};
+  return {{.device = labels}, {}};
 }
 
 }  // namespace vectis::inline v0_1::detail

@@ -19,7 +19,7 @@ TEST_P(StoreConcurrent, ThreadsOfMixedWorkAgreeWithTheirModels) {
   work.expect_all();
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, StoreConcurrent, testing::Values("brute", "gpu", "auto", "hnsw"),
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreConcurrent, testing::Values("flat", "gpu", "auto", "graph"),
                          [](const testing::TestParamInfo<const char*>& kind) { return std::string(kind.param); });
 
 }  // namespace

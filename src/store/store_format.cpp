@@ -7,16 +7,13 @@
 #include <optional>
 #include <span>
 
-#include "search/exact/summed.hpp"
+#include "search/common/checksummed_stream.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/store/vector_store.hpp"
 
 namespace vectis::inline v0_1::detail {
 
 namespace {
-
-using exact::SummingReader;
-using exact::SummingWriter;
 
 constexpr std::string_view load_op = "load";
 constexpr std::string_view store_magic = "VECTISVS";
@@ -63,12 +60,12 @@ void check_config(std::string_view op, const CollectionConfig& config) {
   }
 }
 
-void throw_corrupt_store(std::string_view what) { exact::damaged(what, load_op); }
+void throw_corrupt_store(std::string_view what) { throw_corrupt(what, load_op); }
 
 void write_store_header(ByteWriter& writer, std::uint64_t collections) {
   writer.write(std::as_bytes(std::span(store_magic)));
   writer.put(store_version);
-  SummingWriter out(writer);
+  ChecksumWriter out(writer);
   out.put(std::uint64_t{0});  // features that a reader must support: none yet
   out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.put(collections);
@@ -81,14 +78,14 @@ std::uint64_t read_store_header(ByteReader& reader) {
   if (std::string_view(begin.data(), begin.size()) != store_magic) {
     throw_corrupt_store("the magic number is not that of a vector store");
   }
-  exact::refuse_version(reader.get<std::uint32_t>(), store_version, load_op);
-  SummingReader in(reader, load_op);
+  validate_version(reader.get<std::uint32_t>(), store_version, load_op);
+  ChecksumReader in(reader, load_op);
   const auto reader_features = in.get<std::uint64_t>();
   const auto writer_features = in.get<std::uint64_t>();
   const auto collections = in.get<std::uint64_t>();
   in.close("store's header");
-  exact::refuse_features("reader", reader_features, 0, load_op);
-  exact::refuse_features("writer", writer_features, 0, load_op);
+  validate_features("reader", reader_features, 0, load_op);
+  validate_features("writer", writer_features, 0, load_op);
   if (collections > VectorStore::collections_max)
     throw_corrupt_store(fmt::format("the header counts {} collections, at most {} are allowed", collections,
                                     VectorStore::collections_max));
@@ -97,11 +94,11 @@ std::uint64_t read_store_header(ByteReader& reader) {
 
 void write_record(ByteWriter& writer, const CollectionRecord& record) {
   const CollectionConfig& config = record.config;
-  SummingWriter out(writer);
+  ChecksumWriter out(writer);
   out.put_string(record.name);
   out.put_string(config.tenant);
   out.put_string(config.index);
-  out.put(static_cast<std::uint8_t>(config.distance));
+  out.put(static_cast<std::uint8_t>(config.metric));
   out.put(config.precision ? static_cast<std::uint8_t>(*config.precision) : std::uint8_t{0});
   out.put(static_cast<std::uint8_t>((config.recall ? has_recall : 0) | (config.device ? has_device : 0) |
                                     (config.vectors_max ? has_vectors_max : 0)));
@@ -119,7 +116,7 @@ void write_record(ByteWriter& writer, const CollectionRecord& record) {
 }
 
 CollectionRecord read_record(ByteReader& reader) {
-  SummingReader in(reader, load_op);
+  ChecksumReader in(reader, load_op);
   CollectionRecord record;
   CollectionConfig& config = record.config;
   record.name = in.get_string(text_bytes_max);
@@ -142,8 +139,8 @@ CollectionRecord read_record(ByteReader& reader) {
   }
   in.close("collection's record");
 
-  config.distance = static_cast<Metric>(metric);
-  if (!std::ranges::count(all_metrics(), config.distance)) throw_corrupt_store(fmt::format("{} is no metric", metric));
+  config.metric = static_cast<Metric>(metric);
+  if (!std::ranges::count(all_metrics(), config.metric)) throw_corrupt_store(fmt::format("{} is no metric", metric));
   if (precision > 4) throw_corrupt_store(fmt::format("{} is no precision", precision));
   if (precision != 0) config.precision = static_cast<Precision>(precision);
   if (flags > all_flags) throw_corrupt_store(fmt::format("{:#x} has unknown flags", flags));

@@ -50,15 +50,15 @@ class StoreFormatTest : public testing::Test {
   VectorStore small_store() {
     VectorStore store(runtime);
     Collection full = store.create_collection("full", {.dim = 3,
-                                                       .distance = Metric::cosine,
-                                                       .index = "brute",
+                                                       .metric = Metric::cosine,
+                                                       .index = "flat",
                                                        .precision = Precision::bf16,
                                                        .recall = 0.9,
                                                        .device = "cpu",
                                                        .vectors_max = 7,
                                                        .tenant = "somebody"});
-    full.insert(Ids{5, 9}, test::random_rows(random, 2, 3));
-    store.create_collection("plain", {.dim = 2}).insert(test::random_rows(random, 3, 2));
+    full.add(Ids{5, 9}, test::random_rows(random, 2, 3));
+    store.create_collection("plain", {.dim = 2}).add(test::random_rows(random, 3, 2));
     return store;
   }
   // The code of the error that loading gives; nothing when it succeeds.
@@ -90,7 +90,7 @@ TEST_F(StoreFormatTest, ComesBackWithEverything) {
       EXPECT_EQ(again.collection(name).get(id), store.collection(name).get(id));
     }
   }
-  EXPECT_EQ(again.collection("full").insert(Floats{1, 2, 3}), 10U);
+  EXPECT_EQ(again.collection("full").add(Floats{1, 2, 3}), 10U);
 }
 
 TEST_F(StoreFormatTest, EveryDamagedByteIsFound) {
@@ -131,14 +131,14 @@ TEST_F(StoreFormatTest, UnknownFeaturesAreRefused) {
 
 TEST_F(StoreFormatTest, ARecordThatLiesIsRefused) {
   const auto record = [](std::string name, std::size_t dim) {
-    return detail::CollectionRecord{std::move(name), {.dim = dim, .index = "brute"}, {}, "a test"};
+    return detail::CollectionRecord{std::move(name), {.dim = dim, .index = "flat"}, {}, "a test"};
   };
   const auto write = [&](std::initializer_list<detail::CollectionRecord> records) {
     MemoryWriter writer;
     detail::write_store_header(writer, records.size());
     for (const auto& one : records) {
       detail::write_record(writer, one);
-      make_index("brute", 2, Metric::l2, runtime)->save(writer);
+      make_index("flat", 2, Metric::l2, {.runtime = &runtime})->save(writer);
     }
     return Bytes(writer.bytes().begin(), writer.bytes().end());
   };

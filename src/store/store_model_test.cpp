@@ -26,8 +26,8 @@ class StoreModel {
         dim_(1 + random_.below(24)),
         truth_(dim_, distance),
         neighbor_(2, Metric::l2) {
-    store_.create_collection("neighbor", {.dim = 2, .index = "brute"});
-    store_.create_collection("vectors", {.dim = dim_, .distance = distance, .index = kind});
+    store_.create_collection("neighbor", {.dim = 2, .index = "flat"});
+    store_.create_collection("vectors", {.dim = dim_, .metric = distance, .index = kind});
   }
 
   void step() {
@@ -55,7 +55,7 @@ class StoreModel {
   void check() {
     SearchOptions options;
     const std::vector<std::uint64_t> words{random_.next(), random_.next()};
-    if (random_.below(3) == 0) options.filter = IdFilter{words, random_.below(100)};
+    if (random_.below(3) == 0) options.filter = IdFilter::bitmap(words, random_.below(100));
     if (random_.below(3) == 0) options.radius = random_.unit() * 3;
     test::expect_collection(vectors(), truth_, rows(2), random_.below(20), options);
     test::expect_collection(store_.collection("neighbor"), neighbor_, test::random_rows(random_, 1, 2), 3);
@@ -79,7 +79,7 @@ class StoreModel {
 
   void insert() {
     const Floats numbers = rows(count());
-    ASSERT_EQ(vectors().insert(numbers), next_);
+    ASSERT_EQ(vectors().add(numbers), next_);
     truth_.put_all(next_, numbers);
     next_ += numbers.size() / dim_;
   }
@@ -88,9 +88,9 @@ class StoreModel {
     const Floats numbers = rows(ids.size());
     const bool taken = std::ranges::any_of(ids, [&](auto id) { return truth_.rows().contains(id); });
     if (taken) {
-      EXPECT_ERROR(vectors().insert(ids, numbers), ErrorCode::invalid_input, "is there already");
+      EXPECT_ERROR(vectors().add(ids, numbers), ErrorCode::invalid_input, "exists already");
     } else {
-      vectors().insert(ids, numbers);
+      vectors().add(ids, numbers);
       remember(ids, numbers);
     }
   }
@@ -104,7 +104,7 @@ class StoreModel {
     const Ids ids = used_or_new(count());
     std::size_t there = 0;
     for (const std::uint64_t id : ids) there += static_cast<std::size_t>(truth_.remove(id));
-    ASSERT_EQ(vectors().erase(ids), there);
+    ASSERT_EQ(vectors().remove(ids), there);
   }
   // What is refused changes nothing.
   void refuse() {
@@ -112,9 +112,9 @@ class StoreModel {
     Floats numbers = rows(3);
     numbers[random_.below(numbers.size())] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_ERROR(vectors().upsert(ids, numbers), ErrorCode::invalid_input, "finite");
-    EXPECT_ERROR(vectors().upsert(ids, rows(2)), ErrorCode::invalid_input, "2 vectors and 3 ids");
+    EXPECT_ERROR(vectors().upsert(ids, rows(2)), ErrorCode::invalid_input, "2 vectors, but 3 ids");
     EXPECT_ERROR(vectors().upsert(Ids{7, 7}, rows(2)), ErrorCode::invalid_input, "twice");
-    EXPECT_ERROR(vectors().insert(ids, numbers), ErrorCode::invalid_input, "");
+    EXPECT_ERROR(vectors().add(ids, numbers), ErrorCode::invalid_input, "");
     EXPECT_ERROR(store_.create_collection("vectors", {.dim = 1}), ErrorCode::invalid_input, "already");
   }
   void change_neighbor() {

@@ -28,7 +28,7 @@ void log_placement(const Runtime& runtime, const detail::CollectionCore& core) {
 // Throws CorruptData unless the index matches its record.
 void check_index_matches(const detail::CollectionRecord& record, const Index& index) {
   const CollectionConfig& config = record.config;
-  if (index.kind() != config.index || index.dim() != config.dim || index.distance() != config.distance ||
+  if (index.kind() != config.index || index.dim() != config.dim || index.metric() != config.metric ||
       (config.precision && index.precision() != *config.precision) ||
       (config.vectors_max && index.size() > *config.vectors_max)) {
     detail::throw_corrupt_store(fmt::format("the index of collection '{}' does not match its record", record.name));
@@ -39,7 +39,8 @@ CorePointer load_collection(ByteReader& reader, Runtime& runtime, detail::Collec
   const detail::RestoredDevices restored = detail::restore_devices(runtime, record);
   IndexOptions options = restored.options;
   options.recall = record.config.recall;
-  std::unique_ptr<Index> index = load_index(reader, runtime, options);
+  options.runtime = &runtime;
+  std::unique_ptr<Index> index = load_index(reader, options);
   check_index_matches(record, *index);
   std::string reason = record.devices.empty() ? index->devices().reason : record.reason;
   if (!restored.missing.empty()) {
@@ -98,8 +99,9 @@ Collection VectorStore::create_collection(std::string_view name, CollectionConfi
     const std::shared_lock lock(state_->mutex);
     state_->check_free(name);
   }
-  auto index = make_index(config.index, config.dim, config.distance, runtime,
-                          {.device = config.device, .recall = config.recall});
+  auto index = make_index(config.index, config.dim, config.metric,
+                          {.recall = config.recall, .device = config.device, .runtime = &runtime});
+  config.index = index->kind();  // an alias is saved as the kind's own name
   if (config.precision) index->set_precision(*config.precision);
   const IndexDevices placement = index->devices();
   detail::CollectionRecord record{std::string(name), std::move(config), detail::records_of(placement.devices),

@@ -38,7 +38,7 @@ class VectorStoreTest : public testing::Test {
 };
 
 TEST_F(VectorStoreTest, ChoosesThePlaceOnceAndSaysWhy) {
-  const Collection books = store.create_collection("books", {.dim = 4, .distance = Metric::cosine, .device = "cpu"});
+  const Collection books = store.create_collection("books", {.dim = 4, .metric = Metric::cosine, .device = "cpu"});
   const CollectionMetadata about = books.metadata();
   EXPECT_EQ(about.name, "books");
   EXPECT_EQ(about.gpu_backend, "none");
@@ -73,35 +73,35 @@ TEST_F(VectorStoreTest, WhatACollectionCannotBeIsRefused) {
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .tenant = std::string(256, 't')}), ErrorCode::invalid_input,
                "tenant has 256 bytes");
   EXPECT_ERROR(
-      store.create_collection("a", {.dim = 1, .distance = Metric::l1, .index = "brute", .precision = Precision::int8}),
+      store.create_collection("a", {.dim = 1, .metric = Metric::l1, .index = "flat", .precision = Precision::int8}),
       ErrorCode::unsupported, "fp32 only");
   EXPECT_TRUE(store.list_collections().empty());
 }
 
 TEST_F(VectorStoreTest, ALimitHoldsAndLeavesTheRestAlone) {
   Collection few = store.create_collection("few", {.dim = 1, .vectors_max = 3, .tenant = "somebody"});
-  few.insert(Ids{1, 2}, Floats{1, 2});
-  EXPECT_ERROR(few.insert(Floats{3, 4}), ErrorCode::invalid_input, "limit of 3", "2 vectors more than the 2");
-  EXPECT_ERROR(few.insert(Ids{3, 4}, Floats{3, 4}), ErrorCode::invalid_input, "limit of 3");
+  few.add(Ids{1, 2}, Floats{1, 2});
+  EXPECT_ERROR(few.add(Floats{3, 4}), ErrorCode::invalid_input, "limit of 3", "2 vectors more than the 2");
+  EXPECT_ERROR(few.add(Ids{3, 4}, Floats{3, 4}), ErrorCode::invalid_input, "limit of 3");
   EXPECT_ERROR(few.upsert(Ids{2, 3, 4}, Floats{9, 3, 4}), ErrorCode::invalid_input, "limit of 3");
   EXPECT_EQ(few.get(2), Floats{2});
   few.upsert(Ids{2, 3, 1}, Floats{20, 30, 10});
   EXPECT_EQ(few.size(), 3U);
-  EXPECT_ERROR(few.insert(Floats{4}), ErrorCode::invalid_input, "limit of 3");
-  EXPECT_TRUE(few.erase(1));
-  EXPECT_FALSE(few.erase(1));
-  EXPECT_EQ(few.insert(Floats{4}), 4U);
+  EXPECT_ERROR(few.add(Floats{4}), ErrorCode::invalid_input, "limit of 3");
+  EXPECT_TRUE(few.remove(1));
+  EXPECT_FALSE(few.remove(1));
+  EXPECT_EQ(few.add(Floats{4}), 4U);
   EXPECT_THAT(few.get(Ids{1, 2, 4}), ElementsAre(std::nullopt, Floats{20}, Floats{4}));
 }
 
 TEST_F(VectorStoreTest, ADroppedCollectionIsSafeAndRefuses) {
   Collection old = store.create_collection("a", {.dim = 1});
-  old.insert(Floats{1});
+  old.add(Floats{1});
   EXPECT_TRUE(store.drop_collection("a"));
   EXPECT_FALSE(store.drop_collection("a"));
-  EXPECT_ERROR(old.insert(Floats{1}), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR(old.add(Floats{1}), ErrorCode::invalid_input, "was dropped");
   EXPECT_ERROR(old.upsert(Ids{1}, Floats{1}), ErrorCode::invalid_input, "was dropped");
-  EXPECT_ERROR(old.erase(0), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR(old.remove(0), ErrorCode::invalid_input, "was dropped");
   EXPECT_ERROR((void)old.get(0), ErrorCode::invalid_input, "was dropped");
   EXPECT_ERROR((void)old.search(Floats{1}, 1), ErrorCode::invalid_input, "was dropped");
   EXPECT_EQ(old.metadata().vector_count, 1U);
@@ -114,26 +114,26 @@ TEST_F(VectorStoreTest, AHandleOutlivesItsStore) {
   std::optional<VectorStore> brief(runtime);
   Collection kept = brief->create_collection("kept", {.dim = 1});
   brief.reset();
-  kept.insert(Floats{5});
+  kept.add(Floats{5});
   EXPECT_EQ(kept.search(Floats{5}, 1)[0].front(), (Hit{0, 0.0}));
 }
 
 TEST_F(VectorStoreTest, ACollectionsRecallHoldsUnlessASearchNamesOne) {
-  Collection near = store.create_collection("near", {.dim = 4, .index = "hnsw", .recall = 0.875});
-  near.insert(test::random_rows(random, 4000, 4));
+  Collection near = store.create_collection("near", {.dim = 4, .index = "graph", .recall = 0.875});
+  near.add(test::random_rows(random, 4000, 4));
   const Floats query = test::random_rows(random, 1, 4);
   EXPECT_THAT(near.search(query, 5).explanation().reason, HasSubstr("a recall of 0.875"));
   EXPECT_THAT(near.search(query, 5, {.recall = 0.75}).explanation().reason, HasSubstr("a recall of 0.75"));
-  EXPECT_ERROR(store.create_collection("far", {.dim = 4, .index = "hnsw", .device = "failing"}),
+  EXPECT_ERROR(store.create_collection("far", {.dim = 4, .index = "graph", .device = "failing"}),
                ErrorCode::unsupported_backend, "failing");
 }
 
 TEST_F(VectorStoreTest, NothingAtAllIsAllowed) {
   Collection none = store.create_collection("none", {.dim = 3});
-  none.insert(Floats{});
-  none.insert(Ids{}, Floats{});
+  none.add(Floats{});
+  none.add(Ids{}, Floats{});
   none.upsert(Ids{}, Floats{});
-  EXPECT_EQ(none.erase(Ids{}), 0U);
+  EXPECT_EQ(none.remove(Ids{}), 0U);
   EXPECT_TRUE(none.get(Ids{}).empty());
   EXPECT_EQ(none.search(Floats{}, 5).queries(), 0U);
   EXPECT_TRUE(none.search(Floats{1, 2, 3}, 5)[0].empty());

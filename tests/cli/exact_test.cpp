@@ -48,7 +48,7 @@ TEST(BenchExactText, IsATableAndReproducible) {
   const std::vector<std::string> arguments = {"bench", "exact", "--rows", "500", "--dim", "8", "--queries", "1"};
   const ProcessResult result = run_vectis(arguments);
   ASSERT_EQ(result.code, 0) << result.error;
-  for (const char* part : {"way", "queries_per_second", "survivors_per_query", "wrong_answers"}) {
+  for (const char* part : {"kernel", "queries_per_second", "reranked_per_query", "wrong_answers"}) {
     EXPECT_THAT(result.output, HasSubstr(part));
   }
   const auto survivors = [](const std::string& text) {

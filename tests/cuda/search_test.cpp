@@ -23,7 +23,7 @@ class SearchOnTheTestDriver : public ExactDevicesTest, public testing::WithParam
     constexpr std::array precisions = {Precision::int8, Precision::bf16, Precision::fp16, Precision::fp32};
     SearchProblem problem;
     problem.dim = 1 + random.below(64);
-    problem.distance = distances[random.below(distances.size())];
+    problem.metric = distances[random.below(distances.size())];
     problem.precision = precisions[random.below(precisions.size())];
     problem.corpus = cloud(random, (1 + random.below(400)) * problem.dim, 1, random.below(2) == 0 ? 0 : 3);
     problem.queries = cloud(random, (1 + random.below(6)) * problem.dim);

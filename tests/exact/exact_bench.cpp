@@ -21,7 +21,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <ctime>
 #include <fstream>
@@ -126,8 +125,7 @@ std::vector<std::uint64_t> read_words(const std::string& path) {
 std::vector<vectis::Hit> filtered_afterwards(const vectis::Index& index, std::span<const float> query, std::size_t k,
                                              vectis::SearchOptions options) {
   const vectis::IdFilter filter = *std::exchange(options.filter, std::nullopt);
-  std::size_t allowed = 0;
-  for (const std::uint64_t word : filter.words) allowed += static_cast<std::size_t>(std::popcount(word));
+  const auto allowed = static_cast<std::size_t>(filter.count_max().value());
   const std::size_t live = index.size();
   // As many as it would take if the filter had nothing to do with the query.
   std::size_t wanted = std::min(live, k * live / std::max<std::size_t>(allowed, 1) + k);
@@ -184,7 +182,8 @@ class Bench {
     index_.reset();
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    index_ = vectis::make_index(words.text("kind", "brute"), corpus_.dim, vectis::Metric::l2, *runtime_);
+    index_ =
+        vectis::make_index(words.text("kind", "flat"), corpus_.dim, vectis::Metric::l2, {.runtime = runtime_.get()});
     if (!words.text("precision").empty()) index_->set_precision(precision_of(words.text("precision")));
     index_->add(corpus_.some(0, words.number("rows", corpus_.count)));
     Json reply = taken(start, processor);
@@ -196,7 +195,7 @@ class Bench {
     std::iota(ids.begin(), ids.end(), words.number("first"));
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    made().add_with_ids(corpus_.some(words.number("first"), ids.size()), ids);
+    made().add(ids, corpus_.some(words.number("first"), ids.size()));
     return taken(start, processor);
   }
   Json remove(const Words& words) {
@@ -217,7 +216,7 @@ class Bench {
   Json load(const Words& words) {
     index_.reset();
     vectis::FileReader reader(words.text("file"));
-    index_ = vectis::load_index(reader, *runtime_);
+    index_ = vectis::load_index(reader, {.runtime = runtime_.get()});
     return statistics();
   }
   Json statistics() {
@@ -249,14 +248,14 @@ class Bench {
     std::size_t done = 0;
     for (; (done + 1) * each <= bits.size() && milliseconds_since(start) < budget; ++done) {
       const auto query = queries_.some(skipped + done, 1);
-      options.filter = vectis::IdFilter{std::span(bits).subspan(done * each, each)};
+      options.filter = vectis::IdFilter::bitmap(std::span(bits).subspan(done * each, each));
       std::vector<vectis::Hit> hits;
       if (words.number("after") == 1) {
         hits = filtered_afterwards(made(), query, k, options);
       } else {
         const vectis::SearchResult found = made().search(query, k, options);
         hits.assign(found[0].begin(), found[0].end());
-        ++ways[found.explanation().way];
+        ++ways[found.explanation().kernel];
       }
       for (const vectis::Hit& hit : hits) ids.push_back(hit.id);
       ids.resize((done + 1) * k, ~std::uint64_t{0});
@@ -285,9 +284,9 @@ class Bench {
       const vectis::SearchResult found =
           made().search(queries_.some(skipped + first, count), words.number("k", 10), options);
       calls.push_back(milliseconds_since(start));
-      survivors += found.explanation().survivors;
+      survivors += found.explanation().reranked;
       scored += found.explanation().rows_scanned;
-      way = found.explanation().way;
+      way = found.explanation().kernel;
       for (std::size_t query = 0; query < count; ++query) {
         for (const vectis::Hit& hit : found[query]) ids.push_back(hit.id);
       }

@@ -8,7 +8,7 @@
 
 #include "search/exact/device/search.hpp"
 #include "search/exact/host_search.hpp"
-#include "search/exact_work.hpp"
+#include "search/workloads.hpp"
 #include "tests/support/regret.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/simulated_device.hpp"
@@ -62,7 +62,7 @@ struct Cell {
   [[nodiscard]] exact::SearchTask task(const SearchOptions& options) const {
     return {.segments = corpus->segments,
             .dim = corpus->dim,
-            .distance = Metric::l2,
+            .metric = Metric::l2,
             .precision = Precision::int8,
             .queries = queries(),
             .k = 10,

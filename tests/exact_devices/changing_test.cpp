@@ -27,8 +27,8 @@ TEST(ChangingIndex, AnswersAsBruteDoes) {
   for (const std::string split : {"shards", "replicas"}) {
     Runtime runtime(named("opencl:0,opencl:1", split));
     Random random(seed());
-    const auto gpu = make_index("gpu", 20, Metric::l2, runtime);
-    const auto brute = make_index("brute", 20, Metric::l2, runtime);
+    const auto gpu = make_index("gpu", 20, Metric::l2, {.runtime = &runtime});
+    const auto brute = make_index("flat", 20, Metric::l2, {.runtime = &runtime});
     const std::vector<float> queries = cloud(random, 12 * 20);
     for (int round = 0; round < 6; ++round) {
       const std::vector<float> more = cloud(random, (1 + random.below(round % 2 == 0 ? 3000 : 30)) * 20);
@@ -37,20 +37,20 @@ TEST(ChangingIndex, AnswersAsBruteDoes) {
         index->add(more);
         index->remove(gone);
         if (round == 3) index->set_precision(Precision::bf16);
-        if (round == 5) index->compact();
+        if (round == 5) index->drop_full_precision();
       }
       expect_same(*gpu, *brute, queries);
     }
     MemoryWriter writer;
     gpu->save(writer);
     MemoryReader reader(writer.bytes());
-    expect_same(*load_index(reader, runtime), *brute, queries);
+    expect_same(*load_index(reader, {.runtime = &runtime}), *brute, queries);
   }
 }
 
 TEST(ChangingIndexConcurrent, ReadersSearchWhileAWriterAdds) {
   Runtime runtime(named("opencl:0", "shards"));
-  const auto index = make_index("gpu", 8, Metric::l2, runtime);
+  const auto index = make_index("gpu", 8, Metric::l2, {.runtime = &runtime});
   Random random(seed());
   const std::vector<float> first = cloud(random, 500 * 8);
   index->add(first);

@@ -57,7 +57,7 @@ TEST_F(ExactDevicesTest, ASegmentThatGrowsIsBroughtAnew) {
   std::vector<std::uint64_t> ids(500);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
   const std::vector<float> all = problem.corpus;
-  exact::Segment segment(runtime().executor(), problem.distance, problem.precision, problem.dim, 500,
+  exact::Segment segment(runtime().executor(), problem.metric, problem.precision, problem.dim, 500,
                          std::span(all).first(203 * problem.dim), std::span(ids).first(203));
   const exact::SegmentView before = segment.view();
   problem.corpus.resize(203 * problem.dim);
@@ -94,7 +94,7 @@ TEST_F(ExactDevicesTest, NoMemoryIsAnErrorThatSuggestsASmallerBatch) {
   EXPECT_EQ(scan.batch_size(problem.dim, problem.k), 1U);
   const auto segments = segments_of(problem);
   const exact::SearchTask one = task(problem, segments);
-  exact::SharedLimits limits(40, one.first_limit());
+  exact::SharedLimits limits(40, exact::initial_limit(one));
   exact::Candidates candidates(one, limits);
   const std::vector<std::size_t> all = {0, 1, 2};
   try {

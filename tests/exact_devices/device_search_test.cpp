@@ -77,9 +77,9 @@ TEST_F(ExactDevicesTest, AdversarialDataHasItsTruth) {
   exact::DeviceSearch devices = on({computing});
   for (SearchProblem& problem : hard_problems(random, 500, 37)) {
     problem.segment_rows = 300;
-    for (const Metric distance : products) {
+    for (const Metric metric : products) {
       for (const Precision precision : precisions) {
-        problem.distance = distance;
+        problem.metric = metric;
         problem.precision = precision;
         expect_truth(problem, search(devices, problem));
         if (HasFatalFailure()) return;
@@ -117,14 +117,14 @@ TEST_F(ExactDevicesTest, RadiusAndManyNeighboursAndFewRows) {
     expect_truth(problem, search(devices, problem));
   }
   const std::vector<std::uint64_t> none(11, 0);
-  problem.options.filter = IdFilter{none, 0};
+  problem.options.filter = IdFilter::bitmap(none, 0);
   expect_truth(problem, search(devices, problem));
 }
 
 TEST_F(ExactDevicesTest, OtherDistancesAreRefused) {
   SearchProblem problem;
   problem.dim = 3;
-  problem.distance = Metric::l1;
+  problem.metric = Metric::l1;
   problem.precision = Precision::fp32;
   problem.corpus = cloud(random, 30);
   problem.queries = cloud(random, 3);

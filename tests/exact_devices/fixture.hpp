@@ -19,7 +19,7 @@ namespace vectis::test {
 
 struct SearchProblem {
   std::size_t dim = 1;
-  Metric distance = Metric::l2;
+  Metric metric = Metric::l2;
   Precision precision = Precision::int8;
   std::vector<float> corpus;
   std::vector<float> queries;
@@ -33,7 +33,7 @@ struct SearchProblem {
     return !removed.empty() && ((removed[row / 64] >> (row % 64)) & 1U) != 0;
   }
   [[nodiscard]] std::string text() const {
-    return std::string(name(distance)) + " " + std::string(name(precision)) + " " + std::to_string(rows()) + " x " +
+    return std::string(name(metric)) + " " + std::string(name(precision)) + " " + std::to_string(rows()) + " x " +
            std::to_string(dim) + ", " + std::to_string(queries.size() / dim) + " queries, k " + std::to_string(k);
   }
 };
@@ -61,7 +61,7 @@ inline std::vector<Hit> truth(const SearchProblem& problem, std::size_t query) {
   for (std::size_t row = 0; row < problem.rows(); ++row) {
     if (problem.is_removed(row) || (problem.options.filter && !problem.options.filter->allows(row))) continue;
     const std::span<const float> vector(problem.corpus.data() + row * problem.dim, problem.dim);
-    const double distance = exact_distance(problem.distance, numbers, vector);
+    const double distance = exact_distance(problem.metric, numbers, vector);
     if (!problem.options.radius || distance <= *problem.options.radius) hits.push_back({row, distance});
   }
   const auto nearer = [](const Hit& a, const Hit& b) {
@@ -83,7 +83,7 @@ class ExactDevicesTest : public DevicesTest {
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
     for (std::size_t first = 0; first < ids.size(); first += problem.segment_rows) {
       const std::size_t count = std::min(problem.segment_rows, ids.size() - first);
-      const exact::Segment segment(runtime().executor(), problem.distance, problem.precision, problem.dim, count,
+      const exact::Segment segment(runtime().executor(), problem.metric, problem.precision, problem.dim, count,
                                    std::span(problem.corpus).subspan(first * problem.dim, count * problem.dim),
                                    std::span(ids).subspan(first, count));
       views.push_back(segment.view());
@@ -100,7 +100,7 @@ class ExactDevicesTest : public DevicesTest {
   exact::SearchTask task(const SearchProblem& problem, const std::vector<exact::SegmentView>& segments) {
     return {.segments = segments,
             .dim = problem.dim,
-            .distance = problem.distance,
+            .metric = problem.metric,
             .precision = problem.precision,
             .queries = problem.queries,
             .k = problem.k,

@@ -27,7 +27,7 @@ class KindsTest : public testing::Test {
 
   // Adds, removes and searches; every answer is that of 'brute'.
   void expect_brute(Index& index, Runtime& runtime) {
-    const auto brute = make_index("brute", dim, index.distance(), runtime);
+    const auto brute = make_index("flat", dim, index.metric(), {.runtime = &runtime});
     const std::vector<float> corpus = cloud(random_, 9000 * dim);
     const std::vector<float> queries = cloud(random_, 37 * dim);
     for (Index* const one : {&index, brute.get()}) {
@@ -49,8 +49,8 @@ class KindsTest : public testing::Test {
 
 TEST_F(KindsTest, GpuAnswersLikeBruteAndNamesItsDevice) {
   Runtime runtime(options({}));
-  for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
-    const auto index = make_index("gpu", dim, distance, runtime);
+  for (const Metric metric : {Metric::l2, Metric::cosine, Metric::inner_product}) {
+    const auto index = make_index("gpu", dim, metric, {.runtime = &runtime});
     expect_brute(*index, runtime);
     const SearchResult found = index->search(cloud(random_, dim), 3);
     EXPECT_THAT(found.explanation().device, StartsWith("opencl:"));
@@ -61,7 +61,7 @@ TEST_F(KindsTest, GpuAnswersLikeBruteAndNamesItsDevice) {
 TEST_F(KindsTest, GpuUsesTheDevicesThatAreNamedTogether) {
   for (const char* const split : {"shards", "replicas"}) {
     Runtime runtime(options({{"gpu.devices", "opencl:1, opencl:2"}, {"gpu.split", split}}));
-    const auto index = make_index("gpu", dim, Metric::l2, runtime);
+    const auto index = make_index("gpu", dim, Metric::l2, {.runtime = &runtime});
     expect_brute(*index, runtime);
     EXPECT_EQ(index->search(cloud(random_, dim), 1).explanation().device, "opencl:1, opencl:2");
   }
@@ -70,7 +70,7 @@ TEST_F(KindsTest, GpuUsesTheDevicesThatAreNamedTogether) {
 TEST_F(KindsTest, TheCallNamesTheDevices) {
   Runtime runtime(options({{"gpu.devices", "opencl:0"}}));
   for (const char* const kind : {"gpu", "auto"}) {
-    const auto index = make_index(kind, dim, Metric::l2, runtime, {.device = "opencl:1, opencl:2"});
+    const auto index = make_index(kind, dim, Metric::l2, {.device = "opencl:1, opencl:2", .runtime = &runtime});
     expect_brute(*index, runtime);
     std::vector<std::string> labels;
     for (const Device& device : index->devices().devices) labels.push_back(device.label());
@@ -79,7 +79,7 @@ TEST_F(KindsTest, TheCallNamesTheDevices) {
       EXPECT_GE(index->statistics().device_bytes, 9000U * dim);
     }
   }
-  EXPECT_ERROR(make_index("brute", dim, Metric::l2, runtime, {.device = "opencl:1"}), ErrorCode::unsupported,
+  EXPECT_ERROR(make_index("flat", dim, Metric::l2, {.device = "opencl:1", .runtime = &runtime}), ErrorCode::unsupported,
                "'brute' searches on this processor");
 }
 
@@ -87,7 +87,7 @@ TEST_F(KindsTest, GpuGoesToTheActiveDevice) {
   Runtime runtime(options({}));
   const Device wanted = choose_device(runtime, {.device = "opencl:2"}).device;
   set_active_device(wanted.id(), runtime);
-  const auto index = make_index("gpu", dim, Metric::l2, runtime);
+  const auto index = make_index("gpu", dim, Metric::l2, {.runtime = &runtime});
   index->add(cloud(random_, 10 * dim));
   EXPECT_EQ(index->search(cloud(random_, dim), 1).explanation().device, "opencl:2");
   set_active_device(choose_device(runtime, {.device = "cpu"}).device.id(), runtime);
@@ -95,30 +95,30 @@ TEST_F(KindsTest, GpuGoesToTheActiveDevice) {
 
 TEST_F(KindsTest, WhatDevicesCannotDoIsRefusedWithAReason) {
   Runtime runtime(options({}));
-  EXPECT_ERROR(make_index("gpu", dim, Metric::l1, runtime), ErrorCode::unsupported, "l1", "'brute'");
+  EXPECT_ERROR(make_index("gpu", dim, Metric::l1, {.runtime = &runtime}), ErrorCode::unsupported, "l1", "'flat'");
   Runtime unknown(options({{"gpu.devices", "opencl:0,tpu"}}));
-  EXPECT_ERROR(make_index("gpu", dim, Metric::l2, unknown), ErrorCode::unsupported_backend, "tpu");
+  EXPECT_ERROR(make_index("gpu", dim, Metric::l2, {.runtime = &unknown}), ErrorCode::unsupported_backend, "tpu");
   Runtime torn(options({{"gpu.devices", "opencl:0"}, {"gpu.split", "halves"}}));
-  EXPECT_ERROR(make_index("gpu", dim, Metric::l2, torn), ErrorCode::invalid_input, "halves", "replicas");
+  EXPECT_ERROR(make_index("gpu", dim, Metric::l2, {.runtime = &torn}), ErrorCode::invalid_input, "halves", "replicas");
 }
 
 TEST_F(KindsTest, AutoAnswersLikeBruteAndExplainsEveryCandidate) {
   Runtime runtime(options({}));
-  const auto index = make_index("auto", dim, Metric::l2, runtime);
+  const auto index = make_index("auto", dim, Metric::l2, {.runtime = &runtime});
   expect_brute(*index, runtime);
   EXPECT_THAT(index->search(cloud(random_, dim), 1).explanation().device, AnyOf("cpu", StartsWith("opencl:")));
   EXPECT_THAT(index->explain(), testing::AllOf(HasSubstr("cpu:0"), HasSubstr("opencl:0")));
-  EXPECT_EQ(make_index("auto", dim, Metric::hamming, runtime)->distance(), Metric::hamming);
+  EXPECT_EQ(make_index("auto", dim, Metric::hamming, {.runtime = &runtime})->metric(), Metric::hamming);
 }
 
 TEST_F(KindsTest, AKindIsKeptThroughSaving) {
   Runtime runtime(options({}));
-  const auto index = make_index("gpu", dim, Metric::cosine, runtime);
+  const auto index = make_index("gpu", dim, Metric::cosine, {.runtime = &runtime});
   index->add(cloud(random_, 100 * dim));
   MemoryWriter writer;
   index->save(writer);
   MemoryReader reader(writer.bytes());
-  EXPECT_EQ(load_index(reader, runtime)->kind(), "gpu");
+  EXPECT_EQ(load_index(reader, {.runtime = &runtime})->kind(), "gpu");
 }
 
 }  // namespace

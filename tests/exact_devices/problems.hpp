@@ -20,7 +20,7 @@ inline std::size_t even_size(Random& random, std::size_t most) {
 inline SearchProblem random_problem(Random& random, std::vector<std::uint64_t>& words) {
   SearchProblem problem;
   problem.dim = even_size(random, 200);
-  problem.distance = products[random.below(3)];
+  problem.metric = products[random.below(3)];
   problem.precision = precisions[random.below(4)];
   const std::size_t rows = even_size(random, 6000);
   const std::size_t queries = even_size(random, 80);
@@ -33,7 +33,7 @@ inline SearchProblem random_problem(Random& random, std::vector<std::uint64_t>& 
   words.assign(rows / 64 + 1, 0);
   if (random.below(4) == 0) {
     for (std::uint64_t& word : words) word = random.next() & random.next();
-    problem.options.filter = IdFilter{words, 0};
+    problem.options.filter = IdFilter::bitmap(words, 0);
   }
   if (random.below(4) == 0) {
     problem.removed.resize(rows / 64 + 1);

@@ -59,7 +59,7 @@ void fix_checksums_by_loading(Bytes& bytes) {
   for (std::size_t fixed = 0;;) {
     BlockReader reader(bytes);
     try {
-      static_cast<void>(load_index(reader, runtime()));
+      static_cast<void>(load_index(reader, {.runtime = &runtime()}));
       return;
     } catch (const Error& error) {
       if (std::string_view(error.what()).find("checksum") == std::string_view::npos) return;
@@ -85,7 +85,7 @@ void expect_valid_hits(const Index& index, const std::vector<float>& query) {
   const auto hits = found[0];
   expect(hits.size() <= std::min<std::size_t>(3, index.size()));
   for (std::size_t i = 0; i < hits.size(); ++i) {
-    expect(hits[i].distance == exact_distance(index.distance(), query, index.get(hits[i].id).value()));
+    expect(hits[i].distance == exact_distance(index.metric(), query, index.get(hits[i].id).value()));
     expect(i == 0 || hits[i - 1].distance < hits[i].distance ||
            (hits[i - 1].distance == hits[i].distance && hits[i - 1].id < hits[i].id));
   }
@@ -98,7 +98,7 @@ void expect_exact_hits(const Index& index, const std::vector<float>& query) {
   expect(all[0].size() == index.size() && near[0].size() == std::min<std::size_t>(3, index.size()));
   expect(std::ranges::equal(near[0], all[0].first(near[0].size())));
   for (const Hit& hit : all[0]) {
-    expect(hit.distance == exact_distance(index.distance(), query, index.get(hit.id).value()));
+    expect(hit.distance == exact_distance(index.metric(), query, index.get(hit.id).value()));
   }
 }
 
@@ -107,12 +107,12 @@ void use(Index& index) {
   const std::size_t dim = index.dim();
   if (dim > 64) return;
   const std::vector<float> query(dim, 0.5F);
-  const bool graph = index.kind() != "brute" && index.kind() != "gpu";
+  const bool graph = index.kind() != "flat" && index.kind() != "gpu";
   const auto expect_hits = graph ? expect_valid_hits : expect_exact_hits;
   expect_hits(index, query);
   const Bytes file = saved(index);
   MemoryReader reader(file);
-  const auto copy = load_index(reader, runtime());
+  const auto copy = load_index(reader, {.runtime = &runtime()});
   expect(saved(*copy) == file);
   try {
     const std::uint64_t id = index.add(query);
@@ -122,7 +122,7 @@ void use(Index& index) {
   } catch (const Error& error) {
     expect(error.code() == ErrorCode::invalid_input);  // no ids are left
   }
-  if (index.distance() == Metric::l2 && !graph) index.set_precision(Precision::bf16);
+  if (index.metric() == Metric::l2 && !graph) index.set_precision(Precision::bf16);
   index.compact();
   expect_hits(index, query);
 }
@@ -138,7 +138,7 @@ std::vector<Bytes> seeds() {
   };
   for (const Metric distance : all_metrics()) {
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
-      const auto index = make_index("brute", 3, distance, runtime());
+      const auto index = make_index("flat", 3, distance, {.runtime = &runtime()});
       try {
         index->set_precision(precision);
       } catch (const Error&) {
@@ -148,20 +148,21 @@ std::vector<Bytes> seeds() {
       index->add(rows(4, 3));
       files.push_back(saved(*index));
       index->remove(Ids{1});
-      index->compact();
-      index->add_with_ids(rows(2, 3), Ids{9, 7});
+      index->drop_full_precision();
+      index->add(Ids{9, 7}, rows(2, 3));
       files.push_back(saved(*index));
     }
   }
   for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
-    const auto graph = make_graph_index(3, distance, {.degree = 4, .build_width = 16}, runtime());
+    const auto graph = make_index("graph", 3, distance,
+                                  {.graph = GraphOptions{.degree = 4, .ef_construction = 16}, .runtime = &runtime()});
     files.push_back(saved(*graph));
     graph->add(rows(12, 3));
     files.push_back(saved(*graph));
     graph->remove(Ids{1, 4});
-    graph->add_with_ids(rows(2, 3), Ids{90, 70});
+    graph->add(Ids{90, 70}, rows(2, 3));
     files.push_back(saved(*graph));
-    graph->compact();
+    graph->drop_full_precision();
     files.push_back(saved(*graph));
   }
   return files;
@@ -175,6 +176,6 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try_input(data, size, fix_checksums, [](ByteReader& reader) { use(*load_index(reader, runtime())); });
+  try_input(data, size, fix_checksums, [](ByteReader& reader) { use(*load_index(reader, {.runtime = &runtime()})); });
   return 0;
 }

@@ -68,10 +68,10 @@ void use(VectorStore& store) {
     const std::vector<float> query(about.config.dim, 0.5F);
     expect(collection.search(query, 3)[0].size() == std::min<std::size_t>(3, collection.size()));
     try {
-      const std::uint64_t id = collection.insert(query);
+      const std::uint64_t id = collection.add(query);
       expect(collection.get(id) == query);
       collection.upsert(std::vector<std::uint64_t>{id}, query);
-      expect(collection.erase(id));
+      expect(collection.remove(id));
     } catch (const Error& error) {
       expect(error.code() == ErrorCode::invalid_input);  // no ids are left, or vectors_max is reached
     }
@@ -86,16 +86,16 @@ std::vector<Bytes> seeds() {
   files.push_back(saved(store));
   store.create_collection("a", {.dim = 2});
   files.push_back(saved(store));
-  store.collection("a").insert(std::vector<float>{1, 2, 3, 4});
+  store.collection("a").add(std::vector<float>{1, 2, 3, 4});
   store.create_collection("b", {.dim = 1,
-                                .distance = Metric::cosine,
-                                .index = "brute",
+                                .metric = Metric::cosine,
+                                .index = "flat",
                                 .precision = Precision::bf16,
                                 .recall = 0.9,
                                 .device = "cpu",
                                 .vectors_max = 3,
                                 .tenant = "t"});
-  store.collection("b").insert(std::vector<float>{5, 6});
+  store.collection("b").add(std::vector<float>{5, 6});
   files.push_back(saved(store));
   return files;
 }

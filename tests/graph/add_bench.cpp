@@ -91,7 +91,7 @@ double worst_ratio(std::span<const AddCost> costs) {
 void measure(const std::string& data, const std::string& kind, std::span<const float> vectors, std::size_t dim,
              std::size_t batch) {
   Runtime runtime;
-  const auto index = make_index(kind, dim, Metric::l2, runtime);
+  const auto index = make_index(kind, dim, Metric::l2, {.runtime = &runtime});
   const std::vector<AddCost> costs = add_in_batches(*index, vectors, batch);
   nlohmann::json result{{"data", data},
                         {"kind", kind},
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   }
   const std::vector<float> gaussian = gaussian_rows(rows, dim);
   const std::vector<float> clustered = SampleVectors(1, dim).draw(rows);
-  for (const char* kind : {"hnsw", "auto"}) {
+  for (const char* kind : {"graph", "auto"}) {
     measure("gaussian", kind, gaussian, dim, batch);
     measure("clustered", kind, clustered, dim, batch);
   }

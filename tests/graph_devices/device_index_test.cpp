@@ -20,14 +20,14 @@ class GraphOnDevice : public EveryGraphDevice {
     MemoryWriter writer;
     index.save(writer);
     MemoryReader reader(writer.bytes());
-    return load_index(reader, runtime(), {.device = where});
+    return load_index(reader, {.device = where, .runtime = &runtime()});
   }
 };
 
 TEST_P(GraphOnDevice, ReachesTheRequestedRecallAndFollowsChanges) {
   constexpr std::size_t rows = 2600;
   const Floats vectors = clustered_rows(random, rows, dim);
-  auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = build_device()});
+  auto index = make_index("graph", dim, Metric::l2, {.device = build_device(), .runtime = &runtime()});
   index->add(vectors);
   if (build_device() != GetParam()) index = moved(*index, GetParam());
   EXPECT_EQ(index->devices().devices.size(), 1U);
@@ -41,7 +41,7 @@ TEST_P(GraphOnDevice, ReachesTheRequestedRecallAndFollowsChanges) {
   }
   const SearchResult found = index->search(queries, 10);
   EXPECT_EQ(found.explanation().device, device(GetParam()).label());
-  EXPECT_EQ(found.explanation().way, "graph_search");
+  EXPECT_EQ(found.explanation().kernel, "graph_search");
   EXPECT_GT(found.explanation().rows_scanned, 200U * 10);
   EXPECT_GT(index->statistics().device_bytes, rows * dim * sizeof(float));
 
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GraphOnDevice, testing::ValuesIn(graph_devices
 TEST_F(GraphDevicesTest, FilesLoadOnAnyDevice) {
   const Floats vectors = clustered_rows(random, 2500, dim);
   const Floats queries = clustered_rows(random, 50, dim);
-  const auto index = make_index("hnsw", dim, Metric::cosine, runtime(), {.device = "failing"});
+  const auto index = make_index("graph", dim, Metric::cosine, {.device = "failing", .runtime = &runtime()});
   index->add(vectors);
   BruteForce truth(dim, Metric::cosine);
   truth.put_all(0, vectors);
@@ -78,7 +78,7 @@ TEST_F(GraphDevicesTest, FilesLoadOnAnyDevice) {
   index->save(writer);
   for (const char* where : {"cpu", "failing"}) {
     MemoryReader reader(writer.bytes());
-    const auto loaded = load_index(reader, runtime(), {.device = where});
+    const auto loaded = load_index(reader, {.device = where, .runtime = &runtime()});
     Tally tally;
     expect_sound(*loaded, truth, queries, 10, {}, tally);
     EXPECT_GE(tally.recall(), 0.9);
@@ -87,25 +87,25 @@ TEST_F(GraphDevicesTest, FilesLoadOnAnyDevice) {
 }
 
 TEST_F(GraphDevicesTest, FilteredAndLargeSearchesRunOnTheHost) {
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
+  const auto index = make_index("graph", dim, Metric::l2, {.device = "failing", .runtime = &runtime()});
   index->add(clustered_rows(random, 2100, dim));
   const Floats query = clustered_rows(random, 1, dim);
   const Ids words(33, 0x5555'5555'5555'5555);
-  IdFilter filter;
-  filter.words = words;
+  const IdFilter filter = IdFilter::bitmap(words);
   EXPECT_EQ(index->search(query, 10, {.filter = filter}).explanation().device, "cpu");
   EXPECT_EQ(index->search(query, 600).explanation().device, "cpu");
   EXPECT_THAT(index->search(query, 10).explanation().device, HasSubstr("failing"));
 }
 
 TEST_F(GraphDevicesTest, RejectsSeveralDevices) {
-  EXPECT_ERROR((void)make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing,failing"}),
-               ErrorCode::unsupported, "'hnsw' is on one device", "'failing,failing' was asked for");
+  EXPECT_ERROR((void)make_index("graph", dim, Metric::l2, {.device = "failing,failing", .runtime = &runtime()}),
+               ErrorCode::unsupported, "'graph' searches on one device", "2 were named",
+               "'failing,failing' was asked for");
 }
 
 // An error of the device reaches the caller and leaves the index unchanged.
 TEST_F(GraphDevicesTest, DeviceErrorsLeaveTheIndexUnchanged) {
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
+  const auto index = make_index("graph", dim, Metric::l2, {.device = "failing", .runtime = &runtime()});
   const Floats vectors = clustered_rows(random, 4400, dim);
   const Floats queries = clustered_rows(random, 20, dim);
   const std::size_t half = 2200 * dim;
@@ -132,7 +132,7 @@ TEST_F(GraphDevicesTest, DeviceErrorsLeaveTheIndexUnchanged) {
 }
 
 TEST_F(GraphDevicesTest, OutOfMemoryLeavesTheIndexUnchanged) {
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime(), {.device = "failing"});
+  const auto index = make_index("graph", dim, Metric::l2, {.device = "failing", .runtime = &runtime()});
   ASSERT_TRUE(memory_pool(runtime()).set_max_pool_size(device("failing").id(), std::uint64_t{1} << 16U));
   EXPECT_THROW(index->add(clustered_rows(random, 4000, dim)), OutOfMemoryError);
   EXPECT_EQ(index->size(), 0U);

@@ -1,6 +1,7 @@
 // What include/vectis/search/index.hpp promises of every kind: sizes, wrong input, ids, changes, filters, limits.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <limits>
 
 #include "tests/indexes/kinds.hpp"
@@ -21,7 +22,7 @@ TEST_P(IndexContract, SaysWhatItIs) {
   const auto index = make(3, Metric::cosine);
   EXPECT_EQ(index->kind(), kind().name);
   EXPECT_EQ(index->dim(), 3U);
-  EXPECT_EQ(index->distance(), Metric::cosine);
+  EXPECT_EQ(index->metric(), Metric::cosine);
   EXPECT_EQ(index->statistics().vectors, 0U);
   EXPECT_EQ(index->statistics().bytes_per_vector, 0);
   EXPECT_THAT(index->explain(), HasSubstr(kind().name));
@@ -31,7 +32,7 @@ TEST_P(IndexContract, SaysWhatItIs) {
   EXPECT_GT(index->statistics().bytes, 10U * 3U);
   const SearchResult found = index->search(random_rows(random, 2, 3), 4);
   EXPECT_FALSE(found.explanation().device.empty());
-  EXPECT_FALSE(found.explanation().way.empty());
+  EXPECT_FALSE(found.explanation().kernel.empty());
   EXPECT_FALSE(found.explanation().reason.empty());
   EXPECT_EQ(index->statistics().queries, 2U);
 }
@@ -41,16 +42,16 @@ TEST_P(IndexContract, EmptyQuestionsHaveEmptyAnswers) {
   EXPECT_THAT(index->search(Floats{1, 2}, 3)[0], IsEmpty());
   EXPECT_EQ(index->get(0), std::nullopt);
   EXPECT_EQ(index->remove(Ids{7}), 0U);
-  index->compact();
+  index->drop_full_precision();
   EXPECT_EQ(index->add(Floats{0, 0}), 0U);
   EXPECT_EQ(index->search(Floats{}, 3).queries(), 0U);
   const SearchResult none = index->search(Floats{1, 2, 3, 4}, 0);
   EXPECT_EQ(none.queries(), 2U);
   EXPECT_THAT(none[1], IsEmpty());
-  EXPECT_ERROR(static_cast<void>(none[2]), ErrorCode::invalid_input, "query 2 of an answer to 2");
+  EXPECT_ERROR(static_cast<void>(none[2]), ErrorCode::invalid_input, "query 2 does not exist, the result has 2");
   EXPECT_EQ(index->add(Floats{}), 1U);
-  index->add_with_ids({}, {});
-  index->upsert({}, {});
+  index->add(Ids{}, Floats{});
+  index->upsert(Ids{}, Floats{});
   EXPECT_EQ(index->remove({}), 0U);
   EXPECT_EQ(index->size(), 1U);
 }
@@ -64,20 +65,21 @@ TEST_P(IndexContract, OneVectorComesAndGoes) {
   EXPECT_THAT(index->search(one, 5)[0], IsEmpty());
   EXPECT_EQ(index->add(one), 1U);
   EXPECT_EQ(index->search(one, 5)[0][0].id, 1U);
-  index->compact();
+  index->drop_full_precision();
   EXPECT_EQ(index->search(one, 5)[0][0].id, 1U);
 }
 
 TEST_P(IndexContract, RefusesWhatIsNoVector) {
   const auto index = make(3);
   index->add(Floats{1, 2, 3});
-  EXPECT_ERROR(index->add(Floats{1, 2}), ErrorCode::invalid_input, "[add]", "2 numbers", "rows of 3");
+  EXPECT_ERROR(index->add(Floats{1, 2}), ErrorCode::invalid_input, "[add]", "2 floats", "dimension 3");
   EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2, 3, 4}, 1)), ErrorCode::invalid_input, "[search]");
-  EXPECT_ERROR(index->update(0, Floats{1, 2}), ErrorCode::invalid_input, "2 numbers, the index has 3");
-  EXPECT_ERROR(index->update(0, Floats{1, 2, 3, 4, 5, 6}), ErrorCode::invalid_input, "6 numbers, the index has 3");
-  EXPECT_ERROR(index->add_with_ids(Floats{1, 2, 3}, Ids{1, 2}), ErrorCode::invalid_input, "1 vectors and 2 ids");
-  EXPECT_ERROR(index->upsert(Floats{1, 2, 3}, Ids{1, 2}), ErrorCode::invalid_input, "1 vectors and 2 ids");
-  EXPECT_ERROR(index->update(7, Floats{1, 2, 3}), ErrorCode::invalid_input, "id 7 is not there");
+  EXPECT_ERROR(index->update(0, Floats{1, 2}), ErrorCode::invalid_input, "2 floats, but the index has dimension 3");
+  EXPECT_ERROR(index->update(0, Floats{1, 2, 3, 4, 5, 6}), ErrorCode::invalid_input,
+               "6 floats, but the index has dimension 3");
+  EXPECT_ERROR(index->add(Ids{1, 2}, Floats{1, 2, 3}), ErrorCode::invalid_input, "1 vectors, but 2 ids");
+  EXPECT_ERROR(index->upsert(Ids{1, 2}, Floats{1, 2, 3}), ErrorCode::invalid_input, "1 vectors, but 2 ids");
+  EXPECT_ERROR(index->update(7, Floats{1, 2, 3}), ErrorCode::invalid_input, "id 7 does not exist");
   EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2, 3}, 1, {.radius = std::nan("")})), ErrorCode::invalid_input,
                "radius");
   EXPECT_EQ(index->size(), 1U);
@@ -97,7 +99,7 @@ TEST_P(IndexContract, RefusesNumbersThatAreNotFinite) {
     EXPECT_EQ(index->size(), 0U);
     index->add(Floats(100));
     EXPECT_ERROR(index->update(0, Floats(100, bad)), ErrorCode::invalid_input, "row 0, coordinate 0");
-    EXPECT_ERROR(index->upsert(Floats(100, bad), Ids{0}), ErrorCode::invalid_input, "row 0, coordinate 0");
+    EXPECT_ERROR(index->upsert(Ids{0}, Floats(100, bad)), ErrorCode::invalid_input, "row 0, coordinate 0");
     EXPECT_EQ(index->get(0), Floats(100));
   }
 }
@@ -108,19 +110,19 @@ TEST_P(IndexContract, DimensionsAndDistancesHaveLimits) {
   const auto widest = make(65'536);
   widest->add(random_rows(random, 3, 65'536));
   EXPECT_EQ(widest->search(Floats(65'536, 0.5F), 5)[0].size(), 3U);
-  for (const Metric distance : all_metrics()) {
+  for (const Metric metric : all_metrics()) {
     const auto known = distances_of(kind());
-    if (std::ranges::find(known, distance) != known.end()) {
-      EXPECT_EQ(make(2, distance)->distance(), distance);
+    if (std::ranges::find(known, metric) != known.end()) {
+      EXPECT_EQ(make(2, metric)->metric(), metric);
     } else {
-      EXPECT_ERROR(make(2, distance), ErrorCode::unsupported, std::string(name(distance)), "'brute'");
+      EXPECT_ERROR(make(2, metric), ErrorCode::unsupported, std::string(name(metric)), "'flat'");
     }
   }
 }
 
 TEST_P(IndexContract, TiesGoToTheLowerId) {
   const auto index = make(1);
-  index->add_with_ids(Floats{1, 1, 1, 1}, Ids{9, 3, last_id, 0});
+  index->add(Ids{9, 3, last_id, 0}, Floats{1, 1, 1, 1});
   EXPECT_THAT(hits_of(index->search(Floats{0}, 3), 0), ElementsAre(Hit{0, 1.0}, Hit{3, 1.0}, Hit{9, 1.0}));
 }
 
@@ -133,12 +135,12 @@ TEST_P(IndexContract, ZeroIsAtOneFromEverythingUnderCosine) {
 
 TEST_P(IndexContract, IdsGoUpToTheLast) {
   const auto index = make(1);
-  index->add_with_ids(Floats{1, 2}, Ids{last_id - 3, last_id - 2});
+  index->add(Ids{last_id - 3, last_id - 2}, Floats{1, 2});
   EXPECT_EQ(index->add(Floats{3, 4}), last_id - 1);
   EXPECT_EQ(index->get(last_id), Floats{4});
   EXPECT_THAT(hits_of(index->search(Floats{4}, 1), 0), ElementsAre(Hit{last_id, 0.0}));
   EXPECT_ERROR(index->add(Floats{5}), ErrorCode::invalid_input, "18446744073709551615");
-  index->add_with_ids(Floats{6, 7}, Ids{0, 1});
+  index->add(Ids{0, 1}, Floats{6, 7});
   EXPECT_EQ(index->get(0), Floats{6});
   EXPECT_EQ(index->remove(Ids{last_id}), 1U);
   EXPECT_ERROR(index->add(Floats{5}), ErrorCode::invalid_input, "largest id");
@@ -147,15 +149,15 @@ TEST_P(IndexContract, IdsGoUpToTheLast) {
 
 TEST_P(IndexContract, IdsAreUsedOnce) {
   const auto index = make(1);
-  index->add_with_ids(Floats{1, 2, 3}, Ids{5, 1, 4});
-  EXPECT_ERROR(index->add_with_ids(Floats{1, 2}, Ids{7, 4}), ErrorCode::invalid_input, "id 4 is there already");
-  EXPECT_ERROR(index->add_with_ids(Floats{1, 2, 3}, Ids{8, 7, 8}), ErrorCode::invalid_input, "id 8 is given twice");
+  index->add(Ids{5, 1, 4}, Floats{1, 2, 3});
+  EXPECT_ERROR(index->add(Ids{7, 4}, Floats{1, 2}), ErrorCode::invalid_input, "id 4 exists already");
+  EXPECT_ERROR(index->add(Ids{8, 7, 8}, Floats{1, 2, 3}), ErrorCode::invalid_input, "id 8 is given twice");
   EXPECT_EQ(index->size(), 3U);
   EXPECT_EQ(index->get(7), std::nullopt);
   EXPECT_EQ(index->add(Floats{9}), 6U);
   EXPECT_EQ(index->remove(Ids{6, 6, 99}), 1U);
   EXPECT_EQ(index->add(Floats{9}), 7U) << "an id is not used again by itself";
-  index->add_with_ids(Floats{10}, Ids{6});
+  index->add(Ids{6}, Floats{10});
   EXPECT_EQ(index->get(6), Floats{10});
 }
 
@@ -174,11 +176,11 @@ TEST_P(IndexContract, AnUpdateReplaces) {
 TEST_P(IndexContract, AnUpsertAddsAndReplaces) {
   const auto index = make(1);
   index->add(Floats{1, 2, 3});
-  index->upsert(Floats{20, 90}, Ids{1, 9});
+  index->upsert(Ids{1, 9}, Floats{20, 90});
   EXPECT_EQ(index->size(), 4U);
   EXPECT_THAT(hits_of(index->search(Floats{20}, 1), 0), ElementsAre(Hit{1, 0.0}));
   EXPECT_THAT(hits_of(index->search(Floats{90}, 1), 0), ElementsAre(Hit{9, 0.0}));
-  EXPECT_ERROR(index->upsert(Floats{5, 6}, Ids{2, 2}), ErrorCode::invalid_input, "twice");
+  EXPECT_ERROR(index->upsert(Ids{2, 2}, Floats{5, 6}), ErrorCode::invalid_input, "twice");
   EXPECT_EQ(index->get(2), Floats{3});
   EXPECT_EQ(index->add(Floats{7}), 10U);
 }
@@ -186,13 +188,13 @@ TEST_P(IndexContract, AnUpsertAddsAndReplaces) {
 // More neighbours than there are, duplicates, and queries that are there.
 TEST_P(IndexContract, AllThereIsForALargeK) {
   constexpr std::size_t dim = 7;
-  for (const Metric distance : distances_of(kind())) {
-    SCOPED_TRACE(name(distance));
-    const auto index = make(dim, distance);
+  for (const Metric metric : distances_of(kind())) {
+    SCOPED_TRACE(name(metric));
+    const auto index = make(dim, metric);
     Floats vectors = random_rows(random, 300, dim);
     std::copy_n(vectors.begin(), 40 * dim, vectors.begin() + 100 * dim);
     index->add(vectors);
-    BruteForce truth(dim, distance);
+    BruteForce truth(dim, metric);
     truth.put_all(0, vectors);
     const auto queries = std::span(vectors).first(3 * dim);
     Tally tally;
@@ -205,16 +207,18 @@ TEST_P(IndexContract, AllThereIsForALargeK) {
 TEST_P(IndexContract, FollowsRadiusAndFilter) {
   constexpr std::size_t dim = 8;
   constexpr std::size_t rows = 2500;
-  for (const Metric distance : distances_of(kind())) {
-    SCOPED_TRACE(name(distance));
-    const auto index = make(dim, distance);
+  for (const Metric metric : distances_of(kind())) {
+    SCOPED_TRACE(name(metric));
+    const auto index = make(dim, metric);
     const Floats vectors = clustered_rows(random, rows, dim);
-    index->add_with_ids(vectors, [&] {
-      Ids ids(rows);
-      for (std::size_t i = 0; i < rows; ++i) ids[i] = 100 + 2 * i;
-      return ids;
-    }());
-    BruteForce truth(dim, distance);
+    index->add(
+        [&] {
+          Ids ids(rows);
+          for (std::size_t i = 0; i < rows; ++i) ids[i] = 100 + 2 * i;
+          return ids;
+        }(),
+        vectors);
+    BruteForce truth(dim, metric);
     for (std::size_t i = 0; i < rows; ++i) truth.put(100 + 2 * i, std::span(vectors).subspan(i * dim, dim));
     const Floats queries = clustered_rows(random, 10, dim);
     Tally tally;
@@ -224,7 +228,7 @@ TEST_P(IndexContract, FollowsRadiusAndFilter) {
         for (int bit = 0; bit < 64; ++bit) word |= std::uint64_t{random.below(part) == 0} << bit;
       }
       for (const std::uint64_t first : {0U, 100U, 301U}) {
-        SearchOptions options{.filter = IdFilter{words, first}};
+        SearchOptions options{.filter = IdFilter::bitmap(words, first)};
         expect_answers(kind(), *index, truth, queries, 10, options, tally);
         options.radius = truth.search(std::span(queries).first(dim), 40).back().distance;
         expect_answers(kind(), *index, truth, queries, 10, options, tally);
@@ -249,7 +253,7 @@ TEST_P(IndexContract, RemovedVectorsGiveTheirMemoryBack) {
     for (std::size_t i = 0; i < ids.size(); ++i) truth.remove(ids[i] = first + i);
     EXPECT_EQ(index->remove(ids), ids.size());
   }
-  index->compact();
+  index->drop_full_precision();
   for (const auto& [id, vector] : std::map(truth.rows())) truth.put(id, index->get(id).value());
   EXPECT_LT(index->statistics().bytes, before / 2);
   Tally tally;
@@ -280,6 +284,159 @@ TEST_P(IndexContract, StopsWhenItIsTold) {
   source.cancel();
   EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2}, 1, {.context = Context{}.with_cancel(source)})),
                ErrorCode::cancelled, "[search]");
+}
+
+TEST_P(IndexContract, TakesMatricesWithAStride) {
+  const auto index = make(2);
+  const Floats padded{1, 2, -9, 3, 4, -9, 5, 6, -9};
+  EXPECT_EQ(index->add(MatrixView(padded.data(), 3, 2, 3)), 0U);
+  EXPECT_EQ(index->get(1), (Floats{3, 4}));
+  index->add(Ids{7}, MatrixView(Floats{7, 8}, 2));
+  index->upsert(Ids{7, 9}, MatrixView(padded.data(), 2, 2, 3));
+  EXPECT_EQ(index->get(7), (Floats{1, 2}));
+  EXPECT_EQ(index->get(9), (Floats{3, 4}));
+  EXPECT_THAT(hits_of(index->search(MatrixView(padded.data() + 6, 1, 2, 3), 1), 0), ElementsAre(Hit{2, 0.0}));
+  EXPECT_EQ(index->add(MatrixView()), 10U) << "a view without rows adds nothing";
+}
+
+TEST_P(IndexContract, RejectsMatricesOfAnotherShape) {
+  const auto index = make(2);
+  const Floats vector{1, 2, 3, 4};
+  EXPECT_ERROR(index->add(MatrixView(vector, 4)), ErrorCode::invalid_input, "[add]", "dimension 4", "dimension 2");
+  EXPECT_ERROR(static_cast<void>(index->search(MatrixView(vector, 1), 1)), ErrorCode::invalid_input, "[search]");
+  EXPECT_ERROR(index->add(MatrixView(vector.data(), 2, 2, 1)), ErrorCode::invalid_input, "stride of 1");
+  EXPECT_ERROR(index->add(MatrixView(nullptr, 2, 2)), ErrorCode::invalid_input, "null");
+  EXPECT_ERROR(index->add(MatrixView(vector.data(), SIZE_MAX / 2, 2)), ErrorCode::invalid_input, "memory");
+  EXPECT_ERROR(MatrixView(vector, 3), ErrorCode::invalid_input, "4 floats", "dimension 3");
+  EXPECT_ERROR(MatrixView(vector, 0), ErrorCode::invalid_input, "dimension of 0");
+  EXPECT_EQ(index->size(), 0U);
+}
+
+// Sparse ids over all 64 bits, as hashes are, up to the last.
+TEST_P(IndexContract, FiltersSparseIds) {
+  constexpr std::size_t dim = 4;
+  constexpr std::size_t rows = 1500;
+  const auto index = make(dim);
+  Ids ids(rows);
+  for (std::size_t i = 0; i < rows; ++i)
+    ids[i] = i * (last_id / (rows - 1)) + (i == rows - 1 ? last_id % (rows - 1) : 0);
+  ASSERT_EQ(ids.back(), last_id);
+  const Floats vectors = random_rows(random, rows, dim);
+  index->add(ids, vectors);
+  BruteForce truth(dim, Metric::l2);
+  for (std::size_t i = 0; i < rows; ++i) truth.put(ids[i], std::span(vectors).subspan(i * dim, dim));
+  const Floats queries = random_rows(random, 10, dim);
+  Ids listed{5, 6, 7};  // that do not exist
+  for (std::size_t i = 0; i < rows; i += 1 + random.below(5)) listed.push_back(ids[i]);
+  std::ranges::sort(listed);
+  const std::vector<std::uint64_t> words(3, ~std::uint64_t{0});
+  Tally tally;
+  for (const IdFilter& filter :
+       {IdFilter::sorted_list(listed), IdFilter::range(ids[rows / 2], last_id), IdFilter::range(last_id, last_id),
+        IdFilter::bitmap(words, last_id - 10), IdFilter::predicate([](std::uint64_t id) { return id % 3 == 0; })}) {
+    expect_answers(kind(), *index, truth, queries, 10, {.filter = filter}, tally);
+  }
+  EXPECT_GE(tally.recall(), 0.9);
+  EXPECT_THAT(index->search(queries, 10, {.filter = IdFilter::range(9, 8)})[0], IsEmpty());
+  EXPECT_THAT(index->search(queries, 10, {.filter = IdFilter::sorted_list({})})[0], IsEmpty());
+  EXPECT_THROW(
+      static_cast<void>(index->search(
+          queries, 10, {.filter = IdFilter::predicate([](std::uint64_t) -> bool { throw std::bad_function_call(); })})),
+      std::bad_function_call);
+}
+
+TEST_P(IndexContract, FillsTheCallersArrays) {
+  const auto index = make(1);
+  index->add(Floats{1, 2, 4});
+  const Floats queries{0, 4};
+  Ids ids(8);
+  std::vector<double> distances(8);
+  const SearchExplanation how = index->search_into(queries, 4, ids, distances);
+  EXPECT_FALSE(how.device.empty());
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(ids, ElementsAre(0, 1, 2, Index::missing_id, 2, 1, 0, Index::missing_id));
+  EXPECT_THAT(distances, ElementsAre(1, 2, 4, infinity, 0, 2, 3, infinity));
+  index->search_into(MatrixView(queries, 1), 4, ids, distances);
+  EXPECT_ERROR(index->search_into(queries, 3, ids, distances), ErrorCode::invalid_input, "2 * 3", "ids has 8");
+  EXPECT_ERROR(index->search_into(queries, SIZE_MAX, ids, distances), ErrorCode::invalid_input, "ids has 8");
+}
+
+TEST_P(IndexContract, ChecksRecallAndBeamWidth) {
+  const auto index = make(1);
+  index->add(Floats{1, 2, 4});
+  for (const double recall : {0.0, -0.5, 1.5, 2.0, std::nan("")}) {
+    EXPECT_ERROR(static_cast<void>(index->search(Floats{1}, 1, {.recall = recall})), ErrorCode::invalid_input,
+                 "recall of");
+  }
+  EXPECT_ERROR(static_cast<void>(index->search(Floats{1}, 1, {.recall = 0.9, .ef = 10})), ErrorCode::invalid_input,
+               "ef 10", "recall 0.9");
+  if (kind().name == std::string_view("flat") || kind().name == std::string_view("gpu")) {
+    EXPECT_ERROR(static_cast<void>(index->search(Floats{1}, 1, {.ef = 10})), ErrorCode::invalid_input, "no beam");
+  } else if (index->metric() == Metric::l2 && kind().name == std::string_view("graph")) {
+    EXPECT_ERROR(static_cast<void>(index->search(Floats{1}, 1, {.ef = 0})), ErrorCode::invalid_input, "ef is 0");
+    EXPECT_THAT(hits_of(index->search(Floats{1}, 1, {.ef = 10}), 0), ElementsAre(Hit{0, 0.0}));
+  }
+}
+
+TEST_P(IndexContract, CompactingKeepsFullPrecision) {
+  constexpr std::size_t dim = 16;
+  const auto index = make(dim);
+  const Floats vectors = clustered_rows(random, 4000, dim);
+  index->add(vectors);
+  BruteForce truth(dim, Metric::l2);
+  truth.put_all(0, vectors);
+  Ids gone;
+  for (std::uint64_t id = 0; id < 4000; id += 3) {
+    gone.push_back(id);
+    truth.remove(id);
+  }
+  EXPECT_EQ(index->remove(gone), gone.size());
+  index->compact();
+  EXPECT_EQ(index->statistics().removed, 0U);
+  EXPECT_EQ(index->size(), 4000 - gone.size());
+  for (const auto& [id, vector] : truth.rows()) ASSERT_EQ(index->get(id), vector);
+  Tally tally;
+  expect_answers(kind(), *index, truth, clustered_rows(random, 50, dim), 10, {}, tally);
+  EXPECT_GE(tally.recall(), 0.88);
+  EXPECT_EQ(index->add(Floats(dim)), 4000U);
+}
+
+TEST_P(IndexContract, SquaredL2OrdersAsL2) {
+  constexpr std::size_t dim = 12;
+  const Floats vectors = clustered_rows(random, 1500, dim);
+  const Floats queries = clustered_rows(random, 10, dim);
+  const auto squared = make(dim, Metric::l2_squared);
+  squared->add(vectors);
+  const auto rooted = make(dim, Metric::l2);
+  rooted->add(vectors);
+  const SearchResult left = squared->search(queries, 10);
+  const SearchResult right = rooted->search(queries, 10);
+  for (std::size_t query = 0; query < 10; ++query) {
+    ASSERT_EQ(left[query].size(), right[query].size());
+    for (std::size_t i = 0; i < left[query].size(); ++i) {
+      EXPECT_EQ(left[query][i].id, right[query][i].id);
+      EXPECT_EQ(std::sqrt(left[query][i].distance), right[query][i].distance);
+    }
+  }
+  const double middle = right[0][4].distance;
+  EXPECT_GE(squared->search(queries, 1500, {.radius = middle * middle * 1.0001})[0].size(), 4U);
+}
+
+TEST_P(IndexContract, LongCallsStopWhenTheContextSaysSo) {
+  const auto index = make(2);
+  index->add(Floats{1, 2});
+  CancelSource source;
+  source.cancel();
+  const Context cancelled = Context{}.with_cancel(source);
+  EXPECT_ERROR(index->add(Floats{1, 2}, cancelled), ErrorCode::cancelled, "[add]");
+  EXPECT_ERROR(index->upsert(Ids{0}, Floats{3, 4}, cancelled), ErrorCode::cancelled, "[upsert]");
+  EXPECT_ERROR(index->remove(Ids{0}, cancelled), ErrorCode::cancelled, "[remove]");
+  EXPECT_ERROR(index->compact(cancelled), ErrorCode::cancelled, "[compact]");
+  EXPECT_ERROR(index->drop_full_precision(cancelled), ErrorCode::cancelled, "[drop_full_precision]");
+  MemoryWriter writer;
+  EXPECT_ERROR(index->save(writer, cancelled), ErrorCode::cancelled, "[save]");
+  EXPECT_EQ(index->get(0), (Floats{1, 2}));
+  EXPECT_EQ(index->size(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexContract, testing::ValuesIn(index_kinds), kind_name);

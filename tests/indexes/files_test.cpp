@@ -1,8 +1,10 @@
 // What every kind writes comes back, and what was damaged does not.
 #include <cstring>
+#include <filesystem>
 
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis::test {
 namespace {
@@ -14,12 +16,12 @@ class IndexFiles : public IndexKinds {
     const FileBytes file = file_of(index);
     const auto copy = index_of(kind(), file, runtime);
     EXPECT_EQ(copy->kind(), index.kind());
-    EXPECT_EQ(copy->distance(), index.distance());
+    EXPECT_EQ(copy->metric(), index.metric());
     ASSERT_EQ(copy->size(), index.size());
     for (const std::uint64_t id : ids) ASSERT_EQ(copy->get(id), index.get(id));
     EXPECT_TRUE(file_of(*copy) == file);
     // A graph may have found its way through rows that were removed, which no file has: two copies must agree.
-    const bool walks = kind().name == std::string_view("hnsw");
+    const bool walks = kind().name == std::string_view("graph");
     const auto again = walks ? index_of(kind(), file, runtime) : nullptr;
     const SearchOptions options{.recall = walks ? default_recall : 1.0};
     const Floats queries = random_rows(random, 5, index.dim());
@@ -30,8 +32,8 @@ class IndexFiles : public IndexKinds {
   FileBytes small_file() {
     const auto index = make(3);
     index->add(random_rows(random, 18, 3));
-    index->compact();
-    index->add_with_ids(random_rows(random, 5, 3), Ids{100, 50, 200, 51, 52});
+    index->drop_full_precision();
+    index->add(Ids{100, 50, 200, 51, 52}, random_rows(random, 5, 3));
     index->remove(Ids{1, 51});
     return file_of(*index);
   }
@@ -39,19 +41,19 @@ class IndexFiles : public IndexKinds {
 
 TEST_P(IndexFiles, ComeBackInEveryState) {
   const Ids some{0, 3, 10, 1299, 5000, 4500};
-  for (const Metric distance : distances_of(kind())) {
-    SCOPED_TRACE(name(distance));
+  for (const Metric metric : distances_of(kind())) {
+    SCOPED_TRACE(name(metric));
     for (const std::size_t dim : std::vector<std::size_t>{2, 33}) {
-      const auto index = make(dim, distance);
+      const auto index = make(dim, metric);
       expect_round_trip(*index, some);
       index->add(random_rows(random, 100, dim));
       expect_round_trip(*index, some);
       index->add(random_rows(random, 1200, dim));
       index->remove(Ids{3, 4, 101});
       expect_round_trip(*index, some);
-      index->compact();
+      index->drop_full_precision();
       expect_round_trip(*index, some);
-      index->add_with_ids(random_rows(random, 3, dim), Ids{5000, 4000, 4500});
+      index->add(Ids{5000, 4000, 4500}, random_rows(random, 3, dim));
       index->remove(Ids{10, 20, 4000});
       expect_round_trip(*index, some);
     }
@@ -67,12 +69,63 @@ TEST_P(IndexFiles, RememberTheLargestIdEverUsed) {
   EXPECT_EQ(copy->add(Floats{4}), 3U);
 }
 
+TEST_P(IndexFiles, AreSavedAndLoadedByPath) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("index");
+  const auto index = make(3);
+  index->add(random_rows(random, 20, 3));
+  index->save(path);
+  EXPECT_EQ(load_index(path, options_of(kind(), runtime))->size(), 20U);
+  index->remove(Ids{0});
+  index->save(path);
+  EXPECT_EQ(load_index(path, options_of(kind(), runtime))->size(), 19U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.folder()), {}), 1) << "no temporary file stays";
+  EXPECT_ERROR(index->save(folder.path("none/index")), ErrorCode::io, folder.path("none/index"), "No such file");
+  EXPECT_ERROR(static_cast<void>(load_index(folder.path("none"), options_of(kind(), runtime))), ErrorCode::io,
+               folder.path("none"));
+}
+
+TEST(IndexPaths, MessagesNameThePathAndWhatTheFileIs) {
+  Runtime runtime;
+  const TemporaryFolder folder;
+  const std::string path = folder.path("vectors.npy");
+  const auto write = [&](std::string_view bytes) {
+    FileWriter file(path);
+    file.write(std::as_bytes(std::span(bytes)));
+    file.finish();
+  };
+  write("\x93NUMPY\x01\x00 and an array");
+  EXPECT_ERROR(static_cast<void>(load_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path, "NumPy");
+  EXPECT_ERROR(static_cast<void>(map_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path, "NumPy");
+  write("something else");
+  EXPECT_ERROR(static_cast<void>(load_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path,
+               "saved index");
+  write("short");
+  EXPECT_ERROR(static_cast<void>(load_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path);
+}
+
+TEST(IndexPaths, AMappedIndexIsSavedOntoItsOwnFile) {
+  Runtime runtime;
+  Random random(seed());
+  const TemporaryFolder folder;
+  const std::string path = folder.path("graph");
+  const auto index = make_index("graph", 4, Metric::l2, {.runtime = &runtime});
+  index->add(random_rows(random, 2000, 4));
+  index->save(path);
+  const auto mapped = map_index(path, {.runtime = &runtime});
+  mapped->remove(Ids{1, 2, 3});
+  mapped->save(path);
+  EXPECT_EQ(mapped->get(5), index->get(5));
+  EXPECT_EQ(map_index(path, {.runtime = &runtime})->size(), 1997U);
+  EXPECT_EQ(load_index(path, {.runtime = &runtime})->get(1999), index->get(1999));
+}
+
 TEST_P(IndexFiles, NoPartOfOneIsAnIndex) {
   const FileBytes file = small_file();
   for (std::size_t size = 0; size < file.size(); ++size) {
     const auto cut = std::span(file).first(size);
     MemoryReader reader(cut);
-    EXPECT_ERROR(static_cast<void>(load_index(reader, runtime)), ErrorCode::corrupt_data, "");
+    EXPECT_ERROR(static_cast<void>(load_index(reader, {.runtime = &runtime})), ErrorCode::corrupt_data, "");
   }
 }
 
@@ -86,7 +139,7 @@ TEST_P(IndexFiles, EveryChangedBitIsNoticed) {
     changed[bit / 8] ^= std::byte{1} << (bit % 8);
     MemoryReader reader(changed);
     try {
-      static_cast<void>(load_index(reader, runtime, options_of(kind())));
+      static_cast<void>(load_index(reader, options_of(kind(), runtime)));
       ADD_FAILURE() << "bit " << bit << " is not noticed";
     } catch (const Error& error) {
       EXPECT_TRUE(error.code() == ErrorCode::corrupt_data || error.code() == ErrorCode::unsupported) << error.what();
@@ -97,7 +150,7 @@ TEST_P(IndexFiles, EveryChangedBitIsNoticed) {
 // A graph file whose quantizer has this scale exponent, with a correct checksum around it.
 FileBytes file_with_exponent(Runtime& runtime, std::int32_t exponent) {
   constexpr std::size_t dim = 3;
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
   Floats rows(12 * dim);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
   index->add(rows);
@@ -122,12 +175,12 @@ TEST(GraphFiles, RejectScalesBeyondTheLimitOnEitherSide) {
     SCOPED_TRACE(exponent);
     const FileBytes file = file_with_exponent(runtime, exponent);
     MemoryReader reader(file);
-    EXPECT_ERROR(static_cast<void>(load_index(reader, runtime)), ErrorCode::corrupt_data, "scale");
+    EXPECT_ERROR(static_cast<void>(load_index(reader, {.runtime = &runtime})), ErrorCode::corrupt_data, "scale");
   }
   for (const std::int32_t exponent : {-200, 200}) {
     const FileBytes file = file_with_exponent(runtime, exponent);
     MemoryReader reader(file);
-    EXPECT_EQ(load_index(reader, runtime)->size(), 12U);
+    EXPECT_EQ(load_index(reader, {.runtime = &runtime})->size(), 12U);
   }
 }
 

@@ -60,7 +60,7 @@ class MovingWindow {
     first_.store(begin + batch);
     add();
     index_->update(begin + batch + 50, vector_of(begin + batch + 50));
-    index_->upsert(vector_of(begin + batch + 60), Ids{begin + batch + 60});
+    index_->upsert(Ids{begin + batch + 60}, vector_of(begin + batch + 60));
   }
   void save() { EXPECT_EQ(index_of(kind_, file_of(*index_), runtime_)->size(), index_->size()); }
   void finish() { done_ = true; }
@@ -154,8 +154,8 @@ class Published {
   static constexpr std::size_t dim = 6;
   static constexpr std::size_t k = 5;
 
-  Published(const IndexKind& kind, Metric distance, Runtime& runtime)
-      : index_(made(kind, dim, distance, runtime)), truth_(dim, distance), query_(random_rows(random_, 1, dim)) {}
+  Published(const IndexKind& kind, Metric metric, Runtime& runtime)
+      : index_(made(kind, dim, metric, runtime)), truth_(dim, metric), query_(random_rows(random_, 1, dim)) {}
 
   void read() {
     do {
@@ -190,7 +190,7 @@ class Published {
       const auto used = std::span(ids).first(vectors.size() / dim);
       for (std::size_t i = 0; i < used.size(); ++i) truth_.put(used[i], std::span(vectors).subspan(i * dim, dim));
       history_.announce(truth_.search(query_, k));
-      index_->upsert(vectors, used);
+      index_->upsert(used, vectors);
       ++next_;
     } else {
       index_->set_precision(truth_.rows().size() % 2 == 0 ? Precision::int8 : Precision::bf16);

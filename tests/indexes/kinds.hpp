@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "search/auto_index.hpp"
-#include "search/exact/checks.hpp"
+#include "search/common/checks.hpp"
 #include "tests/support/approximate.hpp"
 #include "tests/support/brute_force.hpp"
 #include "tests/support/seed.hpp"
@@ -30,11 +30,11 @@ struct IndexKind {
 inline void PrintTo(const IndexKind& kind, std::ostream* out) { *out << kind.label; }
 
 inline constexpr std::array index_kinds{
-    IndexKind{.name = "brute", .label = "brute", .device = nullptr, .exact = true, .any_distance = true},
+    IndexKind{.name = "flat", .label = "flat", .device = nullptr, .exact = true, .any_distance = true},
     IndexKind{.name = "gpu", .label = "gpu", .device = "failing", .exact = true, .any_distance = false},
     IndexKind{.name = "auto", .label = "auto", .device = nullptr, .exact = true, .any_distance = true},
-    IndexKind{.name = "hnsw", .label = "hnsw", .device = nullptr, .exact = false, .any_distance = false},
-    IndexKind{.name = "hnsw", .label = "hnsw_there", .device = "failing", .exact = false, .any_distance = false},
+    IndexKind{.name = "graph", .label = "graph", .device = nullptr, .exact = false, .any_distance = false},
+    IndexKind{.name = "graph", .label = "graph_on_device", .device = "failing", .exact = false, .any_distance = false},
 };
 // Has a graph beside it once it has a few vectors; a file of it that has none comes back as an ordinary one.
 inline constexpr IndexKind growing_kind{
@@ -44,28 +44,29 @@ inline constexpr IndexKind planned_kind{
     .name = "auto", .label = "planned", .device = "failing", .exact = true, .any_distance = true};
 
 inline std::vector<Metric> distances_of(const IndexKind& kind) {
-  if (!kind.any_distance) return {Metric::l2, Metric::cosine, Metric::inner_product};
+  if (!kind.any_distance) return {Metric::l2, Metric::cosine, Metric::inner_product, Metric::l2_squared};
   return {all_metrics().begin(), all_metrics().end()};
 }
 
-inline IndexOptions options_of(const IndexKind& kind) {
+inline IndexOptions options_of(const IndexKind& kind, Runtime& runtime) {
   IndexOptions options;
+  options.runtime = &runtime;
   if (kind.device != nullptr) options.device = kind.device;
   return options;
 }
 
-inline std::unique_ptr<Index> growing_index(std::size_t dim, Metric distance, Runtime& runtime, std::size_t rows_min) {
-  auto corpus = std::make_unique<exact::Corpus>(runtime.executor(), distance, dim, Precision::int8);
-  auto searcher = exact::make_host_searcher(runtime.executor(), "no device was asked for");
-  auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus), std::move(searcher));
-  return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, default_recall,
+inline std::unique_ptr<Index> growing_index(std::size_t dim, Metric metric, Runtime& runtime, std::size_t rows_min) {
+  auto corpus = std::make_unique<exact::SegmentStore>(runtime.executor(), metric, dim, Precision::int8);
+  auto exact = std::make_unique<exact::ExactIndex>(runtime, "auto", std::move(corpus),
+                                                   exact::SearchPlace{nullptr, "no device was asked for"});
+  return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, default_recall, GraphOptions{},
                                      AutoRules{.rows_min = rows_min, .gain_min = 0, .payback_max = 1e12});
 }
 
-inline std::unique_ptr<Index> made(const IndexKind& kind, std::size_t dim, Metric distance, Runtime& runtime) {
-  const bool grows = kind.label == growing_kind.label && exact::can_scan(distance, Precision::int8);
-  if (grows && dim > 0 && dim <= exact::dim_max) return growing_index(dim, distance, runtime, 1100);
-  return make_index(kind.name, dim, distance, runtime, options_of(kind));
+inline std::unique_ptr<Index> made(const IndexKind& kind, std::size_t dim, Metric metric, Runtime& runtime) {
+  const bool grows = kind.label == growing_kind.label && exact::can_scan(metric, Precision::int8);
+  if (grows && dim > 0 && dim <= detail::dim_max) return growing_index(dim, metric, runtime, 1100);
+  return make_index(kind.name, dim, metric, options_of(kind, runtime));
 }
 
 using FileBytes = std::vector<std::byte>;
@@ -79,7 +80,7 @@ inline FileBytes file_of(const Index& index) {
 // The index of a file, all of which it is.
 inline std::unique_ptr<Index> index_of(const IndexKind& kind, std::span<const std::byte> file, Runtime& runtime) {
   MemoryReader reader(file);
-  auto index = load_index(reader, runtime, options_of(kind));
+  auto index = load_index(reader, options_of(kind, runtime));
   EXPECT_EQ(reader.remaining(), 0U);
   return index;
 }
@@ -98,8 +99,8 @@ inline void expect_answers(const IndexKind& kind, const Index& index, const Brut
 class IndexKinds : public testing::TestWithParam<IndexKind> {
  protected:
   [[nodiscard]] const IndexKind& kind() const { return GetParam(); }
-  std::unique_ptr<Index> make(std::size_t dim, Metric distance = Metric::l2) {
-    return made(kind(), dim, distance, runtime);
+  std::unique_ptr<Index> make(std::size_t dim, Metric metric = Metric::l2) {
+    return made(kind(), dim, metric, runtime);
   }
 
   Runtime runtime;

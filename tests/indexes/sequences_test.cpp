@@ -18,10 +18,10 @@ class IndexModel {
   IndexModel(const IndexKind& kind, Runtime& runtime, std::uint64_t seed)
       : kind_(kind), runtime_(runtime), random_(seed) {
     const auto distances = distances_of(kind);
-    const Metric distance = distances[random_.below(distances.size())];
+    const Metric metric = distances[random_.below(distances.size())];
     dim_ = 1 + random_.below(40);
-    index_ = made(kind, dim_, distance, runtime);
-    truth_ = BruteForce(dim_, distance);
+    index_ = made(kind, dim_, metric, runtime);
+    truth_ = BruteForce(dim_, metric);
   }
 
   void step() {
@@ -63,7 +63,7 @@ class IndexModel {
     const Floats queries = random_rows(random_, 2, dim_);
     SearchOptions options;
     const std::vector<std::uint64_t> words{random_.next(), random_.next(), random_.next(), random_.next()};
-    if (random_.below(3) == 0) options.filter = IdFilter{words, random_.below(200)};
+    if (random_.below(3) == 0) options.filter = IdFilter::bitmap(words, random_.below(200));
     if (random_.below(3) == 0) options.radius = random_.unit() * 3;
     expect_answers(kind_, *index_, truth_, queries, random_.below(30), options, tally);
     const std::uint64_t id = any_id();
@@ -104,10 +104,10 @@ class IndexModel {
     const bool twice = std::ranges::adjacent_find(sorted) != sorted.end();
     const bool there = std::ranges::any_of(ids, [&](std::uint64_t id) { return truth_.rows().contains(id); });
     if (twice || there) {
-      EXPECT_ERROR(index_->add_with_ids(vectors, ids), ErrorCode::invalid_input, "id ");
+      EXPECT_ERROR(index_->add(ids, vectors), ErrorCode::invalid_input, "id ");
       return;
     }
-    index_->add_with_ids(vectors, ids);
+    index_->add(ids, vectors);
     put_all(ids, vectors);
   }
   void remove() {
@@ -137,10 +137,10 @@ class IndexModel {
     if (random_.below(2) == 0) ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
     const Floats vectors = random_rows(random_, ids.size(), dim_);
     if (std::ranges::adjacent_find(ids) != ids.end()) {
-      EXPECT_ERROR(index_->upsert(vectors, ids), ErrorCode::invalid_input, "twice");
+      EXPECT_ERROR(index_->upsert(ids, vectors), ErrorCode::invalid_input, "twice");
       return;
     }
-    index_->upsert(vectors, ids);
+    index_->upsert(ids, vectors);
     put_all(ids, vectors);
   }
   void change_precision() {
@@ -151,7 +151,7 @@ class IndexModel {
       ASSERT_EQ(error.code(), ErrorCode::unsupported) << error.what();
     }
     if (random_.below(3) > 0) return;
-    index_->compact();
+    index_->drop_full_precision();
     compacted_ = true;
   }
   void reload() { index_ = index_of(kind_, file_of(*index_), runtime_); }

@@ -20,7 +20,7 @@ class FaultScene {
  public:
   explicit FaultScene(Metric distance) : truth(fault_dim, distance), store(*runtime), random(seed()) {
     reset();
-    store.create_collection("c", {.dim = fault_dim, .distance = distance, .index = "gpu", .device = "failing"});
+    store.create_collection("c", {.dim = fault_dim, .metric = distance, .index = "gpu", .device = "failing"});
     put(numbered(0, first_rows), true);
     (void)collection().search(random_rows(random, 1, fault_dim), 3);
     runtime.take_log();
@@ -34,7 +34,7 @@ class FaultScene {
   }
   void put(const Ids& ids, bool is_new) {
     const Floats numbers = random_rows(random, ids.size(), fault_dim);
-    is_new ? collection().insert(ids, numbers) : collection().upsert(ids, numbers);
+    is_new ? collection().add(ids, numbers) : collection().upsert(ids, numbers);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       truth.put(ids[i], std::span(numbers).subspan(i * fault_dim, fault_dim));
     }
@@ -75,7 +75,7 @@ std::vector<Operation> operations() {
       {"erase",
        [](FaultScene& scene) {
          const Ids ids = FaultScene::numbered(5, 30);
-         EXPECT_EQ(scene.collection().erase(ids), 30U);
+         EXPECT_EQ(scene.collection().remove(ids), 30U);
          for (const std::uint64_t id : ids) scene.truth.remove(id);
        }},
       {"search",
@@ -90,7 +90,7 @@ std::vector<Operation> operations() {
       {"save", [](FaultScene& scene) { (void)saved(scene.store); }},
       {"create",
        [](FaultScene& scene) {
-         scene.store.create_collection("d", {.dim = 2, .index = "gpu", .device = "failing"}).insert(Floats{1, 2});
+         scene.store.create_collection("d", {.dim = 2, .index = "gpu", .device = "failing"}).add(Floats{1, 2});
        }},
   };
 }

@@ -27,7 +27,7 @@ class StoreMemory : public testing::Test {
     others(0);
     books = store.create_collection("books", {.dim = memory_dim, .index = "gpu", .device = "failing"});
     const Floats numbers = random_rows(random, 3000, memory_dim);
-    books->insert(numbers);
+    books->add(numbers);
     truth.put_all(0, numbers);
   }
   ~StoreMemory() override { others(0); }
@@ -68,9 +68,9 @@ TEST_F(StoreMemory, ABatchThatDoesNotFitIsAnErrorThatSaysWhichOneFits) {
 TEST_F(StoreMemory, ChangesGoOnWithoutDeviceMemory) {
   others(std::uint64_t{256} << 20);
   const Floats more = random_rows(random, 500, memory_dim);
-  EXPECT_EQ(books->insert(more), 3000U);
+  EXPECT_EQ(books->add(more), 3000U);
   truth.put_all(3000, more);
-  EXPECT_EQ(books->erase(Ids{1, 2, 3}), 3U);
+  EXPECT_EQ(books->remove(Ids{1, 2, 3}), 3U);
   for (const std::uint64_t id : Ids{1, 2, 3}) truth.remove(id);
   EXPECT_ERROR((void)books->search(random_rows(random, 100, memory_dim), 5), ErrorCode::allocation, "failing");
   others(0);

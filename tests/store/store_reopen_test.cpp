@@ -19,7 +19,7 @@ class StoreReopen : public testing::Test {
     VectorStore store(runtime);
     Collection made = store.create_collection("c", {.dim = reopen_dim, .index = index, .device = device});
     const Floats numbers = random_rows(random, 300, reopen_dim);
-    made.insert(numbers);
+    made.add(numbers);
     truth.put_all(0, numbers);
     return store;
   }
@@ -104,7 +104,7 @@ TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
 TEST_F(StoreReopen, AKindThatUsesNoDeviceRefusesOne) {
   LoggedRuntime runtime;
   VectorStore store(*runtime);
-  EXPECT_ERROR(store.create_collection("c", {.dim = 2, .index = "brute", .device = "opencl:0"}), ErrorCode::unsupported,
+  EXPECT_ERROR(store.create_collection("c", {.dim = 2, .index = "flat", .device = "opencl:0"}), ErrorCode::unsupported,
                "'brute' searches on this processor", "'opencl:0' was asked for");
   EXPECT_TRUE(store.list_collections().empty());
 }

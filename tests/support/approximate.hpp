@@ -35,7 +35,7 @@ inline void expect_sound(const Index& index, const BruteForce& truth, std::span<
     for (std::size_t hit = 0; hit < actual.size(); ++hit) {
       const auto row = truth.rows().find(actual[hit].id);
       ASSERT_NE(row, truth.rows().end()) << "id " << actual[hit].id << " does not exist";
-      ASSERT_EQ(actual[hit].distance, exact_distance(index.distance(), query, row->second));
+      ASSERT_EQ(actual[hit].distance, exact_distance(index.metric(), query, row->second));
       ASSERT_TRUE(!options.filter || options.filter->allows(actual[hit].id));
       if (hit > 0) {
         ASSERT_TRUE(actual[hit - 1].distance < actual[hit].distance ||

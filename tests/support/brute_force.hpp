@@ -39,7 +39,7 @@ inline Floats random_rows(Random& random, std::size_t rows, std::size_t dim) {
 
 class BruteForce {
  public:
-  BruteForce(std::size_t dim, Metric distance) : dim_(dim), distance_(distance) {}
+  BruteForce(std::size_t dim, Metric metric) : dim_(dim), metric_(metric) {}
 
   void put(std::uint64_t id, std::span<const float> vector) { rows_[id] = {vector.begin(), vector.end()}; }
   void put_all(std::uint64_t first, std::span<const float> vectors) {
@@ -54,7 +54,7 @@ class BruteForce {
     std::vector<Hit> hits;
     for (const auto& [id, vector] : rows_) {
       if (options.filter && !options.filter->allows(id)) continue;
-      const double distance = exact_distance(distance_, query, vector);
+      const double distance = exact_distance(metric_, query, vector);
       if (!options.radius || distance <= *options.radius) hits.push_back({id, distance});
     }
     std::ranges::sort(hits, [](const Hit& a, const Hit& b) {
@@ -66,7 +66,7 @@ class BruteForce {
 
  private:
   std::size_t dim_;
-  Metric distance_;
+  Metric metric_;
   std::map<std::uint64_t, Floats> rows_;
 };
 

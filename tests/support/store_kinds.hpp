@@ -12,9 +12,9 @@ namespace vectis::test {
 // The kinds that make_index accepts for this metric.
 inline std::vector<std::string> kinds_for(Runtime& runtime, Metric distance) {
   std::vector<std::string> kinds;
-  for (const char* const kind : {"brute", "gpu", "auto", "hnsw"}) {
+  for (const char* const kind : {"flat", "gpu", "auto", "graph"}) {
     try {
-      (void)make_index(kind, 4, distance, runtime);
+      (void)make_index(kind, 4, distance, {.runtime = &runtime});
       kinds.emplace_back(kind);
     } catch (const Error&) {  // not here
     }
@@ -22,6 +22,6 @@ inline std::vector<std::string> kinds_for(Runtime& runtime, Metric distance) {
   return kinds;
 }
 
-inline bool is_exact(const std::string& kind) { return kind != "hnsw"; }
+inline bool is_exact(const std::string& kind) { return kind != "graph"; }
 
 }  // namespace vectis::test

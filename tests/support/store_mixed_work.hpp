@@ -29,7 +29,7 @@ class MixedWork {
   MixedWork(Runtime& runtime, CollectionConfig config, std::function<bool(const Error&)> allowed)
       : runtime_(runtime), config_(std::move(config)), allowed_(std::move(allowed)), store_(runtime) {
     config_.dim = scene_dim;
-    config_.distance = Metric::l2;
+    config_.metric = Metric::l2;
     store_.create_collection("shared", config_);
     for (std::size_t i = 0; i < workers; ++i) truths_.emplace_back(scene_dim, Metric::l2);
   }
@@ -98,12 +98,12 @@ class MixedWork {
     if (deed == erase) {
       std::size_t there = 0;
       for (const std::uint64_t id : ids) there += static_cast<std::size_t>(truth.remove(id));
-      EXPECT_EQ(shared.erase(ids), there);
+      EXPECT_EQ(shared.remove(ids), there);
       return;
     }
     if (deed == insert) std::erase_if(ids, [&](std::uint64_t id) { return truth.rows().contains(id); });
     const Floats numbers = random_rows(random, ids.size(), scene_dim);
-    deed == insert ? shared.insert(ids, numbers) : shared.upsert(ids, numbers);
+    deed == insert ? shared.add(ids, numbers) : shared.upsert(ids, numbers);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       truth.put(ids[i], std::span(numbers).subspan(i * scene_dim, scene_dim));
     }
@@ -151,7 +151,7 @@ class MixedWork {
     try {
       if (deed == create) {
         Collection made = store_.create_collection(name, config_);
-        made.insert(random_rows(random, 3, scene_dim));
+        made.add(random_rows(random, 3, scene_dim));
         EXPECT_LE(made.search(random_rows(random, 1, scene_dim), 5)[0].size(), 3U + workers);
       } else if (deed == drop) {
         store_.drop_collection(name);

@@ -31,7 +31,7 @@ inline void expect_collection(const Collection& collection, const BruteForce& tr
     for (const Hit& hit : hits) {
       const auto row = truth.rows().find(hit.id);
       ASSERT_NE(row, truth.rows().end()) << "id " << hit.id << " was found and is not there";
-      ASSERT_NEAR(hit.distance, exact_distance(collection.config().distance, numbers, row->second), 1e-4);
+      ASSERT_NEAR(hit.distance, exact_distance(collection.config().metric, numbers, row->second), 1e-4);
     }
   }
 }

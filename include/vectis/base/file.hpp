@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <fstream>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -26,6 +27,27 @@ class VECTIS_API FileWriter final : public ByteWriter {
  private:
   std::string path_;
   std::ofstream file_;
+};
+
+// Replaces the file at `path` in one step: writes a temporary file beside it, and commit() flushes that to the disk and
+// renames it. Until then, and when anything fails, the file at `path` stays as it is; the destructor removes a
+// temporary file that was not committed. A process that has the old file mapped keeps the old bytes. Io, with path and
+// reason, when the file cannot be written. One thread at a time.
+class VECTIS_API AtomicFileWriter final : public ByteWriter {
+ public:
+  explicit AtomicFileWriter(std::string path);
+  ~AtomicFileWriter() override;
+
+  void write(std::span<const std::byte> bytes) override;
+  // Nothing may be written after it.
+  void commit();
+
+ private:
+  struct File;
+  void flush();
+
+  std::string path_;
+  std::unique_ptr<File> file_;
 };
 
 // Reads a file from its beginning. Throws Io, with path and reason, when the file cannot be opened or read, CorruptData

@@ -1,6 +1,7 @@
 // A collection: vectors under ids, searched on a device that was chosen when the collection was made.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,8 +24,8 @@ class CollectionCore;
 
 // What a collection is. Fixed once it is made, and saved with it.
 struct CollectionConfig {
-  std::size_t dim = 0;  // numbers in a vector, 1 to 65,536
-  Metric distance = Metric::l2;
+  std::size_t dim = 0;  // floats in a vector, 1 to 65,536
+  Metric metric = Metric::l2;
   std::string index = "auto";                         // a kind that make_index knows
   std::optional<Precision> precision = std::nullopt;  // what searches scan; empty: the index's own choice
   std::optional<double> recall = std::nullopt;        // share of the nearest that must be found, above 0, at most 1
@@ -66,14 +67,22 @@ class VECTIS_API Collection {
   [[nodiscard]] std::size_t size() const;
 
   // Ids are given in order from one more than the largest ever used; returns the first.
-  std::uint64_t insert(std::span<const float> vectors);
-  // InvalidInput when an id is there already or twice among `ids`.
-  void insert(std::span<const std::uint64_t> ids, std::span<const float> vectors);
-  // Inserts those that are not there and replaces those that are.
-  void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors);
-  // Returns how many of them were there.
-  std::size_t erase(std::span<const std::uint64_t> ids);
-  bool erase(std::uint64_t id) { return erase(std::span(&id, 1)) == 1; }
+  std::uint64_t add(std::span<const float> vectors, const Context& context = {});
+  std::uint64_t add(const MatrixView& vectors, const Context& context = {});
+  // Adds vectors under the given ids. InvalidInput when an id exists already or repeats.
+  void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context = {});
+  void add(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context = {});
+  // Adds vectors under ids that are new and replaces the vectors of ids that exist. InvalidInput when an id repeats.
+  void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context = {});
+  void upsert(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context = {});
+  // Removes the ids that exist and returns how many did.
+  std::size_t remove(std::span<const std::uint64_t> ids, const Context& context = {});
+  // Returns whether the id existed.
+  template <std::integral Id>
+  bool remove(Id id) {
+    const auto one = static_cast<std::uint64_t>(id);
+    return remove(std::span(&one, 1)) == 1;
+  }
 
   // Empty where the id is not there.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
@@ -82,6 +91,10 @@ class VECTIS_API Collection {
   // The k nearest of each query. The collection's recall holds unless the options name one.
   [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,
                                     const SearchOptions& options = {}) const;
+  [[nodiscard]] SearchResult search(const MatrixView& queries, std::size_t k, const SearchOptions& options = {}) const;
+  // As Index::search_into.
+  SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
+                                std::span<double> distances, const SearchOptions& options = {}) const;
 
   [[nodiscard]] CollectionMetadata metadata() const;
   // Where and how a search of `queries` would be done, for people.

@@ -1,8 +1,8 @@
 // Named collections of vectors that hide the device they are searched on.
 //
 //   VectorStore store;
-//   Collection books = store.create_collection("books", {.dim = 384, .distance = Metric::cosine});
-//   books.insert(ids, vectors);
+//   Collection books = store.create_collection("books", {.dim = 384, .metric = Metric::cosine});
+//   books.add(ids, vectors);
 //   SearchResult found = books.search(queries, 10);
 #pragma once
 

@@ -1,17 +1,20 @@
 #include "search/exact/candidates.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
+
+#include "search/common/exact_distances.hpp"
 
 namespace vectis::inline v0_1::exact {
 
 namespace {
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
-constexpr std::size_t found_few = 128;
-constexpr std::size_t found_most = 4096;
-constexpr std::size_t computed_together = 8;
+constexpr std::size_t found_few = 128;    // candidates beyond 4 k before the first reranking
+constexpr std::size_t found_most = 4096;  // candidates of a query at most, or 4 k + found_few
 
 // The k smallest upper bounds (fewer when there are fewer candidates) as a heap, the largest first.
 std::vector<double> least_uppers(std::span<const Candidate> candidates, std::size_t k) {
@@ -25,10 +28,22 @@ std::vector<double> least_uppers(std::span<const Candidate> candidates, std::siz
   return uppers;
 }
 
-// The upper bound of the rank of a distance that is known; a squared root and a difference from 1 are off by a rounding
-// or two.
-double upper_of_distance(Metric distance, double value) noexcept {
-  switch (distance) {
+// Candidates lie anywhere in memory: prefetches the begins of the next rows while these are computed.
+void prefetch_rows(const SearchTask& task, std::span<const Candidate> candidates) noexcept {
+  constexpr std::size_t line = 64 / sizeof(float);
+  constexpr std::size_t ahead = 16 * line;  // beyond that the hardware prefetcher follows
+  for (const Candidate& candidate : candidates) {
+    const SegmentView& segment = task.segments[candidate.segment];
+    if (segment.originals == nullptr) continue;
+    const float* const row = segment.originals + candidate.row * task.dim;
+    for (std::size_t i = 0; i < std::min(task.dim, ahead); i += line) __builtin_prefetch(row + i);
+  }
+}
+
+// The upper bound of the rank that follows from an exact distance; the factors cover the rounding of the root and of
+// the difference from 1.
+double upper_of_distance(Metric metric, double value) noexcept {
+  switch (metric) {
     case Metric::l2:
       return value * value * (1 + 0x1p-48);
     case Metric::cosine:
@@ -38,21 +53,23 @@ double upper_of_distance(Metric distance, double value) noexcept {
   }
 }
 
-// The truth of those candidates whose truth is not known yet. Changes their order.
+// Computes the exact distances that are not known yet. Changes the order of the candidates.
 void compute_missing(const SearchTask& task, std::size_t query, std::span<Candidate> candidates) {
   const auto computed =
       std::partition(candidates.begin(), candidates.end(), [](const Candidate& c) { return !c.is_computed(); });
   const std::span<Candidate> missing(candidates.begin(), computed);
   compute_distances(task, query, missing);
   for (Candidate& candidate : missing) {
-    candidate.upper = std::min(candidate.upper, upper_of_distance(task.distance, candidate.distance));
+    candidate.upper = std::min(candidate.upper, upper_of_distance(task.metric, candidate.distance));
   }
 }
 
-// The truth of the k with the least lower bounds, and of as many more as take no longer: with it the k-th smallest
-// upper bound is close to the k-th smallest rank.
+// Computes the exact distances of the k candidates with the smallest lower bounds, rounded up to whole batches: then
+// the k-th smallest upper bound is close to the k-th smallest rank.
 void compute_promising(const SearchTask& task, std::size_t query, std::span<Candidate> candidates) {
-  const std::size_t wanted = std::min(task.k, SIZE_MAX / 2) / computed_together * computed_together + computed_together;
+  const std::size_t wanted =
+      std::min(task.k, SIZE_MAX / 2) / detail::exact_distances_batch * detail::exact_distances_batch +
+      detail::exact_distances_batch;
   const std::size_t count = std::min(wanted, candidates.size());
   std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(count - 1), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.lower < b.lower; });
@@ -63,7 +80,7 @@ void drop_above(double limit, std::vector<Candidate>& candidates) {
   std::erase_if(candidates, [&](const Candidate& c) { return c.lower > limit; });
 }
 
-// Keeps the k nearest by the truth, nearest first, ties by lower id. All must be computed.
+// Keeps the k nearest, nearest first, equal distances by lower id. Precondition: all exact distances are computed.
 void keep_nearest(const SearchTask& task, std::vector<Candidate>& candidates) {
   const auto id = [&](const Candidate& c) { return task.segments[c.segment].ids[c.row]; };
   const std::size_t kept = std::min(task.k, candidates.size());
@@ -76,18 +93,32 @@ void keep_nearest(const SearchTask& task, std::vector<Candidate>& candidates) {
 
 }  // namespace
 
-double SearchTask::first_limit() const noexcept {
-  return options->radius ? rank_of_distance(distance, *options->radius) : no_limit;
+double initial_limit(const SearchTask& task) noexcept {
+  return task.options->radius ? rank_of_distance(task.metric, *task.options->radius) : no_limit;
 }
 
-std::uint64_t SearchTask::rows_to_scan() const noexcept {
-  std::uint64_t rows = 0;
-  for (const SegmentView& segment : segments) rows += segment.rows;
-  return rows * query_count();
-}
-
-bool SearchTask::allows(const SegmentView& segment, std::size_t row) const noexcept {
-  return !segment.is_removed(row) && (!options->filter || options->filter->allows(segment.ids[row]));
+void compute_distances(const SearchTask& task, std::size_t query, std::span<Candidate> candidates) {
+  std::vector<float> decoded;
+  for (std::size_t first = 0; first < candidates.size(); first += detail::exact_distances_batch) {
+    const std::size_t count = std::min(detail::exact_distances_batch, candidates.size() - first);
+    const std::size_t next = std::min(first + detail::exact_distances_batch, candidates.size());
+    prefetch_rows(task, candidates.subspan(next, std::min(detail::exact_distances_batch, candidates.size() - next)));
+    std::array<const float*, detail::exact_distances_batch> rows;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Candidate& candidate = candidates[first + i];
+      const SegmentView& segment = task.segments[candidate.segment];
+      if (segment.originals != nullptr) {
+        rows[i] = segment.originals + candidate.row * task.dim;
+        continue;
+      }
+      decoded.resize(detail::exact_distances_batch * task.dim);
+      segment.read_row(candidate.row, decoded.data() + i * task.dim);
+      rows[i] = decoded.data() + i * task.dim;
+    }
+    std::array<double, detail::exact_distances_batch> distances;
+    detail::exact_distances(task.metric, {task.query(query), task.dim}, std::span(rows).first(count), distances.data());
+    for (std::size_t i = 0; i < count; ++i) candidates[first + i].distance = distances[i];
+  }
 }
 
 SharedLimits::SharedLimits(std::size_t queries, double first)
@@ -120,7 +151,7 @@ void Candidates::refresh_limits() noexcept {
   for (std::size_t query = 0; query < queries_->count; ++query) queries_->set_limit(query, limits_.get(query));
 }
 
-void Candidates::take(std::size_t query, std::size_t row, float lower, float width) {
+void Candidates::push(std::size_t query, std::size_t row, float lower, float width) {
   if (!task_.allows(task_.segments[segment_], row)) return;
   Candidate candidate{static_cast<std::uint32_t>(segment_), static_cast<std::uint32_t>(row), -no_limit, no_limit};
   if (std::isfinite(lower) && std::isfinite(width)) {
@@ -130,12 +161,12 @@ void Candidates::take(std::size_t query, std::size_t row, float lower, float wid
     candidate.lower = rank - room;
     candidate.upper = rank + double{width} * unit * (1 + queries_->rounding) + room;
   } else if (lower > 0 && queries_->unknown[query] == 0) {
-    candidate.lower = double{std::numeric_limits<float>::max()} * queries_->unit[query] * 0.5;  // a sum that overflowed
+    candidate.lower = double{std::numeric_limits<float>::max()} * queries_->unit[query] * 0.5;  // the sum overflowed
   }
-  take_ranked(query, candidate);
+  push_ranked(query, candidate);
 }
 
-void Candidates::take_ranked(std::size_t query, const Candidate& candidate) {
+void Candidates::push_ranked(std::size_t query, const Candidate& candidate) {
   if (candidate.lower > limits_.get(query)) return;
   State& state = states_[query];
   state.found.push_back(candidate);
@@ -160,8 +191,8 @@ void Candidates::lower_limit(std::size_t query) {
   if (queries_ != nullptr) queries_->set_limit(query, limits_.get(query));
 }
 
-// The truth of a few lowers the limit, which then rules out most of what was found and of what is still to come. Where
-// bounds are too wide to choose among very many, the truth of all is computed and the nearest are kept, so memory stays
+// The exact distances of a few candidates lower the limit, which then rules out most candidates and most rows still to
+// come. Where bounds rule out too little, all candidates are reranked and the k nearest are kept, so that memory stays
 // bounded whatever the data.
 void Candidates::shrink(std::size_t query) {
   State& state = states_[query];
@@ -171,7 +202,7 @@ void Candidates::shrink(std::size_t query) {
   drop_above(limits_.get(query), state.found);
   if (state.found.size() >= found_max_ / 2) {
     compute_missing(task_, query, state.found);
-    resolved_ += state.found.size() - std::min(state.found.size(), task_.k);
+    reranked_ += state.found.size() - std::min(state.found.size(), task_.k);
     keep_nearest(task_, state.found);
     state.least = least_uppers(state.found, task_.k);
     lower_limit(query);
@@ -179,17 +210,17 @@ void Candidates::shrink(std::size_t query) {
   state.shrink_at = std::clamp(2 * state.found.size(), found_min_, found_max_);
 }
 
-std::vector<Hit> resolve(const SearchTask& task, std::size_t query, std::vector<Candidate> candidates,
-                         std::uint64_t& resolved) {
+std::vector<Hit> rerank(const SearchTask& task, std::size_t query, std::vector<Candidate> candidates,
+                        std::uint64_t& reranked) {
   const auto limit = [&] {
     const std::vector<double> least = least_uppers(candidates, task.k);
-    return least.size() < task.k ? task.first_limit() : std::min(least.front(), task.first_limit());
+    return least.size() < task.k ? initial_limit(task) : std::min(least.front(), initial_limit(task));
   };
   if (candidates.size() > task.k) compute_promising(task, query, candidates);
   drop_above(limit(), candidates);
   compute_missing(task, query, candidates);
   drop_above(limit(), candidates);
-  resolved += candidates.size();
+  reranked += candidates.size();
   keep_nearest(task, candidates);
   std::vector<Hit> hits;
   for (const Candidate& found : candidates) {

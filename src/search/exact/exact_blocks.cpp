@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "search/exact/checks.hpp"
-#include "search/exact/encode.hpp"
+#include "search/common/checks.hpp"
 #include "search/exact/packed_segment.hpp"
+#include "search/exact/quantizer.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -19,7 +19,7 @@ constexpr std::uint32_t block_codes = 2;
 constexpr int exponent_limit = 126;         // 2 to this power and its inverse are plain floats
 constexpr std::uint8_t lowest_code = 0x80;  // -128, the one int8 that has no opposite, is never written
 
-void begin_block(SummingWriter& out, std::uint32_t kind, std::size_t rows) {
+void begin_block(detail::ChecksumWriter& out, std::uint32_t kind, std::size_t rows) {
   out.put(kind);
   out.put(static_cast<std::uint64_t>(rows));
 }
@@ -32,8 +32,8 @@ void for_each_piece(std::size_t code_size, Copy copy) {
   }
 }
 
-bool all_finite(std::span<const float> numbers) {
-  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+bool all_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float number) { return std::isfinite(number); });
 }
 
 // Rows of a view that follow each other.
@@ -73,14 +73,14 @@ void write_codes(ByteWriter& writer, const SegmentView& view) {
   const std::shared_ptr<PackedSegment> kept = packed(view);
   const std::size_t rows = kept->rows();
   if (rows == 0) return;
-  const Frame& frame = kept->frame;
-  SummingWriter out(writer);
+  const Quantizer& quantizer = kept->quantizer;
+  detail::ChecksumWriter out(writer);
   begin_block(out, block_codes, rows);
-  out.put(static_cast<std::int32_t>(frame.exponent));
-  out.write(std::as_bytes(std::span(frame.centre.get(), frame.dim)));
+  out.put(static_cast<std::int32_t>(quantizer.exponent));
+  out.write(std::as_bytes(std::span(quantizer.center.get(), quantizer.dim)));
   out.write(std::as_bytes(std::span(kept->ids)));
   out.write(std::as_bytes(std::span(kept->step).first(rows)));
-  std::vector<std::byte> code(frame.dim * code_bytes(frame.precision));
+  std::vector<std::byte> code(quantizer.dim * code_bytes(quantizer.precision));
   for (std::size_t row = 0; row < rows; ++row) {
     for_each_piece(code.size(), [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
       std::memcpy(code.data() + at, kept->chunk(row, chunk), bytes);
@@ -92,11 +92,11 @@ void write_codes(ByteWriter& writer, const SegmentView& view) {
 
 void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
   if (views.empty()) return;
-  const std::size_t dim = views.front().frame->dim;
+  const std::size_t dim = views.front().quantizer->dim;
   for (const std::vector<RowRun>& block : blocks_of_rows(views, segment_rows_max(dim))) {
     std::size_t rows = 0;
     for (const RowRun& run : block) rows += run.rows;
-    SummingWriter out(writer);
+    detail::ChecksumWriter out(writer);
     begin_block(out, block_rows, rows);
     for (const RowRun& run : block) out.write(std::as_bytes(std::span(run.view->ids + run.first, run.rows)));
     for (const RowRun& run : block) {
@@ -106,19 +106,19 @@ void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
   }
 }
 
-BlockReader::BlockReader(ByteReader& reader, Executor& executor, Metric distance, Precision precision, std::size_t dim)
-    : reader_(reader), executor_(executor), distance_(distance), dim_(dim) {
+BlockReader::BlockReader(ByteReader& reader, Executor& executor, Metric metric, Precision precision, std::size_t dim)
+    : reader_(reader), executor_(executor), metric_(metric), dim_(dim) {
   snapshot.precision = precision;
 }
 
 void BlockReader::read(std::uint64_t vectors_max, bool codes_allowed) {
-  SummingReader in(reader_);
+  detail::ChecksumReader in(reader_);
   const auto kind = in.get<std::uint32_t>();
   const auto count = in.get<std::uint64_t>();
   const std::size_t most = segment_rows_max(dim_);
   if (count < 1 || count > most || count > vectors_max - vectors_) {
-    damaged(fmt::format("a block of {} vectors, at most {} are expected", count,
-                        std::min<std::uint64_t>(most, vectors_max - vectors_)));
+    detail::throw_corrupt(fmt::format("a block of {} vectors, at most {} are expected", count,
+                                      std::min<std::uint64_t>(most, vectors_max - vectors_)));
   }
   const auto rows = static_cast<std::size_t>(count);
   if (kind == block_rows && !saw_end_) {
@@ -126,43 +126,43 @@ void BlockReader::read(std::uint64_t vectors_max, bool codes_allowed) {
   } else if (kind == block_codes && codes_allowed && !saw_rows_ && snapshot.precision != Precision::fp32) {
     read_codes(in, rows);
   } else {
-    damaged(fmt::format("a block of kind {} where none can be", kind));
+    detail::throw_corrupt(fmt::format("a block of kind {} where none can be", kind));
   }
   vectors_ += count;
 }
 
-void BlockReader::read_rows(SummingReader& in, std::size_t rows) {
-  const auto ids = in.read_numbers<std::uint64_t>(rows);
-  const auto vectors = in.read_numbers<float>(rows * dim_);
+void BlockReader::read_rows(detail::ChecksumReader& in, std::size_t rows) {
+  const auto ids = in.read_array<std::uint64_t>(rows);
+  const auto vectors = in.read_array<float>(rows * dim_);
   in.close("block of rows");
-  if (const std::size_t place = first_not_finite(executor_, vectors); place != vectors.size()) {
-    damaged(fmt::format("row {} of a block is not finite", place / dim_));
+  if (const std::size_t place = detail::first_not_finite(executor_, vectors); place != vectors.size()) {
+    detail::throw_corrupt(fmt::format("row {} of a block is not finite", place / dim_));
   }
-  tail = std::make_shared<Segment>(executor_, distance_, snapshot.precision, dim_, rows, vectors, ids);
+  tail = std::make_shared<Segment>(executor_, metric_, snapshot.precision, dim_, rows, vectors, ids);
   snapshot.views.push_back(tail->view());
   snapshot.parts.push_back(make_part(snapshot.views.back(), tail->capacity(), tail->bytes()));
   saw_rows_ = true;
   saw_end_ = rows < segment_rows_max(dim_);
 }
 
-void BlockReader::read_codes(SummingReader& in, std::size_t rows) {
+void BlockReader::read_codes(detail::ChecksumReader& in, std::size_t rows) {
   const auto exponent = in.get<std::int32_t>();
-  const auto centre = in.read_numbers<float>(dim_);
-  const auto ids = in.read_numbers<std::uint64_t>(rows);
-  const auto step = in.read_numbers<float>(rows);
+  const auto center = in.read_array<float>(dim_);
+  const auto ids = in.read_array<std::uint64_t>(rows);
+  const auto step = in.read_array<float>(rows);
   const std::size_t code_size = dim_ * code_bytes(snapshot.precision);
-  const auto codes = in.read_numbers<std::uint8_t>(rows * code_size);
+  const auto codes = in.read_array<std::uint8_t>(rows * code_size);
   in.close("block of codes");
   const bool int8 = snapshot.precision == Precision::int8;
-  if (exponent < -exponent_limit || exponent > exponent_limit || !all_finite(centre) ||
+  if (exponent < -exponent_limit || exponent > exponent_limit || !all_finite(center) ||
       !std::ranges::all_of(step, [&](float one) { return int8 ? one >= 0 : one == 1; }) ||
       (int8 && std::ranges::count(codes, lowest_code) > 0)) {
-    damaged("exponent, centre, steps or codes of a block are out of range");
+    detail::throw_corrupt("exponent, center, steps or codes of a block are out of range");
   }
 
-  auto made = std::make_shared<PackedSegment>(distance_, snapshot.precision, dim_, rows);
-  made->frame.exponent = exponent;
-  std::ranges::copy(centre, made->frame.centre.get());
+  auto made = std::make_shared<PackedSegment>(metric_, snapshot.precision, dim_, rows);
+  made->quantizer.exponent = exponent;
+  std::ranges::copy(center, made->quantizer.center.get());
   made->ids = ids;
   std::ranges::copy(step, made->step.begin());
   for (std::size_t row = 0; row < rows; ++row) {
@@ -170,7 +170,7 @@ void BlockReader::read_codes(SummingReader& in, std::size_t rows) {
       std::memcpy(made->chunk(row, chunk), codes.data() + row * code_size + at, bytes);
     });
   }
-  if (!settle(executor_, made)) damaged("a code stands for a number that is too large");
+  if (!recompute_bounds(executor_, made)) detail::throw_corrupt("a code stands for a number that is too large");
 
   const SegmentView view = PackedSegment::view(made);
   snapshot.views.push_back(view);
@@ -183,9 +183,10 @@ void BlockReader::check_ids(const std::optional<std::uint64_t>& highest) const {
   if (ids.empty()) return;
   if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);
   if (const auto twin = std::ranges::adjacent_find(ids); twin != ids.end()) {
-    damaged(fmt::format("id {} is there twice", *twin));
+    detail::throw_corrupt(fmt::format("id {} is there twice", *twin));
   }
-  if (ids.back() > highest.value_or(0)) damaged(fmt::format("id {} is above the largest, {}", ids.back(), *highest));
+  if (ids.back() > highest.value_or(0))
+    detail::throw_corrupt(fmt::format("id {} is above the largest, {}", ids.back(), *highest));
 }
 
 }  // namespace vectis::inline v0_1::exact

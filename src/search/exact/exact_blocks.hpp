@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "search/exact/corpus.hpp"
+#include "search/common/checksummed_stream.hpp"
 #include "search/exact/segment.hpp"
-#include "search/exact/summed.hpp"
+#include "search/exact/segment_store.hpp"
 #include "vectis/base/bytes.hpp"
 #include "vectis/base/executor.hpp"
 
@@ -25,7 +25,7 @@ void write_rows(ByteWriter& writer, std::span<const SegmentView> views);
 // Blocks become segments one after the other. One thread at a time.
 class BlockReader {
  public:
-  BlockReader(ByteReader& reader, Executor& executor, Metric distance, Precision precision, std::size_t dim);
+  BlockReader(ByteReader& reader, Executor& executor, Metric metric, Precision precision, std::size_t dim);
 
   // One more, with at most as many rows as are missing to `vectors_max`.
   void read(std::uint64_t vectors_max, bool codes_allowed);
@@ -37,12 +37,12 @@ class BlockReader {
   std::shared_ptr<Segment> tail;
 
  private:
-  void read_rows(SummingReader& in, std::size_t rows);
-  void read_codes(SummingReader& in, std::size_t rows);
+  void read_rows(detail::ChecksumReader& in, std::size_t rows);
+  void read_codes(detail::ChecksumReader& in, std::size_t rows);
 
   ByteReader& reader_;
   Executor& executor_;
-  Metric distance_;
+  Metric metric_;
   std::size_t dim_;
   std::uint64_t vectors_ = 0;
   bool saw_rows_ = false;

@@ -6,19 +6,20 @@
 #include <string>
 #include <string_view>
 
-#include "search/exact/corpus.hpp"
+#include "search/exact/segment_store.hpp"
 #include "vectis/base/bytes.hpp"
 #include "vectis/base/executor.hpp"
 
 namespace vectis::inline v0_1::exact {
 
-inline constexpr std::string_view exact_mark = "VECTISEX";  // its first bytes
+inline constexpr std::string_view exact_magic = "VECTISEX";  // its first bytes
 
-void save_exact(ByteWriter& writer, std::string_view kind, Metric distance, std::size_t dim, const Snapshot& snapshot);
+void save_exact(ByteWriter& writer, std::string_view kind, Metric metric, std::size_t dim, const Snapshot& snapshot,
+                const Context& context);
 
 struct LoadedExact {
-  std::string_view kind;  // "brute", "gpu" or "auto"
-  std::unique_ptr<Corpus> corpus;
+  std::string_view kind;  // "flat", "gpu" or "auto"
+  std::unique_ptr<SegmentStore> store;
 };
 
 // Reads what follows the mark. CorruptData when the bytes are damaged, Unsupported when they need a feature this

@@ -32,7 +32,7 @@ class ExactFormatTest : public testing::Test {
   }
   std::unique_ptr<Index> loaded(std::span<const std::byte> bytes) {
     MemoryReader reader(bytes);
-    auto index = load_index(reader, runtime);
+    auto index = load_index(reader, {.runtime = &runtime});
     EXPECT_EQ(reader.remaining(), 0U);
     return index;
   }
@@ -42,7 +42,7 @@ class ExactFormatTest : public testing::Test {
     const auto copy = loaded(bytes);
     EXPECT_EQ(copy->kind(), index.kind());
     EXPECT_EQ(copy->dim(), index.dim());
-    EXPECT_EQ(copy->distance(), index.distance());
+    EXPECT_EQ(copy->metric(), index.metric());
     EXPECT_EQ(copy->precision(), index.precision());
     EXPECT_EQ(copy->size(), index.size());
     EXPECT_EQ(copy->statistics().removed, 0U);
@@ -58,10 +58,10 @@ class ExactFormatTest : public testing::Test {
   }
   // A small index that has everything: codes, rows, ids out of order.
   Bytes small_file() {
-    const auto index = make_index("brute", 3, Metric::l2, runtime);
+    const auto index = make_index("flat", 3, Metric::l2, {.runtime = &runtime});
     index->add(random_rows(random, 18, 3));
-    index->compact();
-    index->add_with_ids(random_rows(random, 5, 3), Ids{100, 50, 200, 51, 52});
+    index->drop_full_precision();
+    index->add(Ids{100, 50, 200, 51, 52}, random_rows(random, 5, 3));
     index->remove(Ids{1, 51});
     return saved(*index);
   }
@@ -75,21 +75,21 @@ class ExactFormatTest : public testing::Test {
 };
 
 TEST_F(ExactFormatTest, ComesBackInEveryState) {
-  for (const Metric distance : all_metrics()) {
+  for (const Metric metric : all_metrics()) {
     for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
-      if (!exact::can_scan(distance, precision)) continue;
-      SCOPED_TRACE(testing::Message() << name(distance) << " " << name(precision));
+      if (!exact::can_scan(metric, precision)) continue;
+      SCOPED_TRACE(testing::Message() << name(metric) << " " << name(precision));
       for (const std::size_t dim : Ids{1, 33, 130}) {
-        const auto index = make_index("brute", dim, distance, runtime);
+        const auto index = make_index("flat", dim, metric, {.runtime = &runtime});
         index->set_precision(precision);
         expect_round_trip(*index);
         index->add(random_rows(random, 100, dim));
         expect_round_trip(*index);
         index->remove(Ids{3, 4, 101});
         expect_round_trip(*index);
-        index->compact();
+        index->drop_full_precision();
         expect_round_trip(*index);
-        index->add_with_ids(random_rows(random, 3, dim), Ids{5000, 4000, 4500});
+        index->add(Ids{5000, 4000, 4500}, random_rows(random, 3, dim));
         index->remove(Ids{10, 20, 4000});
         expect_round_trip(*index);
         index->remove(Ids{5000, 4500});
@@ -102,7 +102,7 @@ TEST_F(ExactFormatTest, ComesBackInEveryState) {
 
 TEST_F(ExactFormatTest, LargeDataComesBackInSeveralBlocks) {
   const std::size_t dim = 20'000;
-  const auto index = make_index("brute", dim, Metric::l2, runtime);
+  const auto index = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   index->add(random_rows(random, 2 * exact::segment_rows_max(dim) + 5, dim));
   index->remove(Ids{0, 7, 500});
   expect_round_trip(*index);

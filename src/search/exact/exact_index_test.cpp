@@ -21,33 +21,33 @@ using Sizes = std::vector<std::size_t>;
 constexpr Precision all_precisions[] = {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
 
 struct Case {
-  Metric distance;
+  Metric metric;
   Precision precision;
 };
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Metric distance : all_metrics()) {
+  for (const Metric metric : all_metrics()) {
     for (const Precision precision : all_precisions) {
-      if (exact::can_scan(distance, precision)) cases.push_back({distance, precision});
+      if (exact::can_scan(metric, precision)) cases.push_back({metric, precision});
     }
   }
   return cases;
 }
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-  return std::string(name(info.param.distance)) + "_" + std::string(name(info.param.precision));
+  return std::string(name(info.param.metric)) + "_" + std::string(name(info.param.precision));
 }
 
 class ExactAnswers : public testing::TestWithParam<Case> {
  protected:
   void expect_truth(std::size_t rows, std::size_t dim, std::size_t queries, std::size_t k) {
     SCOPED_TRACE(testing::Message() << rows << " rows of " << dim << ", k = " << k);
-    const auto index = make_index("brute", dim, GetParam().distance, runtime);
+    const auto index = make_index("flat", dim, GetParam().metric, {.runtime = &runtime});
     index->set_precision(GetParam().precision);
     const Floats vectors = random_rows(random, rows, dim);
     EXPECT_EQ(index->add(vectors), 0U);
-    BruteForce truth(dim, GetParam().distance);
+    BruteForce truth(dim, GetParam().metric);
     truth.put_all(0, vectors);
     Floats asked = random_rows(random, queries, dim);
     if (rows > 0) std::copy_n(vectors.begin(), dim, asked.begin());  // a query that is there
@@ -83,11 +83,11 @@ TEST_P(ExactAnswers, AreAllThereIsForALargeK) {
 
 TEST_P(ExactAnswers, FollowRadiusAndFilter) {
   const std::size_t dim = 24;
-  const auto index = make_index("brute", dim, GetParam().distance, runtime);
+  const auto index = make_index("flat", dim, GetParam().metric, {.runtime = &runtime});
   index->set_precision(GetParam().precision);
   const Floats vectors = random_rows(random, 700, dim);
   index->add(vectors);
-  BruteForce truth(dim, GetParam().distance);
+  BruteForce truth(dim, GetParam().metric);
   truth.put_all(0, vectors);
   const Floats queries = random_rows(random, 4, dim);
   const double middle = truth.search(std::span(queries).first(dim), 50).back().distance;
@@ -97,7 +97,7 @@ TEST_P(ExactAnswers, FollowRadiusAndFilter) {
     for (const std::uint64_t first : Ids{0, 100, 640, 5000}) {
       for (const bool filtered : {true, false}) {
         SearchOptions options{.radius = radius};
-        if (filtered) options.filter = IdFilter{words, first};
+        if (filtered) options.filter = IdFilter::bitmap(words, first);
         expect_same(*index, truth, queries, 20, options);
         expect_same(*index, truth, queries, 1000, options);
       }
@@ -108,10 +108,10 @@ TEST_P(ExactAnswers, FollowRadiusAndFilter) {
 
 TEST_P(ExactAnswers, StayWhenThePrecisionChanges) {
   const std::size_t dim = 40;
-  const auto index = make_index("brute", dim, GetParam().distance, runtime);
+  const auto index = make_index("flat", dim, GetParam().metric, {.runtime = &runtime});
   const Floats vectors = random_rows(random, 500, dim);
   index->add(vectors);
-  BruteForce truth(dim, GetParam().distance);
+  BruteForce truth(dim, GetParam().metric);
   truth.put_all(0, vectors);
   index->set_precision(GetParam().precision);
   EXPECT_EQ(index->precision(), GetParam().precision);
@@ -123,15 +123,15 @@ TEST_P(ExactAnswers, StayWhenThePrecisionChanges) {
 // What is stored is the truth then, so get() is the oracle's source.
 TEST_P(ExactAnswers, AfterCompactingAreThoseOfWhatIsStored) {
   for (const std::size_t dim : Sizes{1, 40, 130}) {
-    const auto index = make_index("brute", dim, GetParam().distance, runtime);
+    const auto index = make_index("flat", dim, GetParam().metric, {.runtime = &runtime});
     index->set_precision(GetParam().precision);
     const Floats vectors = random_rows(random, 333, dim);
     index->add(vectors);
     index->remove(Ids{0, 5, 332});
-    index->compact();
+    index->drop_full_precision();
     EXPECT_EQ(index->statistics().removed, 0U);
     const auto stored = [&] {
-      BruteForce truth(dim, GetParam().distance);
+      BruteForce truth(dim, GetParam().metric);
       for (std::uint64_t id = 0; id < 2000; ++id) {
         if (const auto vector = index->get(id)) truth.put(id, *vector);
       }
@@ -146,7 +146,7 @@ TEST_P(ExactAnswers, AfterCompactingAreThoseOfWhatIsStored) {
     for (const std::uint64_t id : Ids{7, 8, 9}) truth.remove(id);
     truth.put_all(333, vectors);
     expect_same(*index, truth, queries, 10);
-    index->compact();
+    index->drop_full_precision();
     EXPECT_EQ(index->statistics().removed, 0U);
     for (std::uint64_t id = 10; id < 300; ++id) EXPECT_EQ(index->get(id), truth.rows().at(id)) << "rounded twice";
     expect_same(*index, stored(), queries, 10);
@@ -162,13 +162,13 @@ class ExactIndexTest : public testing::Test {
 };
 
 TEST_F(ExactIndexTest, SaysWhatItIs) {
-  const auto index = make_index("brute", 3, Metric::cosine, runtime);
-  EXPECT_EQ(index->kind(), "brute");
+  const auto index = make_index("flat", 3, Metric::cosine, {.runtime = &runtime});
+  EXPECT_EQ(index->kind(), "flat");
   EXPECT_EQ(index->dim(), 3U);
-  EXPECT_EQ(index->distance(), Metric::cosine);
+  EXPECT_EQ(index->metric(), Metric::cosine);
   EXPECT_EQ(index->size(), 0U);
   EXPECT_EQ(index->precision(), Precision::int8);
-  EXPECT_EQ(make_index("brute", 3, Metric::hamming, runtime)->precision(), Precision::fp32);
+  EXPECT_EQ(make_index("flat", 3, Metric::hamming, {.runtime = &runtime})->precision(), Precision::fp32);
   EXPECT_EQ(index->statistics().bytes_per_vector, 0.0);
   index->add(Floats(300, 1.0F));
   const SearchResult found = index->search(Floats{1, 1, 1}, 2);
@@ -187,7 +187,7 @@ TEST_F(ExactIndexTest, SaysWhatItIs) {
 
 TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
   const std::size_t dim = 5;
-  const auto index = make_index("brute", dim, Metric::l2, runtime);
+  const auto index = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   BruteForce truth(dim, Metric::l2);
   for (std::size_t added = 0; added < 6000;) {
     const std::size_t count = 1 + random.below(90);
@@ -203,7 +203,7 @@ TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
 TEST_F(ExactIndexTest, LargeDataGoesIntoSeveralSegments) {
   const std::size_t dim = 10'000;
   const std::size_t full = exact::segment_rows_max(dim);
-  const auto index = make_index("brute", dim, Metric::l2, runtime);
+  const auto index = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   BruteForce truth(dim, Metric::l2);
   std::uint64_t added = 0;
   for (const std::size_t count : {full + 3, std::size_t{5}, 2 * full}) {
@@ -223,7 +223,7 @@ TEST_F(ExactIndexTest, LargeDataGoesIntoSeveralSegments) {
 }
 
 TEST_F(ExactIndexTest, PrecisionChangesBytes) {
-  const auto index = make_index("brute", 128, Metric::l2, runtime);
+  const auto index = make_index("flat", 128, Metric::l2, {.runtime = &runtime});
   index->add(random_rows(random, 2000, 128));
   std::uint64_t before = 0;
   for (const Precision precision : {Precision::int8, Precision::bf16, Precision::fp32}) {
@@ -235,17 +235,17 @@ TEST_F(ExactIndexTest, PrecisionChangesBytes) {
   }
   index->set_precision(Precision::int8);
   const double kept = index->statistics().bytes_per_vector;
-  index->compact();
+  index->drop_full_precision();
   EXPECT_LT(index->statistics().bytes_per_vector, kept / 3);
-  const auto other = make_index("brute", 4, Metric::l1, runtime);
+  const auto other = make_index("flat", 4, Metric::l1, {.runtime = &runtime});
   EXPECT_ERROR(other->set_precision(Precision::int8), ErrorCode::unsupported, "l1", "int8");
   other->set_precision(Precision::fp32);
 }
 
 TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {
-  const auto index = make_index("brute", 2, Metric::l2, runtime);
+  const auto index = make_index("flat", 2, Metric::l2, {.runtime = &runtime});
   index->add(Floats{1, 2, 2, 1, 1e38F, -1e38F, 1.5F, 1.5F});
-  index->compact();
+  index->drop_full_precision();
   const Floats far = index->get(2).value();
   EXPECT_NEAR(far[0], 1e38F, 1e36F);
   EXPECT_NEAR(far[1], -1e38F, 1e36F);

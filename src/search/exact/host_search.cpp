@@ -1,140 +1,159 @@
 #include "search/exact/host_search.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "search/exact/candidates.hpp"
-#include "search/exact/scan.hpp"
+#include "search/exact/scan_kernels.hpp"
 
 namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::size_t scan_grain = 128;       // groups: 2,048 rows
-constexpr std::size_t between_checks = 2048;  // groups, after which limits of others and the deadline are looked at
-constexpr std::size_t resolve_grain = 16;     // queries
+constexpr std::size_t scan_grain = 128;       // groups of a piece of work: 2,048 rows
+constexpr std::size_t between_checks = 2048;  // groups between checks of the deadline and of shared limits
+constexpr std::size_t rerank_grain = 16;      // queries
 
-std::size_t groups_of(const SegmentView& segment) noexcept { return (segment.rows + group_rows - 1) / group_rows; }
+std::size_t groups_of(std::size_t rows) noexcept { return (rows + group_rows - 1) / group_rows; }
 
-// Scans groups [first, last) of a segment, run by run.
-void scan_groups(const Way& way, const SegmentView& segment, std::size_t first, std::size_t last,
-                 const PreparedQueries& queries, Survivors& survivors) {
-  if (segment.frame->precision == Precision::fp32) {
-    way.scan({&segment, &segment.runs[0], first, last}, queries, survivors);
-    return;
-  }
-  for (const CodeRun& run : segment.runs) {
-    if (run.rows == 0) continue;
-    const std::size_t run_first = run.first_row / group_rows;
-    const std::size_t run_last = run_first + (run.rows + group_rows - 1) / group_rows;
-    const std::size_t from = std::max(first, run_first);
-    const std::size_t to = std::min(last, run_last);
-    if (from < to) way.scan({&segment, &run, from - run_first, to - run_first}, queries, survivors);
-  }
-}
-
-// What a thread brings from one range of rows to the next.
-struct HostScan {
-  HostScan(const SearchTask& task, SharedLimits& limits) : candidates(task, limits) {}
+// What a thread keeps from one range of rows to the next.
+struct ThreadScan {
+  ThreadScan(const SearchTask& task, SharedLimits& limits) : candidates(task, limits) {}
 
   Candidates candidates;
   PreparedQueries queries;
-  std::size_t segment = SIZE_MAX;  // the queries are prepared for
+  std::size_t segment = SIZE_MAX;  // that the queries are prepared for
 };
 
-// One search by all threads: ranges of groups, counted through all segments, are scanned with candidates of each
+// One search by all threads. Ranges of groups, counted through all segments, are scanned with candidates of each
 // thread's own and limits in common.
 class HostSearch {
  public:
-  HostSearch(Executor& executor, const SearchTask& task, std::string_view way)
-      : executor_(executor),
-        task_(task),
-        limits_(task_.query_count(), task_.first_limit()),
-        way_(choose_way(task.segments.front().frame->precision, task_.query_count(), way)) {
-    for (const SegmentView& segment : task_.segments) ends_.push_back(groups() + groups_of(segment));
+  HostSearch(Executor& executor, const SearchTask& task, const ScanKernel& kernel)
+      : executor_(executor), task_(task), kernel_(kernel), limits_(task.query_count(), initial_limit(task)) {
+    for (const SegmentView& segment : task_.segments) ends_.push_back(groups() + groups_of(segment.rows));
   }
 
-  HostSearchAnswer run() {
-    executor_.parallel_for(groups(), scan_grain, [&](std::size_t begin, std::size_t end) { scan(begin, end); });
-    HostSearchAnswer answer{.hits = std::vector<std::vector<Hit>>(task_.query_count()), .way = std::string(way_.name)};
-    answer.rows_scanned = task_.rows_to_scan();
-    for (const auto& scan : scans_) answer.survivors += scan->candidates.resolved();
-    std::atomic<std::uint64_t> survivors = 0;
-    executor_.parallel_for(task_.query_count(), resolve_grain, [&](std::size_t begin, std::size_t end) {
-      std::uint64_t resolved = 0;
-      for (std::size_t query = begin; query < end; ++query) answer.hits[query] = hits_of(query, resolved);
-      survivors += resolved;
+  [[nodiscard]] std::size_t groups() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
+
+  // Scans groups [begin, end), which may span several segments.
+  void scan(std::size_t begin, std::size_t end) {
+    std::unique_ptr<ThreadScan> scan = take_scan();
+    auto segment = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
+    for (; begin < end; ++segment) {
+      const SegmentView& view = task_.segments[segment];
+      const std::size_t segment_first = segment == 0 ? 0 : ends_[segment - 1];
+      const std::size_t segment_end = std::min(end, ends_[segment]);
+      if (scan->segment != segment) scan->queries = prepare_queries(*view.quantizer, kernel_.form, task_.queries);
+      scan->segment = segment;
+      scan->candidates.begin(segment, scan->queries);
+      for (; begin < segment_end; begin = std::min(segment_end, begin + between_checks)) {
+        task_.options->context.check("search", executor_);
+        scan->candidates.refresh_limits();
+        const std::size_t first = begin - segment_first;
+        const std::size_t last = std::min(segment_end, begin + between_checks) - segment_first;
+        for (const CodeBlock& coded : view.code_blocks) {
+          const RowRange range = range_of(view, coded, first, last);
+          if (range.first_group < range.end_group) kernel_.scan(range, scan->queries, scan->candidates);
+        }
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    idle_scans_.push_back(std::move(scan));
+  }
+
+  // Reranks what all scans found.
+  ExactAnswer finish() {
+    ExactAnswer answer{.hits = std::vector<std::vector<Hit>>(task_.query_count()), .explanation = {}};
+    std::atomic<std::uint64_t> reranked = 0;
+    for (const auto& scan : idle_scans_) reranked += scan->candidates.reranked();
+    executor_.parallel_for(task_.query_count(), rerank_grain, [&](std::size_t begin, std::size_t end) {
+      std::uint64_t count = 0;
+      for (std::size_t query = begin; query < end; ++query) {
+        std::vector<Candidate> all;
+        for (const auto& scan : idle_scans_) {
+          const std::vector<Candidate>& found = scan->candidates.of(query);
+          all.insert(all.end(), found.begin(), found.end());
+        }
+        answer.hits[query] = rerank(task_, query, std::move(all), count);
+      }
+      reranked += count;
     });
-    answer.survivors += survivors;
+    answer.explanation.kernel = kernel_.name;
+    answer.explanation.rows_scanned = task_.rows_to_scan();
+    answer.explanation.reranked = reranked;
     return answer;
   }
 
  private:
-  [[nodiscard]] std::size_t groups() const noexcept { return ends_.empty() ? 0 : ends_.back(); }
-
-  void scan(std::size_t begin, std::size_t end) {
-    std::unique_ptr<HostScan> scan = begin_scan();
-    std::size_t segment = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin());
-    for (; begin < end; ++segment) {
-      const std::size_t segment_first = segment == 0 ? 0 : ends_[segment - 1];
-      const std::size_t last = std::min(end, ends_[segment]);
-      scan_segment(segment, begin - segment_first, last - segment_first, *scan);
-      begin = last;
-    }
-    const std::lock_guard lock(mutex_);
-    scans_.push_back(std::move(scan));
-  }
-
-  // One that no thread works with, or a new one.
-  std::unique_ptr<HostScan> begin_scan() {
+  // A scan that no thread uses, or a new one.
+  std::unique_ptr<ThreadScan> take_scan() {
     {
       const std::lock_guard lock(mutex_);
-      if (!scans_.empty()) {
-        std::unique_ptr<HostScan> scan = std::move(scans_.back());
-        scans_.pop_back();
+      if (!idle_scans_.empty()) {
+        std::unique_ptr<ThreadScan> scan = std::move(idle_scans_.back());
+        idle_scans_.pop_back();
         return scan;
       }
     }
-    return std::make_unique<HostScan>(task_, limits_);
+    return std::make_unique<ThreadScan>(task_, limits_);
   }
 
-  void scan_segment(std::size_t segment, std::size_t first, std::size_t last, HostScan& scan) {
-    const SegmentView& view = task_.segments[segment];
-    if (scan.segment != segment) scan.queries = prepare_queries(*view.frame, way_.form, task_.queries);
-    scan.segment = segment;
-    scan.candidates.begin(segment, scan.queries);
-    for (; first < last; first += between_checks) {
-      task_.options->context.check("search", executor_);
-      scan.candidates.refresh_limits();
-      scan_groups(way_, view, first, std::min(last, first + between_checks), scan.queries, scan.candidates);
+  // The groups [first, last) of the segment that the code block holds, counted within it. fp32 rows are scanned with
+  // the first block alone.
+  static RowRange range_of(const SegmentView& view, const CodeBlock& coded, std::size_t first, std::size_t last) {
+    if (view.quantizer->precision == Precision::fp32) {
+      return {&view, &coded, first, &coded == &view.code_blocks.front() ? last : first};
     }
-  }
-
-  std::vector<Hit> hits_of(std::size_t query, std::uint64_t& resolved) {
-    std::vector<Candidate> all;
-    for (const auto& scan : scans_) {
-      const std::vector<Candidate>& part = scan->candidates.of(query);
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return resolve(task_, query, std::move(all), resolved);
+    const std::size_t block_first = coded.first_row / group_rows;
+    const std::size_t block_end = block_first + groups_of(coded.rows);
+    const std::size_t from = std::max(first, block_first);
+    const std::size_t to = std::max(from, std::min(last, block_end));
+    return {&view, &coded, from - block_first, to - block_first};
   }
 
   Executor& executor_;
   const SearchTask& task_;
+  const ScanKernel& kernel_;
   SharedLimits limits_;
-  const Way& way_;
-  std::vector<std::size_t> ends_;  // of each segment's groups, counted through
+  std::vector<std::size_t> ends_;  // one past the last group of each segment, counted through all
   std::mutex mutex_;
-  std::vector<std::unique_ptr<HostScan>> scans_;  // that no thread works with
+  std::vector<std::unique_ptr<ThreadScan>> idle_scans_;
 };
 
 }  // namespace
 
-HostSearchAnswer host_search(Executor& executor, const SearchTask& task, std::string_view way) {
+ExactAnswer host_search(Executor& executor, const SearchTask& task, std::string_view kernel) {
+  ExactAnswer answer;
   if (task.segments.empty() || task.query_count() == 0 || task.k == 0) {
-    return {.hits = std::vector<std::vector<Hit>>(task.query_count()), .way = "nothing to scan"};
+    answer.hits.resize(task.query_count());
+    answer.explanation.kernel = "none";
+  } else {
+    const Precision precision = task.segments.front().quantizer->precision;
+    HostSearch search(executor, task, choose_scan_kernel(precision, task.query_count(), kernel));
+    if (search.groups() <= scan_grain || executor.concurrency() == 1) {
+      search.scan(0, search.groups());
+    } else {
+      executor.parallel_for(search.groups(), scan_grain,
+                            [&](std::size_t begin, std::size_t end) { search.scan(begin, end); });
+    }
+    answer = search.finish();
   }
-  return HostSearch(executor, task, way).run();
+  answer.explanation.device = "cpu";
+  return answer;
+}
+
+std::string explain_host_search(const Executor& executor, const SearchTask& task, std::size_t queries,
+                                std::string_view reason) {
+  return fmt::format("a search of {} {} for the {} nearest: cpu, {} threads, the first of {} that fits; {}\n", queries,
+                     queries == 1 ? "query" : "queries", task.k, executor.concurrency(),
+                     fmt::join(usable_scan_kernels(task.precision), ", "), reason);
 }
 
 }  // namespace vectis::inline v0_1::exact

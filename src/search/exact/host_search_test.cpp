@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "search/exact/encode.hpp"
+#include "search/exact/quantizer.hpp"
+#include "search/exact/scan_kernels.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/base/executor.hpp"
 
@@ -24,7 +25,7 @@ using Random = std::mt19937_64;
 struct Problem {
   std::string name;
   std::size_t dim = 0;
-  Floats corpus;
+  Floats store;
   Floats queries;
 };
 
@@ -40,11 +41,11 @@ std::vector<Problem> adversarial_problems(Random& random, std::size_t rows, std:
   const std::size_t count = rows * dim;
   const std::size_t asked = 9 * dim;
   std::vector<Problem> problems;
-  const auto add = [&](std::string name, Floats corpus, Floats queries) {
-    problems.push_back({std::move(name), dim, std::move(corpus), std::move(queries)});
+  const auto add = [&](std::string name, Floats store, Floats queries) {
+    problems.push_back({std::move(name), dim, std::move(store), std::move(queries)});
   };
   add("cloud", normals(random, count), normals(random, asked));
-  add("off-centre cloud", normals(random, count, 1, 1000), normals(random, asked, 1, 1000));
+  add("off-center cloud", normals(random, count, 1, 1000), normals(random, asked, 1, 1000));
   add("large norms", normals(random, count, 1e18F), normals(random, asked, 1e18F));
   add("denormals", normals(random, count, 1e-40F), normals(random, asked, 1e-40F));
   add("queries far away", normals(random, count), normals(random, asked, 1e15F));
@@ -64,7 +65,7 @@ std::vector<Problem> adversarial_problems(Random& random, std::size_t rows, std:
   add("one huge outlier", std::move(outlier), normals(random, asked));
 
   Floats shell = normals(random, count);
-  for (std::size_t row = 0; row < rows; ++row) {  // all rows almost equally far from the centre
+  for (std::size_t row = 0; row < rows; ++row) {  // all rows almost equally far from the center
     float* const x = shell.data() + row * dim;
     double sum = 0;
     for (std::size_t i = 0; i < dim; ++i) sum += double{x[i]} * double{x[i]};
@@ -82,12 +83,12 @@ std::vector<Problem> adversarial_problems(Random& random, std::size_t rows, std:
   return problems;
 }
 
-std::vector<Hit> brute_force(Metric distance, const Problem& problem, std::size_t query, std::size_t k) {
+std::vector<Hit> brute_force(Metric metric, const Problem& problem, std::size_t query, std::size_t k) {
   std::vector<Hit> hits;
   const std::span<const float> numbers(problem.queries.data() + query * problem.dim, problem.dim);
-  for (std::size_t row = 0; row < problem.corpus.size() / problem.dim; ++row) {
-    const std::span<const float> vector(problem.corpus.data() + row * problem.dim, problem.dim);
-    hits.push_back({row, exact_distance(distance, numbers, vector)});
+  for (std::size_t row = 0; row < problem.store.size() / problem.dim; ++row) {
+    const std::span<const float> vector(problem.store.data() + row * problem.dim, problem.dim);
+    hits.push_back({row, exact_distance(metric, numbers, vector)});
   }
   const auto nearer = [](const Hit& a, const Hit& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
@@ -97,21 +98,21 @@ std::vector<Hit> brute_force(Metric distance, const Problem& problem, std::size_
   return hits;
 }
 
-// The corpus as segments of at most `rows` rows, the last appended to in two steps.
-std::vector<SegmentView> segments_of(Executor& executor, Metric distance, Precision precision, const Problem& problem,
+// The store as segments of at most `rows` rows, the last appended to in two steps.
+std::vector<SegmentView> segments_of(Executor& executor, Metric metric, Precision precision, const Problem& problem,
                                      std::size_t rows) {
   std::vector<SegmentView> views;
-  const std::size_t all = problem.corpus.size() / problem.dim;
+  const std::size_t all = problem.store.size() / problem.dim;
   std::vector<std::uint64_t> ids(all);
   for (std::size_t i = 0; i < all; ++i) ids[i] = i;
-  const std::span<const float> corpus(problem.corpus);
+  const std::span<const float> store(problem.store);
   for (std::size_t first = 0; first < all; first += rows) {
     const std::size_t count = std::min(rows, all - first);
     const std::size_t now = (count + 1) / 2;
-    Segment segment(executor, distance, precision, problem.dim, count,
-                    corpus.subspan(first * problem.dim, now * problem.dim), std::span(ids).subspan(first, now));
+    Segment segment(executor, metric, precision, problem.dim, count,
+                    store.subspan(first * problem.dim, now * problem.dim), std::span(ids).subspan(first, now));
     if (count > now) {
-      segment.append(executor, corpus.subspan((first + now) * problem.dim, (count - now) * problem.dim),
+      segment.append(executor, store.subspan((first + now) * problem.dim, (count - now) * problem.dim),
                      std::span(ids).subspan(first + now, count - now));
     }
     views.push_back(segment.view());
@@ -119,26 +120,26 @@ std::vector<SegmentView> segments_of(Executor& executor, Metric distance, Precis
   return views;
 }
 
-bool can_scan(Metric distance, Precision precision) {
-  return precision == Precision::fp32 || distance == Metric::l2 || distance == Metric::cosine ||
-         distance == Metric::inner_product;
+bool can_scan(Metric metric, Precision precision) {
+  return precision == Precision::fp32 || is_euclidean(metric) || metric == Metric::cosine ||
+         metric == Metric::inner_product;
 }
 
-void expect_truth(Executor& executor, Metric distance, Precision precision, const Problem& problem, std::size_t k,
+void expect_truth(Executor& executor, Metric metric, Precision precision, const Problem& problem, std::size_t k,
                   std::string_view way, std::size_t segment_rows = 300) {
   const SearchOptions options;
-  const auto segments = segments_of(executor, distance, precision, problem, segment_rows);
+  const auto segments = segments_of(executor, metric, precision, problem, segment_rows);
   const SearchTask task{.segments = segments,
                         .dim = problem.dim,
-                        .distance = distance,
+                        .metric = metric,
                         .precision = precision,
                         .queries = problem.queries,
                         .k = k,
                         .options = &options};
-  const HostSearchAnswer answer = host_search(executor, task, way);
+  const ExactAnswer answer = host_search(executor, task, way);
   for (std::size_t query = 0; query < answer.hits.size(); ++query) {
-    ASSERT_EQ(answer.hits[query], brute_force(distance, problem, query, k))
-        << problem.name << ", " << name(distance) << ", " << name(precision) << " by " << way << ", dim " << problem.dim
+    ASSERT_EQ(answer.hits[query], brute_force(metric, problem, query, k))
+        << problem.name << ", " << name(metric) << ", " << name(precision) << " by " << way << ", dim " << problem.dim
         << ", k " << k << ", query " << query;
   }
 }
@@ -152,11 +153,11 @@ class HostSearchTest : public testing::Test {
 TEST_F(HostSearchTest, EveryWayGivesTheTruthOnAdversarialData) {
   for (const std::size_t dim : {std::size_t{3}, std::size_t{100}}) {
     for (const Problem& problem : adversarial_problems(random_, 700, dim)) {
-      for (const Metric distance : all_metrics()) {
+      for (const Metric metric : all_metrics()) {
         for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
-          if (!can_scan(distance, precision)) continue;
-          for (const std::string_view way : host_ways(precision)) {
-            expect_truth(*executor_, distance, precision, problem, 10, way);
+          if (!can_scan(metric, precision)) continue;
+          for (const std::string_view way : usable_scan_kernels(precision)) {
+            expect_truth(*executor_, metric, precision, problem, 10, way);
           }
         }
       }
@@ -177,19 +178,19 @@ TEST_F(HostSearchTest, EdgeSizesGiveTheTruth) {
   }
 }
 
-// Few rows share a frame, of any size a float can have: squares of some vanish in the units of others.
+// Few rows share a quantizer, of any size a float can have: squares of some vanish in the units of others.
 TEST_F(HostSearchTest, RowsOfAllMagnitudesShareSmallSegments) {
   std::uniform_real_distribution<double> exponent(-38, 38);
   for (int round = 0; round < 60; ++round) {
     const std::size_t dim = 1 + random_() % 6;
     Problem problem{"all magnitudes", dim, normals(random_, (2 + random_() % 40) * dim), normals(random_, 3 * dim)};
-    for (float& value : problem.corpus) {
+    for (float& value : problem.store) {
       if (random_() % 3 == 0)
         value = static_cast<float>(std::clamp(value * std::pow(10, exponent(random_)), -3e38, 3e38));
     }
-    for (const Metric distance : {Metric::l2, Metric::cosine, Metric::inner_product}) {
+    for (const Metric metric : {Metric::l2, Metric::cosine, Metric::inner_product}) {
       for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::int8}) {
-        expect_truth(*executor_, distance, precision, problem, 3, "auto", 2 + random_() % 3);
+        expect_truth(*executor_, metric, precision, problem, 3, "auto", 2 + random_() % 3);
       }
     }
   }
@@ -211,18 +212,18 @@ TEST_F(HostSearchTest, FewSurviveOnAnOrdinaryCloud) {
     const auto segments = segments_of(*executor_, Metric::l2, precision, problem, 16384);
     const SearchTask task{.segments = segments,
                           .dim = dim,
-                          .distance = Metric::l2,
+                          .metric = Metric::l2,
                           .precision = precision,
                           .queries = problem.queries,
                           .k = 10,
                           .options = &options};
-    const HostSearchAnswer answer = host_search(*executor_, task);
-    EXPECT_LT(answer.survivors, 20U * 1000U) << name(precision);
-    EXPECT_GE(answer.survivors, 20U * 10U) << name(precision);
+    const ExactAnswer answer = host_search(*executor_, task);
+    EXPECT_LT(answer.explanation.reranked, 20U * 1000U) << name(precision);
+    EXPECT_GE(answer.explanation.reranked, 20U * 10U) << name(precision);
     // Whatever order rows are looked at in, those that no bound rules out are the same.
     SimulatedExecutor alone(1);
-    EXPECT_EQ(host_search(alone, task).survivors, answer.survivors) << name(precision);
-    RecordProperty(std::string(name(precision)), std::to_string(answer.survivors / 20));
+    EXPECT_EQ(host_search(alone, task).explanation.reranked, answer.explanation.reranked) << name(precision);
+    RecordProperty(std::string(name(precision)), std::to_string(answer.explanation.reranked / 20));
   }
 }
 

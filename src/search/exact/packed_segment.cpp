@@ -7,16 +7,16 @@
 #include <limits>
 #include <utility>
 
-#include "search/exact/encode.hpp"
+#include "search/exact/quantizer.hpp"
 
 namespace vectis::inline v0_1::exact {
 
-PackedSegment::PackedSegment(Metric distance, Precision precision, std::size_t dim, std::size_t rows) : rows_(rows) {
-  frame.distance = distance;
-  frame.precision = precision;
-  frame.dim = dim;
-  frame.chunks = code_chunks(precision, dim);
-  frame.centre = std::make_unique<float[]>(dim);
+PackedSegment::PackedSegment(Metric metric, Precision precision, std::size_t dim, std::size_t rows) : rows_(rows) {
+  quantizer.metric = metric;
+  quantizer.precision = precision;
+  quantizer.dim = dim;
+  quantizer.chunks = code_chunks(precision, dim);
+  quantizer.center = std::make_unique<float[]>(dim);
   ids.resize(rows);
   for (std::vector<float>* terms : {&step, &offset, &residual, &norm}) terms->resize(groups() * group_rows);
   std::fill(offset.begin() + static_cast<std::ptrdiff_t>(rows), offset.end(), std::numeric_limits<float>::infinity());
@@ -27,7 +27,7 @@ PackedSegment::PackedSegment(Metric distance, Precision precision, std::size_t d
 
 std::byte* PackedSegment::chunk(std::size_t row, std::size_t chunk) noexcept {
   const std::size_t group = row / group_rows;
-  return codes_.data() + ((group * frame.chunks + chunk) * group_rows + row % group_rows) * chunk_bytes;
+  return codes_.data() + ((group * quantizer.chunks + chunk) * group_rows + row % group_rows) * chunk_bytes;
 }
 
 void PackedSegment::close() {
@@ -43,48 +43,48 @@ void PackedSegment::close() {
 
 SegmentView PackedSegment::view(std::shared_ptr<const PackedSegment> segment) {
   SegmentView result;
-  result.frame = &segment->frame;
+  result.quantizer = &segment->quantizer;
   result.rows = segment->rows_;
   result.ids = segment->ids.data();
   const std::size_t whole = segment->rows_ / group_rows * group_rows;
   const auto run = [&](std::size_t first_row, std::size_t rows) {
-    if (rows == 0) return CodeRun{};
+    if (rows == 0) return CodeBlock{};
     const std::size_t group = first_row / group_rows;
-    return CodeRun{first_row,
-                   rows,
-                   segment->codes_.data() + first_row * segment->frame.chunks * chunk_bytes,
-                   segment->step.data() + first_row,
-                   segment->offset.data() + first_row,
-                   segment->residual.data() + first_row,
-                   segment->norm.data() + first_row,
-                   segment->group_residual_.data() + group,
-                   segment->group_norm_.data() + group};
+    return CodeBlock{first_row,
+                     rows,
+                     segment->codes_.data() + first_row * segment->quantizer.chunks * chunk_bytes,
+                     segment->step.data() + first_row,
+                     segment->offset.data() + first_row,
+                     segment->residual.data() + first_row,
+                     segment->norm.data() + first_row,
+                     segment->group_residual_.data() + group,
+                     segment->group_norm_.data() + group};
   };
-  result.runs = {run(0, whole), run(whole, segment->rows_ - whole)};
+  result.code_blocks = {run(0, whole), run(whole, segment->rows_ - whole)};
   result.storage = std::move(segment);
   return result;
 }
 
 std::size_t PackedSegment::bytes() const noexcept {
   return codes_.bytes() + ids.size() * sizeof(std::uint64_t) + 4 * step.size() * sizeof(float) +
-         2 * groups() * sizeof(float) + frame.dim * sizeof(float);
+         2 * groups() * sizeof(float) + quantizer.dim * sizeof(float);
 }
 
 std::shared_ptr<PackedSegment> packed(const SegmentView& view) {
   std::size_t rows = 0;
   for (std::size_t row = 0; row < view.rows; ++row) rows += static_cast<std::size_t>(!view.is_removed(row));
-  const Frame& frame = *view.frame;
-  auto result = std::make_shared<PackedSegment>(frame.distance, frame.precision, frame.dim, rows);
-  std::copy_n(frame.centre.get(), frame.dim, result->frame.centre.get());
-  result->frame.exponent = frame.exponent;
+  const Quantizer& quantizer = *view.quantizer;
+  auto result = std::make_shared<PackedSegment>(quantizer.metric, quantizer.precision, quantizer.dim, rows);
+  std::copy_n(quantizer.center.get(), quantizer.dim, result->quantizer.center.get());
+  result->quantizer.exponent = quantizer.exponent;
 
   std::size_t to = 0;
-  for (const CodeRun& run : view.runs) {
+  for (const CodeBlock& run : view.code_blocks) {
     for (std::size_t at = 0; at < run.rows; ++at) {
       const std::size_t row = run.first_row + at;
       if (view.is_removed(row)) continue;
-      const std::byte* group = run.codes + at / group_rows * frame.chunks * group_rows * chunk_bytes;
-      for (std::size_t chunk = 0; chunk < frame.chunks; ++chunk) {
+      const std::byte* group = run.codes + at / group_rows * quantizer.chunks * group_rows * chunk_bytes;
+      for (std::size_t chunk = 0; chunk < quantizer.chunks; ++chunk) {
         std::memcpy(result->chunk(to, chunk), group + (chunk * group_rows + at % group_rows) * chunk_bytes,
                     chunk_bytes);
       }
@@ -105,43 +105,43 @@ constexpr std::size_t rows_grain = 256;
 
 // Terms of the bound for rows that are what their codes stand for, in double precision. docs/exact-search.md has what
 // each must cover; set_terms in encode.cpp does the same for rows as users gave them.
-class TruthOfCodes {
+class CodeBounds {
  public:
-  TruthOfCodes(PackedSegment& segment, const SegmentView& view)
-      : segment_(segment), view_(view), truth_(segment.frame.dim), code_(segment.frame.dim) {
-    bare_.precision = segment.frame.precision;
-    bare_.dim = segment.frame.dim;
-    bare_.chunks = segment.frame.chunks;
-    bare_.centre = std::make_unique<float[]>(bare_.dim);
+  CodeBounds(PackedSegment& segment, const SegmentView& view)
+      : segment_(segment), view_(view), truth_(segment.quantizer.dim), code_(segment.quantizer.dim) {
+    bare_.precision = segment.quantizer.precision;
+    bare_.dim = segment.quantizer.dim;
+    bare_.chunks = segment.quantizer.chunks;
+    bare_.center = std::make_unique<float[]>(bare_.dim);
   }
 
   // False when the code cannot stand for the row.
   bool set_terms(std::size_t row) {
-    const Frame& frame = segment_.frame;
+    const Quantizer& quantizer = segment_.quantizer;
     if (!std::isfinite(segment_.residual[row])) return false;
     view_.read_row(row, truth_.data());
     const std::byte* const group = segment_.chunk(row / group_rows * group_rows, 0);
-    decode_row(bare_, group, row % group_rows, segment_.step[row], code_.data());  // in units of the frame
+    decode_row(bare_, group, row % group_rows, segment_.step[row], code_.data());  // in units of the quantizer
     double length = 1;
-    if (frame.distance == Metric::cosine) {
+    if (quantizer.metric == Metric::cosine) {
       length = 0;
       for (const float number : truth_) length += double{number} * double{number};
       length = length == 0 ? 1 : std::sqrt(length);
     }
-    const double scale = std::ldexp(1.0, -frame.exponent);
+    const double scale = std::ldexp(1.0, -quantizer.exponent);
     double squares = 0;
     double lost = 0;
-    for (std::size_t i = 0; i < frame.dim; ++i) {
-      const double placed = (double{truth_[i]} / length - double{frame.centre[i]}) * scale;
+    for (std::size_t i = 0; i < quantizer.dim; ++i) {
+      const double placed = (double{truth_[i]} / length - double{quantizer.center[i]}) * scale;
       const double difference = placed - double{code_[i]};
       squares += placed * placed;
       lost += difference * difference;
     }
     if (!(squares <= double{norm_coded_max} * double{norm_coded_max} && lost <= double{norm_coded_max})) return false;
-    const double loose = double{loosening(frame.dim)};
+    const double loose = double{loosening(quantizer.dim)};
     const double norm = std::sqrt(squares) * (1 + loose) + 0x1p-120;
-    const double rounding = 0x1p-21 * (norm + (frame.distance == Metric::cosine ? scale : 0.0));
-    segment_.offset[row] = frame.distance == Metric::l2 ? static_cast<float>(squares * (1 - loose)) : 0.0F;
+    const double rounding = 0x1p-21 * (norm + (quantizer.metric == Metric::cosine ? scale : 0.0));
+    segment_.offset[row] = is_euclidean(quantizer.metric) ? static_cast<float>(squares * (1 - loose)) : 0.0F;
     segment_.residual[row] = static_cast<float>(std::sqrt(lost) * (1 + loose) + rounding + 0x1p-120);
     segment_.norm[row] = static_cast<float>(norm);
     return true;
@@ -150,18 +150,18 @@ class TruthOfCodes {
  private:
   PackedSegment& segment_;
   const SegmentView& view_;
-  Frame bare_;  // without centre and scale
+  Quantizer bare_;  // without center and scale
   std::vector<float> truth_;
   std::vector<float> code_;
 };
 
 }  // namespace
 
-bool settle(Executor& executor, const std::shared_ptr<PackedSegment>& segment) {
+bool recompute_bounds(Executor& executor, const std::shared_ptr<PackedSegment>& segment) {
   const SegmentView view = PackedSegment::view(segment);
   std::atomic<bool> holds = true;
   executor.parallel_for(segment->rows(), rows_grain, [&](std::size_t begin, std::size_t end) {
-    TruthOfCodes truth(*segment, view);
+    CodeBounds truth(*segment, view);
     for (std::size_t row = begin; row < end; ++row) {
       if (!truth.set_terms(row)) holds = false;
     }

@@ -16,7 +16,7 @@ namespace vectis::inline v0_1::exact {
 // The layout of SegmentView, all in one piece and ready to be filled; immutable once a view of it is given out.
 class PackedSegment {
  public:
-  PackedSegment(Metric distance, Precision precision, std::size_t dim, std::size_t rows);
+  PackedSegment(Metric metric, Precision precision, std::size_t dim, std::size_t rows);
 
   // The view keeps `segment` alive.
   [[nodiscard]] static SegmentView view(std::shared_ptr<const PackedSegment> segment);
@@ -24,7 +24,7 @@ class PackedSegment {
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  Frame frame;
+  Quantizer quantizer;
   std::vector<std::uint64_t> ids;
   // Of each row; then terms up to a whole group that no limit lets through.
   std::vector<float> step;
@@ -32,7 +32,7 @@ class PackedSegment {
   std::vector<float> residual;
   std::vector<float> norm;
 
-  // All codes in the layout of SegmentView, and what one row has of them: frame.chunks pieces of chunk_bytes.
+  // All codes in the layout of SegmentView, and what one row has of them: quantizer.chunks pieces of chunk_bytes.
   [[nodiscard]] std::span<std::byte> codes() noexcept { return {codes_.data(), codes_bytes()}; }
   [[nodiscard]] std::span<const std::byte> codes() const noexcept { return {codes_.data(), codes_bytes()}; }
   [[nodiscard]] std::byte* chunk(std::size_t row, std::size_t chunk) noexcept;
@@ -42,7 +42,9 @@ class PackedSegment {
 
  private:
   [[nodiscard]] std::size_t groups() const noexcept { return (rows_ + group_rows - 1) / group_rows; }
-  [[nodiscard]] std::size_t codes_bytes() const noexcept { return groups() * group_rows * frame.chunks * chunk_bytes; }
+  [[nodiscard]] std::size_t codes_bytes() const noexcept {
+    return groups() * group_rows * quantizer.chunks * chunk_bytes;
+  }
 
   std::size_t rows_;
   Pages codes_;
@@ -56,6 +58,6 @@ class PackedSegment {
 // Makes what codes and steps stand for the truth: offset, residual and norm of every row become those of that truth,
 // and so the bound holds wherever the codes came from. False when some row is too far out for its code to stand for it;
 // then the segment is of no use.
-[[nodiscard]] bool settle(Executor& executor, const std::shared_ptr<PackedSegment>& segment);
+[[nodiscard]] bool recompute_bounds(Executor& executor, const std::shared_ptr<PackedSegment>& segment);
 
 }  // namespace vectis::inline v0_1::exact

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/exact/encode.hpp"
+#include "search/exact/quantizer.hpp"
 #include "vectis/base/pages.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -19,13 +19,13 @@ constexpr std::size_t append_grain = 64;  // groups
 constexpr std::size_t term_kinds = 4;     // step, offset, residual, norm
 
 // Codes and terms of a number of groups.
-class CodeBlock {
+class CodeStorage {
  public:
-  CodeBlock() = default;
-  CodeBlock(const Frame& frame, std::size_t groups)
-      : chunks_(frame.chunks),
+  CodeStorage() = default;
+  CodeStorage(const Quantizer& quantizer, std::size_t groups)
+      : chunks_(quantizer.chunks),
         groups_(groups),
-        codes_(groups * group_rows * frame.chunks * chunk_bytes),
+        codes_(groups * group_rows * quantizer.chunks * chunk_bytes),
         terms_((groups * group_rows * term_kinds + groups * 2) * sizeof(float)) {}
 
   [[nodiscard]] CodeTarget group(std::size_t index) const noexcept {
@@ -40,7 +40,7 @@ class CodeBlock {
             .group_residual = largest + index,
             .group_norm = largest + groups_ + index};
   }
-  [[nodiscard]] CodeRun run(std::size_t first_row, std::size_t rows) const noexcept {
+  [[nodiscard]] CodeBlock run(std::size_t first_row, std::size_t rows) const noexcept {
     const CodeTarget from = group(0);
     return {first_row,     rows,      from.codes,          from.step,      from.offset,
             from.residual, from.norm, from.group_residual, from.group_norm};
@@ -55,54 +55,54 @@ class CodeBlock {
 };
 
 // Norms of rows that are scanned as they are: what the bound of inner product and cosine needs.
-void set_plain_terms(Metric distance, const float* vector, std::size_t dim, std::size_t row, const CodeTarget& target) {
+void set_plain_terms(Metric metric, const float* vector, std::size_t dim, std::size_t row, const CodeTarget& target) {
   constexpr double plain_max = 0x1p100;
-  const double norm = norm_of(vector, dim);
+  const double norm = l2_norm(vector, dim);
   const bool usable = norm == 0 || (norm <= plain_max && norm >= 1 / plain_max);
-  const bool cosine = distance == Metric::cosine;
+  const bool cosine = metric == Metric::cosine;
   target.step[row] = !cosine ? 1.0F : (usable && norm > 0 ? static_cast<float>(1 / norm) : 0.0F);
   const double scanned = cosine ? 1.0 : norm;  // of the row as its step brings it into the key
   target.norm[row] = !usable ? std::numeric_limits<float>::infinity() : static_cast<float>(scanned * (1 + 0x1p-20));
 }
 
 // Originals are scanned without terms where the difference itself is summed.
-bool scans_need_terms(const Frame& frame) noexcept {
-  return frame.precision != Precision::fp32 || frame.distance == Metric::cosine ||
-         frame.distance == Metric::inner_product;
+bool scans_need_terms(const Quantizer& quantizer) noexcept {
+  return quantizer.precision != Precision::fp32 || quantizer.metric == Metric::cosine ||
+         quantizer.metric == Metric::inner_product;
 }
 
 }  // namespace
 
 struct Segment::Storage {
-  Storage(Metric distance, Precision precision, std::size_t dim, std::size_t rows_max, std::span<const float> vectors)
-      : frame(choose_frame(distance, precision, dim, vectors)),
+  Storage(Metric metric, Precision precision, std::size_t dim, std::size_t rows_max, std::span<const float> vectors)
+      : quantizer(train_quantizer(metric, precision, dim, vectors)),
         capacity(rows_max),
         originals(rows_max * dim * sizeof(float)),
         ids(rows_max * sizeof(std::uint64_t)),
-        block(frame, scans_need_terms(frame) ? (rows_max + group_rows - 1) / group_rows : 0) {}
+        block(quantizer, scans_need_terms(quantizer) ? (rows_max + group_rows - 1) / group_rows : 0) {}
 
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return originals.bytes() + ids.bytes() + block.bytes() + frame.dim * sizeof(float);
+    return originals.bytes() + ids.bytes() + block.bytes() + quantizer.dim * sizeof(float);
   }
 
-  Frame frame;
+  Quantizer quantizer;
   std::size_t capacity;
   std::size_t rows = 0;
   Pages originals;
   Pages ids;
-  CodeBlock block;  // whole groups; a view has a copy of its incomplete last one, since this one still grows
+  CodeStorage block;  // whole groups; a view has a copy of its incomplete last one, since this one still grows
 
   void append(Executor& executor, std::span<const float> vectors, std::span<const std::uint64_t> new_ids);
   void append_plain(std::span<const float> vectors);
-  [[nodiscard]] std::array<CodeRun, 2> runs(std::shared_ptr<CodeBlock>& last) const;
+  [[nodiscard]] std::array<CodeBlock, 2> runs(std::shared_ptr<CodeStorage>& last) const;
 };
 
 void Segment::Storage::append(Executor& executor, std::span<const float> vectors,
                               std::span<const std::uint64_t> new_ids) {
   const std::size_t first_row = rows;
   std::copy(new_ids.begin(), new_ids.end(), ids.as<std::uint64_t>() + rows);
-  if (frame.precision == Precision::fp32) {
-    std::copy(vectors.begin(), vectors.end(), originals.as<float>() + rows * frame.dim);
+  if (quantizer.precision == Precision::fp32) {
+    std::copy(vectors.begin(), vectors.end(), originals.as<float>() + rows * quantizer.dim);
     append_plain(vectors);
     rows += new_ids.size();
     return;
@@ -117,24 +117,24 @@ void Segment::Storage::append(Executor& executor, std::span<const float> vectors
       const std::size_t group_first = group * group_rows;
       const std::size_t group_end = std::min(group_first + group_rows, end_row);
       const std::size_t from = std::max(group_first, first_row);
-      std::copy_n(vectors.data() + (from - first_row) * frame.dim, (group_end - from) * frame.dim,
-                  kept + from * frame.dim);
-      encode_group(frame, kept + group_first * frame.dim, group_end - group_first, block.group(group));
+      std::copy_n(vectors.data() + (from - first_row) * quantizer.dim, (group_end - from) * quantizer.dim,
+                  kept + from * quantizer.dim);
+      encode_group(quantizer, kept + group_first * quantizer.dim, group_end - group_first, block.group(group));
     }
   });
   rows = end_row;
 }
 
 void Segment::Storage::append_plain(std::span<const float> vectors) {
-  if (!scans_need_terms(frame)) return;
-  for (std::size_t i = 0; i < vectors.size() / frame.dim; ++i) {
-    set_plain_terms(frame.distance, vectors.data() + i * frame.dim, frame.dim, rows + i, block.group(0));
+  if (!scans_need_terms(quantizer)) return;
+  for (std::size_t i = 0; i < vectors.size() / quantizer.dim; ++i) {
+    set_plain_terms(quantizer.metric, vectors.data() + i * quantizer.dim, quantizer.dim, rows + i, block.group(0));
   }
 }
 
-Segment::Segment(Executor& executor, Metric distance, Precision precision, std::size_t dim, std::size_t capacity,
+Segment::Segment(Executor& executor, Metric metric, Precision precision, std::size_t dim, std::size_t capacity,
                  std::span<const float> vectors, std::span<const std::uint64_t> ids)
-    : storage_(std::make_shared<Storage>(distance, precision, dim, capacity, vectors)) {
+    : storage_(std::make_shared<Storage>(metric, precision, dim, capacity, vectors)) {
   storage_->append(executor, vectors, ids);
 }
 
@@ -147,15 +147,15 @@ void Segment::append(Executor& executor, std::span<const float> vectors, std::sp
 }
 
 // Readers of an older view never touch the group that is still growing: each view has its own copy of it, in `last`.
-std::array<CodeRun, 2> Segment::Storage::runs(std::shared_ptr<CodeBlock>& last) const {
-  if (!scans_need_terms(frame)) return {};
-  if (frame.precision == Precision::fp32) return {block.run(0, rows), CodeRun{}};
+std::array<CodeBlock, 2> Segment::Storage::runs(std::shared_ptr<CodeStorage>& last) const {
+  if (!scans_need_terms(quantizer)) return {};
+  if (quantizer.precision == Precision::fp32) return {block.run(0, rows), CodeBlock{}};
   const std::size_t whole = rows / group_rows * group_rows;
-  if (whole == rows) return {block.run(0, whole), CodeRun{}};
-  last = std::make_shared<CodeBlock>(frame, 1);
+  if (whole == rows) return {block.run(0, whole), CodeBlock{}};
+  last = std::make_shared<CodeStorage>(quantizer, 1);
   const CodeTarget from = block.group(whole / group_rows);
   const CodeTarget to = last->group(0);
-  std::memcpy(to.codes, from.codes, group_rows * frame.chunks * chunk_bytes);
+  std::memcpy(to.codes, from.codes, group_rows * quantizer.chunks * chunk_bytes);
   for (const auto term : {&CodeTarget::step, &CodeTarget::offset, &CodeTarget::residual, &CodeTarget::norm}) {
     std::copy_n(from.*term, group_rows, to.*term);
   }
@@ -165,14 +165,14 @@ std::array<CodeRun, 2> Segment::Storage::runs(std::shared_ptr<CodeBlock>& last) 
 }
 
 SegmentView Segment::view() const {
-  std::shared_ptr<CodeBlock> last;
+  std::shared_ptr<CodeStorage> last;
   SegmentView view;
-  view.frame = &storage_->frame;
+  view.quantizer = &storage_->quantizer;
   view.rows = storage_->rows;
-  view.runs = storage_->runs(last);
+  view.code_blocks = storage_->runs(last);
   view.originals = storage_->originals.as<float>();
   view.ids = storage_->ids.as<std::uint64_t>();
-  view.storage = std::make_shared<std::pair<std::shared_ptr<Storage>, std::shared_ptr<CodeBlock>>>(storage_, last);
+  view.storage = std::make_shared<std::pair<std::shared_ptr<Storage>, std::shared_ptr<CodeStorage>>>(storage_, last);
   return view;
 }
 
@@ -182,13 +182,13 @@ std::size_t Segment::bytes() const noexcept { return storage_->bytes(); }
 
 void SegmentView::read_row(std::size_t row, float* target) const noexcept {
   if (originals != nullptr) {
-    std::copy_n(originals + row * frame->dim, frame->dim, target);
+    std::copy_n(originals + row * quantizer->dim, quantizer->dim, target);
     return;
   }
-  const CodeRun& run = row < runs[0].rows ? runs[0] : runs[1];
+  const CodeBlock& run = row < code_blocks[0].rows ? code_blocks[0] : code_blocks[1];
   const std::size_t place = row - run.first_row;
-  const std::byte* const group = run.codes + place / group_rows * group_rows * frame->chunks * chunk_bytes;
-  decode_row(*frame, group, place % group_rows, run.step[place], target);
+  const std::byte* const group = run.codes + place / group_rows * group_rows * quantizer->chunks * chunk_bytes;
+  decode_row(*quantizer, group, place % group_rows, run.step[place], target);
 }
 
 std::size_t segment_rows_max(std::size_t dim) noexcept {
@@ -196,7 +196,7 @@ std::size_t segment_rows_max(std::size_t dim) noexcept {
 }
 
 OwnedRows live_rows(const SegmentView& view) {
-  const std::size_t dim = view.frame->dim;
+  const std::size_t dim = view.quantizer->dim;
   OwnedRows rows;
   rows.ids.reserve(view.rows);
   for (std::size_t row = 0; row < view.rows; ++row) {
@@ -212,9 +212,14 @@ OwnedRows live_rows(const SegmentView& view) {
   return rows;
 }
 
-Segment recoded(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity) {
+Segment requantized(Executor& executor, const SegmentView& view, Precision precision, std::size_t capacity) {
   const OwnedRows rows = live_rows(view);
-  return {executor, view.frame->distance, precision, view.frame->dim, std::max(capacity, rows.ids.size()), rows.vectors,
+  return {executor,
+          view.quantizer->metric,
+          precision,
+          view.quantizer->dim,
+          std::max(capacity, rows.ids.size()),
+          rows.vectors,
           rows.ids};
 }
 

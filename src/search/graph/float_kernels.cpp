@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/exact/wide.hpp"
+#include "search/common/simd.hpp"
 #include "vectis/base/cpu.hpp"
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
-using exact::F32x16;
-using exact::lanes;
+using simd::F32x16;
+using simd::lanes;
 
 constexpr std::size_t tile = 4;  // rows of either side whose 16 accumulators fit into the registers
 
@@ -21,15 +21,15 @@ VECTIS_WIDE void product_tile(const float* const* left, const float* const* righ
   F32x16 lane_sums[tile][tile] = {};
   for (std::size_t at = 0; at < length; at += lanes) {
     F32x16 columns[tile];
-    for (std::size_t j = 0; j < tile; ++j) exact::load_part(columns[j], right[j], at, length);
+    for (std::size_t j = 0; j < tile; ++j) simd::load_part(columns[j], right[j], at, length);
     for (std::size_t i = 0; i < tile; ++i) {
       F32x16 row;
-      exact::load_part(row, left[i], at, length);
+      simd::load_part(row, left[i], at, length);
       for (std::size_t j = 0; j < tile; ++j) lane_sums[i][j] += row * columns[j];
     }
   }
   for (std::size_t i = 0; i < tile; ++i) {
-    for (std::size_t j = 0; j < tile; ++j) sums[i][j] = exact::sum_of_lanes(lane_sums[i][j]);
+    for (std::size_t j = 0; j < tile; ++j) sums[i][j] = simd::sum_of_lanes(lane_sums[i][j]);
   }
 }
 
@@ -41,15 +41,15 @@ VECTIS_WIDE void single_row(const float* left, const float* right, std::size_t r
     F32x16 lane_sums[together] = {};
     for (std::size_t at = 0; at < length; at += lanes) {
       F32x16 row;
-      exact::load_part(row, left, at, length);
+      simd::load_part(row, left, at, length);
       for (std::size_t n = 0; n < together; ++n) {
         F32x16 column;
-        exact::load_part(column, right + std::min(j + n, right_rows - 1) * length, at, length);
+        simd::load_part(column, right + std::min(j + n, right_rows - 1) * length, at, length);
         lane_sums[n] += row * column;
       }
     }
     for (std::size_t n = 0; n < std::min(together, right_rows - j); ++n)
-      target[j + n] = exact::sum_of_lanes(lane_sums[n]);
+      target[j + n] = simd::sum_of_lanes(lane_sums[n]);
   }
 }
 
@@ -81,12 +81,12 @@ VECTIS_WIDE void sum_columns(const float* weights, std::size_t count, const floa
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t n = 0; n < Vectors; ++n) {
       F32x16 values;
-      exact::load_wide(values, rows + i * length + n * lanes);
+      simd::load_wide(values, rows + i * length + n * lanes);
       for (std::size_t list = 0; list < Lists; ++list) sums[list][n] += values * weights[list * count + i];
     }
   }
   for (std::size_t list = 0; list < Lists; ++list) {
-    for (std::size_t n = 0; n < Vectors; ++n) exact::store_wide(sums[list][n], target + list * length + n * lanes);
+    for (std::size_t n = 0; n < Vectors; ++n) simd::store_wide(sums[list][n], target + list * length + n * lanes);
   }
 }
 
@@ -161,12 +161,12 @@ VECTIS_WIDE void accumulate(const float* query, const float* row, std::size_t di
   for (std::size_t at = 0; at < dim; at += lanes) {
     F32x16 left;
     F32x16 right;
-    exact::load_part(left, query, at, dim);
-    exact::load_part(right, row, at, dim);
+    simd::load_part(left, query, at, dim);
+    simd::load_part(right, row, at, dim);
     add_lanes<D>(sums, left, right, scale);
   }
-  first = exact::sum_of_lanes(sums.first);
-  second = exact::sum_of_lanes(sums.second);
+  first = simd::sum_of_lanes(sums.first);
+  second = simd::sum_of_lanes(sums.second);
 }
 
 constexpr std::size_t prefetch_rows = 2;  // ahead of the row that is compared
@@ -208,7 +208,7 @@ VECTIS_WIDE void distances_of(const float* query, const float* const* rows, std:
 
 VECTIS_WIDE void distances_to(Metric metric, const float* query, const float* const* rows, std::size_t count,
                               std::size_t dim, float scale, float* distances) {
-  if (metric == Metric::l2) return distances_of<Metric::l2>(query, rows, count, dim, scale, distances);
+  if (is_euclidean(metric)) return distances_of<Metric::l2>(query, rows, count, dim, scale, distances);
   if (metric == Metric::cosine) return distances_of<Metric::cosine>(query, rows, count, dim, scale, distances);
   distances_of<Metric::inner_product>(query, rows, count, dim, scale, distances);
 }

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "search/exact/checks.hpp"
+#include "search/common/checks.hpp"
+#include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_index.hpp"
-#include "search/exact/summed.hpp"
 #include "search/graph/graph_index.hpp"
 #include "vectis/base/error.hpp"
 
@@ -21,9 +21,9 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-using exact::damaged;
-using exact::SummingReader;
-using exact::SummingWriter;
+using detail::ChecksumReader;
+using detail::ChecksumWriter;
+using detail::throw_corrupt;
 
 constexpr std::uint32_t format_version = 1;
 constexpr std::uint64_t feature_codes_only = 1;  // vectors are stored as one byte per element
@@ -91,7 +91,8 @@ class IdSection final : public Section {
     std::memcpy(row, &id, sizeof id);
   }
   void validate(Slot /*slot*/, const std::byte* row) const override {
-    if (id_of(row) > highest_id_) damaged(fmt::format("id {} is above the highest id {}", id_of(row), highest_id_));
+    if (id_of(row) > highest_id_)
+      throw_corrupt(fmt::format("id {} is above the highest id {}", id_of(row), highest_id_));
   }
   void decode(Slot slot, const std::byte* row) const override { versions_.create(slot, id_of(row), 0); }
   // Memory holds created_at and deleted_at beside the id.
@@ -118,7 +119,7 @@ class CodeSection final : public Section {
   void validate(Slot slot, const std::byte* row) const override {
     const CodeHeader header = code_header(row);
     const bool finite = std::isfinite(header.scale) && std::isfinite(header.min) && std::isfinite(header.squared_norm);
-    if (!finite) damaged(fmt::format("the codes of row {} are not finite", slot));
+    if (!finite) throw_corrupt(fmt::format("the codes of row {} are not finite", slot));
   }
   void decode(Slot slot, const std::byte* row) const override { std::memcpy(codes_[slot], row, row_bytes()); }
   [[nodiscard]] bool mappable() const noexcept override { return true; }
@@ -141,14 +142,15 @@ class LinkSection final : public Section {
     Slot list[AdjacencyLists::degree_max];
     const std::size_t count = links_.decode(row, list);
     if (count > links_.degree()) {
-      damaged(fmt::format("row {} has {} links, the degree is {}", slot, count, links_.degree()));
+      throw_corrupt(fmt::format("row {} has {} links, the degree is {}", slot, count, links_.degree()));
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (list[i] >= rows_ || list[i] == slot) {
-        damaged(fmt::format("row {} of {} links to row {}", slot, rows_, list[i]));
+        throw_corrupt(fmt::format("row {} of {} links to row {}", slot, rows_, list[i]));
       }
     }
-    if (!AdjacencyLists::has_zero_counter(row)) damaged(fmt::format("the write counter of row {} is not 0", slot));
+    if (!AdjacencyLists::has_zero_counter(row))
+      throw_corrupt(fmt::format("the write counter of row {} is not 0", slot));
   }
   void decode(Slot slot, const std::byte* row) const override {
     Slot list[AdjacencyLists::degree_max];
@@ -169,7 +171,7 @@ class VectorSection final : public Section {
   [[nodiscard]] std::size_t row_bytes() const noexcept override { return vectors_.row_bytes(); }
   void encode(Slot slot, std::byte* row) const override { std::ranges::copy(vectors_.bytes(slot), row); }
   void validate(Slot slot, const std::byte* row) const override {
-    if (!vectors_.finite(row)) damaged(fmt::format("the vector of row {} is not finite", slot));
+    if (!vectors_.finite(row)) throw_corrupt(fmt::format("the vector of row {} is not finite", slot));
   }
   void decode(Slot slot, const std::byte* row) const override {
     std::memcpy(vectors_.bytes(slot).data(), row, row_bytes());
@@ -195,7 +197,7 @@ std::vector<std::unique_ptr<const Section>> sections_of(GraphStorage& storage, s
 void write_header(ByteWriter& writer, const GraphStore& store, const GraphContents& contents) {
   writer.write(std::as_bytes(std::span(graph_magic)));
   writer.put(format_version);
-  SummingWriter out(writer);
+  ChecksumWriter out(writer);
   const bool codes_only = contents.storage && !contents.storage->vectors.full_precision();
   out.put(codes_only ? feature_codes_only : std::uint64_t{0});
   out.put(std::uint64_t{0});  // features that a writer must support: none yet
@@ -216,7 +218,7 @@ void write_header(ByteWriter& writer, const GraphStore& store, const GraphConten
 }
 
 void write_encoding(ByteWriter& writer, const GraphContents& contents) {
-  SummingWriter out(writer);
+  ChecksumWriter out(writer);
   const auto& [projection, quantizer] = contents.storage->graph.encoding;
   out.put(static_cast<std::int32_t>(projection.exponent));
   out.put(projection.max_norm);
@@ -278,23 +280,23 @@ struct Header {
 
 void validate_header(const Header& header, std::uint8_t has_ids, std::uint8_t has_storage) {
   if (!std::ranges::count(all_metrics(), header.metric)) {
-    damaged(fmt::format("metric {} does not exist", static_cast<int>(header.metric)));
+    throw_corrupt(fmt::format("metric {} does not exist", static_cast<int>(header.metric)));
   }
-  if (header.dim < 1 || header.dim > exact::dim_max) damaged(fmt::format("the dimension is {}", header.dim));
+  if (header.dim < 1 || header.dim > detail::dim_max) throw_corrupt(fmt::format("the dimension is {}", header.dim));
   try {
-    validate_graph(exact::loading, header.metric, header.params);
+    validate_graph(detail::load_index_op, header.metric, header.params);
   } catch (const Error&) {
-    damaged("the graph parameters are out of range");
+    throw_corrupt("the graph parameters are out of range");
   }
   if (has_ids > 1 || has_storage > 1 || (has_storage == 0 && header.rows != 0) || (has_ids == 0 && header.rows != 0)) {
-    damaged(fmt::format("{} rows without ids or storage", header.rows));
+    throw_corrupt(fmt::format("{} rows without ids or storage", header.rows));
   }
-  if (header.rows > slots_max) damaged(fmt::format("{} rows, the limit is {}", header.rows, slots_max));
+  if (header.rows > slots_max) throw_corrupt(fmt::format("{} rows, the limit is {}", header.rows, slots_max));
 }
 
 Header read_header(ByteReader& reader) {
-  exact::refuse_version(reader.get<std::uint32_t>(), format_version);
-  SummingReader in(reader);
+  detail::validate_version(reader.get<std::uint32_t>(), format_version);
+  ChecksumReader in(reader);
   const auto reader_features = in.get<std::uint64_t>();
   const auto writer_features = in.get<std::uint64_t>();
   Header header;
@@ -311,8 +313,8 @@ Header read_header(ByteReader& reader) {
   header.rows = in.get<std::uint64_t>();
   const auto has_storage = in.get<std::uint8_t>();
   in.close("header");
-  exact::refuse_features("reader", reader_features, feature_codes_only);
-  exact::refuse_features("writer", writer_features, 0);
+  detail::validate_features("reader", reader_features, feature_codes_only);
+  detail::validate_features("writer", writer_features, 0);
   validate_header(header, has_ids, has_storage);
   header.codes_only = reader_features != 0;
   header.has_storage = has_storage == 1;
@@ -320,10 +322,10 @@ Header read_header(ByteReader& reader) {
   return header;
 }
 
-void read_calibration(SummingReader& in, Calibration& calibration) {
+void read_calibration(ChecksumReader& in, Calibration& calibration) {
   calibration.vectors = in.get<std::uint64_t>();
   const auto points = in.get<std::uint32_t>();
-  if (points > points_max) damaged(fmt::format("{} calibration points, the limit is {}", points, points_max));
+  if (points > points_max) throw_corrupt(fmt::format("{} calibration points, the limit is {}", points, points_max));
   CalibrationPoint last{.epsilon = 0, .recall = -1, .scored = -1};
   for (std::uint32_t i = 0; i < points; ++i) {
     CalibrationPoint point;
@@ -333,7 +335,7 @@ void read_calibration(SummingReader& in, Calibration& calibration) {
     const bool ascends = point.epsilon > last.epsilon && point.recall > last.recall && point.scored > last.scored;
     if (!ascends || !(point.epsilon > 0 && point.epsilon < 100) || !(point.recall <= 1) ||
         !std::isfinite(point.scored)) {
-      damaged("the calibration points do not ascend");
+      throw_corrupt("the calibration points do not ascend");
     }
     calibration.points.push_back(point);
     last = point;
@@ -344,21 +346,21 @@ bool all_finite(const std::vector<float>& values) {
   return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
 }
 
-Encoding read_encoding(SummingReader& in, const Header& header) {
+Encoding read_encoding(ChecksumReader& in, const Header& header) {
   Encoding encoding = make_encoding(header.metric, header.dim);
   auto& [projection, quantizer] = encoding;
   projection.exponent = in.get<std::int32_t>();
   projection.max_norm = in.get<float>();
   // Not std::abs, which overflows for INT_MIN.
   if (projection.exponent < -200 || projection.exponent > 200 || !std::isfinite(projection.max_norm)) {
-    damaged(fmt::format("exponent {} or norm {} of the projection is out of range", projection.exponent,
-                        projection.max_norm));
+    throw_corrupt(fmt::format("exponent {} or norm {} of the projection is out of range", projection.exponent,
+                              projection.max_norm));
   }
-  projection.mean = in.read_numbers<float>(projection.augmented_dim);
+  projection.mean = in.read_array<float>(projection.augmented_dim);
   projection.trained_rows = in.get<std::uint64_t>();
   quantizer.relative_error = in.get<float>();
   if (!(quantizer.relative_error >= 0 && quantizer.relative_error <= 1)) {
-    damaged(fmt::format("the quantization error is {}", quantizer.relative_error));
+    throw_corrupt(fmt::format("the quantization error is {}", quantizer.relative_error));
   }
   const auto output_dim = in.get<std::uint32_t>();
   const auto bits = in.get<std::uint8_t>();
@@ -366,30 +368,30 @@ Encoding read_encoding(SummingReader& in, const Header& header) {
   const bool unprojected = has_basis == 0 && output_dim == projection.augmented_dim && bits == 8;
   const bool projected =
       has_basis == 1 && output_dim > 0 && output_dim <= projection.augmented_dim && (bits == 4 || bits == 8);
-  if (!unprojected && !projected) damaged(fmt::format("codes of {} coordinates with {} bits", output_dim, bits));
+  if (!unprojected && !projected) throw_corrupt(fmt::format("codes of {} coordinates with {} bits", output_dim, bits));
   encoding.set_code_size(output_dim, bits);
   if (projected) {
-    projection.basis = in.read_numbers<float>(projection.augmented_dim * projection.basis_stride());
+    projection.basis = in.read_array<float>(projection.augmented_dim * projection.basis_stride());
   }
-  if (!all_finite(projection.mean) || !all_finite(projection.basis)) damaged("the projection is not finite");
+  if (!all_finite(projection.mean) || !all_finite(projection.basis)) throw_corrupt("the projection is not finite");
   return encoding;
 }
 
 // Everything but the rows.
 GraphContents read_contents(ByteReader& reader, const Header& header) {
-  SummingReader in(reader);
+  ChecksumReader in(reader);
   Encoding encoding = read_encoding(in, header);
   GraphContents contents;
   const auto entry_points = in.get<std::uint32_t>();
   if (entry_points > stored_entry_points_max) {
-    damaged(fmt::format("{} entry points, the limit is {}", entry_points, stored_entry_points_max));
+    throw_corrupt(fmt::format("{} entry points, the limit is {}", entry_points, stored_entry_points_max));
   }
-  contents.entry_points = in.read_numbers<Slot>(entry_points);
+  contents.entry_points = in.read_array<Slot>(entry_points);
   for (const Slot entry_point : contents.entry_points) {
-    if (entry_point >= header.rows) damaged(fmt::format("entry point {} of {} rows", entry_point, header.rows));
+    if (entry_point >= header.rows) throw_corrupt(fmt::format("entry point {} of {} rows", entry_point, header.rows));
   }
   if (contents.entry_points.empty() != (header.rows == 0)) {
-    damaged(fmt::format("{} rows and {} entry points", header.rows, entry_points));
+    throw_corrupt(fmt::format("{} rows and {} entry points", header.rows, entry_points));
   }
   read_calibration(in, contents.calibration);
   in.close("encoding");
@@ -401,7 +403,7 @@ GraphContents read_contents(ByteReader& reader, const Header& header) {
 
 void validate_padding(std::span<const std::byte> padding) {
   if (!std::ranges::all_of(padding, [](std::byte byte) { return byte == std::byte{0}; })) {
-    damaged("the padding between sections is not zero");
+    throw_corrupt("the padding between sections is not zero");
   }
 }
 
@@ -442,7 +444,7 @@ void read_section(CountingReader& in, const Section& section, GraphStorage& stor
 
 void validate_checksums(std::span<const std::uint64_t> computed, ByteReader& in) {
   for (const std::uint64_t value : computed) {
-    if (in.get<std::uint64_t>() != value) damaged("the checksum of a block of rows is wrong");
+    if (in.get<std::uint64_t>() != value) throw_corrupt("the checksum of a block of rows is wrong");
   }
 }
 
@@ -453,7 +455,7 @@ class MappedRest {
 
   std::span<std::byte> take(std::size_t count) {
     if (count > bytes_.size() - position_) {
-      damaged(fmt::format("the file is {} bytes too short", count - (bytes_.size() - position_)));
+      throw_corrupt(fmt::format("the file is {} bytes too short", count - (bytes_.size() - position_)));
     }
     position_ += count;
     return bytes_.subspan(position_ - count, count);
@@ -478,7 +480,7 @@ void validate_unique_ids(const GraphStorage& storage, std::size_t rows) {
   std::unordered_set<std::uint64_t> ids;
   for (Slot slot = 0; slot < rows; ++slot) {
     const std::uint64_t id = storage.versions.id(slot);
-    if (!ids.insert(id).second) damaged(fmt::format("id {} occurs twice", id));
+    if (!ids.insert(id).second) throw_corrupt(fmt::format("id {} occurs twice", id));
   }
 }
 
@@ -525,7 +527,7 @@ std::unique_ptr<GraphStore> load_graph(ByteReader& reader, Executor& executor, c
   GraphContents contents = read_contents(in, header);
   std::vector<std::uint64_t> checksums;
   const auto sections = sections_of(*contents.storage, header.rows, header.highest_id);
-  const BlockProgress progress(exact::loading, header.rows, sections.size(), executor, context);
+  const BlockProgress progress(detail::load_index_op, header.rows, sections.size(), executor, context);
   for (std::size_t i = 0; i < sections.size(); ++i) {
     read_section(in, *sections[i], *contents.storage, header.rows, checksums,
                  [&](std::size_t rows) { progress(i, rows); });

@@ -29,7 +29,7 @@ class MappedIndexTest : public testing::Test {
   static constexpr std::size_t dim = 24;
 
   [[nodiscard]] std::unique_ptr<Index> built(std::size_t rows, Metric distance = Metric::l2) {
-    auto index = make_index("hnsw", dim, distance, runtime);
+    auto index = make_index("graph", dim, distance, {.runtime = &runtime});
     vectors = clustered_rows(random, rows, dim);
     index->add(vectors);
     return index;
@@ -41,7 +41,7 @@ class MappedIndexTest : public testing::Test {
     return temporary.path("index");
   }
   [[nodiscard]] std::unique_ptr<Index> mapped(const std::string& path, bool verify = true) {
-    return map_index(std::make_shared<MappedFile>(path), runtime, {.verify = verify});
+    return map_index(std::make_shared<MappedFile>(path), {.verify = verify, .runtime = &runtime});
   }
   [[nodiscard]] static std::string bytes_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -75,13 +75,13 @@ TEST_F(MappedIndexTest, AnswersAsTheSavedIndex) {
     for (const bool whole : {true, false}) {
       const auto index = built(9000, distance);  // more than one block of rows
       index->remove(Ids{3, 5, 4097});
-      if (!whole) index->compact();
+      if (!whole) index->drop_full_precision();
       const std::string path = saved(*index);
       for (const bool verify : {true, false}) {
         SCOPED_TRACE(std::string(name(distance)) + (whole ? " whole" : " compact") + (verify ? " verified" : ""));
         const auto copy = mapped(path, verify);
         FileReader reader(path);
-        const auto loaded = load_index(reader, runtime);
+        const auto loaded = load_index(reader, {.runtime = &runtime});
         expect_equal(*loaded, *copy);
         EXPECT_EQ(copy->get(4097), std::nullopt);
         EXPECT_EQ(copy->get(4098), index->get(4098));
@@ -110,7 +110,7 @@ TEST_F(MappedIndexTest, ChangesDoNotReachTheFile) {
   const std::string before = bytes_of(path);
   const auto copy = mapped(path);
   FileReader reader(path);
-  const auto loaded = load_index(reader, runtime);
+  const auto loaded = load_index(reader, {.runtime = &runtime});
 
   Ids ids;
   for (std::uint64_t id = 0; id < 900; ++id) ids.push_back(id * 3);
@@ -155,7 +155,7 @@ TEST_F(MappedIndexTest, WorksAfterItsFileIsUnlinked) {
 }
 
 TEST_F(MappedIndexTest, MapsAnEmptyIndex) {
-  const auto copy = mapped(saved(*make_index("hnsw", dim, Metric::cosine, runtime)));
+  const auto copy = mapped(saved(*make_index("graph", dim, Metric::cosine, {.runtime = &runtime})));
   EXPECT_EQ(copy->size(), 0U);
   copy->add(clustered_rows(random, 10, dim));
   EXPECT_EQ(copy->size(), 10U);
@@ -188,11 +188,12 @@ TEST_F(MappedIndexTest, TruncatedFilesAreCorrupt) {
 }
 
 TEST_F(MappedIndexTest, RejectsOtherFiles) {
-  const auto exact = make_index("brute", dim, Metric::l2, runtime);
+  const auto exact = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   EXPECT_ERROR(static_cast<void>(mapped(saved(*exact))), ErrorCode::unsupported, "[map_index]", "load_index");
   write(temporary.path("text"), "something else, long enough");
   EXPECT_ERROR(static_cast<void>(mapped(temporary.path("text"))), ErrorCode::corrupt_data, "[map_index]", "mark");
-  EXPECT_ERROR(static_cast<void>(map_index(nullptr, runtime)), ErrorCode::invalid_input, "no file");
+  EXPECT_ERROR(static_cast<void>(map_index(std::shared_ptr<const MappedFile>(), {.runtime = &runtime})),
+               ErrorCode::invalid_input, "file is null");
 }
 
 }  // namespace

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <cmath>
 #include <utility>
 
-#include "search/exact/checks.hpp"
+#include "search/common/checks.hpp"
 #include "search/exact/exact_index.hpp"
-#include "search/exact/results.hpp"
 #include "search/graph/format.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
@@ -31,18 +30,28 @@ constexpr std::size_t device_queries_max = 8192;  // per launch
 // Calls that insert at least this many rows are logged.
 constexpr std::size_t logged_rows_min = 10'000;
 
-std::size_t count_allowed(const IdFilter& filter) {
-  std::size_t count = 0;
-  for (const std::uint64_t word : filter.words) count += static_cast<std::size_t>(std::popcount(word));
-  return count;
+// Rows whose ids are tested to estimate the selectivity of a filter.
+constexpr std::size_t sampled_ids = 1000;
+
+// How many of the live rows a filter allows: by a sample spread over all rows, and by what the filter itself knows.
+std::size_t estimate_allowed(const IdFilter& filter, const Epoch& epoch) {
+  std::size_t visible = 0;
+  std::size_t allowed = 0;
+  const std::size_t step = std::max<std::size_t>(1, epoch.rows / sampled_ids);
+  for (std::size_t row = 0; row < epoch.rows; row += step) {
+    const auto slot = static_cast<Slot>(row);
+    if (!epoch.storage->versions.visible(slot, epoch.number)) continue;
+    ++visible;
+    allowed += static_cast<std::size_t>(filter.allows(epoch.storage->versions.id(slot)));
+  }
+  const double selectivity = visible == 0 ? 1 : static_cast<double>(allowed) / static_cast<double>(visible);
+  const auto estimate = static_cast<std::uint64_t>(std::ceil(selectivity * static_cast<double>(epoch.live)));
+  return static_cast<std::size_t>(std::min(filter.count_max().value_or(epoch.live), estimate));
 }
 
-double validated_recall(const SearchOptions& options) {
-  const double recall = options.recall.value_or(default_recall);
-  if (recall > 0 && recall <= 1) return recall;
-  throw Error(ErrorCode::invalid_input, "search",
-              fmt::format("a recall of {}, it must be above 0 and at most 1; 0.95 is usual", recall));
-}
+// Rows that a search scores for each row of a beam whose width the caller chose: about half of the links lead to rows
+// that were not visited.
+constexpr double scored_per_ef = 15;
 
 void validate_range(std::string_view op, std::string_view name, double value, double min, double max) {
   if (value >= min && value <= max) return;
@@ -77,8 +86,9 @@ class InsertLog {
 
 void validate_graph(std::string_view op, Metric metric, const GraphParams& params) {
   if (!exact::can_scan(metric, Precision::int8)) {
-    throw Error(ErrorCode::unsupported, op,
-                fmt::format("a graph supports l2, cosine and inner_product, not {}; use 'brute'", name(metric)));
+    throw Error(
+        ErrorCode::unsupported, op,
+        fmt::format("a graph supports l2, l2_squared, cosine and inner_product, not {}; use 'flat'", name(metric)));
   }
   const auto degree = static_cast<double>(params.degree);
   const auto pruned_degree = static_cast<double>(params.pruned_degree);
@@ -138,8 +148,10 @@ class GraphIndex::ScratchLease {
 };
 
 GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, const std::optional<Device>& device,
-                       std::string reason)
-    : runtime_(runtime), store_(std::move(store)), device_reason_(std::move(reason)) {
+                       std::string reason, double recall)
+    : Index(runtime, store->dim(), store->metric(), recall),
+      store_(std::move(store)),
+      device_reason_(std::move(reason)) {
   idle_scratch_.reserve(64);
   if (!device) return;
   device_ = std::make_unique<DeviceGraphSearcher>(runtime, *device);
@@ -156,45 +168,35 @@ GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, cons
 
 GraphIndex::~GraphIndex() = default;
 
-std::uint64_t GraphIndex::add(std::span<const float> vectors) {
-  const std::size_t rows = exact::check_rows("add", runtime_, vectors, dim());
-  const InsertLog log(runtime_, "add", rows);
-  const std::uint64_t first = store_->add(vectors, {});
+std::uint64_t GraphIndex::do_add(std::span<const float> vectors, const Context& context) {
+  const InsertLog log(runtime(), "add", vectors.size() / dim());
+  const std::uint64_t first = store_->add(vectors, context);
   log.finish();
   return first;
 }
 
-void GraphIndex::add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  exact::check_ids("add_with_ids", exact::count_rows("add_with_ids", vectors.size(), dim()), ids);
-  exact::check_rows("add_with_ids", runtime_, vectors, dim());
-  const InsertLog log(runtime_, "add_with_ids", ids.size());
-  store_->add_with_ids(ids, vectors, {});
+void GraphIndex::do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  const InsertLog log(runtime(), "add", ids.size());
+  store_->add(ids, vectors, context);
   log.finish();
 }
 
-std::size_t GraphIndex::remove(std::span<const std::uint64_t> ids) {
-  runtime_.check_fork("remove");
+std::size_t GraphIndex::do_remove(std::span<const std::uint64_t> ids, const Context& /*context*/) {
   return store_->remove(ids);
 }
 
-void GraphIndex::update(std::uint64_t id, std::span<const float> vector) {
-  exact::check_one("update", vector.size(), dim());
-  exact::check_rows("update", runtime_, vector, dim());
-  store_->update(id, vector);
-}
+void GraphIndex::do_update(std::uint64_t id, std::span<const float> vector) { store_->update(id, vector); }
 
-void GraphIndex::upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
-  exact::check_ids("upsert", exact::count_rows("upsert", vectors.size(), dim()), ids);
-  exact::check_rows("upsert", runtime_, vectors, dim());
-  const InsertLog log(runtime_, "upsert", ids.size());
-  store_->upsert(ids, vectors, {});
+void GraphIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  const InsertLog log(runtime(), "upsert", ids.size());
+  store_->upsert(ids, vectors, context);
   log.finish();
 }
 
 std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return store_->get(id); }
 
 void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const {
-  const double recall = validated_recall(options);
+  const double recall = options.recall.value_or(default_search_recall());
   plan.epoch = store_->now();
   const std::size_t live = plan.epoch->live;
   const Calibration uncalibrated;
@@ -206,7 +208,7 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
                  .epoch = plan.epoch->number,
                  .no_tombstones = plan.epoch->removed == 0,
                  .k = k,
-                 .beam = beam_for_epsilon(k, point.epsilon),
+                 .beam = options.ef ? beam_for_ef(k, *options.ef) : beam_for_epsilon(k, point.epsilon),
                  .error_margin = error_margin_for(recall),
                  .radius = options.radius};
   if (k == 0) return;
@@ -216,21 +218,24 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
           ? fmt::format("a beam search with epsilon {:.3f}; not calibrated for a recall of {}", point.epsilon, recall)
           : fmt::format("a beam search with epsilon {:.3f} for a recall of {}, calibrated with {} vectors",
                         point.epsilon, recall, calibration.vectors);
+  if (options.ef) plan.reason = fmt::format("a beam search with ef {}", *options.ef);
   std::size_t allowed = live;
   if (options.filter) {
     plan.filter = &*options.filter;
-    allowed = std::min(allowed, count_allowed(*options.filter));
+    allowed = std::min(allowed, estimate_allowed(*options.filter, *plan.epoch));
   }
   // A filtered search scores more rows, in inverse proportion to the selectivity.
   const double selectivity = static_cast<double>(std::max<std::size_t>(1, allowed)) / static_cast<double>(live);
-  const double expected_scores = double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
-                                 static_cast<double>(calibrated_k) / selectivity;
+  const double unfiltered_scores = options.ef ? scored_per_ef * static_cast<double>(std::max(k, *options.ef))
+                                              : double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
+                                                    static_cast<double>(calibrated_k);
+  const double expected_scores = unfiltered_scores / selectivity;
   plan.budget = {.selectivity = static_cast<double>(allowed) / static_cast<double>(live),
                  .expected_scores = expected_scores,
                  .scores_max = static_cast<double>(allowed)};
   // Data without structure: at this recall the calibration scored every row.
   const bool scores_all =
-      !calibration.points.empty() && double{point.scored} >= static_cast<double>(calibration.vectors);
+      !options.ef && !calibration.points.empty() && double{point.scored} >= static_cast<double>(calibration.vectors);
   plan.brute_force = live <= brute_force_rows_max || scores_all || static_cast<double>(allowed) <= expected_scores;
   const std::size_t width = plan.params.beam.width;
   if (device_ && !plan.brute_force && plan.filter == nullptr && width <= device_list_max) {
@@ -280,13 +285,13 @@ void GraphIndex::search_query(const SearchPlan& plan, const float* query, Search
 void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                                 std::vector<std::vector<Hit>>& found) const {
   const Graph& graph = plan.params.storage->graph;
-  runtime_.executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
+  runtime().executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
     const std::size_t projected_dim = graph.encoding.projection.output_dim;
     const ScratchLease lease(*this, graph);
     SearchScratch& scratch = lease.scratch();
     scratch.projected.resize(projected_batch * projected_dim);
     for (std::size_t i = first; i < end; ++i) {
-      options.context.check("search", runtime_.executor());
+      options.context.check("search", runtime().executor());
       const std::size_t in_batch = (i - first) % projected_batch;
       if (in_batch == 0) {
         project_queries(graph.encoding.projection,
@@ -306,11 +311,11 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
   BeamParams beam = plan.params.beam;
   beam.width = plan.device_width;
   for (std::size_t first = 0; first < found.size(); first += device_queries_max) {
-    options.context.check("search", runtime_.executor());
+    options.context.check("search", runtime().executor());
     const std::size_t count = std::min(device_queries_max, found.size() - first);
     const std::span<const float> batch = queries.subspan(first * dim(), count * dim());
     scored_.fetch_add(device_->search(*plan.epoch, beam, batch, lists), std::memory_order_relaxed);
-    runtime_.executor().parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
+    runtime().executor().parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
       const ScratchLease lease(*this, plan.params.storage->graph);
       for (std::size_t i = begin; i < end; ++i) {
         rerank_found(plan.params, std::span(lists.rows).subspan(i * lists.columns, lists.columns),
@@ -320,11 +325,9 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
   }
 }
 
-SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
+SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const std::uint64_t begin = monotonic_nanoseconds();
-  const std::size_t count = exact::check_rows("search", runtime_, queries, dim());
-  exact::check_radius("search", options.radius);
-  options.context.check("search", runtime_.executor());
+  const std::size_t count = queries.size() / dim();
   SearchPlan plan;
   make_plan(k, options, plan);
   std::vector<std::vector<Hit>> found(count);
@@ -339,25 +342,27 @@ SearchResult GraphIndex::search(std::span<const float> queries, std::size_t k, c
   queries_.fetch_add(count, std::memory_order_relaxed);
   SearchExplanation explanation;
   explanation.device = plan.device_width > 0 ? device_->device().label() : "cpu";
-  explanation.way = plan.kernel.empty() ? "none" : plan.kernel;
+  explanation.kernel = plan.kernel.empty() ? "none" : plan.kernel;
   explanation.reason = plan.reason.empty() ? "the index or k is empty" : plan.reason;
   explanation.precision = plan.device_width > 0 ? Precision::fp32 : Precision::int8;
   explanation.rows_scanned = scored_.load(std::memory_order_relaxed) - scored_before;
-  explanation.survivors = reranked_.load(std::memory_order_relaxed) - reranked_before;
+  explanation.reranked = reranked_.load(std::memory_order_relaxed) - reranked_before;
   explanation.seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
-  return exact::joined_result(std::move(found), std::move(explanation));
+  return {found, std::move(explanation)};
 }
 
-void GraphIndex::set_precision(Precision precision) {
-  runtime_.check_fork("set_precision");
+void GraphIndex::do_set_precision(Precision precision, const Context& /*context*/) {
   if (precision == Precision::int8) return;
   throw Error(ErrorCode::unsupported, "set_precision",
               fmt::format("a graph index searches int8 codes, not {}; keep int8", name(precision)));
 }
 
-void GraphIndex::compact() {
-  runtime_.check_fork("compact");
-  store_->drop_full_precision();
+void GraphIndex::do_compact(const Context& /*context*/) { store_->compact(); }
+
+void GraphIndex::do_drop_full_precision(const Context& /*context*/) { store_->drop_full_precision(); }
+
+void GraphIndex::do_save(ByteWriter& writer, const Context& context) const {
+  save_graph(writer, *store_, store_->contents(), runtime().executor(), context);
 }
 
 IndexDevices GraphIndex::devices() const {
@@ -380,18 +385,18 @@ IndexStatistics GraphIndex::statistics() const {
   statistics.scanned_bytes_per_vector = now->storage ? now->storage->graph.encoding.quantizer.row_bytes : 0;
   statistics.searches = searches_.load(std::memory_order_relaxed);
   statistics.queries = queries_.load(std::memory_order_relaxed);
-  statistics.survivors = reranked_.load(std::memory_order_relaxed);
+  statistics.reranked = reranked_.load(std::memory_order_relaxed);
   return statistics;
 }
 
-std::string GraphIndex::explain(std::size_t queries, std::size_t k) const {
+std::string GraphIndex::do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const {
   const auto now = store_->now();
   const Quantizer quantizer = now->storage ? now->storage->graph.encoding.quantizer : Quantizer();
   std::string text = fmt::format(
       "{}: {} vectors of dimension {}, metric {}, {} rows removed\n"
       "{:.1f} bytes per vector: {} for links (degree {}), {} for codes ({} coordinates of {} bits), {} for the vector, "
       "and the id table\n",
-      kind(), now->live, dim(), name(distance()), now->removed, statistics().bytes_per_vector,
+      kind(), now->live, dim(), name(metric()), now->removed, statistics().bytes_per_vector,
       now->storage ? now->storage->graph.links.row_bytes() : 0, store_->params().degree, quantizer.row_bytes,
       quantizer.dim, quantizer.bits, now->storage ? now->storage->vectors.row_bytes() : 0);
   if (now->calibration) {
@@ -403,13 +408,8 @@ std::string GraphIndex::explain(std::size_t queries, std::size_t k) const {
     text += '\n';
   }
   SearchPlan plan;
-  make_plan(k, {}, plan);
+  make_plan(k, options, plan);
   return text + fmt::format("{} queries: {}\n", queries, plan.reason.empty() ? "the index or k is empty" : plan.reason);
-}
-
-void GraphIndex::save(ByteWriter& writer) const {
-  runtime_.check_fork("save");
-  save_graph(writer, *store_, store_->contents(), runtime_.executor(), {});
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -19,45 +19,43 @@
 
 namespace vectis::inline v0_1::graph {
 
-inline constexpr std::string_view kind_hnsw = "hnsw";
+inline constexpr std::string_view kind_graph = "graph";
 
-// Throws InvalidInput for parameters out of range, and Unsupported for a metric other than l2, cosine and
-// inner_product.
+// Throws InvalidInput for parameters out of range, and Unsupported for a metric other than l2, l2_squared,
+// cosine and inner_product.
 void validate_graph(std::string_view op, Metric metric, const GraphParams& params);
 
 // Validates arguments, plans searches and counts; the store holds the rows. Thread-safe.
 class GraphIndex final : public Index {
  public:
   // With a device, large additions are linked and unfiltered searches run there. `reason` says why that device.
+  // Searches that set neither recall nor ef ask for `recall`.
   GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, const std::optional<Device>& device = std::nullopt,
-             std::string reason = {});
+             std::string reason = {}, double recall = default_recall);
   ~GraphIndex() override;
 
-  [[nodiscard]] std::string_view kind() const noexcept override { return kind_hnsw; }
-  [[nodiscard]] std::size_t dim() const noexcept override { return store_->dim(); }
-  [[nodiscard]] Metric distance() const noexcept override { return store_->metric(); }
+  [[nodiscard]] std::string_view kind() const noexcept override { return kind_graph; }
   [[nodiscard]] std::size_t size() const override { return store_->now()->live; }
-
-  std::uint64_t add(std::span<const float> vectors) override;
-  void add_with_ids(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
-  std::size_t remove(std::span<const std::uint64_t> ids) override;
-  void update(std::uint64_t id, std::span<const float> vector) override;
-  void upsert(std::span<const float> vectors, std::span<const std::uint64_t> ids) override;
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const override;
-
-  [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,
-                                    const SearchOptions& options) const override;
-
-  void set_precision(Precision precision) override;
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
-  void compact() override;
-
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
-  [[nodiscard]] std::string explain(std::size_t queries, std::size_t k) const override;
-  void save(ByteWriter& writer) const override;
 
  private:
+  std::uint64_t do_add(std::span<const float> vectors, const Context& context) override;
+  void do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) override;
+  void do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) override;
+  void do_update(std::uint64_t id, std::span<const float> vector) override;
+  std::size_t do_remove(std::span<const std::uint64_t> ids, const Context& context) override;
+  [[nodiscard]] SearchResult do_search(std::span<const float> queries, std::size_t k,
+                                       const SearchOptions& options) const override;
+  void do_set_precision(Precision precision, const Context& context) override;
+  void do_compact(const Context& context) override;
+  void do_drop_full_precision(const Context& context) override;
+  void do_save(ByteWriter& writer, const Context& context) const override;
+  [[nodiscard]] std::string do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const override;
+  [[nodiscard]] bool has_beam() const noexcept override { return true; }
+
   class ScratchLease;
   struct SearchPlan;
   void make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
@@ -68,7 +66,6 @@ class GraphIndex final : public Index {
   void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                         std::vector<std::vector<Hit>>& found) const;
 
-  Runtime& runtime_;
   std::unique_ptr<GraphStore> store_;
   std::unique_ptr<DeviceGraphSearcher> device_;  // null: the host searches
   std::string device_reason_;

@@ -33,7 +33,7 @@ class GraphRecallTest : public GraphIndexTest, public testing::WithParamInterfac
 
 TEST_P(GraphRecallTest, ReachesTheRequestedRecall) {
   constexpr std::size_t dim = 24;
-  const auto index = make_index("hnsw", dim, GetParam(), runtime);
+  const auto index = make_index("graph", dim, GetParam(), {.runtime = &runtime});
   const Floats vectors = clustered_rows(random, 4000, dim);
   index->add(vectors);
   BruteForce truth(dim, GetParam());
@@ -60,7 +60,7 @@ TEST_F(GraphIndexTest, BuildsTheSameGraphWithAnyNumberOfThreads) {
     RuntimeOptions options;
     options.threads = threads;
     Runtime own(std::move(options));
-    const auto index = make_index("hnsw", dim, Metric::l2, own);
+    const auto index = make_index("graph", dim, Metric::l2, {.runtime = &own});
     index->add(vectors);
     index->remove(Ids{1, 5, 9});
     MemoryWriter writer;
@@ -75,7 +75,7 @@ TEST_F(GraphIndexTest, RetrainsTheEncodingWhileGrowing) {
   constexpr std::size_t dim = 150;
   for (const Metric distance : graph_metrics) {
     SCOPED_TRACE(name(distance));
-    const auto index = make_index("hnsw", dim, distance, runtime);
+    const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
     BruteForce truth(dim, distance);
     const Floats queries = clustered_rows(random, 60, dim);
     for (const std::size_t count : {5U, 700U, 2500U}) {
@@ -91,7 +91,7 @@ TEST_F(GraphIndexTest, RetrainsTheEncodingWhileGrowing) {
     MemoryWriter writer;
     index->save(writer);
     MemoryReader reader(writer.bytes());
-    const auto copy = load_index(reader, runtime);
+    const auto copy = load_index(reader, {.runtime = &runtime});
     Tally tally;
     expect_sound(*copy, truth, queries, 10, {.recall = 0.98}, tally);
     EXPECT_GE(tally.recall(), 0.9);
@@ -100,7 +100,7 @@ TEST_F(GraphIndexTest, RetrainsTheEncodingWhileGrowing) {
 
 TEST_F(GraphIndexTest, RemovingReclaimsMemory) {
   constexpr std::size_t dim = 16;
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
   const Floats vectors = clustered_rows(random, 5000, dim);
   index->add(vectors);
   BruteForce truth(dim, Metric::l2);
@@ -119,7 +119,7 @@ TEST_F(GraphIndexTest, RemovingReclaimsMemory) {
 TEST_F(GraphIndexTest, KeepsRecallAndMemoryUnderChurn) {
   constexpr std::size_t dim = 16;
   constexpr std::size_t rows = 4000;
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
   BruteForce truth(dim, Metric::l2);
   const Floats vectors = clustered_rows(random, rows, dim);
   index->add(vectors);
@@ -143,7 +143,7 @@ TEST_F(GraphIndexTest, KeepsRecallAndMemoryUnderChurn) {
 TEST_F(GraphIndexTest, AppliesFilters) {
   constexpr std::size_t dim = 16;
   constexpr std::size_t rows = 6000;
-  const auto index = make_index("hnsw", dim, Metric::l2, runtime);
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
   const Floats vectors = clustered_rows(random, rows, dim);
   index->add(vectors);
   BruteForce truth(dim, Metric::l2);
@@ -155,7 +155,7 @@ TEST_F(GraphIndexTest, AppliesFilters) {
       if (random.below(part) == 0) words[id / 64] |= std::uint64_t{1} << (id % 64);
     }
     Tally tally;
-    expect_sound(*index, truth, queries, 10, {.filter = IdFilter{words}}, tally);
+    expect_sound(*index, truth, queries, 10, {.filter = IdFilter::bitmap(words)}, tally);
     std::cout << "one in " << part << ": recall " << tally.recall() << "\n";
     EXPECT_GE(tally.recall(), 0.9);
   }
@@ -165,7 +165,7 @@ TEST_F(GraphIndexTest, AppliesFilters) {
   std::vector<std::uint64_t> words((rows + 63) / 64, ~std::uint64_t{0});
   for (const Hit& hit : nearest) words[hit.id / 64] &= ~(std::uint64_t{1} << (hit.id % 64));
   Tally tally;
-  expect_sound(*index, truth, query, 10, {.filter = IdFilter{words}}, tally);
+  expect_sound(*index, truth, query, 10, {.filter = IdFilter::bitmap(words)}, tally);
   EXPECT_GE(tally.recall(), 0.9);
 }
 
@@ -178,7 +178,7 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
     std::copy_n(vectors.begin(), dim, vectors.begin() + dim);             // a duplicate
     std::fill_n(vectors.begin() + 5 * dim, 300 * dim, vectors[5 * dim]);  // 300 duplicates
     for (const Metric distance : graph_metrics) {
-      const auto index = make_index("hnsw", dim, distance, runtime);
+      const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
       index->add(vectors);
       BruteForce truth(dim, distance);
       truth.put_all(0, vectors);
@@ -190,15 +190,17 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
 }
 
 TEST_F(GraphIndexTest, RejectsInvalidOptions) {
-  const auto index = make_index("hnsw", 2, Metric::l2, runtime);
+  const auto index = make_index("graph", 2, Metric::l2, {.runtime = &runtime});
   const Floats two{1, 2};
   EXPECT_ERROR(static_cast<void>(index->search(two, 1, {.recall = 0.0})), ErrorCode::invalid_input, "a recall of 0");
   EXPECT_ERROR(static_cast<void>(index->search(two, 1, {.recall = 1.5})), ErrorCode::invalid_input, "at most 1");
   EXPECT_ERROR(static_cast<void>(index->search(two, 1, {.recall = NAN})), ErrorCode::invalid_input, "recall");
   EXPECT_ERROR(index->set_precision(Precision::fp16), ErrorCode::unsupported, "int8");
-  EXPECT_ERROR(make_graph_index(2, Metric::cosine, {.degree = 1}, runtime), ErrorCode::invalid_input, "degree of 1");
-  EXPECT_ERROR(make_graph_index(2, Metric::cosine, {.build_width = 5}, runtime), ErrorCode::invalid_input,
-               "ef_construction");
+  EXPECT_ERROR(make_index("graph", 2, Metric::cosine, {.graph = GraphOptions{.degree = 1}, .runtime = &runtime}),
+               ErrorCode::invalid_input, "degree of 1");
+  EXPECT_ERROR(
+      make_index("graph", 2, Metric::cosine, {.graph = GraphOptions{.ef_construction = 5}, .runtime = &runtime}),
+      ErrorCode::invalid_input, "ef_construction");
   EXPECT_EQ(index->size(), 0U);
 }
 

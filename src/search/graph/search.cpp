@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "search/exact/row_distances.hpp"
+#include "search/common/exact_distances.hpp"
 #include "search/graph/float_kernels.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -67,11 +67,11 @@ void rerank(const SearchParams& params, const float* query, SearchScratch& scrat
   gather_vectors(storage.vectors, projection.dim, scratch);
   const std::size_t best = select_nearest(storage, query, params.k, scratch);
   hits.clear();
-  for (std::size_t first = 0; first < best; first += exact::rows_together) {
-    const std::size_t count = std::min(exact::rows_together, best - first);
-    std::array<double, exact::rows_together> distances;
-    exact::row_distances(projection.metric, {query, projection.dim}, std::span(scratch.vectors).subspan(first, count),
-                         distances.data());
+  for (std::size_t first = 0; first < best; first += detail::exact_distances_batch) {
+    const std::size_t count = std::min(detail::exact_distances_batch, best - first);
+    std::array<double, detail::exact_distances_batch> distances;
+    detail::exact_distances(projection.metric, {query, projection.dim},
+                            std::span(scratch.vectors).subspan(first, count), distances.data());
     for (std::size_t i = 0; i < count; ++i) {
       if (params.radius && distances[i] > *params.radius) continue;
       hits.push_back({storage.versions.id(scratch.unvisited[first + i]), distances[i]});

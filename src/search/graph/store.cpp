@@ -7,8 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "search/exact/changes.hpp"
-#include "search/exact/checks.hpp"
+#include "search/common/checks.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/random.hpp"
 
@@ -237,37 +236,36 @@ void GraphStore::abort_insert(std::span<const Slot> slots) {
 }
 
 std::uint64_t GraphStore::add(std::span<const float> vectors, const Context& context) {
-  return exact::with_memory("add", vectors.size_bytes(), [&] {
+  return detail::with_memory("add", vectors.size_bytes(), [&] {
     const std::lock_guard lock(writer_mutex_);
     const std::uint64_t first = highest_id_ ? *highest_id_ + 1 : 0;
-    insert("add", exact::next_ids("add", highest_id_, vectors.size() / dim_), vectors, context);
+    insert("add", detail::next_ids("add", highest_id_, vectors.size() / dim_), vectors, context);
     return first;
   });
 }
 
-void GraphStore::add_with_ids(std::span<const std::uint64_t> ids, std::span<const float> vectors,
-                              const Context& context) {
-  exact::with_memory("add", vectors.size_bytes(), [&] {
-    exact::check_distinct("add", ids);
+void GraphStore::add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+  detail::with_memory("add", vectors.size_bytes(), [&] {
+    detail::check_distinct("add", ids);
     const std::lock_guard lock(writer_mutex_);
     for (const std::uint64_t id : ids) {
-      if (table_.find(id)) exact::refuse_present("add", id);
+      if (table_.find(id)) detail::throw_id_exists("add", id);
     }
     insert("add", ids, vectors, context);
   });
 }
 
 void GraphStore::update(std::uint64_t id, std::span<const float> vector) {
-  exact::with_memory("update", vector.size_bytes(), [&] {
+  detail::with_memory("update", vector.size_bytes(), [&] {
     const std::lock_guard lock(writer_mutex_);
-    if (!table_.find(id)) exact::refuse_absent("update", id);
+    if (!table_.find(id)) detail::throw_id_missing("update", id);
     insert("update", std::span(&id, 1), vector, {});
   });
 }
 
 void GraphStore::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
-  exact::with_memory("upsert", vectors.size_bytes(), [&] {
-    exact::check_distinct("upsert", ids);
+  detail::with_memory("upsert", vectors.size_bytes(), [&] {
+    detail::check_distinct("upsert", ids);
     const std::lock_guard lock(writer_mutex_);
     insert("upsert", ids, vectors, context);
   });
@@ -276,7 +274,7 @@ void GraphStore::upsert(std::span<const std::uint64_t> ids, std::span<const floa
 // Removing.
 
 std::size_t GraphStore::remove(std::span<const std::uint64_t> ids) {
-  return exact::with_memory("remove", ids.size_bytes(), [&] {
+  return detail::with_memory("remove", ids.size_bytes(), [&] {
     const std::lock_guard lock(writer_mutex_);
     tombstones_.reserve(tombstones_.size() + ids.size());
     const std::size_t before = tombstones_.size();
@@ -348,12 +346,10 @@ std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, con
   std::vector<Slot> slots;
   const std::shared_lock lock(table_mutex_);
   if (storage_.get() != &storage) return std::nullopt;
-  for (std::size_t word = 0; word < filter.words.size(); ++word) {
-    for (std::uint64_t bits = filter.words[word]; bits != 0; bits &= bits - 1) {
-      const std::uint64_t id = filter.first_id + word * 64 + static_cast<std::uint64_t>(std::countr_zero(bits));
-      if (const auto slot = table_.find(id)) slots.push_back(*slot);
-    }
-  }
+  const bool listed = filter.for_each(std::max<std::uint64_t>(table_.size(), 1) * 2, [&](std::uint64_t id) {
+    if (const auto slot = table_.find(id)) slots.push_back(*slot);
+  });
+  if (!listed) return std::nullopt;
   return slots;
 }
 
@@ -476,7 +472,7 @@ void GraphStore::compact_storage(bool full_precision) {
 }
 
 void GraphStore::compact() {
-  exact::with_memory("compact", 0, [&] {
+  detail::with_memory("compact", 0, [&] {
     const std::lock_guard lock(writer_mutex_);
     if (!storage_) return;
     if (!tombstones_.empty()) consolidate();
@@ -486,7 +482,7 @@ void GraphStore::compact() {
 }
 
 void GraphStore::drop_full_precision() {
-  exact::with_memory("drop_full_precision", 0, [&] {
+  detail::with_memory("drop_full_precision", 0, [&] {
     const std::lock_guard lock(writer_mutex_);
     if (!storage_) return;
     if (!tombstones_.empty()) consolidate();

@@ -81,7 +81,7 @@ class GraphStore {
   // Returns the first id, one more than the highest ever used. Throws InvalidInput when ids would overflow.
   std::uint64_t add(std::span<const float> vectors, const Context& context);
   // Throws InvalidInput when an id is present or repeated.
-  void add_with_ids(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
+  void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
   // Throws InvalidInput when the id is absent.
   void update(std::uint64_t id, std::span<const float> vector);
   // Adds absent ids and replaces present ones. Throws InvalidInput when an id is repeated.
@@ -94,7 +94,8 @@ class GraphStore {
   void drop_full_precision();
 
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
-  // The rows of the ids that `filter` allows; nothing when `storage` is no longer the store's.
+  // The rows of the ids that `filter` allows; nothing when `storage` is no longer the store's, or when the filter
+  // cannot list its ids or lists far more than there are.
   [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const GraphStorage& storage) const;
   // A copy of the live rows, for a file. Consolidates tombstones first.
   [[nodiscard]] GraphContents contents();

@@ -27,7 +27,7 @@ struct SampleSet {
 // The hits of each query of the batch.
 using Answers = std::vector<std::vector<Hit>>;
 
-// Measures an index of kind "brute" on the CPU, or of kind "gpu" on another device, which becomes the thread's active
+// Measures an index of kind "flat" on the CPU, or of kind "gpu" on another device, which becomes the thread's active
 // device. Compares the hits with `answers`; when `answers` is empty, stores the hits there instead.
 [[nodiscard]] IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet& samples,
                                        Answers& answers);

@@ -106,7 +106,8 @@ IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet
     memory_pool(runtime).emergency_cleanup(device.id());
   }
   const DeviceProfile& peaks = profile(device);
-  const std::unique_ptr<Index> index = make_index(host ? "brute" : "gpu", samples.dim, Metric::l2, runtime);
+  const std::unique_ptr<Index> index =
+      make_index(host ? "flat" : "gpu", samples.dim, Metric::l2, {.runtime = &runtime});
   const std::span<const float> query = std::span(samples.queries).first(samples.dim);
   IndexSpeed speed;
   index->set_precision(report_precisions.front());

@@ -61,7 +61,7 @@ void DeviceLane::start(std::size_t segment, std::shared_ptr<const ResidentCodes>
     bring_rows(view);
   }
   leave_out_rows(view);
-  prepared_ = prepare_queries(layout_->frame(), layout_->form(), task_.queries);
+  prepared_ = prepare_queries(layout_->quantizer(), layout_->form(), task_.queries);
   bool limited = true;
   for (std::size_t i = 0; i < prepared_.count; ++i) {
     prepared_.set_limit(i, limits.get(i));
@@ -128,7 +128,7 @@ void DeviceLane::send_queries(const PreparedQueries& queries) {
 }
 
 void DeviceLane::scan_piece(std::size_t first, std::size_t rows, const PreparedQueries& prepared) {
-  const std::size_t dim = layout_->frame().dim;
+  const std::size_t dim = layout_->quantizer().dim;
   const std::size_t queries = prepared.count;
   const std::size_t query_stride = prepared.row_bytes / size_of(layout_->query_type());
   const Found& to = found_[now_];
@@ -194,7 +194,7 @@ void DeviceLane::give(std::size_t place, std::size_t query, std::size_t columns,
   for (std::size_t slot = place * columns; slot < place * columns + count; ++slot) {
     const float lower = bounds_host_[2 * slot];
     const float width = (bounds_host_[2 * slot + 1] - lower) * (1 + 0x1p-20F);
-    candidates.take(query, static_cast<std::size_t>(candidates_host_[slot]), lower, width);
+    candidates.push(query, static_cast<std::size_t>(candidates_host_[slot]), lower, width);
   }
 }
 
@@ -224,7 +224,7 @@ void DeviceLane::scan_again(const std::vector<std::size_t>& queries, const Share
   for (const std::size_t query : queries) {
     chosen.insert(chosen.end(), task_.query(query), task_.query(query) + task_.dim);
   }
-  PreparedQueries again = prepare_queries(layout_->frame(), layout_->form(), chosen);
+  PreparedQueries again = prepare_queries(layout_->quantizer(), layout_->form(), chosen);
   counts_host_.resize(queries.size());
   const std::size_t rows = task_.segments[*segment_].rows;
   for (std::size_t first = 0; first < rows; first += capacity_) {

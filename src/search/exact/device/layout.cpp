@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "search/exact/encode.hpp"
+#include "search/exact/quantizer.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -17,38 +17,39 @@ namespace {
 constexpr float unknown_term = std::numeric_limits<float>::infinity();
 constexpr std::size_t word_bytes = 4;
 
-Frame copy_of(const Frame& frame) {
-  Frame copy{.distance = frame.distance,
-             .precision = frame.precision,
-             .dim = frame.dim,
-             .chunks = frame.chunks,
-             .centre = std::make_unique<float[]>(frame.dim),
-             .exponent = frame.exponent};
-  std::copy_n(frame.centre.get(), frame.dim, copy.centre.get());
+Quantizer copy_of(const Quantizer& quantizer) {
+  Quantizer copy{.metric = quantizer.metric,
+                 .precision = quantizer.precision,
+                 .dim = quantizer.dim,
+                 .chunks = quantizer.chunks,
+                 .center = std::make_unique<float[]>(quantizer.dim),
+                 .exponent = quantizer.exponent};
+  std::copy_n(quantizer.center.get(), quantizer.dim, copy.center.get());
   return copy;
 }
 
-// fp16 only names the frame as one of codes: float32 holds them.
-Frame frame_of(const SegmentView& segment) {
-  const Frame& frame = *segment.frame;
-  if (frame.precision != Precision::fp32) return copy_of(frame);
-  return choose_frame(frame.distance, Precision::fp16, frame.dim, {segment.originals, segment.rows * frame.dim});
+// fp16 only names the quantizer as one of codes: float32 holds them.
+Quantizer device_quantizer(const SegmentView& segment) {
+  const Quantizer& quantizer = *segment.quantizer;
+  if (quantizer.precision != Precision::fp32) return copy_of(quantizer);
+  return train_quantizer(quantizer.metric, Precision::fp16, quantizer.dim,
+                         {segment.originals, segment.rows * quantizer.dim});
 }
 
-bool is_product(Metric distance) noexcept {
-  return distance == Metric::l2 || distance == Metric::inner_product || distance == Metric::cosine;
+bool is_product(Metric metric) noexcept {
+  return is_euclidean(metric) || metric == Metric::inner_product || metric == Metric::cosine;
 }
 
 }  // namespace
 
 DeviceLayout::DeviceLayout(const SegmentView& segment) {
-  if (!is_product(segment.frame->distance)) {
+  if (!is_product(segment.quantizer->metric)) {
     throw Error(ErrorCode::unsupported, "search",
                 fmt::format("devices scan Euclidean, cosine and inner product, not {}; use \"brute\"",
-                            name(segment.frame->distance)));
+                            name(segment.quantizer->metric)));
   }
-  frame_ = frame_of(segment);
-  switch (segment.frame->precision) {
+  quantizer_ = device_quantizer(segment);
+  switch (segment.quantizer->precision) {
     case Precision::int8:
       form_ = QueryForm::int8;
       row_type_ = DType::int8;
@@ -64,7 +65,7 @@ DeviceLayout::DeviceLayout(const SegmentView& segment) {
       row_type_ = DType::float32;
       break;
   }
-  row_bytes_ = (frame_.dim * size_of(row_type_) + word_bytes - 1) / word_bytes * word_bytes;
+  row_bytes_ = (quantizer_.dim * size_of(row_type_) + word_bytes - 1) / word_bytes * word_bytes;
 }
 
 DType DeviceLayout::query_type() const noexcept {
@@ -83,10 +84,10 @@ void DeviceLayout::pack_codes(const SegmentView& segment, std::size_t rows, std:
 }
 
 void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const {
-  for (const CodeRun& run : segment.runs) {
+  for (const CodeBlock& run : segment.code_blocks) {
     for (std::size_t i = 0; i < run.rows && run.first_row + i < rows; ++i) {
       const std::size_t row = run.first_row + i;
-      const std::byte* const group = run.codes + i / group_rows * frame_.chunks * group_rows * chunk_bytes;
+      const std::byte* const group = run.codes + i / group_rows * quantizer_.chunks * group_rows * chunk_bytes;
       for (std::size_t place = 0; place < row_bytes_; place += chunk_bytes) {
         const std::byte* const from = group + (place / chunk_bytes * group_rows + i % group_rows) * chunk_bytes;
         std::memcpy(codes + row * row_bytes_ + place, from, std::min(chunk_bytes, row_bytes_ - place));
@@ -102,15 +103,15 @@ void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t rows, std:
 
 // In double precision; 2^-45 is more than it rounds.
 void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const {
-  const float* const vector = segment.originals + row * frame_.dim;
-  const bool cosine = frame_.distance == Metric::cosine;
-  const double scale = std::ldexp(1.0, -frame_.exponent);
-  const double length = cosine ? norm_of(vector, frame_.dim) : 1.0;
+  const float* const vector = segment.originals + row * quantizer_.dim;
+  const bool cosine = quantizer_.metric == Metric::cosine;
+  const double scale = std::ldexp(1.0, -quantizer_.exponent);
+  const double length = cosine ? l2_norm(vector, quantizer_.dim) : 1.0;
   const double divisor = length == 0 ? 1.0 : length;
   double squares = 0;
   double lost = 0;
-  for (std::size_t i = 0; i < frame_.dim; ++i) {
-    const double number = (double{vector[i]} / divisor - double{frame_.centre[i]}) * scale;
+  for (std::size_t i = 0; i < quantizer_.dim; ++i) {
+    const double number = (double{vector[i]} / divisor - double{quantizer_.center[i]}) * scale;
     auto code = static_cast<float>(number);
     if (std::abs(code) < std::numeric_limits<float>::min()) code = 0;  // as a device may take it
     std::memcpy(codes + i * sizeof(float), &code, sizeof(float));
@@ -125,15 +126,15 @@ void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, st
     return;
   }
   const double rounding = 0x1p-45 * (norm + (cosine ? scale : 0.0)) + 0x1p-120;
-  const bool euclidean = frame_.distance == Metric::l2;
-  terms[0] = euclidean ? static_cast<float>(squares * (1 - double{loosening(frame_.dim)})) : 0.0F;
+  const bool euclidean = is_euclidean(quantizer_.metric);
+  terms[0] = euclidean ? static_cast<float>(squares * (1 - double{loosening(quantizer_.dim)})) : 0.0F;
   terms[1] = 1;
   terms[2] = rounded_up(std::sqrt(lost) * (1 + 0x1p-20) + rounding);
   terms[3] = rounded_up(norm * (1 + 0x1p-20) + 0x1p-120);
 }
 
 void DeviceLayout::query_terms(const PreparedQueries& queries, std::vector<float>& terms) const {
-  const double any_order = form_ == QueryForm::f32 ? static_cast<double>(frame_.dim + 16) * 0x1p-23 : 0.0;
+  const double any_order = form_ == QueryForm::f32 ? static_cast<double>(quantizer_.dim + 16) * 0x1p-23 : 0.0;
   terms.resize(queries.count * device_terms);
   for (std::size_t i = 0; i < queries.count; ++i) {
     float* const to = terms.data() + i * device_terms;
@@ -144,6 +145,6 @@ void DeviceLayout::query_terms(const PreparedQueries& queries, std::vector<float
   }
 }
 
-double DeviceLayout::offset_slack() const noexcept { return 3 * double{loosening(frame_.dim)}; }
+double DeviceLayout::offset_slack() const noexcept { return 3 * double{loosening(quantizer_.dim)}; }
 
 }  // namespace vectis::inline v0_1::exact

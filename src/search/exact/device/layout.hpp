@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "search/exact/bound.hpp"
+#include "search/exact/prepared_queries.hpp"
 #include "search/exact/segment.hpp"
 #include "vectis/base/dtype.hpp"
 
@@ -14,13 +14,13 @@ namespace vectis::inline v0_1::exact {
 inline constexpr std::size_t device_terms = 4;  // offset, step, residual, norm; of a query gamma, a, b, limit
 
 // What rows were turned into, so that queries can be turned into the same. Segments of fp32, which have no codes, get
-// codes of float32 in a frame of their own. Immutable.
+// codes of float32 in a quantizer of their own. Immutable.
 class DeviceLayout {
  public:
   // Unsupported for distances that are no product of vectors.
   explicit DeviceLayout(const SegmentView& segment);
 
-  [[nodiscard]] const Frame& frame() const noexcept { return frame_; }
+  [[nodiscard]] const Quantizer& quantizer() const noexcept { return quantizer_; }
   [[nodiscard]] QueryForm form() const noexcept { return form_; }
   [[nodiscard]] DType row_type() const noexcept { return row_type_; }
   [[nodiscard]] DType query_type() const noexcept;
@@ -41,7 +41,7 @@ class DeviceLayout {
   void pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const;
   void pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const;
 
-  Frame frame_;
+  Quantizer quantizer_;
   QueryForm form_ = QueryForm::f32;
   DType row_type_ = DType::float32;
   std::size_t row_bytes_ = 0;

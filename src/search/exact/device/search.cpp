@@ -89,7 +89,7 @@ void DeviceSearch::search_batch(const SearchTask& task, DeviceSplit split, std::
   std::vector<std::unique_ptr<SharedLimits>> limits;
   for (DevicePart& part : parts) {
     if (limits.empty() || split == DeviceSplit::replicas) {
-      limits.push_back(std::make_unique<SharedLimits>(part.task.query_count(), task.first_limit()));
+      limits.push_back(std::make_unique<SharedLimits>(part.task.query_count(), initial_limit(task)));
     }
     part.limits = limits.back().get();
     part.found = std::make_unique<Candidates>(part.task, *part.limits);
@@ -99,9 +99,9 @@ void DeviceSearch::search_batch(const SearchTask& task, DeviceSplit split, std::
       parts[i].counts = scans_[i]->scan(parts[i].task, parts[i].segments, *parts[i].limits, *parts[i].found);
     }
   });
-  std::atomic<std::uint64_t> survivors = 0;
+  std::atomic<std::uint64_t> reranked = 0;
   runtime_.executor().parallel_for(hits.size(), merge_grain, [&](std::size_t begin, std::size_t end) {
-    std::uint64_t resolved = 0;
+    std::uint64_t count = 0;
     for (std::size_t query = begin; query < end; ++query) {
       std::vector<Candidate> all;
       for (const DevicePart& part : parts) {
@@ -109,13 +109,13 @@ void DeviceSearch::search_batch(const SearchTask& task, DeviceSplit split, std::
         const std::vector<Candidate>& found = part.found->of(query - part.first_query);
         all.insert(all.end(), found.begin(), found.end());
       }
-      hits[query] = resolve(task, query, std::move(all), resolved);
+      hits[query] = rerank(task, query, std::move(all), count);
     }
-    survivors += resolved;
+    reranked += count;
   });
-  answer.survivors += survivors;
+  answer.reranked += reranked;
   for (const DevicePart& part : parts) {
-    answer.survivors += part.found->resolved();
+    answer.reranked += part.found->reranked();
     answer.counts.streamed_segments += part.counts.streamed_segments;
     answer.counts.overflown_queries += part.counts.overflown_queries;
   }

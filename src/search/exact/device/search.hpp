@@ -22,7 +22,7 @@ enum class DeviceSplit : std::uint8_t { shards, replicas };
 struct DeviceSearchAnswer {
   std::vector<std::vector<Hit>> hits;  // of each query, nearest first, ties by lower id
   std::uint64_t rows_scanned = 0;
-  std::uint64_t survivors = 0;
+  std::uint64_t reranked = 0;
   DeviceScanCounts counts;
 };
 

@@ -1,0 +1,106 @@
+// Vectors of sixteen elements with the compiler's vector extensions: one source that becomes AVX-512, AVX2 or SSE code
+// by the target of the function it is inlined into. Everything here must be inlined, or the ABI of callers would
+// differ.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define VECTIS_WIDE [[gnu::always_inline]] inline
+#define VECTIS_WIDE_LAMBDA __attribute__((always_inline))
+
+// Targets of kernels; a function for one of them calls only VECTIS_WIDE functions.
+#if defined(__x86_64__)
+#define VECTIS_TARGET_AVX2 [[gnu::target("avx2,fma")]]
+#define VECTIS_TARGET_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]]
+#endif
+
+namespace vectis::inline v0_1::simd {
+
+inline constexpr std::size_t lanes = 16;
+
+using F32x16 = float __attribute__((vector_size(64)));
+using I32x16 = std::int32_t __attribute__((vector_size(64)));
+using U32x16 = std::uint32_t __attribute__((vector_size(64)));
+using U16x16 = std::uint16_t __attribute__((vector_size(32)));
+using I16x16 = std::int16_t __attribute__((vector_size(32)));
+using I8x16 = std::int8_t __attribute__((vector_size(16)));
+
+template <class V>
+VECTIS_WIDE void load_wide(V& value, const void* from) noexcept {
+  std::memcpy(&value, from, sizeof(V));
+}
+
+template <class V>
+VECTIS_WIDE void store_wide(const V& value, void* to) noexcept {
+  std::memcpy(to, &value, sizeof(V));
+}
+
+template <class To, class From>
+VECTIS_WIDE void reinterpret_wide(To& to, const From& from) noexcept {
+  static_assert(sizeof(To) == sizeof(From));
+  std::memcpy(&to, &from, sizeof(To));
+}
+
+// The elements of a row from `at` on, padded with zeros behind its end.
+VECTIS_WIDE void load_part(F32x16& value, const float* row, std::size_t at, std::size_t length) noexcept {
+  if (at + lanes <= length) {
+    load_wide(value, row + at);
+    return;
+  }
+  alignas(64) float part[lanes] = {};
+  std::memcpy(part, row + at, (length - at) * sizeof(float));
+  load_wide(value, part);
+}
+
+VECTIS_WIDE void absolute(F32x16& value) noexcept {
+  U32x16 bits;
+  reinterpret_wide(bits, value);
+  bits &= 0x7FFFFFFFU;
+  reinterpret_wide(value, bits);
+}
+
+// The sum of all lanes, in one fixed order.
+VECTIS_WIDE float sum_of_lanes(const F32x16& value) noexcept {
+  alignas(64) float part[lanes];
+  store_wide(value, part);
+  for (std::size_t half = lanes / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
+  }
+  return part[0];
+}
+
+VECTIS_WIDE float largest_of_lanes(const F32x16& value) noexcept {
+  alignas(64) float part[lanes];
+  store_wide(value, part);
+  float largest = part[0];
+  for (std::size_t i = 1; i < lanes; ++i) largest = part[i] > largest ? part[i] : largest;
+  return largest;
+}
+
+// bfloat16 is the upper half of a float.
+VECTIS_WIDE void widen_bfloat16(F32x16& to, const void* from) noexcept {
+  U16x16 half;
+  load_wide(half, from);
+  U32x16 bits = __builtin_convertvector(half, U32x16) << 16U;
+  reinterpret_wide(to, bits);
+}
+
+// Finite fp16: exponent and fraction moved into place, then multiplied by the difference of the biases, which also
+// normalizes subnormal values.
+VECTIS_WIDE void widen_float16(F32x16& to, const void* from) noexcept {
+  U16x16 half;
+  load_wide(half, from);
+  const U32x16 bits = __builtin_convertvector(half, U32x16);
+  const U32x16 magnitude = (bits & 0x7FFFU) << 13U;
+  F32x16 value;
+  reinterpret_wide(value, magnitude);
+  value *= 0x1p112F;
+  U32x16 whole;
+  reinterpret_wide(whole, value);
+  whole |= (bits & 0x8000U) << 16U;
+  reinterpret_wide(to, whole);
+}
+
+}  // namespace vectis::inline v0_1::simd

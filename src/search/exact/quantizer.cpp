@@ -1,0 +1,317 @@
+#include "search/exact/quantizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "search/common/simd.hpp"
+#include "vectis/base/cpu.hpp"
+#include "vectis/base/dtype.hpp"
+
+namespace vectis::inline v0_1::exact {
+
+namespace {
+
+using namespace simd;
+
+constexpr float infinite = std::numeric_limits<float>::infinity();
+
+// Adding and subtracting this rounds values up to 2^22 to integers, ties to even.
+constexpr float whole_rounding = 0x1.8p23F;
+
+constexpr float half_max = 65504;  // beyond it the code is this, and the rest is lost as by any rounding
+
+struct RowSums {
+  float squares = 0;  // in units of the quantizer
+  float largest = 0;
+  float lost = 0;  // squares of what rounding to codes lost
+  float step = 1;
+};
+
+// values := values * scale - center.
+VECTIS_WIDE void into_frame(float* values, const float* center, std::size_t padded, float scale, RowSums& sums) {
+  F32x16 squares{};
+  F32x16 largest{};
+  for (std::size_t i = 0; i < padded; i += lanes) {
+    F32x16 value;
+    F32x16 middle;
+    load_wide(value, values + i);
+    load_wide(middle, center + i);
+    value = value * scale - middle;
+    store_wide(value, values + i);
+    squares += value * value;
+    absolute(value);
+    largest = value > largest ? value : largest;
+  }
+  sums.squares = sum_of_lanes(squares);
+  sums.largest = largest_of_lanes(largest);
+}
+
+// `row` is the row's first chunk; its chunks are a group's chunk apart.
+VECTIS_WIDE void encode_int8(const float* values, std::size_t chunks, std::byte* row, RowSums& sums) {
+  sums.step = sums.largest / 127.0F;
+  const float inverse = sums.largest > 0 ? 127.0F / sums.largest : 0.0F;
+  F32x16 lost{};
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    for (std::size_t i = 0; i < chunk_bytes; i += lanes) {
+      F32x16 value;
+      load_wide(value, values + chunk * chunk_bytes + i);
+      const F32x16 whole = (value * inverse + whole_rounding) - whole_rounding;
+      const F32x16 rest = value - whole * sums.step;
+      lost += rest * rest;
+      const I8x16 code = __builtin_convertvector(__builtin_convertvector(whole, I32x16), I8x16);
+      store_wide(code, row + chunk * chunk_bytes * group_rows + i);
+    }
+  }
+  sums.lost = sum_of_lanes(lost);
+}
+
+// 16-bit floats: every number by itself, to nearest; those below the smallest normal one become zero, as the matrix
+// units take them.
+template <class Round, class Widen>
+VECTIS_WIDE void encode_16_bits(const float* values, std::size_t chunks, std::byte* row, RowSums& sums, Round round,
+                                Widen widen) {
+  F32x16 lost{};
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    for (std::size_t i = 0; i < chunk_bytes / 2; i += lanes) {
+      const float* const from = values + chunk * (chunk_bytes / 2) + i;
+      std::byte* const to = row + chunk * chunk_bytes * group_rows + i * 2;
+      round(from, to);
+      F32x16 value;
+      F32x16 rest;
+      load_wide(value, from);
+      widen(rest, to);
+      rest = value - rest;
+      lost += rest * rest;
+    }
+  }
+  sums.lost = sum_of_lanes(lost);
+}
+
+VECTIS_WIDE void round_to_bfloat16(const float* from, std::byte* to) {
+  U32x16 bits;
+  load_wide(bits, from);
+  const U32x16 rounded = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
+  const U32x16 kept = (bits & 0x7F800000U) != 0 ? rounded : U32x16{};
+  const U16x16 codes = __builtin_convertvector(kept, U16x16);
+  store_wide(codes, to);
+}
+
+VECTIS_WIDE void round_to_float16(const float* from, std::byte* to) {
+  for (std::size_t i = 0; i < lanes; ++i) {
+    const Half half = to_half(std::clamp(from[i], -half_max, half_max));
+    std::memcpy(to + i * 2, &half.bits, 2);
+  }
+}
+
+VECTIS_WIDE void encode_numbers(const Quantizer& quantizer, float* values, const float* center, std::size_t padded,
+                                float scale, std::byte* row, RowSums& sums) {
+  into_frame(values, center, padded, scale, sums);
+  if (!(sums.squares <= norm_coded_max * norm_coded_max)) return;
+  switch (quantizer.precision) {
+    case Precision::int8:
+      return encode_int8(values, quantizer.chunks, row, sums);
+    case Precision::bf16:
+      return encode_16_bits(values, quantizer.chunks, row, sums, round_to_bfloat16,
+                            [](F32x16& to, const void* from) VECTIS_WIDE_LAMBDA { widen_bfloat16(to, from); });
+    case Precision::fp16:
+      return encode_16_bits(values, quantizer.chunks, row, sums, round_to_float16,
+                            [](F32x16& to, const void* from) VECTIS_WIDE_LAMBDA { widen_float16(to, from); });
+    case Precision::fp32:
+      return;
+  }
+}
+
+using EncodeNumbers = void (*)(const Quantizer&, float*, const float*, std::size_t, float, std::byte*, RowSums&);
+
+void encode_scalar(const Quantizer& quantizer, float* values, const float* center, std::size_t padded, float scale,
+                   std::byte* row, RowSums& sums) {
+  encode_numbers(quantizer, values, center, padded, scale, row, sums);
+}
+
+#if defined(__x86_64__)
+VECTIS_TARGET_AVX2 void encode_avx2(const Quantizer& quantizer, float* values, const float* center, std::size_t padded,
+                                    float scale, std::byte* row, RowSums& sums) {
+  encode_numbers(quantizer, values, center, padded, scale, row, sums);
+}
+
+VECTIS_TARGET_AVX512 void encode_avx512(const Quantizer& quantizer, float* values, const float* center,
+                                        std::size_t padded, float scale, std::byte* row, RowSums& sums) {
+  encode_numbers(quantizer, values, center, padded, scale, row, sums);
+}
+#endif
+
+EncodeNumbers best_encoder() {
+#if defined(__x86_64__)
+  if (cpu_info().avx512) return encode_avx512;
+  if (cpu_info().avx2) return encode_avx2;
+#endif
+  return encode_scalar;
+}
+
+// Divides by the norm, in double precision; zero stays zero.
+void normalise(const float* vector, std::size_t dim, double scale, float* values) {
+  const double norm = l2_norm(vector, dim);
+  const double factor = norm == 0 ? 0.0 : scale / norm;
+  for (std::size_t i = 0; i < dim; ++i) values[i] = static_cast<float>(double{vector[i]} * factor);
+}
+
+// Terms that keep a row alive under every limit: nothing is known of it.
+void set_unknown(const Quantizer& quantizer, std::size_t row, const CodeTarget& target) {
+  for (std::size_t chunk = 0; chunk < quantizer.chunks; ++chunk) {
+    std::memset(target.codes + (chunk * group_rows + row) * chunk_bytes, 0, chunk_bytes);
+  }
+  target.step[row] = 0;
+  target.offset[row] = 0;
+  target.residual[row] = infinite;
+  target.norm[row] = infinite;
+}
+
+// Terms of a row that is not there.
+void set_missing(std::size_t row, const CodeTarget& target) {
+  target.step[row] = 0;
+  target.offset[row] = infinite;
+  target.residual[row] = 0;
+  target.norm[row] = 0;
+}
+
+void set_terms(const Quantizer& quantizer, const RowSums& sums, float scale, std::size_t row,
+               const CodeTarget& target) {
+  const float loose = loosening(quantizer.dim);
+  // Squares of values below 2^-63 underflow.
+  const float vanished = std::sqrt(static_cast<float>(quantizer.dim)) * 0x1p-62F;
+  const float norm = std::sqrt(sums.squares) * (1.0F + loose) + vanished;
+  // Every number was rounded on its way into the quantizer, relative to itself, and under cosine relative to the unit
+  // vector; the rest was computed in float as well.
+  const float rounding = 0x1p-21F * norm + (quantizer.metric == Metric::cosine ? 0x1p-21F * scale : 0.0F);
+  target.step[row] = sums.step;
+  target.offset[row] = is_euclidean(quantizer.metric) ? sums.squares * (1.0F - loose) : 0.0F;
+  target.residual[row] = std::sqrt(sums.lost) * (1.0F + loose) + rounding + vanished;
+  target.norm[row] = norm;
+}
+
+constexpr std::size_t sample_max = 255;
+constexpr int exponent_min = -100;
+constexpr int exponent_max = 126;
+
+// Rows spread evenly over all, divided by their norms under cosine.
+std::vector<float> sampled_rows(Metric metric, std::size_t dim, std::span<const float> vectors) {
+  const std::size_t rows = vectors.size() / dim;
+  const std::size_t count = std::min(rows, sample_max);
+  std::vector<float> sample(count * dim);
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* const row = vectors.data() + (i * rows / count) * dim;
+    const double norm = metric == Metric::cosine ? l2_norm(row, dim) : 1.0;
+    for (std::size_t j = 0; j < dim; ++j) {
+      sample[i * dim + j] = norm == 0 ? 0.0F : static_cast<float>(double{row[j]} / norm);
+    }
+  }
+  return sample;
+}
+
+float median_of(std::vector<float>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void median_center(const std::vector<float>& sample, std::size_t dim, float* center) {
+  std::vector<float> column(sample.size() / dim);
+  for (std::size_t j = 0; j < dim; ++j) {
+    for (std::size_t i = 0; i < column.size(); ++i) column[i] = sample[i * dim + j];
+    center[j] = median_of(column);
+  }
+}
+
+int choose_exponent(const std::vector<float>& sample, std::size_t dim, const float* center) {
+  std::vector<double> norms(sample.size() / dim);
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j < dim; ++j) {
+      const double difference = double{sample[i * dim + j]} - double{center[j]};
+      sum += difference * difference;
+    }
+    norms[i] = std::sqrt(sum);
+  }
+  const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+  std::nth_element(norms.begin(), middle, norms.end());
+  return *middle == 0 ? 0 : std::clamp(std::ilogb(*middle) + 1, exponent_min, exponent_max);
+}
+
+}  // namespace
+
+std::size_t code_bytes(Precision precision) noexcept { return precision == Precision::fp32 ? 0 : size_of(precision); }
+
+std::size_t code_chunks(Precision precision, std::size_t dim) noexcept {
+  return (dim * code_bytes(precision) + chunk_bytes - 1) / chunk_bytes;
+}
+
+float loosening(std::size_t dim) noexcept { return static_cast<float>(dim / lanes + 24) * 0x1p-22F; }
+
+void encode_group(const Quantizer& quantizer, const float* vectors, std::size_t rows, const CodeTarget& target) {
+  static const EncodeNumbers encode = best_encoder();
+  const std::size_t padded = quantizer.chunks * chunk_bytes / code_bytes(quantizer.precision);
+  const float scale = std::ldexp(1.0F, -quantizer.exponent);
+  std::vector<float> memory(2 * padded);
+  float* const values = memory.data();
+  float* const center = memory.data() + padded;
+  for (std::size_t i = 0; i < quantizer.dim; ++i) center[i] = quantizer.center[i] * scale;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const float* const vector = vectors + row * quantizer.dim;
+    const bool cosine = quantizer.metric == Metric::cosine;
+    if (cosine) {
+      normalise(vector, quantizer.dim, double{scale}, values);
+    } else {
+      std::copy_n(vector, quantizer.dim, values);
+    }
+    std::fill(values + quantizer.dim, values + padded, 0.0F);
+    RowSums sums;
+    encode(quantizer, values, center, padded, cosine ? 1.0F : scale, target.codes + row * chunk_bytes, sums);
+    const bool coded = sums.squares <= norm_coded_max * norm_coded_max && sums.lost <= norm_coded_max;
+    coded ? set_terms(quantizer, sums, scale, row, target) : set_unknown(quantizer, row, target);
+  }
+  for (std::size_t row = rows; row < group_rows; ++row) set_missing(row, target);
+  *target.group_residual = *std::max_element(target.residual, target.residual + group_rows);
+  *target.group_norm = *std::max_element(target.norm, target.norm + group_rows);
+}
+
+void decode_row(const Quantizer& quantizer, const std::byte* group, std::size_t row, float step,
+                float* target) noexcept {
+  const double scale = std::ldexp(1.0, quantizer.exponent);
+  const std::size_t size = code_bytes(quantizer.precision);
+  for (std::size_t i = 0; i < quantizer.dim; ++i) {
+    const std::size_t place = i * size;
+    const std::byte* const code = group + (place / chunk_bytes * group_rows + row) * chunk_bytes + place % chunk_bytes;
+    double value = 0;
+    if (quantizer.precision == Precision::int8) {
+      value = double{step} * static_cast<double>(static_cast<std::int8_t>(*code));
+    } else {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, code, 2);
+      value = quantizer.precision == Precision::fp16 ? double{to_float(Half{bits})} : double{to_float(Bfloat16{bits})};
+    }
+    target[i] = static_cast<float>(value * scale + double{quantizer.center[i]});
+  }
+}
+
+double l2_norm(const float* vector, std::size_t dim) noexcept {
+  double sum = 0;
+  for (std::size_t i = 0; i < dim; ++i) sum += double{vector[i]} * double{vector[i]};
+  return std::sqrt(sum);
+}
+
+Quantizer train_quantizer(Metric metric, Precision precision, std::size_t dim, std::span<const float> vectors) {
+  Quantizer quantizer{.metric = metric,
+                      .precision = precision,
+                      .dim = dim,
+                      .chunks = code_chunks(precision, dim),
+                      .center = std::make_unique<float[]>(dim)};
+  if (precision == Precision::fp32) return quantizer;
+  const std::vector<float> sample = sampled_rows(metric, dim, vectors);
+  median_center(sample, dim, quantizer.center.get());
+  quantizer.exponent = choose_exponent(sample, dim, quantizer.center.get());
+  return quantizer;
+}
+
+}  // namespace vectis::inline v0_1::exact
