@@ -62,7 +62,7 @@ class StreamObserver {
 // Calls `call`, which enqueues `work` and returns whether the backend accepted it, between before() and after().
 // Callers check observer_of first and call the slot directly when there is no observer.
 template <class Call>
-[[gnu::noinline, gnu::cold]] bool give_observed(StreamObserver& observer, const StreamCore& stream, const Work& work,
+[[gnu::noinline, gnu::cold]] bool call_observed(StreamObserver& observer, const StreamCore& stream, const Work& work,
                                                 const Call& call) {
   void* token = observer.before(stream, work);
   bool given = false;

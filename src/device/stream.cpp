@@ -30,11 +30,12 @@ detail::ContextCore& enter(std::string_view op, const detail::StreamCore& stream
   return *stream.context;
 }
 
-// Calls a required slot while somebody looks.
+// Calls a required slot while a profiler observes the stream.
 template <class... Call>
-[[gnu::noinline, gnu::cold]] void give_seen(detail::StreamObserver& observer, std::string_view op,
-                                            const detail::StreamCore& stream, const detail::Work& work, Call... call) {
-  detail::give_observed(observer, stream, work, [&] {
+[[gnu::noinline, gnu::cold]] void enqueue_observed(detail::StreamObserver& observer, std::string_view op,
+                                                   const detail::StreamCore& stream, const detail::Work& work,
+                                                   Call... call) {
+  detail::call_observed(observer, stream, work, [&] {
     detail::call(op, *stream.context, call...);
     return true;
   });
@@ -42,19 +43,20 @@ template <class... Call>
 
 // Calls a required slot.
 template <class... Call>
-void give(std::string_view op, const detail::StreamCore& stream, detail::WorkKind kind, std::string_view name,
-          std::uint64_t bytes, Call... call) {
+void enqueue(std::string_view op, const detail::StreamCore& stream, detail::WorkKind kind, std::string_view name,
+             std::uint64_t bytes, Call... call) {
   if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
-    return give_seen(*observer, op, stream, {kind, name, bytes}, call...);
+    return enqueue_observed(*observer, op, stream, {kind, name, bytes}, call...);
   }
   detail::call(op, *stream.context, call...);
 }
 
-// Calls an optional slot while somebody looks.
+// Calls an optional slot while a profiler observes the stream.
 template <class... Call>
-[[gnu::noinline, gnu::cold]] bool offer_seen(detail::StreamObserver& observer, std::string_view op,
-                                             const detail::StreamCore& stream, const detail::Work& work, Call... call) {
-  return detail::give_observed(observer, stream, work,
+[[gnu::noinline, gnu::cold]] bool try_enqueue_observed(detail::StreamObserver& observer, std::string_view op,
+                                                       const detail::StreamCore& stream, const detail::Work& work,
+                                                       Call... call) {
+  return detail::call_observed(observer, stream, work,
                                [&] { return detail::call_optional(op, *stream.context, call...); });
 }
 
@@ -69,32 +71,32 @@ void wait_or_stick(detail::StickyError& sticky, const Wait& wait) {
   }
 }
 
-[[gnu::noinline, gnu::cold]] bool offer_operation_seen(detail::StreamObserver& observer, std::string_view op,
-                                                       const detail::StreamCore& stream, const VectisOpCall& call,
-                                                       std::span<const detail::OpView> views) {
+[[gnu::noinline, gnu::cold]] bool try_run_op_observed(detail::StreamObserver& observer, std::string_view op,
+                                                      const detail::StreamCore& stream, const VectisOpCall& call,
+                                                      std::span<const detail::OpView> views) {
   std::uint64_t bytes = 0;
   for (const detail::OpView& view : views) bytes += view.rows * view.columns * size_of(view.type);
-  return offer_seen(observer, op, stream, {detail::WorkKind::operation, op, bytes}, stream.context->slots().run_op,
-                    stream.handle, &call);
+  return try_enqueue_observed(observer, op, stream, {detail::WorkKind::operation, op, bytes},
+                              stream.context->slots().run_op, stream.handle, &call);
 }
 
-// Asks the backend to do a whole operation.
-bool offer_operation(std::string_view op, const detail::StreamCore& stream, const VectisOpCall& call,
-                     std::span<const detail::OpView> views) {
+// Calls the optional slot run_op.
+bool try_run_op(std::string_view op, const detail::StreamCore& stream, const VectisOpCall& call,
+                std::span<const detail::OpView> views) {
   if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
-    return offer_operation_seen(*observer, op, stream, call, views);
+    return try_run_op_observed(*observer, op, stream, call, views);
   }
   return detail::call_optional(op, *stream.context, stream.context->slots().run_op, stream.handle, &call);
 }
 
-bool fill_natively(const detail::StreamCore& stream, const detail::MemoryCore& target, std::uint64_t offset,
-                   std::uint64_t bytes, std::uint8_t value) {
+bool try_fill(const detail::StreamCore& stream, const detail::MemoryCore& target, std::uint64_t offset,
+              std::uint64_t bytes, std::uint8_t value) {
   constexpr std::string_view op = "fill";
   detail::ContextCore& context = *stream.context;
   const auto slot = context.slots().fill;
   if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
-    return offer_seen(*observer, op, stream, {detail::WorkKind::fill, op, bytes}, slot, stream.handle, target.handle,
-                      offset, bytes, value);
+    return try_enqueue_observed(*observer, op, stream, {detail::WorkKind::fill, op, bytes}, slot, stream.handle,
+                                target.handle, offset, bytes, value);
   }
   return detail::call_optional(op, context, slot, stream.handle, target.handle, offset, bytes, value);
 }
@@ -117,8 +119,9 @@ void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, st
   detail::ContextCore& context = enter(op, *core_, {target.core().get()});
   detail::check_range(op, *target.core(), offset, source.size());
   if (source.empty()) return;
-  give(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device, core_->handle,
-       target.core()->handle, offset, static_cast<const void*>(source.data()), std::uint64_t{source.size()});
+  enqueue(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device,
+          core_->handle, target.core()->handle, offset, static_cast<const void*>(source.data()),
+          std::uint64_t{source.size()});
 }
 
 void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
@@ -126,8 +129,8 @@ void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& sourc
   detail::ContextCore& context = enter(op, *core_, {source.core().get()});
   detail::check_range(op, *source.core(), offset, target.size());
   if (target.empty()) return;
-  give(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
-       static_cast<void*>(target.data()), source.core()->handle, offset, std::uint64_t{target.size()});
+  enqueue(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
+          static_cast<void*>(target.data()), source.core()->handle, offset, std::uint64_t{target.size()});
 }
 
 void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
@@ -138,8 +141,8 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
   detail::check_range(op, *source.core(), source_offset, bytes);
   if (bytes == 0) return;
   if (target.core() == source.core()) check_disjoint(target_offset, source_offset, bytes);
-  give(op, *core_, detail::WorkKind::copy_on_device, op, bytes, context.slots().copy_on_device, core_->handle,
-       target.core()->handle, target_offset, source.core()->handle, source_offset, bytes);
+  enqueue(op, *core_, detail::WorkKind::copy_on_device, op, bytes, context.slots().copy_on_device, core_->handle,
+          target.core()->handle, target_offset, source.core()->handle, source_offset, bytes);
 }
 
 void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
@@ -147,7 +150,7 @@ void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_
   enter(op, *core_, {target.core().get()});
   detail::check_range(op, *target.core(), offset, bytes);
   if (bytes == 0) return;
-  if (fill_natively(*core_, *target.core(), offset, bytes, value)) return;
+  if (try_fill(*core_, *target.core(), offset, bytes, value)) return;
   constexpr std::uint64_t block_bytes = 1 << 20;
   const std::vector<std::byte> block(std::min(bytes, block_bytes), std::byte{value});
   for (std::uint64_t done = 0; done < bytes; done += block.size()) {
@@ -178,8 +181,8 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::spa
 }
 
 void detail::enqueue_launch(const StreamCore& stream, const KernelCore& kernel, const VectisLaunch& launch) {
-  give("launch", stream, WorkKind::launch, kernel.entry_point, 0, stream.context->slots().launch, stream.handle,
-       kernel.handle, &launch);
+  enqueue("launch", stream, WorkKind::launch, kernel.entry_point, 0, stream.context->slots().launch, stream.handle,
+          kernel.handle, &launch);
 }
 
 bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> views,
@@ -195,7 +198,7 @@ bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> vi
     lowered[i] = {memory.handle, view.offset, view.rows, view.columns, view.stride, static_cast<VectisType>(view.type)};
   }
   const VectisOpCall call{sizeof(call), name, lowered.data(), lowered.size(), numbers.data(), numbers.size()};
-  return offer_operation(op, *stream.core(), call, views);
+  return try_run_op(op, *stream.core(), call, views);
 }
 
 void detail::record_event(const StreamCore& stream, EventCore& event) {

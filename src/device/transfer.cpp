@@ -59,7 +59,7 @@ bool copy_from_peer(const CopyEnd& to, const CopyEnd& from, std::uint64_t bytes)
                                  from.memory.core()->handle, from.offset, bytes);
   };
   if (auto* observer = detail::observer_of(stream)) [[unlikely]] {
-    return detail::give_observed(*observer, stream, {detail::WorkKind::copy_on_device, "copy_from_peer", bytes},
+    return detail::call_observed(*observer, stream, {detail::WorkKind::copy_on_device, "copy_from_peer", bytes},
                                  call_slot);
   }
   return call_slot();

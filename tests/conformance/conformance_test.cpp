@@ -132,13 +132,13 @@ TEST_F(Conformance, WebGpuPasses) {
 }
 #endif
 
-TEST_F(Conformance, ADeviceThatComputesNothingFailsEverywhere) {
+TEST_F(Conformance, ADeviceThatComputesNothingFailsEveryOperation) {
   const Report report = test("null", "(?!map|threads|memory|errors|streams).*");
   EXPECT_FALSE(report.passed());
   for (const Line& line : report.lines) EXPECT_GT(line.failures, 0U) << line.operation << ' ' << line.types;
 }
 
-TEST_F(Conformance, AFailureOfTheDeviceIsTypedAndTheSuiteGoesOn) {
+TEST_F(Conformance, ADeviceErrorIsAFailureAndTheSuiteContinues) {
   DeviceRegistry& registry = runtime().service<DeviceRegistry>();
   registry.configure("failing", "fail", "copy_to_device 3 driver_failure");
   const Report report = test("failing", "copy");
@@ -150,7 +150,7 @@ TEST_F(Conformance, AFailureOfTheDeviceIsTypedAndTheSuiteGoesOn) {
 }
 
 // A plug-in may run some operations itself and compile no kernels: the others are not offered, which is not wrong.
-TEST_F(Conformance, WhatADeviceDoesNotOfferIsCountedApartFromWhatIsWrong) {
+TEST_F(Conformance, OperationsNotOfferedAreNotFailures) {
   DeviceRegistry& registry = runtime().service<DeviceRegistry>();
   registry.configure("failing", "fail", "run_op 1 unsupported");
   const Report report = test("failing", "copy");
@@ -168,7 +168,7 @@ TEST_F(Conformance, WhatADeviceDoesNotOfferIsCountedApartFromWhatIsWrong) {
   EXPECT_TRUE(test("failing", "copy").complete());
 }
 
-TEST_F(Conformance, ACaseThatDoesNotExistIsAnError) {
+TEST_F(Conformance, AnUnknownCaseIsInvalidInput) {
   Options options;
   options.operations = "sum_rows";
   options.case_name = "foo";
@@ -205,7 +205,7 @@ TEST_F(Conformance, RandomCasesPass) {
   EXPECT_TRUE(report.complete());
 }
 
-TEST_F(Conformance, SpeedsComeWithErrors) {
+TEST_F(Conformance, SpeedsAreReportedWithErrors) {
   Options options;
   options.operations = "sum_rows";  // copies are measured anyway, for the peak
   const conformance::SpeedReport report = conformance::measure(runtime(), device("cpu"), options);

@@ -83,7 +83,7 @@ TEST_F(CustomKernel, APortableKernelRunsOnUserBuffers) {
   for (const std::size_t count : {0U, 1U, 63U, 64U, 65U, 1000U}) expect_squares(kernel, count, {1.0F});
 }
 
-TEST_F(CustomKernel, ARawKernelIsInTheBackendsOwnLanguage) {
+TEST_F(CustomKernel, ARawKernelIsInTheBackendsLanguage) {
   const Kernel kernel = manager.make_kernel("square", raw_square, "opencl", {32, 1, 1});
   for (const std::size_t count : {0U, 1U, 31U, 32U, 33U, 1000U}) expect_squares(kernel, count);
 }
@@ -118,7 +118,7 @@ TEST_F(CustomKernel, BuffersOfThePoolAreArguments) {
   EXPECT_THAT(values, testing::Each(-5.0F));
 }
 
-TEST_F(CustomKernel, ABinaryIsKeptAndLoadedAgain) {
+TEST_F(CustomKernel, ABinaryIsStoredAndLoadedAgain) {
   const std::vector<std::byte> binary = manager.compile_kernel("square", raw_square, "opencl");
   Kernel kernel;
   kernel.name = kernel.entry_point = "square";
@@ -127,7 +127,7 @@ TEST_F(CustomKernel, ABinaryIsKeptAndLoadedAgain) {
   EXPECT_FALSE(manager.compile_kernel(square(), "opencl").empty());
 }
 
-TEST_F(CustomKernel, ARefusedBinaryFallsBackToTheSource) {
+TEST_F(CustomKernel, ARejectedBinaryFallsBackToTheSource) {
   Kernel kernel = manager.make_kernel("square", raw_square, "opencl");
   kernel.compiled_binary.assign(100, std::byte{1});
   expect_squares(kernel, 100);
@@ -163,7 +163,7 @@ TEST_F(CustomKernel, LaunchingAgainCompilesNothing) {
   EXPECT_EQ(after.memory_hits, before.memory_hits + 2);
 }
 
-TEST_F(CustomKernel, ArgumentsAreComparedWithTheParameters) {
+TEST_F(CustomKernel, ArgumentsAreCheckedAgainstTheParameters) {
   const Kernel kernel = manager.make_kernel(square(), "opencl");
   const DeviceMemory x = upload(ramp(8));
   const DeviceMemory odd(context, 30);
@@ -192,7 +192,7 @@ TEST_F(CustomKernel, ArgumentsAreComparedWithTheParameters) {
   EXPECT_ERROR(manager.launch(stream, wider, {8}, {x, x, 8, 1.0F}), code, "64 x 1 x 1", "128 x 1 x 1");
 }
 
-TEST_F(CustomKernel, ErrorsAreInLinesOfTheUsersText) {
+TEST_F(CustomKernel, CompileErrorsHaveLinesOfTheUsersText) {
   KernelSource broken = square();
   broken.overrides[Dialect::opencl_c] = "uint i = GLOBAL_ID(0);\n\n    y[i] = nothing + 1.0f;\n";
   const auto code = ErrorCode::compile_failed;
@@ -226,7 +226,7 @@ TEST(CustomKernelDebug, ShowsSourceAndWarnings) {
   EXPECT_THAT(log, testing::ContainsRegex("compiler output:\n.*take care"));
 }
 
-TEST_F(CustomKernel, TheCpuSaysThatItCompilesNothing) {
+TEST_F(CustomKernel, TheCpuThrowsNoCompiler) {
   EXPECT_ERROR((void)manager.compile_kernel(square(), "cpu"), ErrorCode::no_compiler, "'square'", "cpu:0", "map()");
   EXPECT_ERROR((void)manager.compile_kernel("k", raw_square, "cpu"), ErrorCode::no_compiler, "'k'", "cpu:0", "map()");
   EXPECT_ERROR((void)manager.compile_kernel("k", raw_square, "npu"), ErrorCode::unsupported_backend, "npu");

@@ -73,7 +73,7 @@ TEST(Dialects, GlslOfEveryBodyCompiles) {
   }
 }
 
-TEST(Dialects, OpenClOfEveryWordCompiles) {
+TEST(Dialects, OpenClOfEveryBuiltinCompiles) {
   Runtime runtime;
   const DeviceContext context(runtime.service<DeviceRegistry>().find("opencl").value());
   const KernelSource source = every_word();

@@ -43,7 +43,7 @@ class Processes : public testing::Test {
   const std::filesystem::path folder = temporary.folder();
 };
 
-TEST_F(Processes, TwoWriteTheSameFolderAtOnce) {
+TEST_F(Processes, TwoProcessesWriteOneCacheFolderConcurrently) {
   constexpr int count = 4;
   std::vector<ProcessResult> results(2);
   std::vector<std::thread> writers;
@@ -60,7 +60,7 @@ TEST_F(Processes, TwoWriteTheSameFolderAtOnce) {
   EXPECT_EQ(use_cache(0, count).output, "compiled 0 disk 4 rebuilt 0\n");
 }
 
-TEST_F(Processes, DamagedEntriesAreRebuilt) {
+TEST_F(Processes, CorruptEntriesAreRebuilt) {
   EXPECT_EQ(use_cache(0, 2).output, "compiled 2 disk 0 rebuilt 0\n");
   const auto files = entries();
   ASSERT_EQ(files.size(), 2U);
@@ -79,14 +79,14 @@ class UnderOclgrind : public Processes {
   }
 };
 
-TEST_F(UnderOclgrind, ARightKernelIsNotBlamed) {
+TEST_F(UnderOclgrind, ReportsNothingForACorrectKernel) {
   const ProcessResult result = run_kernel("right");
   EXPECT_EQ(result.code, 0) << result.error;
   EXPECT_THAT(result.output, HasSubstr("Oclgrind Simulator"));
   EXPECT_EQ(result.error, "");
 }
 
-TEST_F(UnderOclgrind, AWriteOutOfBoundsIsFoundWithItsLine) {
+TEST_F(UnderOclgrind, ReportsAnOutOfBoundsWriteWithItsLine) {
   const ProcessResult result = run_kernel("beyond");
   EXPECT_THAT(result.output, HasSubstr("Oclgrind Simulator"));
   EXPECT_THAT(result.error, HasSubstr("Invalid write of size 4 at global memory address"));
@@ -94,7 +94,7 @@ TEST_F(UnderOclgrind, AWriteOutOfBoundsIsFoundWithItsLine) {
   EXPECT_THAT(result.error, HasSubstr("At line 3"));
 }
 
-TEST_F(UnderOclgrind, ARaceIsFound) {
+TEST_F(UnderOclgrind, ReportsADataRace) {
   const ProcessResult result = run_kernel("race");
   EXPECT_THAT(result.error, HasSubstr("data race"));
   EXPECT_THAT(result.error, Not(HasSubstr("Invalid")));

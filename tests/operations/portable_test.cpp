@@ -35,7 +35,7 @@ class PortableTest : public OperationsTest {
   }
 };
 
-TEST_F(PortableTest, FillWritesTheViewAlone) {
+TEST_F(PortableTest, FillWritesOnlyTheView) {
   each(all_types, [&](HostMatrix x, const Layout&) {
     HostMatrix expected = x;
     expected.fill([](auto, auto) { return -3; });
@@ -44,7 +44,7 @@ TEST_F(PortableTest, FillWritesTheViewAlone) {
   });
 }
 
-TEST_F(PortableTest, CopyGoesBetweenLayouts) {
+TEST_F(PortableTest, CopyConvertsBetweenLayouts) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     for (const Layout& other : {Layout{layout.rows, layout.columns, 1, 2}, Layout{layout.rows, layout.columns, 0, 0}}) {
       HostMatrix out(x.type(), other);
@@ -97,7 +97,7 @@ TEST_F(PortableTest, CastOfIntegersRoundsOnce) {
   EXPECT_EQ(small.get(0, 10), -128);
 }
 
-TEST_F(PortableTest, CastConnectsEveryPairOfTypes) {
+TEST_F(PortableTest, CastConvertsBetweenEveryPairOfTypes) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     for (const DType type : all_types) {
       HostMatrix out(type, {layout.rows, layout.columns, 2, 1});
@@ -192,7 +192,7 @@ TEST_F(PortableTest, TransposeExchangesRowsAndColumns) {
   });
 }
 
-TEST_F(PortableTest, GatherTakesRowsAndZeroesWhatIsNotThere) {
+TEST_F(PortableTest, GatherCopiesRowsAndZeroFillsMissingOnes) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     HostMatrix index(DType::int32, {1, 13, 2, 0});
     index.fill([&](auto, auto) { return static_cast<double>(random.next() % (layout.rows + 4)) - 2; });
@@ -207,7 +207,7 @@ TEST_F(PortableTest, GatherTakesRowsAndZeroesWhatIsNotThere) {
   });
 }
 
-TEST_F(PortableTest, ScatterPutsRowsAndTheHighestWins) {
+TEST_F(PortableTest, ScatterLetsTheHighestRowWin) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     HostMatrix index(DType::int32, {1, layout.rows, 1, 0});
     index.fill([&](auto, auto) { return static_cast<double>(random.next() % 11) - 2; });
@@ -223,7 +223,7 @@ TEST_F(PortableTest, ScatterPutsRowsAndTheHighestWins) {
   });
 }
 
-TEST_F(PortableTest, MatmulMultipliesAllWays) {
+TEST_F(PortableTest, MatmulWithAllTranspositionsAndScales) {
   for (const DType type : numbers) {
     for (const auto& [m, n, k] :
          std::vector<std::array<std::uint64_t, 3>>{{1, 1, 1}, {7, 9, 5}, {65, 70, 33}, {130, 3, 64}}) {

@@ -70,7 +70,7 @@ std::set<std::string> texts_of(const DeviceInfo& device, Dialect dialect) {
   return texts;
 }
 
-TEST_F(PrebuiltKernels, ServeEveryCase) {
+TEST_F(PrebuiltKernels, CoverEveryConformanceCase) {
   for (const Dialect dialect : {Dialect::glsl_webgpu, Dialect::cuda}) {
     for (const DeviceInfo& device : prebuilt_devices(dialect)) {
       const std::set<std::string> texts = texts_of(device, dialect);
@@ -93,7 +93,7 @@ TEST_F(PrebuiltKernels, ServeEveryCase) {
   EXPECT_GT(known.size(), 150U);
 }
 
-TEST_F(PrebuiltKernels, AreNoMoreThanTheLargestDeviceHas) {
+TEST_F(PrebuiltKernels, AreWithinTheLimitsOfTheLargestDevice) {
   for (const Dialect dialect : {Dialect::glsl_webgpu, Dialect::cuda}) {
     for (const DeviceInfo& device : prebuilt_devices(dialect)) {
       for (const KernelSource& kernel : builtin_kernels(device)) {

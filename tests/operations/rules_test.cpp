@@ -78,7 +78,7 @@ TEST_F(OperationRules, NamesCountsAndTypes) {
                "cannot be combined");
 }
 
-TEST_F(OperationRules, NumbersAreInRangeAndWhole) {
+TEST_F(OperationRules, ParametersAreCheckedForRangeAndInteger) {
   EXPECT_ERROR(run(stream, "matmul", {f32(2, 2), f32(2, 2), out(2, 2)}, {2}), ErrorCode::invalid_input,
                "[matmul] transpose_a is 2", "between 0 and 1");
   EXPECT_ERROR(run(stream, "matmul", {f32(2, 2), f32(2, 2), out(2, 2)}, {0, 0.5}), ErrorCode::invalid_input,
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, EmptyOperations, testing::Values("cpu", "openc
 INSTANTIATE_TEST_SUITE_P(Devices, EmptyOperations, testing::Values("cpu"), case_name);
 #endif
 
-TEST_F(OperationRules, ADeviceWithoutCompilerSaysSo) {
+TEST_F(OperationRules, ADeviceWithoutCompilerThrowsNoCompiler) {
   const std::vector<View> views = {f32(2, 2)};
   const std::vector<ParameterValue> parameters = {0.0};
   EXPECT_ERROR(detail::run_portable(stream, {find_operation("fill"), views, parameters}), ErrorCode::no_compiler,
@@ -205,7 +205,7 @@ TEST_F(OperationRules, ADeviceWithoutCompilerSaysSo) {
 }
 
 // Kernels count in 32 bits; only the view's end is looked at.
-TEST_F(OperationRules, PortableKernelsReachSoFar) {
+TEST_F(OperationRules, PortableKernelsIndexUpTo32Bits) {
   const std::vector<View> views = {View(memory, DType::int8, 2, 2, 0, UINT32_MAX - 1)};
   EXPECT_ERROR(detail::check_portable({find_operation("fill"), views, {}}), ErrorCode::invalid_input,
                "[fill] 'out' reaches to element 4294967296, portable kernels reach 4294967295");

@@ -32,7 +32,7 @@ TEST_F(OperationsTest, RepeatedCallsCompileAndAllocateNothing) {
 }
 
 // Packed elements at the very end of a memory whose size is not a multiple of 4 bytes.
-TEST_F(OperationsTest, TheLastWordMayBeBroken) {
+TEST_F(OperationsTest, TheLastWordOfAMemoryMayBePartial) {
   const DeviceMemory x(context(), 5);
   const DeviceMemory out(context(), 7);
   Stream stream(context());

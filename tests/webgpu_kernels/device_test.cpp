@@ -44,7 +44,7 @@ class WebGpuDevice : public DevicesTest {
   KernelManager manager{runtime()};
 };
 
-TEST_F(WebGpuDevice, StatesOneOfThePrebuiltDevices) {
+TEST_F(WebGpuDevice, ReportsTheLimitsOfAPrebuiltDevice) {
   const DeviceLimits& limits = context.device().info().limits;
   const auto same = [&](const DeviceInfo& prebuilt) {
     return prebuilt.limits.group_items_max == limits.group_items_max &&
@@ -68,7 +68,7 @@ TEST_F(WebGpuDevice, HasEveryBuiltInKernel) {
   EXPECT_GT(texts.size(), 100U);
 }
 
-TEST_F(WebGpuDevice, RunsAUsersWgslBetweenSlicesOfOneMemory) {
+TEST_F(WebGpuDevice, RunsCustomWgslBetweenSlicesOfOneMemory) {
   constexpr std::uint32_t count = 1000;
   const Kernel scale = manager.make_kernel("scale", scale_text, "webgpu", {64, 1, 1});
   const DeviceMemory whole(context, 16384);
@@ -83,7 +83,7 @@ TEST_F(WebGpuDevice, RunsAUsersWgslBetweenSlicesOfOneMemory) {
     ASSERT_EQ(result[i], static_cast<float>(i + 1) * (i < count ? 3 : 1)) << i;
 }
 
-TEST_F(WebGpuDevice, NamesWhatIsWrongWithAUsersWgsl) {
+TEST_F(WebGpuDevice, ReportsErrorsInCustomWgsl) {
   EXPECT_ERROR((void)manager.make_kernel("scale", "fn scale( {", "webgpu"), ErrorCode::compile_failed, "scale");
   const Kernel misnamed = manager.make_kernel("other", scale_text, "webgpu", {64, 1, 1});
   EXPECT_ERROR((void)manager.load(context, misnamed), ErrorCode::invalid_input, "other");

@@ -58,7 +58,7 @@ def parts() -> list[Figure]:
                      env={"VECTIS_TEST_PROBLEMS": str(PROBLEMS)})
     tried = re.search(r"^(\d+) random problems in parts", text, re.MULTILINE)
     for round_ in range(ROUNDS):  # a failure ends the soak
-        output_of(BIN / "webgpu_kernels_test", "--gtest_filter=WebGpuParts.*:WebGpuLimit.*", root=ROOT,
+        output_of(BIN / "webgpu_kernels_test", "--gtest_filter=WebGpuSplit.*:WebGpuLimit.*", root=ROOT,
                   env={"VECTIS_TEST_SEED": str(int(seed()) + round_)})
     return figures[:2] + [
         Figure.measured("random problems with bindings of 256 KiB and the CPU's ids",

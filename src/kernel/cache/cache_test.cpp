@@ -112,7 +112,7 @@ TEST_F(KernelCacheTest, EntryPointsAreFoundByTheirKeyAlone) {
   EXPECT_EQ(process.cache().statistics().memory_hits, 1U);
 }
 
-TEST_F(KernelCacheTest, AFailureIsToldToEveryCallerAndNotRemembered) {
+TEST_F(KernelCacheTest, AFailureIsThrownToEveryCallerAndNotCached) {
   Process process(os);
   const DeviceContext context = process.context();
   for (int round = 0; round < 2; ++round) {
@@ -126,7 +126,7 @@ TEST_F(KernelCacheTest, AFailureIsToldToEveryCallerAndNotRemembered) {
 }
 
 // Every single byte changed, and every length: none is taken for good, none does harm.
-TEST_F(KernelCacheTest, ADamagedEntryIsRebuiltWhereverTheDamageIs) {
+TEST_F(KernelCacheTest, ACorruptEntryIsRebuilt) {
   (void)Process(os).program("some text");
   const std::string good = only_file();
   std::vector<std::string> bad;
@@ -173,7 +173,7 @@ TEST_F(KernelCacheTest, AnUnreadableEntryIsBuiltAndCounted) {
   EXPECT_EQ(process.cache().statistics().compiled, 1U);
 }
 
-TEST_F(KernelCacheTest, ABinaryTheDriverRefusesIsRebuiltFromSource) {
+TEST_F(KernelCacheTest, ABinaryTheDriverRejectsIsRebuiltFromSource) {
   (void)Process(os).program("a");
   CompilingBackend::refuses_binaries = true;
   Process process(os);
@@ -182,7 +182,7 @@ TEST_F(KernelCacheTest, ABinaryTheDriverRefusesIsRebuiltFromSource) {
   EXPECT_EQ(compiled(), 2);
 }
 
-TEST_F(KernelCacheTest, ADeviceWithoutBinariesIsServedFromMemory) {
+TEST_F(KernelCacheTest, ADeviceWithoutBinariesIsCachedInMemory) {
   CompilingBackend::gives_binaries = false;
   Process process(os);
   const DeviceContext context = process.context();
@@ -192,7 +192,7 @@ TEST_F(KernelCacheTest, ADeviceWithoutBinariesIsServedFromMemory) {
   EXPECT_TRUE(process.log.empty());
 }
 
-TEST_F(KernelCacheTest, OffKeepsNothingOnDisk) {
+TEST_F(KernelCacheTest, OffWritesNothingToDisk) {
   os.variables["VECTIS_CACHE_PATH"] = "off";
   Process process(os);
   (void)process.program("a");
@@ -200,7 +200,7 @@ TEST_F(KernelCacheTest, OffKeepsNothingOnDisk) {
   EXPECT_TRUE(os.files.empty());
 }
 
-TEST_F(KernelCacheTest, AFolderThatCannotBeWrittenIsToldOnce) {
+TEST_F(KernelCacheTest, AFolderThatCannotBeWrittenIsLoggedOnce) {
   os.writable = false;
   Process process(os);
   (void)process.program("a");
@@ -210,7 +210,7 @@ TEST_F(KernelCacheTest, AFolderThatCannotBeWrittenIsToldOnce) {
   EXPECT_EQ(compiled(), 2);
 }
 
-TEST_F(KernelCacheTest, ProgramsGoBeforeTheirContextAndWithItsLastUser) {
+TEST_F(KernelCacheTest, ProgramsAreDroppedAfterTheLastUserOfTheirContext) {
   {
     Process process(os);
     {
@@ -232,7 +232,7 @@ TEST_F(KernelCacheTest, ProgramsGoBeforeTheirContextAndWithItsLastUser) {
   EXPECT_EQ(CompilingBackend::counters.orphans, 0);
 }
 
-TEST_F(KernelCacheTest, DebugTellsSourceAndCompilerOutput) {
+TEST_F(KernelCacheTest, DebugLogsSourceAndCompilerOutput) {
   os.variables["VECTIS_DEBUG"] = "1";
   CompilingBackend::warning = "warning: a thing";
   Process process(os);
@@ -249,7 +249,7 @@ TEST_F(KernelCacheTest, DebugTellsSourceAndCompilerOutput) {
 
 class KernelCacheConcurrent : public KernelCacheTest {};
 
-TEST_F(KernelCacheConcurrent, ThreadsThatAskForTheSameCompileItOnce) {
+TEST_F(KernelCacheConcurrent, ConcurrentRequestsCompileOnce) {
   CompilingBackend::compile_time = std::chrono::milliseconds(20);
   Process process(os);
   const DeviceContext context = process.context();

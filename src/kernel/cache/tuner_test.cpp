@@ -57,7 +57,7 @@ class TunerTest : public testing::Test {
   int asked = 0;
 };
 
-TEST_F(TunerTest, TheFastestIsFoundOnceAndKept) {
+TEST_F(TunerTest, TheFastestSizeIsMeasuredOnceAndCached) {
   const auto times = law({{32, 9.0}, {64, 8.0}, {128, 3.0}, {256, 5.0}});
   Process first(os);
   EXPECT_EQ(first.group("k", times), 128U);
@@ -76,7 +76,7 @@ TEST_F(TunerTest, TheFastestIsFoundOnceAndKept) {
   EXPECT_EQ(tuner(second.runtime).statistics().disk_hits, 1U);
 }
 
-TEST_F(TunerTest, NoiseDoesNotBeatTheStandard) {
+TEST_F(TunerTest, NoiseDoesNotReplaceTheDefault) {
   EXPECT_EQ(Process(os).group("close", law({{32, 9.0}, {64, 8.0}, {128, 7.7}, {256, 7.9}})), 64U);
   EXPECT_EQ(Process(os).group("clear", law({{32, 9.0}, {64, 8.0}, {128, 7.5}, {256, 7.9}})), 128U);
   // One slow run among three, as another process causes it, does not count.
@@ -85,13 +85,13 @@ TEST_F(TunerTest, NoiseDoesNotBeatTheStandard) {
   EXPECT_EQ(Process(os).group("noisy", noisy), 32U);
 }
 
-TEST_F(TunerTest, WhatIsMeasuredOnOneDriverSaysNothingOfAnother) {
+TEST_F(TunerTest, EveryDriverIsMeasuredSeparately) {
   (void)Process(os).group("k", law({{32, 1.0}, {64, 8.0}, {128, 3.0}, {256, 5.0}}));
   CompilingBackend::install(os, "driver 1.1");
   EXPECT_EQ(Process(os).group("k", law({{32, 9.0}, {64, 8.0}, {128, 3.0}, {256, 5.0}})), 128U);
 }
 
-TEST_F(TunerTest, ItMeasuresOnlyWhenAsked) {
+TEST_F(TunerTest, MeasuresOnlyWithAutotuneOn) {
   const auto times = law({{32, 1.0}, {64, 8.0}, {128, 3.0}, {256, 5.0}});
   os.variables.erase("VECTIS_AUTOTUNE");
   Process unasked(os);
@@ -108,7 +108,7 @@ TEST_F(TunerTest, ItMeasuresOnlyWhenAsked) {
   EXPECT_ERROR((void)Process(os).group("k", times), ErrorCode::invalid_input, "maybe", "VECTIS_AUTOTUNE", "known");
 }
 
-TEST_F(TunerTest, ADamagedOrStrangeEntryIsMeasuredAgain) {
+TEST_F(TunerTest, ACorruptOrForeignEntryIsMeasuredAgain) {
   const auto times = law({{32, 1.0}, {64, 8.0}, {128, 3.0}, {256, 5.0}});
   (void)Process(os).group("k", times);
   ASSERT_EQ(os.files.size(), 1U);
@@ -129,7 +129,7 @@ TEST_F(TunerTest, ADamagedOrStrangeEntryIsMeasuredAgain) {
   EXPECT_EQ(tuner(process.runtime).statistics().rebuilt, 1U);
 }
 
-TEST_F(TunerTest, SizesThatFailArePassedOver) {
+TEST_F(TunerTest, SizesThatFailAreExcluded) {
   const auto refusing = [](std::uint32_t group) {
     if (group > 64) throw Error(ErrorCode::invalid_input, "launch", "too large");
     return group == 32 ? 1.0 : 2.0;
@@ -149,7 +149,7 @@ TEST_F(TunerTest, SizesThatFailArePassedOver) {
 
 class TunerConcurrent : public TunerTest {};
 
-TEST_F(TunerConcurrent, OneThreadMeasuresWhileOthersTakeTheStandard) {
+TEST_F(TunerConcurrent, OneThreadMeasuresWhileOthersTakeTheDefault) {
   Process process(os);
   std::atomic<int> measuring{0};
   std::atomic<int> runs{0};

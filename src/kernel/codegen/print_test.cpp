@@ -19,7 +19,7 @@ KernelSource twice() {
           .body = "uint i = GLOBAL_ID(0);\nif (i < count) { STORE_y(i, doubled(LOAD_x(i))); }"};
 }
 
-TEST(PrintSource, EachDialectHasItsOwnFrame) {
+TEST(PrintSource, EachDialectHasItsOwnSignature) {
   const std::string opencl = print(twice(), Dialect::opencl_c);
   EXPECT_THAT(opencl, HasSubstr("#pragma OPENCL FP_CONTRACT OFF"));
   EXPECT_THAT(opencl, HasSubstr("reqd_work_group_size(32, 2, 1))) void vt_twice(VTI_GLOBAL const uint* x, "
@@ -46,7 +46,7 @@ TEST(PrintSource, EachDialectHasItsOwnFrame) {
   EXPECT_EQ(entry_point(twice(), Dialect::glsl_webgpu), "main");
 }
 
-TEST(PrintSource, BodiesStandAtTheirOwnLinesAndColumns) {
+TEST(PrintSource, LineMarkersPrecedeTheBody) {
   for (const Dialect dialect : {Dialect::opencl_c, Dialect::cuda, Dialect::hip, Dialect::glsl_vulkan}) {
     const std::string text = print(twice(), dialect);
     EXPECT_THAT(text, HasSubstr("#line 1 \"twice\"\nuint i = GLOBAL_ID(0);\nif ("));
@@ -54,7 +54,7 @@ TEST(PrintSource, BodiesStandAtTheirOwnLinesAndColumns) {
   }
 }
 
-TEST(PrintSource, AnOverrideReplacesTheBodyOfItsDialectAlone) {
+TEST(PrintSource, AnOverrideReplacesTheBodyInItsDialectOnly) {
   KernelSource source = twice();
   source.overrides[Dialect::cuda] = "float4 q = *(float4*)y; // what only CUDA has";
   EXPECT_THAT(print(source, Dialect::cuda), HasSubstr("what only CUDA has"));
@@ -62,7 +62,7 @@ TEST(PrintSource, AnOverrideReplacesTheBodyOfItsDialectAlone) {
   EXPECT_THAT(print(source, Dialect::hip), HasSubstr("if (i < count)"));
 }
 
-TEST(PrintSource, RefusesWhatIsNoKernel) {
+TEST(PrintSource, RejectsInvalidSources) {
   const auto refuse = [](auto change, const char* expected) {
     KernelSource source = twice();
     change(source);
@@ -88,7 +88,7 @@ TEST(PrintSource, RefusesWhatIsNoKernel) {
                "use glsl-webgpu, or the IR");
 }
 
-TEST(PrintSource, CompilersAreToldNotToContract) {
+TEST(PrintSource, CompilerOptionsDisableContraction) {
   EXPECT_THAT(std::string(compiler_options(Dialect::cuda)), HasSubstr("--fmad=false"));
   EXPECT_THAT(std::string(compiler_options(Dialect::hip)), HasSubstr("-ffp-contract=off"));
   EXPECT_TRUE(compiler_options(Dialect::wgsl).empty());

@@ -10,7 +10,7 @@ using detail::CompilerError;
 using detail::explain_compile_error;
 using detail::first_error;
 
-TEST(CompileError, IsFoundInTheWordsOfEveryCompiler) {
+TEST(CompileError, IsParsedForEveryCompiler) {
   EXPECT_EQ(first_error("noise\nfile.cl:12:5: error: use of 'y'\nmore"),
             (CompilerError{"file.cl", 12, 5, "use of 'y'"}));
   EXPECT_EQ(first_error("a/b.comp:7: error: no"), (CompilerError{"a/b.comp", 7, 0, "no"}));
@@ -23,7 +23,7 @@ TEST(CompileError, IsFoundInTheWordsOfEveryCompiler) {
   EXPECT_EQ(first_error("f:1:2: fatal error: gone"), (CompilerError{"f", 1, 2, "gone"}));
 }
 
-TEST(CompileError, IsFoundInAMacrosArguments) {
+TEST(CompileError, IsLocatedInsideMacroArguments) {
   EXPECT_EQ(first_error("error: square:2:3 <Spelling=square:2:26>: use of 'm'\nDevice x failed"),
             (CompilerError{"square", 2, 26, "use of 'm'"}));
   EXPECT_EQ(first_error("error: square:2:3 <Spelling=generated:90:40>: no match"),
@@ -31,7 +31,7 @@ TEST(CompileError, IsFoundInAMacrosArguments) {
   EXPECT_EQ(first_error("error: square:2:3 <Spelling=nowhere>: no match"), (CompilerError{"square", 2, 3, "no match"}));
 }
 
-TEST(CompileError, WhatIsNoneIsPassedOver) {
+TEST(CompileError, OtherLinesAreIgnored) {
   for (const char* const text :
        {"", "\n\n", "1 error generated.", "x: error: y", "f:1:2: warning: w", "error: link", "error: link: failed",
         ":: error: x", "(): error: z", "f:99999999999999999999: error: too large", "3: error: no file"}) {
@@ -40,7 +40,7 @@ TEST(CompileError, WhatIsNoneIsPassedOver) {
   EXPECT_EQ(first_error("f:1:2: warning: w\nf:3:4: error: e"), (CompilerError{"f", 3, 4, "e"}));
 }
 
-TEST(CompileError, TheUsersOwnLinesAreWantedFirst) {
+TEST(CompileError, ErrorsInTheUsersTextComeFirst) {
   const char* const output = "generated:4:1: error: first\nmine:2:3: error: second\nmine.functions:1:1: error: third\n";
   EXPECT_EQ(first_error(output, "mine")->message, "second");
   EXPECT_EQ(first_error(output, "other")->message, "first");

@@ -231,7 +231,7 @@ void map_checked(Stream& stream, const ir::Function& function, detail::PreparedF
   }
   if (auto* observer = detail::observer_of(*stream.core())) [[unlikely]] {
     const detail::Work work{detail::WorkKind::launch, function.name, bytes_of(function, count)};
-    detail::give_observed(*observer, *stream.core(), work, [&] {
+    detail::call_observed(*observer, *stream.core(), work, [&] {
       run_on_host(stream, prepared, *host, count);
       return true;
     });
@@ -240,10 +240,10 @@ void map_checked(Stream& stream, const ir::Function& function, detail::PreparedF
   run_on_host(stream, prepared, *host, count);
 }
 
-// While a profiler looks.
-[[gnu::noinline, gnu::cold]] void map_seen(detail::StreamObserver& observer, Stream& stream,
-                                           const ir::Function& function, detail::PreparedFunction& prepared,
-                                           const MapBuffers& buffers, std::uint64_t count) {
+// While a profiler observes the stream.
+[[gnu::noinline, gnu::cold]] void map_observed(detail::StreamObserver& observer, Stream& stream,
+                                               const ir::Function& function, detail::PreparedFunction& prepared,
+                                               const MapBuffers& buffers, std::uint64_t count) {
   const double operations = ir::estimate_cost(function).operations * static_cast<double>(count);
   const detail::ObservedRange range(
       observer, {function.name, bytes_of(function, count), operations, stream.core()->context->device->id});
@@ -258,7 +258,7 @@ void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers
   check_map(stream, function, buffers, count);
   if (count == 0) return;
   if (auto* observer = detail::observer_of(*stream.core())) [[unlikely]]
-    return map_seen(*observer, stream, function, *prepared, buffers, count);
+    return map_observed(*observer, stream, function, *prepared, buffers, count);
   map_checked(stream, function, *prepared, buffers, count);
 }
 

@@ -56,7 +56,7 @@ const std::vector<std::string> clean = {
     "const float h0 = FMA(v, v, -1.0f); v = h0 < 0.0f ? h0 : (k == 1 ? v : 0.0f);",
 };
 
-TEST(Lint, TakesWhatTheSubsetHas) {
+TEST(Lint, AcceptsTheWholeSubset) {
   std::string body = "uint i = GLOBAL_ID(0);\nint k = 5;\nfloat v = scale;\nbool ok = true;\n";
   for (const std::string& line : clean) body += line + "\n";
   const auto findings = lint(sample(body,
@@ -140,7 +140,7 @@ const std::vector<Planted> violations = {
 };
 
 // One violation among random lines of the subset is found, alone, at its place.
-TEST(Lint, FindsWhatIsPlantedAtItsLineAndColumn) {
+TEST(Lint, ReportsPlantedErrorsWithLineAndColumn) {
   Random random(test::seed());
   for (const Planted& planted : violations) {
     std::string body = "uint i = GLOBAL_ID(0);\nint k = 5;\nfloat v = scale;\nbool ok = true;\n";
@@ -167,7 +167,7 @@ TEST(Lint, FindsWhatIsPlantedAtItsLineAndColumn) {
   }
 }
 
-TEST(Lint, FindsWhatIsWrongInFunctions) {
+TEST(Lint, ReportsErrorsInFunctions) {
   const std::vector<Planted> planted = {
       {"float f(float q) { return q; }", "function-word", 1},
       {"FUNCTION float f(float q) { return f(q - 1.0f); }", "recursion", 16},
@@ -198,7 +198,7 @@ TEST(Lint, KnowsTheParametersOfHelperFunctions) {
 }
 
 // Whatever the text, the linter comes to an end.
-TEST(Lint, SurvivesAnyText) {
+TEST(Lint, NeverFailsOnMalformedText) {
   Random random(test::seed());
   const std::array<std::string_view, 30> pieces = {
       "(", ")", "{", "}", "[",      "]",  ";", ",", "float ", "int ",   "if",  "?",  ":", "=",         "+",

@@ -15,7 +15,7 @@
 namespace vectis::conformance {
 namespace {
 
-TEST(ConformanceValues, EveryPatternOfTheSmallTypesMeansWhatBaseSays) {
+TEST(ConformanceValues, EveryBitPatternOfSmallTypesAgreesWithBase) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const float half = to_float(Half{static_cast<std::uint16_t>(bits)});
     const float brain = to_float(Bfloat16{static_cast<std::uint16_t>(bits)});
@@ -30,7 +30,7 @@ TEST(ConformanceValues, EveryPatternOfTheSmallTypesMeansWhatBaseSays) {
   }
 }
 
-TEST(ConformanceValues, RoundingIsThatOfTheHostAndOfBase) {
+TEST(ConformanceValues, RoundingAgreesWithTheHostAndBase) {
   Random random(test::seed());
   for (int i = 0; i < 200'000; ++i) {
     const double wide = std::bit_cast<double>(random.next());
@@ -50,7 +50,7 @@ TEST(ConformanceValues, RoundingIsThatOfTheHostAndOfBase) {
   EXPECT_EQ(bits_of(DType::int32, 1e30), 0x7FFFFFFFU);
 }
 
-TEST(ConformanceOperand, NeighboursAreEverythingOutsideOfTheView) {
+TEST(ConformanceOperand, NeighborsAreAllBytesOutsideTheView) {
   Random random(test::seed());
   for (const Layout layout : {Layout::tight, Layout::offset, Layout::strided, Layout::unaligned}) {
     for (const DType type : {DType::int8, DType::float16, DType::float32}) {
@@ -110,7 +110,7 @@ double wrong_by(const Case& one, DType type) {
   return type == DType::int32 ? 3 : 1;
 }
 
-TEST_P(ConformanceReference, SeesOneWrongElementAndOneWrongNeighbour) {
+TEST_P(ConformanceReference, DetectsOneWrongElementAndOneWrongNeighbor) {
   Random random(test::seed());
   for (const TypeSet& types : subject().type_sets) {
     const Case one{&types, subject().medium, Layout::unaligned, subject().data.front(), subject().parameters.front()};
@@ -142,7 +142,7 @@ TEST_P(ConformanceReference, SeesOneWrongElementAndOneWrongNeighbour) {
   }
 }
 
-TEST_P(ConformanceReference, TheNameOfACaseMakesItAgain) {
+TEST_P(ConformanceReference, ACaseNameReproducesTheCase) {
   Random random(test::seed());
   for (int i = 0; i < 100; ++i) {
     const Case one = random_case(subject(), random);

@@ -20,7 +20,7 @@ RuntimeOptions small_bindings() {
   return options;
 }
 
-class WebGpuParts : public testing::Test {
+class WebGpuSplit : public testing::Test {
  protected:
   DeviceContext on(const char* name) { return DeviceContext(runtime.service<DeviceRegistry>().find(name).value()); }
 
@@ -69,14 +69,14 @@ constexpr std::array stored = {DType::float32, DType::float16, DType::bfloat16, 
 constexpr std::array computed = {DType::float32, DType::float16, DType::bfloat16, DType::int8};
 constexpr int rounds = 8;
 
-TEST_F(WebGpuParts, TheDeviceStatesTheLimit) {
+TEST_F(WebGpuSplit, TheDeviceReportsTheBindingLimit) {
   const DeviceLimits& limits = gpu.device().info().limits;
   EXPECT_EQ(limits.binding_bytes_max, limit);
   EXPECT_GT(limits.allocation_bytes_max, std::uint64_t{128} << 20U);
   EXPECT_EQ(cpu.device().info().limits.binding_bytes_max, UINT64_MAX);
 }
 
-TEST_F(WebGpuParts, ElementsAreMoved) {
+TEST_F(WebGpuSplit, ElementwiseOperationsAreSplit) {
   for (int i = 0; i < rounds; ++i) {
     const std::uint64_t rows = between(1, 3) == 1 ? 1 : between(2, 60);
     const std::uint64_t columns = rows == 1 ? between(5000, 30000) : between(1, 3000);
@@ -88,7 +88,7 @@ TEST_F(WebGpuParts, ElementsAreMoved) {
   }
 }
 
-TEST_F(WebGpuParts, RowsAreReducedSelectedAndScanned) {
+TEST_F(WebGpuSplit, RowReductionsTopKAndScansAreSplit) {
   for (int i = 0; i < rounds; ++i) {
     const std::uint64_t rows = between(20, 300);
     const std::uint64_t columns = between(8, 700);
@@ -101,7 +101,7 @@ TEST_F(WebGpuParts, RowsAreReducedSelectedAndScanned) {
   }
 }
 
-TEST_F(WebGpuParts, RowsAreGatheredAndScattered) {
+TEST_F(WebGpuSplit, GatherAndScatterAreSplit) {
   for (int i = 0; i < rounds; ++i) {
     const DType type = any_of(stored);
     const std::uint64_t columns = between(1, 40);
@@ -115,7 +115,7 @@ TEST_F(WebGpuParts, RowsAreGatheredAndScattered) {
   }
 }
 
-TEST_F(WebGpuParts, MatricesAreMultipliedAndCompared) {
+TEST_F(WebGpuSplit, MatmulAndDistancesAreSplit) {
   for (int i = 0; i < rounds; ++i) {
     const DType type = any_of(computed);
     const bool whole = type == DType::int8;  // not cut along what is added up
@@ -134,7 +134,7 @@ TEST_F(WebGpuParts, MatricesAreMultipliedAndCompared) {
   }
 }
 
-TEST_F(WebGpuParts, WhatCannotBeCutIsNamedWithItsSizeAndTheLimit) {
+TEST_F(WebGpuSplit, AnOperandThatCannotBeSplitIsInvalidInputWithSizeAndLimit) {
   Stream stream(gpu);
   const DeviceMemory x(gpu, 80'000);
   const DeviceMemory out(gpu, 64);
@@ -147,7 +147,7 @@ TEST_F(WebGpuParts, WhatCannotBeCutIsNamedWithItsSizeAndTheLimit) {
 }
 
 // Words, halves and bytes, the number of the element, and a table.
-TEST_F(WebGpuParts, MapsAreCutAndCountTheirElements) {
+TEST_F(WebGpuSplit, MapsAreSplitAndKeepTheirElementIndices) {
   ir::Builder b("mixed");
   const ir::Value x = b.input(DType::int8);
   const ir::Value y = b.input(DType::float16);
@@ -213,7 +213,7 @@ TEST(WebGpuLimit, MemoryOverTheDevicesOwnLimitIsUsedWhole) {
   for (std::uint64_t row = 0; row < rows; ++row) ASSERT_EQ(came[row], row + 1 == rows ? 4103 : 4096) << row;
 }
 
-TEST_F(WebGpuParts, AUsersKernelIsToldToTakeSlices) {
+TEST_F(WebGpuSplit, ACustomKernelOverTheLimitIsInvalidInput) {
   constexpr const char* text = R"(
 @group(0) @binding(0) var<storage, read_write> x: array<u32>;
 @compute @workgroup_size(64)

@@ -1,4 +1,4 @@
-// What the words of a body mean, run on PoCL against the same things on the host.
+// The built-ins of kernel bodies on PoCL, compared with the same functions on the host.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace vectis::test {
 namespace {
 
-class KernelWords : public LaunchTest {};
+class KernelBuiltins : public LaunchTest {};
 
 float as_float(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 std::uint32_t as_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
@@ -38,7 +38,7 @@ if (w * LANES_y < count) {
 })"};
 }
 
-TEST_F(KernelWords, LoadAllHalves) {
+TEST_F(KernelBuiltins, LoadAllHalves) {
   std::vector<Words> arrays{Words(32768), Words(65536)};
   for (std::uint32_t w = 0; w < 32768; ++w) arrays[0][w] = 2 * w | (2 * w + 1) << 16;
   run(load_all(DType::float16, DType::float32), 65536, arrays, {65536U});
@@ -47,14 +47,14 @@ TEST_F(KernelWords, LoadAllHalves) {
   }
 }
 
-TEST_F(KernelWords, LoadAllBfloats) {
+TEST_F(KernelBuiltins, LoadAllBfloats) {
   std::vector<Words> arrays{Words(32768), Words(65536)};
   for (std::uint32_t w = 0; w < 32768; ++w) arrays[0][w] = 2 * w | (2 * w + 1) << 16;
   run(load_all(DType::bfloat16, DType::float32), 65536, arrays, {65536U});
   for (std::uint32_t bits = 0; bits < 65536; ++bits) ASSERT_EQ(arrays[1][bits], bits << 16);
 }
 
-TEST_F(KernelWords, LoadAllBytesWithTheirSign) {
+TEST_F(KernelBuiltins, LoadAllBytesWithTheirSign) {
   std::vector<Words> arrays{Words(64), Words(256)};
   for (std::uint32_t w = 0; w < 64; ++w) arrays[0][w] = 0x03020100U + 0x04040404U * w;
   run(load_all(DType::int8, DType::int32), 256, arrays, {256U});
@@ -76,7 +76,7 @@ std::vector<std::uint32_t> rounding_cases(Random& random) {
   return cases;
 }
 
-TEST_F(KernelWords, InsertRoundsToHalfAsTheHostDoes) {
+TEST_F(KernelBuiltins, InsertRoundsToHalfAsTheHostDoes) {
   Random random(seed());
   const Words cases = rounding_cases(random);
   std::vector<Words> arrays{cases, Words((cases.size() + 1) / 2, 0xabcdabcdU)};
@@ -88,7 +88,7 @@ TEST_F(KernelWords, InsertRoundsToHalfAsTheHostDoes) {
   EXPECT_EQ(arrays[1].back() >> 16, 0xabcdU) << "the lane beyond the end keeps its bits";
 }
 
-TEST_F(KernelWords, InsertRoundsToBfloatAsTheHostDoes) {
+TEST_F(KernelBuiltins, InsertRoundsToBfloatAsTheHostDoes) {
   Random random(seed());
   const Words cases = rounding_cases(random);
   std::vector<Words> arrays{cases, Words((cases.size() + 1) / 2, 0xabcdabcdU)};
@@ -100,7 +100,7 @@ TEST_F(KernelWords, InsertRoundsToBfloatAsTheHostDoes) {
   }
 }
 
-TEST_F(KernelWords, InsertSaturatesToBytes) {
+TEST_F(KernelBuiltins, InsertSaturatesToBytes) {
   Words cases;
   for (std::int32_t value = -300; value <= 300; ++value) cases.push_back(static_cast<std::uint32_t>(value));
   cases.insert(cases.end(), {0x7fffffffU, 0x80000000U});
@@ -113,7 +113,7 @@ TEST_F(KernelWords, InsertSaturatesToBytes) {
   }
 }
 
-TEST_F(KernelWords, WordsOf32BitElementsAreTheirBits) {
+TEST_F(KernelBuiltins, WordsOf32BitElementsAreTheirBits) {
   Random random(seed());
   for (const DType element : {DType::float32, DType::int32, DType::uint32}) {
     KernelSource copy{
@@ -128,7 +128,7 @@ TEST_F(KernelWords, WordsOf32BitElementsAreTheirBits) {
 }
 
 // A word that takes up to two floats, for all pairs of `values`.
-TEST_F(KernelWords, FunctionsOfFloatsAreTheHosts) {
+TEST_F(KernelBuiltins, MathFunctionsAgreeWithTheHost) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> values{0.0F, -0.0F, 1.0F, -1.0F, 0.5F,   1.5F,     2.5F,      -2.5F, 1e-40F,
@@ -184,7 +184,7 @@ STORE_y(i * 12u + 11u, AS_U32(a * b + a));)"};
   }
 }
 
-TEST_F(KernelWords, BytesMultiplyAndAddExactly) {
+TEST_F(KernelBuiltins, Dot4OfInt8IsExact) {
   KernelSource dot{.name = "dot",
                    .buffers = {{"a", DType::int8, Access::read},
                                {"b", DType::int8, Access::read},
@@ -207,7 +207,7 @@ TEST_F(KernelWords, BytesMultiplyAndAddExactly) {
   }
 }
 
-TEST_F(KernelWords, GroupsShareArraysAndCountAtomically) {
+TEST_F(KernelBuiltins, GroupsShareArraysAndCountAtomically) {
   KernelSource sum{.name = "group_sum",
                    .buffers = {{"y", DType::uint32, Access::read_write}, {"z", DType::int32, Access::read_write}},
                    .shared = {{"part", DType::uint32, 32}},
@@ -232,7 +232,7 @@ if (t == 0u) {
   EXPECT_EQ(static_cast<std::int32_t>(arrays[1][0]), -31);
 }
 
-TEST_F(KernelWords, CompilersNameTheUsersLineAndColumn) {
+TEST_F(KernelBuiltins, CompileErrorsNameTheUsersLineAndColumn) {
   const KernelSource wrong{.name = "wrong",
                            .buffers = {{"y", DType::float32, Access::write}},
                            .body = "uint i = GLOBAL_ID(0);\n\n  STORE_y(i, undeclared);"};
