@@ -1,4 +1,4 @@
-"""The compilers from PyPI, in a virtual environment of their own: build/compilers."""
+"""The compilers from PyPI, in their own virtual environment: build/compilers."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 
 
 def python() -> Path:
-    """Its interpreter; made, or made anew when the requirements changed."""
+    """Its interpreter; created, and created again when the requirements changed."""
     stamp, wanted = FOLDER / "stamp", REQUIREMENTS.read_text()
     if not stamp.is_file() or stamp.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", "--clear", FOLDER], check=True)
@@ -21,7 +21,7 @@ def python() -> Path:
 
 
 def nvrtc_library() -> Path:
-    """That of CUDA 13, which ./dev setup puts into build/venv."""
+    """That of CUDA 13, which ./dev setup installs in build/venv."""
     return _library(ROOT / "build" / "venv", "libnvrtc.so.13")
 
 

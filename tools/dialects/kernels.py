@@ -1,4 +1,4 @@
-"""The texts that vectis-kernels printed, and what became of them."""
+"""The texts that vectis-kernels printed, and the outcome of compiling them."""
 
 import json
 import re
@@ -21,7 +21,7 @@ class Text:
 
 @dataclass
 class Outcome:
-    """One row of the table: a compiler and a target, and the texts it took."""
+    """One row of the table: a compiler and a target, and the texts it accepted."""
     compiler: str
     target: str
     texts: int = 0
@@ -61,7 +61,7 @@ _DEFINE = re.compile(r"^#define\s+(\w+)", re.MULTILINE)
 
 
 def module(batch: list[Text]) -> str:
-    """Many C++ kernels as one text: each in a namespace, and its macros undefined behind it."""
+    """Many C++ kernels as one text: each in a namespace, with its macros undefined after it."""
     parts = []
     for number, text in enumerate(batch):
         source = text.file.read_text()

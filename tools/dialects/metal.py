@@ -1,4 +1,4 @@
-"""Metal's language by SPIRV-Cross, from the SPIR-V that the WebGPU plug-in carries. Texts only: nothing here compiles them.
+"""Metal's language by SPIRV-Cross, from the SPIR-V embedded in the WebGPU plug-in. Texts only: nothing here compiles them.
 
 Buffers keep the numbers of their bindings, so a host binds the same way everywhere.
 """

@@ -10,7 +10,7 @@ OLD_ARCHITECTURES = ("sm_70",)  # CUDA 13 refuses them, CUDA 12 compiles for the
 
 
 class CannotCompile(Exception):
-    """What the compiler said."""
+    """The compiler's log."""
 
 
 class Nvrtc:
@@ -18,7 +18,7 @@ class Nvrtc:
         self._library = ctypes.CDLL(str(library))
 
     def compile(self, text: str, options: list[str]) -> str | None:
-        """What the compiler said when it failed, else nothing."""
+        """The compiler's log when it failed, otherwise nothing."""
         try:
             self.machine_code(text, options)
         except CannotCompile as reason:
