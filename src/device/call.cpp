@@ -42,7 +42,7 @@ void check_usable(std::string_view op, const ContextCore& context) {
   if (context.lost.load(std::memory_order_acquire)) {
     throw Error(
         ErrorCode::device_lost, op,
-        fmt::format("{} was lost earlier; make a new context or choose another device", describe(*context.device)));
+        fmt::format("{} was lost earlier; create a new context or choose another device", describe(*context.device)));
   }
 }
 

@@ -1,4 +1,4 @@
-// Calling a slot of the contract: fork and loss are checked before, the status becomes an Error after.
+// Calls slots of the backend ABI: checks for fork and lost device before, and turns the status into an Error after.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Room for a plug-in's sentence; large enough for a compiler's output.
+// The message buffer of a slot call, large enough for a compiler's output.
 class SlotMessage {
  public:
   SlotMessage() { text_[0] = '\0'; }
   VectisMessage* get() noexcept { return &message_; }
-  // What was written, never unterminated.
+  // The text that the slot wrote; cut at the end of the buffer if it is not terminated.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] VectisReason reason() const noexcept { return message_.reason; }
 
@@ -30,13 +30,13 @@ ErrorCode to_error_code(VectisStatus status) noexcept;
 // The Error for a failed slot on `where` ("opencl:0 (name)").
 Error slot_error(std::string_view op, const std::string& where, VectisStatus status, const SlotMessage& message);
 
-// Throws Forked or DeviceLost when nothing may be called.
+// Throws Forked in a child process, DeviceLost when the context is lost.
 void check_usable(std::string_view op, const ContextCore& context);
 
-// Throws the Error for `status` and remembers a lost device.
+// Throws the Error for `status`; DeviceLost also marks the context as lost.
 [[noreturn]] void fail(std::string_view op, ContextCore& context, VectisStatus status, const SlotMessage& message);
 
-// Calls a slot whose failure is an Error.
+// Calls a required slot; throws the Error for a failure.
 template <class Slot, class... Arguments>
 [[gnu::always_inline]] inline void call(std::string_view op, ContextCore& context, Slot slot, Arguments... arguments) {
   check_usable(op, context);
@@ -45,7 +45,7 @@ template <class Slot, class... Arguments>
   if (status != VECTIS_OK) fail(op, context, status, message);
 }
 
-// Calls a slot that may be missing or say VECTIS_UNSUPPORTED; false then, and nothing happened.
+// Calls an optional slot. Returns false, without effect, when it is NULL or returns VECTIS_UNSUPPORTED.
 template <class Slot, class... Arguments>
 [[nodiscard, gnu::always_inline]] inline bool call_optional(std::string_view op, ContextCore& context, Slot slot,
                                                             Arguments... arguments) {

@@ -12,15 +12,16 @@ namespace vectis::inline v0_1::detail {
 void check_same_context(std::string_view op, const ContextCore& stream, const ContextCore& other) {
   if (&stream == &other) return;
   throw Error(ErrorCode::invalid_input, op,
-              fmt::format("the stream is of {} and an argument is of another context, on {}; copy it over first",
+              fmt::format("the stream belongs to a context on {}, an argument to another context on {}; copy the "
+                          "argument to the stream's context",
                           describe(*stream.device), describe(*other.device)));
 }
 
 void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes) {
   if (offset <= memory.bytes && bytes <= memory.bytes - offset) return;
   throw Error(ErrorCode::invalid_input, op,
-              fmt::format("{} bytes at offset {} reach beyond the memory's {} bytes; check offset and size", bytes,
-                          offset, memory.bytes));
+              fmt::format("{} bytes at offset {} exceed the memory's {} bytes; correct offset and size", bytes, offset,
+                          memory.bytes));
 }
 
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
@@ -28,19 +29,20 @@ void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (shape.grid[axis] == 0 || shape.block[axis] == 0) {
       throw Error(ErrorCode::invalid_input, "launch",
-                  fmt::format("dimension {} has {} groups of {} work-items; both must be at least 1", axis,
+                  fmt::format("dimension {} has {} work-groups of {} work-items; both must be at least 1", axis,
                               shape.grid[axis], shape.block[axis]));
     }
     if (shape.block[axis] > limits.group_size_max[axis]) {
-      throw Error(ErrorCode::invalid_input, "launch",
-                  fmt::format("dimension {} has {} work-items in a group, the device's limit is {}; use smaller groups",
-                              axis, shape.block[axis], limits.group_size_max[axis]));
+      throw Error(
+          ErrorCode::invalid_input, "launch",
+          fmt::format("dimension {} has {} work-items per work-group, the device's limit is {}; use a smaller block",
+                      axis, shape.block[axis], limits.group_size_max[axis]));
     }
     items *= shape.block[axis];
   }
   if (items > limits.group_items_max) {
     throw Error(ErrorCode::invalid_input, "launch",
-                fmt::format("a group has {} work-items, the device's limit is {}; use smaller groups", items,
+                fmt::format("a work-group has {} work-items, the device's limit is {}; use a smaller block", items,
                             limits.group_items_max));
   }
 }
@@ -51,9 +53,10 @@ void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits&
     if (argument.kind == VECTIS_ARGUMENT_SHARED) bytes += argument.bytes;
   }
   if (bytes > limits.shared_bytes_max) {
-    throw Error(ErrorCode::invalid_input, "launch",
-                fmt::format("{} bytes of shared memory were asked for, a work-group has at most {}; use smaller tiles",
-                            bytes, limits.shared_bytes_max));
+    throw Error(
+        ErrorCode::invalid_input, "launch",
+        fmt::format("{} bytes of shared memory were requested, the limit of a work-group is {}; use smaller tiles",
+                    bytes, limits.shared_bytes_max));
   }
 }
 

@@ -1,4 +1,4 @@
-// Lowering of launches and operation calls to the C types of the backend contract, and the checks every device shares.
+// Converts launches and operation calls to the C types of the backend ABI, and checks them equally for every device.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ struct Work {
 };
 
 enum class WorkOutcome : std::uint8_t {
-  given,     // enqueued; the device may still be running it
+  enqueued,  // the device may still be running it
   declined,  // the backend does not support it; the fallback is observed separately
   failed,    // threw an Error
 };
@@ -65,15 +65,15 @@ template <class Call>
 [[gnu::noinline, gnu::cold]] bool call_observed(StreamObserver& observer, const StreamCore& stream, const Work& work,
                                                 const Call& call) {
   void* token = observer.before(stream, work);
-  bool given = false;
+  bool accepted = false;
   try {
-    given = call();
+    accepted = call();
   } catch (...) {
     observer.after(token, WorkOutcome::failed);
     throw;
   }
-  observer.after(token, given ? WorkOutcome::given : WorkOutcome::declined);
-  return given;
+  observer.after(token, accepted ? WorkOutcome::enqueued : WorkOutcome::declined);
+  return accepted;
 }
 
 // Opens a named range in the constructor and closes it in the destructor.

@@ -12,7 +12,7 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-constexpr std::string_view kept_binary = "binary";
+constexpr std::string_view binary_dialect = "binary";
 
 void check_dialect(const detail::ContextCore& context, std::string_view dialect) {
   const auto& dialects = context.device->info.dialects;
@@ -21,9 +21,9 @@ void check_dialect(const detail::ContextCore& context, std::string_view dialect)
                 fmt::format("{} compiles nothing at run time; use the built-in operations or another device",
                             detail::describe(*context.device)));
   }
-  if (dialect == kept_binary || std::ranges::find(dialects, dialect) != dialects.end()) return;
+  if (dialect == binary_dialect || std::ranges::find(dialects, dialect) != dialects.end()) return;
   throw Error(ErrorCode::unsupported, "compile",
-              fmt::format("{} does not take '{}'; it takes: {}", detail::describe(*context.device), dialect,
+              fmt::format("{} does not compile '{}'; its dialects are: {}", detail::describe(*context.device), dialect,
                           fmt::join(dialects, ", ")));
 }
 
@@ -34,7 +34,7 @@ Program::Program(const DeviceContext& context, std::string_view dialect, std::st
     : core_(std::make_shared<detail::ProgramCore>(context.core())) {
   detail::ContextCore& owner = *context.core();
   check_dialect(owner, dialect);
-  if (text.empty()) throw Error(ErrorCode::invalid_input, "compile", "the program's text is empty");
+  if (text.empty()) throw Error(ErrorCode::invalid_input, "compile", "the program's text is empty; pass its source");
   const std::string dialect_text(dialect);
   const std::string options_text(options);
   detail::check_usable("compile", owner);
@@ -58,8 +58,9 @@ std::vector<std::byte> Program::binary() const {
   const auto slot = owner.slots().program_binary;
   std::size_t bytes = 0;
   if (!detail::call_optional(op, owner, slot, core_->handle, static_cast<void*>(nullptr), &bytes)) {
-    throw Error(ErrorCode::unsupported, op,
-                fmt::format("{} keeps no binaries; keep the source instead", detail::describe(*owner.device)));
+    throw Error(
+        ErrorCode::unsupported, op,
+        fmt::format("{} offers no program binaries; cache the source instead", detail::describe(*owner.device)));
   }
   std::vector<std::byte> result(bytes);
   detail::call(op, owner, slot, core_->handle, static_cast<void*>(result.data()), &bytes);

@@ -22,9 +22,9 @@ void check_disjoint(std::uint64_t target, std::uint64_t source, std::uint64_t by
       fmt::format("the ranges at {} and {} of {} bytes overlap; copy through another memory", target, source, bytes));
 }
 
-// The part of a stream's call every operation shares: refuses after a sticky failure, or memory of another context.
-detail::ContextCore& enter(std::string_view op, const detail::StreamCore& stream,
-                           std::initializer_list<const detail::MemoryCore*> memories = {}) {
+// Throws the stream's sticky error, or InvalidInput for memory of another context. Returns the stream's context.
+detail::ContextCore& check_stream(std::string_view op, const detail::StreamCore& stream,
+                                  std::initializer_list<const detail::MemoryCore*> memories = {}) {
   stream.sticky->rethrow();
   for (const auto* memory : memories) detail::check_same_context(op, *stream.context, *memory->context);
   return *stream.context;
@@ -60,7 +60,7 @@ template <class... Call>
                                [&] { return detail::call_optional(op, *stream.context, call...); });
 }
 
-// Waiting is where failures of work under way come to light; they stick to the stream they happened on.
+// Calls `wait`, which reports failures of enqueued work; such a failure becomes the sticky error of its stream.
 template <class Wait>
 void wait_or_stick(detail::StickyError& sticky, const Wait& wait) {
   try {
@@ -116,7 +116,7 @@ DeviceContext Stream::context() const { return DeviceContext{core_->context}; }
 
 void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, std::span<const std::byte> source) {
   constexpr std::string_view op = "copy_to_device";
-  detail::ContextCore& context = enter(op, *core_, {target.core().get()});
+  detail::ContextCore& context = check_stream(op, *core_, {target.core().get()});
   detail::check_range(op, *target.core(), offset, source.size());
   if (source.empty()) return;
   enqueue(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device,
@@ -126,7 +126,7 @@ void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, st
 
 void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
   constexpr std::string_view op = "copy_to_host";
-  detail::ContextCore& context = enter(op, *core_, {source.core().get()});
+  detail::ContextCore& context = check_stream(op, *core_, {source.core().get()});
   detail::check_range(op, *source.core(), offset, target.size());
   if (target.empty()) return;
   enqueue(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
@@ -136,7 +136,7 @@ void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& sourc
 void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
                             std::uint64_t source_offset, std::uint64_t bytes) {
   constexpr std::string_view op = "copy_on_device";
-  detail::ContextCore& context = enter(op, *core_, {target.core().get(), source.core().get()});
+  detail::ContextCore& context = check_stream(op, *core_, {target.core().get(), source.core().get()});
   detail::check_range(op, *target.core(), target_offset, bytes);
   detail::check_range(op, *source.core(), source_offset, bytes);
   if (bytes == 0) return;
@@ -147,7 +147,7 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
 
 void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value) {
   constexpr std::string_view op = "fill";
-  enter(op, *core_, {target.core().get()});
+  check_stream(op, *core_, {target.core().get()});
   detail::check_range(op, *target.core(), offset, bytes);
   if (bytes == 0) return;
   if (try_fill(*core_, *target.core(), offset, bytes, value)) return;
@@ -167,7 +167,7 @@ void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape,
 
 void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments) {
   constexpr std::string_view op = "launch";
-  detail::ContextCore& context = enter(op, *core_);
+  detail::ContextCore& context = check_stream(op, *core_);
   detail::check_same_context(op, context, *kernel.core()->context);
   detail::check_shape(shape, context.device->info.limits);
   detail::InlinedVector<VectisArgument, 16> storage(arguments.size());
@@ -188,7 +188,7 @@ void detail::enqueue_launch(const StreamCore& stream, const KernelCore& kernel, 
 bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> views,
                     std::span<const VectisNumber> numbers) {
   const std::string_view op = name;
-  ContextCore& context = enter(op, *stream.core());
+  ContextCore& context = check_stream(op, *stream.core());
   InlinedVector<VectisView, 8> storage(views.size());
   const std::span<VectisView> lowered = storage.get();
   for (std::size_t i = 0; i < views.size(); ++i) {
@@ -202,7 +202,7 @@ bool detail::run_op(Stream& stream, const char* name, std::span<const OpView> vi
 }
 
 void detail::record_event(const StreamCore& stream, EventCore& event) {
-  ContextCore& context = enter("record", stream);
+  ContextCore& context = check_stream("record", stream);
   check_same_context("record", context, *event.context);
   const std::lock_guard lock(event.mutex);
   call("record", context, context.slots().event_record, event.handle, stream.handle);
@@ -212,13 +212,13 @@ void detail::record_event(const StreamCore& stream, EventCore& event) {
 void Stream::record(const Event& event) { detail::record_event(*core_, *event.core()); }
 
 void Stream::wait(const Event& event) {
-  detail::ContextCore& context = enter("wait", *core_);
+  detail::ContextCore& context = check_stream("wait", *core_);
   detail::check_same_context("wait", context, *event.core()->context);
   detail::call("wait", context, context.slots().stream_wait_event, core_->handle, event.core()->handle);
 }
 
 void Stream::synchronize() {
-  detail::ContextCore& context = enter("synchronize", *core_);
+  detail::ContextCore& context = check_stream("synchronize", *core_);
   wait_or_stick(*core_->sticky,
                 [&] { detail::call("synchronize", context, context.slots().stream_synchronize, core_->handle); });
 }
@@ -230,7 +230,7 @@ Event::Event(const DeviceContext& context) : core_(std::make_shared<detail::Even
 
 namespace {
 
-// The sticky state of the stream an event was recorded on, or null.
+// The sticky error of the stream on which the event was recorded; null when it was never recorded.
 std::shared_ptr<detail::StickyError> recorded_on(detail::EventCore& event) {
   const std::lock_guard lock(event.mutex);
   return event.recorded_on;

@@ -88,7 +88,7 @@ TEST_F(Faults, ALostDeviceStaysLostUntilANewContext) {
   EXPECT_TRUE(context.lost());
   EXPECT_ERROR(DeviceContext(device("failing")), ErrorCode::device_lost, "[create_context]");
   command("reset", "");
-  EXPECT_ERROR(DeviceMemory(context, 1), ErrorCode::device_lost, "was lost earlier", "make a new context");
+  EXPECT_ERROR(DeviceMemory(context, 1), ErrorCode::device_lost, "was lost earlier", "create a new context");
   EXPECT_ERROR(stream.synchronize(), ErrorCode::device_lost, "was lost earlier");
   const DeviceContext again(device("failing"));
   EXPECT_EQ(DeviceMemory(again, 1).bytes(), 1U);

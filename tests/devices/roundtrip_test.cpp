@@ -88,7 +88,7 @@ TEST_P(RoundTrip, RangesAreCheckedAndTheStreamStaysUsable) {
   std::vector<std::byte> host(17);
   const std::uint64_t huge = UINT64_MAX;
   EXPECT_ERROR(stream.copy_to_device(memory, 0, host), ErrorCode::invalid_input, "[copy_to_device]",
-               "17 bytes at offset 0 reach beyond the memory's 16 bytes");
+               "17 bytes at offset 0 exceed the memory's 16 bytes");
   EXPECT_ERROR(stream.copy_to_host(std::span(host).first(1), memory, 16), ErrorCode::invalid_input, "offset 16");
   EXPECT_ERROR(stream.copy_to_host(std::span(host).first(1), memory, huge), ErrorCode::invalid_input, "[copy_to_host]");
   EXPECT_ERROR(stream.fill(memory, 1, huge, 0), ErrorCode::invalid_input, "[fill]");
@@ -150,7 +150,7 @@ TEST_F(NullDevice, AcceptsEverythingAndComputesNothing) {
   stream.synchronize();
   EXPECT_EQ(host, std::vector<std::byte>(8, std::byte{3}));
   EXPECT_EQ(device("null").memory(), std::nullopt);
-  EXPECT_ERROR(static_cast<void>(program.binary()), ErrorCode::unsupported, "keeps no binaries");
+  EXPECT_ERROR(static_cast<void>(program.binary()), ErrorCode::unsupported, "offers no program binaries");
 }
 
 }  // namespace

@@ -188,14 +188,14 @@ TEST_F(Kernels, CompileErrorsContainTheCompilersOutput) {
 TEST_F(Kernels, InvalidRequestsAreRejected) {
   const Program program(context, "opencl-c", saxpy);
   EXPECT_ERROR(EntryPoint(program, "nope"), ErrorCode::invalid_input, "nope");
-  EXPECT_ERROR(Program(context, "wgsl", "x"), ErrorCode::unsupported, "does not take 'wgsl'", "opencl-c");
+  EXPECT_ERROR(Program(context, "wgsl", "x"), ErrorCode::unsupported, "does not compile 'wgsl'", "opencl-c");
   EXPECT_ERROR(Program(context, "opencl-c", ""), ErrorCode::invalid_input, "empty");
   EXPECT_ERROR(Program(context, "binary", "not a binary"), ErrorCode::invalid_input, "opencl:0");
   Stream stream(context);
   const EntryPoint kernel(program, "saxpy");
   const DeviceLimits& limits = context.device().info().limits;
   EXPECT_ERROR(stream.launch(kernel, {.grid = {0, 1, 1}, .block = {1, 1, 1}}, {}), ErrorCode::invalid_input,
-               "0 groups");
+               "0 work-groups");
   EXPECT_ERROR(stream.launch(kernel, {.grid = {1, 1, 1}, .block = {1, limits.group_size_max[1] + 1, 1}}, {}),
                ErrorCode::invalid_input, "dimension 1");
   EXPECT_ERROR(stream.launch(kernel, {.grid = {1, 1, 1}, .block = {limits.group_size_max[0], 2, 1}}, {}),

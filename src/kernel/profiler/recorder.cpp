@@ -219,13 +219,13 @@ void Recorder::after(WorkInFlight& flight, WorkOutcome outcome) {
   SpanRecord& record = flight.record;
   record.end = std::max(now_(), record.begin);
   record.failed = outcome == WorkOutcome::failed;
-  const bool timed =
-      outcome == WorkOutcome::given && flight.events.has_value() && timestamps_.after(*flight.stream, *flight.events);
+  const bool timed = outcome == WorkOutcome::enqueued && flight.events.has_value() &&
+                     timestamps_.after(*flight.stream, *flight.events);
   if (timed) record.time_source = TimeSource::pending;
   std::unique_lock lock(mutex_);
   std::uint64_t sequence = 0;
   if (outcome != WorkOutcome::declined) sequence = log_.append(record);
-  if (outcome == WorkOutcome::given && !timed && options_.device_times) ++untimed_;
+  if (outcome == WorkOutcome::enqueued && !timed && options_.device_times) ++untimed_;
   const auto sinks = sinks_;
   HostSpan span = host_span(record);
   lock.unlock();
