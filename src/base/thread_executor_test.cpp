@@ -270,7 +270,7 @@ TEST(ThreadExecutorConcurrent, RandomIsSharedWithoutRepeating) {
 TEST(ThreadExecutor, ZeroThreadsMeansOnePerCore) { EXPECT_EQ(make_thread_executor()->concurrency(), cpu_info().cores); }
 
 TEST(ThreadExecutor, TooManyThreadsAreRejected) {
-  EXPECT_ERROR(make_thread_executor({.threads = 100000}), ErrorCode::invalid_input, "100000", "at most 1024");
+  EXPECT_ERROR(make_thread_executor({.threads = 100000}), ErrorCode::invalid_input, "100000", "the limit is 1024");
 }
 
 TEST(ThreadExecutor, TheClockStartsNearZeroAndMoves) {
