@@ -144,6 +144,9 @@ std::string installed_by_setup(const Os& os) {
 }
 
 std::string remedy_for(const Os& os, const BackendProblem& problem) {
+  if (problem.backend == "opencl" && problem.reason.find("the linker `ld`") != std::string::npos) {
+    return "set PATH to folders that hold `ld`, for example /usr/bin:/bin, or install binutils";
+  }
   if (problem.backend == "webgpu" && problem.state == BackendState::no_library) {
     const std::string library = installed_by_setup(os);
     if (!library.empty()) return "use the one that ./dev setup installed: VECTIS_BACKENDS_WEBGPU_LIBRARY=" + library;

@@ -286,6 +286,13 @@ TEST(Doctor, PrintsWarningsAboutTheConfiguration) {
   EXPECT_THAT(out.str(), HasSubstr("warning: backend_path (from VECTIS_BACKEND_PATH) names /nowhere"));
 }
 
+TEST(Doctor, AdvisesToSetPathForALinker) {
+  FakeOs os;
+  install(os);
+  answer(os, opencl(BackendState::failed, "PoCL is not used: it needs the linker `ld`, which no folder of PATH holds"));
+  EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("set PATH to folders that hold `ld`"));
+}
+
 TEST(Doctor, FindsTheWgpuOfABuildTree) {
   FakeOs os;
   install(os);
