@@ -117,28 +117,33 @@ void add_exact(CLI::App& bench, vectis::app::ExactArguments& arguments, bool& js
 }
 
 void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments, Run& run) {
-  auto* conformance = app.add_subcommand("conformance", "Prove that a device computes what the operations promise");
+  auto* conformance =
+      app.add_subcommand("conformance", "Test every operation of a backend against double-precision references");
   conformance
       ->add_option("--backend", arguments.backends,
-                   "A backend, a label such as opencl:1, or a device's number; several")
+                   "A backend, a label such as opencl:1, or a device id; may be repeated")
       ->allow_extra_args(false);
-  conformance->add_option("--mode", arguments.mode, "test, perf, support (writes Markdown) or fuzz")
+  conformance
+      ->add_option("--mode", arguments.mode, "test, perf (speed), support (Markdown table) or fuzz (random cases)")
       ->check(CLI::IsMember({"test", "perf", "support", "fuzz"}));
-  conformance->add_option("--op", arguments.operations, "Only what this regular expression matches as a whole");
-  conformance->add_option("--case", arguments.case_name, "Only the case of this name");
+  conformance->add_option("--op", arguments.operations,
+                          "Test only operations whose whole name this regular expression matches");
+  conformance->add_option("--case", arguments.case_name, "Run only the case of this name");
   conformance->add_option("--csv", arguments.csv, "Also write the results to this file");
   conformance
       ->add_option("--test-driver", arguments.test_driven,
-                   "For support: a backend whose driver here is that of tests/drivers; several")
+                   "For --mode support: a backend that runs on a driver of tests/drivers; may be repeated")
       ->allow_extra_args(false);
   conformance->add_option("--translated", arguments.translated,
-                          "For support: BACKEND=FILE, what `python3 -m tools.dialects` lists as translated");
-  conformance->add_option("--seed", arguments.seed, "Of everything random");
-  conformance->add_option("--seconds", arguments.seconds, "How long fuzz goes on")->check(CLI::PositiveNumber);
-  conformance->add_flag("--fail-fast", arguments.fail_fast, "End a test with the first operation that fails");
-  conformance->add_flag("--list", arguments.list, "Name what would run, and end");
-  auto* slice = conformance->add_flag("--slice", arguments.slice, "Fewer cases of everything");
-  conformance->add_flag("--full", arguments.full, "Also views over 2^31 bytes, where memory allows")->excludes(slice);
+                          "For --mode support: BACKEND=FILE with the hashes of translated kernels");
+  conformance->add_option("--seed", arguments.seed, "Seed of all random data");
+  conformance->add_option("--seconds", arguments.seconds, "Duration of --mode fuzz in seconds")
+      ->check(CLI::PositiveNumber);
+  conformance->add_flag("--fail-fast", arguments.fail_fast, "Stop at the first operation that fails");
+  conformance->add_flag("--list", arguments.list, "List the names of the operations and exit");
+  auto* slice = conformance->add_flag("--slice", arguments.slice, "Run a sample of the cases");
+  conformance->add_flag("--full", arguments.full, "Also test operands over 2^31 bytes, if memory allows")
+      ->excludes(slice);
   conformance->callback([&] {
     run = [&](Runtime& runtime) { return vectis::app::conformance(runtime, std::cout, std::cerr, arguments); };
   });

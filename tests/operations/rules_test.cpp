@@ -146,11 +146,11 @@ TEST_F(OperationRules, ShapesFitTogether) {
   refused("gather", {f32(4, 3), {other, i32, 1, 5}, f32(4, 3)}, "'out' is 4 x 3, it must be 5 x 3");
   refused("scatter", {f32(4, 3), {other, i32, 1, 3}, out(4, 3)}, "it must be 1 x 4");
   refused("scatter", {f32(4, 3), {other, i32, 1, 4}, out(4, 2)}, "it must be 4 x 3");
-  refused("matmul", {f32(2, 3), f32(2, 3), out(2, 3)}, "adds up 3 columns of 'a' and 2 rows of 'b'");
+  refused("matmul", {f32(2, 3), f32(2, 3), out(2, 3)}, "'a' has 3 columns, but 'b' has 2 rows");
   refused("matmul", {f32(2, 3), f32(3, 4), out(2, 5)}, "it must be 2 x 4");
   refused("matmul", {{memory, DType::int8, 2, 3}, {memory, DType::int8, 3, 4}, out(2, 4, i32)}, "alpha is 2",
           {0, 0, 2.0});
-  refused("l2_squared", {f32(2, 3), f32(2, 4), out(2, 2)}, "'q' has 3 columns and 'x' 4");
+  refused("l2_squared", {f32(2, 3), f32(2, 4), out(2, 2)}, "'q' has 3 columns, but 'x' has 4");
   refused("dot_product", {f32(2, 3), f32(4, 3), out(4, 2)}, "it must be 2 x 4");
   refused("top_k", {f32(2, 3), out(2, 4), {memory, i32, 2, 4, 100, 4}}, "k is 4", {});
   refused("top_k", {f32(2, 3), out(2, 0), {memory, i32, 2, 0, 100, 0}}, "k is 0", {});

@@ -17,8 +17,8 @@ void check(const OperationCall& call) {
   const View& q = call.views[0];
   const View& x = call.views[1];
   if (q.columns != x.columns) {
-    refuse(call, fmt::format("'q' has {} columns and 'x' {}, they must be as many; compare vectors of one length",
-                             q.columns, x.columns));
+    refuse(call,
+           fmt::format("'q' has {} columns, but 'x' has {}; give vectors of equal dimension", q.columns, x.columns));
   }
   expect_shape(call, 2, q.rows, x.rows, "rows of 'q' by rows of 'x'");
 }

@@ -28,7 +28,7 @@ Sizes sizes(const OperationCall& call) {
 void check(const OperationCall& call) {
   const Sizes size = sizes(call);
   if (size.k != size.k_of_b) {
-    refuse(call, fmt::format("the product adds up {} columns of 'a' and {} rows of 'b', they must be as many; see "
+    refuse(call, fmt::format("'a' has {} columns, but 'b' has {} rows (after transposition), they must be equal; see "
                              "transpose_a and transpose_b",
                              size.k, size.k_of_b));
   }

@@ -232,7 +232,7 @@ void check_scan(const OperationCall& call) {
   const View& q = call.views[1];
   const std::uint64_t capacity = call.views[4].columns;
   if (q.columns != x.columns || x.columns == 0) {
-    refuse(call, fmt::format("'x' has {} columns and 'q' {}, they must be as many and at least 1; compare vectors of "
+    refuse(call, fmt::format("'x' has {} columns and 'q' has {}, they must be equal and at least 1; give vectors of "
                              "one length",
                              x.columns, q.columns));
   }
