@@ -75,12 +75,12 @@ function(vectis_layer name)
   endif()
 endfunction()
 
-# vectis_tool_library(name folder [TESTS_WITH layer])
+# vectis_tool_library(name folder [TESTS_WITH library...])
 # Adds the static library vectis_<name> from the sources of a layer's subfolder. It is not part of libvectis: programs and
 # tests link it in front of `vectis` or of the layers they use, so that it shares their copy of the library. Its *_test.cpp
-# become the program <name>_test, linked with `layer`.
+# become the program <name>_test, linked with the libraries.
 function(vectis_tool_library name folder)
-  cmake_parse_arguments(arg "" "TESTS_WITH" "" ${ARGN})
+  cmake_parse_arguments(arg "" "" "TESTS_WITH" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")

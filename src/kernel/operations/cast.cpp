@@ -10,8 +10,8 @@ namespace {
 
 using namespace detail;
 
-// Rounds a whole number to one that binary32 holds and that lies on the same side of every tie of bfloat16: what would
-// be rounded away is kept as one bit below. Rounding twice to nearest would take ties for what lies beside them.
+// Rounds an integer to odd in float32, so that the second rounding, to bfloat16, is correct: the bits rounded away are
+// kept as one sticky bit. Rounding to nearest twice would round values next to a tie as ties.
 constexpr const char* sticky = R"(
 FUNCTION float sticky_float(int value) {
   bool negative = value < 0;
@@ -30,7 +30,7 @@ FUNCTION float sticky_float(int value) {
 
 bool is_whole(DType element) { return element == DType::int32 || element == DType::int8; }
 
-// The value of `from` as INSERT takes it for `to`.
+// The element of type `from` as the argument that INSERT takes for type `to`.
 std::string converted(DType from, DType to) {
   if (is_whole(from) == is_whole(to)) return "LOAD_x(from)";  // INSERT rounds and saturates
   if (is_whole(to)) return "I32_SATURATED(ROUND(LOAD_x(from)))";

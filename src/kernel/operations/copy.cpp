@@ -1,4 +1,4 @@
-// copy: bit by bit, between places of any alignment.
+// copy: bitwise, between views of any alignment.
 #include "kernel/templates/definition.hpp"
 #include "kernel/templates/packing.hpp"
 

@@ -1,4 +1,4 @@
-// Distances of every query to every vector.
+// l2_squared, dot_product and cosine_distance: of every query to every vector.
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
@@ -17,8 +17,8 @@ void check(const OperationCall& call) {
   const View& q = call.views[0];
   const View& x = call.views[1];
   if (q.columns != x.columns) {
-    refuse(call,
-           fmt::format("'q' has {} columns, but 'x' has {}; give vectors of equal dimension", q.columns, x.columns));
+    throw_invalid(
+        call, fmt::format("'q' has {} columns, but 'x' has {}; give vectors of equal dimension", q.columns, x.columns));
   }
   expect_shape(call, 2, q.rows, x.rows, "rows of 'q' by rows of 'x'");
 }
@@ -36,7 +36,7 @@ TileWork tile_work(PairwiseKind kind, const View& q) {
   if (kind == PairwiseKind::cosine) {
     work.buffers.insert(work.buffers.end(),
                         {{"q_norms", DType::float32, Access::read}, {"x_norms", DType::float32, Access::read}});
-    // Norms may be NaN, and naga takes `!=` for a comparison that is false of NaN.
+    // Not `!=`: norms may be NaN, for which naga compiles `!=` to an ordered comparison.
     work.store = R"(
       float q_norm = LOAD_q_norms(row);
       float x_norm = LOAD_x_norms(col);

@@ -1,4 +1,4 @@
-// fill: every element is one value.
+// fill: sets every element to one value.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::int32_t to_integer(double value, double least, double most) {
   return static_cast<std::int32_t>(std::clamp(std::nearbyint(value), least, most));
 }
 
-// A word of elements that are all `value`.
+// A 32-bit word whose elements are all `value`.
 std::uint32_t pattern(DType type, double value) {
   const auto single = static_cast<float>(value);
   constexpr std::uint32_t twice = 0x10001;

@@ -1,4 +1,4 @@
-// gather and scatter: rows by number.
+// gather and scatter: copy rows by index.
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
@@ -54,7 +54,7 @@ void check_gather(const OperationCall& call) {
   expect_shape(call, 2, index.columns, call.views[0].columns, "a row of 'x' for each number in 'index'");
 }
 
-// --- scatter: first each row of out learns which row of x it becomes, the highest that names it ----------------------
+// --- scatter: first finds for each row of out the highest row of x with its index, then copies -----------------------
 
 KernelSource clear_source(std::uint32_t group) {
   return {.name = "scatter_clear",
@@ -146,13 +146,13 @@ LaunchPlan plan_scatter(const OperationCall& call, const DeviceInfo& device) {
 void check_scatter(const OperationCall& call) {
   const View& x = call.views[0];
   if (x.rows > INT32_MAX) {
-    refuse(call, fmt::format("'x' has {} rows, scatter takes at most {}; split it into parts", x.rows, INT32_MAX));
+    throw_invalid(call, fmt::format("'x' has {} rows, scatter takes at most {}; split the view", x.rows, INT32_MAX));
   }
   expect_shape(call, 1, 1, x.rows, "a number for each row of 'x'");
   expect_shape(call, 2, call.views[2].rows, x.columns, "rows as long as those of 'x'");
 }
 
-// Rows are read and written once; how much of x is read depends on the numbers.
+// Rows are read and written once; how much of x is read depends on the indices.
 OperationCost cost(const OperationCall& call) {
   const View& moved = call.views[call.operation->name == "gather" ? 2 : 0];
   return {0, 2 * bytes_of({&moved, 1}) + bytes_of({&call.views[1], 1})};

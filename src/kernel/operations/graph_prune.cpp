@@ -1,4 +1,4 @@
-// graph_prune: which of many near rows a row of a graph is linked to.
+// graph_prune: RobustPrune (Vamana, DiskANN), the choice of a row's neighbors among candidates.
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace detail;
 
-// One group a list. Candidates that are out become NOTHING; `state` holds the place of the next that is chosen.
+// One group per list. Dropped candidates become NOTHING; `state` holds the index of the next chosen candidate.
 constexpr const char* prune_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint own = UMIN(chunk, lists - begin);
@@ -141,7 +141,7 @@ void define_graph_prune(std::vector<Operation>& operations) {
   };
   prune.plan = plan_prune;
   prune.cost = [](const OperationCall& call) {
-    // As if every chosen one were compared with half of the candidates.
+    // Estimated as if every chosen candidate were compared with half of the others.
     const double pairs = static_cast<double>(call.views[1].elements()) * static_cast<double>(call.views[3].columns) / 2;
     const auto columns = static_cast<double>(call.views[0].columns);
     return OperationCost{pairs * 3 * columns,

@@ -12,10 +12,10 @@ namespace {
 
 using namespace detail;
 
-// One group a query. The pool lies sorted in one half of pool_keys and pool_rows, the step after writes the other half;
-// a row's highest bit says that it was visited. `state` counts rows met for the first time and those of them that
-// belong into the pool, and holds the place of the nearest row not yet visited. Loops take several steps at once:
-// Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
+// One group per query. The beam is sorted in one half of pool_keys and pool_rows, and the next step writes the other
+// half; the highest bit of a row marks it as visited. `state` counts the rows scored first in this step and those of
+// them that enter the beam, and holds the index of the nearest unvisited row. Loops are unrolled by several steps:
+// Mesa's software drivers stop a work-item after 65,535 loop iterations in all.
 constexpr const char* search_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint own = UMIN(chunk, queries - begin);
@@ -230,7 +230,7 @@ OperationCost search_cost(const OperationCall& call) {
   return {rows * 3 * columns, rows * 4 * columns + bytes_of(call.views.last(3))};
 }
 
-// Every size of the pool with both of lists.
+// Shapes that use every beam size with both sizes of neighbor lists.
 std::vector<std::vector<std::array<std::uint64_t, 2>>> search_samples() {
   std::vector<std::vector<std::array<std::uint64_t, 2>>> samples;
   for (const std::uint64_t width : {40U, 160U, 512U}) {

@@ -1,4 +1,4 @@
-// matmul: general products of matrices.
+// matmul: the general matrix product (GEMM).
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
@@ -28,15 +28,16 @@ Sizes sizes(const OperationCall& call) {
 void check(const OperationCall& call) {
   const Sizes size = sizes(call);
   if (size.k != size.k_of_b) {
-    refuse(call, fmt::format("'a' has {} columns, but 'b' has {} rows (after transposition), they must be equal; see "
-                             "transpose_a and transpose_b",
-                             size.k, size.k_of_b));
+    throw_invalid(call,
+                  fmt::format("'a' has {} columns, but 'b' has {} rows (after transposition), they must be equal; see "
+                              "transpose_a and transpose_b",
+                              size.k, size.k_of_b));
   }
   expect_shape(call, 2, size.m, size.n, "rows of 'a' by columns of 'b'");
   const bool scaled = call.parameters[alpha].real != 1 || call.parameters[beta].real != 0;
   if (call.views[0].type == DType::int8 && scaled) {
-    refuse(call, fmt::format("alpha is {} and beta {}, products of int8 take only 1 and 0; scale the result",
-                             call.parameters[alpha].real, call.parameters[beta].real));
+    throw_invalid(call, fmt::format("alpha is {} and beta {}, products of int8 take only 1 and 0; scale the result",
+                                    call.parameters[alpha].real, call.parameters[beta].real));
   }
 }
 
@@ -79,7 +80,7 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
   return plan;
 }
 
-// Nothing is added up: c = beta * c, as the product of a column and a row of zeros.
+// With an inner dimension of 0, c = beta * c, computed as the product of a column and a row of zeros.
 void when_empty(Stream& stream, const OperationCall& call) {
   const View& c = call.views[2];
   if (c.elements() == 0) return;
@@ -91,7 +92,7 @@ void when_empty(Stream& stream, const OperationCall& call) {
       {0, 0, 1.0, call.parameters[beta]});
 }
 
-// Along the rows of c, its columns, and what is added up.
+// Along the rows of c, the columns of c, or the inner dimension.
 std::vector<CallSplit> cuts(const OperationCall& call) {
   const bool turn_a = call.parameters[transpose_a].integer != 0;
   const bool turn_b = call.parameters[transpose_b].integer != 0;

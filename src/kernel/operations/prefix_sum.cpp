@@ -1,4 +1,4 @@
-// prefix_sum: running sums along each row.
+// prefix_sum: inclusive and exclusive scans of each row.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace detail;
 
-// Sums of segments, each by one group.
+// The sum of each segment, by one group.
 constexpr const char* totals_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint count = UMIN(chunk, pieces - begin);
@@ -34,8 +34,8 @@ for (uint t = 0u; t < count; t++) {
 }
 )";
 
-// Running sums of segments that begin with what came before them. Each work-item adds up four neighbors, the sums of
-// the items are added up by doubling, and the group goes on with what it has reached.
+// The scan of each segment, starting from the sum of the segments before it. Each work-item sums four consecutive
+// elements, the group scans these sums in log2 steps (Hillis and Steele) and continues with its total.
 constexpr const char* scan_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint count = UMIN(chunk, pieces - begin);
@@ -78,7 +78,7 @@ for (uint t = 0u; t < count; t++) {
 }
 )";
 
-// int32 is added up as uint, which wraps in every dialect.
+// int32 is summed as uint, which wraps in every dialect.
 KernelSource source(bool totals, DType number, std::uint32_t group) {
   KernelSource result;
   result.name = totals ? "prefix_totals" : "prefix_sum";
@@ -143,7 +143,7 @@ class Planner {
     plan_.temporary_bytes.push_back(elements * sizeof(float));
     return views_ + plan_.temporary_bytes.size() - 1;
   }
-  // The scalars both kernels begin with; remembers the groups they are cut into.
+  // The first scalars of both kernels; stores their grid partition.
   std::vector<LaunchArgument> common(const Place& x, std::uint64_t rows, std::uint64_t columns, std::uint64_t segment) {
     const std::uint64_t segments = divide_up(columns, segment);
     work_ = partition_grid(rows * segments, 1);

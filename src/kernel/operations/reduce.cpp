@@ -32,16 +32,16 @@ constexpr std::array<NamedReduction, 6> reductions = {{
 
 void check(const OperationCall& call, const NamedReduction& reduction, bool whole) {
   const View& x = call.views[0];
-  expect_shape(call, 1, whole ? 1 : x.rows, 1, whole ? "one number" : "one number for each row of 'x'");
+  expect_shape(call, 1, whole ? 1 : x.rows, 1, whole ? "one value" : "one value for each row of 'x'");
   const bool nothing = whole ? x.elements() == 0 : x.rows > 0 && x.columns == 0;
   if (nothing && !reduction.of_nothing) {
-    refuse(call, fmt::format("'x' is {} x {}, {} of no elements is not defined; give at least 1", x.rows, x.columns,
-                             reduction.name));
+    throw_invalid(call, fmt::format("'x' is {} x {}, {} of no elements is not defined; give at least 1", x.rows,
+                                    x.columns, reduction.name));
   }
   const std::uint64_t places = whole ? x.elements() : x.columns;
   if (reduction.kind == Reduction::argmax && places > INT32_MAX) {
-    refuse(call,
-           fmt::format("'x' has {} elements, an int32 index reaches at most {}; split the view", places, INT32_MAX));
+    throw_invalid(
+        call, fmt::format("'x' has {} elements, an int32 index reaches at most {}; split the view", places, INT32_MAX));
   }
 }
 

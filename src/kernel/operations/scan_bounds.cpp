@@ -1,4 +1,4 @@
-// scan_bounds: rows whose lower bound of a distance is within each query's limit, appended as they are found.
+// scan_bounds: appends the rows whose lower bound of the distance is within the query's limit.
 #include <fmt/format.h>
 
 #include <array>
@@ -14,9 +14,9 @@ using namespace detail;
 constexpr std::uint64_t scan_terms = 4;               // of a row, and of a query
 constexpr std::uint64_t scan_whole_columns = 131071;  // products of int8 of so many columns stay below 2^31
 
-// A group of ACROSS * DOWN work-items makes a tile of products, ROWS_EACH by QUERIES_EACH an item, from parts of both
-// matrices in shared memory, the depth outermost. A part is DEPTH words of a row, each of PACKED elements. The bound is
-// looked at in registers, and what is over the limit goes no further.
+// A group of ACROSS * DOWN work-items computes a tile of dot products, ROWS_EACH by QUERIES_EACH per work-item, from
+// blocks of both matrices in shared memory, stored depth-major. A block is DEPTH words of each row, each of PACKED
+// elements. The bound is compared in registers; rows above the limit write nothing.
 constexpr const char* scan_body = R"(
 uint across = LOCAL_ID(0) % ACROSS;
 uint down = LOCAL_ID(0) / ACROSS;
@@ -93,7 +93,7 @@ for (uint t = 0u; t < count; t++) {
 }
 )";
 
-// Four int8 of a row that begin anywhere in a word; those behind the row's end are zeros.
+// Four int8 elements of a row at any alignment, with zeros after the end of the row.
 constexpr const char* load_packed = R"(
         uint left = UMIN(columns - k, 4u);
         uint lane = from % 4u;
@@ -108,7 +108,7 @@ std::string load_text(bool packed, char matrix) {
   return text;
 }
 
-// How a group shares a tile.
+// The division of a tile among the work-items of a group.
 struct ScanShape {
   std::uint32_t across, down;             // work-items
   std::uint32_t rows_each, queries_each;  // results of one
@@ -117,7 +117,7 @@ struct ScanShape {
   [[nodiscard]] std::uint32_t items() const { return across * down; }
 };
 
-// For many queries, some, and few: then the groups are small and split the rows among them.
+// For many, some and few queries; with few, groups are small and each takes some of the rows.
 constexpr std::array<ScanShape, 3> scan_shapes = {{{16, 16, 4, 4}, {64, 4, 2, 4}, {64, 1, 1, 4}}};
 constexpr std::uint32_t scan_depth = 16;  // words of a part
 
@@ -129,8 +129,8 @@ std::uint64_t tiles_of(const ScanShape& shape, std::uint64_t queries, std::uint6
   return divide_up(rows, shape.rows()) * divide_up(queries, shape.queries());
 }
 
-// The first shape the device can run that the queries fill by half and that keeps every compute unit at work; else the
-// last.
+// The first shape that fits the device, is at least half filled by the queries and occupies every compute unit; else
+// the last one.
 ScanShape scan_shape(std::uint64_t queries, std::uint64_t rows, const DeviceInfo& device) {
   const std::uint32_t most = group_items(device, 256);
   for (const ScanShape& shape : scan_shapes) {
@@ -232,13 +232,14 @@ void check_scan(const OperationCall& call) {
   const View& q = call.views[1];
   const std::uint64_t capacity = call.views[4].columns;
   if (q.columns != x.columns || x.columns == 0) {
-    refuse(call, fmt::format("'x' has {} columns and 'q' has {}, they must be equal and at least 1; give vectors of "
-                             "one length",
-                             x.columns, q.columns));
+    throw_invalid(call,
+                  fmt::format("'x' has {} columns and 'q' has {}, they must be equal and at least 1; give vectors of "
+                              "one length",
+                              x.columns, q.columns));
   }
   if (x.type == DType::int8 && x.columns > scan_whole_columns) {
-    refuse(call, fmt::format("'x' has {} columns of int8, their products fit 32 bits up to {}; use another type",
-                             x.columns, scan_whole_columns));
+    throw_invalid(call, fmt::format("'x' has {} columns of int8, their products fit 32 bits up to {}; use another type",
+                                    x.columns, scan_whole_columns));
   }
   expect_shape(call, 2, x.rows, scan_terms, "beta, sigma, rho and nu of each row of 'x'");
   expect_shape(call, 3, q.rows, scan_terms, "gamma, a, b and limit of each row of 'q'");
@@ -247,10 +248,10 @@ void check_scan(const OperationCall& call) {
   expect_shape(call, 6, q.rows, 1, "a number for each row of 'q'");
   const auto first = static_cast<std::uint64_t>(call.parameters[0].integer);
   if (capacity == 0 || first + x.rows > std::uint64_t{INT32_MAX} + 1) {
-    refuse(call,
-           fmt::format("'candidates' has {} columns and rows are numbered up to {}; give it at least 1 column and "
-                       "numbers below {}",
-                       capacity, first + x.rows, std::uint64_t{INT32_MAX} + 1));
+    throw_invalid(
+        call, fmt::format("'candidates' has {} columns and rows are numbered up to {}; give it at least 1 column and "
+                          "numbers below {}",
+                          capacity, first + x.rows, std::uint64_t{INT32_MAX} + 1));
   }
 }
 

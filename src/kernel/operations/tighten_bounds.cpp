@@ -1,4 +1,4 @@
-// tighten_bounds: each query's limit falls to the k-th smallest upper bound, and only what is still within it is kept.
+// tighten_bounds: lowers each query's limit to its k-th smallest upper bound and keeps the candidates within it.
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
@@ -9,8 +9,8 @@ namespace {
 
 using namespace detail;
 
-// Bounds are compared as integers of the same order, in which both zeros are one, NaN comes last, and no device
-// flushes the smallest.
+// Bounds are compared as order-preserving integer keys: both zeros are equal, NaN is last, and denormals are not
+// flushed.
 constexpr const char* tighten_functions = R"(
 FUNCTION uint order_key(float value) {
   uint bits = AS_U32(value);
@@ -27,9 +27,9 @@ FUNCTION float key_value(uint key) {
 }
 )";
 
-// One group a query. The k-th smallest key is found eight bits at a time, by counting; `state` holds how many were
-// found, the key of the limit before, how many are kept, the leading bits of the k-th, and its rank among those that
-// have them.
+// One group per query. Radix selection finds the k-th smallest key, eight bits per pass; `state` holds the number of
+// candidates, the key of the previous limit, the number kept, the leading bits of the k-th key, and its rank among the
+// keys with these bits.
 constexpr const char* tighten_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint own = UMIN(chunk, queries - begin);
@@ -143,8 +143,9 @@ void check_tighten(const OperationCall& call) {
   expect_shape(call, 4, candidates.rows, kept.columns, "a row for each row of 'candidates'");
   expect_shape(call, 5, candidates.rows, 2 * kept.columns, "a lower and an upper bound for each element of 'kept'");
   if (kept.columns == 0 || kept.columns > candidates.columns) {
-    refuse(call, fmt::format("'kept' has {} columns, it must have from 1 to {}, those of 'candidates'; change it",
-                             kept.columns, candidates.columns));
+    throw_invalid(call,
+                  fmt::format("'kept' has {} columns, it must have from 1 to {}, those of 'candidates'; change it",
+                              kept.columns, candidates.columns));
   }
 }
 

@@ -1,4 +1,4 @@
-// top_k: the best elements of each row, in order.
+// top_k: the k best elements of each row, sorted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,8 +14,7 @@ using namespace detail;
 
 constexpr std::uint64_t k_max = 1024;
 
-// Elements become keys whose order as integers is best first; both zeros are one key, NaN comes last, and what
-// stands for nothing comes after NaN by its place.
+// Elements become integer keys in the order best first: both zeros are equal, NaN is last, and padding follows NaN.
 constexpr const char* functions = R"(
 FUNCTION uint sort_key(float value, uint largest) {
   uint bits = AS_U32(value);
@@ -32,8 +31,8 @@ FUNCTION bool sorts_before(uint key, uint place, uint other_key, uint other_plac
 }
 )";
 
-// The best so far lie sorted in the lower half of `keys` and `places`. Elements better than the k-th come into the
-// upper half, are sorted the other way round, and one bitonic merge makes the new best. Rounds without any are skipped.
+// The best so far are sorted in the lower half of `keys` and `places`. Elements better than the k-th are written to the
+// upper half and sorted in reverse, and one bitonic merge gives the new best. Rounds without such elements are skipped.
 constexpr const char* body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint count = UMIN(chunk, pieces - begin);
@@ -137,7 +136,7 @@ constexpr const char* store_kept = R"(
     STORE_kept_places(piece * k + i, places[i]);
 )";
 
-// Rows go straight to the result; long ones in two steps, the best of each segment being kept in between.
+// One step for short rows; two for long ones: the best of each segment, then the best of these.
 enum class Step : std::uint8_t { whole, segments, kept };
 
 KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
@@ -180,7 +179,7 @@ PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Ste
   const std::uint64_t shared = (4 * std::uint64_t{room} + 1) * sizeof(std::uint32_t);
   if (shared > device.limits.shared_bytes_max) {
     throw Error(ErrorCode::unsupported, call.operation->name,
-                fmt::format("k is {}, which takes {} bytes shared by a group, and the device has {}; ask for fewer",
+                fmt::format("k is {}, which needs {} bytes of shared memory, the device has {}; use a smaller k",
                             values.columns, shared, device.limits.shared_bytes_max));
   }
   const std::uint64_t segments = divide_up(shape.columns, shape.segment);
@@ -218,18 +217,18 @@ void check(const OperationCall& call) {
   expect_shape(call, 1, x.rows, k, "k best for each row of 'x'");
   expect_shape(call, 2, x.rows, k, "as 'values' is");
   if (x.rows > 0 && (k < 1 || k > std::min(x.columns, k_max))) {
-    refuse(call,
-           fmt::format("k is {}, the columns of 'values'; it must lie between 1 and {}, the columns of 'x' or {}; "
-                       "change it",
-                       k, std::min(x.columns, k_max), k_max));
+    throw_invalid(
+        call, fmt::format("k is {}, the columns of 'values'; it must lie between 1 and {}, the columns of 'x' or {}; "
+                          "change it",
+                          k, std::min(x.columns, k_max), k_max));
   }
   if (x.columns > INT32_MAX) {
-    refuse(call,
-           fmt::format("'x' has {} columns, an int32 index reaches at most {}; split the view", x.columns, INT32_MAX));
+    throw_invalid(call, fmt::format("'x' has {} columns, an int32 index reaches at most {}; split the view", x.columns,
+                                    INT32_MAX));
   }
 }
 
-// Both ways for each room that a k can need: in one step, and in two.
+// Shapes that use one and two steps for every buffer size that a k can need.
 std::vector<std::vector<std::array<std::uint64_t, 2>>> samples() {
   std::vector<std::vector<std::array<std::uint64_t, 2>>> shapes;
   for (const std::uint64_t k : {4U, 300U, 600U}) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace detail;
 
-// A group carries one tile after another: read along the rows of x, written along the rows of out.
+// A group processes one tile after another: read along the rows of x, written along the rows of out.
 constexpr const char* tile_body = R"(
 uint across = LOCAL_ID(0) % SIDE;
 uint down = LOCAL_ID(0) / SIDE;

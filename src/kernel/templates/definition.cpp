@@ -15,7 +15,7 @@ std::vector<DType> storage_types() {
   return {DType::float32, DType::float16, DType::bfloat16, DType::int8, DType::int32};
 }
 
-void refuse(const OperationCall& call, const std::string& message) {
+void throw_invalid(const OperationCall& call, const std::string& message) {
   throw Error(ErrorCode::invalid_input, call.operation->name, message);
 }
 
@@ -23,8 +23,8 @@ void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t 
                   std::string_view why) {
   const View& view = call.views[operand];
   if (view.rows == rows && view.columns == columns) return;
-  refuse(call, fmt::format("'{}' is {} x {}, it must be {} x {}, {}; give a view of that shape",
-                           call.operation->operands[operand].name, view.rows, view.columns, rows, columns, why));
+  throw_invalid(call, fmt::format("'{}' is {} x {}, it must be {} x {}, {}; give a view of that shape",
+                                  call.operation->operands[operand].name, view.rows, view.columns, rows, columns, why));
 }
 
 CallSplit split_along(SplitAxis axis, std::initializer_list<std::size_t> operands) {

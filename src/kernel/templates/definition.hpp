@@ -28,7 +28,8 @@ bool same_type(std::span<const DType> types) {
 // The limits of an unbounded float parameter.
 inline constexpr double anything = std::numeric_limits<double>::infinity();
 
-[[noreturn]] void refuse(const OperationCall& call, const std::string& message);
+// Throws InvalidInput with the operation's name.
+[[noreturn]] void throw_invalid(const OperationCall& call, const std::string& message);
 // Throws InvalidInput unless the operand has this shape; `why` explains the shape in the message.
 void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t rows, std::uint64_t columns,
                   std::string_view why);

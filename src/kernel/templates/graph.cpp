@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::uint32_t items_of_team = 8;
 
-// Squared distances are compared by their bits, which have the same order; NaN comes after all others, and nothing
-// after NaN.
+// Squared distances are compared by their bits, which have the same order; NaN is last.
 constexpr const char* graph_functions = R"(
 FUNCTION uint distance_key(float distance) {
   uint key = AS_U32(distance);
@@ -74,7 +73,7 @@ PlannedLaunch graph_launch(const OperationCall& call, const DeviceInfo& device, 
   const std::uint64_t shared = shared_words * sizeof(std::uint32_t);
   if (shared > device.limits.shared_bytes_max) {
     throw Error(ErrorCode::unsupported, call.operation->name,
-                fmt::format("it takes {} bytes shared by a group, and the device has {}; give it fewer columns", shared,
+                fmt::format("the kernel needs {} bytes of shared memory, the device has {}; use fewer columns", shared,
                             device.limits.shared_bytes_max));
   }
   const GridPartition work = partition_grid(pieces, 1);
@@ -93,17 +92,18 @@ PlannedLaunch graph_launch(const OperationCall& call, const DeviceInfo& device, 
 void expect_columns(const OperationCall& call, std::size_t operand, std::uint64_t max) {
   const View& view = call.views[operand];
   if (view.columns >= 1 && view.columns <= max) return;
-  refuse(call, fmt::format("'{}' has {} columns, it must have from 1 to {}; change it",
-                           call.operation->operands[operand].name, view.columns, max));
+  throw_invalid(call, fmt::format("'{}' has {} columns, it must have from 1 to {}; change it",
+                                  call.operation->operands[operand].name, view.columns, max));
 }
 
 void expect_vectors(const OperationCall& call) {
   const View& x = call.views[0];
   if (x.columns > 0 && x.rows <= INT32_MAX) return;
-  refuse(call,
-         fmt::format("'x' is {} x {}, it must have at least 1 column and at most {} rows, which an int32 index reaches "
-                     "apart; change it",
-                     x.rows, x.columns, INT32_MAX));
+  throw_invalid(
+      call,
+      fmt::format("'x' is {} x {}, it must have at least 1 column and at most {} rows, which an int32 index reaches "
+                  "apart; change it",
+                  x.rows, x.columns, INT32_MAX));
 }
 
 void fill_with_none(Stream& stream, const View& rows, const View& distances) {

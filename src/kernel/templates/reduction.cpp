@@ -10,9 +10,9 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// A piece of work is one segment of one row; `width` work-items share it, and a group does several pieces at a time.
-// $START, $TAKE (of element `at`, number `i` of the segment), $PUBLISH, $MEET (with `other`) and $STORE are the
-// reduction's.
+// One piece of work is one segment of one row. `width` work-items reduce it, and a group processes several at a time.
+// The placeholders are the reduction's: $START, $TAKE (element `at`, index `i` in the segment), $PUBLISH (to shared
+// memory), $MEET (combine with `other`) and $STORE.
 constexpr const char* reduction_body = R"(
 uint together = GROUP_SIZE(0) / width;
 uint sub = LOCAL_ID(0) / width;
@@ -60,7 +60,7 @@ constexpr const char* store_value = R"(
     STORE_y(to, result);
 )";
 
-// The larger: NaN before everything, then the lower place.
+// Keeps the larger element; NaN is largest, the lower index wins among equals.
 constexpr const char* take_larger = R"(
       uint here = $PLACE;
       bool v_nan = IS_NAN(v);
@@ -73,7 +73,7 @@ constexpr const char* take_larger = R"(
       if (better) { best = v; place = here; }
 )";
 
-// Sums of int8 are integers until work-items meet: at most adds_of_item terms of 2^14 each.
+// int8 is summed in integers within a work-item: at most adds_of_item terms of 2^14 each.
 std::string value_body(Reduction reduction, bool whole) {
   const bool sums = reduction == Reduction::sum || reduction == Reduction::squares;
   std::string_view start = whole && sums ? "int acc = 0;" : "float acc = 0.0f;";
@@ -144,7 +144,8 @@ KernelSource reduction_source(Reduction reduction, DType element, bool from_pair
   return source;
 }
 
-// Segments long enough to be worth a launch and short enough that no work-item of a group of `group` adds up more.
+// The segment length: long enough to be worth a work-group, short enough that a work-item sums at most adds_of_item
+// terms.
 std::uint64_t segment_of(const ReductionInput& x, std::uint64_t group) {
   constexpr std::uint64_t wanted_pieces = 1024;
   constexpr std::uint64_t shortest = 8192;
@@ -164,7 +165,7 @@ std::size_t ReductionPlanner::temporary(std::uint64_t elements) {
   return views_ + plan_.temporary_bytes.size() - 1;
 }
 
-// Reduces each segment into a result of its own.
+// Reduces each segment to one result.
 void ReductionPlanner::segments(Reduction reduction, const ReductionInput& x, const ReductionOutput& out,
                                 std::uint64_t segment) {
   const std::uint32_t group = group_items(device_, 256);
@@ -193,7 +194,7 @@ void ReductionPlanner::segments(Reduction reduction, const ReductionInput& x, co
   plan_.launches.push_back(std::move(launch));
 }
 
-// The segments' results, to be reduced further as `rows` rows.
+// Reduces the segments to a temporary and returns it as an input of `rows` rows.
 ReductionInput ReductionPlanner::partial(Reduction reduction, const ReductionInput& x, std::uint64_t segment,
                                          std::uint64_t rows, std::uint64_t columns) {
   ReductionInput result{0, DType::float32, 0, rows, columns, columns};

@@ -8,11 +8,11 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// A group of SIDE * SIDE work-items makes a tile of (4 * SIDE)² results, sixteen each. Both matrices' parts lie in
-// shared memory with the depth outermost; they are read from memory along whichever of their two steps is 1. Each part
-// of the depth is added up by itself; $ADD then adds the parts to `sums` and what the sums cannot hold to `rests`.
-// Loops inside of that over the depth have few rounds, and a number of them that compilers know, so that they are
-// unrolled: Mesa's software drivers end a work-item's loops after 65,535 rounds of all of them together.
+// A group of SIDE * SIDE work-items computes a tile of (4 * SIDE)² results, sixteen each. Blocks of both matrices are
+// in shared memory, stored depth-major; they are read from memory along whichever of their two steps is 1. Each block
+// of the depth is summed by itself; $ADD then adds it to `sums`, and the part that `sums` cannot represent to `rests`.
+// The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software drivers
+// stop a work-item after 65,535 loop iterations in all.
 constexpr const char* tile_body = R"(
 uint across = LOCAL_ID(0) % SIDE;
 uint down = LOCAL_ID(0) / SIDE;
@@ -92,14 +92,14 @@ for (uint t = 0u; t < count; t++) {
 }
 )";
 
-// How parts become a sum, and the sum the value `acc`.
+// How block sums are accumulated, and how the total becomes `acc`.
 struct Adding {
   const char* add;
   const char* result;
 };
 
-// Kahan's way: the error of each addition goes into the next, so that long sums are as exact as short ones. An infinite
-// sum has none.
+// Kahan summation: the error of each addition is added to the next, so that long sums are as accurate as short ones. An
+// infinite sum has no error term.
 constexpr Adding floats = {R"(
       float part = parts[i] - rests[i];
       float sum = sums[i] + part;
@@ -109,9 +109,9 @@ constexpr Adding floats = {R"(
       rests[i] = rest;
 )",
                            "float acc = sums[i];"};
-// int32 that wraps.
+// int32, which wraps.
 constexpr Adding wrapping = {"sums[i] = sums[i] + parts[i];", "int acc = sums[i];"};
-// The sum has 20 bits, what is above them is counted beside it; a part has less than 20.
+// `sums` holds the low 20 bits and `rests` the bits above them; a block sum has fewer than 20.
 constexpr Adding wide = {R"(
       int sum = sums[i] + parts[i];
       rests[i] = rests[i] + (sum >> 20);
@@ -131,7 +131,7 @@ std::uint64_t shared_bytes(std::uint64_t side) {
   return 2 * sizeof(float) * depth_of_tile * (side * results_of_item + 1);
 }
 
-// The largest side whose group and shared memory the device has.
+// The largest tile side that fits the device's work-group size and shared memory.
 std::uint32_t side_of(const DeviceInfo& device) {
   const std::uint32_t items = group_items(device, 256);
   std::uint32_t side = 16;
