@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/fake_os.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/plan.hpp"
 
@@ -26,10 +26,7 @@ class PlannerConcurrent : public testing::Test {
  protected:
   PlannerConcurrent() {
     os.variables["VECTIS_CACHE_PATH"] = "/cache";
-    RuntimeOptions options;
-    options.os = &os;
-    options.threads = 1;
-    runtime.emplace(options);
+    runtime.emplace(test::options_on(os));
   }
   test::FakeOs os;
   std::optional<Runtime> runtime;

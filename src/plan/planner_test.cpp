@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/support/fake_os.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "tests/support/golden.hpp"
 
 namespace vectis {
@@ -55,12 +55,7 @@ class PlannerTest : public testing::Test {
     os.variables["VECTIS_PLAN_EXPLORE_PERCENT"] = "0";
   }
   Planner& plan() {
-    if (!runtime_) {
-      RuntimeOptions options;
-      options.os = &os;
-      options.threads = 1;
-      runtime_.emplace(options);
-    }
+    if (!runtime_) runtime_.emplace(test::options_on(os));
     return planner(*runtime_);
   }
   Choice choose(const Workload& on_host, const Workload& on_card) {

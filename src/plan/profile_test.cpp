@@ -11,6 +11,7 @@
 #include "plan/profile_store.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/simulated_device.hpp"
 #include "vectis/device/registry.hpp"
@@ -27,13 +28,7 @@ class ProfileTest : public testing::Test {
   ProfileTest() { os.variables["VECTIS_CACHE_PATH"] = "/cache"; }
 
   struct Process {
-    explicit Process(FakeOs& os) : runtime(options_for(os)) {}
-    static RuntimeOptions options_for(FakeOs& os) {
-      RuntimeOptions options;
-      options.os = &os;
-      options.threads = 1;
-      return options;
-    }
+    explicit Process(FakeOs& os) : runtime(test::options_on(os)) {}
     Device device(const std::string& name) { return runtime.service<DeviceRegistry>().find(name).value(); }
     Runtime runtime;
   };

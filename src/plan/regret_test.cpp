@@ -7,7 +7,7 @@
 #include <iostream>
 #include <memory>
 
-#include "tests/support/fake_os.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/simulated_device.hpp"
 
@@ -105,10 +105,7 @@ class Regret : public testing::Test {
  protected:
   Regret() {
     os.variables["VECTIS_CACHE_PATH"] = "off";
-    RuntimeOptions options;
-    options.os = &os;
-    options.threads = 1;
-    runtime.emplace(options);
+    runtime.emplace(test::options_on(os));
   }
 
   void add_cells(std::span<const std::unique_ptr<SimulatedDevice>> devices) {
