@@ -95,6 +95,7 @@ class VECTIS_API MemoryReader final : public ByteReader {
  public:
   explicit MemoryReader(std::span<const std::byte> bytes) noexcept : remaining_(bytes) {}
   void read(std::span<std::byte> target) override;
+  // Bytes not read yet.
   [[nodiscard]] std::size_t remaining() const noexcept { return remaining_.size(); }
 
  private:

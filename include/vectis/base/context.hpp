@@ -15,14 +15,17 @@
 
 namespace vectis::inline v0_1 {
 
+// How urgent a call is, for schedulers that order calls by it.
 enum class Priority : std::uint8_t { low, normal, high };
 
 // Cancels every Context made with it (Context::with_cancel). Copies share one state. Thread-safe.
 class VECTIS_API CancelSource {
  public:
+  // Not cancelled.
   CancelSource();
   // Calls that carry the source throw Cancelled at their next check. Cannot be undone.
   void cancel() noexcept;
+  // True after cancel() on this source or a copy.
   [[nodiscard]] bool cancelled() const noexcept;
 
  private:
@@ -63,13 +66,16 @@ class VECTIS_API Context {
   [[nodiscard]] Context with_request_id(std::string id) const;
   // Buffers that the call acquires are counted under `tag` in snapshots and out-of-memory errors.
   [[nodiscard]] Context with_memory_tag(std::string tag) const;
+  // Sets the priority; the default is normal.
   [[nodiscard]] Context with_priority(Priority priority) const;
 
   // The deadline on the executor's clock; empty when there is none or when it is a steady_clock time point.
   [[nodiscard]] std::optional<TimePoint> deadline() const noexcept;
   // True when there is a deadline of either clock and it has passed.
   [[nodiscard]] bool expired(const Executor& executor) const;
+  // True when the CancelSource was cancelled.
   [[nodiscard]] bool cancelled() const noexcept;
+  // Empty when it was not set; valid as long as this Context or a copy. The same holds for memory_tag.
   [[nodiscard]] std::string_view request_id() const noexcept;
   [[nodiscard]] std::string_view memory_tag() const noexcept;
   [[nodiscard]] Priority priority() const noexcept;

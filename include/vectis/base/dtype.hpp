@@ -26,6 +26,7 @@ enum class DType : std::uint8_t {
   uint32 = 10,
 };
 
+// All values of the enum, in the order of their numbers.
 VECTIS_API std::span<const DType> all_dtypes() noexcept;
 // "float32"; "unknown" for a value that is not in the enum.
 VECTIS_API std::string_view name(DType type) noexcept;
@@ -56,6 +57,7 @@ struct Bfloat16 {
   std::uint16_t bits = 0;
 };
 
+// to_half and to_bfloat16 round as described above; to_float is exact. They never fail.
 VECTIS_API Half to_half(float value) noexcept;
 VECTIS_API float to_float(Half value) noexcept;
 VECTIS_API Bfloat16 to_bfloat16(float value) noexcept;

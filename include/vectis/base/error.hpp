@@ -38,6 +38,7 @@ struct ErrorEntry {
   std::string_view remedy;       // what to do
 };
 
+// All error codes, in the order of their numbers.
 VECTIS_API std::span<const ErrorEntry> error_catalog() noexcept;
 // The entry of a code; an entry named "Unknown" for a value that is not in the catalog.
 VECTIS_API const ErrorEntry& describe(ErrorCode code) noexcept;
@@ -51,6 +52,7 @@ class VECTIS_API Error : public std::exception {
   Error(ErrorCode code, std::string_view op, std::string_view message, std::string_view detail = {});
 
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
+  // The views are valid as long as this Error or a copy of it.
   [[nodiscard]] std::string_view op() const noexcept;
   [[nodiscard]] std::string_view detail() const noexcept;
   [[nodiscard]] const char* what() const noexcept override;

@@ -47,6 +47,7 @@ class VECTIS_API Executor {
   virtual void run_until(const std::function<bool()>& done) = 0;
 };
 
+// Options of make_thread_executor.
 struct ThreadExecutorOptions {
   std::size_t threads = 0;  // 0: one per core
   std::uint64_t seed = 0;   // of Executor::random
@@ -62,6 +63,7 @@ VECTIS_API std::shared_ptr<Executor> make_thread_executor(const ThreadExecutorOp
 // seed gives the same run. One thread at a time.
 class VECTIS_API SimulatedExecutor final : public Executor {
  public:
+  // Starts at time 0 with no tasks. Equal seeds give equal schedules.
   explicit SimulatedExecutor(std::uint64_t seed);
   ~SimulatedExecutor() override;
 

@@ -13,9 +13,10 @@
 namespace vectis::inline v0_1 {
 
 // Overwrites the file at `path`. Calls throw Io, with path and reason, when the file cannot be opened or written. Not
-// atomic: a failure leaves a partial file (Os::replace_file replaces a file in one step). One thread at a time.
+// atomic: a failure leaves a partial file; AtomicFileWriter does not. One thread at a time.
 class VECTIS_API FileWriter final : public ByteWriter {
  public:
+  // Opens the file and truncates it.
   explicit FileWriter(std::string path);
   // Closes the file without reporting errors of the last write: call finish first.
   ~FileWriter() override = default;
@@ -31,15 +32,16 @@ class VECTIS_API FileWriter final : public ByteWriter {
 
 // Replaces the file at `path` in one step: writes a temporary file beside it, and commit() flushes that to the disk and
 // renames it. Until then, and when anything fails, the file at `path` stays as it is; the destructor removes a
-// temporary file that was not committed. A process that has the old file mapped keeps the old bytes. Io, with path and
-// reason, when the file cannot be written. One thread at a time.
+// temporary file that was not committed. A process that has the old file mapped keeps the old bytes. Calls throw Io,
+// with path and reason, when the file cannot be written. One thread at a time.
 class VECTIS_API AtomicFileWriter final : public ByteWriter {
  public:
+  // Creates the temporary file; the folder must exist.
   explicit AtomicFileWriter(std::string path);
   ~AtomicFileWriter() override;
 
   void write(std::span<const std::byte> bytes) override;
-  // Nothing may be written after it.
+  // Flushes the temporary file to the disk (fsync) and renames it to `path`. Must be the last call.
   void commit();
 
  private:
@@ -54,6 +56,7 @@ class VECTIS_API AtomicFileWriter final : public ByteWriter {
 // when it ends too early. One thread at a time.
 class VECTIS_API FileReader final : public ByteReader {
  public:
+  // Opens the file.
   explicit FileReader(std::string path);
   void read(std::span<std::byte> target) override;
 

@@ -13,10 +13,13 @@
 
 namespace vectis::inline v0_1 {
 
+// Severity of a record, in increasing order.
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
+// "warning"; "unknown" for a value that is not in the enum.
 VECTIS_API std::string_view name(LogLevel level) noexcept;
 
+// One log message.
 struct LogRecord {
   LogLevel level;
   std::string_view component;  // the layer or backend that logs: "device", "opencl"
@@ -31,6 +34,7 @@ using LogHandler = std::function<void(const LogRecord&)>;
 class VECTIS_API Logger {
  public:
   Logger() = default;  // drops every record
+  // As set_handler.
   Logger(LogHandler handler, LogLevel min_level) { set_handler(std::move(handler), min_level); }
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;

@@ -13,6 +13,7 @@
 
 namespace vectis::inline v0_1 {
 
+// Result of Os::access: may be opened, exists but may not be opened, does not exist.
 enum class FileAccess : std::uint8_t { granted, denied, absent };
 
 // How a child process ended.
@@ -24,6 +25,7 @@ struct ProcessResult {
   std::string error;   // likewise for standard error
 };
 
+// Result of Os::open_library.
 struct OpenedLibrary {
   void* handle = nullptr;  // null: see `error`
   std::string error;       // the dynamic loader's message

@@ -11,6 +11,7 @@ namespace vectis::inline v0_1 {
 // Equal seeds give equal sequences, in all versions of Vectis. Not cryptographic. One thread at a time.
 class VECTIS_API Random {
  public:
+  // Any seed is valid, also 0 (expanded by SplitMix64).
   explicit Random(std::uint64_t seed) noexcept;
 
   // Uniform over all 64-bit values.

@@ -23,6 +23,7 @@ namespace vectis::inline v0_1 {
 // The version of the library: "0.1.0".
 VECTIS_API std::string_view version() noexcept;
 
+// Options of a Runtime. Every field has a usable default.
 struct RuntimeOptions {
   Settings::Values settings;               // override environment and file
   LogHandler log;                          // empty: records are dropped

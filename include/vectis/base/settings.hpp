@@ -25,8 +25,10 @@ struct SettingEntry {
 // Every setting that Vectis itself knows.
 VECTIS_API std::span<const SettingEntry> setting_catalog() noexcept;
 
+// Where a value comes from, in increasing precedence; `fallback` is the default value.
 enum class SettingOrigin : std::uint8_t { fallback, file, environment, api };
 
+// A value and its origin.
 struct Setting {
   std::string value;
   SettingOrigin origin = SettingOrigin::fallback;

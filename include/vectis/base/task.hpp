@@ -169,6 +169,7 @@ template <class T>
 class Spawned {
  public:
   explicit Spawned(std::shared_ptr<detail::SpawnState<T>> state) noexcept : state_(std::move(state)) {}
+  // True when the task has finished, with a value or an exception.
   [[nodiscard]] bool done() const noexcept { return state_->done.load(std::memory_order_acquire); }
   // Returns the task's value or throws its exception. Call it once, after done() returned true.
   T take() {

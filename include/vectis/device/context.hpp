@@ -30,6 +30,7 @@ class VECTIS_API DeviceContext {
   explicit DeviceContext(const Device& device);
   explicit DeviceContext(std::shared_ptr<detail::ContextCore> core) noexcept : core_(std::move(core)) {}
 
+  // The device on which the context was created.
   [[nodiscard]] Device device() const;
   // True once any call on this context has thrown DeviceLost: from then on every call throws it. A new context may
   // work.
@@ -56,7 +57,9 @@ class VECTIS_API DeviceMemory {
   // Whether the backend of the context supports slices.
   [[nodiscard]] static bool can_slice(const DeviceContext& context) noexcept;
 
+  // The size that was requested.
   [[nodiscard]] std::uint64_t bytes() const noexcept;
+  // The context in which the memory was allocated.
   [[nodiscard]] DeviceContext context() const;
   // The host address of the memory on devices with unified memory; null on others.
   [[nodiscard]] std::byte* address() const;

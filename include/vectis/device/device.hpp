@@ -21,8 +21,10 @@ namespace detail {
 struct DeviceCore;
 }
 
+// What computes. A software driver may report any kind; see DeviceInfo::software.
 enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 
+// "gpu"; "unknown" for a value that is not in the enum.
 VECTIS_API std::string_view name(DeviceKind kind) noexcept;
 
 // Features that kernels may use on a device: the VECTIS_CAN_* bits of the backend ABI.
@@ -41,6 +43,7 @@ struct VECTIS_API Capabilities {
   bool operator==(const Capabilities&) const = default;
 };
 
+// Limits of a device. Calls that exceed them throw InvalidInput.
 struct DeviceLimits {
   std::uint64_t allocation_bytes_max = 0;                // of one allocation
   std::uint64_t memory_alignment = 1;                    // of allocations and slices, in bytes
@@ -50,6 +53,7 @@ struct DeviceLimits {
   std::uint64_t binding_bytes_max = UINT64_MAX;          // bytes of one memory that a kernel can access
 };
 
+// The description of a device; constant while the Runtime lives.
 struct DeviceInfo {
   std::string name;
   std::string vendor;
@@ -65,6 +69,7 @@ struct DeviceInfo {
   Capabilities capabilities;
 };
 
+// Memory of a device at the time of the query. `free_bytes` counts allocations of all processes.
 struct DeviceMemoryState {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;
@@ -79,6 +84,7 @@ class VECTIS_API Device {
   [[nodiscard]] int id() const noexcept;
   // Backend and index in it: "opencl:0".
   [[nodiscard]] std::string label() const;
+  // The name of its backend: "opencl".
   [[nodiscard]] std::string_view backend() const noexcept;
   [[nodiscard]] const DeviceInfo& info() const noexcept;
   // True for a real GPU or accelerator, false for the CPU and for software drivers.

@@ -11,6 +11,7 @@
 
 namespace vectis::inline v0_1 {
 
+// One device of a Diagnosis.
 struct DeviceSummary {
   std::string name;
   std::string driver;
@@ -29,6 +30,7 @@ struct Diagnosis {
   std::vector<DeviceSummary> devices;
 };
 
+// Result of diagnose.
 struct DoctorReport {
   std::string system;                 // "Debian GNU/Linux 12 (bookworm)"
   std::vector<std::string> warnings;  // about the configuration: unknown VECTIS_* variables, missing folders

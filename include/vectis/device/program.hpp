@@ -45,6 +45,7 @@ class VECTIS_API EntryPoint {
   // Throws InvalidInput when the program has no kernel of this name.
   EntryPoint(const Program& program, std::string_view entry_point);
 
+  // The kernel's name.
   [[nodiscard]] const std::string& entry_point() const noexcept;
 
   [[nodiscard]] const std::shared_ptr<detail::KernelCore>& core() const noexcept { return core_; }

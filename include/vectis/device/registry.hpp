@@ -33,6 +33,7 @@ enum class BackendState : std::uint8_t {
 // "no driver", as doctor and logs print it.
 VECTIS_API std::string_view name(BackendState state) noexcept;
 
+// One backend and the outcome of opening it.
 struct BackendStatus {
   std::string name;
   std::string path;  // of the plug-in; "built in" for the CPU

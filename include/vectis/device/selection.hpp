@@ -22,6 +22,7 @@ struct DeviceRequest {
   std::optional<bool> allow_software = std::nullopt;  // true: software drivers (PoCL, llvmpipe) count as GPUs
 };
 
+// Result of choose_device.
 struct DeviceChoice {
   Device device;
   std::string reason;  // one sentence: what requested it, or why the automatic selection ended here

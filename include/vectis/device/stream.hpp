@@ -30,6 +30,7 @@ struct StreamCore;
 // counts as completed. Thread-safe.
 class VECTIS_API Event {
  public:
+  // An event that was not recorded yet. Throws DeviceLost when the context is lost, else the driver's error.
   explicit Event(const DeviceContext& context);
   explicit Event(std::shared_ptr<detail::EventCore> core) noexcept : core_(std::move(core)) {}
 
@@ -84,6 +85,7 @@ struct LaunchShape {
 // memory passed to a copy must stay valid until the stream has been synchronized. One thread at a time.
 class VECTIS_API Stream {
  public:
+  // An empty stream. Throws DeviceLost when the context is lost, else the driver's error.
   explicit Stream(const DeviceContext& context);
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
@@ -92,13 +94,17 @@ class VECTIS_API Stream {
   // Waits for the enqueued work.
   ~Stream();
 
+  // The context in which the stream was created.
   [[nodiscard]] DeviceContext context() const;
 
+  // Enqueues a copy of `source` to the bytes of `target` from `offset` on.
   void copy_to_device(const DeviceMemory& target, std::uint64_t offset, std::span<const std::byte> source);
+  // Enqueues a copy of the bytes of `source` from `offset` on to `target`; synchronize before reading `target`.
   void copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset);
   // Copies within one context. Throws InvalidInput also when the ranges overlap.
   void copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
                       std::uint64_t source_offset, std::uint64_t bytes);
+  // Sets `bytes` bytes of `target` from `offset` on to `value`.
   void fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value);
   // Enqueues a kernel. Throws InvalidInput when the shape or the shared memory exceeds DeviceLimits, or when the kernel
   // or an argument belongs to another context. Number and types of the arguments are the driver's to check.
