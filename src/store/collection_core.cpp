@@ -12,8 +12,8 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Whether the error is one of a device rather than of the call. A driver may refuse what the call is not to blame for;
-// searches then name the device.
+// Returns whether a device, not the caller, caused the error. InvalidInput and Unsupported come from a driver when
+// their message names the device.
 bool is_device_failure(const Error& error, std::span<const Device> devices) {
   switch (error.code()) {
     case ErrorCode::cancelled:
@@ -40,72 +40,81 @@ CollectionCore::CollectionCore(Runtime& runtime, CollectionRecord record, std::u
       devices_(index_->devices().devices),
       reason_(std::move(reason)) {}
 
-Index& CollectionCore::open(std::string_view op) const {
+Index& CollectionCore::live_index(std::string_view op) const {
   if (!dropped_.load()) return *index_;
-  throw Error(ErrorCode::invalid_input, op,
-              fmt::format("the collection '{}' was dropped; take one from its VectorStore", record_.name));
+  throw Error(
+      ErrorCode::invalid_input, op,
+      fmt::format("collection '{}' was dropped; get a handle to an existing one from the VectorStore", record_.name));
 }
 
-void CollectionCore::check_room(std::string_view op, std::uint64_t more) const {
+void CollectionCore::check_limit(std::string_view op, std::uint64_t added) const {
   if (!record_.config.vectors_max) return;
   const std::uint64_t limit = *record_.config.vectors_max;
   const std::uint64_t count = index_->size();
-  if (count <= limit && more <= limit - count) return;
-  throw Error(ErrorCode::invalid_input, op,
-              fmt::format("{} vectors more than the {} in collection '{}' would pass its limit of {}; remove some, or "
-                          "make a collection with a higher vectors_max",
-                          more, count, record_.name, limit));
+  if (count <= limit && added <= limit - count) return;
+  throw Error(
+      ErrorCode::invalid_input, op,
+      fmt::format("adding {} vectors to the {} of collection '{}' would exceed its limit of {}; remove some, or "
+                  "create a collection with a higher vectors_max",
+                  added, count, record_.name, limit));
 }
 
-void CollectionCore::check_room_for_new(const Index& index, std::span<const std::uint64_t> ids) const {
+void CollectionCore::check_limit_of_new(const Index& index, std::span<const std::uint64_t> ids) const {
   if (!record_.config.vectors_max || ids.size() <= *record_.config.vectors_max - index.size()) return;
   std::uint64_t absent = 0;
   for (const std::uint64_t id : ids) absent += static_cast<std::uint64_t>(!index.get(id));
-  check_room("upsert", absent);
+  check_limit("upsert", absent);
 }
 
 std::size_t CollectionCore::remove(std::span<const std::uint64_t> ids, const Context& context) {
   const std::lock_guard lock(changes_);
-  return open("remove").remove(ids, context);
+  return live_index("remove").remove(ids, context);
+}
+
+SearchExplanation CollectionCore::search_into(std::span<const float> queries, std::size_t k,
+                                              std::span<std::uint64_t> ids, std::span<double> distances,
+                                              const SearchOptions& options) const {
+  const Index& index = live_index("search_into");
+  return logging_failures([&] { return index.search_into(queries, k, ids, distances, with_recall(options)); });
 }
 
 SearchOptions CollectionCore::with_recall(const SearchOptions& options) const {
-  SearchOptions asked = options;
-  if (!asked.recall && !asked.ef) asked.recall = record_.config.recall;
-  return asked;
+  SearchOptions completed = options;
+  if (!completed.recall && !completed.ef) completed.recall = record_.config.recall;
+  return completed;
 }
 
 void CollectionCore::log_failure(const Error& error) const {
   if (!is_device_failure(error, devices_)) return;
   runtime_.logger().log(
       LogLevel::error, "store",
-      fmt::format("a search in collection '{}' failed on {} (backend {}) and was not tried "
-                  "elsewhere: {}",
+      fmt::format("a search in collection '{}' failed on {} (backend {}) and was not repeated on "
+                  "another device: {}",
                   record_.name, join_labels(devices_), gpu_backend_of(devices_.front()), error.what()));
 }
 
 CollectionMetadata CollectionCore::metadata() const {
-  const IndexStatistics now = index_->statistics();
-  CollectionMetadata about;
-  about.name = record_.name;
-  about.config = record_.config;
-  about.vector_count = now.vectors;
-  about.bytes = now.bytes;
-  about.device = join_labels(devices_);
-  about.reason = reason_;
-  if (devices_.empty()) return about;
-  about.gpu_backend = gpu_backend_of(devices_.front());
-  about.gpu_memory_used = now.device_bytes;
+  const IndexStatistics statistics = index_->statistics();
+  CollectionMetadata metadata;
+  metadata.name = record_.name;
+  metadata.config = record_.config;
+  metadata.vector_count = statistics.vectors;
+  metadata.bytes = statistics.bytes;
+  metadata.device = join_labels(devices_);
+  metadata.reason = reason_;
+  if (devices_.empty()) return metadata;
+  metadata.gpu_backend = gpu_backend_of(devices_.front());
+  metadata.gpu_memory_used = statistics.device_bytes;
   for (const Device& device : devices_) {
-    about.gpu_device += (about.gpu_device.empty() ? "" : ", ") + device.info().name;
-    about.gpu_memory_total += device.info().memory_bytes;
+    metadata.gpu_device += (metadata.gpu_device.empty() ? "" : ", ") + device.info().name;
+    metadata.gpu_memory_total += device.info().memory_bytes;
   }
-  return about;
+  return metadata;
 }
 
 std::string CollectionCore::explain(std::size_t queries, std::size_t k) const {
   return fmt::format("collection '{}' on {}: {}\n{}", record_.name, join_labels(devices_), reason_,
-                     open("explain").explain(queries, k, with_recall({})));
+                     live_index("explain").explain(queries, k, with_recall({})));
 }
 
 void CollectionCore::drop() {
@@ -113,9 +122,9 @@ void CollectionCore::drop() {
   dropped_ = true;
 }
 
-void CollectionCore::save(ByteWriter& writer) const {
+void CollectionCore::save(ByteWriter& writer, const Context& context) const {
   write_record(writer, record_);
-  index_->save(writer);
+  index_->save(writer, context);
 }
 
 }  // namespace vectis::inline v0_1::detail

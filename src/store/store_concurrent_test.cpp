@@ -10,7 +10,7 @@ namespace {
 // One test per index kind, so that each reports by itself.
 class StoreConcurrent : public testing::TestWithParam<const char*> {};
 
-TEST_P(StoreConcurrent, ThreadsOfMixedWorkAgreeWithTheirModels) {
+TEST_P(StoreConcurrent, MixedWorkAgreesWithModels) {
   Runtime runtime;
   const auto kinds = test::kinds_for(runtime, Metric::l2);
   if (std::ranges::find(kinds, GetParam()) == kinds.end()) GTEST_SKIP() << GetParam() << " is not here";

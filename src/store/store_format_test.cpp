@@ -17,13 +17,13 @@ using test::Floats;
 using test::Ids;
 using Bytes = std::vector<std::byte>;
 
-constexpr std::size_t store_features_at = 12;  // behind magic and version
+constexpr std::size_t store_features_at = 12;  // after magic and version
 constexpr std::size_t store_header_end = store_features_at + 24;
 
-// Fails with Io after so many writes.
-class BreakingWriter final : public ByteWriter {
+// Throws Io after the given number of writes.
+class FailingWriter final : public ByteWriter {
  public:
-  explicit BreakingWriter(std::size_t writes) : left_(writes) {}
+  explicit FailingWriter(std::size_t writes) : left_(writes) {}
   void write(std::span<const std::byte> /*bytes*/) override {
     if (left_ == 0) throw Error(ErrorCode::io, "write", "the disk is full");
     --left_;
@@ -46,7 +46,7 @@ class StoreFormatTest : public testing::Test {
     EXPECT_EQ(reader.remaining(), 0U);
     return store;
   }
-  // Two collections with everything a record can have, and nothing.
+  // One collection with every field of the configuration set, and one with the defaults.
   VectorStore small_store() {
     VectorStore store(runtime);
     Collection full = store.create_collection("full", {.dim = 3,
@@ -61,8 +61,8 @@ class StoreFormatTest : public testing::Test {
     store.create_collection("plain", {.dim = 2}).add(test::random_rows(random, 3, 2));
     return store;
   }
-  // The code of the error that loading gives; nothing when it succeeds.
-  std::optional<ErrorCode> refusal(std::span<const std::byte> bytes) {
+  // Returns the error code that loading throws, or nothing when it succeeds.
+  std::optional<ErrorCode> load_error(std::span<const std::byte> bytes) {
     try {
       MemoryReader reader(bytes);
       (void)VectorStore::load(reader, runtime);
@@ -76,7 +76,7 @@ class StoreFormatTest : public testing::Test {
   Random random{test::seed()};
 };
 
-TEST_F(StoreFormatTest, ComesBackWithEverything) {
+TEST_F(StoreFormatTest, RestoresEverything) {
   const VectorStore empty(runtime);
   EXPECT_TRUE(loaded(saved(empty)).list_collections().empty());
   const VectorStore store = small_store();
@@ -93,7 +93,7 @@ TEST_F(StoreFormatTest, ComesBackWithEverything) {
   EXPECT_EQ(again.collection("full").add(Floats{1, 2, 3}), 10U);
 }
 
-TEST_F(StoreFormatTest, EveryDamagedByteIsFound) {
+TEST_F(StoreFormatTest, DetectsEveryFlippedBit) {
   const Bytes bytes = saved(small_store());
   std::size_t corrupt = 0;
   std::size_t unsupported = 0;
@@ -101,24 +101,24 @@ TEST_F(StoreFormatTest, EveryDamagedByteIsFound) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       Bytes copy = bytes;
       copy[at] ^= static_cast<std::byte>(1U << bit);
-      const auto code = refusal(copy);
+      const auto code = load_error(copy);
       ASSERT_TRUE(code == ErrorCode::corrupt_data || code == ErrorCode::unsupported) << "byte " << at << " bit " << bit;
       ++(code == ErrorCode::corrupt_data ? corrupt : unsupported);
     }
   }
   EXPECT_EQ(unsupported, 3U * 4 * 8);  // the versions of the store and of two indexes
-  std::cout << corrupt << " flipped bits are CorruptData, " << unsupported << " are another version\n";
+  std::cout << corrupt << " flipped bits are CorruptData, " << unsupported << " are Unsupported versions\n";
 }
 
-TEST_F(StoreFormatTest, EveryCutIsFound) {
+TEST_F(StoreFormatTest, DetectsEveryTruncation) {
   const Bytes bytes = saved(small_store());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    ASSERT_EQ(refusal(std::span(bytes).first(size)), ErrorCode::corrupt_data) << size << " of " << bytes.size();
+    ASSERT_EQ(load_error(std::span(bytes).first(size)), ErrorCode::corrupt_data) << size << " of " << bytes.size();
   }
-  std::cout << bytes.size() << " cuts are CorruptData\n";
+  std::cout << bytes.size() << " truncated files are CorruptData\n";
 }
 
-TEST_F(StoreFormatTest, UnknownFeaturesAreRefused) {
+TEST_F(StoreFormatTest, RejectsUnknownFeatures) {
   for (const std::size_t at : {store_features_at, store_features_at + 8}) {
     Bytes bytes = saved(small_store());
     bytes[at] = std::byte{1};
@@ -129,7 +129,7 @@ TEST_F(StoreFormatTest, UnknownFeaturesAreRefused) {
   }
 }
 
-TEST_F(StoreFormatTest, ARecordThatLiesIsRefused) {
+TEST_F(StoreFormatTest, RejectsAnInvalidRecord) {
   const auto record = [](std::string name, std::size_t dim) {
     return detail::CollectionRecord{std::move(name), {.dim = dim, .index = "flat"}, {}, "a test"};
   };
@@ -142,22 +142,22 @@ TEST_F(StoreFormatTest, ARecordThatLiesIsRefused) {
     }
     return Bytes(writer.bytes().begin(), writer.bytes().end());
   };
-  EXPECT_EQ(refusal(write({record("a", 2), record("b", 2)})), std::nullopt);
-  EXPECT_EQ(refusal(write({record("b", 2), record("a", 2)})), ErrorCode::corrupt_data);
-  EXPECT_EQ(refusal(write({record("a", 2), record("a", 2)})), ErrorCode::corrupt_data);
-  EXPECT_EQ(refusal(write({record("a", 3)})), ErrorCode::corrupt_data);
-  EXPECT_EQ(refusal(write({record("../a", 2)})), ErrorCode::corrupt_data);
+  EXPECT_EQ(load_error(write({record("a", 2), record("b", 2)})), std::nullopt);
+  EXPECT_EQ(load_error(write({record("b", 2), record("a", 2)})), ErrorCode::corrupt_data);
+  EXPECT_EQ(load_error(write({record("a", 2), record("a", 2)})), ErrorCode::corrupt_data);
+  EXPECT_EQ(load_error(write({record("a", 3)})), ErrorCode::corrupt_data);
+  EXPECT_EQ(load_error(write({record("../a", 2)})), ErrorCode::corrupt_data);
   detail::CollectionRecord wrong = record("a", 2);
   wrong.config.recall = 2;
-  EXPECT_EQ(refusal(write({wrong})), ErrorCode::corrupt_data);
+  EXPECT_EQ(load_error(write({wrong})), ErrorCode::corrupt_data);
 }
 
-TEST_F(StoreFormatTest, AWriterThatFailsLeavesTheStoreAlone) {
+TEST_F(StoreFormatTest, IsNotChangedByAFailingWriter) {
   const VectorStore store = small_store();
   const Bytes before = saved(store);
   std::size_t failures = 0;
   for (;; ++failures) {
-    BreakingWriter writer(failures);
+    FailingWriter writer(failures);
     try {
       store.save(writer);
       break;
@@ -166,7 +166,7 @@ TEST_F(StoreFormatTest, AWriterThatFailsLeavesTheStoreAlone) {
     }
     ASSERT_EQ(saved(store), before);
   }
-  std::cout << failures << " failing writes leave the store as it was\n";
+  std::cout << failures << " failing writes left the store unchanged\n";
 }
 
 }  // namespace

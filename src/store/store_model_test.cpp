@@ -1,4 +1,4 @@
-// Random sequences of operations against a map, for every distance and kind.
+// Random sequences of operations compared with a map, for every metric and index kind.
 #include "tests/support/store_model.hpp"
 
 #include <gtest/gtest.h>
@@ -19,34 +19,34 @@ using test::Ids;
 
 class StoreModel {
  public:
-  StoreModel(Runtime& runtime, const std::string& kind, Metric distance, std::uint64_t seed)
+  StoreModel(Runtime& runtime, const std::string& kind, Metric metric, std::uint64_t seed)
       : runtime_(runtime),
         store_(runtime),
         random_(seed),
         dim_(1 + random_.below(24)),
-        truth_(dim_, distance),
-        neighbor_(2, Metric::l2) {
-    store_.create_collection("neighbor", {.dim = 2, .index = "flat"});
-    store_.create_collection("vectors", {.dim = dim_, .metric = distance, .index = kind});
+        model_(dim_, metric),
+        other_(2, Metric::l2) {
+    store_.create_collection("other", {.dim = 2, .index = "flat"});
+    store_.create_collection("vectors", {.dim = dim_, .metric = metric, .index = kind});
   }
 
   void step() {
     switch (random_.below(10)) {
       case 0:
       case 1:
-        return insert();
+        return add();
       case 2:
-        return insert_with_ids();
+        return add_with_ids();
       case 3:
       case 4:
         return upsert();
       case 5:
       case 6:
-        return erase();
+        return remove();
       case 7:
-        return refuse();
+        return reject();
       case 8:
-        return change_neighbor();
+        return change_other();
       default:
         return reload();
     }
@@ -57,12 +57,12 @@ class StoreModel {
     const std::vector<std::uint64_t> words{random_.next(), random_.next()};
     if (random_.below(3) == 0) options.filter = IdFilter::bitmap(words, random_.below(100));
     if (random_.below(3) == 0) options.radius = random_.unit() * 3;
-    test::expect_collection(vectors(), truth_, rows(2), random_.below(20), options);
-    test::expect_collection(store_.collection("neighbor"), neighbor_, test::random_rows(random_, 1, 2), 3);
+    test::expect_collection(vectors(), model_, rows(2), random_.below(20), options);
+    test::expect_collection(store_.collection("other"), other_, test::random_rows(random_, 1, 2), 3);
     const Ids ids = test::some_ids(random_, 4, next_ + 4);
     const auto found = vectors().get(ids);
-    for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(found[i].has_value(), truth_.rows().contains(ids[i]));
-    ASSERT_EQ(vectors().metadata().vector_count, truth_.rows().size());
+    for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(found[i].has_value(), model_.rows().contains(ids[i]));
+    ASSERT_EQ(vectors().metadata().vector_count, model_.rows().size());
   }
 
  private:
@@ -70,58 +70,58 @@ class StoreModel {
   Floats rows(std::size_t count) { return test::random_rows(random_, count, dim_); }
   std::size_t count() { return random_.below(random_.below(6) == 0 ? 200 : 8); }
   Ids used_or_new(std::size_t count) { return test::some_ids(random_, count, next_ + 2 * count + 1); }
-  void remember(const Ids& ids, const Floats& numbers) {
+  void remember(const Ids& ids, const Floats& values) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      truth_.put(ids[i], std::span(numbers).subspan(i * dim_, dim_));
+      model_.put(ids[i], std::span(values).subspan(i * dim_, dim_));
       next_ = std::max(next_, ids[i] + 1);
     }
   }
 
-  void insert() {
-    const Floats numbers = rows(count());
-    ASSERT_EQ(vectors().add(numbers), next_);
-    truth_.put_all(next_, numbers);
-    next_ += numbers.size() / dim_;
+  void add() {
+    const Floats values = rows(count());
+    ASSERT_EQ(vectors().add(values), next_);
+    model_.put_all(next_, values);
+    next_ += values.size() / dim_;
   }
-  void insert_with_ids() {
+  void add_with_ids() {
     const Ids ids = used_or_new(count());
-    const Floats numbers = rows(ids.size());
-    const bool taken = std::ranges::any_of(ids, [&](auto id) { return truth_.rows().contains(id); });
+    const Floats values = rows(ids.size());
+    const bool taken = std::ranges::any_of(ids, [&](auto id) { return model_.rows().contains(id); });
     if (taken) {
-      EXPECT_ERROR(vectors().add(ids, numbers), ErrorCode::invalid_input, "exists already");
+      EXPECT_ERROR(vectors().add(ids, values), ErrorCode::invalid_input, "exists already");
     } else {
-      vectors().add(ids, numbers);
-      remember(ids, numbers);
+      vectors().add(ids, values);
+      remember(ids, values);
     }
   }
   void upsert() {
     const Ids ids = used_or_new(count());
-    const Floats numbers = rows(ids.size());
-    vectors().upsert(ids, numbers);
-    remember(ids, numbers);
+    const Floats values = rows(ids.size());
+    vectors().upsert(ids, values);
+    remember(ids, values);
   }
-  void erase() {
+  void remove() {
     const Ids ids = used_or_new(count());
-    std::size_t there = 0;
-    for (const std::uint64_t id : ids) there += static_cast<std::size_t>(truth_.remove(id));
-    ASSERT_EQ(vectors().remove(ids), there);
+    std::size_t removed = 0;
+    for (const std::uint64_t id : ids) removed += static_cast<std::size_t>(model_.remove(id));
+    ASSERT_EQ(vectors().remove(ids), removed);
   }
-  // What is refused changes nothing.
-  void refuse() {
+  // Rejected calls have no effect.
+  void reject() {
     const Ids ids = used_or_new(3);
-    Floats numbers = rows(3);
-    numbers[random_.below(numbers.size())] = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_ERROR(vectors().upsert(ids, numbers), ErrorCode::invalid_input, "finite");
+    Floats values = rows(3);
+    values[random_.below(values.size())] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_ERROR(vectors().upsert(ids, values), ErrorCode::invalid_input, "finite");
     EXPECT_ERROR(vectors().upsert(ids, rows(2)), ErrorCode::invalid_input, "2 vectors, but 3 ids");
     EXPECT_ERROR(vectors().upsert(Ids{7, 7}, rows(2)), ErrorCode::invalid_input, "twice");
-    EXPECT_ERROR(vectors().add(ids, numbers), ErrorCode::invalid_input, "");
+    EXPECT_ERROR(vectors().add(ids, values), ErrorCode::invalid_input, "");
     EXPECT_ERROR(store_.create_collection("vectors", {.dim = 1}), ErrorCode::invalid_input, "already");
   }
-  void change_neighbor() {
-    const Floats numbers = test::random_rows(random_, 1, 2);
+  void change_other() {
+    const Floats values = test::random_rows(random_, 1, 2);
     const Ids id{random_.below(10)};
-    store_.collection("neighbor").upsert(id, numbers);
-    neighbor_.put(id[0], numbers);
+    store_.collection("other").upsert(id, values);
+    other_.put(id[0], values);
   }
   void reload() {
     MemoryWriter writer;
@@ -138,21 +138,21 @@ class StoreModel {
   VectorStore store_;
   Random random_;
   std::size_t dim_;
-  BruteForce truth_;
-  BruteForce neighbor_;
+  BruteForce model_;
+  BruteForce other_;
   std::uint64_t next_ = 0;
 };
 
-TEST(StoreModel, AgreesWithAMapForEveryDistanceAndKind) {
+TEST(StoreModel, AgreesWithAMapForEveryMetricAndKind) {
   Runtime runtime;
   constexpr int rounds = 3;
   constexpr int steps = 40;
   int operations = 0;
-  for (const Metric distance : all_metrics()) {
-    for (const std::string& kind : test::kinds_for(runtime, distance)) {
+  for (const Metric metric : all_metrics()) {
+    for (const std::string& kind : test::kinds_for(runtime, metric)) {
       for (std::uint64_t round = 0; round < rounds; ++round) {
-        SCOPED_TRACE(std::string(name(distance)) + " " + kind + " round " + std::to_string(round));
-        StoreModel model(runtime, kind, distance, test::seed() * 1000 + round);
+        SCOPED_TRACE(std::string(name(metric)) + " " + kind + " round " + std::to_string(round));
+        StoreModel model(runtime, kind, metric, test::seed() * 1000 + round);
         for (int i = 0; i < steps; ++i) {
           model.step();
           model.check();

@@ -11,6 +11,7 @@
 #include "store/placement.hpp"
 #include "store/store_format.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/file.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -20,9 +21,10 @@ using CorePointer = std::shared_ptr<detail::CollectionCore>;
 
 void log_placement(const Runtime& runtime, const detail::CollectionCore& core) {
   if (!runtime.logger().wants(LogLevel::info)) return;
-  const CollectionMetadata about = core.metadata();
-  runtime.logger().log(LogLevel::info, "store",
-                       fmt::format("collection '{}' is searched on {}: {}", about.name, about.device, about.reason));
+  const CollectionMetadata metadata = core.metadata();
+  runtime.logger().log(
+      LogLevel::info, "store",
+      fmt::format("collection '{}' is searched on {}: {}", metadata.name, metadata.device, metadata.reason));
 }
 
 // Throws CorruptData unless the index matches its record.
@@ -149,7 +151,7 @@ bool VectorStore::drop_collection(std::string_view name) {
   return true;
 }
 
-void VectorStore::save(ByteWriter& writer) const {
+void VectorStore::save(ByteWriter& writer, const Context& context) const {
   state_->runtime.check_fork("save");
   std::vector<CorePointer> cores;
   {
@@ -157,7 +159,13 @@ void VectorStore::save(ByteWriter& writer) const {
     for (const auto& [name, core] : state_->collections) cores.push_back(core);
   }
   detail::write_store_header(writer, cores.size());
-  for (const CorePointer& core : cores) core->save(writer);
+  for (const CorePointer& core : cores) core->save(writer, context);
+}
+
+void VectorStore::save(const std::string& path, const Context& context) const {
+  AtomicFileWriter file(path);
+  save(file, context);
+  file.commit();
 }
 
 VectorStore VectorStore::load(ByteReader& reader, Runtime& runtime) {
@@ -173,6 +181,17 @@ VectorStore VectorStore::load(ByteReader& reader, Runtime& runtime) {
     state->collections.emplace(std::move(name), load_collection(reader, runtime, std::move(record)));
   }
   return VectorStore(std::move(state));
+}
+
+VectorStore VectorStore::load(const std::string& path, Runtime& runtime) {
+  FileReader reader(path);
+  try {
+    return load(reader, runtime);
+  } catch (const Error& error) {
+    const bool names_path = std::string_view(error.what()).find(path) != std::string_view::npos;
+    if (names_path || (error.code() != ErrorCode::corrupt_data && error.code() != ErrorCode::unsupported)) throw;
+    throw Error(error.code(), "load", fmt::format("{}: {}", path, error.what()), error.detail());
+  }
 }
 
 }  // namespace vectis::inline v0_1

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <mutex>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/store_model.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis {
 namespace {
@@ -37,7 +39,7 @@ class VectorStoreTest : public testing::Test {
   Random random{test::seed()};
 };
 
-TEST_F(VectorStoreTest, ChoosesThePlaceOnceAndSaysWhy) {
+TEST_F(VectorStoreTest, SelectsTheDeviceOnceAndSaysWhy) {
   const Collection books = store.create_collection("books", {.dim = 4, .metric = Metric::cosine, .device = "cpu"});
   const CollectionMetadata about = books.metadata();
   EXPECT_EQ(about.name, "books");
@@ -51,7 +53,7 @@ TEST_F(VectorStoreTest, ChoosesThePlaceOnceAndSaysWhy) {
   EXPECT_THAT(books.explain(), HasSubstr("collection 'books' on cpu"));
 }
 
-TEST_F(VectorStoreTest, NamesAreCheckedAndLimited) {
+TEST_F(VectorStoreTest, ChecksNames) {
   for (const char* const good : {"a", "A-1.b_c", "_", "9"}) store.create_collection(good, {.dim = 1});
   for (const std::string& bad : {std::string(), std::string("-a"), std::string(".."), std::string("a/b"),
                                  std::string("a b"), std::string("\xc3\xa9"), std::string(256, 'x')}) {
@@ -64,7 +66,7 @@ TEST_F(VectorStoreTest, NamesAreCheckedAndLimited) {
   EXPECT_EQ(store.find_collection("a"), store.collection("a"));
 }
 
-TEST_F(VectorStoreTest, WhatACollectionCannotBeIsRefused) {
+TEST_F(VectorStoreTest, RejectsInvalidConfigurations) {
   EXPECT_ERROR(store.create_collection("a", {.dim = 0}), ErrorCode::invalid_input, "dimension of 0");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .index = "tree"}), ErrorCode::unsupported_backend, "tree");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 0.0}), ErrorCode::invalid_input, "recall is 0,");
@@ -78,10 +80,10 @@ TEST_F(VectorStoreTest, WhatACollectionCannotBeIsRefused) {
   EXPECT_TRUE(store.list_collections().empty());
 }
 
-TEST_F(VectorStoreTest, ALimitHoldsAndLeavesTheRestAlone) {
+TEST_F(VectorStoreTest, KeepsVectorsMax) {
   Collection few = store.create_collection("few", {.dim = 1, .vectors_max = 3, .tenant = "somebody"});
   few.add(Ids{1, 2}, Floats{1, 2});
-  EXPECT_ERROR(few.add(Floats{3, 4}), ErrorCode::invalid_input, "limit of 3", "2 vectors more than the 2");
+  EXPECT_ERROR(few.add(Floats{3, 4}), ErrorCode::invalid_input, "limit of 3", "adding 2 vectors to the 2");
   EXPECT_ERROR(few.add(Ids{3, 4}, Floats{3, 4}), ErrorCode::invalid_input, "limit of 3");
   EXPECT_ERROR(few.upsert(Ids{2, 3, 4}, Floats{9, 3, 4}), ErrorCode::invalid_input, "limit of 3");
   EXPECT_EQ(few.get(2), Floats{2});
@@ -94,7 +96,7 @@ TEST_F(VectorStoreTest, ALimitHoldsAndLeavesTheRestAlone) {
   EXPECT_THAT(few.get(Ids{1, 2, 4}), ElementsAre(std::nullopt, Floats{20}, Floats{4}));
 }
 
-TEST_F(VectorStoreTest, ADroppedCollectionIsSafeAndRefuses) {
+TEST_F(VectorStoreTest, RejectsCallsToADroppedCollection) {
   Collection old = store.create_collection("a", {.dim = 1});
   old.add(Floats{1});
   EXPECT_TRUE(store.drop_collection("a"));
@@ -110,7 +112,7 @@ TEST_F(VectorStoreTest, ADroppedCollectionIsSafeAndRefuses) {
   EXPECT_EQ(next.size(), 0U);
 }
 
-TEST_F(VectorStoreTest, AHandleOutlivesItsStore) {
+TEST_F(VectorStoreTest, HandlesMayOutliveTheStore) {
   std::optional<VectorStore> brief(runtime);
   Collection kept = brief->create_collection("kept", {.dim = 1});
   brief.reset();
@@ -118,17 +120,18 @@ TEST_F(VectorStoreTest, AHandleOutlivesItsStore) {
   EXPECT_EQ(kept.search(Floats{5}, 1)[0].front(), (Hit{0, 0.0}));
 }
 
-TEST_F(VectorStoreTest, ACollectionsRecallHoldsUnlessASearchNamesOne) {
+TEST_F(VectorStoreTest, UsesTheRecallOfTheCollection) {
   Collection near = store.create_collection("near", {.dim = 4, .index = "graph", .recall = 0.875});
   near.add(test::random_rows(random, 4000, 4));
   const Floats query = test::random_rows(random, 1, 4);
   EXPECT_THAT(near.search(query, 5).explanation().reason, HasSubstr("a recall of 0.875"));
   EXPECT_THAT(near.search(query, 5, {.recall = 0.75}).explanation().reason, HasSubstr("a recall of 0.75"));
+  EXPECT_THAT(near.explain(), HasSubstr("0.875"));
   EXPECT_ERROR(store.create_collection("far", {.dim = 4, .index = "graph", .device = "failing"}),
                ErrorCode::unsupported_backend, "failing");
 }
 
-TEST_F(VectorStoreTest, NothingAtAllIsAllowed) {
+TEST_F(VectorStoreTest, AcceptsEmptyBatches) {
   Collection none = store.create_collection("none", {.dim = 3});
   none.add(Floats{});
   none.add(Ids{}, Floats{});
@@ -137,6 +140,26 @@ TEST_F(VectorStoreTest, NothingAtAllIsAllowed) {
   EXPECT_TRUE(none.get(Ids{}).empty());
   EXPECT_EQ(none.search(Floats{}, 5).queries(), 0U);
   EXPECT_TRUE(none.search(Floats{1, 2, 3}, 5)[0].empty());
+}
+
+TEST_F(VectorStoreTest, SavesToAFileAndLoadsIt) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("store.vectis");
+  store.create_collection("a", {.dim = 2}).add(Ids{7}, Floats{1, 2});
+  store.save(path);
+  EXPECT_EQ(VectorStore::load(path, runtime).collection("a").get(7), (Floats{1, 2}));
+  store.collection("a").upsert(Ids{7}, Floats{3, 4});
+  store.save(path);  // replaces the file
+  EXPECT_EQ(VectorStore::load(path, runtime).collection("a").get(7), (Floats{3, 4}));
+}
+
+TEST_F(VectorStoreTest, NamesAFileThatCannotBeSavedOrLoaded) {
+  const test::TemporaryFolder folder;
+  EXPECT_ERROR(store.save(folder.path("absent/store.vectis")), ErrorCode::io, "absent/store.vectis");
+  EXPECT_ERROR((void)VectorStore::load(folder.path("absent"), runtime), ErrorCode::io, "absent");
+  const std::string path = folder.path("vectors.npy");
+  std::ofstream(path) << "\x93NUMPY and more bytes than a header of a store has, so that its magic is compared";
+  EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data, path, "magic");
 }
 
 }  // namespace

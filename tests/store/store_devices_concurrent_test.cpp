@@ -1,11 +1,11 @@
-// Threads of mixed work on a device while its calls fail.
+// Concurrent operations on a device whose calls fail at random.
 #include "tests/store/fixture.hpp"
 #include "tests/support/store_mixed_work.hpp"
 
 namespace vectis::test {
 namespace {
 
-TEST(StoreDevicesConcurrent, ThreadsOfMixedWorkOnADeviceThatFails) {
+TEST(StoreDevicesConcurrent, MixedWorkOnAFailingDevice) {
   LoggedRuntime runtime;
   runtime.registry().configure("failing", "reset", "");
   MixedWork work(*runtime, {.index = "gpu", .device = "failing"}, [](const Error& error) {

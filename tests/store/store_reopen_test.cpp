@@ -1,4 +1,4 @@
-// A store that is opened beside its device, and without it.
+// Loading a store with and without the devices of its collections.
 #include "tests/store/fixture.hpp"
 
 #if defined(VECTIS_HAS_OPENCL)
@@ -18,9 +18,9 @@ class StoreReopen : public testing::Test {
   VectorStore filled(Runtime& runtime, const std::string& index, const std::string& device) {
     VectorStore store(runtime);
     Collection made = store.create_collection("c", {.dim = reopen_dim, .index = index, .device = device});
-    const Floats numbers = random_rows(random, 300, reopen_dim);
-    made.add(numbers);
-    truth.put_all(0, numbers);
+    const Floats values = random_rows(random, 300, reopen_dim);
+    made.add(values);
+    model.put_all(0, values);
     return store;
   }
   static VectorStore opened(const Bytes& file, Runtime& runtime) {
@@ -28,14 +28,14 @@ class StoreReopen : public testing::Test {
     return VectorStore::load(reader, runtime);
   }
   void expect_all(const VectorStore& store) {
-    expect_collection(store.collection("c"), truth, random_rows(random, 3, reopen_dim), 6);
+    expect_collection(store.collection("c"), model, random_rows(random, 3, reopen_dim), 6);
   }
 
   Random random{seed()};
-  BruteForce truth{reopen_dim, Metric::l2};
+  BruteForce model{reopen_dim, Metric::l2};
 };
 
-TEST_F(StoreReopen, BesideItsDeviceItIsThereAgain) {
+TEST_F(StoreReopen, UsesTheRecordedDevice) {
   for (const char* const index : {"gpu", "auto"}) {
     LoggedRuntime runtime;
     const VectorStore store = filled(*runtime, index, "opencl:0");
@@ -54,7 +54,7 @@ TEST_F(StoreReopen, BesideItsDeviceItIsThereAgain) {
   }
 }
 
-TEST_F(StoreReopen, WithoutItsDeviceItWarnsUsesTheCpuAndRemembers) {
+TEST_F(StoreReopen, UsesTheCpuWithoutTheRecordedDeviceAndKeepsTheRecord) {
   const std::pair<const char*, Settings::Values> cases[] = {{"failing:0", {{"backend_path", computing_backends()}}},
                                                             {"opencl:0", {{"gpu.enabled", "false"}}}};
   for (const auto& [device, settings] : cases) {
@@ -67,11 +67,11 @@ TEST_F(StoreReopen, WithoutItsDeviceItWarnsUsesTheCpuAndRemembers) {
       const VectorStore again = opened(file, *without);
       EXPECT_THAT(without.take_log(), Contains(AllOf(HasSubstr("warning store: collection 'c' is searched on the CPU"),
                                                      HasSubstr(device))));
-      const CollectionMetadata about = again.collection("c").metadata();
-      EXPECT_EQ(about.gpu_backend, "none");
-      EXPECT_EQ(about.device, "cpu");
-      EXPECT_THAT(about.reason, HasSubstr("cannot be used"));
-      EXPECT_EQ(about.config.device, device);
+      const CollectionMetadata metadata = again.collection("c").metadata();
+      EXPECT_EQ(metadata.gpu_backend, "none");
+      EXPECT_EQ(metadata.device, "cpu");
+      EXPECT_THAT(metadata.reason, HasSubstr("cannot be used"));
+      EXPECT_EQ(metadata.config.device, device);
       expect_all(again);
       EXPECT_EQ(saved(again), file);
       LoggedRuntime back;
@@ -80,12 +80,12 @@ TEST_F(StoreReopen, WithoutItsDeviceItWarnsUsesTheCpuAndRemembers) {
   }
 }
 
-TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
+TEST_F(StoreReopen, DoesNotUseAnotherDeviceOfTheSameLabel) {
   LoggedRuntime runtime;
   const VectorStore store = filled(*runtime, "gpu", "opencl:0");
   Bytes file = saved(store);
   const std::string name = store.collection("c").metadata().gpu_device;
-  // The name in the record becomes another of the same length; its checksum is made right.
+  // Replaces the name in the record by another of the same length, and corrects the checksum.
   const std::string other(name.size(), '?');
   auto at = std::search(file.begin(), file.end(), std::as_bytes(std::span(name)).begin(),
                         std::as_bytes(std::span(name)).end());
@@ -101,7 +101,7 @@ TEST_F(StoreReopen, AnotherDeviceUnderTheSameLabelIsNotTaken) {
   expect_all(again);
 }
 
-TEST_F(StoreReopen, AKindThatUsesNoDeviceRefusesOne) {
+TEST_F(StoreReopen, RejectsADeviceForTheKindFlat) {
   LoggedRuntime runtime;
   VectorStore store(*runtime);
   EXPECT_ERROR(store.create_collection("c", {.dim = 2, .index = "flat", .device = "opencl:0"}), ErrorCode::unsupported,

@@ -9,14 +9,14 @@
 
 namespace vectis::test {
 
-// The kinds that make_index accepts for this metric.
-inline std::vector<std::string> kinds_for(Runtime& runtime, Metric distance) {
+// Returns the index kinds that make_index supports here for this metric.
+inline std::vector<std::string> kinds_for(Runtime& runtime, Metric metric) {
   std::vector<std::string> kinds;
   for (const char* const kind : {"flat", "gpu", "auto", "graph"}) {
     try {
-      (void)make_index(kind, 4, distance, {.runtime = &runtime});
+      (void)make_index(kind, 4, metric, {.runtime = &runtime});
       kinds.emplace_back(kind);
-    } catch (const Error&) {  // not here
+    } catch (const Error&) {  // not supported here
     }
   }
   return kinds;

@@ -1,4 +1,4 @@
-// A collection: vectors under ids, searched on a device that was chosen when the collection was made.
+// A collection: vectors with ids, searched on the device that was selected when the collection was created.
 #pragma once
 
 #include <concepts>
@@ -22,42 +22,46 @@ namespace detail {
 class CollectionCore;
 }
 
-// What a collection is. Fixed once it is made, and saved with it.
+// Configuration of a collection. Fixed when the collection is created, and saved with it.
 struct CollectionConfig {
-  std::size_t dim = 0;  // floats in a vector, 1 to 65,536
+  std::size_t dim = 0;  // dimensions of a vector, 1 to 65,536
   Metric metric = Metric::l2;
-  std::string index = "auto";                         // a kind that make_index knows
-  std::optional<Precision> precision = std::nullopt;  // what searches scan; empty: the index's own choice
-  std::optional<double> recall = std::nullopt;        // share of the nearest that must be found, above 0, at most 1
-  std::optional<std::string> device = std::nullopt;   // as IndexOptions::device
-  std::optional<std::uint64_t> vectors_max = std::nullopt;  // a change that would pass it is InvalidInput
-  std::string tenant = {};                                  // whose it is: at most 255 bytes, kept and not looked at
+  std::string index = "auto";                               // a kind of make_index
+  std::optional<Precision> precision = std::nullopt;        // of the scanned codes; empty: the index's default
+  std::optional<double> recall = std::nullopt;              // of searches that name none: 0 < recall <= 1
+  std::optional<std::string> device = std::nullopt;         // as IndexOptions::device
+  std::optional<std::uint64_t> vectors_max = std::nullopt;  // a change beyond this size throws InvalidInput
+  std::string tenant = {};  // a tag of the application, at most 255 bytes; saved, not used
 
   bool operator==(const CollectionConfig&) const = default;
 };
 
-// A collection as it is now, for people and monitoring.
+// Current state of a collection, for monitoring.
 struct CollectionMetadata {
   std::string name;
   CollectionConfig config;
   std::uint64_t vector_count = 0;
-  std::uint64_t bytes = 0;             // of the host, everything that grows with the vectors
-  std::string gpu_backend = "none";    // "cuda", "rocm", "metal", "webgpu", "opencl"; "none": this processor alone
+  std::uint64_t bytes = 0;             // host memory of everything that grows with the vectors
+  std::string gpu_backend = "none";    // "cuda", "rocm", "metal", "webgpu", "opencl"; "none": the CPU alone
   std::string gpu_device;              // "NVIDIA RTX 4090"; several joined by ", "
-  std::uint64_t gpu_memory_used = 0;   // bytes that the devices hold of this collection
-  std::uint64_t gpu_memory_total = 0;  // bytes of those devices
+  std::uint64_t gpu_memory_used = 0;   // bytes of this collection in device memory
+  std::uint64_t gpu_memory_total = 0;  // memory of these devices in bytes
   std::string device;                  // "cpu", "opencl:0"; several joined by ", "
-  std::string reason;                  // why there
+  std::string reason;                  // why this device was selected
 };
 
-// A handle, cheap to copy; all copies mean the same collection. Thread-safe: any number of searches run beside one
-// change, changes wait for each other, and a search sees the collection as it was when the search began.
+// A handle to a collection, cheap to copy; copies refer to the same collection. Thread-safe: any number of searches run
+// concurrently with one change, changes wait for each other, and a search sees the collection as it was when the search
+// began.
 //
-// A handle may outlive its VectorStore, not the Runtime. Once the collection was dropped, what is running ends as
-// usual, and every later call but name, config and metadata is InvalidInput; the memory goes with the last handle.
+// A handle may outlive its VectorStore, but not the Runtime. After drop_collection, running calls finish, and every
+// later call except name, config and metadata throws InvalidInput. The memory is freed with the last handle.
 //
-// A change that throws changes nothing (see Index::upsert for kinds that are not exact). A device that fails during a
-// search is told to the log with its backend, and is the Error of that search: nothing is tried elsewhere.
+// A change that throws has no effect (see Index::upsert for approximate kinds). When a device fails during a search,
+// the search throws the Error and the log names the backend; the search is not repeated on another device.
+//
+// Vectors and queries are rows of config().dim floats, one after the other. Changes and searches throw InvalidInput for
+// another size or a non-finite value; changes also when the collection would exceed vectors_max.
 class VECTIS_API Collection {
  public:
   explicit Collection(std::shared_ptr<detail::CollectionCore> core) noexcept : core_(std::move(core)) {}
@@ -66,7 +70,7 @@ class VECTIS_API Collection {
   [[nodiscard]] const CollectionConfig& config() const noexcept;
   [[nodiscard]] std::size_t size() const;
 
-  // Ids are given in order from one more than the largest ever used; returns the first.
+  // Adds vectors with consecutive ids, starting after the largest id ever used. Returns the first id.
   std::uint64_t add(std::span<const float> vectors, const Context& context = {});
   std::uint64_t add(const MatrixView& vectors, const Context& context = {});
   // Adds vectors under the given ids. InvalidInput when an id exists already or repeats.
@@ -84,20 +88,21 @@ class VECTIS_API Collection {
     return remove(std::span(&one, 1)) == 1;
   }
 
-  // Empty where the id is not there.
+  // Returns the vector of each id, or nothing where the id does not exist.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
   [[nodiscard]] std::vector<std::optional<std::vector<float>>> get(std::span<const std::uint64_t> ids) const;
 
-  // The k nearest of each query. The collection's recall holds unless the options name one.
+  // Returns the k nearest vectors of each query. Options that name neither recall nor ef use the collection's recall.
+  // Throws what Index::search throws.
   [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,
                                     const SearchOptions& options = {}) const;
   [[nodiscard]] SearchResult search(const MatrixView& queries, std::size_t k, const SearchOptions& options = {}) const;
-  // As Index::search_into.
+  // As search, but writes to arrays of the caller: see Index::search_into.
   SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
                                 std::span<double> distances, const SearchOptions& options = {}) const;
 
   [[nodiscard]] CollectionMetadata metadata() const;
-  // Where and how a search of `queries` would be done, for people.
+  // Describes how a search of `queries` queries for `k` neighbors at the collection's recall would run, as text.
   [[nodiscard]] std::string explain(std::size_t queries = 1, std::size_t k = 10) const;
 
   bool operator==(const Collection& other) const noexcept { return core_ == other.core_; }

@@ -1,4 +1,4 @@
-// Named collections of vectors that hide the device they are searched on.
+// A vector store: named collections, each searched on a device that is selected once.
 //
 //   VectorStore store;
 //   Collection books = store.create_collection("books", {.dim = 384, .metric = Metric::cosine});
@@ -14,41 +14,53 @@
 #include <vector>
 
 #include "vectis/base/bytes.hpp"
+#include "vectis/base/context.hpp"
 #include "vectis/base/export.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/store/collection.hpp"
 
 namespace vectis::inline v0_1 {
 
-// In memory, saved and loaded as a whole. Thread-safe, but for moving.
+// Collections in host memory, saved and loaded together. Thread-safe, except for moving.
 class VECTIS_API VectorStore {
  public:
   static constexpr std::size_t collections_max = 65'536;
   static constexpr std::size_t name_bytes_max = 255;
 
+  // `runtime` must outlive the store and all handles of its collections.
   explicit VectorStore(Runtime& runtime = Runtime::get_default());
   ~VectorStore();
   VectorStore(VectorStore&& other) noexcept;
   VectorStore& operator=(VectorStore&& other) noexcept;
 
-  // The device is chosen here, once; the log and CollectionMetadata say why. A name is 1 to 255 letters, digits, '_',
-  // '-' and '.', and begins with a letter, a digit or '_'. InvalidInput when it is none, when it is taken, or when the
-  // configuration is out of range; otherwise what make_index and Index::set_precision throw.
+  // Creates an empty collection and selects its device; the log (info) and CollectionMetadata::reason say why. A name
+  // has 1 to 255 letters, digits, '_', '-' and '.', and begins with none of '-' and '.'. Throws InvalidInput when the
+  // name is invalid or exists, the store is full, or a field of `config` is out of range; otherwise what make_index and
+  // Index::set_precision throw.
   Collection create_collection(std::string_view name, CollectionConfig config);
-  // InvalidInput when there is none of that name.
+  // Returns the collection. Throws InvalidInput when it does not exist.
   [[nodiscard]] Collection collection(std::string_view name) const;
+  // Returns the collection, or nothing when it does not exist.
   [[nodiscard]] std::optional<Collection> find_collection(std::string_view name) const;
-  [[nodiscard]] std::vector<std::string> list_collections() const;  // in the order of their bytes
-  // False when there is none of that name. Waits for a change that is running.
+  // Returns the names in ascending byte order.
+  [[nodiscard]] std::vector<std::string> list_collections() const;
+  // Removes the collection and returns whether it existed. Waits for a running change.
   bool drop_collection(std::string_view name);
 
-  // docs/formats/vector-store.md. Sees which collections there are when it begins, and each one as it is when its turn
-  // comes; nothing waits for it.
-  void save(ByteWriter& writer) const;
-  // Reads what save wrote. CorruptData when it is damaged, Unsupported when it needs a feature this version has not.
-  // A collection whose device is not usable here is searched on this processor, with a warning in the log; saved again,
-  // it still remembers its device.
+  // Writes all collections in the format of docs/formats/vector-store.md. Saves the collections that exist when save
+  // begins, each as it is when its turn comes; other calls do not wait. Throws what the writer throws, and Cancelled or
+  // DeadlineExceeded by `context`.
+  void save(ByteWriter& writer, const Context& context = {}) const;
+  // Saves to a file: writes a temporary file beside it and renames that, so that a failure leaves the old file as it
+  // was. Throws Io when the file cannot be written.
+  void save(const std::string& path, const Context& context = {}) const;
+
+  // Reads what save wrote. Throws CorruptData for corrupt data, Unsupported for an unknown version or feature.
+  // A collection whose device is missing or not allowed is searched on the CPU, with a warning in the log; saved again,
+  // it keeps the record of its device.
   static VectorStore load(ByteReader& reader, Runtime& runtime = Runtime::get_default());
+  // Loads a file. Also throws Io when the file cannot be opened or read.
+  static VectorStore load(const std::string& path, Runtime& runtime = Runtime::get_default());
 
  private:
   struct State;
