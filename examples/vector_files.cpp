@@ -110,8 +110,9 @@ void write_npy(const std::string& path, const Matrix& matrix) {
 // Prints the hits of the first queries. Returns the id of the nearest vector of the first query.
 std::uint64_t search(const Matrix& vectors, const Matrix& queries) {
   const auto index = vectis::make_index("auto", vectors.dim, vectis::Metric::l2);
-  index->add(vectors.values);
-  const vectis::SearchResult found = index->search(queries.values, 5);
+  index->add(vectis::MatrixView(vectors.values, vectors.dim));
+  // A MatrixView is checked: queries of another dimension are an error.
+  const vectis::SearchResult found = index->search(vectis::MatrixView(queries.values, queries.dim), 5);
   for (std::size_t query = 0; query < std::min<std::size_t>(found.queries(), 3); ++query) {
     std::cout << "query " << query << ':';
     for (const vectis::Hit& hit : found[query]) std::cout << "  id " << hit.id << " at " << hit.distance;

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
+#include <string>
 #include <vectis/vectis.hpp>
 #include <vector>
 
@@ -25,14 +27,14 @@ int main() {
   books.upsert(Ids{1, 5000}, std::vector<float>(2 * dim, 0.5F));  // 1 is replaced, 5000 is new
   books.remove(Ids{0, 7});
 
-  const vectis::CollectionMetadata about = books.metadata();
-  std::cout << about.vector_count << " vectors in " << about.bytes << " bytes, searched on " << about.device
-            << " (GPU: " << about.gpu_backend << ") because " << about.reason << '\n';
+  const vectis::CollectionMetadata metadata = books.metadata();
+  std::cout << metadata.vector_count << " vectors in " << metadata.bytes << " bytes, searched on " << metadata.device
+            << " (GPU: " << metadata.gpu_backend << ") because " << metadata.reason << '\n';
 
-  vectis::MemoryWriter file;
-  store.save(file);
-  vectis::MemoryReader reader(file.bytes());
-  const vectis::VectorStore again = vectis::VectorStore::load(reader);
+  const std::string path = std::filesystem::temp_directory_path() / "vectis-example-store.vectis";
+  store.save(path);
+  const vectis::VectorStore again = vectis::VectorStore::load(path);
+  std::filesystem::remove(path);
   const bool good = found[0].front().id == 0 && books.size() == 999 && !books.get(7) &&
                     again.collection("books").get(5000) == books.get(5000);
 

@@ -1,7 +1,9 @@
-// Everything of the layer `search`.
+// All of the search layer: indexes, metrics, filters, exact distances, device reports.
 #pragma once
 
+#include "vectis/search/id_filter.hpp"
 #include "vectis/search/index.hpp"
 #include "vectis/search/l2_distance.hpp"
+#include "vectis/search/matrix_view.hpp"
 #include "vectis/search/metric.hpp"
 #include "vectis/search/sample_vectors.hpp"

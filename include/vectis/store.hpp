@@ -1,4 +1,4 @@
-// Everything of the layer `store`.
+// All of the store layer: vector stores and their collections.
 #pragma once
 
 #include "vectis/store/collection.hpp"
