@@ -68,7 +68,7 @@ TEST_F(VectorStoreTest, ChecksNames) {
 
 TEST_F(VectorStoreTest, RejectsInvalidConfigurations) {
   EXPECT_ERROR(store.create_collection("a", {.dim = 0}), ErrorCode::invalid_input, "dimension of 0");
-  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .index = "tree"}), ErrorCode::unsupported_backend, "tree");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .index = "tree"}), ErrorCode::invalid_input, "tree");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 0.0}), ErrorCode::invalid_input, "recall is 0,");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .recall = 1.5}), ErrorCode::invalid_input, "recall is 1.5,");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .device = "tpu"}), ErrorCode::unsupported_backend, "tpu");
