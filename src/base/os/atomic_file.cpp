@@ -1,4 +1,4 @@
-// Files written beside their place and renamed into it.
+// AtomicFileWriter of vectis/base/file.hpp, which needs calls of the operating system.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ namespace vectis::inline v0_1 {
 namespace {
 
 constexpr std::size_t buffered_bytes = std::size_t{1} << 20U;
-constexpr mode_t new_file_mode = 0666;  // less the process's umask
+constexpr mode_t new_file_mode = 0666;  // minus the umask of the process
 
 [[noreturn]] void throw_unwritable(const std::string& path, int error) {
   throw Error(ErrorCode::io, "save",
@@ -30,7 +30,8 @@ constexpr mode_t new_file_mode = 0666;  // less the process's umask
                           std::generic_category().message(error)));
 }
 
-// A renamed file is on the disk only when its folder is. Some file systems cannot flush a folder; the rename stands.
+// A rename is durable only after its folder is flushed. Errors are ignored: some file systems cannot flush a folder,
+// and the file has already been replaced.
 void flush_folder_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -61,15 +62,7 @@ AtomicFileWriter::~AtomicFileWriter() {
 }
 
 void AtomicFileWriter::flush() {
-  std::span<const std::byte> bytes = file_->buffer;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file_->descriptor.number(), bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      throw_unwritable(path_, errno);
-    }
-  }
+  if (const int error = write_all(file_->descriptor, file_->buffer); error != 0) throw_unwritable(path_, error);
   file_->buffer.clear();
 }
 

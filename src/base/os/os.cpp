@@ -74,27 +74,18 @@ std::string temporary_name(const std::string& path) {
 }
 
 // Returns 0 or the errno of the call that failed.
-int write_all(const std::string& path, std::span<const std::byte> bytes) {
-  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, file_mode));
-  if (!file.is_open()) return errno;
-  while (!bytes.empty()) {
-    const ssize_t written = write(file.number(), bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      return errno;
-    }
-  }
-  return 0;
+int write_file(const std::string& path, std::span<const std::byte> bytes) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, file_mode));
+  return file.is_open() ? write_all(file, bytes) : errno;
 }
 
 // Implements Os::replace_file: writes a temporary file beside the target and renames it.
 void write_and_rename(const std::string& path, std::span<const std::byte> bytes) {
   const std::string temporary = temporary_name(path);
-  int error = write_all(temporary, bytes);
+  int error = write_file(temporary, bytes);
   if (error == ENOENT) {
     make_folders(folder_of(path));
-    error = write_all(temporary, bytes);
+    error = write_file(temporary, bytes);
   }
   if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;

@@ -127,6 +127,18 @@ void wait_for_output(Pipe& output, Pipe& error) {
 
 }  // namespace
 
+int write_all(const Descriptor& file, std::span<const std::byte> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file.number(), bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
 ProcessResult run_process(const std::vector<std::string>& command, Duration limit) {
   using End = ProcessResult::End;
   if (command.empty()) return {End::not_started, EINVAL, {}, {}};

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +35,9 @@ class Descriptor {
  private:
   int number_;
 };
+
+// Writes all bytes. Returns 0 or the errno of the write that failed.
+int write_all(const Descriptor& file, std::span<const std::byte> bytes) noexcept;
 
 // Implements Os::run.
 ProcessResult run_process(const std::vector<std::string>& command, Duration limit);
