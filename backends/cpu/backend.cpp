@@ -42,7 +42,7 @@ std::string driver_text(const CpuInfo& cpu) {
 }
 
 Failure no_memory(const char* purpose, std::uint64_t bytes) {
-  return {VECTIS_ALLOCATION, "the system gave no " + std::to_string(bytes) + " bytes for " + purpose};
+  return {VECTIS_ALLOCATION, "the host is out of memory: " + std::to_string(bytes) + " bytes for " + purpose};
 }
 
 // A handle on the heap. Throws ALLOCATION.
@@ -153,7 +153,7 @@ VectisStatus run_op(VectisStream* stream, const VectisOpCall* call) {
   try {
     return run({{call->views, call->view_count}, {call->numbers, call->number_count}, state.threads, state.onednn});
   } catch (const std::bad_alloc&) {
-    throw Failure(VECTIS_ALLOCATION, std::string("the system gave no memory for the workspace of ") + call->name);
+    throw Failure(VECTIS_ALLOCATION, std::string("the host is out of memory for the workspace of ") + call->name);
   }
 }
 
