@@ -31,6 +31,14 @@ class AutoIndexTest : public testing::Test {
                                                      exact::SearchPlace{nullptr, "no device was requested"});
     return std::make_unique<AutoIndex>(runtime, std::move(exact), nullptr, 0.9, GraphOptions{}, rules);
   }
+  // An index with a graph, and the same vectors in `truth`.
+  std::unique_ptr<AutoIndex> make_filled(std::size_t rows, BruteForce& truth) {
+    auto index = make(eager);
+    const Floats vectors = clustered_rows(random, rows, auto_dim);
+    index->add(vectors);
+    truth.put_all(0, vectors);
+    return index;
+  }
   // Records times that make the planner predict this workload to be slow.
   void make_slow(const std::string& name) {
     const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
@@ -76,11 +84,8 @@ TEST_F(AutoIndexTest, BuildsNoGraphThatDoesNotPayOff) {
 }
 
 TEST_F(AutoIndexTest, RecallOneIsExactAndLowerRecallIsSound) {
-  const auto index = make(eager);
-  const Floats vectors = clustered_rows(random, 3000, auto_dim);
-  index->add(vectors);
   BruteForce truth(auto_dim, Metric::l2);
-  truth.put_all(0, vectors);
+  const auto index = make_filled(3000, truth);
   const Floats queries = clustered_rows(random, 60, auto_dim);
   test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
   test::Tally tally;
@@ -96,11 +101,8 @@ TEST_F(AutoIndexTest, RecallOneIsExactAndLowerRecallIsSound) {
 }
 
 TEST_F(AutoIndexTest, UsesTheExactIndexWhereItIsFaster) {
-  const auto index = make(eager);
-  const Floats vectors = clustered_rows(random, 1600, auto_dim);
-  index->add(vectors);
   BruteForce truth(auto_dim, Metric::l2);
-  truth.put_all(0, vectors);
+  const auto index = make_filled(1600, truth);
   make_slow("graph/int8");
   test::expect_same(*index, truth, clustered_rows(random, 20, auto_dim), 10);
 }
