@@ -29,6 +29,14 @@ SearchResult with_reason(const SearchResult& found, std::string reason) {
   return {hits, std::move(explanation)};
 }
 
+// A context that reports progress, but is never cancelled and has no deadline: the graph must follow a change that the
+// exact index has already made.
+Context without_cancel(const Context& context) {
+  return Context{}.with_progress([context](const Progress& progress) {
+    context.report_progress(progress.operation, progress.done, progress.total);
+  });
+}
+
 std::vector<std::uint64_t> ids_from(std::uint64_t first, std::size_t count) {
   std::vector<std::uint64_t> ids(count);
   std::iota(ids.begin(), ids.end(), first);
@@ -118,7 +126,8 @@ void AutoIndex::build_graph(std::string reason, const Context& context) {
   set_graph(std::move(made), std::move(reason));
 }
 
-void AutoIndex::update_graph(const std::function<void(Index&)>& change, const Context& context) {
+void AutoIndex::update_graph(const std::function<void(Index&, const Context&)>& change, const Context& context) {
+  const Context uncancellable = without_cancel(context);
   const auto current = graph();
   const std::size_t vectors = size();
   try {
@@ -126,13 +135,13 @@ void AutoIndex::update_graph(const std::function<void(Index&)>& change, const Co
       decided_at_ = 0;
       set_graph(nullptr, fmt::format("dropped when {} vectors were left", vectors));
     } else if (current) {
-      change(*current);
+      change(*current, uncancellable);
     } else if (vectors >= rules_.rows_min &&
                static_cast<double>(vectors) >= rules_.growth * static_cast<double>(decided_at_)) {
       decided_at_ = vectors;
       GraphDecision decision = decide_graph();
       if (decision.pays_off) {
-        build_graph(std::move(decision.reason), context);
+        build_graph(std::move(decision.reason), uncancellable);
       } else {
         set_graph(nullptr, std::move(decision.reason));
       }
@@ -147,33 +156,37 @@ void AutoIndex::update_graph(const std::function<void(Index&)>& change, const Co
 std::uint64_t AutoIndex::do_add(std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   const std::uint64_t first = exact_->add(vectors, context);
-  update_graph([&](Index& graph) { graph.add(ids_from(first, vectors.size() / dim()), vectors, context); }, context);
+  update_graph(
+      [&](Index& graph, const Context& uncancellable) {
+        graph.add(ids_from(first, vectors.size() / dim()), vectors, uncancellable);
+      },
+      context);
   return first;
 }
 
 void AutoIndex::do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->add(ids, vectors, context);
-  update_graph([&](Index& graph) { graph.add(ids, vectors, context); }, context);
+  update_graph([&](Index& graph, const Context& uncancellable) { graph.add(ids, vectors, uncancellable); }, context);
 }
 
 std::size_t AutoIndex::do_remove(std::span<const std::uint64_t> ids, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   const std::size_t removed = exact_->remove(ids, context);
-  update_graph([&](Index& graph) { graph.remove(ids, context); }, context);
+  update_graph([&](Index& graph, const Context& uncancellable) { graph.remove(ids, uncancellable); }, context);
   return removed;
 }
 
 void AutoIndex::do_update(std::uint64_t id, std::span<const float> vector) {
   const std::lock_guard lock(writer_mutex_);
   exact_->update(id, vector);
-  update_graph([&](Index& graph) { graph.update(id, vector); }, {});
+  update_graph([&](Index& graph, const Context&) { graph.update(id, vector); }, {});
 }
 
 void AutoIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->upsert(ids, vectors, context);
-  update_graph([&](Index& graph) { graph.upsert(ids, vectors, context); }, context);
+  update_graph([&](Index& graph, const Context& uncancellable) { graph.upsert(ids, vectors, uncancellable); }, context);
 }
 
 SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
@@ -201,19 +214,25 @@ void AutoIndex::do_set_precision(Precision precision, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->set_precision(precision, context);
   if (!exact_->compacted()) return;
-  update_graph([&](Index&) { build_graph("rebuilt after the precision changed", context); }, context);
+  update_graph(
+      [&](Index&, const Context& uncancellable) { build_graph("rebuilt after the precision changed", uncancellable); },
+      context);
 }
 
 void AutoIndex::do_compact(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->compact(context);
-  update_graph([&](Index& graph) { graph.compact(context); }, context);
+  update_graph([&](Index& graph, const Context& uncancellable) { graph.compact(uncancellable); }, context);
 }
 
 void AutoIndex::do_drop_full_precision(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->drop_full_precision(context);
-  update_graph([&](Index&) { build_graph("rebuilt after full precision was dropped", context); }, context);
+  update_graph(
+      [&](Index&, const Context& uncancellable) {
+        build_graph("rebuilt after full precision was dropped", uncancellable);
+      },
+      context);
 }
 
 IndexStatistics AutoIndex::statistics() const {

@@ -73,7 +73,7 @@ class AutoIndex final : public Index {
   void build_graph(std::string reason, const Context& context);
   // Applies a change of the exact index to the graph, or builds or drops the graph. When that fails, logs a warning and
   // continues without a graph.
-  void update_graph(const std::function<void(Index&)>& change, const Context& context);
+  void update_graph(const std::function<void(Index&, const Context&)>& change, const Context& context);
 
   std::unique_ptr<exact::ExactIndex> exact_;
   const GraphOptions graph_options_;
