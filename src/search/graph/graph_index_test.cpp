@@ -169,6 +169,31 @@ TEST_F(GraphIndexTest, AppliesFilters) {
   EXPECT_GE(tally.recall(), 0.9);
 }
 
+TEST_F(GraphIndexTest, EfSetsTheBeamWidth) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  const Floats vectors = clustered_rows(random, 6000, dim);
+  index->add(vectors);
+  BruteForce truth(dim, Metric::l2);
+  truth.put_all(0, vectors);
+  const Floats queries = clustered_rows(random, 50, dim);
+  std::uint64_t scanned = 0;
+  double recall = 0;
+  for (const std::size_t ef : {10U, 40U, 150U}) {
+    Tally tally;
+    expect_sound(*index, truth, queries, 10, {.ef = ef}, tally);
+    const SearchExplanation explanation = index->search(queries, 10, {.ef = ef}).explanation();
+    EXPECT_EQ(explanation.kernel, "graph");
+    EXPECT_GT(explanation.rows_scanned, scanned);
+    EXPECT_GE(explanation.reranked, 50U * 10);
+    EXPECT_LE(explanation.reranked, 50U * (2 * 10 + 12));
+    EXPECT_GE(tally.recall(), recall - 0.01);
+    scanned = explanation.rows_scanned;
+    recall = tally.recall();
+  }
+  EXPECT_GE(recall, 0.95);
+}
+
 TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
   for (const double scale : {1e-30, 1e-12, 1e15, 1e30}) {
     SCOPED_TRACE(testing::Message() << "scale " << scale);
