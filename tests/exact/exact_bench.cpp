@@ -241,7 +241,7 @@ class Bench {
     vectis::SearchOptions options;
     if (!words.text("recall").empty()) options.recall = std::stod(words.text("recall"));
     std::vector<std::uint64_t> ids;
-    std::map<std::string, std::size_t> ways;
+    std::map<std::string, std::size_t> kernels;
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
     const double budget = std::stod(words.text("budget_ms", "1e12"));
@@ -255,7 +255,7 @@ class Bench {
       } else {
         const vectis::SearchResult found = made().search(query, k, options);
         hits.assign(found[0].begin(), found[0].end());
-        ++ways[found.explanation().kernel];
+        ++kernels[found.explanation().kernel];
       }
       for (const vectis::Hit& hit : hits) ids.push_back(hit.id);
       ids.resize((done + 1) * k, ~std::uint64_t{0});
@@ -263,7 +263,7 @@ class Bench {
     Json reply = taken(start, processor);
     write_ids(words.text("ids"), ids);
     reply["done"] = done;
-    reply["ways"] = ways;
+    reply["kernels"] = kernels;
     return reply;
   }
   Json search(const Words& words) {
@@ -273,9 +273,9 @@ class Bench {
     if (!words.text("recall").empty()) options.recall = std::stod(words.text("recall"));
     const std::size_t batch = words.number("batch", all);
     std::vector<std::uint64_t> ids;
-    std::uint64_t survivors = 0;
+    std::uint64_t reranked = 0;
     std::uint64_t scored = 0;
-    std::string way;
+    std::string kernel;
     std::vector<double> calls;
     const double processor = processor_milliseconds();
     for (std::size_t first = 0; first < all; first += batch) {
@@ -284,9 +284,9 @@ class Bench {
       const vectis::SearchResult found =
           made().search(queries_.some(skipped + first, count), words.number("k", 10), options);
       calls.push_back(milliseconds_since(start));
-      survivors += found.explanation().reranked;
+      reranked += found.explanation().reranked;
       scored += found.explanation().rows_scanned;
-      way = found.explanation().kernel;
+      kernel = found.explanation().kernel;
       for (std::size_t query = 0; query < count; ++query) {
         for (const vectis::Hit& hit : found[query]) ids.push_back(hit.id);
       }
@@ -295,10 +295,10 @@ class Bench {
     return {{"ms", std::accumulate(calls.begin(), calls.end(), 0.0)},
             {"processor_ms", processor_milliseconds() - processor},
             {"calls", calls},
-            {"way", way},
+            {"kernel", kernel},
             {"bytes_per_vector", index_->statistics().scanned_bytes_per_vector},
             {"scored", scored},
-            {"survivors_per_query", static_cast<double>(survivors) / static_cast<double>(all)}};
+            {"reranked_per_query", static_cast<double>(reranked) / static_cast<double>(all)}};
   }
   static void write_ids(const std::string& path, const std::vector<std::uint64_t>& ids) {
     if (path.empty()) return;

@@ -76,7 +76,7 @@ class Case:
                         budget_ms=BUDGET_MS, **words)
         found = numpy.fromfile(ids, numpy.int64).reshape(-1, K)
         return {"ms": reply["processor_ms"] / reply["done"], "recall": recall(found, self.truth[:reply["done"]]),
-                "done": reply["done"], "ways": reply.get("ways", {})}
+                "done": reply["done"], "kernels": reply.get("kernels", {})}
 
 
 def _players(field: Field) -> dict[str, Contestant]:
@@ -101,7 +101,7 @@ def _measured(field: Field, players: dict[str, Contestant], kind: str, share: fl
                 slow = number > 0 and lines[way][0]["ms"] > 5 * lines["graph"][0]["ms"]
                 lines[way].append(lines[way][0] if slow else asks[way]())  # very slow alternatives are measured once
     result = {way: {"ms": statistics.median(one["ms"] for one in found), **{key: found[0][key] for key in
-                                                                           ("recall", "done", "ways")}}
+                                                                           ("recall", "done", "kernels")}}
               for way, found in lines.items()}
     rivals = [way for way in WAYS[1:] if result[way]["recall"] >= ASKED - MISSING]
     better = min(rivals, key=lambda way: result[way]["ms"])

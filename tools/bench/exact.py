@@ -42,21 +42,22 @@ class Match:
             contestant.ready(row.precision)
         self.entries = {"vectis": (ours, "")}
         for one in peers:
-            self.entries |= {f"{one.name} {way}": (one, way) for way in (one.ways if row.batch else ["add"])}
+            variants = one.variants if row.batch else ["add"]
+            self.entries |= {f"{one.name} {variant}": (one, variant) for variant in variants}
         self.times: dict[str, list[float]] = {name: [] for name in self.entries}
         self.found: dict[str, dict] = {}
         self.peaks: list[dict] = []
 
     def once(self, name: str) -> float:
         """Median milliseconds of one call."""
-        contestant, way = self.entries[name]
+        contestant, variant = self.entries[name]
         if not self.row.batch:
             return contestant.add()
-        reply = contestant.search(way, self.row.queries, self.row.batch, self.ids)
+        reply = contestant.search(variant, self.row.queries, self.row.batch, self.ids)
         if name not in self.found:
             share, differences = recall(self.ids, truth(self.data), self.row.queries)
             self.found[name] = {"recall": share, "differences": differences}
-        reported = ("way", "survivors_per_query", "bytes_per_vector")
+        reported = ("kernel", "reranked_per_query", "bytes_per_vector")
         self.found[name] |= {key: reply[key] for key in reported if key in reply}
         return statistics.median(reply["calls"])
 

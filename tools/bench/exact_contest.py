@@ -15,10 +15,10 @@ _LEFT_OUT = "bench: {} skipped: {}"
 
 
 class Contestant:
-    """Implements corpus, queries, add and search; `ways` are variants that are measured separately."""
+    """Implements corpus, queries, add and search; each of `variants` is measured separately."""
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str]):
-        self.name, self.ways, self.added = name, [""], None
+        self.name, self.variants, self.added = name, [""], None
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **environment})
 
@@ -39,11 +39,11 @@ class Contestant:
 
     def load(self, data: Data) -> None:
         reply = self.ask("corpus", file=data.corpus_file, dim=data.dim, rows=data.rows)
-        self.ways = reply.get("ways", self.ways)
+        self.variants = reply.get("variants", self.variants)
         self.ask("queries", file=data.queries_file, rows=QUERIES)
 
     def add(self) -> float:
-        return self.ask("add", way=self.ways[0])["ms"]
+        return self.ask("add", variant=self.variants[0])["ms"]
 
     def ready(self, precision: str) -> None:
         """Adds the corpus unless it was added before; peers have one precision."""
@@ -51,8 +51,8 @@ class Contestant:
         if self.added is None:
             self.added = self.add()
 
-    def search(self, way: str, queries: int, batch: int, ids: Path) -> dict:
-        return self.ask("search", queries=queries, batch=batch, k=K, ids=ids, way=way)
+    def search(self, variant: str, queries: int, batch: int, ids: Path) -> dict:
+        return self.ask("search", queries=queries, batch=batch, k=K, ids=ids, variant=variant)
 
     def close(self) -> None:
         self.process.stdin.close()
@@ -76,7 +76,7 @@ class Ours(Contestant):
         """Frees the corpus, of which the index has a copy; no further add() is possible."""
         self.ask("drop", what="corpus")
 
-    def search(self, way: str, queries: int, batch: int, ids: Path) -> dict:
+    def search(self, variant: str, queries: int, batch: int, ids: Path) -> dict:
         return self.ask("search", queries=queries, batch=batch, k=K, ids=ids)
 
 

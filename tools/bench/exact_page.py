@@ -83,9 +83,9 @@ def _details(reports: list[dict]) -> str:
     text = "\nKernel variants, and how many vectors of each query were reranked in double precision:\n\n"
     for report in reports:
         mine = report["contestants"]["vectis"]
-        if "way" in mine:
-            text += (f"- {report['title']}: {mine['way']}, {mine['bytes_per_vector']} bytes read per vector, "
-                     f"{mine['survivors_per_query']:.0f} reranked per query; {_circumstances(report)}\n")
+        if "kernel" in mine:
+            text += (f"- {report['title']}: {mine['kernel']}, {mine['bytes_per_vector']} bytes read per vector, "
+                     f"{mine['reranked_per_query']:.0f} reranked per query; {_circumstances(report)}\n")
         else:
             first = report["first_search"]
             text += (f"- {report['title']}: the first query after adding takes {first['ratio']['median']:.2f} times as "

@@ -12,7 +12,7 @@ _COPIED = 1 << 30  # larger files are mapped instead of read for libraries that 
 class Faiss:
     """The flat index, with the default BLAS threshold or with 20."""
 
-    WAYS = ("flat", "flat, blas from 20")
+    VARIANTS = ("flat", "flat, blas from 20")
 
     def __init__(self, threads: int):
         import faiss
@@ -23,22 +23,22 @@ class Faiss:
     def made(self, corpus):
         return self.faiss.IndexFlatL2(corpus.shape[1])
 
-    def add(self, corpus, _way):
+    def add(self, corpus, _variant):
         self.index = None
         start = time.perf_counter()
         self.index = self.made(corpus)
         self.index.add(corpus)
         return time.perf_counter() - start
 
-    def search(self, queries, k, way):
-        self.faiss.cvar.distance_compute_blas_threshold = 20 if way.endswith("20") else self.default
+    def search(self, queries, k, variant):
+        self.faiss.cvar.distance_compute_blas_threshold = 20 if variant.endswith("20") else self.default
         return self.index.search(queries, k)[1]
 
 
 class FaissSq8(Faiss):
     """8-bit scalar quantization: not exact."""
 
-    WAYS = ("SQ8",)
+    VARIANTS = ("SQ8",)
 
     def made(self, corpus):
         index = self.faiss.IndexScalarQuantizer(corpus.shape[1], self.faiss.ScalarQuantizer.QT_8bit)
@@ -49,7 +49,7 @@ class FaissSq8(Faiss):
 class Torch:
     """|x|² - 2 q.x and topk: all rows for a few queries at a time, or all queries for a block of rows at a time."""
 
-    WAYS = ("by queries", "by rows")
+    VARIANTS = ("by queries", "by rows")
     QUERIES, ROWS = 50, 16_384
 
     def __init__(self, threads: int):
@@ -57,7 +57,7 @@ class Torch:
         self.torch = torch
         torch.set_num_threads(threads)
 
-    def add(self, corpus, _way):
+    def add(self, corpus, _variant):
         start = time.perf_counter()
         self.corpus = self.torch.from_numpy(corpus)
         self.squares = self.torch.cat([(rows * rows).sum(1) for rows in self.corpus.split(self.ROWS)])
@@ -67,9 +67,9 @@ class Torch:
         scores = self.torch.addmm(self.squares[rows], queries, self.corpus[rows].T, alpha=-2)
         return self.torch.topk(scores, k, dim=1, largest=False)
 
-    def search(self, queries, k, way):
+    def search(self, queries, k, variant):
         torch, queries = self.torch, self.torch.from_numpy(queries)
-        if way == "by queries":
+        if variant == "by queries":
             everything = slice(0, len(self.corpus))
             return torch.cat([self.nearest(few, everything, k).indices for few in queries.split(self.QUERIES)]).numpy()
         values, ids = [], []
@@ -82,35 +82,35 @@ class Torch:
 
 
 class Usearch:
-    WAYS = ("exact",)
+    VARIANTS = ("exact",)
 
     def __init__(self, threads: int):
         from usearch.index import MetricKind, search
         self.threads, self.metric, self.find = threads, MetricKind.L2sq, search
 
-    def add(self, corpus, _way):
+    def add(self, corpus, _variant):
         self.corpus = corpus
         return 0.0
 
-    def search(self, queries, k, _way):
+    def search(self, queries, k, _variant):
         return self.find(self.corpus, queries, k, self.metric, exact=True, threads=self.threads).keys.reshape(-1, k)
 
 
 class Numpy:
     """The same product, and argpartition."""
 
-    WAYS = ("product",)
+    VARIANTS = ("product",)
     QUERIES = 50
 
     def __init__(self, threads: int):
         del threads  # OPENBLAS_NUM_THREADS
 
-    def add(self, corpus, _way):
+    def add(self, corpus, _variant):
         start = time.perf_counter()
         self.corpus, self.squares = corpus, numpy.einsum("ij,ij->i", corpus, corpus)
         return time.perf_counter() - start
 
-    def search(self, queries, k, _way):
+    def search(self, queries, k, _variant):
         return numpy.concatenate([self.few(queries[start:start + self.QUERIES], k)
                                   for start in range(0, len(queries), self.QUERIES)])
 
@@ -136,21 +136,21 @@ class Peer:
             self.rows = numpy.asarray(numpy.memmap(file, numpy.float32, "r", shape=shape))
         else:
             self.rows = numpy.fromfile(file, numpy.float32, shape[0] * shape[1]).reshape(shape)
-        return {"ways": list(self.library.WAYS)}
+        return {"variants": list(self.library.VARIANTS)}
 
     def queries(self, file, rows):
         self.asked = numpy.fromfile(file, numpy.float32).reshape(int(rows), -1)
         return {}
 
-    def add(self, way):
-        return {"ms": self.library.add(self.rows, way) * 1e3}
+    def add(self, variant):
+        return {"ms": self.library.add(self.rows, variant) * 1e3}
 
-    def search(self, queries, batch, k, ids, way):
+    def search(self, queries, batch, k, ids, variant):
         calls, found = [], []
         for first in range(0, int(queries), int(batch)):
             few = self.asked[first:min(first + int(batch), int(queries))]
             start = time.perf_counter()
-            found.append(self.library.search(few, int(k), way))
+            found.append(self.library.search(few, int(k), variant))
             calls.append((time.perf_counter() - start) * 1e3)
         numpy.concatenate(found).astype(numpy.uint64).tofile(ids)
         return {"ms": sum(calls), "calls": calls}

@@ -1,0 +1,119 @@
+"""`./dev soak language`: terms, file sizes, call depth, the cost of add() and the speed against a baseline, written to
+docs/evidence/language.json.
+
+The speed cell builds the baseline commit in build/baseline. Figures that people measure (reading tests, fixed stumbles,
+duplicates) are read from docs/evidence/language-by-hand.json."""
+
+import json
+import os
+import re
+import statistics
+import sys
+from pathlib import Path
+
+from tools import suite
+from tools.check import terms
+from tools.check.tree import CODE_SUFFIXES, Tree
+from tools.evidence import Figure, output_of, run_soak
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build"
+BASELINE = os.environ.get("BASELINE", "4fc9013")  # the commit before the renames
+SHORT, LONG = 40, 600  # lines
+RUNS = 3  # of the add benchmark; the best counts, since other load only adds time
+
+# Test program and case, breakpoint, how many hits of it to pass over, and the public function where the library begins.
+TRACES = {
+    "flat query": ("search_test", "MakeIndexTest.AutoFallsBackAndSaysWhy", "vectis::v0_1::exact::scan_vnni", 0,
+                   "Index::search"),
+    "OpenCL launch": ("operations_test", "OperationsTest.ARepeatedLaunchAllocatesNothing", "clEnqueueNDRangeKernel", 20,
+                      "run"),
+}
+
+
+def private_terms() -> list[Figure]:
+    return [Figure.measured("private terms in sources and docs", len(terms.check(Tree(ROOT)).findings), "places", "== 0")]
+
+
+def file_sizes() -> list[Figure]:
+    tree = Tree(ROOT)
+    counts = [len(tree.text(name).splitlines()) for name in tree.files
+              if name.startswith(("src/", "include/", "backends/")) and name.endswith(CODE_SUFFIXES)]
+    return [Figure.measured(f"files under {SHORT} lines in src, include and backends", sum(n < SHORT for n in counts),
+                            "files", "<= 60"),
+            Figure.measured(f"files over {LONG} lines in src, include and backends", sum(n > LONG for n in counts),
+                            "files", "== 0")]
+
+
+def frames(text: str, outermost: str) -> list[tuple[str, str]]:
+    """Function and file of the library's frames in a backtrace of gdb, innermost first, up to the public function."""
+    ours, last = [], 0
+    for name, file in re.findall(r"^#\d+\s+(?:0x[0-9a-f]+ in )?(\S+) .*? at (\S+?):\d+$", text, re.MULTILINE):
+        path = os.path.relpath(file, ROOT)
+        if path.startswith(("src/", "include/", "backends/")) and not path.endswith("_test.cpp"):
+            ours.append((name, path))
+            if name.removeprefix("vectis::v0_1::") == outermost:
+                last = len(ours)
+    return ours[:last]
+
+
+def call_depth() -> list[Figure]:
+    suite.build("debug", "search_test", "operations_test", "vectis_backend_opencl")
+    figures = []
+    for name, (program, case, innermost, passed_over, outermost) in TRACES.items():
+        text = output_of("gdb", "-batch", "-ex", "set breakpoint pending on", "-ex", "set print frame-arguments none",
+                         "-ex", f"break {innermost}", "-ex", f"ignore 1 {passed_over}", "-ex", "run", "-ex", "backtrace",
+                         "--args", BUILD / "debug" / "bin" / program, f"--gtest_filter={case}", root=ROOT)
+        trace = frames(text, outermost)
+        if not trace:
+            raise SystemExit(f"soak: {program} did not reach {innermost} through {outermost}")
+        figures += [Figure.measured(f"{name}: frames from the public call to the inner loop or driver", len(trace),
+                                    "frames", "<= 10"),
+                    Figure.measured(f"{name}: files of these frames", len({file for _, file in trace}), "files", "<= 10")]
+    return figures
+
+
+def adds() -> list[Figure]:
+    suite.build("release", "graph_add_bench")
+    runs = [[json.loads(line) for line in output_of(BUILD / "release" / "bin" / "graph_add_bench", root=ROOT).splitlines()]
+            for _ in range(RUNS)]
+    figures = []
+    for cases in zip(*runs, strict=True):
+        name = f"{cases[0]['rows']:,} x {cases[0]['dim']} {cases[0]['data']}, {cases[0]['kind']}, {cases[0]['batch']:,} at a time"
+        figures += [Figure.measured(f"{name}: worst add", round(min(case["worst_ratio"] for case in cases), 2),
+                                    "times the median of its neighbors", "<= 3"),
+                    Figure.measured(f"{name}: all adds", round(min(case["total_cpu_seconds"] for case in cases), 2),
+                                    "CPU seconds", "<= 8")]
+    return figures
+
+
+def speed() -> list[Figure]:
+    """Old and new program side by side; see tools/bench/versions.py."""
+    folder = BUILD / "baseline"
+    if not folder.is_dir():
+        suite.run("git", "worktree", "add", "--detach", folder, BASELINE)
+        (folder / "build").mkdir()
+        (folder / "build" / "venv").symlink_to(BUILD / "venv")
+    suite.run("cmake", "-S", folder, "-B", folder / "build" / "release", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+              "-DCMAKE_CXX_COMPILER=g++-12", "-DCMAKE_C_COMPILER=gcc-12", "-DCMAKE_UNITY_BUILD=ON",
+              "-DCMAKE_UNITY_BUILD_BATCH_SIZE=10")
+    suite.run("cmake", "--build", folder / "build" / "release", "--target", "exact_bench")
+    suite.run(ROOT / "bench" / "versions", folder / "build" / "release" / "bin" / "exact_bench")
+    results = json.loads((BUILD / "soak" / "versions.json").read_text())["results"]
+    return [Figure.measured(f"{one['name']} ({min(one['ratios']):.3f} to {max(one['ratios']):.3f}; {one['found']})",
+                            round(statistics.median(one["ratios"]), 3), "times the speed before", ">= 0.97")
+            for one in results]
+
+
+def by_hand() -> list[Figure]:
+    file = ROOT / "docs" / "evidence" / "language-by-hand.json"
+    return [Figure.measured(one["name"], one["value"], one["unit"], one["aim"])
+            for one in json.loads(file.read_text())["figures"]]
+
+
+MEASUREMENTS = {"terms": private_terms, "sizes": file_sizes, "depth": call_depth, "adds": adds, "speed": speed,
+                "by-hand": by_hand}
+
+
+if __name__ == "__main__":
+    sys.exit(run_soak("language", ROOT, MEASUREMENTS))
