@@ -76,7 +76,7 @@ exact::DeviceSplit split_of(const Runtime& runtime) {
 std::optional<IndexDevices> asked_devices(Runtime& runtime, const IndexOptions& options) {
   if (!options.device || *options.device == "auto") return std::nullopt;
   return IndexDevices{named_devices(runtime, *options.device),
-                      fmt::format("'{}' was asked for by the call", *options.device)};
+                      fmt::format("'{}' was requested by the call", *options.device)};
 }
 
 bool only_cpu(std::span<const Device> devices) {
@@ -131,7 +131,7 @@ exact::SearchPlace automatic_place(Runtime& runtime, Metric metric, const std::o
   return {exact::make_planned_searcher(runtime, devices), {}};
 }
 
-// A kind that searches on this processor alone refuses to be told of another.
+// Throws Unsupported when a device is named for a kind that searches on the host CPU only.
 void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
   if (!asked || only_cpu(asked->devices)) return;
   throw Error(ErrorCode::unsupported, "make_index",

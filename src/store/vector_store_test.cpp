@@ -48,7 +48,7 @@ TEST_F(VectorStoreTest, SelectsTheDeviceOnceAndSaysWhy) {
   EXPECT_EQ(about.gpu_memory_used, 0U);
   EXPECT_EQ(about.gpu_memory_total, 0U);
   EXPECT_EQ(about.device, "cpu");
-  EXPECT_EQ(about.reason, "'cpu' was asked for by the call");
+  EXPECT_EQ(about.reason, "'cpu' was requested by the call");
   EXPECT_THAT(log, Contains("info store: collection 'books' is searched on cpu: " + about.reason));
   EXPECT_THAT(books.explain(), HasSubstr("collection 'books' on cpu"));
 }

@@ -80,7 +80,7 @@ TEST_F(KindsTest, TheCallNamesTheDevices) {
     }
   }
   EXPECT_ERROR(make_index("flat", dim, Metric::l2, {.device = "opencl:1", .runtime = &runtime}), ErrorCode::unsupported,
-               "'brute' searches on this processor");
+               "'flat' searches on the host");
 }
 
 TEST_F(KindsTest, GpuGoesToTheActiveDevice) {

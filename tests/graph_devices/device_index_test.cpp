@@ -100,7 +100,7 @@ TEST_F(GraphDevicesTest, FilteredAndLargeSearchesRunOnTheHost) {
 TEST_F(GraphDevicesTest, RejectsSeveralDevices) {
   EXPECT_ERROR((void)make_index("graph", dim, Metric::l2, {.device = "failing,failing", .runtime = &runtime()}),
                ErrorCode::unsupported, "'graph' searches on one device", "2 were named",
-               "'failing,failing' was asked for");
+               "'failing,failing' was requested");
 }
 
 // An error of the device reaches the caller and leaves the index unchanged.

@@ -105,7 +105,7 @@ TEST_F(StoreReopen, RejectsADeviceForTheKindFlat) {
   LoggedRuntime runtime;
   VectorStore store(*runtime);
   EXPECT_ERROR(store.create_collection("c", {.dim = 2, .index = "flat", .device = "opencl:0"}), ErrorCode::unsupported,
-               "'brute' searches on this processor", "'opencl:0' was asked for");
+               "'flat' searches on the host", "'opencl:0' was requested");
   EXPECT_TRUE(store.list_collections().empty());
 }
 
