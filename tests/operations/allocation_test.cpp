@@ -1,39 +1,21 @@
 // A repeated launch allocates nothing: operator new is counted on the calling thread, in Vectis and in the plug-in.
 #if defined(VECTIS_HAS_OPENCL) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
-#include <cstdlib>
-#include <new>
-
 #include "tests/operations/fixture.hpp"
-#include "vectis/memory.hpp"
-
-namespace {
-
-thread_local bool counting = false;
-thread_local std::size_t allocations = 0;
-
-}  // namespace
-
-// NOLINTBEGIN(misc-new-delete-overloads,cppcoreguidelines-no-malloc)
-void* operator new(std::size_t bytes) {
-  if (counting) ++allocations;
-  if (void* const address = std::malloc(bytes == 0 ? 1 : bytes)) return address;
-  throw std::bad_alloc();
-}
-void operator delete(void* address) noexcept { std::free(address); }
-void operator delete(void* address, std::size_t /*bytes*/) noexcept { std::free(address); }
-// NOLINTEND(misc-new-delete-overloads,cppcoreguidelines-no-malloc)
 
 namespace vectis::test {
+
+// Defined in allocation_counter.cpp, apart from the code whose allocations it counts.
+void start_counting_allocations();
+std::size_t stop_counting_allocations();  // calls of operator new on this thread since then
+
 namespace {
 
 template <class Call>
 std::size_t count_allocations(const Call& call) {
-  allocations = 0;
-  counting = true;
+  start_counting_allocations();
   call();
-  counting = false;
-  return allocations;
+  return stop_counting_allocations();
 }
 
 TEST_F(OperationsTest, ARepeatedLaunchAllocatesNothing) {
