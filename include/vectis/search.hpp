@@ -4,6 +4,5 @@
 #include "vectis/search/id_filter.hpp"
 #include "vectis/search/index.hpp"
 #include "vectis/search/l2_distance.hpp"
-#include "vectis/search/matrix_view.hpp"
 #include "vectis/search/metric.hpp"
 #include "vectis/search/sample_vectors.hpp"

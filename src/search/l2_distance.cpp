@@ -24,9 +24,8 @@ constexpr std::string_view distances_op = "l2_distance";
 
 std::size_t product_of(std::size_t a, std::size_t b, std::string_view what) {
   if (b != 0 && a > std::numeric_limits<std::size_t>::max() / sizeof(float) / b) {
-    throw Error(
-        ErrorCode::invalid_input, distances_op,
-        fmt::format("{} of {} times {} numbers pass what memory can address; ask for less at once", what, a, b));
+    throw Error(ErrorCode::invalid_input, distances_op,
+                fmt::format("{} of {} times {} floats exceed the address space; pass fewer at once", what, a, b));
   }
   return a * b;
 }
@@ -34,9 +33,10 @@ std::size_t product_of(std::size_t a, std::size_t b, std::string_view what) {
 void expect_numbers(std::string_view what, std::size_t given, std::size_t rows, std::size_t dim) {
   const std::size_t expected = product_of(rows, dim, what);
   if (given == expected) return;
-  throw Error(ErrorCode::invalid_input, distances_op,
-              fmt::format("{} have {} numbers, {} rows of {} are {}; give whole rows, one after the other", what, given,
-                          rows, dim, expected));
+  throw Error(
+      ErrorCode::invalid_input, distances_op,
+      fmt::format("{} have {} floats, but {} rows of dimension {} have {}; pass whole rows, one after the other", what,
+                  given, rows, dim, expected));
 }
 
 float largest_of(std::span<const float> numbers) noexcept {
@@ -45,27 +45,27 @@ float largest_of(std::span<const float> numbers) noexcept {
   return largest;
 }
 
-// What numbers are divided by before they are rounded.
+// The scale by which values are divided before they are rounded.
 double unit_of(Precision precision, float largest) {
-  constexpr int half_exponent = 14;  // 2 to it is near the top of fp16
+  constexpr int half_exponent = 14;  // 2^14 is near the largest fp16
   if (largest == 0) return 1;
   if (precision == Precision::int8) return double{largest} / 127;
   if (precision == Precision::fp16) return std::ldexp(1.0, std::ilogb(largest) - half_exponent);
   return 1;
 }
 
-// A result that the device cannot hold in one piece is told with what would fit.
+// Throws Allocation, with what would fit, when the device cannot allocate the result in one piece.
 void expect_room(const Device& device, std::size_t count, std::size_t n_queries, std::size_t n_vectors) {
   const std::uint64_t most = device.info().limits.allocation_bytes_max / sizeof(float);
   if (most == 0 || count <= most) return;
   throw Error(ErrorCode::allocation, distances_op,
-              fmt::format("{} queries by {} vectors are {} distances, {} holds {} in one piece; ask for {}", n_queries,
-                          n_vectors, count, device.label(), most,
+              fmt::format("{} queries by {} vectors are {} distances, but {} allocates at most {} at once; pass {}",
+                          n_queries, n_vectors, count, device.label(), most,
                           n_vectors <= most ? fmt::format("at most {} queries at once", most / n_vectors)
                                             : fmt::format("at most {} vectors at once", most)));
 }
 
-// Rows of numbers on their way to the device. One thread at a time.
+// Uploads rows to the device. One thread at a time.
 class Operands {
  public:
   Operands(Runtime& runtime, int device, Precision precision)
@@ -74,7 +74,7 @@ class Operands {
   [[nodiscard]] ManagedBuffer buffer(std::size_t elements, Precision precision) {
     return pool_.get_managed_buffer(device_, elements, precision);
   }
-  // The rows at the precision asked for, divided by `unit`. Returns when the host's memory is no longer needed.
+  // The rows divided by `unit`, at the requested precision. Returns when the host memory is no longer needed.
   [[nodiscard]] ManagedBuffer upload(Stream& stream, std::span<const float> numbers, std::size_t rows, double unit) {
     std::vector<float> scaled;
     if (unit != 1) {
@@ -112,7 +112,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
   runtime.check_fork(distances_op);
   if (dim == 0 || n_queries == 0 || n_vectors == 0) {
     throw Error(ErrorCode::invalid_input, distances_op,
-                fmt::format("{} queries and {} vectors of {} numbers, each must be at least 1; leave the call out",
+                fmt::format("{} queries and {} vectors of dimension {}, each must be at least 1; skip the call",
                             n_queries, n_vectors, dim));
   }
   expect_numbers("queries", queries.size(), n_queries, dim);
@@ -125,7 +125,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
 
   try {
     Operands operands(runtime, chosen.id(), precision);
-    const ManagedBuffer out = operands.buffer(count, Precision::fp32);  // refused here before the host touches anything
+    const ManagedBuffer out = operands.buffer(count, Precision::fp32);  // fails before anything is computed
     Stream stream(out.memory().context());
     const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(corpus)));
     const ManagedBuffer q = operands.upload(stream, queries, n_queries, unit);
@@ -139,7 +139,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
     return distances;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::allocation, distances_op,
-                fmt::format("the host has no memory for {} distances, {} bytes; ask for fewer queries at once", count,
+                fmt::format("not enough host memory for {} distances, {} bytes; pass fewer queries at once", count,
                             count * sizeof(float)));
   }
 }

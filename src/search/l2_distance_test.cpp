@@ -71,12 +71,12 @@ TEST_F(L2DistanceTest, OfEqualVectorsIsZero) {
   }
 }
 
-TEST_F(L2DistanceTest, RefusesWhatTheDocumentsName) {
-  EXPECT_ERROR(l2_distance({}, {}, 3, 1, 1, {}, Precision::fp32, runtime), ErrorCode::invalid_input, "0 numbers");
+TEST_F(L2DistanceTest, RejectsInvalidInput) {
+  EXPECT_ERROR(l2_distance({}, {}, 3, 1, 1, {}, Precision::fp32, runtime), ErrorCode::invalid_input, "0 floats");
   EXPECT_ERROR(l2_distance(Floats{1, 2}, Floats{1, 2, 3}, 3, 1, 1, {}, Precision::fp32, runtime),
-               ErrorCode::invalid_input, "queries have 2 numbers, 1 rows of 3");
+               ErrorCode::invalid_input, "queries have 2 floats, but 1 rows of dimension 3");
   EXPECT_ERROR(l2_distance(Floats{1, 2, 3}, Floats{1, 2}, 3, 1, 1, {}, Precision::fp32, runtime),
-               ErrorCode::invalid_input, "vectors have 2 numbers");
+               ErrorCode::invalid_input, "vectors have 2 floats");
   for (const auto& [dim, rows, vectors] : {std::array{0UL, 1UL, 1UL}, {1UL, 0UL, 1UL}, {1UL, 1UL, 0UL}}) {
     EXPECT_ERROR(l2_distance(Floats{1}, Floats{1}, dim, rows, vectors, {}, Precision::fp32, runtime),
                  ErrorCode::invalid_input, "at least 1");
@@ -87,7 +87,7 @@ TEST_F(L2DistanceTest, RefusesWhatTheDocumentsName) {
                "77");
 }
 
-TEST_F(L2DistanceTest, SizesThatOverflowAreRefused) {
+TEST_F(L2DistanceTest, RejectsSizesThatOverflow) {
   constexpr std::size_t half = std::size_t{1} << 63;
   EXPECT_ERROR(l2_distance(Floats{1}, Floats{1}, 2, half, 1, {}, Precision::fp32, runtime), ErrorCode::invalid_input,
                "9223372036854775808");

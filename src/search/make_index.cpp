@@ -13,7 +13,7 @@
 #include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"
-#include "search/exact/searcher.hpp"
+#include "search/exact/search_task.hpp"
 #include "search/graph/format.hpp"
 #include "search/graph/graph_index.hpp"
 #include "search/searchers.hpp"
@@ -50,7 +50,7 @@ void reject_graph_options(std::string_view op, std::string_view why, const Index
   throw Error(ErrorCode::invalid_input, op, fmt::format("graph options were given, but {}; leave them out", why));
 }
 
-// Devices named one after the other by the setting gpu.devices, each as forced as if it were asked for alone.
+// The devices of a list of names separated by commas. Throws as choose_device does for each name.
 std::vector<Device> named_devices(Runtime& runtime, std::string_view names) {
   std::vector<Device> devices;
   while (!names.empty()) {
@@ -72,7 +72,7 @@ exact::DeviceSplit split_of(const Runtime& runtime) {
               fmt::format("gpu.split is '{}' by {}; it may be 'shards' or 'replicas'", setting.value, setting.source));
 }
 
-// The devices a call names; empty when it leaves the choice to the index.
+// The devices that the options name; nothing when the kind's own rules choose.
 std::optional<IndexDevices> asked_devices(Runtime& runtime, const IndexOptions& options) {
   if (!options.device || *options.device == "auto") return std::nullopt;
   return IndexDevices{named_devices(runtime, *options.device),
@@ -101,7 +101,7 @@ exact::SearchPlace gpu_place(Runtime& runtime) {
           {}};
 }
 
-// Whole devices that may be used unasked, or that the settings allow; not the CPU, which is always a candidate.
+// Whole devices that may be used without being named; not the CPU, which is always a candidate.
 std::vector<Device> automatic_devices(Runtime& runtime) {
   std::vector<Device> devices = allowed_devices(runtime);
   std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu" || device.info().parent; });
@@ -110,7 +110,7 @@ std::vector<Device> automatic_devices(Runtime& runtime) {
 
 exact::SearchPlace host_place(std::string reason) { return {nullptr, std::move(reason)}; }
 
-// Short, since every answer repeats it: either what a GPU was not chosen for, or where to read why none is usable.
+// Why no GPU is used: short, since every search result repeats it.
 std::string why_no_gpu(Runtime& runtime) {
   try {
     return choose_device(runtime, {.device = "gpu"}).reason;
@@ -131,8 +131,8 @@ exact::SearchPlace automatic_place(Runtime& runtime, Metric metric, const std::o
   return {exact::make_planned_searcher(runtime, devices), {}};
 }
 
-// Throws Unsupported when a device is named for a kind that searches on the host CPU only.
-void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
+// Throws Unsupported when devices other than the CPU are named for a kind that uses none.
+void reject_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
   if (!asked || only_cpu(asked->devices)) return;
   throw Error(ErrorCode::unsupported, "make_index",
               fmt::format("'{}' searches on the host, but {}; use 'gpu', 'graph' or 'auto', or name no device", kind,
@@ -142,7 +142,7 @@ void refuse_devices(std::string_view kind, const std::optional<IndexDevices>& as
 exact::SearchPlace place_for(Runtime& runtime, std::string_view kind, Metric metric, const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
   if (kind == kind_flat) {
-    refuse_devices(kind, asked);
+    reject_devices(kind, asked);
     return host_place("the index is 'flat'");
   }
   if (asked && only_cpu(asked->devices)) return host_place(asked->reason);
@@ -164,7 +164,7 @@ std::unique_ptr<exact::ExactIndex> exact_index(Runtime& runtime, std::string_vie
   return std::make_unique<exact::ExactIndex>(runtime, kind, std::move(corpus), std::move(place));
 }
 
-// Alone, or ready for a graph beside it; `graph` may be missing.
+// The exact index itself, or an AutoIndex of it; `graph` may be null.
 std::unique_ptr<Index> with_graph(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
                                   std::unique_ptr<Index> graph, const IndexOptions& options) {
   const double recall = options.recall.value_or(default_recall);
@@ -208,7 +208,7 @@ std::unique_ptr<Index> naming_path(std::string_view op, const std::string& path,
   throw Error(ErrorCode::allocation, op, "not enough memory for the index; free some, or load it on a larger machine");
 }
 
-// On the one device that is asked for, or on this processor.
+// On the one device that the options name, or on the host.
 std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
                                    const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
@@ -239,13 +239,13 @@ std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const 
   return graph_index(runtime, graph::load_graph(reader, runtime.executor()), options);
 }
 
-// The graph of the same vectors that follows an exact index.
+// Reads the graph of the same vectors, which follows an exact index in a file of 'auto'.
 std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact) {
-  if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("there is no graph beside an index that has one");
+  if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("the graph of the index is missing");
   auto graph = loaded_graph(reader, runtime, {});
   if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->metric() != exact.metric() ||
       graph->size() != exact.size()) {
-    detail::throw_corrupt("a graph of other vectors than the index");
+    detail::throw_corrupt("the graph has other vectors than the index");
   }
   return graph;
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "search/exact/device/search.hpp"
-#include "search/exact/searcher.hpp"
+#include "search/exact/search_task.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
 

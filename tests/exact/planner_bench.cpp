@@ -1,4 +1,4 @@
-// How far the planner's choices for exact search are from the best ones: this processor, OpenCL on PoCL and a simulated
+// How far the planner's choices for exact search are from the best ones: the host, OpenCL on PoCL and a simulated
 // GPU, over sizes, dimensions, batches and whether the rows are on the device already. Prints the report.
 #include <fmt/format.h>
 
@@ -40,8 +40,8 @@ std::vector<float> noise(Random& random, std::size_t count) {
 }
 
 // Rows of one size, as a segment, with queries.
-struct Corpus {
-  Corpus(Runtime& runtime, Random& random, std::size_t rows, std::size_t columns)
+struct Vectors {
+  Vectors(Runtime& runtime, Random& random, std::size_t rows, std::size_t columns)
       : dim(columns), queries(noise(random, 256 * columns)) {
     const std::vector<float> vectors = noise(random, rows * dim);
     const std::vector<std::uint64_t> ids(rows);
@@ -54,14 +54,16 @@ struct Corpus {
 };
 
 struct Cell {
-  const Corpus* corpus = nullptr;
+  const Vectors* vectors = nullptr;
   std::size_t batch = 1;
   bool resident = false;
 
-  [[nodiscard]] std::span<const float> queries() const { return std::span(corpus->queries).first(batch * corpus->dim); }
+  [[nodiscard]] std::span<const float> queries() const {
+    return std::span(vectors->queries).first(batch * vectors->dim);
+  }
   [[nodiscard]] exact::SearchTask task(const SearchOptions& options) const {
-    return {.segments = corpus->segments,
-            .dim = corpus->dim,
+    return {.segments = vectors->segments,
+            .dim = vectors->dim,
             .metric = Metric::l2,
             .precision = Precision::int8,
             .queries = queries(),
@@ -77,13 +79,13 @@ class PlannerBench {
     Random random(seed());
     for (const std::size_t rows : {1000U, 4000U, 16000U, 64000U}) {
       for (const std::size_t dim : {16U, 64U, 256U})
-        corpora_.push_back(std::make_unique<Corpus>(runtime, random, rows, dim));
+        corpora_.push_back(std::make_unique<Vectors>(runtime, random, rows, dim));
     }
     const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
-    for (const auto& corpus : corpora_) {
+    for (const auto& vectors : corpora_) {
       for (const std::size_t batch : {1U, 4U, 16U, 64U, 256U}) {
         for (const bool resident : {false, true}) {
-          const Cell& cell = cells_.emplace_back(Cell{corpus.get(), batch, resident});
+          const Cell& cell = cells_.emplace_back(Cell{vectors.get(), batch, resident});
           const double held = resident ? exact::scanned_bytes(cell.task(options_)) : 0.0;
           const Workload there = exact::work_on_device(cell.task(options_), batch, held);
           ways_.push_back({Placement(cpu, exact::work_on_host(cell.task(options_), batch)), Placement(opencl_, there),
@@ -137,7 +139,7 @@ class PlannerBench {
   SearchOptions options_;
   SimulatedDevice card_;
   Device opencl_;
-  std::vector<std::unique_ptr<Corpus>> corpora_;
+  std::vector<std::unique_ptr<Vectors>> corpora_;
   std::vector<Cell> cells_;
   std::vector<RegretCell> ways_;
 };

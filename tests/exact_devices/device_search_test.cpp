@@ -129,7 +129,7 @@ TEST_F(ExactDevicesTest, OtherDistancesAreRefused) {
   problem.corpus = cloud(random, 30);
   problem.queries = cloud(random, 3);
   exact::DeviceSearch devices = on({computing});
-  EXPECT_ERROR((void)search(devices, problem), ErrorCode::unsupported, "not l1; use \"brute\"");
+  EXPECT_ERROR((void)search(devices, problem), ErrorCode::unsupported, "not l1; use 'flat'");
 }
 
 // Scores of int8 are whole numbers, the same on every device to the last bit.

@@ -1,4 +1,4 @@
-// What every kind writes comes back, and what was damaged does not.
+// Every kind loads what it saved, and rejects corrupt bytes.
 #include <cstring>
 #include <filesystem>
 
@@ -20,12 +20,12 @@ class IndexFiles : public IndexKinds {
     ASSERT_EQ(copy->size(), index.size());
     for (const std::uint64_t id : ids) ASSERT_EQ(copy->get(id), index.get(id));
     EXPECT_TRUE(file_of(*copy) == file);
-    // A graph may have found its way through rows that were removed, which no file has: two copies must agree.
-    const bool walks = kind().name == std::string_view("graph");
-    const auto again = walks ? index_of(kind(), file, runtime) : nullptr;
-    const SearchOptions options{.recall = walks ? default_recall : 1.0};
+    // A graph may search through tombstones, which files do not have: two copies must agree.
+    const bool approximate = kind().name == std::string_view("graph");
+    const auto again = approximate ? index_of(kind(), file, runtime) : nullptr;
+    const SearchOptions options{.recall = approximate ? default_recall : 1.0};
     const Floats queries = random_rows(random, 5, index.dim());
-    const SearchResult expected = (walks ? *again : index).search(queries, 10, options);
+    const SearchResult expected = (approximate ? *again : index).search(queries, 10, options);
     const SearchResult actual = copy->search(queries, 10, options);
     for (std::size_t i = 0; i < 5; ++i) ASSERT_EQ(hits_of(actual, i), hits_of(expected, i));
   }
@@ -39,9 +39,9 @@ class IndexFiles : public IndexKinds {
   }
 };
 
-TEST_P(IndexFiles, ComeBackInEveryState) {
+TEST_P(IndexFiles, RoundTripInEveryState) {
   const Ids some{0, 3, 10, 1299, 5000, 4500};
-  for (const Metric metric : distances_of(kind())) {
+  for (const Metric metric : metrics_of(kind())) {
     SCOPED_TRACE(name(metric));
     for (const std::size_t dim : std::vector<std::size_t>{2, 33}) {
       const auto index = make(dim, metric);
@@ -120,7 +120,7 @@ TEST(IndexPaths, AMappedIndexIsSavedOntoItsOwnFile) {
   EXPECT_EQ(load_index(path, {.runtime = &runtime})->get(1999), index->get(1999));
 }
 
-TEST_P(IndexFiles, NoPartOfOneIsAnIndex) {
+TEST_P(IndexFiles, TruncatedFilesAreCorrupt) {
   const FileBytes file = small_file();
   for (std::size_t size = 0; size < file.size(); ++size) {
     const auto cut = std::span(file).first(size);
@@ -129,7 +129,7 @@ TEST_P(IndexFiles, NoPartOfOneIsAnIndex) {
   }
 }
 
-TEST_P(IndexFiles, EveryChangedBitIsNoticed) {
+TEST_P(IndexFiles, EveryChangedBitIsDetected) {
   const FileBytes file = small_file();
   // All of them, or of a large file one in each byte, by the seed.
   const bool all = file.size() < 2000;
@@ -140,7 +140,7 @@ TEST_P(IndexFiles, EveryChangedBitIsNoticed) {
     MemoryReader reader(changed);
     try {
       static_cast<void>(load_index(reader, options_of(kind(), runtime)));
-      ADD_FAILURE() << "bit " << bit << " is not noticed";
+      ADD_FAILURE() << "bit " << bit << " is not detected";
     } catch (const Error& error) {
       EXPECT_TRUE(error.code() == ErrorCode::corrupt_data || error.code() == ErrorCode::unsupported) << error.what();
     }

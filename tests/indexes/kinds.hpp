@@ -1,4 +1,4 @@
-// The kinds of index, and what the suite asks of each: a new one joins by a line here.
+// The kinds of index that the suites test; a new kind is one more line here.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,27 +24,27 @@ struct IndexKind {
   const char* label;   // of the test
   const char* device;  // nullptr: its own choice
   bool exact;
-  bool any_distance;  // else euclidean, cosine and inner_product
+  bool any_metric;  // else l2, l2_squared, cosine and inner_product
 };
 
 inline void PrintTo(const IndexKind& kind, std::ostream* out) { *out << kind.label; }
 
 inline constexpr std::array index_kinds{
-    IndexKind{.name = "flat", .label = "flat", .device = nullptr, .exact = true, .any_distance = true},
-    IndexKind{.name = "gpu", .label = "gpu", .device = "failing", .exact = true, .any_distance = false},
-    IndexKind{.name = "auto", .label = "auto", .device = nullptr, .exact = true, .any_distance = true},
-    IndexKind{.name = "graph", .label = "graph", .device = nullptr, .exact = false, .any_distance = false},
-    IndexKind{.name = "graph", .label = "graph_on_device", .device = "failing", .exact = false, .any_distance = false},
+    IndexKind{.name = "flat", .label = "flat", .device = nullptr, .exact = true, .any_metric = true},
+    IndexKind{.name = "gpu", .label = "gpu", .device = "failing", .exact = true, .any_metric = false},
+    IndexKind{.name = "auto", .label = "auto", .device = nullptr, .exact = true, .any_metric = true},
+    IndexKind{.name = "graph", .label = "graph", .device = nullptr, .exact = false, .any_metric = false},
+    IndexKind{.name = "graph", .label = "graph_on_device", .device = "failing", .exact = false, .any_metric = false},
 };
-// Has a graph beside it once it has a few vectors; a file of it that has none comes back as an ordinary one.
+// Builds a graph once it has a few vectors; loaded from a file without a graph it is an ordinary "auto".
 inline constexpr IndexKind growing_kind{
-    .name = "auto", .label = "growing", .device = nullptr, .exact = false, .any_distance = true};
-// Chooses for every search; the device is calibrated first, which takes longer than most tests.
+    .name = "auto", .label = "growing", .device = nullptr, .exact = false, .any_metric = true};
+// The planner chooses for every search; profiling the device takes longer than most tests.
 inline constexpr IndexKind planned_kind{
-    .name = "auto", .label = "planned", .device = "failing", .exact = true, .any_distance = true};
+    .name = "auto", .label = "planned", .device = "failing", .exact = true, .any_metric = true};
 
-inline std::vector<Metric> distances_of(const IndexKind& kind) {
-  if (!kind.any_distance) return {Metric::l2, Metric::cosine, Metric::inner_product, Metric::l2_squared};
+inline std::vector<Metric> metrics_of(const IndexKind& kind) {
+  if (!kind.any_metric) return {Metric::l2, Metric::cosine, Metric::inner_product, Metric::l2_squared};
   return {all_metrics().begin(), all_metrics().end()};
 }
 
@@ -77,7 +77,7 @@ inline FileBytes file_of(const Index& index) {
   return {writer.bytes().begin(), writer.bytes().end()};
 }
 
-// The index of a file, all of which it is.
+// Loads an index that fills the whole file.
 inline std::unique_ptr<Index> index_of(const IndexKind& kind, std::span<const std::byte> file, Runtime& runtime) {
   MemoryReader reader(file);
   auto index = load_index(reader, options_of(kind, runtime));
@@ -85,7 +85,7 @@ inline std::unique_ptr<Index> index_of(const IndexKind& kind, std::span<const st
   return index;
 }
 
-// What is asked of answers: of exact kinds the truth to the last bit, of others that they are sound; tallied.
+// Exact kinds must return the ground truth to the last bit; approximate ones valid hits, whose recall is tallied.
 inline void expect_answers(const IndexKind& kind, const Index& index, const BruteForce& truth,
                            std::span<const float> queries, std::size_t k, const SearchOptions& options, Tally& tally) {
   if (kind.exact) {

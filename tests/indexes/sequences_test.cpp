@@ -17,7 +17,7 @@ class IndexModel {
  public:
   IndexModel(const IndexKind& kind, Runtime& runtime, std::uint64_t seed)
       : kind_(kind), runtime_(runtime), random_(seed) {
-    const auto distances = distances_of(kind);
+    const auto distances = metrics_of(kind);
     const Metric metric = distances[random_.below(distances.size())];
     dim_ = 1 + random_.below(40);
     index_ = made(kind, dim_, metric, runtime);
@@ -33,7 +33,7 @@ class IndexModel {
         break;
       case 3:
       case 4:
-        add_with_ids();
+        add_ids();
         break;
       case 5:
       case 6:
@@ -96,7 +96,7 @@ class IndexModel {
     truth_.put_all(next_id_, vectors);
     next_id_ += vectors.size() / dim_;
   }
-  void add_with_ids() {
+  void add_ids() {
     const Ids ids = mixed_ids();
     const Floats vectors = random_rows(random_, ids.size(), dim_);
     Ids sorted = ids;
@@ -125,7 +125,7 @@ class IndexModel {
     const std::uint64_t id = any_id();
     const Floats vector = random_rows(random_, 1, dim_);
     if (!truth_.rows().contains(id)) {
-      EXPECT_ERROR(index_->update(id, vector), ErrorCode::invalid_input, "is not there");
+      EXPECT_ERROR(index_->update(id, vector), ErrorCode::invalid_input, "does not exist");
       return;
     }
     index_->update(id, vector);

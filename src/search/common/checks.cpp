@@ -61,6 +61,7 @@ std::size_t count_rows(std::string_view op, std::size_t floats, std::size_t dim)
 }
 
 void check_view(std::string_view op, const MatrixView& view, std::size_t dim) {
+  if (view.rows == 0 && view.dim == 0) return;  // a default view
   if (view.dim != dim) {
     throw Error(ErrorCode::invalid_input, op,
                 fmt::format("vectors of dimension {}, but the index has dimension {}; pass vectors of that length",

@@ -11,7 +11,7 @@
 
 #include "vectis/base/executor.hpp"
 #include "vectis/base/runtime.hpp"
-#include "vectis/search/matrix_view.hpp"
+#include "vectis/search/index.hpp"
 
 namespace vectis::inline v0_1::detail {
 

@@ -157,7 +157,7 @@ void Candidates::push(std::size_t query, std::size_t row, float lower, float wid
   if (std::isfinite(lower) && std::isfinite(width)) {
     const double unit = queries_->unit[query];
     const double rank = double{lower} * unit + queries_->shift[query];
-    const double room = queries_->slack[query] + queries_->rounding * std::abs(rank) + underflow_room * unit;
+    const double room = queries_->rank_error[query] + queries_->rounding * std::abs(rank) + underflow_room * unit;
     candidate.lower = rank - room;
     candidate.upper = rank + double{width} * unit * (1 + queries_->rounding) + room;
   } else if (lower > 0 && queries_->unknown[query] == 0) {

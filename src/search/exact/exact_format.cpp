@@ -4,11 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
-#include "search/exact/exact_blocks.hpp"
 #include "search/exact/exact_index.hpp"
+#include "search/exact/packed_segment.hpp"
+#include "search/exact/quantizer.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -16,7 +23,7 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr std::uint32_t version = 1;
-constexpr std::uint64_t feature_codes = 1;                               // a reader must know blocks of codes
+constexpr std::uint64_t feature_codes = 1;                               // the file has blocks of codes
 constexpr std::array<std::string_view, 3> kinds{"flat", "gpu", "auto"};  // numbered from 1 on
 
 struct Header {
@@ -34,7 +41,7 @@ void write_header(ByteWriter& writer, const Header& header) {
   writer.put(version);
   detail::ChecksumWriter out(writer);
   out.put(header.has_codes ? feature_codes : std::uint64_t{0});
-  out.put(std::uint64_t{0});  // what a writer must know: nothing yet
+  out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.put(static_cast<std::uint8_t>(std::ranges::find(kinds, header.kind) - kinds.begin() + 1));
   out.put(static_cast<std::uint8_t>(header.metric));
   out.put(static_cast<std::uint8_t>(header.precision));
@@ -65,12 +72,11 @@ Header read_header(ByteReader& reader) {
   header.metric = static_cast<Metric>(metric);
   header.precision = static_cast<Precision>(precision);
 
-  if (kind < 1 || kind > kinds.size()) detail::throw_corrupt(fmt::format("there is no kind {}", kind));
+  if (kind < 1 || kind > kinds.size()) detail::throw_corrupt(fmt::format("{} is no kind", kind));
   header.kind = kinds[kind - 1U];
-  if (!std::ranges::count(all_metrics(), header.metric))
-    detail::throw_corrupt(fmt::format("there is no distance {}", metric));
+  if (!std::ranges::count(all_metrics(), header.metric)) detail::throw_corrupt(fmt::format("{} is no metric", metric));
   if (precision < 1 || precision > 4 || !can_scan(header.metric, header.precision)) {
-    detail::throw_corrupt(fmt::format("there is no precision {} for {} distance", precision, name(header.metric)));
+    detail::throw_corrupt(fmt::format("{} is no precision for metric {}", precision, name(header.metric)));
   }
   if (header.dim < 1 || header.dim > detail::dim_max)
     detail::throw_corrupt(fmt::format("a dimension of {}", header.dim));
@@ -79,6 +85,206 @@ Header read_header(ByteReader& reader) {
   }
   if (used == 0) header.highest_id.reset();
   return header;
+}
+
+constexpr std::uint32_t block_rows = 1;
+constexpr std::uint32_t block_codes = 2;
+constexpr int exponent_limit = 126;         // 2 to this power and its inverse are normal floats
+constexpr std::uint8_t lowest_code = 0x80;  // -128 is never written: codes are symmetric
+
+void begin_block(detail::ChecksumWriter& out, std::uint32_t kind, std::size_t rows) {
+  out.put(kind);
+  out.put(static_cast<std::uint64_t>(rows));
+}
+
+// Calls `copy` for each chunk of a row's code with the chunk's number, its offset in the code and its bytes.
+template <class Copy>
+void for_each_piece(std::size_t code_size, Copy copy) {
+  for (std::size_t done = 0; done < code_size; done += chunk_bytes) {
+    copy(done / chunk_bytes, done, std::min(chunk_bytes, code_size - done));
+  }
+}
+
+bool all_finite(std::span<const float> values) {
+  return std::ranges::all_of(values, [](float number) { return std::isfinite(number); });
+}
+
+// Consecutive rows of a view.
+struct RowRun {
+  const SegmentView* view;
+  std::size_t first;
+  std::size_t rows;
+};
+
+// The live rows that have fp32 vectors, in blocks that are full except for the last.
+std::vector<std::vector<RowRun>> blocks_of_rows(std::span<const SegmentView> views, std::size_t rows_max) {
+  std::vector<std::vector<RowRun>> blocks;
+  std::size_t filled = rows_max;
+  for (const SegmentView& view : views) {
+    if (view.originals == nullptr) continue;
+    for (std::size_t row = 0; row < view.rows; ++row) {
+      if (view.is_removed(row)) continue;
+      if (filled == rows_max) {
+        blocks.emplace_back();
+        filled = 0;
+      }
+      std::vector<RowRun>& block = blocks.back();
+      if (!block.empty() && block.back().view == &view && block.back().first + block.back().rows == row) {
+        ++block.back().rows;
+      } else {
+        block.push_back({&view, row, 1});
+      }
+      ++filled;
+    }
+  }
+  return blocks;
+}
+
+// Reads blocks into segments, one after the other. One thread at a time.
+class BlockReader {
+ public:
+  BlockReader(ByteReader& reader, Executor& executor, Metric metric, Precision precision, std::size_t dim);
+
+  // Reads a block of at most `vectors_max - vectors()` rows. Throws CorruptData.
+  void read(std::uint64_t vectors_max, bool codes_allowed);
+  // Throws CorruptData when an id repeats or is above the largest ever used.
+  void check_ids(const std::optional<std::uint64_t>& highest) const;
+  [[nodiscard]] std::uint64_t vectors() const noexcept { return vectors_; }
+
+  Snapshot snapshot;
+  std::shared_ptr<Segment> tail;
+
+ private:
+  void read_rows(detail::ChecksumReader& in, std::size_t rows);
+  void read_codes(detail::ChecksumReader& in, std::size_t rows);
+
+  ByteReader& reader_;
+  Executor& executor_;
+  Metric metric_;
+  std::size_t dim_;
+  std::uint64_t vectors_ = 0;
+  bool saw_rows_ = false;
+  bool saw_end_ = false;
+};
+
+void write_codes(ByteWriter& writer, const SegmentView& view) {
+  const std::shared_ptr<PackedSegment> kept = packed(view);
+  const std::size_t rows = kept->rows();
+  if (rows == 0) return;
+  const Quantizer& quantizer = kept->quantizer;
+  detail::ChecksumWriter out(writer);
+  begin_block(out, block_codes, rows);
+  out.put(static_cast<std::int32_t>(quantizer.exponent));
+  out.write(std::as_bytes(std::span(quantizer.center.get(), quantizer.dim)));
+  out.write(std::as_bytes(std::span(kept->ids)));
+  out.write(std::as_bytes(std::span(kept->step).first(rows)));
+  std::vector<std::byte> code(quantizer.dim * code_bytes(quantizer.precision));
+  for (std::size_t row = 0; row < rows; ++row) {
+    for_each_piece(code.size(), [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
+      std::memcpy(code.data() + at, kept->chunk(row, chunk), bytes);
+    });
+    out.write(code);
+  }
+  out.close();
+}
+
+void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
+  if (views.empty()) return;
+  const std::size_t dim = views.front().quantizer->dim;
+  for (const std::vector<RowRun>& block : blocks_of_rows(views, segment_rows_max(dim))) {
+    std::size_t rows = 0;
+    for (const RowRun& run : block) rows += run.rows;
+    detail::ChecksumWriter out(writer);
+    begin_block(out, block_rows, rows);
+    for (const RowRun& run : block) out.write(std::as_bytes(std::span(run.view->ids + run.first, run.rows)));
+    for (const RowRun& run : block) {
+      out.write(std::as_bytes(std::span(run.view->originals + run.first * dim, run.rows * dim)));
+    }
+    out.close();
+  }
+}
+
+BlockReader::BlockReader(ByteReader& reader, Executor& executor, Metric metric, Precision precision, std::size_t dim)
+    : reader_(reader), executor_(executor), metric_(metric), dim_(dim) {
+  snapshot.precision = precision;
+}
+
+void BlockReader::read(std::uint64_t vectors_max, bool codes_allowed) {
+  detail::ChecksumReader in(reader_);
+  const auto kind = in.get<std::uint32_t>();
+  const auto count = in.get<std::uint64_t>();
+  const std::size_t most = segment_rows_max(dim_);
+  if (count < 1 || count > most || count > vectors_max - vectors_) {
+    detail::throw_corrupt(fmt::format("a block of {} vectors, at most {} are expected", count,
+                                      std::min<std::uint64_t>(most, vectors_max - vectors_)));
+  }
+  const auto rows = static_cast<std::size_t>(count);
+  if (kind == block_rows && !saw_end_) {
+    read_rows(in, rows);
+  } else if (kind == block_codes && codes_allowed && !saw_rows_ && snapshot.precision != Precision::fp32) {
+    read_codes(in, rows);
+  } else {
+    detail::throw_corrupt(fmt::format("a block of kind {} at a place where it is not allowed", kind));
+  }
+  vectors_ += count;
+}
+
+void BlockReader::read_rows(detail::ChecksumReader& in, std::size_t rows) {
+  const auto ids = in.read_array<std::uint64_t>(rows);
+  const auto vectors = in.read_array<float>(rows * dim_);
+  in.close("block of rows");
+  if (const std::size_t place = detail::first_not_finite(executor_, vectors); place != vectors.size()) {
+    detail::throw_corrupt(fmt::format("row {} of a block is not finite", place / dim_));
+  }
+  tail = std::make_shared<Segment>(executor_, metric_, snapshot.precision, dim_, rows, vectors, ids);
+  snapshot.views.push_back(tail->view());
+  snapshot.parts.push_back(make_part(snapshot.views.back(), tail->capacity(), tail->bytes()));
+  saw_rows_ = true;
+  saw_end_ = rows < segment_rows_max(dim_);
+}
+
+void BlockReader::read_codes(detail::ChecksumReader& in, std::size_t rows) {
+  const auto exponent = in.get<std::int32_t>();
+  const auto center = in.read_array<float>(dim_);
+  const auto ids = in.read_array<std::uint64_t>(rows);
+  const auto step = in.read_array<float>(rows);
+  const std::size_t code_size = dim_ * code_bytes(snapshot.precision);
+  const auto codes = in.read_array<std::uint8_t>(rows * code_size);
+  in.close("block of codes");
+  const bool int8 = snapshot.precision == Precision::int8;
+  if (exponent < -exponent_limit || exponent > exponent_limit || !all_finite(center) ||
+      !std::ranges::all_of(step, [&](float one) { return int8 ? one >= 0 : one == 1; }) ||
+      (int8 && std::ranges::count(codes, lowest_code) > 0)) {
+    detail::throw_corrupt("exponent, center, steps or codes of a block are out of range");
+  }
+
+  auto made = std::make_shared<PackedSegment>(metric_, snapshot.precision, dim_, rows);
+  made->quantizer.exponent = exponent;
+  std::ranges::copy(center, made->quantizer.center.get());
+  made->ids = ids;
+  std::ranges::copy(step, made->step.begin());
+  for (std::size_t row = 0; row < rows; ++row) {
+    for_each_piece(code_size, [&](std::size_t chunk, std::size_t at, std::size_t bytes) {
+      std::memcpy(made->chunk(row, chunk), codes.data() + row * code_size + at, bytes);
+    });
+  }
+  if (!recompute_bounds(executor_, made)) detail::throw_corrupt("the value of a code is too large");
+
+  const SegmentView view = PackedSegment::view(made);
+  snapshot.views.push_back(view);
+  snapshot.parts.push_back(make_part(view, rows, made->bytes()));
+}
+
+void BlockReader::check_ids(const std::optional<std::uint64_t>& highest) const {
+  std::vector<std::uint64_t> ids;
+  for (const SegmentView& view : snapshot.views) ids.insert(ids.end(), view.ids, view.ids + view.rows);
+  if (ids.empty()) return;
+  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);
+  if (const auto duplicate = std::ranges::adjacent_find(ids); duplicate != ids.end()) {
+    detail::throw_corrupt(fmt::format("id {} occurs twice", *duplicate));
+  }
+  if (ids.back() > highest.value_or(0))
+    detail::throw_corrupt(fmt::format("id {} is above the largest, {}", ids.back(), *highest));
 }
 
 }  // namespace

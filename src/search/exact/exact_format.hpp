@@ -1,4 +1,4 @@
-// An exact index as bytes: docs/formats/exact-index.md.
+// Saves and loads exact indexes: docs/formats/exact-index.md.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace vectis::inline v0_1::exact {
 
-inline constexpr std::string_view exact_magic = "VECTISEX";  // its first bytes
+inline constexpr std::string_view exact_magic = "VECTISEX";  // the first bytes of a file
 
 void save_exact(ByteWriter& writer, std::string_view kind, Metric metric, std::size_t dim, const Snapshot& snapshot,
                 const Context& context);
@@ -22,8 +22,8 @@ struct LoadedExact {
   std::unique_ptr<SegmentStore> store;
 };
 
-// Reads what follows the mark. CorruptData when the bytes are damaged, Unsupported when they need a feature this
-// version has not. Memory grows with what was read, whatever the bytes promise.
+// Reads what follows the magic. Throws CorruptData when the bytes are corrupt, Unsupported when they need a feature
+// that this version does not have. Allocates in proportion to the bytes read, not to the sizes that a header claims.
 [[nodiscard]] LoadedExact load_exact(ByteReader& reader, Executor& executor);
 
 }  // namespace vectis::inline v0_1::exact

@@ -65,7 +65,7 @@ class ExactFormatTest : public testing::Test {
     index->remove(Ids{1, 51});
     return saved(*index);
   }
-  static void mend_header(Bytes& bytes) {
+  static void fix_header_checksum(Bytes& bytes) {
     const auto sum = checksum(std::span(bytes).subspan(features_at, header_end - features_at));
     std::memcpy(bytes.data() + header_end, &sum, sum_bytes);
   }
@@ -115,7 +115,7 @@ TEST_F(ExactFormatTest, EveryChangedBitIsNoticed) {
     changed[bit / 8] ^= std::byte{1} << (bit % 8);
     try {
       static_cast<void>(loaded(changed));
-      ADD_FAILURE() << "bit " << bit << " is not noticed";
+      ADD_FAILURE() << "bit " << bit << " is not detected";
     } catch (const Error& error) {
       const bool version = bit / 8 >= 8 && bit / 8 < features_at;
       EXPECT_EQ(error.code(), version ? ErrorCode::unsupported : ErrorCode::corrupt_data) << bit;
@@ -123,42 +123,42 @@ TEST_F(ExactFormatTest, EveryChangedBitIsNoticed) {
   }
 }
 
-TEST_F(ExactFormatTest, UnknownFeaturesRefuse) {
+TEST_F(ExactFormatTest, UnknownFeaturesAreUnsupported) {
   for (const std::size_t at : {features_at, features_at + 8}) {
     Bytes bytes = small_file();
     bytes[at + 5] = std::byte{1};
-    mend_header(bytes);
+    fix_header_checksum(bytes);
     EXPECT_ERROR(static_cast<void>(loaded(bytes)), ErrorCode::unsupported, "0x10000000000");
   }
 }
 
-TEST_F(ExactFormatTest, HeadersThatMakeNoSenseAreDamaged) {
-  const auto expect_damage = [&](std::size_t at, std::uint8_t value, const std::string& message) {
+TEST_F(ExactFormatTest, HeadersWithInvalidFieldsAreCorrupt) {
+  const auto expect_corrupt = [&](std::size_t at, std::uint8_t value, const std::string& message) {
     Bytes bytes = small_file();
     bytes[at] = std::byte{value};
-    mend_header(bytes);
+    fix_header_checksum(bytes);
     EXPECT_ERROR(static_cast<void>(loaded(bytes)), ErrorCode::corrupt_data, message);
   };
-  expect_damage(features_at + 16, 0, "no kind 0");
-  expect_damage(features_at + 16, 4, "no kind 4");
-  expect_damage(features_at + 17, 7, "no distance 7");
-  expect_damage(features_at + 18, 5, "no precision 5");
-  expect_damage(features_at + 17, 4, "no precision 4 for l1");
-  expect_damage(features_at + 19, 0, "without a largest id");
-  expect_damage(features_at + 20, 0, "a dimension of 0");
-  expect_damage(features_at + 23, 1, "a dimension of 16777219");
-  expect_damage(features_at + 24, 199, "id 200 is above the largest, 199");
-  expect_damage(features_at, 0, "a block of kind 2");
-  expect_damage(features_at + 32, 5, "a block of 17 vectors, at most 5");
+  expect_corrupt(features_at + 16, 0, "0 is no kind");
+  expect_corrupt(features_at + 16, 4, "4 is no kind");
+  expect_corrupt(features_at + 17, 8, "8 is no metric");
+  expect_corrupt(features_at + 18, 5, "5 is no precision");
+  expect_corrupt(features_at + 17, 4, "4 is no precision for metric l1");
+  expect_corrupt(features_at + 19, 0, "without a largest id");
+  expect_corrupt(features_at + 20, 0, "a dimension of 0");
+  expect_corrupt(features_at + 23, 1, "a dimension of 16777219");
+  expect_corrupt(features_at + 24, 199, "id 200 is above the largest, 199");
+  expect_corrupt(features_at, 0, "a block of kind 2");
+  expect_corrupt(features_at + 32, 5, "a block of 17 vectors, at most 5");
 }
 
 // A header may promise any number of vectors; nothing is allocated for them before they come.
-TEST_F(ExactFormatTest, PromisesAreNotBelieved) {
+TEST_F(ExactFormatTest, AllocatesOnlyForBytesThatExist) {
   Bytes bytes = small_file();
   for (std::size_t i = 0; i < 8; ++i) bytes[features_at + 32 + i] = std::byte{0xff};
   bytes[features_at + 22] = std::byte{1};  // dimension 65,539 is refused, 65,536 not
   bytes[features_at + 20] = std::byte{0};
-  mend_header(bytes);
+  fix_header_checksum(bytes);
   EXPECT_ERROR(static_cast<void>(loaded(bytes)), ErrorCode::corrupt_data, "");
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "search/exact/searcher.hpp"
+#include "search/exact/search_task.hpp"
 #include "search/exact/segment_store.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/search/index.hpp"

@@ -161,7 +161,7 @@ class ExactIndexTest : public testing::Test {
   Random random{test::seed()};
 };
 
-TEST_F(ExactIndexTest, SaysWhatItIs) {
+TEST_F(ExactIndexTest, ReportsItsProperties) {
   const auto index = make_index("flat", 3, Metric::cosine, {.runtime = &runtime});
   EXPECT_EQ(index->kind(), "flat");
   EXPECT_EQ(index->dim(), 3U);
@@ -181,11 +181,11 @@ TEST_F(ExactIndexTest, SaysWhatItIs) {
   EXPECT_EQ(statistics.searches, 1U);
   EXPECT_EQ(statistics.queries, 1U);
   EXPECT_GE(statistics.bytes, 100U * (3 * 4 + 3));
-  EXPECT_THAT(index->explain(), HasSubstr("brute: 100 vectors of 3 numbers, cosine distance"));
+  EXPECT_THAT(index->explain(), HasSubstr("flat: 100 vectors of dimension 3, metric cosine"));
   EXPECT_THAT(index->explain(5, 7), HasSubstr("5 queries for the 7 nearest"));
 }
 
-TEST_F(ExactIndexTest, ManySmallAddsAreAsOneLarge) {
+TEST_F(ExactIndexTest, ManySmallAddsEqualOneLarge) {
   const std::size_t dim = 5;
   const auto index = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   BruteForce truth(dim, Metric::l2);

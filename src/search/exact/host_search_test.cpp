@@ -1,4 +1,4 @@
-// Every way of scanning against brute force in double precision, on data made to break bounds.
+// Every kernel of scanning against brute force in double precision, on data made to break bounds.
 #include "search/exact/host_search.hpp"
 
 #include <gtest/gtest.h>
@@ -125,8 +125,8 @@ bool can_scan(Metric metric, Precision precision) {
          metric == Metric::inner_product;
 }
 
-void expect_truth(Executor& executor, Metric metric, Precision precision, const Problem& problem, std::size_t k,
-                  std::string_view way, std::size_t segment_rows = 300) {
+void expect_exact(Executor& executor, Metric metric, Precision precision, const Problem& problem, std::size_t k,
+                  std::string_view kernel, std::size_t segment_rows = 300) {
   const SearchOptions options;
   const auto segments = segments_of(executor, metric, precision, problem, segment_rows);
   const SearchTask task{.segments = segments,
@@ -136,11 +136,11 @@ void expect_truth(Executor& executor, Metric metric, Precision precision, const 
                         .queries = problem.queries,
                         .k = k,
                         .options = &options};
-  const ExactAnswer answer = host_search(executor, task, way);
+  const ExactAnswer answer = host_search(executor, task, kernel);
   for (std::size_t query = 0; query < answer.hits.size(); ++query) {
     ASSERT_EQ(answer.hits[query], brute_force(metric, problem, query, k))
-        << problem.name << ", " << name(metric) << ", " << name(precision) << " by " << way << ", dim " << problem.dim
-        << ", k " << k << ", query " << query;
+        << problem.name << ", " << name(metric) << ", " << name(precision) << " by " << kernel << ", dim "
+        << problem.dim << ", k " << k << ", query " << query;
   }
 }
 
@@ -150,14 +150,14 @@ class HostSearchTest : public testing::Test {
   Random random_{test::seed()};
 };
 
-TEST_F(HostSearchTest, EveryWayGivesTheTruthOnAdversarialData) {
+TEST_F(HostSearchTest, EveryKernelIsExactOnAdversarialData) {
   for (const std::size_t dim : {std::size_t{3}, std::size_t{100}}) {
     for (const Problem& problem : adversarial_problems(random_, 700, dim)) {
       for (const Metric metric : all_metrics()) {
         for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
           if (!can_scan(metric, precision)) continue;
-          for (const std::string_view way : usable_scan_kernels(precision)) {
-            expect_truth(*executor_, metric, precision, problem, 10, way);
+          for (const std::string_view kernel : usable_scan_kernels(precision)) {
+            expect_exact(*executor_, metric, precision, problem, 10, kernel);
           }
         }
       }
@@ -165,13 +165,13 @@ TEST_F(HostSearchTest, EveryWayGivesTheTruthOnAdversarialData) {
   }
 }
 
-TEST_F(HostSearchTest, EdgeSizesGiveTheTruth) {
+TEST_F(HostSearchTest, EdgeSizesAreExact) {
   for (const std::size_t rows : {1U, 15U, 16U, 17U, 33U, 601U}) {
     for (const std::size_t dim : {1U, 2U, 31U, 32U, 63U, 64U, 65U, 129U}) {
       const Problem problem{"cloud", dim, normals(random_, rows * dim), normals(random_, (1 + rows % 40) * dim)};
       for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
         for (const std::size_t k : {std::size_t{1}, std::size_t{7}, rows, rows + 5}) {
-          expect_truth(*executor_, Metric::l2, precision, problem, k, "auto");
+          expect_exact(*executor_, Metric::l2, precision, problem, k, "auto");
         }
       }
     }
@@ -190,7 +190,7 @@ TEST_F(HostSearchTest, RowsOfAllMagnitudesShareSmallSegments) {
     }
     for (const Metric metric : {Metric::l2, Metric::cosine, Metric::inner_product}) {
       for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::int8}) {
-        expect_truth(*executor_, metric, precision, problem, 3, "auto", 2 + random_() % 3);
+        expect_exact(*executor_, metric, precision, problem, 3, "auto", 2 + random_() % 3);
       }
     }
   }
@@ -200,11 +200,11 @@ TEST_F(HostSearchTest, TwentyThousandDimensions) {
   constexpr std::size_t dim = 20000;
   const Problem problem{"wide", dim, normals(random_, 40 * dim), normals(random_, 6 * dim)};
   for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8}) {
-    expect_truth(*executor_, Metric::l2, precision, problem, 10, "auto");
+    expect_exact(*executor_, Metric::l2, precision, problem, 10, "auto");
   }
 }
 
-TEST_F(HostSearchTest, FewSurviveOnAnOrdinaryCloud) {
+TEST_F(HostSearchTest, RerankIsRareOnGaussianData) {
   constexpr std::size_t dim = 64;
   const Problem problem{"cloud", dim, normals(random_, 20000 * dim, 1, 50), normals(random_, 20 * dim, 1, 50)};
   const SearchOptions options;

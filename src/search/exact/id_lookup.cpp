@@ -5,7 +5,7 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Open addressing with at least two slots for each row, so that a search for a free one ends.
+// Open addressing with at least two slots per row, so that probing ends.
 struct IdLookup::Table {
   explicit Table(std::size_t capacity)
       : bits(static_cast<int>(std::bit_width(std::max<std::size_t>(2 * capacity, 2) - 1))),
@@ -41,7 +41,7 @@ void IdLookup::append(std::span<const std::uint64_t> segment_ids, std::size_t fi
   const auto added = segment_ids.subspan(first_row);
   if (added.empty()) return;
   const std::uint64_t next = lowest_ + first_row;
-  // A sum that wraps around would put low ids behind high ones: those go through a table.
+  // Ids that wrap around 2^64 are not consecutive: they need the table.
   const bool consecutive =
       table_ == nullptr && next >= lowest_ && next + (added.size() - 1) >= next && are_consecutive(next, added);
   if (consecutive) {
@@ -70,7 +70,7 @@ std::optional<std::size_t> IdLookup::find(const SegmentView& view, std::uint64_t
     const auto row = static_cast<std::size_t>(id - lowest_);
     return view.is_removed(row) ? std::nullopt : std::optional(row);
   }
-  // An id that was removed and added again has several rows here; at most one is not removed.
+  // An id that was removed and added again has several rows here; at most one is live.
   for (std::size_t slot = table_->slot_of(id);; slot = table_->after(slot)) {
     const std::uint32_t entry = table_->slots[slot].load(std::memory_order_acquire);
     if (entry == 0) return std::nullopt;

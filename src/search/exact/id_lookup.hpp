@@ -1,4 +1,4 @@
-// Which row of a segment an id is.
+// Finds the row of an id in a segment.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Consecutive ids need only their first one; others a table that later copies share: the one thread that appends enters
-// rows into it while readers with older views look. Cheap to copy.
+// Consecutive ids need only their first one, others a hash table. Copies share the table: the writer enters rows while
+// readers of older views look ids up, without locks. Cheap to copy.
 class IdLookup {
  public:
-  // Of a segment's first rows; it may grow up to `capacity`.
+  // `ids` are those of the first rows of a segment that may grow to `capacity`.
   IdLookup(std::span<const std::uint64_t> ids, std::size_t capacity);
 
-  // The rows of `segment_ids` from `first_row` on are new; everything before is entered already.
+  // Enters the rows of `segment_ids` from `first_row` on.
   void append(std::span<const std::uint64_t> segment_ids, std::size_t first_row);
 
-  // The row of `view` with this id that is not removed.
+  // The live row of `view` with this id.
   [[nodiscard]] std::optional<std::size_t> find(const SegmentView& view, std::uint64_t id) const noexcept;
 
   [[nodiscard]] std::size_t bytes() const noexcept;

@@ -103,36 +103,36 @@ namespace {
 
 constexpr std::size_t rows_grain = 256;
 
-// Terms of the bound for rows that are what their codes stand for, in double precision. docs/exact-search.md has what
-// each must cover; set_terms in encode.cpp does the same for rows as users gave them.
+// Computes the terms of the bound for rows whose vectors are the values of their codes, in double precision.
+// docs/exact-search.md says what each must cover; set_terms in quantizer.cpp does the same for fp32 vectors.
 class CodeBounds {
  public:
   CodeBounds(PackedSegment& segment, const SegmentView& view)
-      : segment_(segment), view_(view), truth_(segment.quantizer.dim), code_(segment.quantizer.dim) {
+      : segment_(segment), view_(view), decoded_(segment.quantizer.dim), code_(segment.quantizer.dim) {
     bare_.precision = segment.quantizer.precision;
     bare_.dim = segment.quantizer.dim;
     bare_.chunks = segment.quantizer.chunks;
     bare_.center = std::make_unique<float[]>(bare_.dim);
   }
 
-  // False when the code cannot stand for the row.
+  // Returns false when the row is not coded.
   bool set_terms(std::size_t row) {
     const Quantizer& quantizer = segment_.quantizer;
     if (!std::isfinite(segment_.residual[row])) return false;
-    view_.read_row(row, truth_.data());
+    view_.read_row(row, decoded_.data());
     const std::byte* const group = segment_.chunk(row / group_rows * group_rows, 0);
     decode_row(bare_, group, row % group_rows, segment_.step[row], code_.data());  // in units of the quantizer
     double length = 1;
     if (quantizer.metric == Metric::cosine) {
       length = 0;
-      for (const float number : truth_) length += double{number} * double{number};
+      for (const float number : decoded_) length += double{number} * double{number};
       length = length == 0 ? 1 : std::sqrt(length);
     }
     const double scale = std::ldexp(1.0, -quantizer.exponent);
     double squares = 0;
     double lost = 0;
     for (std::size_t i = 0; i < quantizer.dim; ++i) {
-      const double placed = (double{truth_[i]} / length - double{quantizer.center[i]}) * scale;
+      const double placed = (double{decoded_[i]} / length - double{quantizer.center[i]}) * scale;
       const double difference = placed - double{code_[i]};
       squares += placed * placed;
       lost += difference * difference;
@@ -151,7 +151,7 @@ class CodeBounds {
   PackedSegment& segment_;
   const SegmentView& view_;
   Quantizer bare_;  // without center and scale
-  std::vector<float> truth_;
+  std::vector<float> decoded_;
   std::vector<float> code_;
 };
 
@@ -161,9 +161,9 @@ bool recompute_bounds(Executor& executor, const std::shared_ptr<PackedSegment>& 
   const SegmentView view = PackedSegment::view(segment);
   std::atomic<bool> holds = true;
   executor.parallel_for(segment->rows(), rows_grain, [&](std::size_t begin, std::size_t end) {
-    CodeBounds truth(*segment, view);
+    CodeBounds bounds(*segment, view);
     for (std::size_t row = begin; row < end; ++row) {
-      if (!truth.set_terms(row)) holds = false;
+      if (!bounds.set_terms(row)) holds = false;
     }
   });
   segment->close();

@@ -1,4 +1,4 @@
-// Rows whose codes are the truth: what compact() leaves of a segment, and what a file holds of it.
+// Segments without fp32 vectors: what drop_full_precision() leaves, and what blocks of codes in files hold.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace vectis::inline v0_1::exact {
 
-// The layout of SegmentView, all in one piece and ready to be filled; immutable once a view of it is given out.
+// Codes and terms in the layout of SegmentView, to be filled by the caller. Immutable once a view of it exists.
 class PackedSegment {
  public:
   PackedSegment(Metric metric, Precision precision, std::size_t dim, std::size_t rows);
@@ -26,18 +26,18 @@ class PackedSegment {
 
   Quantizer quantizer;
   std::vector<std::uint64_t> ids;
-  // Of each row; then terms up to a whole group that no limit lets through.
+  // A term of each row, padded to whole groups with terms that pass no limit.
   std::vector<float> step;
   std::vector<float> offset;
   std::vector<float> residual;
   std::vector<float> norm;
 
-  // All codes in the layout of SegmentView, and what one row has of them: quantizer.chunks pieces of chunk_bytes.
+  // All codes in the layout of SegmentView, and one of the quantizer.chunks chunks of a row.
   [[nodiscard]] std::span<std::byte> codes() noexcept { return {codes_.data(), codes_bytes()}; }
   [[nodiscard]] std::span<const std::byte> codes() const noexcept { return {codes_.data(), codes_bytes()}; }
   [[nodiscard]] std::byte* chunk(std::size_t row, std::size_t chunk) noexcept;
 
-  // The largest of each group, from the rows' own terms; to be called when those are filled.
+  // Computes the maxima of the groups. Call it when the terms of all rows are filled.
   void close();
 
  private:
@@ -52,12 +52,12 @@ class PackedSegment {
   std::vector<float> group_norm_;
 };
 
-// The rows of a view that are not removed, codes and terms as they are: for views without originals.
+// A copy of the live rows of a view, codes and terms unchanged.
 [[nodiscard]] std::shared_ptr<PackedSegment> packed(const SegmentView& view);
 
-// Makes what codes and steps stand for the truth: offset, residual and norm of every row become those of that truth,
-// and so the bound holds wherever the codes came from. False when some row is too far out for its code to stand for it;
-// then the segment is of no use.
+// Makes the values that the codes stand for the vectors of the segment: computes offset, residual and norm of every row
+// from them, so that the bound holds wherever the codes came from. Returns false when a row is too large to be coded;
+// then the segment must not be used.
 [[nodiscard]] bool recompute_bounds(Executor& executor, const std::shared_ptr<PackedSegment>& segment);
 
 }  // namespace vectis::inline v0_1::exact

@@ -14,10 +14,10 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr std::size_t query_block = 16;
-constexpr double whole_rounding = 0x1.8p52;  // added and taken away again, it rounds to a whole number
+constexpr double whole_rounding = 0x1.8p52;  // adding and subtracting this rounds to an integer
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-// A sum in four parts, which do not wait for each other.
+// A sum in four independent parts, so that additions do not wait for each other.
 class PartialSums {
  public:
   void add(std::size_t place, double value) noexcept { parts_[place % 4] += value; }
@@ -33,29 +33,29 @@ double norm_of(const std::vector<double>& vector) noexcept {
   return std::sqrt(sum.total());
 }
 
-// How far a sum of dim terms in double precision, and the root of it, may be off, relatively.
+// Bound of the relative error of a sum of dim terms in double precision, and of its root.
 double double_rounding(std::size_t dim) noexcept { return static_cast<double>(dim + 16) * 0x1p-50; }
 
-// How far the dot product of codes may be off, relative to the product of the norms.
+// Bound of the error of the dot product of codes, relative to the product of the norms.
 double accumulation(QueryForm form, std::size_t dim) noexcept {
   switch (form) {
     case QueryForm::int8:
       return 0;
     case QueryForm::bf16:
-      return static_cast<double>(dim + 16) * 0x1p-23;  // one sum, in any order
+      return static_cast<double>(dim + 16) * 0x1p-23;  // one sum in any order
     case QueryForm::f32:
-      return double{loosening(dim)};  // sixteen sums
+      return double{loosening(dim)};  // sixteen partial sums
   }
   return 0;
 }
 
-// A query in the units of the quantizer, and how its keys become ranks.
+// A query in the units of the quantizer, and the transformation of its keys to ranks.
 struct QuantizerQuery {
   std::vector<double> values;
   double norm = 0;
   double unit = 1;
   double shift = 0;
-  double slack = 0;
+  double rank_error = 0;
 };
 
 void transform_euclidean(const Quantizer& quantizer, const float* query, QuantizerQuery& transformed) {
@@ -66,10 +66,10 @@ void transform_euclidean(const Quantizer& quantizer, const float* query, Quantiz
   transformed.norm = norm_of(transformed.values);
   transformed.unit = std::ldexp(1.0, 2 * quantizer.exponent);
   transformed.shift = transformed.norm * transformed.norm * transformed.unit;
-  transformed.slack = transformed.shift * double_rounding(quantizer.dim);
+  transformed.rank_error = transformed.shift * double_rounding(quantizer.dim);
 }
 
-// Under inner product the query is brought near 1 by a power of two, under cosine to 1 by its norm.
+// Under inner product the query is scaled to a norm near 1 by a power of two, under cosine it is normalized.
 void transform_product(const Quantizer& quantizer, const float* query, QuantizerQuery& transformed) {
   double squares = 0;
   double shift = 0;
@@ -87,17 +87,17 @@ void transform_product(const Quantizer& quantizer, const float* query, Quantizer
   transformed.norm = norm_of(transformed.values);
   transformed.unit = std::ldexp(cosine ? 1.0 : divisor, quantizer.exponent);
   transformed.shift = cosine ? -shift / divisor : -shift;
-  transformed.slack = double_rounding(quantizer.dim) * (cosine ? 1.0 + center_norm : norm * center_norm);
+  transformed.rank_error = double_rounding(quantizer.dim) * (cosine ? 1.0 + center_norm : norm * center_norm);
 }
 
-// What codes stand for, and what they lost, as norms.
+// Norms of the values that codes stand for and of the quantization error.
 struct CodedNorms {
   double step = 1;
   double kept = 0;
   double lost = 0;
 };
 
-// `code(i, number)` writes a code and returns what it stands for.
+// `code(i, value)` writes a code and returns the value that the code stands for.
 template <class Code>
 CodedNorms coded(const std::vector<double>& values, double step, Code code) {
   PartialSums kept;
@@ -144,7 +144,7 @@ std::size_t code_size(QueryForm form) noexcept {
   return form == QueryForm::int8 ? 1 : (form == QueryForm::bf16 ? 2 : 4);
 }
 
-// Differences are summed from the originals as they are: key and rank are the same number.
+// Whether fp32 rows are scanned by sums of differences: then key and rank are equal.
 bool sums_differences(const Quantizer& quantizer) noexcept {
   return quantizer.precision == Precision::fp32 && quantizer.metric != Metric::cosine &&
          quantizer.metric != Metric::inner_product;
@@ -154,7 +154,7 @@ void prepare_difference(const Quantizer& quantizer, const float* query, std::siz
   std::memcpy(prepared.codes.data() + index * prepared.row_bytes, query, quantizer.dim * sizeof(float));
   prepared.a[index] = loosening(quantizer.dim);  // relative to the key
   prepared.unit[index] = 1;
-  prepared.slack[index] = static_cast<double>(quantizer.dim) * 0x1p-140;
+  prepared.rank_error[index] = static_cast<double>(quantizer.dim) * 0x1p-140;
 }
 
 void prepare_product(const Quantizer& quantizer, QueryForm form, const float* query, std::size_t index,
@@ -163,7 +163,7 @@ void prepare_product(const Quantizer& quantizer, QueryForm form, const float* qu
   euclidean ? transform_euclidean(quantizer, query, transformed) : transform_product(quantizer, query, transformed);
   prepared.unit[index] = transformed.unit;
   prepared.shift[index] = transformed.shift;
-  prepared.slack[index] = transformed.slack;
+  prepared.rank_error[index] = transformed.rank_error;
   if (!(transformed.norm <= double{norm_coded_max})) {
     prepared.unknown[index] = 1;
     prepared.a[index] = prepared.b[index] = std::numeric_limits<float>::infinity();
@@ -171,7 +171,7 @@ void prepare_product(const Quantizer& quantizer, QueryForm form, const float* qu
   }
   const CodedNorms norms = encode_query(form, transformed.values, prepared.codes.data() + index * prepared.row_bytes);
   const double times = euclidean ? 2 : 1;
-  const double room = 1 + 0x1p-18;  // for computing the bound itself in float
+  const double room = 1 + 0x1p-18;  // for evaluating the bound itself in single precision
   prepared.gamma[index] = static_cast<float>(-times * norms.step);
   prepared.a[index] = rounded_up(times * norms.kept * room + underflow_room);
   prepared.b[index] = rounded_up(
@@ -190,7 +190,7 @@ void PreparedQueries::set_limit(std::size_t query, double rank_limit) noexcept {
     limit[query] = std::numeric_limits<float>::infinity();
     return;
   }
-  const double key = (rank_limit + std::abs(rank_limit) * rounding + slack[query] - shift[query]) / unit[query];
+  const double key = (rank_limit + std::abs(rank_limit) * rounding + rank_error[query] - shift[query]) / unit[query];
   limit[query] = rounded_up(key + underflow_room);
 }
 
@@ -203,7 +203,7 @@ PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form, std:
   prepared.codes = Pages(prepared.padded * prepared.row_bytes);
   for (auto* const terms : {&prepared.gamma, &prepared.a, &prepared.b}) terms->resize(prepared.padded, 0.0F);
   prepared.limit.resize(prepared.padded, -std::numeric_limits<float>::infinity());
-  for (auto* const terms : {&prepared.unit, &prepared.shift, &prepared.slack}) terms->resize(prepared.count);
+  for (auto* const terms : {&prepared.unit, &prepared.shift, &prepared.rank_error}) terms->resize(prepared.count);
   prepared.unknown.resize(prepared.count);
   QuantizerQuery transformed{.values = std::vector<double>(quantizer.dim)};
   for (std::size_t i = 0; i < prepared.count; ++i) {

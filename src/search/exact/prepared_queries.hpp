@@ -1,9 +1,8 @@
-// What a query brings to the bound: docs/exact-search.md has the proof.
+// Queries prepared for the bound of a segment; docs/exact-search.md has the proof.
 //
-// A *key* is what a scan computes for a row, smaller for nearer rows: |x'|^2 - 2 u.x' under Euclidean, -u.x' under
-// inner product and cosine, in the units of the segment's quantizer. The *rank* is the same in units that all segments
-// share: the squared distance, minus the inner product, minus the cosine, or the distance itself. rank = key * unit +
-// shift.
+// A scan computes the *key* of a row, smaller for nearer rows: |x'|^2 - 2 u.x' under l2, -u.x' under inner product and
+// cosine, in the units of the segment's quantizer. The *rank* is the key in units that all segments share: the squared
+// distance, minus the inner product, minus the cosine, or the distance itself. rank = key * unit + shift.
 #pragma once
 
 #include <cstddef>
@@ -16,40 +15,40 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Above everything that a scan can lose by underflow, in units of a quantizer.
+// More than a scan can lose by underflow, in units of a quantizer.
 inline constexpr double underflow_room = 0x1p-100;
 
-// The smallest float that is not below the value.
+// Rounds to single precision, up.
 [[nodiscard]] float rounded_up(double value) noexcept;
 
-// How a way wants its queries.
+// The codes of queries that a kernel multiplies by those of rows.
 enum class QueryForm : std::uint8_t { int8, bf16, f32 };
 
-// Queries made ready for one quantizer. Arrays have room for a whole number of blocks of 16; what is beyond `count`
-// never lets a row through. One thread at a time.
+// Queries in the units of one quantizer. Arrays are padded to blocks of 16 queries; no row passes the padding's limits.
+// One thread at a time.
 struct PreparedQueries {
   std::size_t count = 0;
   std::size_t padded = 0;
-  std::size_t row_bytes = 0;  // of one query's codes, a multiple of 64, the tail zero
+  std::size_t row_bytes = 0;  // of one query's codes, padded with zeros to a multiple of 64
   std::vector<float> gamma;   // key = offset + gamma * step * (codes of query . codes of row)
   std::vector<float> a;       // key >= estimate - a * residual - b * norm
   std::vector<float> b;
-  std::vector<float> limit;  // keys above it are out
+  std::vector<float> limit;  // rows with larger keys are ruled out
   std::vector<double> unit;
   std::vector<double> shift;
-  std::vector<double> slack;          // of ranks: what rounding in double precision may add
-  double rounding = 0;                // relative, of ranks computed in double precision
-  std::vector<std::uint8_t> unknown;  // 1: too large for this quantizer; every row is a survivor
+  std::vector<double> rank_error;     // absolute rounding error of ranks
+  double rounding = 0;                // relative rounding error of ranks
+  std::vector<std::uint8_t> unknown;  // 1: too large for this quantizer, every row passes
   Pages codes;
 
-  // The limit of a query from a limit of its ranks.
+  // Sets the limit of a query's keys from a limit of its ranks.
   void set_limit(std::size_t query, double rank_limit) noexcept;
 };
 
 [[nodiscard]] PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form,
                                               std::span<const float> queries);
 
-// The rank of a distance, such that rows at most so far have ranks at most so large.
+// An upper bound of the ranks of rows at most that far away.
 [[nodiscard]] double rank_of_distance(Metric metric, double value) noexcept;
 
 }  // namespace vectis::inline v0_1::exact

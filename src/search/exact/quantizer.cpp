@@ -20,12 +20,12 @@ constexpr float infinite = std::numeric_limits<float>::infinity();
 // Adding and subtracting this rounds values up to 2^22 to integers, ties to even.
 constexpr float whole_rounding = 0x1.8p23F;
 
-constexpr float half_max = 65504;  // beyond it the code is this, and the rest is lost as by any rounding
+constexpr float half_max = 65504;  // larger values are clamped; the difference counts as quantization error
 
 struct RowSums {
   float squares = 0;  // in units of the quantizer
   float largest = 0;
-  float lost = 0;  // squares of what rounding to codes lost
+  float lost = 0;  // squared quantization error
   float step = 1;
 };
 
@@ -48,7 +48,7 @@ VECTIS_WIDE void into_frame(float* values, const float* center, std::size_t padd
   sums.largest = largest_of_lanes(largest);
 }
 
-// `row` is the row's first chunk; its chunks are a group's chunk apart.
+// `row` is the first chunk of the row; chunks of a row are one chunk of the group apart.
 VECTIS_WIDE void encode_int8(const float* values, std::size_t chunks, std::byte* row, RowSums& sums) {
   sums.step = sums.largest / 127.0F;
   const float inverse = sums.largest > 0 ? 127.0F / sums.largest : 0.0F;
@@ -67,8 +67,7 @@ VECTIS_WIDE void encode_int8(const float* values, std::size_t chunks, std::byte*
   sums.lost = sum_of_lanes(lost);
 }
 
-// 16-bit floats: every number by itself, to nearest; those below the smallest normal one become zero, as the matrix
-// units take them.
+// 16-bit floats: rounded to nearest; subnormal values become zero, as AMX takes them.
 template <class Round, class Widen>
 VECTIS_WIDE void encode_16_bits(const float* values, std::size_t chunks, std::byte* row, RowSums& sums, Round round,
                                 Widen widen) {
@@ -150,14 +149,14 @@ EncodeNumbers best_encoder() {
   return encode_scalar;
 }
 
-// Divides by the norm, in double precision; zero stays zero.
-void normalise(const float* vector, std::size_t dim, double scale, float* values) {
+// Divides by the norm in double precision; a zero vector stays zero.
+void normalize(const float* vector, std::size_t dim, double scale, float* values) {
   const double norm = l2_norm(vector, dim);
   const double factor = norm == 0 ? 0.0 : scale / norm;
   for (std::size_t i = 0; i < dim; ++i) values[i] = static_cast<float>(double{vector[i]} * factor);
 }
 
-// Terms that keep a row alive under every limit: nothing is known of it.
+// Terms with which a row passes every limit.
 void set_unknown(const Quantizer& quantizer, std::size_t row, const CodeTarget& target) {
   for (std::size_t chunk = 0; chunk < quantizer.chunks; ++chunk) {
     std::memset(target.codes + (chunk * group_rows + row) * chunk_bytes, 0, chunk_bytes);
@@ -168,7 +167,7 @@ void set_unknown(const Quantizer& quantizer, std::size_t row, const CodeTarget& 
   target.norm[row] = infinite;
 }
 
-// Terms of a row that is not there.
+// Terms of a missing row, which passes no limit.
 void set_missing(std::size_t row, const CodeTarget& target) {
   target.step[row] = 0;
   target.offset[row] = infinite;
@@ -182,8 +181,7 @@ void set_terms(const Quantizer& quantizer, const RowSums& sums, float scale, std
   // Squares of values below 2^-63 underflow.
   const float vanished = std::sqrt(static_cast<float>(quantizer.dim)) * 0x1p-62F;
   const float norm = std::sqrt(sums.squares) * (1.0F + loose) + vanished;
-  // Every number was rounded on its way into the quantizer, relative to itself, and under cosine relative to the unit
-  // vector; the rest was computed in float as well.
+  // Rounding of the transformed values, relative to each value and under cosine to the unit vector, and of these terms.
   const float rounding = 0x1p-21F * norm + (quantizer.metric == Metric::cosine ? 0x1p-21F * scale : 0.0F);
   target.step[row] = sums.step;
   target.offset[row] = is_euclidean(quantizer.metric) ? sums.squares * (1.0F - loose) : 0.0F;
@@ -195,7 +193,7 @@ constexpr std::size_t sample_max = 255;
 constexpr int exponent_min = -100;
 constexpr int exponent_max = 126;
 
-// Rows spread evenly over all, divided by their norms under cosine.
+// Evenly spaced rows, normalized under cosine.
 std::vector<float> sampled_rows(Metric metric, std::size_t dim, std::span<const float> vectors) {
   const std::size_t rows = vectors.size() / dim;
   const std::size_t count = std::min(rows, sample_max);
@@ -261,7 +259,7 @@ void encode_group(const Quantizer& quantizer, const float* vectors, std::size_t 
     const float* const vector = vectors + row * quantizer.dim;
     const bool cosine = quantizer.metric == Metric::cosine;
     if (cosine) {
-      normalise(vector, quantizer.dim, double{scale}, values);
+      normalize(vector, quantizer.dim, double{scale}, values);
     } else {
       std::copy_n(vector, quantizer.dim, values);
     }

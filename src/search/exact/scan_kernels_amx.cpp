@@ -1,9 +1,9 @@
-// Many queries with AMX: tiles of 16 rows by 16 queries, their keys tested in registers.
+// Scan kernels for many queries with AMX: tiles of 16 rows by 16 queries, keys tested in registers.
 //
 // Rows are the left operand as they lie in memory; queries are the right one, interleaved by fours of bytes (pairs of
-// bfloat16) once for each segment. The rows of a panel stay in the first cache while all queries pass. Short rows, of
-// one or two tiles, pass by the tiles of 16 queries; of longer ones two tiles of rows by two of queries are multiplied
-// together, so that each load feeds two products.
+// bfloat16) once for each segment. The rows of a panel stay in the L1 cache while all queries are multiplied. Short
+// rows, of one or two tiles, are multiplied by tiles of 16 queries; of longer ones two tiles of rows by two of queries,
+// so that each load feeds two products.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -35,7 +35,7 @@ struct alignas(64) TileConfiguration {
   std::uint8_t rows[16] = {};
 };
 
-// Eight tiles of 16 rows by 64 bytes, while it lives.
+// Configures eight tiles of 16 rows by 64 bytes, and releases them.
 class Tiles {
  public:
   VECTIS_AMX Tiles() {
@@ -43,7 +43,7 @@ class Tiles {
     std::fill_n(configuration.column_bytes, 8, std::uint16_t{64});
     std::fill_n(configuration.rows, 8, std::uint8_t{16});
     _tile_loadconfig(&configuration);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // compilers do not see what tile loads read
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not know what tile loads read
   }
   VECTIS_AMX ~Tiles() { _tile_release(); }
   Tiles(const Tiles&) = delete;
@@ -87,7 +87,7 @@ VECTIS_AMX inline void multiply_add(std::integral_constant<int, Sum>) {
   if constexpr (!whole && Sum == 3) _tile_dpbf16ps(3, 5, 7);
 }
 
-// Each product is asked for as soon as its operands are: loads that come together would be waited for together.
+// Each product is issued as soon as its operands are loaded, so that loads and products overlap.
 // Products of two tiles of rows (the second `rows_apart` bytes on) with two of queries, left in tiles 0 to 3.
 template <class Kind>
 VECTIS_AMX inline void multiply(const std::byte* rows, std::size_t rows_apart, const std::byte* queries,
@@ -117,16 +117,16 @@ VECTIS_AMX inline void store_products(std::byte* sums) {
   _tile_stored(3, sums + 3 * tile_bytes, 64);
 }
 
-// Queries of a block that a row of the tile may still interest, taken one by one.
+// Pushes rows of the tile for the queries of the block whose bit is set.
 template <class Kind>
 VECTIS_AMX void push_tile(const RowRange& range, std::size_t group, const PreparedQueries& queries, std::size_t block,
-                          const std::byte* sums, std::uint32_t interested, Candidates& candidates) {
+                          const std::byte* sums, std::uint32_t passing, Candidates& candidates) {
   const CodeBlock& coded = *range.coded;
   const __m512 step = _mm512_loadu_ps(coded.step + group * group_rows);
   const __m512 offset = _mm512_loadu_ps(coded.offset + group * group_rows);
   const __m512i column = _mm512_slli_epi32(_mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), 4);
-  for (; interested != 0; interested &= interested - 1) {
-    const auto lane = static_cast<std::size_t>(std::countr_zero(interested));
+  for (; passing != 0; passing &= passing - 1) {
+    const auto lane = static_cast<std::size_t>(std::countr_zero(passing));
     const std::size_t query = block + lane;
     const __m512 scaled = _mm512_mul_ps(Kind::to_floats(_mm512_i32gather_epi32(column, sums + lane * 4, 4)), step);
     const __m512 keys = _mm512_fmadd_ps(scaled, _mm512_set1_ps(queries.gamma[query]), offset);
@@ -139,7 +139,7 @@ VECTIS_AMX void push_tile(const RowRange& range, std::size_t group, const Prepar
   }
 }
 
-// The least key of each query over the 16 rows is enough to tell that none of them is in.
+// A query whose smallest key of the 16 rows is above the limit needs no further test.
 template <class Kind>
 VECTIS_AMX inline void test_tile(const RowRange& range, std::size_t group, const PreparedQueries& queries,
                                  std::size_t block, const std::byte* sums, Candidates& candidates) {
@@ -148,7 +148,7 @@ VECTIS_AMX inline void test_tile(const RowRange& range, std::size_t group, const
   const float* const offset = coded.offset + group * group_rows;
   const __m512 gamma = _mm512_loadu_ps(queries.gamma.data() + block);
   __m512 leasts[2] = {_mm512_set1_ps(std::numeric_limits<float>::infinity()),
-                      _mm512_set1_ps(std::numeric_limits<float>::infinity())};  // two chains wait half as long
+                      _mm512_set1_ps(std::numeric_limits<float>::infinity())};  // two dependency chains
 #pragma GCC unroll 16
   for (std::size_t row = 0; row < group_rows; ++row) {
     const __m512 scaled = _mm512_mul_ps(Kind::to_floats(_mm512_load_si512(sums + row * 64)), _mm512_set1_ps(step[row]));
@@ -167,7 +167,7 @@ VECTIS_AMX inline void test_tile(const RowRange& range, std::size_t group, const
     push_tile<Kind>(range, group, queries, block, sums, in, candidates);
 }
 
-// Two groups and two blocks of queries, multiplied and not yet looked at.
+// Two groups by two blocks of queries, multiplied and not yet tested.
 struct Pending {
   std::size_t group = 0;
   std::size_t block = 0;
@@ -189,8 +189,8 @@ VECTIS_AMX inline void test_pending(const RowRange& range, const PreparedQueries
   }
 }
 
-// While the vector units test one pair of pairs, the matrix unit multiplies the next; its products are stored after the
-// test, when they are ready, since a store that waits would hold up everything behind it.
+// The vector units test one set of four tiles while the matrix unit multiplies the next. Its products are stored after
+// the test, when they are ready: a store that waits would stall everything behind it.
 template <class Kind>
 VECTIS_AMX void scan_long(const RowRange& range, const PreparedQueries& queries, Candidates& candidates) {
   const CodeBlock& coded = *range.coded;
@@ -208,7 +208,7 @@ VECTIS_AMX void scan_long(const RowRange& range, const PreparedQueries& queries,
       const std::byte* const query = packed.data() + block / 16 * group_bytes;
       for (std::size_t group = first; group < last; group += 2) {
         const Pending next{group, block, group + 1 < last, block + 16 < queries.padded};
-        // A missing second tile is the first once more; its sums are not looked at.
+        // A missing second tile is replaced by the first; its sums are not tested.
         multiply<Kind>(coded.codes + group * group_bytes, next.two_groups ? group_bytes : 0, query,
                        next.two_blocks ? group_bytes : 0, chunks);
         if (any) test_pending<Kind>(range, queries, pending, sums, candidates);
@@ -221,7 +221,7 @@ VECTIS_AMX void scan_long(const RowRange& range, const PreparedQueries& queries,
   if (any) test_pending<Kind>(range, queries, pending, sums, candidates);
 }
 
-// Tiles are named by literals alone: what is done with a tile of sums is written for each of them.
+// The intrinsics take tile numbers as literals, so the operations on a tile of sums are specialized for each.
 template <int Sum>
 struct SumTile;
 #define VECTIS_SUM_TILE(sum)                                                        \
@@ -240,7 +240,7 @@ VECTIS_SUM_TILE(2);
 VECTIS_SUM_TILE(3);
 #undef VECTIS_SUM_TILE
 
-// Stores what a tile of sums holds, and begins the products of a group with the queries in tiles 6 and 7.
+// Stores a tile of sums, and starts the products of the next group with the queries in tiles 6 and 7.
 template <class Kind, int Sum>
 VECTIS_AMX inline void exchange(std::byte* sums, const std::byte* rows, bool two_chunks) {
   using Tile = SumTile<Sum>;
@@ -253,8 +253,8 @@ VECTIS_AMX inline void exchange(std::byte* sums, const std::byte* rows, bool two
   Tile::add_second(Kind());
 }
 
-// Four tiles of sums take turns: when its turn comes again the products of a tile have long been ready, and while they
-// are tested the matrix unit has those of three others to work on.
+// Four tiles of sums in rotation: the products of a tile are ready when its turn comes again, and while they are tested
+// the matrix unit works on the other three.
 template <class Kind>
 class RollingSums {
  public:
@@ -280,7 +280,7 @@ class RollingSums {
     place = {group, block};
     ++turn_;
   }
-  // Tests what is left, by multiplying rows that nobody will ask for.
+  // Tests the last four tiles, by multiplying rows whose products are not used.
   VECTIS_AMX void finish(const std::byte* rows) {
     for (int i = 0; i < 4; ++i) multiply(0, 0, rows, false);
   }
@@ -298,8 +298,8 @@ class RollingSums {
   alignas(64) std::byte sums_[tile_bytes];
 };
 
-// Rows of one chunk or two: those of 16 queries stay in tiles 6 and 7 while a panel passes. With each group of a panel
-// a share of the same group of the next panel is brought nearer.
+// Rows of one or two chunks: 16 queries stay in tiles 6 and 7 for a whole panel. With each group of a panel a share of
+// the same group of the next panel is prefetched.
 template <class Kind>
 VECTIS_AMX void scan_short(const RowRange& range, const PreparedQueries& queries, Candidates& candidates) {
   const bool two_chunks = range.quantizer().chunks == 2;

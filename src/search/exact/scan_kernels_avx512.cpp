@@ -1,4 +1,4 @@
-// Few queries with AVX-512: bound by memory, so codes and originals are read once, in order.
+// Scan kernels for up to four queries with AVX-512: bound by memory bandwidth, so rows are read once, in order.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -14,10 +14,10 @@ namespace vectis::inline v0_1::exact {
 
 namespace {
 
-// Memory is asked for so far ahead of its use; the processor's own guesses stop at every page.
+// Prefetch distance in bytes; the hardware prefetcher stops at page boundaries.
 constexpr std::size_t prefetch_bytes = 8192;
 
-// Even and odd quarters of both, added.
+// Adds the even and the odd quarters of both.
 VECTIS_AVX512 inline __m512i joined(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
@@ -26,7 +26,7 @@ VECTIS_AVX512 inline __m512 joined(__m512 a, __m512 b) {
   return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
 }
 
-// Sum i of the result is the sum of the lanes of vector i: halves are added while they are interleaved.
+// Lane i of the result is the sum of the lanes of vector i, by a transposing tree of additions.
 VECTIS_VNNI inline __m512i sums_of_integers(const __m512i* vectors) {
   __m512i fours[4];
   for (std::size_t i = 0; i < 4; ++i) {
@@ -51,8 +51,8 @@ VECTIS_AVX512 inline __m512 sums_of_floats(const __m512* vectors) {
   return joined(joined(fours[0], fours[1]), joined(fours[2], fours[3]));
 }
 
-// The instruction multiplies unsigned by signed bytes: codes are moved up by 128, and 128 times the sum of the query's
-// codes is taken away at the end.
+// VNNI multiplies unsigned by signed bytes: 128 is added to the codes, and 128 times the sum of the query's codes is
+// subtracted at the end.
 VECTIS_VNNI inline __m512i products_of_group(const std::byte* codes, const std::byte* query, std::size_t chunks) {
   const __m512i moved = _mm512_set1_epi8(static_cast<char>(0x80));
   __m512i sums[group_rows];

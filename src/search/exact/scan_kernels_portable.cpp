@@ -1,4 +1,4 @@
-// Scans in the compiler's own vectors: for every processor, and for what has no instruction of its own.
+// Scan kernels for all precisions and metrics with the compiler's vector extensions.
 
 #include <algorithm>
 #include <cmath>
@@ -83,8 +83,7 @@ VECTIS_WIDE void scan_codes(const RowRange& range, const PreparedQueries& querie
   }
 }
 
-// A row of originals against a query whose tail is zero: `add` gets 16 numbers of each, missing ones of the row as they
-// are in the query.
+// Calls `add` with 16 elements of an fp32 row and of the query at a time. Both are padded with zeros.
 template <class Add>
 VECTIS_WIDE void over_row(const float* row, const float* query, std::size_t dim, Add add) noexcept {
   std::size_t i = 0;

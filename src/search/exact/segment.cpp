@@ -18,7 +18,7 @@ constexpr std::size_t segment_bytes = std::size_t{64} << 20U;
 constexpr std::size_t append_grain = 64;  // groups
 constexpr std::size_t term_kinds = 4;     // step, offset, residual, norm
 
-// Codes and terms of a number of groups.
+// Memory for the codes and terms of groups.
 class CodeStorage {
  public:
   CodeStorage() = default;
@@ -54,18 +54,18 @@ class CodeStorage {
   Pages terms_;
 };
 
-// Norms of rows that are scanned as they are: what the bound of inner product and cosine needs.
+// Terms of fp32 rows that the bound of inner product and cosine needs.
 void set_plain_terms(Metric metric, const float* vector, std::size_t dim, std::size_t row, const CodeTarget& target) {
   constexpr double plain_max = 0x1p100;
   const double norm = l2_norm(vector, dim);
   const bool usable = norm == 0 || (norm <= plain_max && norm >= 1 / plain_max);
   const bool cosine = metric == Metric::cosine;
   target.step[row] = !cosine ? 1.0F : (usable && norm > 0 ? static_cast<float>(1 / norm) : 0.0F);
-  const double scanned = cosine ? 1.0 : norm;  // of the row as its step brings it into the key
+  const double scanned = cosine ? 1.0 : norm;  // norm of the row times its step
   target.norm[row] = !usable ? std::numeric_limits<float>::infinity() : static_cast<float>(scanned * (1 + 0x1p-20));
 }
 
-// Originals are scanned without terms where the difference itself is summed.
+// fp32 scans of sums of differences need no terms.
 bool scans_need_terms(const Quantizer& quantizer) noexcept {
   return quantizer.precision != Precision::fp32 || quantizer.metric == Metric::cosine ||
          quantizer.metric == Metric::inner_product;
@@ -90,7 +90,7 @@ struct Segment::Storage {
   std::size_t rows = 0;
   Pages originals;
   Pages ids;
-  CodeStorage block;  // whole groups; a view has a copy of its incomplete last one, since this one still grows
+  CodeStorage block;  // a view has its own copy of an incomplete last group, since this one still grows
 
   void append(Executor& executor, std::span<const float> vectors, std::span<const std::uint64_t> new_ids);
   void append_plain(std::span<const float> vectors);
@@ -107,7 +107,7 @@ void Segment::Storage::append(Executor& executor, std::span<const float> vectors
     rows += new_ids.size();
     return;
   }
-  // Each range copies and codes its own rows while they are in the cache.
+  // Each range copies and encodes its rows while they are in the cache.
   const std::size_t end_row = rows + new_ids.size();
   const std::size_t first_group = first_row / group_rows;
   const std::size_t groups = (end_row + group_rows - 1) / group_rows - first_group;
@@ -146,7 +146,7 @@ void Segment::append(Executor& executor, std::span<const float> vectors, std::sp
   storage_->append(executor, vectors, ids);
 }
 
-// Readers of an older view never touch the group that is still growing: each view has its own copy of it, in `last`.
+// Readers never touch the group that still grows: each view has its own copy of it, in `last`.
 std::array<CodeBlock, 2> Segment::Storage::runs(std::shared_ptr<CodeStorage>& last) const {
   if (!scans_need_terms(quantizer)) return {};
   if (quantizer.precision == Precision::fp32) return {block.run(0, rows), CodeBlock{}};

@@ -1,4 +1,4 @@
-// The vectors of an exact index: an immutable picture for readers, and one writer who makes the next.
+// The vectors of an exact index: immutable snapshots for readers, and one writer that publishes the next.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace vectis::inline v0_1::exact {
 
-// What the index knows of a segment beside its view.
+// A segment of a snapshot, beside its view.
 struct Part {
   IdLookup lookup;
   std::size_t capacity = 0;
@@ -28,10 +28,10 @@ struct Part {
   std::size_t bytes = 0;  // of the segment
 };
 
-// Of a segment none of whose rows are removed.
+// Precondition: no row of the segment is removed.
 [[nodiscard]] Part make_part(const SegmentView& view, std::size_t capacity, std::size_t bytes);
 
-// The store at one moment. Immutable once published.
+// The store as a search sees it. Immutable once published.
 struct Snapshot {
   Precision precision = Precision::fp32;
   std::optional<std::uint64_t> highest_id;  // ever used
@@ -41,26 +41,26 @@ struct Snapshot {
   [[nodiscard]] std::uint64_t vectors() const noexcept;
   [[nodiscard]] std::uint64_t removed() const noexcept;  // rows not yet reclaimed
   [[nodiscard]] std::uint64_t bytes() const noexcept;
-  // Segment and row.
+  // Segment and row of a live id.
   [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::uint64_t id) const noexcept;
 };
 
-// Thread-safe: readers take `now()` and never wait for a change; changes wait for each other. Arguments were checked,
-// but for ids. A change that throws leaves everything as it was.
+// Thread-safe: readers take now() and never wait for a change; changes wait for each other. Callers have checked the
+// vectors. A change that throws changes nothing.
 class SegmentStore {
  public:
   SegmentStore(Executor& executor, Metric metric, std::size_t dim, Precision precision);
-  // Goes on from a snapshot that was read; the last segment, when it was made by `tail`, grows again.
+  // Continues from a loaded snapshot; its last segment grows again when it is that of `tail`.
   SegmentStore(Executor& executor, Metric metric, std::size_t dim, Snapshot snapshot, std::shared_ptr<Segment> tail);
 
-  // Called with every snapshot that is about to be published, now and later, by the thread that changes.
+  // Calls `watcher` with the present snapshot, and later with each one before it is published, on the writer's thread.
   void watch(std::function<void(const Snapshot&)> watcher);
 
   [[nodiscard]] std::shared_ptr<const Snapshot> now() const;
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
   [[nodiscard]] Metric metric() const noexcept { return metric_; }
 
-  // Each as the call of Index with that name; `context` is checked, and told the progress, between segments.
+  // As the calls of Index with the same names. Between segments they check `context` and report progress to it.
   std::uint64_t add(std::span<const float> vectors, const Context& context);
   void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
   void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
@@ -79,7 +79,7 @@ class SegmentStore {
   const std::size_t dim_;
   std::mutex writer_;  // held through a change
   std::function<void(const Snapshot&)> watcher_;
-  std::shared_ptr<Segment> tail_;      // of the snapshot's last view; null: that one does not grow. The writer's
+  std::shared_ptr<Segment> tail_;      // segment of the last view; null: it does not grow. Guarded by writer_
   mutable std::mutex snapshot_mutex_;  // held while the pointer is copied
   std::shared_ptr<const Snapshot> snapshot_;
 };

@@ -22,7 +22,7 @@ SegmentStore::WriteBatch::WriteBatch(const SegmentStore& store, std::string_view
       op_(op),
       context_(context),
       bitmaps_(snapshot.parts.size()) {
-  if (tail != nullptr && tail->rows() != snapshot.views.back().rows) tail = nullptr;  // an earlier batch was given up
+  if (tail != nullptr && tail->rows() != snapshot.views.back().rows) tail = nullptr;  // an earlier batch was abandoned
 }
 
 void SegmentStore::WriteBatch::step(std::uint64_t done, std::uint64_t total) const {
@@ -65,7 +65,7 @@ std::size_t SegmentStore::WriteBatch::fill_tail(std::span<const float> vectors, 
   return taken;
 }
 
-// All rows in one piece, so that center and scale fit the new ones as well.
+// Quantizes all rows again, so that the quantizer fits the new ones as well.
 std::size_t SegmentStore::WriteBatch::grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
   OwnedRows rows = live_rows(snapshot.views.back());
   const std::size_t most = segment_rows_max(store_.dim_);
@@ -130,7 +130,7 @@ void SegmentStore::WriteBatch::reclaim() {
     const SegmentView view = snapshot.views[part];
     const std::size_t live = snapshot.parts[part].live;
     if (live * 2 >= view.rows) continue;
-    if (live > 0 && view.originals == nullptr) {  // its codes stay what they are
+    if (live > 0 && view.originals == nullptr) {  // codes alone are copied, not quantized again
       const auto smaller = packed(view);
       snapshot.views[part] = PackedSegment::view(smaller);
       snapshot.parts[part] = make_part(snapshot.views[part], live, smaller->bytes());
@@ -154,7 +154,7 @@ Snapshot SegmentStore::WriteBatch::begin_anew(Precision precision) {
   return before;
 }
 
-// The codes are the truth from then on, where they can be; removed rows are left out.
+// Keeps the live rows as codes alone, or with fp32 vectors where a row cannot be coded.
 void SegmentStore::WriteBatch::keep_codes(const SegmentView& view) {
   const auto codes = packed(view);
   if (view.originals == nullptr || recompute_bounds(store_.executor_, codes)) {
@@ -188,7 +188,7 @@ void SegmentStore::WriteBatch::requantize(Precision precision) {
   }
 }
 
-// Segments that are codes alone stay so; of the others the live rows are quantized again.
+// Segments of codes alone are copied; live rows of the others are quantized again.
 void SegmentStore::WriteBatch::compact() {
   const std::shared_ptr<Segment> old_tail = tail;
   const Snapshot before = begin_anew(snapshot.precision);

@@ -1,4 +1,4 @@
-// The next snapshot of a store while the writer makes it.
+// The next snapshot of a segment store while the writer builds it.
 #pragma once
 
 #include <memory>
@@ -9,21 +9,21 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Begins as a copy of what is published. Given up, it leaves no trace but rows at the end of the tail that no view
-// shows; the next batch notices them and lets that tail be. One thread at a time.
+// Begins as a copy of the published snapshot. Abandoning a batch leaves only unpublished rows at the end of the tail;
+// the next batch notices them and begins another tail. One thread at a time.
 class SegmentStore::WriteBatch {
  public:
-  // `op` and `context` are those of the call: checked, and told the progress, between segments.
+  // `op` names the public call in messages. Between segments the batch checks `context` and reports progress to it.
   WriteBatch(const SegmentStore& store, std::string_view op, const Context& context);
 
-  // Rows go to the end of the tail, which grows by doubling up to a full segment; then to new segments.
+  // Appends rows to the tail, which doubles up to a full segment, and then to new segments.
   void append(std::span<const float> vectors, std::span<const std::uint64_t> ids);
-  // False when the id is not there.
+  // Sets the tombstone of the id's row. Returns false when the id does not exist.
   bool remove(std::uint64_t id);
-  // Reclaims segments more than half of which is removed: their rows move to the tail.
+  // Moves the live rows of segments that are less than half live to the tail.
   void reclaim();
   void requantize(Precision precision);
-  // Leaves removed rows out of every segment that has some.
+  // Copies every segment that has removed rows without them.
   void compact();
   void drop_full_precision();
 
@@ -41,13 +41,14 @@ class SegmentStore::WriteBatch {
   [[nodiscard]] Snapshot begin_anew(Precision precision);
   void drop(std::size_t part);
 
-  // Between segments: throws when the call shall stop, else reports the progress.
+  // Throws Cancelled or DeadlineExceeded when the context says so, else reports progress.
   void step(std::uint64_t done, std::uint64_t total) const;
 
   const SegmentStore& store_;
   std::string_view op_;
   Context context_;
-  std::vector<std::shared_ptr<std::uint64_t[]>> bitmaps_;  // of the parts, where this batch made its own
+  std::vector<std::shared_ptr<std::uint64_t[]>>
+      bitmaps_;  // tombstones of the segments that this batch changed, else null
 };
 
 }  // namespace vectis::inline v0_1::exact

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t piece_growth = 4;
 constexpr std::size_t limit_term = 3;  // of a query's terms
 
-// Terms of a row that must not be found: over every limit, and no upper bound.
+// Terms of an excluded row: above every limit, without an upper bound.
 constexpr float left_out[device_terms] = {std::numeric_limits<float>::infinity(), 0, 0, 0};
 
 template <class T>
@@ -38,7 +38,7 @@ DeviceLane::DeviceLane(MemoryPool& pool, int device, const SearchTask& task, std
 DeviceLane::~DeviceLane() {
   try {
     if (stream_) stream_->synchronize();
-  } catch (const Error&) {  // told already, to who waited first
+  } catch (const Error&) {  // already reported to the first that waited
   }
 }
 
@@ -80,7 +80,7 @@ void DeviceLane::start(std::size_t segment, std::shared_ptr<const ResidentCodes>
   stream_->copy_to_host(writable_bytes(counts_host_), counts_.memory(), 0);
 }
 
-// The rows come along: the memory of the lane is theirs until it has finished.
+// Copies the rows into the lane's buffers, which they occupy until the lane has finished.
 void DeviceLane::bring_rows(const SegmentView& segment) {
   own_layout_ = std::make_unique<const DeviceLayout>(segment);
   layout_ = own_layout_.get();
@@ -103,18 +103,18 @@ void DeviceLane::send_terms() {
   terms_ = &row_terms_.memory();
 }
 
-// Rows that are removed or filtered out must not lower a limit.
+// Removed and filtered rows must not lower a limit.
 void DeviceLane::leave_out_rows(const SegmentView& segment) {
   if (segment.removed == nullptr && !task_.options->filter) return;
   if (row_terms_host_.empty()) row_terms_host_ = resident_->terms_host;
   for (std::size_t row = 0; row < segment.rows; ++row) {
     if (!task_.allows(segment, row)) std::copy_n(left_out, device_terms, row_terms_host_.data() + row * device_terms);
   }
-  stream_->synchronize();  // the terms as they were may be on their way from there
+  stream_->synchronize();  // the previous terms may still be copied
   send_terms();
 }
 
-// With their limits as they are now, and nothing found.
+// Copies the queries with their present limits, and clears the counts.
 void DeviceLane::send_queries(const PreparedQueries& queries) {
   layout_->query_terms(queries, query_terms_host_);
   const std::size_t bytes = queries.count * queries.row_bytes;
@@ -166,7 +166,7 @@ std::size_t DeviceLane::columns_found() const noexcept {
   return most;
 }
 
-// The first slots of every query, packed on the device so that only they travel.
+// Packs the first slots of every query on the device, so that only those are copied.
 void DeviceLane::fetch(std::size_t queries, std::size_t columns) {
   if (columns == 0) return;
   const std::size_t slots = queries * columns;
@@ -217,7 +217,7 @@ std::size_t DeviceLane::finish(const SharedLimits& limits, Candidates& candidate
   return overflown.size();
 }
 
-// Pieces of as many rows as there are places cannot overflow; what each finds is fetched before the next.
+// Ranges of as many rows as there are slots cannot overflow; the candidates of each are copied before the next.
 void DeviceLane::scan_again(const std::vector<std::size_t>& queries, const SharedLimits& limits,
                             Candidates& candidates) {
   std::vector<float> chosen;

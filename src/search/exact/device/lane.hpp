@@ -1,4 +1,4 @@
-// One segment under way on a device.
+// The scan of one segment on a device.
 #pragma once
 
 #include <array>
@@ -16,25 +16,25 @@
 
 namespace vectis::inline v0_1::exact {
 
-// A stream with memory for the candidates of a batch, and for one segment that does not stay on the device. Host memory
-// given to copies is the lane's own and untouched until it has waited. One thread at a time.
+// A stream with buffers for the candidates of a batch, and for one segment that does not stay on the device. Host
+// memory of copies belongs to the lane and is not touched until the copies are done. One thread at a time.
 class DeviceLane {
  public:
   DeviceLane(MemoryPool& pool, int device, const SearchTask& task, std::size_t capacity);
   DeviceLane(const DeviceLane&) = delete;
   DeviceLane& operator=(const DeviceLane&) = delete;
-  // Waits for its work, whatever became of it.
+  // Waits for the stream and ignores its failure.
   ~DeviceLane();
 
   [[nodiscard]] Stream& stream() noexcept { return *stream_; }
   [[nodiscard]] bool busy() const noexcept { return segment_.has_value(); }
-  // Enqueues the scan of a segment; `resident` is null when it must come along. Nothing waits.
+  // Enqueues the scan of a segment without waiting. With a null `resident` the segment is copied to the device first.
   void start(std::size_t segment, std::shared_ptr<const ResidentCodes> resident, const SharedLimits& limits);
-  // Waits, and gives what was found to `candidates`. Returns how many queries had to be scanned again.
+  // Waits and pushes what was found to `candidates`. Returns the number of queries that were scanned again.
   std::size_t finish(const SharedLimits& limits, Candidates& candidates);
 
  private:
-  // Candidates with their bounds, twice: what is kept goes from one to the other.
+  // Candidates with their bounds, double-buffered: tighten_bounds copies from one to the other.
   struct Found {
     ManagedBuffer candidates;
     ManagedBuffer bounds;
@@ -47,7 +47,7 @@ class DeviceLane {
   void scan_piece(std::size_t first, std::size_t rows, const PreparedQueries& queries);
   void tighten(std::size_t queries);
   void fetch(std::size_t queries, std::size_t columns);
-  // Slots of `place`, the query's among those scanned together, to the candidates as those of `query`.
+  // Pushes the slots of row `place` of the batch as candidates of `query`.
   void give(std::size_t place, std::size_t query, std::size_t columns, Candidates& candidates) const;
   std::size_t columns_found() const noexcept;
   void scan_again(const std::vector<std::size_t>& queries, const SharedLimits& limits, Candidates& candidates);
@@ -56,12 +56,12 @@ class DeviceLane {
   int device_;
   const SearchTask& task_;
   std::size_t capacity_;
-  std::optional<Stream> stream_;  // before all buffers: they go back in its order
+  std::optional<Stream> stream_;  // before all buffers, which are released in its order
   std::array<Found, 2> found_;
   ManagedBuffer counts_;
   ManagedBuffer query_codes_;
   ManagedBuffer query_terms_;
-  ManagedBuffer packed_;  // what is fetched
+  ManagedBuffer packed_;  // copied to the host
   ManagedBuffer row_codes_;
   ManagedBuffer row_terms_;
 
@@ -71,7 +71,7 @@ class DeviceLane {
   const DeviceLayout* layout_ = nullptr;
   const DeviceMemory* codes_ = nullptr;  // of the segment's rows
   const DeviceMemory* terms_ = nullptr;
-  std::size_t now_ = 0;  // which of found_ holds what was found
+  std::size_t now_ = 0;  // index of found_ with the candidates
   PreparedQueries prepared_;
   std::vector<float> query_terms_host_;
   std::vector<std::byte> row_codes_host_;

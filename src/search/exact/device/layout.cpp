@@ -28,7 +28,7 @@ Quantizer copy_of(const Quantizer& quantizer) {
   return copy;
 }
 
-// fp16 only names the quantizer as one of codes: float32 holds them.
+// fp16 selects a quantizer with codes; the device stores them as float32.
 Quantizer device_quantizer(const SegmentView& segment) {
   const Quantizer& quantizer = *segment.quantizer;
   if (quantizer.precision != Precision::fp32) return copy_of(quantizer);
@@ -45,7 +45,7 @@ bool is_product(Metric metric) noexcept {
 DeviceLayout::DeviceLayout(const SegmentView& segment) {
   if (!is_product(segment.quantizer->metric)) {
     throw Error(ErrorCode::unsupported, "search",
-                fmt::format("devices scan Euclidean, cosine and inner product, not {}; use \"brute\"",
+                fmt::format("devices scan l2, l2_squared, cosine and inner_product, not {}; use 'flat'",
                             name(segment.quantizer->metric)));
   }
   quantizer_ = device_quantizer(segment);
@@ -101,7 +101,7 @@ void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t rows, std:
   }
 }
 
-// In double precision; 2^-45 is more than it rounds.
+// In double precision; 2^-45 bounds its rounding.
 void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const {
   const float* const vector = segment.originals + row * quantizer_.dim;
   const bool cosine = quantizer_.metric == Metric::cosine;
@@ -113,7 +113,7 @@ void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, st
   for (std::size_t i = 0; i < quantizer_.dim; ++i) {
     const double number = (double{vector[i]} / divisor - double{quantizer_.center[i]}) * scale;
     auto code = static_cast<float>(number);
-    if (std::abs(code) < std::numeric_limits<float>::min()) code = 0;  // as a device may take it
+    if (std::abs(code) < std::numeric_limits<float>::min()) code = 0;  // devices may flush subnormal values
     std::memcpy(codes + i * sizeof(float), &code, sizeof(float));
     squares += number * number;
     lost += (number - double{code}) * (number - double{code});

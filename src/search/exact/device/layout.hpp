@@ -1,4 +1,4 @@
-// A segment's rows as devices take them: codes row after row, and four terms a row.
+// The layout of a segment on devices: codes row after row, and four terms per row.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,28 @@ namespace vectis::inline v0_1::exact {
 
 inline constexpr std::size_t device_terms = 4;  // offset, step, residual, norm; of a query gamma, a, b, limit
 
-// What rows were turned into, so that queries can be turned into the same. Segments of fp32, which have no codes, get
-// codes of float32 in a quantizer of their own. Immutable.
+// Converts rows and queries of a segment to the layout of devices. fp32 segments, which have no codes, get float32
+// codes with a quantizer of their own. Immutable.
 class DeviceLayout {
  public:
-  // Unsupported for distances that are no product of vectors.
+  // Throws Unsupported for l1, chebyshev and hamming.
   explicit DeviceLayout(const SegmentView& segment);
 
   [[nodiscard]] const Quantizer& quantizer() const noexcept { return quantizer_; }
   [[nodiscard]] QueryForm form() const noexcept { return form_; }
   [[nodiscard]] DType row_type() const noexcept { return row_type_; }
   [[nodiscard]] DType query_type() const noexcept;
-  // From one row to the next: whole words, so that no row begins inside of one.
+  // Bytes from one row to the next, a multiple of 4.
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
   [[nodiscard]] std::size_t row_stride() const noexcept { return row_bytes_ / size_of(row_type_); }
 
-  // The first `rows` rows of the segment it was made of, or of a later view of it.
+  // Packs the first `rows` rows of the segment, or of a later view of it.
   void pack_codes(const SegmentView& segment, std::size_t rows, std::vector<std::byte>& codes,
                   std::vector<float>& terms) const;
-  // Terms of queries with their limits. Devices may sum in any order and round each step of the bound: b has room.
+  // Terms of queries with their limits. b is larger than on the host, since devices sum in any order and round each
+  // step.
   void query_terms(const PreparedQueries& queries, std::vector<float>& terms) const;
-  // What scan_bounds adds to an upper bound, relative to the offset and absolutely.
+  // What scan_bounds adds to an upper bound: relative to the offset, and absolutely.
   [[nodiscard]] double offset_slack() const noexcept;
   static constexpr double slack = 0x1p-98;
 

@@ -47,7 +47,7 @@ std::uint64_t ResidentSegments::bytes() const {
   return sum;
 }
 
-// Rows never change, so more of them than the view has do no harm.
+// Rows never change, so a copy with more rows than the view is usable.
 std::shared_ptr<const ResidentCodes> ResidentSegments::find(const SegmentView& segment) {
   const std::lock_guard lock(mutex_);
   std::erase_if(held_, [](const auto& held) { return held->storage.expired() && held.use_count() == 1; });
@@ -55,7 +55,7 @@ std::shared_ptr<const ResidentCodes> ResidentSegments::find(const SegmentView& s
       std::ranges::find_if(held_, [&](const auto& held) { return is_of(held->storage, segment.storage); });
   if (found == held_.end()) return nullptr;
   if ((*found)->rows >= segment.rows) return *found;
-  held_.erase(found);  // the segment has grown; who scans the old rows keeps them
+  held_.erase(found);  // the segment has grown; running scans keep the old copy alive
   return nullptr;
 }
 
@@ -73,7 +73,7 @@ std::shared_ptr<const ResidentCodes> ResidentSegments::load(const SegmentView& s
     made->codes = pool_.get_managed_buffer(device_, segment.rows * made->layout->row_bytes(), Precision::int8, options);
     made->terms = pool_.get_managed_buffer(device_, segment.rows * device_terms, Precision::fp32, options);
   } catch (const OutOfMemoryError&) {
-    return nullptr;  // it streams through instead
+    return nullptr;  // the scan streams it instead
   }
   std::vector<std::byte> codes;
   made->layout->pack_codes(segment, segment.rows, codes, made->terms_host);

@@ -13,14 +13,14 @@
 
 namespace vectis::inline v0_1::exact {
 
-// What a device holds of a segment: its rows from the first on.
+// The first rows of a segment in device memory.
 struct ResidentCodes {
   std::weak_ptr<const void> storage;  // of the segment
   std::size_t rows = 0;
   std::unique_ptr<const DeviceLayout> layout;
   ManagedBuffer codes;
   ManagedBuffer terms;
-  std::vector<float> terms_host;  // the same, for searches that must leave rows out
+  std::vector<float> terms_host;  // copy of the terms, for searches that exclude rows
 };
 
 // Thread-safe.
@@ -31,12 +31,12 @@ class ResidentSegments {
   ResidentSegments(const ResidentSegments&) = delete;
   ResidentSegments& operator=(const ResidentSegments&) = delete;
 
-  // The segment's codes, brought there through `stream` if there is room besides `reserve` bytes; null when there is
-  // none. What came first stays, since a scan visits all in turn; segments that no longer exist make room, and so do
-  // all that are not in use when the pool needs memory.
+  // The segment's codes, copied through `stream` if `reserve` bytes stay free besides; null when they do not fit.
+  // Segments copied first stay, since a scan visits all in turn. Segments that no longer exist are dropped, and all
+  // that are not in use when the pool needs memory.
   [[nodiscard]] std::shared_ptr<const ResidentCodes> get(const SegmentView& segment, Stream& stream,
                                                          std::uint64_t reserve);
-  // Whether bringing the segment before it is needed pays: it is not there, or less than four fifths of it is.
+  // Whether to copy the segment ahead of a search: less than four fifths of it is on the device.
   [[nodiscard]] bool wants(const SegmentView& segment) const;
   [[nodiscard]] std::uint64_t bytes() const;
 

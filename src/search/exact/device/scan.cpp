@@ -17,32 +17,32 @@ namespace {
 
 constexpr std::size_t lane_count = 2;
 constexpr std::size_t least_capacity = 4096;
-constexpr std::uint64_t batch_share = 4;  // a batch takes at most this part of what is free: rows need the rest
+constexpr std::uint64_t batch_share = 4;  // a batch takes at most 1/4 of the free memory; rows need the rest
 
-// Device memory of one query in a scan, of both lanes.
+// Bytes of device memory that a query needs in both lanes.
 std::uint64_t query_bytes(std::size_t dim, std::size_t capacity) noexcept {
   constexpr std::uint64_t slot = sizeof(std::int32_t) + 2 * sizeof(float);
   return lane_count * (3 * capacity * slot + dim * sizeof(float) + 64);
 }
 
-// How many queries of this many bytes a batch may have where `bytes` are free.
+// The largest batch of queries of `bytes_each` when `bytes` are free.
 std::uint64_t fitting_queries(std::uint64_t bytes, std::uint64_t bytes_each) noexcept {
   return bytes / batch_share / bytes_each;
 }
 
-// What a scan could have of the device now, as far as that can be told.
+// An estimate of the device memory that a scan can allocate.
 std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
   const auto stats = memory_pool(runtime).get_memory_stats(device.id());
   if (!stats) return 0;
   const std::uint64_t allowed = stats->limit_bytes - std::min(stats->in_use_bytes, stats->limit_bytes);
   try {
     if (const auto now = device.memory()) return std::min(allowed, stats->cached_bytes + now->free_bytes);
-  } catch (const Error&) {  // it cannot tell
+  } catch (const Error&) {  // the device does not report it
   }
   return allowed;
 }
 
-// The same error, with the device's name, and for want of memory with what would fit.
+// Rethrows the current error with the device's name; for out of memory with a batch size that fits.
 [[noreturn]] void rethrow_named(Runtime& runtime, const Device& device, const SearchTask& task) {
   try {
     throw;
@@ -63,7 +63,7 @@ std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
   }
 }
 
-// One scan: segments go to the lanes in turn.
+// One scan: segments are assigned to the lanes in turn.
 class ScanRun {
  public:
   ScanRun(Runtime& runtime, const Device& device, ResidentSegments& resident, const SearchTask& task,
@@ -98,7 +98,7 @@ class ScanRun {
     if (lane.busy()) counts_.overflown_queries += lane.finish(limits_, candidates_);
   }
 
-  // Room that rows passing through need beside those that stay.
+  // Bytes that streamed segments need besides the resident ones.
   [[nodiscard]] std::uint64_t staging_bytes() const noexcept {
     std::size_t rows = 0;
     for (const SegmentView& segment : task_.segments) rows = std::max(rows, segment.rows);
@@ -135,11 +135,11 @@ void DeviceScan::prepare(const SegmentView& segment) {
   try {
     Stream stream(memory_pool(runtime_).get_managed_buffer(device_.id(), 1, Precision::fp32).memory().context());
     (void)resident_.get(segment, stream, batch_reserve());
-  } catch (const Error&) {  // a device that fails is told of by the search that needs it
+  } catch (const Error&) {  // the search that needs the rows reports the failure
   }
 }
 
-// Room for a batch of queries, which searches need beside the rows.
+// Bytes for a batch of queries, which searches need besides the rows.
 std::uint64_t DeviceScan::batch_reserve() const {
   const auto stats = memory_pool(runtime_).get_memory_stats(device_.id());
   return stats ? stats->limit_bytes / batch_share : 0;

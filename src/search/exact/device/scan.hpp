@@ -1,4 +1,4 @@
-// Exact search's scan on one device.
+// Scans segments on one device.
 #pragma once
 
 #include <atomic>
@@ -15,30 +15,30 @@
 
 namespace vectis::inline v0_1::exact {
 
-// What a scan did, for explanations and tests.
+// Counters of a scan, for explanations and tests.
 struct DeviceScanCounts {
-  std::uint64_t streamed_segments = 0;  // that did not stay on the device
+  std::uint64_t streamed_segments = 0;  // not kept on the device
   std::uint64_t overflown_queries = 0;  // scanned again in smaller pieces
 };
 
-// Finds candidates with the operations scan_bounds and tighten_bounds, segment after segment: two at a time, each with
-// a stream and memory of its own, so that copies of one run beside the computing of the other. Pieces of a segment
-// grow, so that the limit falls early. Thread-safe; searches wait for each other.
+// Finds candidates with the operations scan_bounds and tighten_bounds, two segments at a time, each with a stream and
+// buffers of its own, so that copies of one overlap with computing the other. Row ranges grow, so that the limit falls
+// early. Thread-safe; searches wait for each other.
 class DeviceScan {
  public:
   DeviceScan(Runtime& runtime, const Device& device) : runtime_(runtime), device_(device), resident_(runtime, device) {}
 
   [[nodiscard]] const Device& device() const noexcept { return device_; }
   [[nodiscard]] std::uint64_t resident_bytes() const { return resident_.bytes(); }
-  // Queries a scan takes at once: the setting gpu.batch_size, or fewer when the device's memory is small.
+  // Queries of a batch: the setting gpu.batch_size, or fewer when device memory is small.
   [[nodiscard]] std::size_t batch_size(std::size_t dim, std::size_t k) const;
 
-  // Brings the segment there while nobody waits for it, if there is room and if it is new or has grown much. Never
-  // throws what the device throws: a search does, when it needs the rows.
+  // Copies the segment ahead of searches, if it fits and is new or has grown much. Ignores failures of the device: the
+  // search that needs the rows reports them.
   void prepare(const SegmentView& segment);
 
-  // Everything of the task's segments named by `chosen` that may be among the nearest goes to `candidates`. Throws what
-  // the device throws, with its name; OutOfMemoryError suggests a batch that fits.
+  // Pushes the rows of the chosen segments that may be among the nearest to `candidates`. Throws what the device
+  // throws, with the device's name; OutOfMemoryError suggests a batch size that fits.
   DeviceScanCounts scan(const SearchTask& task, std::span<const std::size_t> chosen, SharedLimits& limits,
                         Candidates& candidates);
 
@@ -51,7 +51,7 @@ class DeviceScan {
   std::mutex busy_;
 };
 
-// Places for candidates of one query: for all rows of the first piece, and for several times k.
+// Slots for candidates of one query: enough for all rows of the first range, and for 4 k.
 [[nodiscard]] std::size_t device_capacity(std::size_t k) noexcept;
 
 }  // namespace vectis::inline v0_1::exact

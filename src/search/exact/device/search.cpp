@@ -10,17 +10,17 @@ namespace {
 
 constexpr std::size_t merge_grain = 16;  // queries
 
-// What one device does of a batch.
+// The share of a batch that one device computes.
 struct DevicePart {
   SearchTask task;                    // with its queries
   std::size_t first_query = 0;        // of the batch
-  std::vector<std::size_t> segments;  // places among the task's
+  std::vector<std::size_t> segments;  // indexes of the task's segments
   SharedLimits* limits = nullptr;
   std::unique_ptr<Candidates> found;
   DeviceScanCounts counts;
 };
 
-// Every device all queries and its share of the segments, or its share of the queries and all segments.
+// Shards: all queries and a share of the segments. Replicas: a share of the queries and all segments.
 std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std::size_t devices) {
   std::vector<DevicePart> parts(devices);
   const std::size_t queries = task.query_count();

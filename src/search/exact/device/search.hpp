@@ -1,4 +1,4 @@
-// Exact search over segments with one device or several.
+// Exact search over segments on one or several devices.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,26 @@
 
 namespace vectis::inline v0_1::exact {
 
-// How several devices share a search: each has some of the segments and all queries, or all segments and some queries.
+// How devices share a search: shards have some segments and all queries, replicas all segments and some queries.
 enum class DeviceSplit : std::uint8_t { shards, replicas };
 
 struct DeviceSearchAnswer {
-  std::vector<std::vector<Hit>> hits;  // of each query, nearest first, ties by lower id
+  std::vector<std::vector<Hit>> hits;  // of each query, nearest first, equal distances by lower id
   std::uint64_t rows_scanned = 0;
   std::uint64_t reranked = 0;
   DeviceScanCounts counts;
 };
 
-// Thread-safe. The devices keep what they scanned until the segments are gone or memory is short.
+// Thread-safe. Segments stay in device memory until they no longer exist or the pool needs memory.
 class DeviceSearch {
  public:
-  // At least one device.
+  // Precondition: at least one device.
   DeviceSearch(Runtime& runtime, std::span<const Device> devices);
 
-  // The nearest rows by exact_distance, in batches of gpu.batch_size. A device that fails is an Error with its name;
-  // nothing is tried elsewhere.
+  // The nearest rows by exact_distance, in batches of gpu.batch_size. Throws what a device throws, with its name; the
+  // search is not repeated elsewhere.
   [[nodiscard]] DeviceSearchAnswer search(const SearchTask& task, DeviceSplit split = DeviceSplit::shards);
-  // Brings what these segments have that is not there yet. A segment that grew by little waits for the search that
-  // needs it.
+  // Copies new segments to the devices. A segment that grew little is copied by the search that needs it.
   void prepare(std::span<const SegmentView> segments, DeviceSplit split);
   [[nodiscard]] std::string labels() const;  // "opencl:0, opencl:1"
   [[nodiscard]] std::uint64_t resident_bytes() const;
