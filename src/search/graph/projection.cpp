@@ -62,8 +62,8 @@ void make_orthogonal(std::span<const float> before, std::span<float> vector, std
   }
 }
 
-// Gram-Schmidt, each vector orthogonalized twice: the first pass leaves rounding errors.
-void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim) {
+// Gram-Schmidt. The first pass leaves rounding errors, which `precise` removes by a second pass.
+void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim, bool precise) {
   std::vector<float> components;
   for (std::size_t i = 0; i < vectors.size() / dim; ++i) {
     const std::span<float> vector = vectors.subspan(i * dim, dim);
@@ -74,6 +74,7 @@ void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim)
       fill_random(random, vector);
       make_orthogonal(before, vector, components);
     }
+    if (!precise) continue;
     make_orthogonal(before, vector, components);
     normalize(vector);
   }
@@ -174,10 +175,10 @@ std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, st
   Random random(1);
   std::vector<float> basis(count * dim);
   fill_random(random, basis);
-  make_orthonormal(random, basis, dim);
+  make_orthonormal(random, basis, dim, false);
   for (std::size_t round = 0; round < subspace_rounds; ++round) {
     basis = multiplied(executor, basis, covariance, dim);
-    make_orthonormal(random, basis, dim);
+    make_orthonormal(random, basis, dim, round + 1 == subspace_rounds);
   }
   return basis;
 }

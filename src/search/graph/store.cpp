@@ -23,10 +23,10 @@ constexpr std::size_t consolidate_divisor = 20;
 constexpr std::size_t consolidate_min = 64;
 constexpr std::size_t shrink_min = 1024;
 
-// Calibration is repeated when a third of the rows was added or removed since the last one, which bounds its total
+// Calibration is repeated when half of the rows were added or removed since the last one, which bounds its total
 // cost.
 constexpr std::size_t calibrated_rows_min = 2000;
-constexpr std::size_t recalibrate_divisor = 3;
+constexpr std::size_t recalibrate_divisor = 2;
 constexpr std::size_t held_out_max = 1000;
 constexpr std::size_t held_out_min = 100;
 constexpr std::size_t ground_truth_scores_max = 500'000'000;
