@@ -107,7 +107,7 @@ TEST_F(Profiles, OfOneNameEndInnermostFirst) {
 TEST_F(Profiles, WithoutAStartAreRejected) {
   EXPECT_ERROR(profiler.end("never"), ErrorCode::invalid_input, "'never'", "call start first");
   profiler.start("one");
-  EXPECT_ERROR(profiler.end("other"), ErrorCode::invalid_input, "'other'", "1 others");
+  EXPECT_ERROR(profiler.end("other"), ErrorCode::invalid_input, "'other'", "1 open ranges");
   EXPECT_ERROR(profiler.end("one", 0, 1000), ErrorCode::invalid_input, "device 1000");
   EXPECT_ERROR(ProfileRange(profiler, "x", 0, -2), ErrorCode::invalid_input, "device -2");
   profiler.end("one");
