@@ -250,7 +250,8 @@ IndexStatistics AutoIndex::statistics() const {
 
 std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const {
   const auto current = graph();
-  std::string text = exact_->explain(queries, k, options);
+  // With a graph the planner's table below has a row for each placement of the exact search.
+  std::string text = current ? exact_->describe() : exact_->explain(queries, k, options);
   {
     const std::lock_guard lock(graph_mutex_);
     text += fmt::format("{}: {}\n", current ? "with a graph" : "no graph", reason_);

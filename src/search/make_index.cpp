@@ -235,14 +235,16 @@ std::unique_ptr<Index> make_graph_index(Runtime& runtime, std::size_t dim, Metri
   return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), metric, dim, params), options);
 }
 
-std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options) {
-  return graph_index(runtime, graph::load_graph(reader, runtime.executor()), options);
+std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options,
+                                    const Context& context) {
+  return graph_index(runtime, graph::load_graph(reader, runtime.executor(), context), options);
 }
 
 // Reads the graph of the same vectors, which follows an exact index in a file of 'auto'.
-std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact) {
+std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact,
+                                    const Context& context) {
   if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("the graph of the index is missing");
-  auto graph = loaded_graph(reader, runtime, {});
+  auto graph = loaded_graph(reader, runtime, {}, context);
   if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->metric() != exact.metric() ||
       graph->size() != exact.size()) {
     detail::throw_corrupt("the graph has other vectors than the index");
@@ -264,33 +266,34 @@ std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric
   return with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options);
 }
 
-std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options) {
+std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options, const Context& context) {
   Runtime& runtime = runtime_of(options.runtime);
   runtime.check_fork("load_index");
   detail::check_recall("load_index", options.recall);
   reject_graph_options("load_index", "the file has the graph's parameters", options);
+  context.check("load_index", runtime.executor());
   try {
     std::string magic = read_magic(reader);
-    if (magic == graph::graph_magic) return loaded_graph(reader, runtime, options);
+    if (magic == graph::graph_magic) return loaded_graph(reader, runtime, options, context);
     const bool has_graph = magic == auto_magic;
     if (has_graph) {
       read_auto_header(reader);
       magic = read_magic(reader);
     }
     if (magic != exact::exact_magic) throw_no_index("load_index", magic);
-    exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor());
+    exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor(), context);
     auto exact = exact_index(runtime, loaded.kind, std::move(loaded.store), options);
-    auto graph = has_graph ? graph_beside(reader, runtime, *exact) : nullptr;
+    auto graph = has_graph ? graph_beside(reader, runtime, *exact, context) : nullptr;
     return with_graph(runtime, std::move(exact), std::move(graph), options);
   } catch (const std::bad_alloc&) {
     no_memory("load_index");
   }
 }
 
-std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options) {
+std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options, const Context& context) {
   return naming_path("load_index", path, [&] {
     FileReader reader(path);
-    return load_index(reader, options);
+    return load_index(reader, options, context);
   });
 }
 

@@ -287,9 +287,12 @@ VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t 
 
 // Reads an index that Index::save wrote. Throws CorruptData when the bytes are not one, Unsupported when they need a
 // feature that this version does not have, Io when the file cannot be read, Allocation when memory does not suffice.
-// Messages of the path form name the path. IndexOptions::graph is InvalidInput: the file has the graph's parameters.
-VECTIS_API std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options = {});
-VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options = {});
+// Cancelled or DeadlineExceeded as `context` says; reports progress to it. Messages of the path form name the path.
+// IndexOptions::graph is InvalidInput: the file has the graph's parameters.
+VECTIS_API std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options = {},
+                                             const Context& context = {});
+VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options = {},
+                                             const Context& context = {});
 
 struct MapOptions {
   // Reads the whole file once and checks it. Without it mapping takes the same short time whatever the file's size, and

@@ -311,10 +311,14 @@ void save_exact(ByteWriter& writer, std::string_view kind, Metric metric, std::s
   context.report_progress("save", header.vectors, header.vectors);
 }
 
-LoadedExact load_exact(ByteReader& reader, Executor& executor) {
+LoadedExact load_exact(ByteReader& reader, Executor& executor, const Context& context) {
   const Header header = read_header(reader);
   BlockReader blocks(reader, executor, header.metric, header.precision, header.dim);
-  while (blocks.vectors() < header.vectors) blocks.read(header.vectors, header.has_codes);
+  while (blocks.vectors() < header.vectors) {
+    context.check(detail::load_index_op, executor);
+    blocks.read(header.vectors, header.has_codes);
+    context.report_progress(detail::load_index_op, blocks.vectors(), header.vectors);
+  }
   blocks.check_ids(header.highest_id);
   blocks.snapshot.highest_id = header.highest_id;
   return {header.kind, std::make_unique<SegmentStore>(executor, header.metric, header.dim, std::move(blocks.snapshot),

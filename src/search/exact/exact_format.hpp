@@ -24,6 +24,6 @@ struct LoadedExact {
 
 // Reads what follows the magic. Throws CorruptData when the bytes are corrupt, Unsupported when they need a feature
 // that this version does not have. Allocates in proportion to the bytes read, not to the sizes that a header claims.
-[[nodiscard]] LoadedExact load_exact(ByteReader& reader, Executor& executor);
+[[nodiscard]] LoadedExact load_exact(ByteReader& reader, Executor& executor, const Context& context);
 
 }  // namespace vectis::inline v0_1::exact

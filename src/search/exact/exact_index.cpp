@@ -145,7 +145,7 @@ IndexStatistics ExactIndex::statistics() const {
   return statistics;
 }
 
-std::string ExactIndex::do_explain(std::size_t queries, std::size_t k, const SearchOptions& /*options*/) const {
+std::string ExactIndex::describe() const {
   const auto snapshot = store_->now();
   const IndexStatistics now = statistics();
   std::string text = fmt::format(
@@ -158,14 +158,19 @@ std::string ExactIndex::do_explain(std::size_t queries, std::size_t k, const Sea
     text += fmt::format("{} searches of {} queries so far, {:.1f} rows reranked per query\n", now.searches, now.queries,
                         static_cast<double>(now.reranked) / static_cast<double>(now.queries));
   }
+  return text;
+}
+
+std::string ExactIndex::do_explain(std::size_t queries, std::size_t k, const SearchOptions& /*options*/) const {
+  const auto snapshot = store_->now();
   const SearchTask task{.segments = snapshot->views,
                         .dim = dim(),
                         .metric = metric(),
                         .precision = snapshot->precision,
                         .queries = {},
                         .k = k};
-  return text + (place_.searcher ? place_.searcher->explain(task, queries)
-                                 : explain_host_search(runtime().executor(), task, queries, place_.reason));
+  return describe() + (place_.searcher ? place_.searcher->explain(task, queries)
+                                       : explain_host_search(runtime().executor(), task, queries, place_.reason));
 }
 
 }  // namespace vectis::inline v0_1::exact

@@ -44,6 +44,8 @@ class ExactIndex final : public Index {
     return place_.searcher ? place_.searcher->devices() : IndexDevices{{}, place_.reason};
   }
 
+  // What the index stores, without how it searches: the first lines of explain().
+  [[nodiscard]] std::string describe() const;
   // What a search that begins now sees.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const { return store_->now(); }
   // Whether some vectors exist as codes only.
