@@ -174,9 +174,9 @@ TEST(ConformanceSelection, NamesMatchAsAWhole) {
   options.operations = "sum.*";
   EXPECT_EQ(names(options), (std::vector<std::string>{"sum", "sum_rows"}));
   options.operations = "su(";
-  EXPECT_ERROR(names(options), ErrorCode::invalid_input, "no regular expression");
+  EXPECT_ERROR(names(options), ErrorCode::invalid_input, "not a regular expression");
   options.operations = "nothing";
-  EXPECT_ERROR(names(options), ErrorCode::invalid_input, "nothing is named 'nothing'");
+  EXPECT_ERROR(names(options), ErrorCode::invalid_input, "no operation matches 'nothing'");
 }
 
 }  // namespace
