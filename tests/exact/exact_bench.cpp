@@ -47,7 +47,7 @@ using Json = nlohmann::ordered_json;
 using vectis::Error;
 using vectis::ErrorCode;
 
-// Of all threads: on a machine that others use too, it tells more than the clock does.
+// CPU time of all threads: on a shared machine more stable than wall-clock time.
 double processor_milliseconds() { return static_cast<double>(std::clock()) * 1e3 / CLOCKS_PER_SEC; }
 
 double milliseconds_since(std::uint64_t start) {

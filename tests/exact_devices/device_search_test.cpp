@@ -132,7 +132,7 @@ TEST_F(ExactDevicesTest, OtherDistancesAreRefused) {
   EXPECT_ERROR((void)search(devices, problem), ErrorCode::unsupported, "not l1; use 'flat'");
 }
 
-// Scores of int8 are whole numbers, the same on every device to the last bit.
+// Scores of int8 codes are integers, equal on every device.
 TEST_F(ExactDevicesTest, ScoresOfInt8AreTheHostsToTheLastBit) {
   const DeviceContext context(device(computing));
   for (const std::size_t dim : {1U, 3U, 4U, 130U, 1041U, 20000U}) {

@@ -13,11 +13,11 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr double no_limit = std::numeric_limits<double>::infinity();
-constexpr std::size_t found_few = 128;    // candidates beyond 4 k before the first reranking
-constexpr std::size_t found_most = 4096;  // candidates of a query at most, or 4 k + found_few
+constexpr std::size_t found_extra = 128;       // candidates beyond 4 k before the first reranking
+constexpr std::size_t found_limit_min = 4096;  // candidates of a query at most, or 4 k + found_extra
 
 // The k smallest upper bounds (fewer when there are fewer candidates) as a heap, the largest first.
-std::vector<double> least_uppers(std::span<const Candidate> candidates, std::size_t k) {
+std::vector<double> smallest_uppers(std::span<const Candidate> candidates, std::size_t k) {
   std::vector<double> uppers(candidates.size());
   std::transform(candidates.begin(), candidates.end(), uppers.begin(), [](const Candidate& c) { return c.upper; });
   if (k < uppers.size()) {
@@ -136,8 +136,8 @@ Candidates::Candidates(const SearchTask& task, SharedLimits& limits)
     : task_(task),
       limits_(limits),
       states_(task.query_count()),
-      found_min_(4 * std::min(task.k, SIZE_MAX / 8) + found_few),
-      found_max_(std::max(found_most, found_min_)) {
+      found_min_(4 * std::min(task.k, SIZE_MAX / 8) + found_extra),
+      found_max_(std::max(found_limit_min, found_min_)) {
   for (State& state : states_) state.shrink_at = found_min_;
 }
 
@@ -175,19 +175,19 @@ void Candidates::push_ranked(std::size_t query, const Candidate& candidate) {
 }
 
 void Candidates::note_upper(std::size_t query, double upper) {
-  std::vector<double>& least = states_[query].least;
-  if (least.size() == task_.k && upper >= least.front()) return;
-  if (least.size() == task_.k) {
-    std::pop_heap(least.begin(), least.end());
-    least.pop_back();
+  std::vector<double>& smallest = states_[query].smallest;
+  if (smallest.size() == task_.k && upper >= smallest.front()) return;
+  if (smallest.size() == task_.k) {
+    std::pop_heap(smallest.begin(), smallest.end());
+    smallest.pop_back();
   }
-  least.push_back(upper);
-  std::push_heap(least.begin(), least.end());
-  if (least.size() == task_.k) lower_limit(query);
+  smallest.push_back(upper);
+  std::push_heap(smallest.begin(), smallest.end());
+  if (smallest.size() == task_.k) lower_limit(query);
 }
 
 void Candidates::lower_limit(std::size_t query) {
-  limits_.lower(query, states_[query].least.front());
+  limits_.lower(query, states_[query].smallest.front());
   if (queries_ != nullptr) queries_->set_limit(query, limits_.get(query));
 }
 
@@ -197,14 +197,14 @@ void Candidates::lower_limit(std::size_t query) {
 void Candidates::shrink(std::size_t query) {
   State& state = states_[query];
   compute_promising(task_, query, state.found);
-  state.least = least_uppers(state.found, task_.k);
+  state.smallest = smallest_uppers(state.found, task_.k);
   lower_limit(query);
   drop_above(limits_.get(query), state.found);
   if (state.found.size() >= found_max_ / 2) {
     compute_missing(task_, query, state.found);
     reranked_ += state.found.size() - std::min(state.found.size(), task_.k);
     keep_nearest(task_, state.found);
-    state.least = least_uppers(state.found, task_.k);
+    state.smallest = smallest_uppers(state.found, task_.k);
     lower_limit(query);
   }
   state.shrink_at = std::clamp(2 * state.found.size(), found_min_, found_max_);
@@ -213,8 +213,8 @@ void Candidates::shrink(std::size_t query) {
 std::vector<Hit> rerank(const SearchTask& task, std::size_t query, std::vector<Candidate> candidates,
                         std::uint64_t& reranked) {
   const auto limit = [&] {
-    const std::vector<double> least = least_uppers(candidates, task.k);
-    return least.size() < task.k ? initial_limit(task) : std::min(least.front(), initial_limit(task));
+    const std::vector<double> smallest = smallest_uppers(candidates, task.k);
+    return smallest.size() < task.k ? initial_limit(task) : std::min(smallest.front(), initial_limit(task));
   };
   if (candidates.size() > task.k) compute_promising(task, query, candidates);
   drop_above(limit(), candidates);

@@ -65,7 +65,7 @@ class Candidates final {
 
  private:
   struct State {
-    std::vector<double> least;  // a heap of the k smallest upper bounds, the largest first
+    std::vector<double> smallest;  // a heap of the k smallest upper bounds, the largest first
     std::vector<Candidate> found;
     std::size_t shrink_at = 0;  // size of found at which it is reduced
   };

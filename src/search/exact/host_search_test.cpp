@@ -178,7 +178,7 @@ TEST_F(HostSearchTest, EdgeSizesAreExact) {
   }
 }
 
-// Few rows share a quantizer, of any size a float can have: squares of some vanish in the units of others.
+// A small segment with rows of all magnitudes: squares of some underflow in the units of its quantizer.
 TEST_F(HostSearchTest, RowsOfAllMagnitudesShareSmallSegments) {
   std::uniform_real_distribution<double> exponent(-38, 38);
   for (int round = 0; round < 60; ++round) {

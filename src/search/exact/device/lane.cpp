@@ -140,7 +140,7 @@ void DeviceLane::scan_piece(std::size_t first, std::size_t rows, const PreparedQ
        View(to.candidates.memory(), DType::int32, queries, capacity_),
        View(to.bounds.memory(), DType::float32, queries, 2 * capacity_),
        View(counts_.memory(), DType::int32, queries, 1)},
-      {static_cast<std::int64_t>(first), layout_->offset_slack(), DeviceLayout::slack});
+      {static_cast<std::int64_t>(first), layout_->offset_error(), DeviceLayout::absolute_error});
 }
 
 void DeviceLane::tighten(std::size_t queries) {

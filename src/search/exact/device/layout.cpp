@@ -145,6 +145,6 @@ void DeviceLayout::query_terms(const PreparedQueries& queries, std::vector<float
   }
 }
 
-double DeviceLayout::offset_slack() const noexcept { return 3 * double{loosening(quantizer_.dim)}; }
+double DeviceLayout::offset_error() const noexcept { return 3 * double{loosening(quantizer_.dim)}; }
 
 }  // namespace vectis::inline v0_1::exact

@@ -35,8 +35,8 @@ class DeviceLayout {
   // step.
   void query_terms(const PreparedQueries& queries, std::vector<float>& terms) const;
   // What scan_bounds adds to an upper bound: relative to the offset, and absolutely.
-  [[nodiscard]] double offset_slack() const noexcept;
-  static constexpr double slack = 0x1p-98;
+  [[nodiscard]] double offset_error() const noexcept;
+  static constexpr double absolute_error = 0x1p-98;
 
  private:
   void pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const;

@@ -16,7 +16,7 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr std::size_t lane_count = 2;
-constexpr std::size_t least_capacity = 4096;
+constexpr std::size_t capacity_min = 4096;
 constexpr std::uint64_t batch_share = 4;  // a batch takes at most 1/4 of the free memory; rows need the rest
 
 // Bytes of device memory that a query needs in both lanes.
@@ -118,7 +118,7 @@ class ScanRun {
 }  // namespace
 
 std::size_t device_capacity(std::size_t k) noexcept {
-  return std::max(least_capacity, 4 * std::min<std::size_t>(k, std::size_t{1} << 20));
+  return std::max(capacity_min, 4 * std::min<std::size_t>(k, std::size_t{1} << 20));
 }
 
 std::size_t DeviceScan::batch_size(std::size_t dim, std::size_t k) const {
