@@ -54,7 +54,7 @@ inline VectisStatus report_current_exception(const char* title, VectisMessage* m
   } catch (const Failure& failure) {
     return write_message(message, failure.status(), failure.what(), failure.reason());
   } catch (const std::bad_alloc&) {
-    std::snprintf(text, sizeof text, "the host has no memory left for the bookkeeping of %s", title);
+    std::snprintf(text, sizeof text, "the host is out of memory for the bookkeeping of %s", title);
     return write_message(message, VECTIS_ALLOCATION, text, VECTIS_REASON_OTHER);
   } catch (const std::exception& other) {
     return write_message(message, VECTIS_DRIVER_FAILURE, other.what(), VECTIS_REASON_OTHER);
