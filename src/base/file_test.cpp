@@ -70,5 +70,29 @@ TEST_F(FileTest, AFullDeviceIsIo) {
   EXPECT_ERROR(large.put_string(std::string(1 << 20, 'x')), ErrorCode::io, "[write]", "No space left");
 }
 
+TEST_F(FileTest, AnAtomicWriterReplacesTheFileOnCommit) {
+  const std::string big(3'000'000, 'x');  // more than its buffer
+  const auto first_byte = [&] { return FileReader(path("a")).get<char>(); };
+  AtomicFileWriter first(path("a"));
+  first.put('1');
+  first.commit();
+  {
+    AtomicFileWriter abandoned(path("a"));
+    abandoned.put('2');
+    abandoned.put_string(big);
+  }
+  EXPECT_EQ(first_byte(), '1');
+  AtomicFileWriter second(path("a"));
+  second.put('3');
+  second.put_string(big);
+  EXPECT_EQ(first_byte(), '1') << "the old file stays until commit";
+  second.commit();
+  FileReader reader(path("a"));
+  EXPECT_EQ(reader.get<char>(), '3');
+  EXPECT_EQ(reader.get_string(big.size()), big);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(temporary.folder()), {}), 1);
+  EXPECT_ERROR(AtomicFileWriter writer(path("none/a")), ErrorCode::io, path("none/a"), "No such file");
+}
+
 }  // namespace
 }  // namespace vectis
