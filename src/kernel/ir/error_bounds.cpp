@@ -192,9 +192,9 @@ BoundedValue selected(DType type, const BoundedValue& condition, const BoundedVa
   return result;
 }
 
-double magnitude_max(const BoundedValue& value) { return std::max(std::fabs(value.low), std::fabs(value.high)); }
+double max_magnitude(const BoundedValue& value) { return std::max(std::fabs(value.low), std::fabs(value.high)); }
 
-double terms_of(const BoundedValue& value) { return std::max(value.terms, magnitude_max(value)); }
+double terms_of(const BoundedValue& value) { return std::max(value.terms, max_magnitude(value)); }
 
 bool is_sum_or_product(Op op) { return op == Op::add || op == Op::sub || op == Op::mul || op == Op::fma; }
 
@@ -217,7 +217,7 @@ BoundedValue computed(const Instruction& inst, const std::array<BoundedValue, 3>
   const auto& [a, b, c] = operands;
   const auto of_op = static_cast<std::size_t>(inst.op);
   const double value = float_op(inst.op, a.value, b.value, c.value);
-  const double size = magnitude_max(operands[operand_count(inst.op) - 1]);
+  const double size = max_magnitude(operands[operand_count(inst.op) - 1]);
   const double by_size = accuracy.ulps_by_size[of_op] > 0 ? accuracy.ulps_by_size[of_op] * size : 0;
   const double ulps = accuracy.ulps[of_op] + by_size;
   const auto range = interval_of(inst.op, interval_of(a), interval_of(b), interval_of(c), accuracy.angle_max);
