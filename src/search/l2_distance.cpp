@@ -30,7 +30,7 @@ std::size_t product_of(std::size_t a, std::size_t b, std::string_view what) {
   return a * b;
 }
 
-void expect_numbers(std::string_view what, std::size_t given, std::size_t rows, std::size_t dim) {
+void expect_floats(std::string_view what, std::size_t given, std::size_t rows, std::size_t dim) {
   const std::size_t expected = product_of(rows, dim, what);
   if (given == expected) return;
   throw Error(
@@ -39,9 +39,9 @@ void expect_numbers(std::string_view what, std::size_t given, std::size_t rows, 
                   given, rows, dim, expected));
 }
 
-float largest_of(std::span<const float> numbers) noexcept {
+float largest_of(std::span<const float> values) noexcept {
   float largest = 0;
-  for (const float number : numbers) largest = std::max(largest, std::abs(number));
+  for (const float value : values) largest = std::max(largest, std::abs(value));
   return largest;
 }
 
@@ -75,21 +75,21 @@ class Operands {
     return pool_.get_managed_buffer(device_, elements, precision);
   }
   // The rows divided by `unit`, at the requested precision. Returns when the host memory is no longer needed.
-  [[nodiscard]] ManagedBuffer upload(Stream& stream, std::span<const float> numbers, std::size_t rows, double unit) {
+  [[nodiscard]] ManagedBuffer upload(Stream& stream, std::span<const float> values, std::size_t rows, double unit) {
     std::vector<float> scaled;
     if (unit != 1) {
-      scaled.resize(numbers.size());
-      std::ranges::transform(numbers, scaled.begin(),
-                             [unit](float number) { return static_cast<float>(double{number} / unit); });
-      numbers = scaled;
+      scaled.resize(values.size());
+      std::ranges::transform(values, scaled.begin(),
+                             [unit](float value) { return static_cast<float>(double{value} / unit); });
+      values = scaled;
     }
-    ManagedBuffer plain = buffer(numbers.size(), Precision::fp32);
-    stream.copy_to_device(plain.memory(), 0, std::as_bytes(numbers));
+    ManagedBuffer plain = buffer(values.size(), Precision::fp32);
+    stream.copy_to_device(plain.memory(), 0, std::as_bytes(values));
     if (precision_ == Precision::fp32) {
       stream.synchronize();
       return plain;
     }
-    ManagedBuffer rounded = buffer(numbers.size(), precision_);
+    ManagedBuffer rounded = buffer(values.size(), precision_);
     run(stream, "cast", {view(plain, rows), view(rounded, rows)});
     stream.synchronize();
     return rounded;
@@ -106,7 +106,7 @@ class Operands {
 
 }  // namespace
 
-std::vector<float> l2_distance(std::span<const float> queries, std::span<const float> corpus, std::size_t dim,
+std::vector<float> l2_distance(std::span<const float> queries, std::span<const float> vectors, std::size_t dim,
                                std::size_t n_queries, std::size_t n_vectors, std::optional<int> device,
                                Precision precision, Runtime& runtime) {
   runtime.check_fork(distances_op);
@@ -115,11 +115,11 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
                 fmt::format("{} queries and {} vectors of dimension {}, each must be at least 1; skip the call",
                             n_queries, n_vectors, dim));
   }
-  expect_numbers("queries", queries.size(), n_queries, dim);
-  expect_numbers("vectors", corpus.size(), n_vectors, dim);
+  expect_floats("queries", queries.size(), n_queries, dim);
+  expect_floats("vectors", vectors.size(), n_vectors, dim);
   const std::size_t count = product_of(n_queries, n_vectors, "distances");
   detail::check_finite(distances_op, runtime.executor(), queries, dim);
-  detail::check_finite(distances_op, runtime.executor(), corpus, dim);
+  detail::check_finite(distances_op, runtime.executor(), vectors, dim);
   const Device chosen = device ? runtime.service<DeviceRegistry>().at(*device, distances_op) : active_device(runtime);
   expect_room(chosen, count, n_queries, n_vectors);
 
@@ -127,9 +127,9 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
     Operands operands(runtime, chosen.id(), precision);
     const ManagedBuffer out = operands.buffer(count, Precision::fp32);  // fails before anything is computed
     Stream stream(out.memory().context());
-    const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(corpus)));
+    const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(vectors)));
     const ManagedBuffer q = operands.upload(stream, queries, n_queries, unit);
-    const ManagedBuffer x = operands.upload(stream, corpus, n_vectors, unit);
+    const ManagedBuffer x = operands.upload(stream, vectors, n_vectors, unit);
     run(stream, distances_op,
         {Operands::view(q, n_queries), Operands::view(x, n_vectors), Operands::view(out, n_queries)});
     std::vector<float> distances(count);

@@ -12,13 +12,15 @@
 
 namespace vectis::inline v0_1 {
 
-// The Euclidean distance of query i to vector j is element i * n_vectors + j. Computed in float on the device with this
-// id, the active one if none is given, from numbers rounded to `precision`: int8 in steps of the largest number over
-// 127, fp16 after a power of two that brings the largest near its top.
+// Computes the Euclidean distance (Metric::l2) of every query to every vector on a device, and returns n_queries rows
+// of n_vectors distances. `queries` are n_queries rows and `vectors` n_vectors rows of `dim` floats. `device` is a
+// device id; without it the active device computes. Values are rounded to `precision` first (int8: in steps of the
+// largest absolute value over 127; fp16: scaled by a power of two to use its range) and distances are computed in
+// single precision, so they are close to exact_distance, not equal.
 //
-// InvalidInput when dim, n_queries or n_vectors is 0, when sizes do not agree or their product is no size, when a
-// number is not finite, or when there is no such device; Allocation when the device or the host has no memory for it.
-VECTIS_API std::vector<float> l2_distance(std::span<const float> queries, std::span<const float> corpus,
+// Throws InvalidInput when dim, n_queries or n_vectors is 0, when a size does not match, when a float is NaN or
+// infinite, and when the device does not exist; Allocation when the result does not fit into device or host memory.
+VECTIS_API std::vector<float> l2_distance(std::span<const float> queries, std::span<const float> vectors,
                                           std::size_t dim, std::size_t n_queries, std::size_t n_vectors,
                                           std::optional<int> device = std::nullopt,
                                           Precision precision = Precision::fp32,
