@@ -84,7 +84,7 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
       {"", "line 1: the log is empty"},
       {"rmm log\n", "line 1: the first line is 'rmm log', not 'vectis-allocation-log 1'"},
       {"\x1F\x8B\x08\n", "line 1: the first line is '?"},
-      {"vectis-allocation-log 2\n", "line 1: version '2' of the format is not known"},
+      {"vectis-allocation-log 2\n", "line 1: version '2' of the format is unknown"},
       {"vectis-allocation-log 1", "line 1: the last line has no line end"},
       {header + "a 1 1 fp32 0 x\nf 1", "line 3: the last line has no line end; the log is truncated"},
       {header + "\n", "line 2: the operation is missing"},

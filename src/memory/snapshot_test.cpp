@@ -90,7 +90,7 @@ TEST(Snapshot, EveryCorruptFieldIsNamed) {
   };
   const std::vector<Case> cases = {
       {"/version", 2, "version 2 of the format is unknown"},
-      {"/device", 5, "`device` is not a text"},
+      {"/device", 5, "`device` is not a string"},
       {"/time_ns", -1, "`time_ns` is -1"},
       {"/stats/hits", "many", "`hits`"},
       {"/stats/hits", 1.5, "`hits`"},
