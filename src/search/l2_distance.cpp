@@ -130,7 +130,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
     const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(vectors)));
     const ManagedBuffer q = operands.upload(stream, queries, n_queries, unit);
     const ManagedBuffer x = operands.upload(stream, vectors, n_vectors, unit);
-    run(stream, distances_op,
+    run(stream, "l2_squared",
         {Operands::view(q, n_queries), Operands::view(x, n_vectors), Operands::view(out, n_queries)});
     std::vector<float> distances(count);
     stream.copy_to_host(std::as_writable_bytes(std::span(distances)), out.memory(), 0);
