@@ -204,7 +204,8 @@ TEST_P(Pool, GetBufferAndReturnBufferAreValidated) {
   EXPECT_ERROR(pool().return_buffer(id(on), raw, 11, Precision::fp16), ErrorCode::invalid_input, "10 elements of fp16");
   EXPECT_ERROR(pool().return_buffer(id(on), raw, 10, Precision::int8), ErrorCode::invalid_input, "10 elements of fp16");
   const int other = id(on) == 0 ? 1 : 0;
-  EXPECT_ERROR(pool().return_buffer(other, raw, 10, Precision::fp16), ErrorCode::invalid_input, "is of device");
+  EXPECT_ERROR(pool().return_buffer(other, raw, 10, Precision::fp16), ErrorCode::invalid_input,
+               "the buffer is on device");
   pool().return_buffer(id(on), raw, 10, Precision::fp16);
   EXPECT_ERROR(pool().return_buffer(id(on), raw, 10, Precision::fp16), ErrorCode::invalid_input, "returned before");
   EXPECT_EQ(stats(on).live_buffers, 0U);

@@ -68,7 +68,8 @@ TEST_F(Resources, AFailureUpstreamChangesNothing) {
   FailingResource failing(base, [](std::uint64_t number, const MemoryRequest&) { return number == 1; });
   LimitResource limited(failing, 100);
   StatisticsResource counted(limited);
-  EXPECT_ERROR(static_cast<void>(counted.allocate({.bytes = 100})), ErrorCode::allocation, "call 1 of 100 bytes");
+  EXPECT_ERROR(static_cast<void>(counted.allocate({.bytes = 100})), ErrorCode::allocation,
+               "injected failure at call 1, 100 bytes");
   EXPECT_EQ(limited.used_bytes(), 0U);
   MemoryBlock block = counted.allocate({.bytes = 100});
   const ResourceStatistics now = counted.statistics();
