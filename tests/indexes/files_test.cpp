@@ -94,7 +94,7 @@ TEST(IndexPaths, MessagesNameThePathAndWhatTheFileIs) {
     file.write(std::as_bytes(std::span(bytes)));
     file.finish();
   };
-  write("\x93NUMPY\x01\x00 and an array");
+  write("\x93NUMPY\x01 and an array");
   EXPECT_ERROR(static_cast<void>(load_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path, "NumPy");
   EXPECT_ERROR(static_cast<void>(map_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path, "NumPy");
   write("something else");
@@ -175,7 +175,7 @@ TEST(GraphFiles, RejectScalesBeyondTheLimitOnEitherSide) {
     SCOPED_TRACE(exponent);
     const FileBytes file = file_with_exponent(runtime, exponent);
     MemoryReader reader(file);
-    EXPECT_ERROR(static_cast<void>(load_index(reader, {.runtime = &runtime})), ErrorCode::corrupt_data, "scale");
+    EXPECT_ERROR(static_cast<void>(load_index(reader, {.runtime = &runtime})), ErrorCode::corrupt_data, "exponent");
   }
   for (const std::int32_t exponent : {-200, 200}) {
     const FileBytes file = file_with_exponent(runtime, exponent);
