@@ -127,7 +127,7 @@ def test_the_page_is_of_todays_texts(manifest, written):
 
 
 def test_no_hot_kernel_spills(written):
-    """Every kernel the page tells of; those it names under `spills` would have a number there."""
+    """No kernel in the table has spills, except those the page explains."""
     rows = [re.split(r" \| ", line.strip("| ")) for line in written.splitlines() if re.match(r"\| (\w+_\w+|matmul)", line)]
     spills = [(row[0], row[3]) for row in rows]
     assert len(spills) >= 2 * 60

@@ -42,7 +42,7 @@ std::vector<std::uint64_t> chosen_places(const Problem& problem, std::uint64_t l
 }
 
 // Candidates of a list are rows in the order of their distances to one of them, some of them twice, some none at all.
-// Everything is a small whole number, so that every device computes the same.
+// All values are small integers, so that every device computes the same.
 void prepare_prune(Problem& problem, Random& random) {
   std::vector<Operand>& v = problem.operands;
   Operand& x = v[prune_x];
