@@ -160,12 +160,13 @@ TEST_F(Conformance, OperationsNotOfferedAreNotFailures) {
   EXPECT_TRUE(report.passed());
   EXPECT_FALSE(report.complete());
   EXPECT_EQ(report.lines.front().not_offered, 1U);
-  EXPECT_EQ(report.lines.front().cases, 0U);
   for (const Line& line : std::span(report.lines).subspan(1)) {
     EXPECT_EQ(line.not_offered, 0U) << line.types;
     EXPECT_GT(line.cases, 0U) << line.types;
   }
-  EXPECT_TRUE(test("failing", "copy").complete());
+  const Report complete = test("failing", "copy");
+  EXPECT_TRUE(complete.complete());
+  EXPECT_LT(report.lines.front().cases, complete.lines.front().cases);  // empty views never reach the backend
 }
 
 TEST_F(Conformance, AnUnknownCaseIsInvalidInput) {

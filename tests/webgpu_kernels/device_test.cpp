@@ -85,7 +85,10 @@ TEST_F(WebGpuDevice, RunsCustomWgslBetweenSlicesOfOneMemory) {
 
 TEST_F(WebGpuDevice, ReportsErrorsInCustomWgsl) {
   EXPECT_ERROR((void)manager.make_kernel("scale", "fn scale( {", "webgpu"), ErrorCode::compile_failed, "scale");
-  const Kernel misnamed = manager.make_kernel("other", scale_text, "webgpu", {64, 1, 1});
+  EXPECT_ERROR((void)manager.make_kernel("other", scale_text, "webgpu", {64, 1, 1}), ErrorCode::invalid_input,
+               "'other' has no entry point");
+  Kernel misnamed = manager.make_kernel("scale", scale_text, "webgpu", {64, 1, 1});
+  misnamed.entry_point = "other";
   EXPECT_ERROR((void)manager.load(context, misnamed), ErrorCode::invalid_input, "other");
 }
 
@@ -96,7 +99,7 @@ TEST_F(WebGpuDevice, HasNoCompilerForPortableKernels) {
   EXPECT_ERROR((void)manager.make_kernel(portable, "webgpu"), ErrorCode::no_compiler, "kernel 'twice': webgpu:0",
                "compiles wgsl at run time", "map()");
   EXPECT_ERROR(Program(context, "glsl-webgpu", print(portable, Dialect::glsl_webgpu)), ErrorCode::no_compiler,
-               "built in");
+               "built-in kernels");
 }
 
 // Every operand in one buffer, as the pool's small blocks are.

@@ -41,7 +41,7 @@ const Operation& operation_named(std::string_view name) {
 class CallSignature {
  public:
   CallSignature(const Operation& operation, std::span<const View> views, std::span<const ParameterValue> parameters) {
-    add(reinterpret_cast<std::uintptr_t>(&operation));
+    add(static_cast<std::uint64_t>(&operation - operations().data()));
     for (const View& view : views) {
       add(static_cast<std::uint64_t>(view.type));
       add(view.rows);
@@ -93,8 +93,8 @@ struct PreparedCall {
   std::vector<PreparedLaunch> launches;
 };
 
-// The calls a stream made last, so that a repeated call plans, compiles and allocates nothing. A direct-mapped cache:
-// each signature has one slot, and a new call replaces what is there.
+// The calls a stream made last, so that a repeated call plans, compiles and allocates nothing. A set-associative cache:
+// each signature belongs to one set, in which a new call replaces the least recently used one.
 class CallCache final : public detail::StreamExtension {
  public:
   static CallCache& of(const detail::StreamCore& stream) {
@@ -102,23 +102,33 @@ class CallCache final : public detail::StreamExtension {
     return static_cast<CallCache&>(*stream.extension);
   }
 
-  [[nodiscard]] PreparedCall* find(const CallSignature& signature) const noexcept {
-    const Slot& slot = slots_[signature.hash() % slots_.size()];
-    return std::ranges::equal(slot.words, signature.words()) ? slot.call.get() : nullptr;
+  [[nodiscard]] PreparedCall* find(const CallSignature& signature) noexcept {
+    for (Entry& entry : set_of(signature)) {
+      if (!std::ranges::equal(entry.words, signature.words())) continue;
+      entry.last_use = ++uses_;
+      return entry.call.get();
+    }
+    return nullptr;
   }
   PreparedCall& insert(const CallSignature& signature, std::unique_ptr<PreparedCall> call) {
-    Slot& slot = slots_[signature.hash() % slots_.size()];
-    slot.words.assign(signature.words().begin(), signature.words().end());
-    slot.call = std::move(call);
-    return *slot.call;
+    Entry& entry = *std::ranges::min_element(set_of(signature), {}, &Entry::last_use);
+    entry.words.assign(signature.words().begin(), signature.words().end());
+    entry.call = std::move(call);
+    entry.last_use = ++uses_;
+    return *entry.call;
   }
 
  private:
-  struct Slot {
+  struct Entry {
     std::vector<std::uint64_t> words;  // of the signature; empty: unused
     std::unique_ptr<PreparedCall> call;
+    std::uint64_t last_use = 0;
   };
-  std::array<Slot, 64> slots_;  // more calls than a search or a layer of a network repeats
+  using Set = std::array<Entry, 4>;
+  Set& set_of(const CallSignature& signature) noexcept { return sets_[signature.hash() % sets_.size()]; }
+
+  std::array<Set, 16> sets_;  // 64 calls, more than a search or a layer of a network repeats
+  std::uint64_t uses_ = 0;
 };
 
 // Device memory between the launches of one call. From the pool if the stream belongs to the pool's context; in another
