@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <functional>
+#include <ranges>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -82,7 +84,6 @@ void DeviceRegistry::State::open_all() {
   };
   std::vector<detail::PluginFile> files = detail::find_plugins(runtime.os(), runtime.settings());
   std::ranges::sort(files, {}, &detail::PluginFile::name);
-  const auto others = std::ranges::stable_partition(files, opens_before_cpu);
   std::vector<detail::PluginFile> wrappers;
   const auto open = [&](const detail::PluginFile& file) {
     lookup_failed = false;
@@ -93,9 +94,9 @@ void DeviceRegistry::State::open_all() {
       opened.push_back(std::move(one));
     }
   };
-  std::for_each(files.begin(), others.begin(), open);
+  for (const detail::PluginFile& file : files | std::views::filter(opens_before_cpu)) open(file);
   opened.push_back(detail::open_builtin_cpu(runtime));
-  std::ranges::for_each(others, open);
+  for (const detail::PluginFile& file : files | std::views::filter(std::not_fn(opens_before_cpu))) open(file);
   for (const detail::PluginFile& file : wrappers) opened.push_back(detail::open_plugin(runtime, file, finder));
 }
 

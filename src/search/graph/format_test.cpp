@@ -191,7 +191,8 @@ TEST_F(MappedIndexTest, RejectsOtherFiles) {
   const auto exact = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   EXPECT_ERROR(static_cast<void>(mapped(saved(*exact))), ErrorCode::unsupported, "[map_index]", "load_index");
   write(temporary.path("text"), "something else, long enough");
-  EXPECT_ERROR(static_cast<void>(mapped(temporary.path("text"))), ErrorCode::corrupt_data, "[map_index]", "mark");
+  EXPECT_ERROR(static_cast<void>(mapped(temporary.path("text"))), ErrorCode::corrupt_data, "[map_index]",
+               "first 8 bytes");
   EXPECT_ERROR(static_cast<void>(map_index(std::shared_ptr<const MappedFile>(), {.runtime = &runtime})),
                ErrorCode::invalid_input, "file is null");
 }
