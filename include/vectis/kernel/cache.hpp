@@ -14,6 +14,7 @@
 
 namespace vectis::inline v0_1 {
 
+// Counts of the requests to a KernelCache since its construction: hits in memory and on disk, compilations.
 struct CacheStatistics {
   std::uint64_t memory_hits = 0;
   std::uint64_t disk_hits = 0;
@@ -21,7 +22,8 @@ struct CacheStatistics {
   std::uint64_t rebuilt = 0;  // disk entries that were corrupt, of another key, or rejected by the driver
 };
 
-// A kernel's source for the device's compiler.
+// Source text of one kernel in a dialect that the device compiles, with the name of the kernel function and the
+// compiler options.
 struct KernelText {
   std::string dialect;
   std::string text;
@@ -35,27 +37,34 @@ struct KernelText {
 // dropped some time after its last other user is gone. Thread-safe.
 class VECTIS_API KernelCache {
  public:
+  // Creates a cache whose disk entries are in the folder `kernels` of the runtime's cache folder. The runtime must
+  // outlive the cache. Most callers use kernel_cache() instead.
   explicit KernelCache(Runtime& runtime);
   ~KernelCache();
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
 
-  // Returns the cached program, or compiles and caches it. Throws what Program throws: CompileFailed, NoCompiler,
-  // Unsupported; failures are not cached.
+  // Returns the cached program, or compiles `text` and caches the program. `dialect` must be one that the context's
+  // device compiles, or "binary". Throws CompileFailed if the compiler rejects the text, NoCompiler if the device
+  // compiles nothing, Unsupported for another dialect, InvalidInput for an empty text. Failures are not cached.
   [[nodiscard]] Program program(const DeviceContext& context, std::string_view dialect, std::string_view text,
                                 std::string_view options = {});
-  // The entry point cached in memory under `key`; if there is none, compiles the text that `make` returns. Equal keys
-  // must mean equal texts on a context, so begin a key with a namespace of its own: "map/...". Throws what program()
-  // and `make` throw; after a failure the next call tries again.
+  // Returns the entry point cached in memory under `key`; if there is none, compiles the text that `make` returns.
+  // On one context, equal keys must mean equal texts, so begin a key with a namespace such as "map/". Throws what
+  // `make` throws, CompileFailed or NoCompiler if the text cannot be compiled, and InvalidInput if the program lacks
+  // the entry point; after a failure the next call tries again.
   [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,
                                        const std::function<KernelText()>& make);
-  // The same, with a `make` that returns the entry point itself.
+  // Returns the entry point cached in memory under `key`; if there is none, calls `make` and caches the entry point
+  // that it returns. On one context, equal keys must mean equal kernels. Throws what `make` throws; nothing is
+  // cached then, and the next call with the key calls `make` again.
   [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,
                                        const std::function<EntryPoint()>& make);
+  // Returns the counts of hits and compilations since construction; clear() does not reset them.
   [[nodiscard]] CacheStatistics statistics() const;
-  // The folder of the disk cache; empty if there is none.
+  // Returns the folder of the disk cache; empty if there is no disk cache, as with VECTIS_CACHE_PATH=off.
   [[nodiscard]] const std::string& folder() const noexcept;
-  // Empties the cache in memory; disk entries stay.
+  // Drops all programs and entry points from memory; disk entries stay. Handles that callers hold stay valid.
   void clear();
 
  private:
@@ -63,9 +72,9 @@ class VECTIS_API KernelCache {
   std::unique_ptr<State> state_;
 };
 
-// The runtime's cache.
+// Returns the cache that the runtime owns, created at the first call. The reference is valid as long as the runtime.
 VECTIS_API KernelCache& kernel_cache(Runtime& runtime = Runtime::get_default());
-// The cache of the runtime that the context's device belongs to.
+// Returns the cache of the runtime that the context's device belongs to, valid as long as that runtime.
 VECTIS_API KernelCache& kernel_cache(const DeviceContext& context);
 
 }  // namespace vectis::inline v0_1

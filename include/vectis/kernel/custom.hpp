@@ -34,8 +34,9 @@
 
 namespace vectis::inline v0_1 {
 
-// A kernel as plain data, which can be stored and launched in this process or another. make_kernel fills one in; one
-// filled in by hand needs an entry point and a source or a binary, else load and launch throw InvalidInput.
+// A kernel as plain data, which can be stored and launched in this process or another. make_kernel() fills one in. A
+// kernel filled in by hand needs an entry point and a source or a binary, else KernelManager::load() and launch()
+// throw InvalidInput.
 struct Kernel {
   std::string name;
   std::string source;  // in the backend's language; of a portable kernel, its body
@@ -46,34 +47,44 @@ struct Kernel {
   std::shared_ptr<const KernelSource> portable;  // null: `source` is raw text, and arguments are not checked
 };
 
-// Work-items per dimension. A launch rounds them up to whole work-groups, so a kernel must compare its id with a count.
+// Number of work-items of a launch in each dimension; 0 in any dimension launches nothing. A launch rounds them up
+// to whole work-groups, so a kernel must compare its id with a count.
 struct WorkItems {
   std::uint64_t x = 1;
   std::uint64_t y = 1;
   std::uint64_t z = 1;
 };
 
-// One argument of a launch, with its category, so that it can be checked against the kernel's parameter. Keeps memory
-// alive.
+// One argument of a launch, with its category, so that KernelManager::launch() can check it against the kernel's
+// parameter and throw InvalidInput if they do not match. Keeps device memory alive.
 class VECTIS_API KernelArgument {
  public:
+  // Category of the argument: `real` is float, `wide_real` is double.
   enum class Kind : std::uint8_t { memory, shared, real, wide_real, integer, boolean };
 
-  KernelArgument(const DeviceMemory& memory);   // NOLINT(google-explicit-constructor): argument lists read as calls
+  // Passes device memory as a buffer. For a portable kernel its size must be a multiple of 4 bytes, else launch()
+  // throws InvalidInput.
+  KernelArgument(const DeviceMemory& memory);  // NOLINT(google-explicit-constructor): argument lists read as calls
+  // Passes the memory of a pool's buffer. Throws InvalidInput if the buffer is empty (released or moved from).
   KernelArgument(const ManagedBuffer& buffer);  // NOLINT(google-explicit-constructor)
-  KernelArgument(float value) noexcept;         // NOLINT(google-explicit-constructor)
-  KernelArgument(double value) noexcept;        // NOLINT(google-explicit-constructor)
-  KernelArgument(bool value) noexcept;          // NOLINT(google-explicit-constructor)
+  // Passes a scalar by value. launch() throws InvalidInput if a portable kernel's parameter has another category:
+  // float for float32, any integer in range for int32 and uint32; double and bool fit raw kernels only.
+  KernelArgument(float value) noexcept;   // NOLINT(google-explicit-constructor)
+  KernelArgument(double value) noexcept;  // NOLINT(google-explicit-constructor)
+  KernelArgument(bool value) noexcept;    // NOLINT(google-explicit-constructor)
+  // Passes an integer by value, for an int32 or uint32 parameter of a portable kernel; launch() throws InvalidInput
+  // if the value is out of that type's range. A raw kernel gets sizeof(T) bytes.
   template <std::integral T>
   KernelArgument(T value) noexcept  // NOLINT(google-explicit-constructor)
       : lowered_(value), kind_(Kind::integer), integer_(clamped(value)) {}
-  // Shared (local) memory of `bytes` per work-group, for raw kernels with such a parameter.
+  // Requests `bytes` of shared (local) memory per work-group, for a raw kernel with such a parameter. launch()
+  // throws InvalidInput if the kernel is portable or the device has less shared memory.
   static KernelArgument shared(std::size_t bytes) noexcept;
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] std::int64_t integer() const noexcept { return integer_; }  // clamped to int64
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }     // of device memory
-  // The argument for Stream::launch.
+  // Returns the argument in the form that Stream::launch() takes, without conversion to a parameter's type.
   [[nodiscard]] const LaunchArgument& lowered() const noexcept { return lowered_; }
 
  private:
@@ -90,7 +101,8 @@ class VECTIS_API KernelArgument {
   std::uint64_t bytes_ = 0;
 };
 
-// A kernel loaded on one context, to launch it often without a cache lookup. Immutable, thread-safe.
+// A kernel loaded on one context by KernelManager::load(), to launch it often without a cache lookup. It can be
+// launched only on streams of that context; others throw InvalidInput. Immutable, thread-safe.
 struct LoadedKernel {
   std::string name;
   EntryPoint entry_point;
@@ -105,37 +117,65 @@ struct LoadedKernel {
 // - InvalidInput, with line, column and rule, if a portable source is not in the subset of docs/kernels.md.
 class VECTIS_API KernelManager {
  public:
+  // Creates a manager for the devices of `runtime`, which must outlive it. Opens no device.
   explicit KernelManager(Runtime& runtime = Runtime::get_default());
   ~KernelManager();
   KernelManager(const KernelManager&) = delete;
   KernelManager& operator=(const KernelManager&) = delete;
 
   // Compiles text in the backend's language (OpenCL C, CUDA C++, HIP C++, WGSL) and returns the binary; empty if the
-  // backend provides none. `name` is the kernel function; throws InvalidInput if the text has none of that name.
-  // `backend` is anything VECTIS_DEVICE takes.
+  // backend provides none. `backend` is a device as in VECTIS_DEVICE, such as "opencl". Throws CompileFailed with
+  // the line, InvalidInput if the text has no kernel function `name`, NoCompiler on a device without a compiler (the
+  // CPU), UnsupportedBackend or BackendCreation for an unknown or unusable backend.
   [[nodiscard]] std::vector<std::byte> compile_kernel(std::string_view name, std::string_view source,
                                                       std::string_view backend);
+  // Compiles a portable kernel for the device `backend`, such as "opencl", and returns the binary; empty if the
+  // backend provides none. Throws InvalidInput if the source is not in the subset of docs/kernels.md, CompileFailed
+  // with the line, NoCompiler on the CPU and WebGPU, UnsupportedBackend or BackendCreation for an unknown or
+  // unusable backend.
   [[nodiscard]] std::vector<std::byte> compile_kernel(const KernelSource& source, std::string_view backend);
 
-  // The same, as a Kernel to launch or store.
+  // Compiles text in the backend's language and returns a Kernel to launch or store; arguments of its launches are
+  // not checked. Throws CompileFailed with the line, InvalidInput if the text has no kernel function `name`,
+  // NoCompiler on a device without a compiler (the CPU), UnsupportedBackend or BackendCreation for an unknown or
+  // unusable backend. `work_group_size` is checked at the launch.
   [[nodiscard]] Kernel make_kernel(std::string_view name, std::string_view source, std::string_view backend,
                                    std::array<std::uint32_t, 3> work_group_size = {64, 1, 1});
-  // A portable kernel can be launched on every OpenCL, CUDA and HIP device; it is compiled for `backend` now.
+  // Compiles a portable kernel for `backend` and returns a Kernel that can be launched on every OpenCL, CUDA and HIP
+  // device. Throws InvalidInput if the source is not in the subset of docs/kernels.md, CompileFailed with the line,
+  // NoCompiler on the CPU and WebGPU, UnsupportedBackend or BackendCreation for an unknown or unusable backend.
   [[nodiscard]] Kernel make_kernel(const KernelSource& source, std::string_view backend);
 
-  // Loads the binary or, if there is none or the driver rejects it, compiles the source. Throws InvalidInput if the
-  // kernel has neither, or no entry point of its name; otherwise throws as compile_kernel.
+  // Loads the kernel on the context: its binary or, if there is none for the backend or the driver rejects it, its
+  // source, which is compiled. Throws InvalidInput if the kernel has neither, lacks the entry point, or is portable
+  // and `work_group_size` differs from its source; CompileFailed with the line; NoCompiler if the device compiles no
+  // such kernel.
   [[nodiscard]] LoadedKernel load(const DeviceContext& context, const Kernel& kernel);
 
-  // Enqueues the kernel on the stream. Arguments are the buffers in order, then the scalars in order. For a portable
-  // kernel throws InvalidInput, with the parameter's name and before anything is enqueued, if their number, category
-  // (memory or value) or range is wrong, or memory is not a multiple of 4 bytes. With 0 work-items the arguments are
-  // only checked.
+  // Loads the kernel on the stream's context, cached after the first call, and enqueues it over `items`. Arguments
+  // are the buffers in order, then the scalars in order; with 0 work-items they are only checked. Throws
+  // InvalidInput before anything is enqueued if a work-group has 0 work-items or exceeds the device's limit, or, for
+  // a portable kernel, if the number, category or range of an argument is wrong or memory is not a multiple of 4
+  // bytes. Also throws CompileFailed and NoCompiler as load().
   void launch(Stream& stream, const Kernel& kernel, const WorkItems& items, std::span<const KernelArgument> arguments);
+  // Loads the kernel on the stream's context, cached after the first call, and enqueues it over `items`. Arguments
+  // are listed as {x, y, count}: buffers, then scalars. Throws InvalidInput before anything is enqueued if a
+  // work-group has 0 work-items or exceeds the device's limit, or, for a portable kernel, if the number, category or
+  // range of an argument is wrong or memory is not a multiple of 4 bytes. Also throws CompileFailed and NoCompiler
+  // as load().
   void launch(Stream& stream, const Kernel& kernel, const WorkItems& items,
               std::initializer_list<KernelArgument> arguments);
+  // Enqueues a loaded kernel over `items` on a stream of the context on which it was loaded. Arguments are the
+  // buffers in order, then the scalars in order; with 0 work-items they are only checked. Throws InvalidInput before
+  // anything is enqueued if a work-group has 0 work-items or exceeds the device's limit, or, for a portable kernel,
+  // if the number, category or range of an argument is wrong or memory is not a multiple of 4 bytes. A stream of
+  // another context is InvalidInput too.
   void launch(Stream& stream, const LoadedKernel& kernel, const WorkItems& items,
               std::span<const KernelArgument> arguments);
+  // Enqueues a loaded kernel over `items` on a stream of the context on which it was loaded. Arguments are listed as
+  // {x, y, count}: buffers, then scalars. Throws InvalidInput before anything is enqueued if a work-group has 0
+  // work-items or exceeds the device's limit, or, for a portable kernel, if the number, category or range of an
+  // argument is wrong or memory is not a multiple of 4 bytes. A stream of another context is InvalidInput too.
   void launch(Stream& stream, const LoadedKernel& kernel, const WorkItems& items,
               std::initializer_list<KernelArgument> arguments);
 

@@ -13,8 +13,8 @@
 
 namespace vectis::inline v0_1 {
 
-// The memory that map() reads and writes. All of it belongs to the stream's context and must stay alive until the work
-// is done.
+// The device memory and arguments of one map() call. All memory must belong to the context of the stream and stay
+// alive until the work is done; map() throws InvalidInput if a buffer is too small or of another context.
 struct MapBuffers {
   std::span<const DeviceMemory> inputs;      // at least `count` elements each, packed as function.inputs says
   std::span<const DeviceMemory> tables;      // at least one element each
@@ -22,13 +22,11 @@ struct MapBuffers {
   std::span<const std::uint32_t> arguments;  // the bits of each argument
 };
 
-// Applies `function` to the elements [0, count), ordered after earlier work of the stream. A device with a compiler for
-// a dialect that Vectis prints runs a generated kernel, cached after the first call; a device whose memory the host can
-// address runs the function on the CPU vector VM.
-//
-// An output may be the same memory as an input of the same element type. Throws InvalidInput for any other overlap, for
-// a function that does not verify, and for a number, size or context of the buffers that does not fit; NoCompiler when
-// the device can neither compile the kernel nor share memory with the host.
+// Applies `function` to the elements [0, count), ordered after earlier work of the stream: as a generated kernel,
+// cached after the first call, if the device compiles a dialect that Vectis prints; else on the CPU vector VM, which
+// waits for the stream. Throws InvalidInput if `function` does not verify, `count` exceeds 2^32 - 1, a buffer is
+// missing, too small or of another context, or an output overlaps a buffer, except that it may be exactly an input
+// of the same type. Throws NoCompiler if the device compiles no such dialect and the host cannot address its memory.
 VECTIS_API void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count);
 
 }  // namespace vectis::inline v0_1

@@ -24,11 +24,16 @@
 
 namespace vectis::inline v0_1 {
 
-// A matrix of elements in device memory, row-major. All counts are in elements. The constructors check nothing; run()
-// throws InvalidInput for a view that does not fit into its memory. Keeps the memory alive.
+// A matrix of elements in device memory, row-major: one operand of a named operation. All counts are in elements.
+// The constructors check nothing; run() throws InvalidInput for a view that does not fit into its memory. Keeps the
+// memory alive.
 struct VECTIS_API View {
-  // Rows without gaps, from the start of the memory.
+  // Views `rows` x `columns` elements without gaps from the start of the memory. Checks nothing; run() throws
+  // InvalidInput if the memory is smaller than the view.
   View(DeviceMemory memory, DType type, std::uint64_t rows, std::uint64_t columns);
+  // Views `rows` x `columns` elements from element `offset` of the memory; a row begins `stride` elements after the
+  // row before. Checks nothing; run() throws InvalidInput if the view exceeds its memory or `stride` is less than
+  // `columns`.
   View(DeviceMemory memory, DType type, std::uint64_t rows, std::uint64_t columns, std::uint64_t offset,
        std::uint64_t stride);
 
@@ -40,12 +45,13 @@ struct VECTIS_API View {
   std::uint64_t stride;  // from the first element of a row to that of the next row; at least `columns`
 
   [[nodiscard]] std::uint64_t elements() const noexcept { return rows * columns; }
-  // Index in the memory of the element after the view's last one; `offset` if the view is empty.
+  // Returns the index in the memory of the element after the view's last one; `offset` if the view has no elements.
+  // Does not check for overflow.
   [[nodiscard]] std::uint64_t end() const noexcept;
 };
 
-// The value of a scalar parameter of an operation. run() throws InvalidInput if it is out of the parameter's range, or
-// not an integer where the operation takes one.
+// The value of a scalar parameter of an operation. run() throws InvalidInput if the value is out of the parameter's
+// range, or not an integer where the operation takes one.
 struct ParameterValue {
   ParameterValue(double value) noexcept : real(value) {}  // NOLINT(google-explicit-constructor)
   ParameterValue(std::int64_t value) noexcept : integer(value), real(static_cast<double>(value)) {}  // NOLINT
@@ -57,14 +63,15 @@ struct ParameterValue {
 
 struct Operation;
 
-// A call of an operation that has passed all checks, as check, plan and cost of the operation see it.
+// A call of a named operation: its views and its parameters with defaults filled in. run() has checked number, types
+// and memory before it passes the call to Operation::check; plan and cost require a call that also passed check.
 struct OperationCall {
   const Operation* operation = nullptr;
   std::span<const View> views;
   std::span<const ParameterValue> parameters;
 };
 
-// One kernel launch of the portable form.
+// One kernel launch of a LaunchPlan: the kernel, the grid and the arguments.
 struct PlannedLaunch {
   std::string key;  // identifies the kernel text in the cache: the kernel's name and everything its text depends on
   std::function<KernelSource()> source;  // called only if no kernel is cached under `key`
@@ -73,36 +80,44 @@ struct PlannedLaunch {
   std::vector<LaunchArgument> scalars;
 };
 
-// The portable form of a call: kernel launches in order, and the temporary buffers they share.
+// The kernel launches, in order, by which an operation runs on a device that does not implement it natively, and the
+// temporary buffers that the launches share.
 struct LaunchPlan {
   std::vector<std::uint64_t> temporary_bytes;  // size of each temporary
   std::vector<PlannedLaunch> launches;
 };
 
+// Work of one call of an operation, as Operation::cost estimates it.
 struct OperationCost {
   double operations = 0;  // arithmetic operations; a multiply-add counts as two
   double bytes = 0;       // read and written, each element once
 };
 
-// A way to split a call into smaller calls that run one after the other: each takes the same range of rows or columns
-// of the named operands, and the other operands whole.
+// The axis along which an operand of a CallSplit is divided.
 enum class SplitAxis : std::uint8_t { rows, columns };
+// An operand that a CallSplit divides: the index of the view in the call, and the axis.
 struct SplitOperand {
   std::size_t operand = 0;
   SplitAxis axis = SplitAxis::rows;
 };
+// A way to split a call into smaller calls that run one after the other. Each smaller call takes the same range of
+// rows or columns of `operands` and the other operands whole, so all of `operands` must have the same extent along
+// their axes.
 struct CallSplit {
   std::vector<SplitOperand> operands;
   std::optional<std::size_t> offset_parameter{};      // index of the parameter to which the start of the range is added
   std::optional<std::size_t> accumulate_parameter{};  // index of the parameter that is 1 in all calls but the first
 };
 
+// An operand that an operation takes. run() throws InvalidInput for a view whose type is not in `types`.
 struct OperandRule {
   std::string name;
   Access access = Access::read;
   std::vector<DType> types;
 };
 
+// A scalar parameter that an operation takes. run() throws InvalidInput for a value outside [min, max], and for a
+// fraction if `integer` is set.
 struct ParameterRule {
   std::string name;
   bool integer = true;
@@ -118,51 +133,58 @@ struct Operation {
   std::string summary;  // for docs/operations.md
   std::vector<OperandRule> operands;
   std::vector<ParameterRule> parameters;
-  // Whether the operands' types can be combined; empty: all combinations of the operands' own types.
+  // Returns whether the operands' types, each one allowed by its OperandRule, can be combined; run() throws
+  // InvalidInput if not. Empty: all combinations are allowed.
   std::function<bool(std::span<const DType>)> types_agree;
-  // Throws InvalidInput if shapes or parameters do not fit together. Types and ranges were checked before. Depends on
-  // types, shapes and parameters only: a repeated call is not checked again.
+  // Throws InvalidInput if shapes or parameters do not fit together. Called after types and ranges were checked. Must
+  // depend on types, shapes and parameters only, since a repeated call is not checked again.
   std::function<void(const OperationCall&)> check;
-  // Runs instead of the kernels if a view is empty; calls other operations. Empty: nothing to do.
+  // Runs instead of the kernels if a view has no elements, and enqueues other operations, such as a fill with zeros.
+  // Throws what they throw. An empty function: nothing is enqueued.
   std::function<void(Stream&, const OperationCall&)> when_empty;
-  // The kernels of a call for a device. Depends on types, shapes and parameters only: a stream reuses the plan. Throws
-  // Unsupported if the device's limits are too small.
+  // Returns the kernel launches of a checked call, without empty views, for a device. Must depend on types, shapes and
+  // parameters only, since a stream reuses the plan. Throws Unsupported if the device's limits are too small.
   std::function<LaunchPlan(const OperationCall&, const DeviceInfo&)> plan;
+  // Returns the estimated work of a checked call.
   std::function<OperationCost(const OperationCall&)> cost;
-  // Non-empty operand shapes (rows, columns) for which `plan` uses, taken together, every kernel of the operation.
+  // Shapes (rows, columns) of the operands, none empty, for which `plan` uses, taken together, every kernel of the
+  // operation.
   std::vector<std::vector<std::array<std::uint64_t, 2>>> samples;
-  // Ways to split a call whose operands are larger than the device can bind to a kernel; empty: none.
+  // Returns ways to split a call whose operands are larger than the device can bind to a kernel. If none shortens the
+  // operand, or the function is empty, run() throws InvalidInput for the call.
   std::function<std::vector<CallSplit>(const OperationCall&)> splits{};
 };
 
-// All operations in alphabetical order. Thread-safe.
+// Returns the definitions of all operations in alphabetical order, valid until the process ends. Thread-safe.
 VECTIS_API std::span<const Operation> operations();
-// Null if there is no operation of that name. Thread-safe.
+// Returns the operation of that name, valid until the process ends; null if there is none. Thread-safe, does not
+// throw.
 VECTIS_API const Operation* find_operation(std::string_view name) noexcept;
 
-// Enqueues the operation on the stream and returns without waiting for it. Views are in the order of
-// docs/operations.md; parameters left out have their defaults. Views of no elements are checked, and nothing is
-// enqueued for them, except that a sum of no elements is 0. Throws
-// - InvalidInput for an unknown name; a wrong number of views or parameters; types, shapes or parameters the operation
-// does
-//   not take; views outside their memory or of another context than the stream; and an output that overlaps another
-//   view,
-// - NoCompiler if the device neither runs the operation itself nor compiles kernels,
-// - the stream's earlier failure, DeviceLost, Forked, or the backend's error.
-// A call that repeats the operation, types, shapes and parameters of an earlier one on the same stream is neither
-// planned nor compiled again and allocates nothing. One thread at a time, like the stream.
+// Enqueues the named operation on the stream and returns without waiting. Views are in the order of
+// docs/operations.md; parameters left out have their defaults. A call that repeats an earlier one on the stream
+// allocates nothing. One thread at a time per stream. Throws InvalidInput for an unknown name, views or parameters
+// that the operation does not take, a view outside its memory or of another context, and an output that overlaps
+// another view; NoCompiler if the device neither runs the operation nor compiles kernels; Unsupported if its limits
+// are too small; the stream's earlier error, DeviceLost, Forked.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::span<const View> views,
                     std::span<const ParameterValue> parameters = {});
+// Enqueues the named operation on the stream, with views and parameters as braced lists, and returns without
+// waiting: run(stream, "sum", {x, out}). Throws InvalidInput for an unknown name or views and parameters that the
+// operation does not take; NoCompiler if the device neither runs the operation nor compiles kernels; the stream's
+// earlier error.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::initializer_list<View> views,
                     std::initializer_list<ParameterValue> parameters = {});
 
-// Every kernel of every operation for all types, as planned for `device`. Used by tests and to prebuild kernels.
+// Returns every kernel of every operation for all types, as planned for the limits of `device`, for tests and to
+// prebuild kernels. Kernels that exceed the limits are left out. Needs the CPU backend, on which it opens a context.
 VECTIS_API std::vector<KernelSource> builtin_kernels(const DeviceInfo& device);
-// The same for a device with work-groups of 256 work-items and 48 KiB of shared memory.
+// Returns every kernel of every operation for all types, as planned for a device with work-groups of 256 work-items
+// and 48 KiB of shared memory. Needs the CPU backend, on which it opens a context.
 VECTIS_API std::vector<KernelSource> builtin_kernels();
-// The limits for which kernels of this dialect are compiled when Vectis is built; empty for dialects that are compiled
-// at run time only. A WebGPU device reports one of its two sets, even if it has more, so that every kernel it needs is
-// prebuilt. NVIDIA devices have the limits of the one set for CUDA.
+// Returns the sets of limits for which kernels of this dialect are compiled when Vectis is built: two for
+// glsl_webgpu, one for cuda, none for dialects compiled only at run time. A WebGPU device reports one of its two
+// sets, even if it has more, so that every kernel it needs is prebuilt.
 VECTIS_API std::vector<DeviceInfo> prebuilt_devices(Dialect dialect);
 
 }  // namespace vectis::inline v0_1
