@@ -10,16 +10,19 @@
 
 namespace vectis::inline v0_1::ir {
 
-// Collects the helper functions that the statements call. Names in kernels: inputs in0, in1, ...; tables table0, ... of
-// size0, ...; outputs out0, ...; arguments p0, ...; the element's index i; values v0, v1, ...
+// Prints the statements of a verified function in one dialect, and adds the helper functions they call to `helpers`.
+// Names in kernels: inputs in0, in1, ...; tables table0, ... of size0, ...; outputs out0, ...; arguments p0, ...; the
+// element's index i; values v0, v1, ... Keeps references to its arguments. One thread at a time.
 class BodyPrinter {
  public:
   BodyPrinter(const Function& function, const Spelling& spelling, std::set<std::string_view>& helpers)
       : function_(function), spelling_(spelling), helpers_(helpers), known_(known_values(function)) {}
 
-  // The statements of the body, each line indented by `indent` spaces.
+  // Returns the statements that compute all values of one element, each line indented by `indent` spaces, and adds
+  // the helper functions they call to the set. Requires a function that verify() accepts; does not check it.
   std::string body(std::size_t indent);
-  // An expression for an output's element: the value, or for packed types its 16 or 8 bits in a uint.
+  // Returns the expression of an output's element: the value, or for f16, bf16 and i8 its 16 or 8 bits in a uint.
+  // Adds the conversion's helper function to the set. Requires an output of the printer's function (not checked).
   std::string stored(const Output& output);
 
  private:
@@ -31,14 +34,14 @@ class BodyPrinter {
   void block(const Block& block, std::size_t indent, std::string& text);
   void loop(const Instruction& instruction, std::size_t indent, std::string& text);
   std::string expression(const Instruction& inst);
-  // The values computed from constants alone.
+  // Returns for each instruction whether its value is computed from constants alone.
   static std::vector<bool> known_values(const Function& function);
   std::string arithmetic(const Instruction& inst, std::string_view a, std::string_view b);
   std::string integer(const Instruction& inst, std::string_view a, std::string_view b);
   std::string comparison(const Instruction& inst, std::string_view a, std::string_view b);
   std::string bits(const Instruction& inst, std::string_view a, std::string_view b);
   std::string conversion(const Instruction& inst, std::string_view a);
-  // Element `index` of a buffer.
+  // Returns the expression that reads element `index` of `buffer` and unpacks f16, bf16 and i8 from their words.
   std::string load(std::string_view buffer, DType element, std::string_view index);
 
   const Function& function_;

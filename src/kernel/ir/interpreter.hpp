@@ -15,18 +15,22 @@
 
 namespace vectis::inline v0_1::ir {
 
-// The value of one element: `real` for f32, else `bits`.
+// The value of one element: `real` for f32; `bits` for i32, u32 and bool (0 or 1).
 struct ScalarValue {
   double real = 0;
   std::uint32_t bits = 0;
 };
+// Reads element `at` of packed elements; float16 and bfloat16 become f32, and int8 becomes i32. Requires `at` below
+// element_count(element, bytes); does not check it.
 ScalarValue load(DType element, std::span<const std::byte> bytes, std::size_t at) noexcept;
+// Returns how many whole elements of a kernel type the bytes hold.
 std::size_t element_count(DType element, std::span<const std::byte> bytes) noexcept;
 
-// Throws InvalidInput unless the function verifies and the bindings hold everything that `count` elements read.
+// Throws InvalidInput unless the function verifies, the bindings have as many inputs, tables and arguments as the
+// function, every input holds at least `count` elements, and every table at least one.
 void check_bindings(const Function& function, const Bindings& bindings, std::size_t count);
 
-// A Domain provides
+// Runs a function element by element over the values of a Domain. A Domain provides
 //   Value                                  the type of values, with a member `bits` for integers
 //   real(double), integer(DType, bits)     a value from an exact f32 or from integer bits
 //   apply(instruction, type of operand 0, operands)   every operation but leaves, gather and the parts of loops
@@ -36,11 +40,13 @@ class Interpreter {
  public:
   using Value = typename Domain::Value;
 
-  // Requires checked bindings. Keeps references to the function and the bindings.
+  // Keeps references to the function and the bindings, which must outlive the interpreter. Requires bindings that
+  // check_bindings() accepts; does not check them.
   Interpreter(const Function& function, const Bindings& bindings, Domain domain = Domain())
       : function_(function), bindings_(bindings), domain_(std::move(domain)), values_(function.instructions.size()) {}
 
-  // The values of all outputs for one element, in order.
+  // Runs the function for one element and returns the values of all outputs, in order. Requires `element` below the
+  // count that check_bindings() accepted; does not check it.
   std::vector<Value> run(std::size_t element) {
     element_ = element;
     run(function_.body);
@@ -143,12 +149,15 @@ class Interpreter {
   std::size_t element_ = 0;
 };
 
-// f32 values as doubles, never rounded to float.
+// The Domain of the reference interpreter: f32 values are doubles that are never rounded to float (except by
+// bitcast), integers and bools are 32 bits.
 struct DoubleDomain {
   using Value = ScalarValue;
   static Value real(double value) { return {value, 0}; }
   static Value integer(DType, std::uint32_t bits) { return {0, bits}; }
   static Value gathered(const Value& value, const Value&, DType) { return value; }
+  // Computes an operation, given the type of its first operand. The instruction must be no leaf, gather or part of a
+  // loop; this is not checked. Does not throw: a float operation outside its domain returns NaN.
   static Value apply(const Instruction& inst, DType operand, const std::array<Value, 3>& operands) noexcept;
 };
 

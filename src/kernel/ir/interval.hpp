@@ -1,4 +1,4 @@
-// Interval arithmetic: the exact image of intervals under f32 operations.
+// Interval arithmetic: intervals that enclose the results of f32 operations.
 #pragma once
 
 #include <optional>
@@ -7,18 +7,21 @@
 
 namespace vectis::inline v0_1::ir {
 
-// Finite ends with low <= high, or both ends the same infinity, or both NaN.
+// A set of f32 values: all from low to high if the ends are finite (low <= high), else one infinity or NaN, which
+// both ends equal.
 struct Interval {
   double low = 0;
   double high = 0;
   bool decided = true;  // false: the operation has a discontinuity in the interval
 
+  // Returns whether the interval contains `value`; false if an end or `value` is NaN.
   [[nodiscard]] bool holds(double value) const noexcept { return low <= value && value <= high; }
 };
 
-// The image of the operand intervals (b and c if the operation has them) under the exact operation; its ends may be
-// NaN. Nothing if the result is unbounded: an operand interval that reaches beyond the operation's domain or contains a
-// pole. The domain of sin, cos and tan is [-angle_max, angle_max].
+// Returns an interval that contains all results of the exact operation on the operand intervals (b and c are ignored
+// if the operation has no such operand). Requires an operation from f32 to f32; does not throw. Returns NaN ends if
+// an operand lies wholly outside the domain (sqrt, log, asin) or is an infinite angle. Returns nothing if an operand
+// overlaps the domain's end or a pole (a divisor that contains 0), or an angle leaves [-angle_max, angle_max].
 std::optional<Interval> interval_of(Op op, const Interval& a, const Interval& b, const Interval& c,
                                     double angle_max) noexcept;
 

@@ -5,14 +5,16 @@
 
 namespace vectis::inline v0_1::ir {
 
-// Dead code elimination: removes instructions, loops and carried values that no output depends on. Inputs, tables and
-// arguments stay.
+// Dead code elimination: returns the function without the instructions, loops and loop-carried values that no output
+// depends on. Inputs, tables and arguments stay. Requires a function that verify() accepts; does not check it.
 Function eliminate_dead_code(const Function& function);
 
+// Returns whether the function has an `index` instruction, dead ones included. Does not throw.
 bool uses_index(const Function& function) noexcept;
 
-// Appends a uint32 argument that is added to every `index`, so that a map over [first, first + count) can run as one
-// over [0, count).
+// Returns the function with one more uint32 argument, last, which is added to every `index`: a map over
+// [first, first + count) runs as one over [0, count) with the argument `first`. Requires a function that verify()
+// accepts; does not check it.
 Function shift_index(const Function& function);
 
 }  // namespace vectis::inline v0_1::ir

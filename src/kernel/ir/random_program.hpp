@@ -10,6 +10,7 @@
 
 namespace vectis::inline v0_1::ir {
 
+// Size and content of the functions that random_program() makes.
 struct ProgramOptions {
   std::size_t steps = 16;  // each adds one to about six instructions
   bool loops = true;       // includes nested loops
@@ -19,22 +20,27 @@ struct ProgramOptions {
   bool differentiable = false;  // derivative() accepts it, and finite differences converge
 };
 
-// Equal generator states give equal functions. Unless `special` is set, f32 values stay within about +-1e4 for the data
-// of random_data, roots, logarithms and quotients stay away from their poles, and no step is very ill conditioned.
+// Returns a random function that verify() accepts; equal states of `random` give equal functions. Unless
+// `options.special` is set and if the data comes from random_data(), f32 values stay within about +-1e4, roots,
+// logarithms and quotients stay away from their poles, and no step is very ill conditioned.
 VECTIS_API Function random_program(Random& random, const ProgramOptions& options = {});
 
-// The data a function reads for elements [0, count). Inputs are padded to whole 32-bit words.
+// The data that a function reads for the elements [0, count), owned. Inputs are padded to whole 32-bit words.
 struct VECTIS_API ProgramData {
   std::vector<std::vector<std::byte>> inputs;
   std::vector<std::vector<std::byte>> tables;  // of 4 to 64 elements, a multiple of 4
   std::vector<std::uint32_t> arguments;
 
-  [[nodiscard]] Bindings bindings() const;  // refers to this object
+  // Returns bindings whose spans refer to the inputs and tables of this object, which must outlive them unchanged.
+  [[nodiscard]] Bindings bindings() const;
 };
-// Floats in [-4, 4], a quarter of them multiples of 0.25; small and large integers; trip counts of at most 5.
+// Returns random data for `count` elements of a function: floats in [-4, 4], about a quarter of them multiples of
+// 0.25, small and large integers, and at most 5 for an argument that is a trip count. Requires a function that
+// verify() accepts; does not check it.
 VECTIS_API ProgramData random_data(const Function& function, std::size_t count, Random& random);
 
-// Random elements, packed as in a buffer.
+// Returns `count` random elements, packed as in a buffer and padded with zeros to whole 32-bit words: floats from
+// -4 to 4, small and large integers. Requires a kernel type (f32, i32, u32, f16, bf16 or i8); does not check it.
 VECTIS_API std::vector<std::byte> random_elements(DType element, std::size_t count, Random& random);
 
 }  // namespace vectis::inline v0_1::ir

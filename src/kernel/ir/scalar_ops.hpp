@@ -9,17 +9,25 @@
 
 namespace vectis::inline v0_1::ir {
 
-// Operations from f32 to f32. Operands beyond the operation's count are ignored; NaN for any other operation.
+// Computes an operation from f32 to f32 in double precision. Operands beyond the operation's count are ignored.
+// Returns NaN for an operation of another type and for operands outside the domain, such as sqrt(-1).
 double float_op(Op op, double a, double b = 0, double c = 0) noexcept;
+// Computes a comparison as IEEE 754 defines it: with a NaN, all but ne are false. Requires eq, ne, lt, le, gt or ge;
+// any other operation is treated as ne.
 bool compare_floats(Op op, double a, double b) noexcept;
 
-// Operations on i32, u32 and bool (0 or 1), with a result of the same type, or bool for comparisons.
+// Computes an operation on operands of type i32, u32 or bool (0 or 1) and returns the bits of the result, which has
+// the operands' type, or bool for comparisons. Sums and products wrap, division and remainder by 0 return 0, and
+// shifts take their count modulo 32. Requires an operation that takes integers; any other is treated as ne.
 std::uint32_t integer_op(Op op, DType operand, std::uint32_t a, std::uint32_t b = 0) noexcept;
 
-// Conversions by value, to the types i32, u32 and bool. float_to_integer truncates and saturates, and takes NaN to
-// zero; every nonzero value converts to true.
+// Converts a float to i32, u32 or bool and returns the bits. Integers are truncated toward zero and saturated, and
+// NaN becomes 0; a bool is true for every nonzero value, NaN included. Does not throw.
 std::uint32_t float_to_integer(double value, DType to) noexcept;
+// Converts an i32, u32 or bool (0 or 1) to the double of equal value, which is always exact. Does not throw.
 double integer_to_float(std::uint32_t bits, DType from) noexcept;
+// Converts an i32, u32 or bool to another of these types: to bool, 0 becomes 0 and every other value 1; else the bits
+// stay, so that integers wrap. Does not throw.
 std::uint32_t integer_to_integer(std::uint32_t bits, DType to) noexcept;
 
 // Coefficients of erf, for the CPU vector VM and for dialects without an erf. The error is at most 4 ulps.

@@ -11,7 +11,8 @@
 
 namespace vectis::inline v0_1::ir {
 
-// Casts and functions precede a parenthesized operand, as "float" or "(float)".
+// How one dialect writes types, casts, functions and literals. Casts and functions precede a parenthesized operand,
+// as "float" or "(float)".
 struct Spelling {
   Dialect dialect = Dialect::opencl_c;
   std::array<std::string_view, 4> types;  // by value_type_index
@@ -25,22 +26,30 @@ struct Spelling {
   bool ordered = true;                    // comparisons with NaN follow IEEE 754
   bool lets = false;                      // "let name: type" instead of "type name"
 
+  // The names of types, casts and native functions. Require a value type; `function` is empty if there is none.
   [[nodiscard]] std::string_view type(DType of) const { return types[value_type_index(of)]; }
   [[nodiscard]] std::string_view cast(DType to) const { return casts[value_type_index(to)]; }
   [[nodiscard]] std::string_view function(Op op) const { return functions[static_cast<std::size_t>(op)]; }
-  // "as_float(x)"; `x` itself if the types are equal.
+  // Returns the expression that reinterprets the bits of `x`, such as "as_float(x)", or `x` itself if the types are
+  // equal. Different types must be f32, i32 or u32; this is not checked.
   [[nodiscard]] std::string as(DType from, DType to, std::string_view x) const;
-  // "float x", "let x: f32", or if the variable `changes`, "var x: f32".
+  // Returns the declaration of a variable: "float x" or, in WGSL, "let x: f32", or "var x: f32" if the variable
+  // `changes`. Requires a value type.
   [[nodiscard]] std::string declare(DType of, std::string_view name, bool changes = false) const;
-  // A literal of the type with these 32 bits (bool: 0 or 1).
+  // Returns an expression of the type with these 32 bits (bool: 0 or 1), infinities and NaN included. Requires a
+  // value type.
   [[nodiscard]] std::string constant(DType of, std::uint32_t value) const;
+  // Returns the expression that is `yes` if the condition holds, else `no`: "(c ? a : b)" or, in WGSL,
+  // "select(b, a, c)". Does not check the syntax of its arguments.
   [[nodiscard]] std::string choose(std::string_view condition, std::string_view yes, std::string_view no) const;
 };
 
+// Returns the spelling of a dialect, which lives as long as the program. Requires an enumerator of Dialect.
 const Spelling& spelling_of(Dialect dialect);
 
-// Helper functions of printed kernels, for operations without a native function of the same semantics.
-// The source of the helpers called `names` and of those they call, each once, callees first.
+// Returns the source text of the helper functions called `names` and of those they call, each once, callees first.
+// Printed kernels call helper functions (vt_min, vt_pow, ...) for operations without a native function of the same
+// semantics. Requires names of the table in spelling.cpp; any other name is silently left out.
 std::string print_helpers(const std::set<std::string_view>& names, const Spelling& spelling);
 
 }  // namespace vectis::inline v0_1::ir
