@@ -9,8 +9,9 @@
 
 namespace vectis::cpu {
 
-// c[m, n] = alpha * op(a)[m, k] * op(b)[k, n] + beta * c, each matrix row after row with a stride. Only alpha and
-// beta may be zero; with beta 0 `c` is not read.
+// The arguments of OneDnn::multiply: c[m, n] = alpha * op(a)[m, k] * op(b)[k, n] + beta * c, where op transposes a
+// matrix whose flag is set. Matrices are row-major; strides count elements. Only alpha and beta may be zero; with
+// beta 0 `c` is not read.
 struct MatrixProduct {
   std::uint64_t m;
   std::uint64_t n;
@@ -28,20 +29,25 @@ struct MatrixProduct {
   std::uint64_t c_stride;
 };
 
-// Thread-safe. Products are computed one at a time, because oneDNN runs its own OpenMP threads.
+// Computes matrix products with oneDNN where it is installed. Thread-safe. The process computes one product at a
+// time, because oneDNN runs its own OpenMP threads.
 class OneDnn {
  public:
+  // Stores `host`, which must outlive this object; supports() opens the library later. Does not throw.
   explicit OneDnn(const VectisHost* host);
   OneDnn(const OneDnn&) = delete;
   OneDnn& operator=(const OneDnn&) = delete;
   ~OneDnn();
 
-  // Whether oneDNN is installed, not switched off (`backends.cpu.onednn: off`), and exact for this element type. The
-  // first call opens the library.
+  // Returns whether multiply() may be called for this element type: oneDNN is installed and not switched off
+  // (`backends.cpu.onednn: off`), and the CPU multiplies the type exactly and fast: float32 always, bfloat16 with
+  // AVX-512, int8 with VNNI or AMX. The first call opens the library, logs why it cannot be used, and may throw
+  // std::bad_alloc.
   bool supports(VectisType type);
 
-  // Computes a product of a supported type. Returns false, with nothing written, when oneDNN has no implementation for
-  // it. Throws std::bad_alloc. Must not be called inside a parallel loop.
+  // Computes `product` with up to `threads` threads. Preconditions, unchecked: supports(product.type) has returned
+  // true, and the call is not made inside a parallel loop. Returns false when oneDNN has no implementation for the
+  // product or fails. Throws std::bad_alloc when memory is exhausted.
   bool multiply(const MatrixProduct& product, std::uint32_t threads);
 
  private:

@@ -39,25 +39,31 @@ struct Api {
 };
 // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
-// Opens the loader library. Throws Failure with the reason NO_LIBRARY when it cannot be opened and DRIVER_TOO_OLD when
-// it lacks a function of OpenCL 1.2.
+// Opens the loader library libOpenCL.so.1 and returns its functions. Throws Failure with VECTIS_BACKEND_CREATION:
+// reason NO_LIBRARY when it cannot be opened, DRIVER_TOO_OLD when it lacks a function of OpenCL 1.2.
 Api load_api(const Host& host);
 
-// An OpenCL object, released with its owner.
+// Owns an object of OpenCL and releases it on destruction; a failed release is ignored.
 template <class Object>
 using Owned = plugin::UniqueHandle<Object, cl_int(CL_API_CALL*)(Object)>;
 
-// "CL_OUT_OF_RESOURCES (-5)"; a code without a name is "error -9999".
+// Returns the name and number of an OpenCL code, "CL_OUT_OF_RESOURCES (-5)"; "error -9999" for one without a name.
 std::string describe(cl_int code);
 
-// The status of a code that has one meaning whichever call returns it; DRIVER_FAILURE for all others.
+// Returns the status of an OpenCL code that has one meaning whichever call returns it: VECTIS_DEVICE_LOST,
+// VECTIS_ALLOCATION or VECTIS_INVALID_INPUT; VECTIS_DRIVER_FAILURE for all others. `code` must not be CL_SUCCESS.
+// Does not throw.
 VectisStatus status_of(cl_int code) noexcept;
 
-// "<call> failed with <code>", as a Failure to throw.
+// Returns, and does not throw, a Failure with the text "<call> failed with <code>" and the status of status_of(code).
+// `code` must not be CL_SUCCESS.
 Failure failed_call(const std::string& call, cl_int code);
+// Returns, and does not throw, a Failure with the text "<call> failed with <code>" and the given `status`. `code`
+// must not be CL_SUCCESS.
 Failure failed_call(const std::string& call, cl_int code, VectisStatus status);
 
-// Throws failed_call unless the code is CL_SUCCESS.
+// Does nothing when `code` is CL_SUCCESS; otherwise throws the Failure of failed_call(call, code). `call` names the
+// OpenCL function that returned the code.
 inline void check(cl_int code, const char* call) {
   if (code != CL_SUCCESS) throw failed_call(call, code);
 }

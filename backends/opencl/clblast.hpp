@@ -16,16 +16,21 @@ using ClblastSgemm = int (*)(int layout, int a_transpose, int b_transpose, std::
                              std::size_t b_offset, std::size_t b_ld, float beta, cl_mem c, std::size_t c_offset,
                              std::size_t c_ld, cl_command_queue* queue, cl_event* done);
 
-// The setting `clblast` is "on" for every device, "off" for none; by default CLBlast serves GPUs alone, because the
-// drivers of CPUs take minutes to compile it. Thread-safe.
+// Opens CLBlast at first use and hands out its matrix product. The setting `clblast` is "on" for every device or
+// "off" for none; by default CLBlast serves GPUs alone, because the drivers of CPUs take minutes to compile it.
+// Thread-safe.
 class Clblast {
  public:
+  // Copies `host`, whose services must stay valid while this object is used. Opens nothing. Does not throw.
   explicit Clblast(const plugin::Host& host) : host_(host) {}
 
-  // Null when CLBlast is not installed, is switched off or was disabled. The first call opens the library.
+  // Returns CLBlastSgemm for a device, `for_gpu` saying whether it is a GPU. Returns null when CLBlast is not
+  // installed, lacks the function, is switched off for the device or was disabled. The first call that needs the
+  // library opens it.
   [[nodiscard]] ClblastSgemm sgemm(bool for_gpu);
 
-  // Stops using CLBlast, which failed with status `code`, and logs one warning.
+  // Makes sgemm() return null from now on, because CLBlast failed with status `code`, and logs one warning. Does
+  // nothing when CLBlast is not in use.
   void disable(int code);
 
  private:

@@ -5,12 +5,14 @@
 
 namespace vectis::opencl {
 
-// Fills state.devices with every usable device of every platform and logs those that are not usable. Throws when none
-// is: a driver that is too old before one that failed before one without devices.
+// Appends every usable device of every platform to state.devices and logs the others. Precondition: state.api is
+// loaded. Throws Failure: VECTIS_BACKEND_CREATION with NO_DRIVER when there is no platform; when no device is usable,
+// the failure of a driver that is too old before one that failed before one without devices.
 void find_devices(VectisBackendState& state);
 
-// When the setting `sub_devices` is N, appends N sub-devices of every device that can be partitioned and logs why
-// another cannot. Throws INVALID_INPUT when the setting is not an integer from 1 on.
+// When the setting `sub_devices` is N, appends N sub-devices of every listed device and logs why a device cannot be
+// partitioned. Call after find_devices. Throws Failure: VECTIS_INVALID_INPUT when the setting is not an integer from
+// 1 to 2^20, otherwise when a call of the driver fails.
 void add_sub_devices(VectisBackendState& state);
 
 }  // namespace vectis::opencl

@@ -16,6 +16,7 @@
 
 namespace vectis::opencl {
 
+// A device that the backend lists: a root device of a platform, or a sub-device. Only a sub-device is owned.
 struct ListedDevice {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
@@ -23,7 +24,7 @@ struct ListedDevice {
   Owned<cl_device_id> sub_device;  // holds `id` when it is a sub-device; the driver owns root devices
 };
 
-// A marker command in a queue: a recorded event. Immutable.
+// A marker command in a queue: what an event refers to once it is recorded. Immutable.
 struct Marker {
   Owned<cl_event> event;
   std::shared_ptr<CommandTracker> tracker;  // of the stream the marker is on
@@ -32,6 +33,7 @@ struct Marker {
 
 }  // namespace vectis::opencl
 
+// The state of the open OpenCL backend: the loaded functions, CLBlast and the listed devices.
 struct VectisBackendState {
   vectis::opencl::Host host;
   vectis::opencl::Api api;
@@ -39,6 +41,7 @@ struct VectisBackendState {
   std::vector<vectis::opencl::ListedDevice> devices;
 };
 
+// An OpenCL context on one device. `api` and `clblast` belong to the backend's state, which outlives it.
 struct VectisContext {
   const vectis::opencl::Api& api;
   vectis::opencl::Clblast& clblast;
@@ -47,11 +50,13 @@ struct VectisContext {
   vectis::opencl::Owned<cl_context> context;
 };
 
+// A buffer or sub-buffer of OpenCL, released with this object. `api` belongs to the backend's state.
 struct VectisMemory {
   const vectis::opencl::Api& api;
   vectis::opencl::Owned<cl_mem> buffer;
 };
 
+// An in-order command queue with the tracker of its commands. One thread at a time uses it.
 struct VectisStream {
   const vectis::opencl::Api& api;
   vectis::opencl::Clblast& clblast;
@@ -60,22 +65,26 @@ struct VectisStream {
   std::shared_ptr<vectis::opencl::CommandTracker> tracker;  // shared with the events recorded on the stream
 };
 
+// An event of the ABI: the marker of its last record. Thread-safe through last_marker().
 struct VectisEvent {
   const vectis::opencl::Api& api;
   std::mutex mutex;
   std::shared_ptr<const vectis::opencl::Marker> marker;  // of the last record, or null; guarded by `mutex`
 
+  // Returns the marker of the last record, or null when the event was never recorded. Thread-safe.
   std::shared_ptr<const vectis::opencl::Marker> last_marker() {
     const std::lock_guard lock(mutex);
     return marker;
   }
 };
 
+// A built OpenCL program. `context` outlives it.
 struct VectisProgram {
   const VectisContext& context;
   vectis::opencl::Owned<cl_program> program;
 };
 
+// An OpenCL kernel. Hold `mutex` while the arguments are set and the launch is enqueued.
 struct VectisKernel {
   const vectis::opencl::Api& api;
   vectis::opencl::Owned<cl_kernel> kernel;
@@ -85,9 +94,9 @@ struct VectisKernel {
 
 namespace vectis::opencl {
 
-// Flushes the queue, so that the driver starts `command`, and tracks it under the name of the call that enqueued it.
-// When the flush fails, waits for the command, which may use the caller's memory, and throws. Precondition: reserve()
-// of the tracker was called.
+// Flushes the queue, so that the driver starts `command`, and adds the command to the stream's tracker under the name
+// `call`. Precondition: reserve() of the tracker was called for it. When clFlush fails, waits for the command, which
+// may use the caller's memory, and throws Failure with the status of clFlush's code.
 inline void flush_and_track(VectisStream& stream, Owned<cl_event> command, const char* call) {
   const cl_int code = stream.api.Flush(stream.queue.get());
   if (code != CL_SUCCESS) {
@@ -98,7 +107,9 @@ inline void flush_and_track(VectisStream& stream, Owned<cl_event> command, const
   stream.tracker->add(std::move(command), call);
 }
 
-// Enqueues a command through `enqueue(cl_event*)`, flushes the queue and tracks the command's event.
+// Enqueues one command by enqueue(cl_event*), flushes the queue and tracks the command under the name `call`, which
+// must be a literal. Throws Failure with the status of the driver's code when the enqueue, the flush or a query of
+// earlier commands fails.
 template <class Enqueue>
 void submit(VectisStream& stream, const char* call, Enqueue&& enqueue) {
   stream.tracker->reserve();

@@ -12,9 +12,12 @@
 
 namespace vectis::plugin {
 
-// The status a slot returns, the sentence it writes, and, when thrown by `open`, the reason the doctor reads.
+// The exception by which a plug-in's function fails: the status that the slot returns, the sentence that it writes
+// into the message, and, when `open` throws it, the reason that the doctor reports.
 class Failure : public std::exception {
  public:
+  // Creates a failure with the message `text`. `status` must not be VECTIS_OK; this is not checked. `reason` matters
+  // only when `open` throws the failure.
   Failure(VectisStatus status, std::string text, VectisReason reason = VECTIS_REASON_NONE)
       : status_(status), reason_(reason), text_(std::move(text)) {}
 
@@ -28,8 +31,9 @@ class Failure : public std::exception {
   std::string text_;
 };
 
-// Writes `text` and `reason` into the host's message and returns `status`. A text that does not fit is truncated after
-// a whole UTF-8 character.
+// Writes `text` and `reason` into the host's message and returns `status`. A text that does not fit is truncated
+// after a whole UTF-8 character; with capacity 0 only the reason is written. Does not throw. Precondition: `message`
+// and `text` are not null.
 inline VectisStatus write_message(VectisMessage* message, VectisStatus status, const char* text,
                                   VectisReason reason) noexcept {
   message->reason = reason;
@@ -44,9 +48,9 @@ inline VectisStatus write_message(VectisMessage* message, VectisStatus status, c
   return status;
 }
 
-// Call inside a catch block: writes the current exception's message and returns its status. `title` is the backend's
-// name in a sentence, "the OpenCL backend". std::bad_alloc becomes VECTIS_ALLOCATION, any exception but Failure
-// VECTIS_DRIVER_FAILURE.
+// Writes the current exception's text into `message` and returns its status: that of a Failure, VECTIS_ALLOCATION for
+// std::bad_alloc, VECTIS_DRIVER_FAILURE for any other exception. Precondition: the call is made inside a catch block;
+// otherwise the process terminates. `title` names the backend in a sentence: "the OpenCL backend".
 inline VectisStatus report_current_exception(const char* title, VectisMessage* message) noexcept {
   char text[160];  // no std::string: the heap may be exhausted
   try {

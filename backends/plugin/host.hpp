@@ -13,25 +13,28 @@
 
 namespace vectis::plugin {
 
-// A shared library that the host opened. It is never closed.
+// A shared library that the host opened and never closes, or the reason why it could not be opened.
 struct Library {
   void* handle = nullptr;  // null: the library could not be opened
   std::string name;
   std::string error;  // the loader's message when `handle` is null
 };
 
-// Valid while the backend is open. Thread-safe.
+// The host's services under C++ signatures. Thread-safe. Use only while the backend is open: the VectisHost must
+// outlive this object.
 class Host {
  public:
   explicit Host(const VectisHost& host) noexcept : host_(&host) {}
 
+  // Passes one message to the host's log. `text` ends at its first NUL. Does not report failures.
   void log(VectisLogLevel level, const std::string& text) const { host_->log(host_->state, level, text.c_str()); }
 
-  // The value of `backends.<name>.<key>`, or null when the user has not set it.
+  // Returns the value of the user's setting `backends.<name>.<key>`, or null when it is not set. The text is valid
+  // until the backend is closed.
   [[nodiscard]] const char* setting(const char* key) const { return host_->setting(host_->state, key); }
 
-  // A setting that counts `unit` ("MiB"; may be empty); empty when it is not set. Throws INVALID_INPUT when the value
-  // is no decimal integer from 1 to `max`.
+  // Returns the integer of the setting `key`, or nothing when it is not set. Throws Failure with VECTIS_INVALID_INPUT
+  // when the value is not a decimal integer from 1 to `max`. `unit` ("MiB"; may be empty) is used in that message.
   [[nodiscard]] std::optional<std::uint64_t> positive_setting(const char* key, const std::string& unit,
                                                               std::uint64_t max) const {
     const char* text = setting(key);
@@ -46,7 +49,8 @@ class Host {
                   VECTIS_REASON_OTHER);
   }
 
-  // `name` is a path, or a file name that the system's loader searches for.
+  // Opens a shared library by its path, or by a file name that the system's loader or the plug-in folders resolve.
+  // When that fails, the result has a null `handle` and the loader's message in `error`. May throw std::bad_alloc.
   [[nodiscard]] Library open_library(const char* name) const {
     std::array<char, 512> error{};
     VectisMessage message{sizeof(VectisMessage), error.data(), error.size(), VECTIS_REASON_NONE};
@@ -54,7 +58,8 @@ class Host {
     return {handle, name, error.data()};
   }
 
-  // Sets `function` to the address of `symbol`, or to null and returns false when the library has none.
+  // Sets `function` to the address of `symbol` and returns true, or sets it to null and returns false when the
+  // library has no such symbol. Preconditions, unchecked: `library` was opened, and Function is the symbol's type.
   template <class Function>
   bool find_symbol(const Library& library, const char* symbol, Function& function) const {
     function = reinterpret_cast<Function>(host_->library_symbol(host_->state, library.handle, symbol));
