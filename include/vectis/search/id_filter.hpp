@@ -12,27 +12,32 @@
 
 namespace vectis::inline v0_1 {
 
-// A set of allowed ids: a sorted list, a bitmap, a range or a predicate. Ids are any 64-bit values; sparse ones, such
-// as hashes, work with a list, a range or a predicate. A list or bitmap is a view: its memory must outlive the search.
-// Immutable; any number of threads may test ids at once.
+// The ids that a search may return: a sorted list, a bitmap, a range or a predicate. Ids are any 64-bit values;
+// sparse ids, such as hashes, need a list, a range or a predicate. A filter does not copy a list or bitmap: its
+// memory must outlive every search that uses the filter. Immutable; any number of threads may test ids at once.
 //
 //   std::vector<std::uint64_t> ids = ...;                  // ascending
 //   index->search(query, 10, {.filter = IdFilter::sorted_list(ids)});
 class VECTIS_API IdFilter {
  public:
-  // Allows no id.
+  // Makes a filter that allows no id.
   IdFilter() = default;
 
-  // Allows the ids of the list. Throws InvalidInput when the list is not in ascending order; equal ids may repeat.
+  // Makes a filter that allows the ids of the list, which must be ascending (equal ids may repeat) and must outlive
+  // the filter's searches. Throws InvalidInput when the list is not in ascending order.
   [[nodiscard]] static IdFilter sorted_list(std::span<const std::uint64_t> ids);
-  // Bit i of the words, lowest bit of the first word first, stands for id `first_id + i`. Ids outside of the bitmap are
-  // not allowed; bits that would stand for ids above 2^64 - 1 are ignored.
+  // Makes a filter that allows id `first_id + i` when bit i of the words is set, counted from the lowest bit of the
+  // first word. Allows no id outside of the bitmap and ignores bits beyond id 2^64 - 1. The words must outlive the
+  // filter's searches. Does not throw.
   [[nodiscard]] static IdFilter bitmap(std::span<const std::uint64_t> words, std::uint64_t first_id = 0) noexcept;
-  // Allows first <= id <= last; no id when first > last.
+  // Makes a filter that allows first <= id <= last, and no id when first > last. Does not throw.
   [[nodiscard]] static IdFilter range(std::uint64_t first, std::uint64_t last) noexcept;
-  // Allows the ids for which the function returns true. The search calls it from several threads at once; what it
-  // throws leaves the search. Throws InvalidInput for an empty function.
+  // Makes a filter that allows the ids for which the function returns true. The function must be safe to call from
+  // several threads at once; a search rethrows what it throws. Throws InvalidInput for an empty function.
   [[nodiscard]] static IdFilter predicate(std::function<bool(std::uint64_t id)> allows);
+
+  // Returns whether a search may return the id. The memory of a list or bitmap must still exist. Throws only what a
+  // predicate throws.
 
   [[nodiscard]] bool allows(std::uint64_t id) const {
     switch (kind_) {
@@ -50,10 +55,11 @@ class VECTIS_API IdFilter {
     return false;
   }
 
-  // At most this many ids are allowed; empty when that is unknown (a predicate).
+  // Returns an upper bound of the number of allowed ids: list entries with repeats, set bits, or the range's size.
+  // Returns nullopt for a predicate, whose number of ids is unknown. Does not throw.
   [[nodiscard]] std::optional<std::uint64_t> count_max() const noexcept;
-  // Calls `visit` for every allowed id in ascending order. Does nothing and returns false when there are more than
-  // `limit` of them or the filter is a predicate.
+  // Calls `visit` for every allowed id once, in ascending order, and returns true. Returns false without a call when
+  // the filter is a predicate or count_max() is above `limit`. Throws what `visit` throws.
   bool for_each(std::uint64_t limit, const std::function<void(std::uint64_t id)>& visit) const;
 
  private:

@@ -28,8 +28,9 @@
 
 namespace vectis::inline v0_1 {
 
-// Rows of floats in memory that the caller owns and keeps alive during the call. Row i begins at `data + i * stride`.
-// Immutable views of equal memory may be used by any number of threads.
+// A view of rows of floats that the caller owns and keeps alive while a call uses the view. Row i begins at `data + i
+// * stride`. Any number of threads may read one view. Calls that take a view throw InvalidInput when its dim is not
+// that of the index, stride < dim, or data is null although rows > 0.
 //
 //   index->add(MatrixView(vectors, 384));                // contiguous rows
 //   index->add(MatrixView{data, rows, 384, 400});        // rows padded to 400 floats
@@ -39,41 +40,51 @@ struct VECTIS_API MatrixView {
   std::size_t dim = 0;     // floats in a row
   std::size_t stride = 0;  // floats from the begin of a row to the begin of the next, at least dim
 
+  // Makes a view of no rows, which every call accepts whatever the dimension of the index.
   MatrixView() = default;
-  // Contiguous rows.
+  // Makes a view of `row_count` contiguous rows of `row_dim` floats at `values`, which must hold them all. Checks
+  // nothing: the call that takes the view throws InvalidInput for a null pointer or a wrong dimension.
   MatrixView(const float* values, std::size_t row_count, std::size_t row_dim)
       : data(values), rows(row_count), dim(row_dim), stride(row_dim) {}
-  // Not checked here: a call that takes the view throws InvalidInput when stride < dim.
+  // Makes a view of `row_count` rows of `row_dim` floats whose begins are `row_stride` floats apart. Checks nothing:
+  // the call that takes the view throws InvalidInput when row_stride < row_dim or when `values` is null with rows.
   MatrixView(const float* values, std::size_t row_count, std::size_t row_dim, std::size_t row_stride)
       : data(values), rows(row_count), dim(row_dim), stride(row_stride) {}
-  // Contiguous rows, as many as fit. Throws InvalidInput when dim is 0 or values.size() is not a multiple of dim.
+  // Makes a view of values.size() / dim contiguous rows. Throws InvalidInput when dim is not 1 to 65,536 or when
+  // values.size() is not a multiple of dim.
   MatrixView(std::span<const float> values, std::size_t dim);
+
+  // Returns the dim floats of row i. Precondition, not checked: i < rows.
 
   [[nodiscard]] std::span<const float> row(std::size_t i) const noexcept { return {data + i * stride, dim}; }
 };
 
-// A vector that a search found. docs/search.md says for each metric what the distance is.
+// One result of a search: the id of a vector and its exact distance to the query under the index's metric (see
+// Metric). Smaller distances are nearer; inner_product distances may be negative.
 struct Hit {
   std::uint64_t id = 0;
   double distance = 0;
   bool operator==(const Hit&) const = default;
 };
 
+// The recall that searches aim at when neither the search nor the index names one.
 inline constexpr double default_recall = 0.95;
 
+// Options of one search. Index::search throws InvalidInput when radius is NaN, recall is not in 0 < recall <= 1, ef
+// is 0, ef and recall are both set, or ef is set for a kind without a beam ("flat", "gpu").
 struct SearchOptions {
-  std::optional<IdFilter> filter = std::nullopt;  // only these ids; without it all
-  std::optional<double> radius = std::nullopt;    // only hits at most this far away; NaN is InvalidInput
-  // The mean share of the true k nearest that an approximate index shall find: 0 < recall <= 1, otherwise InvalidInput.
-  // Without it the index's own recall holds. Exact kinds always find all.
+  std::optional<IdFilter> filter = std::nullopt;  // the only ids that the search may return; without it all ids
+  std::optional<double> radius = std::nullopt;    // the largest distance of a hit; NaN: InvalidInput
+  // The mean share of the true k nearest that an approximate index must find. Must be in 0 < recall <= 1, otherwise
+  // the search throws InvalidInput. Without it the index's own recall applies. Exact kinds always find all.
   std::optional<double> recall = std::nullopt;
-  // Beam width of the graph search (efSearch of HNSW), for those who tune it by hand instead of naming a recall. At
-  // least 1; at least k are used. InvalidInput together with recall, and for kinds that have no beam ("flat", "gpu").
+  // Beam width of the graph search (efSearch of HNSW), instead of a recall; a value below k counts as k. The search
+  // throws InvalidInput when ef is 0, when recall is set too, and for kinds that have no beam ("flat", "gpu").
   std::optional<std::size_t> ef = std::nullopt;
-  Context context = {};  // deadline and cancellation; checked between pieces of work
+  Context context = {};  // deadline and cancellation, which the search checks between pieces of work
 };
 
-// How a search was done.
+// Describes how a search was done: device, kernel, reason, and the rows it scanned and reranked. Plain data.
 struct VECTIS_API SearchExplanation {
   std::string device;                     // "cpu", "opencl:0"; several are joined by ", "
   std::string kernel;                     // the instructions or kernel that computed: "amx-int8", "avx512", "graph"
@@ -83,19 +94,21 @@ struct VECTIS_API SearchExplanation {
   std::uint64_t reranked = 0;             // rows whose exact distance was computed, of all queries together
   double seconds = 0;
 
-  // A few lines for people.
+  // Formats the fields as lines of text that people read. The format is not stable: do not parse it.
   [[nodiscard]] std::string text() const;
 };
 
-// The hits of each query, nearest first; of equal distances the lower id first. Immutable.
+// The result of a search: the hits of each query, nearest first, equal distances by lower id. Immutable.
 class VECTIS_API SearchResult {
  public:
   SearchResult() = default;
+  // Copies the hits of all queries; each list must be in the order nearest first, which is not checked.
   SearchResult(const std::vector<std::vector<Hit>>& hits_of_queries, SearchExplanation explanation);
 
-  // The number of queries.
+  // Returns the number of queries that the search had, including queries without hits. Does not throw.
   [[nodiscard]] std::size_t queries() const noexcept { return ends_.size(); }
-  // The hits of one query, valid as long as the result. Throws InvalidInput when there is no such query.
+  // Returns the hits of the query at this position, valid as long as the result lives. Throws InvalidInput when
+  // query >= queries().
   [[nodiscard]] std::span<const Hit> operator[](std::size_t query) const;
   [[nodiscard]] const SearchExplanation& explanation() const noexcept { return explanation_; }
 
@@ -105,6 +118,7 @@ class VECTIS_API SearchResult {
   SearchExplanation explanation_;
 };
 
+// Sizes and counters of an index at one moment, as Index::statistics() returns them. Plain data.
 struct IndexStatistics {
   std::uint64_t vectors = 0;  // that can be found
   std::uint64_t removed = 0;  // rows not yet reclaimed
@@ -119,21 +133,21 @@ struct IndexStatistics {
   std::uint64_t reranked = 0;  // rows whose exact distance was computed, of all queries so far
 };
 
-// Where an index searches. Fixed when the index is made.
+// The devices on which an index searches, and why. An index chooses them when it is made and never changes them.
 struct IndexDevices {
   std::vector<Device> devices;  // besides the host; empty: the host CPU alone
   std::string reason;           // why these
 };
 
 // The interface of every kind of index. Thread-safe: any number of searches run beside one change; changes wait for
-// each other. A search sees the index as it was when the search began; an approximate index may miss what a concurrent
-// change moves.
+// each other. A search sees the index as it was when the search began; an approximate index may miss what a
+// concurrent change moves.
 //
-// Vectors and queries are rows of dim() floats, contiguous in a span or with a stride in a MatrixView. Every call that
-// takes them throws InvalidInput when a span's size is not a multiple of dim(), when a view's dim is not dim(), and,
-// naming row and coordinate, when a float is NaN or infinite. A change that throws changes nothing. Calls that take a
-// Context throw Cancelled or DeadlineExceeded when it says so, and report progress to it. Every call but size and
-// statistics throws Forked in a forked child.
+// Vectors and queries are rows of dim() floats, contiguous in a span or with a stride in a MatrixView. Every call
+// that takes them throws InvalidInput when a span's size is not a multiple of dim(), when a view's dim is not dim(),
+// and, naming row and coordinate, when a float is NaN or infinite. A change that throws changes nothing. Calls that
+// take a Context throw Cancelled or DeadlineExceeded when it says so. Changes, searches and save throw Forked in a
+// forked child.
 class VECTIS_API Index {
  public:
   Index(const Index&) = delete;
@@ -143,83 +157,115 @@ class VECTIS_API Index {
   [[nodiscard]] virtual std::string_view kind() const noexcept = 0;  // "flat", "graph", "gpu" or "auto"
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
   [[nodiscard]] Metric metric() const noexcept { return metric_; }
-  // The number of vectors that can be found.
+  // Returns the number of vectors that a search can find; removed vectors do not count.
   [[nodiscard]] virtual std::size_t size() const = 0;
 
-  // Adds vectors under consecutive ids, the first of which is one more than the largest id ever used (0 for a new
-  // index), and returns that first id. Throws InvalidInput when the ids would pass 2^64 - 1.
+  // Adds contiguous rows of dim() floats under consecutive ids, from one more than the largest id ever used (0 for a
+  // new index), and returns the first id. Throws InvalidInput when the size is not a multiple of dim(), a float is
+  // NaN or infinite, or the ids would pass 2^64 - 1; Allocation when memory is exhausted; Cancelled or
+  // DeadlineExceeded as `context` says; Forked in a forked child. The index is unchanged when the call throws.
   std::uint64_t add(std::span<const float> vectors, const Context& context = {});
+  // Adds the rows of a view under consecutive ids, from one more than the largest id ever used, and returns the first
+  // id. Throws InvalidInput when the view's dim is not dim(), its stride is below dim, a float is NaN or infinite, or
+  // the ids would pass 2^64 - 1; Allocation, Cancelled, DeadlineExceeded or Forked. A call that throws adds nothing.
   std::uint64_t add(const MatrixView& vectors, const Context& context = {});
-  // Adds vectors under the given ids. Throws InvalidInput when the numbers of ids and vectors differ, when the index
-  // has one of the ids already, or when an id repeats.
+  // Adds contiguous rows of dim() floats, row i under ids[i]. Throws InvalidInput when the numbers of ids and rows
+  // differ, the index has one of the ids already, an id repeats, or a float is NaN or infinite; Allocation when
+  // memory is exhausted; Cancelled or DeadlineExceeded as `context` says; Forked in a forked child. Then nothing is
+  // added.
   void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context = {});
+  // Adds row i of a view under ids[i]. Throws InvalidInput when the view's dim is not dim(), the numbers of ids and
+  // rows differ, the index has one of the ids already, an id repeats, or a float is NaN or infinite; Allocation,
+  // Cancelled, DeadlineExceeded or Forked. A call that throws adds nothing.
   void add(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context = {});
-  // Adds vectors under ids that are new and replaces the vectors of ids that exist. Throws InvalidInput when the
-  // numbers of ids and vectors differ or an id repeats. A search sees either all of the change or nothing of it; an
-  // "auto" index may answer from its graph a moment before or after its exact part changes.
+  // Stores row i under ids[i]: adds new ids, replaces the vectors of existing ids. A search sees all of the change or
+  // nothing of it (an "auto" index may answer from its graph a moment earlier or later). Throws InvalidInput when the
+  // numbers of ids and rows differ, an id repeats, or a float is NaN or infinite; Allocation, Cancelled,
+  // DeadlineExceeded or Forked. A call that throws changes nothing.
   void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context = {});
+  // Stores row i of a view under ids[i]: adds new ids, replaces the vectors of existing ids. Throws InvalidInput when
+  // the view's dim is not dim(), the numbers of ids and rows differ, an id repeats, or a float is NaN or infinite;
+  // Allocation, Cancelled, DeadlineExceeded or Forked. A call that throws changes nothing.
   void upsert(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context = {});
-  // Replaces the vector of an existing id. Throws InvalidInput when the id does not exist or `vector` is not one row.
+  // Replaces the vector of an existing id. Throws InvalidInput when the id does not exist, `vector` does not have
+  // dim() floats, or a float is NaN or infinite; Allocation when memory is exhausted; Forked in a forked child.
   void update(std::uint64_t id, std::span<const float> vector);
-  // Removes the ids that exist and returns how many did.
+  // Removes the ids that exist, ignores the others, and returns how many existed. Throws Allocation when memory is
+  // exhausted, Cancelled or DeadlineExceeded as `context` says, Forked in a forked child; then nothing is removed.
   std::size_t remove(std::span<const std::uint64_t> ids, const Context& context = {});
-  // Returns whether the id existed.
+  // Removes one id and returns whether it existed. The id is converted to std::uint64_t. Throws Allocation when
+  // memory is exhausted and Forked in a forked child; then nothing is removed.
   template <std::integral Id>
   bool remove(Id id) {
     const auto one = static_cast<std::uint64_t>(id);
     return remove(std::span(&one, 1)) == 1;
   }
-  // The vector of an id as it was added, or as it is stored after drop_full_precision(); nothing when the id does not
-  // exist.
+  // Returns the dim() floats of the id's vector as they were added, or as they are stored after
+  // drop_full_precision(). Returns nullopt, without throwing, when the id does not exist.
   [[nodiscard]] virtual std::optional<std::vector<float>> get(std::uint64_t id) const = 0;
 
-  // The k nearest vectors of each query, fewer when there are fewer. k = 0 or no queries give an empty result. Throws
-  // InvalidInput for options that are out of range, Cancelled or DeadlineExceeded as options.context says, and what a
-  // device throws that the search ran on.
+  // Returns the k nearest vectors of each query, fewer when the index has fewer; no hits for k = 0. Throws
+  // InvalidInput when the size is not a multiple of dim(), a float is NaN or infinite, or an option is out of range
+  // (see SearchOptions); Cancelled or DeadlineExceeded as options.context says; Forked in a forked child; and the
+  // error of a device that the search ran on.
   [[nodiscard]] SearchResult search(std::span<const float> queries, std::size_t k,
                                     const SearchOptions& options = {}) const;
+  // Returns the k nearest vectors of each row of a view. Throws InvalidInput when the view's dim is not dim(), its
+  // stride is below dim, a float is NaN or infinite, or an option is out of range (see SearchOptions); Cancelled or
+  // DeadlineExceeded as options.context says; Forked in a forked child; and the error of a device.
   [[nodiscard]] SearchResult search(const MatrixView& queries, std::size_t k, const SearchOptions& options = {}) const;
 
-  // As search, into the caller's arrays: ids[q * k + i] and distances[q * k + i] are hit i of query q. Where a query
-  // has fewer than k hits, the rest is missing_id and infinity. Throws InvalidInput when either array does not have
-  // queries * k elements.
+  // The id that search_into writes, with an infinite distance, where a query has fewer than k hits.
   static constexpr std::uint64_t missing_id = UINT64_MAX;
+  // Searches the k nearest vectors of each query and writes hit i of query q to ids[q * k + i] and distances[q * k +
+  // i]; fills the places of missing hits with missing_id and infinity. Throws InvalidInput when either array does not
+  // have queries * k elements, when the queries' size is not a multiple of dim(), and for everything that search()
+  // rejects; Cancelled, DeadlineExceeded, Forked or the error of a device. Returns how the search was done.
   SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
                                 std::span<double> distances, const SearchOptions& options = {}) const;
+  // Searches the k nearest vectors of each row of a view and writes hit i of query q to ids[q * k + i] and
+  // distances[q * k + i]; missing hits become missing_id and infinity. Throws InvalidInput when either array does not
+  // have rows * k elements or the view's dim is not dim(), and what search() throws. Returns how the search was done.
   SearchExplanation search_into(const MatrixView& queries, std::size_t k, std::span<std::uint64_t> ids,
                                 std::span<double> distances, const SearchOptions& options = {}) const;
 
-  // The precision of the values that searches scan. As long as full precision is kept, answers do not depend on it,
-  // only bytes and speed do. Throws Unsupported where a metric or kind has no such codes: l1, chebyshev and hamming
-  // scan fp32 only, a graph int8 only.
+  // Sets the precision of the values that searches scan, and quantizes all vectors again. Answers do not change while
+  // full precision is kept, only bytes and speed. Throws Unsupported when metric or kind has no such codes (l1,
+  // chebyshev and hamming scan fp32 only, a graph int8 only); Allocation, Cancelled, DeadlineExceeded or Forked.
   void set_precision(Precision precision, const Context& context = {});
   [[nodiscard]] virtual Precision precision() const = 0;
 
-  // Reclaims the memory of removed vectors. Answers stay the same, but for the chance in an approximate index.
+  // Reclaims the memory of removed vectors. Answers stay the same in exact kinds; an approximate index may find
+  // slightly different vectors. Throws Allocation when memory is exhausted, Cancelled or DeadlineExceeded as
+  // `context` says, and Forked in a forked child; then the index is unchanged.
   void compact(const Context& context = {});
-  // Discards the fp32 vectors and keeps what precision() stores of them. This loses information: from now on get()
-  // returns the stored values and distances are computed from them. Also reclaims, as compact() does. Does nothing but
-  // that at fp32.
+  // Discards the fp32 vectors and keeps only their codes, which loses information: get() and distances then use the
+  // codes' values. Also reclaims the memory of removed vectors, which is all it does when precision() is fp32. Throws
+  // Allocation when memory is exhausted, Cancelled, DeadlineExceeded or Forked; then the index is unchanged.
   void drop_full_precision(const Context& context = {});
 
   [[nodiscard]] virtual IndexStatistics statistics() const = 0;
-  // The host alone, unless the index was made for devices.
+  // Returns the devices on which the index searches besides the host, and why; none for an index on the host alone.
   [[nodiscard]] virtual IndexDevices devices() const;
-  // What the index stores, and how a search of `queries` queries with these options would be done: text for people.
+  // Returns text for people: what the index stores, and how it would search `queries` queries with these options.
+  // Does not search and does not check the options: values that search() rejects are not reported here.
   [[nodiscard]] std::string explain(std::size_t queries = 1, std::size_t k = 10,
                                     const SearchOptions& options = {}) const {
     return do_explain(queries, k, options);
   }
 
-  // Writes the index as it is when the call begins (docs/formats/). The path form writes a temporary file beside
-  // `path`, flushes it to the disk and renames it, so that the file is the old or the new one at any moment; a mapped
-  // index may be saved onto its own file. Throws Io with path and reason when that fails; then the old file is
-  // unchanged.
+  // Writes the index as it is when the call begins to a temporary file beside `path`, flushes it to the disk and
+  // renames it to `path`, so that the file is the old or the new one at any moment. Throws Io, with path and reason,
+  // when a file cannot be written; Cancelled or DeadlineExceeded as `context` says; Forked in a forked child. Then
+  // the old file is unchanged. A mapped index may be saved onto its own file.
   void save(const std::string& path, const Context& context = {}) const;
+  // Writes the index as it is when the call begins to `writer`. Throws what the writer throws, Cancelled or
+  // DeadlineExceeded as `context` says, and Forked in a forked child; then the bytes written so far are incomplete.
   void save(ByteWriter& writer, const Context& context = {}) const;
 
  protected:
-  // `runtime` must outlive the index. Searches that name no recall ask for `recall`.
+  // Makes the base of an index. `runtime` must outlive the index; `dim` and `recall` must be in range, which is not
+  // checked. Searches that set no recall use `recall`.
   Index(Runtime& runtime, std::size_t dim, Metric metric, double recall = default_recall) noexcept
       : runtime_(&runtime), dim_(dim), metric_(metric), recall_(recall) {}
 
@@ -227,8 +273,9 @@ class VECTIS_API Index {
   [[nodiscard]] double default_search_recall() const noexcept { return recall_; }
 
  private:
-  // What kinds implement. Arguments were checked: rows are whole and finite, there is an id for each vector, options
-  // are in range.
+  // Each kind of index implements the do_ functions, which the public calls of the same name call after checking the
+  // arguments: rows are whole and finite, there is one id for each vector, and options are in range. do_add adds rows
+  // under consecutive ids, returns the first, and throws InvalidInput when the ids would pass 2^64 - 1.
   virtual std::uint64_t do_add(std::span<const float> vectors, const Context& context) = 0;
   virtual void do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) = 0;
   virtual void do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors,
@@ -243,7 +290,7 @@ class VECTIS_API Index {
   virtual void do_save(ByteWriter& writer, const Context& context) const = 0;
   [[nodiscard]] virtual std::string do_explain(std::size_t queries, std::size_t k,
                                                const SearchOptions& options) const = 0;
-  // Whether SearchOptions::ef means something.
+  // Returns whether searches accept SearchOptions::ef. When it returns false, search() throws InvalidInput for an ef.
   [[nodiscard]] virtual bool has_beam() const noexcept { return false; }
 
   Runtime* runtime_;
@@ -252,61 +299,76 @@ class VECTIS_API Index {
   double recall_;
 };
 
-// Parameters of a graph, fixed when it is made.
+// Parameters with which a graph is built; they cannot change later. make_index("graph") throws InvalidInput when
+// degree is not 4 to 255 or ef_construction is not between 5/6 of degree and 4096; an "auto" index with such values
+// logs a warning when it would build a graph, and stays exact.
 struct GraphOptions {
   std::size_t degree = 30;            // links of a vector at most, 3 bytes each up to 16.7 million vectors; 4 to 255
   std::size_t ef_construction = 160;  // beam width while linking; larger builds slower and searches better
   std::uint64_t seed = 1;             // of the order in which vectors are linked; equal seeds give equal graphs
 };
 
-// How an index is made, besides what it holds.
+// Options of make_index and load_index. Both throw InvalidInput for values out of range and Unsupported for a device
+// that the kind cannot use.
 struct IndexOptions {
-  // What searches ask for unless they name a recall: 0 < recall <= 1, otherwise InvalidInput; default_recall without
-  // it. Exact kinds find all whatever it says. An "auto" index with recall 1 stays exact; below 1 it builds a graph
-  // once there are enough vectors for one to pay, and may then miss some.
+  // The recall of searches that set none; default_recall when empty. Must be in 0 < recall <= 1, otherwise make_index
+  // throws InvalidInput. Exact kinds find all vectors whatever it is. An "auto" index with recall 1 stays exact;
+  // below 1 it builds a graph once a graph pays off, and may then miss some vectors.
   std::optional<double> recall = std::nullopt;
-  // What DeviceRequest takes, several separated by commas: the devices of "gpu", those that "auto" may choose besides
-  // the host, or the one on which "graph" links large additions and searches. "cpu" is the host, for every kind. Empty
-  // or "auto": the kind's own rules. A device for a kind that does not use one is Unsupported.
+  // Device names as DeviceRequest takes them, separated by commas: the devices of "gpu", those that "auto" may choose
+  // besides the host, or the one device of "graph". "cpu" is the host. Empty or "auto": the kind chooses. make_index
+  // throws Unsupported for a device with "flat" and for several with "graph".
   std::optional<std::string> device = std::nullopt;
-  // Of "graph", and of the graph that "auto" builds; InvalidInput for other kinds and for values out of range.
+  // Parameters of the graph that "graph" and "auto" build. make_index throws InvalidInput when they are set for
+  // "flat" or "gpu", or out of range for "graph"; load_index throws InvalidInput when they are set, because the file
+  // has them.
   std::optional<GraphOptions> graph = std::nullopt;
   Runtime* runtime = nullptr;  // must outlive the index; null: the default one
 };
 
-// Makes an empty index. `kind` is one of
+// Makes an empty index for vectors of `dim` floats. `kind` is one of
 //   "flat" (alias "brute")  exact search on the host
 //   "graph" (alias "hnsw")  approximate search with a proximity graph; l2, l2_squared, cosine and inner_product
-//   "gpu"                   exact search on devices; the same metrics
-//   "auto"                  exact search on the host or a device, or a graph once one pays: whichever is predicted
-//   faster
-// and `dim` is 1 to 65,536. Throws InvalidInput for an unknown kind and a dim or option out of range, Unsupported for a
-// metric or device that the kind cannot serve, and for "gpu" without a usable GPU BackendCreation with the reason.
+//   "gpu"                   exact search on devices; l2, l2_squared, cosine and inner_product
+//   "auto"                  exact search on the host or a device, or a graph: whichever is predicted faster
+// and `dim` is 1 to 65,536. Throws InvalidInput for an unknown kind and a dim or option out of range, Unsupported for
+// a metric or device that the kind cannot serve, and for "gpu" without a usable GPU BackendCreation with the reason.
 VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric = Metric::l2,
                                              const IndexOptions& options = {});
 
-// Reads an index that Index::save wrote. Throws CorruptData when the bytes are not one, Unsupported when they need a
-// feature that this version does not have, Io when the file cannot be read, Allocation when memory does not suffice.
-// Cancelled or DeadlineExceeded as `context` says; reports progress to it. Messages of the path form name the path.
-// IndexOptions::graph is InvalidInput: the file has the graph's parameters.
+// Reads an index from a file that Index::save wrote. Throws Io when the file cannot be read, CorruptData when it is
+// not an intact index, Unsupported when it needs a newer version of Vectis, Allocation when memory does not suffice,
+// InvalidInput when options.graph is set (the file has the parameters) or options.recall is out of range, Cancelled
+// or DeadlineExceeded as `context` says, and Forked in a forked child.
 VECTIS_API std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options = {},
                                              const Context& context = {});
+// Reads an index from a reader that is positioned at the first byte that Index::save wrote. Throws CorruptData when
+// the bytes are not an intact index, Unsupported when they need a newer version of Vectis, Allocation when memory
+// does not suffice, InvalidInput when options.graph is set or options.recall is out of range, what the reader throws,
+// Cancelled or DeadlineExceeded as `context` says, and Forked in a forked child.
 VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options = {},
                                              const Context& context = {});
 
+// Options of map_index, which throws InvalidInput when recall is not in 0 < recall <= 1.
 struct MapOptions {
-  // Reads the whole file once and checks it. Without it mapping takes the same short time whatever the file's size, and
-  // a corrupt file may crash the process: only for files that were checked before.
+  // Whether map_index reads the whole file once and throws CorruptData when it is corrupt. When false, map_index
+  // checks only header, encoding and ids, and searching a corrupt file may crash: set it only for files checked
+  // before.
   bool verify = true;
-  std::optional<double> recall = std::nullopt;  // as IndexOptions::recall
+  std::optional<double> recall = std::nullopt;  // of searches that set none; empty: default_recall
   Runtime* runtime = nullptr;                   // must outlive the index; null: the default one
 };
 
-// Opens a file that a "graph" index saved without reading the vectors into memory: only ids are in memory, searches
-// touch the pages they need. Removals are kept beside the file; add, upsert, update and compact first copy everything
-// into memory. The file itself never changes. Throws what load_index throws; Unsupported for files of other kinds,
-// InvalidInput for a null file.
+// Maps a file that a "graph" index saved: only ids are copied to memory, searches read the pages they need, and the
+// file never changes. add, upsert, update and compact first copy everything into memory. Throws Io when the file
+// cannot be mapped, CorruptData when it is corrupt, Unsupported for a file of another kind or a newer version,
+// InvalidInput when options.recall is out of range, Allocation when memory does not suffice, and Forked in a forked
+// child.
 VECTIS_API std::unique_ptr<Index> map_index(const std::string& path, const MapOptions& options = {});
+// Uses a mapped file that a "graph" index saved as an index, which keeps `file` alive and never changes it. Throws
+// InvalidInput when `file` is null or options.recall is out of range, CorruptData when the file is corrupt,
+// Unsupported for a file of another kind or a newer version, Allocation when memory does not suffice, Forked in a
+// forked child.
 VECTIS_API std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, const MapOptions& options = {});
 
 }  // namespace vectis::inline v0_1

@@ -18,6 +18,7 @@
 
 namespace vectis::inline v0_1 {
 
+// Options of report(), which throws InvalidInput when dim is 0.
 struct ReportOptions {
   conformance::Coverage coverage = conformance::Coverage::slice;  // which conformance cases run
   std::string operations = ".*";  // operations to test and benchmark: a regular expression for the whole name
@@ -29,7 +30,8 @@ struct ReportOptions {
       progress;  // called before each part, on the calling thread; may be empty
 };
 
-// Latency of exact search at one precision. Each time is the median of several synchronous searches.
+// The measured latency of exact search for 10 neighbors at one precision. Each time is the median of several
+// synchronous searches. Plain data.
 struct SearchSpeed {
   Precision precision = Precision::fp32;  // of the scanned codes; results are exact at every precision
   double single_seconds = 0;              // one query
@@ -39,6 +41,7 @@ struct SearchSpeed {
   std::uint64_t wrong = 0;  // queries of the batch whose hits differ from those found on the CPU
 };
 
+// The measured speed of an exact index on one device: building, inserting and searching. Plain data.
 struct IndexSpeed {
   std::string device;                     // "cpu", "cuda:0"
   double build_seconds = 0;               // adding all vectors, up to the first search result
@@ -47,7 +50,8 @@ struct IndexSpeed {
   std::vector<SearchSpeed> searches;
 };
 
-// Speed of one operation on data that is already in the device's memory.
+// The measured speed of one operation on data that is already in the device's memory. When the device could not run
+// the operation, or it was estimated to take too long, `skipped` says why.
 struct OperationSpeed {
   std::string name;    // "l2_distance int8", "matmul 4096"
   double seconds = 0;  // the fastest call; an estimate when the operation was skipped because it takes too long
@@ -55,10 +59,14 @@ struct OperationSpeed {
   std::string skipped;  // why it was not measured; empty: it was
 };
 
+// Whether a measured value meets a performance target; not_applicable when the target is stated for other devices or
+// sizes, or nothing was measured.
 enum class Verdict : std::uint8_t { met, missed, not_applicable };
 
 VECTIS_API std::string_view name(Verdict verdict) noexcept;  // "met", "MISSED", "does not apply"
 
+// One performance target with the value that a report measured and the verdict. `measured` is empty when nothing was
+// measured; then the verdict is not_applicable.
 struct TargetResult {
   std::string name;
   std::optional<double> measured;
@@ -69,6 +77,8 @@ struct TargetResult {
   std::string reason;  // why the target does not apply; else empty
 };
 
+// The result of report() for one device: conformance, speeds and targets. A part that threw an Error has an entry in
+// `failures` and leaves its field empty.
 struct VECTIS_API DeviceReport {
   std::string device;  // "cuda:0"
   DeviceInfo info;
@@ -84,13 +94,14 @@ struct VECTIS_API DeviceReport {
   std::vector<TargetResult> targets;
   std::vector<std::string> failures;  // "part: message" for each part that threw an Error
 
-  // True when no part failed, conformance passed, no search result was wrong, and no target that applies was missed.
+  // Returns true when no part and no operation's benchmark failed, conformance passed and is complete, no search
+  // result was wrong, and no target that applies was missed. Does not throw.
   [[nodiscard]] bool passed() const noexcept;
 };
 
-// Runs conformance and all benchmarks on `device`, which takes minutes, and makes it the calling thread's active
-// device. An Error of the device does not end the report: it becomes an entry of DeviceReport::failures. Throws
-// InvalidInput when `options.dim` is 0.
+// Runs conformance and all benchmarks on `device`, which takes minutes, and makes a device other than the CPU the
+// calling thread's active device. Throws InvalidInput when options.dim is 0. An Error of a part does not end the
+// report: it becomes an entry of DeviceReport::failures, for example when options.dim is above 65,536.
 VECTIS_API DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions& options = {});
 
 }  // namespace vectis::inline v0_1

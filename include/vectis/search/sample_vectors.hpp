@@ -14,10 +14,11 @@ namespace vectis::inline v0_1 {
 // dimensions, which resembles embeddings of low intrinsic dimension. Equal seeds draw equal vectors. Not thread-safe.
 class VECTIS_API SampleVectors {
  public:
+  // Draws the clusters and the projection from `seed`. `dim` should be at least 1; with 0 every vector is empty.
   SampleVectors(std::uint64_t seed, std::size_t dim);
 
-  // Returns `rows` vectors of `dim` floats, one after the other. Successive calls continue one random sequence, so that
-  // draw(2) and draw(3) together are draw(5).
+  // Returns `rows` vectors of `dim` floats, one after the other. Successive calls continue one random sequence, so
+  // that draw(2) and draw(3) together are draw(5). Throws std::bad_alloc when memory is exhausted.
   [[nodiscard]] std::vector<float> draw(std::size_t rows);
 
  private:
