@@ -13,6 +13,7 @@
 
 namespace vectis::inline v0_1 {
 
+// The cause of an OutOfMemoryError.
 enum class OutOfMemoryKind : std::uint8_t {
   full,           // live buffers of this process fill the device
   fragmented,     // enough is free in total, but not contiguous
@@ -21,14 +22,17 @@ enum class OutOfMemoryKind : std::uint8_t {
   held_by_others  // other processes hold the missing memory
 };
 
-VECTIS_API std::string_view name(OutOfMemoryKind kind) noexcept;  // "over your limit"
+// Returns the cause in words, such as "over your limit"; "unknown" for a value that is no enumerator. Does not throw.
+VECTIS_API std::string_view name(OutOfMemoryKind kind) noexcept;
 
-// A step of the reclaim order that ran before the request failed.
+// One step by which a pool tried to free memory before a request failed; OutOfMemoryReport::steps lists these steps.
 struct ReclaimStep {
   std::string name;               // "coalescing the cache", or the name of a Reclaimer
   std::uint64_t freed_bytes = 0;  // made available by this step
 };
 
+// Why a request for device memory failed: the sizes and limits at that time, the reclaim steps that ran, and advice.
+// An OutOfMemoryError carries it.
 struct OutOfMemoryReport {
   OutOfMemoryKind kind = OutOfMemoryKind::full;
   std::string device;  // "opencl:0 (name)"
@@ -44,13 +48,16 @@ struct OutOfMemoryReport {
   std::string advice;                       // what to change, in one sentence
   std::string snapshot_path;                // HTML page written by the setting memory.snapshots; empty without it
 
-  // The whole report as a few lines of text.
+  // Returns the whole report as a few lines of text: request, device, pool, reclaim steps, largest request that would
+  // fit, advice.
   [[nodiscard]] VECTIS_API std::string text() const;
 };
 
-// An Error of code Allocation: what() is one sentence, detail() the report as text, report() the report as data.
+// The error that a MemoryPool throws when neither its cache, the device nor the reclaimers can provide a buffer. Its
+// code is Allocation; what() is one sentence, detail() is the report as text, and report() is the report as data.
 class VECTIS_API OutOfMemoryError : public Error {
  public:
+  // Makes an error of code Allocation in the operation `op`, whose what() and detail() are formatted from `report`.
   OutOfMemoryError(std::string_view op, OutOfMemoryReport report);
   [[nodiscard]] const OutOfMemoryReport& report() const noexcept { return *report_; }
 

@@ -23,7 +23,7 @@
 
 namespace vectis::inline v0_1 {
 
-// One line of a log. A release has only an id and a time.
+// One line of an allocation log: an allocation, or a release, which has only an id and a time.
 struct AllocationEvent {
   enum class Kind : std::uint8_t { allocate, release };
 
@@ -38,35 +38,50 @@ struct AllocationEvent {
   bool operator==(const AllocationEvent&) const = default;
 };
 
-// Limits of the format; a log that exceeds them is CorruptData.
-constexpr std::uint64_t log_live_bytes_max = std::uint64_t{1} << 62;  // of one buffer, and of all live ones together
+// Largest size of one buffer, and of all live buffers together, in an allocation log. read_allocation_log throws
+// CorruptData for a log that exceeds it.
+constexpr std::uint64_t log_live_bytes_max = std::uint64_t{1} << 62;
+// Largest stream number in an allocation log. read_allocation_log throws CorruptData for a larger one;
+// AllocationRecorder gives streams beyond it the numbers of earlier streams.
 constexpr std::uint32_t log_streams_max = 1024;
 
+// A recorded sequence of allocations and releases, as read_allocation_log returns it.
 struct AllocationLog {
-  // In order: each id is allocated once and released at most once, later; times do not decrease.
+  // The events in the order they happened. Each id is allocated once and released at most once, after its allocation;
+  // times do not decrease.
   std::vector<AllocationEvent> events;
 
+  // Returns the number of allocations in the log, without releases.
   [[nodiscard]] VECTIS_API std::size_t allocations() const noexcept;
-  [[nodiscard]] VECTIS_API std::uint64_t peak_bytes() const;  // high-water mark of live bytes, as requested
+  // Returns the high-water mark of the bytes live at once, as requested. Ignores releases of ids that were never
+  // allocated.
+  [[nodiscard]] VECTIS_API std::uint64_t peak_bytes() const;
 };
 
-// Reads a whole log. Throws CorruptData, naming the line and its fault, for anything else; Io when reading fails.
+// Reads a whole allocation log from `in`. Throws CorruptData, naming the line and its fault, when the text is empty,
+// truncated, of an unknown version or breaks a rule of the format; throws Io when reading from the stream fails.
 VECTIS_API AllocationLog read_allocation_log(std::istream& in);
-// Writes a log that read_allocation_log accepts. `log` must satisfy the invariants of AllocationLog.
+// Writes `log` as text that read_allocation_log accepts. `log` must satisfy the rules of AllocationLog::events, which
+// are not checked. Does not report a failure to write: check the state of `out` afterwards.
 VECTIS_API void write_allocation_log(std::ostream& out, const AllocationLog& log);
 
-// Writes a log as allocations happen. A failure to write never reaches the caller: recording stops and complete()
-// returns false. Thread-safe. `out` and `clock` must outlive the recorder.
+// Writes an allocation log as allocations happen. A failure to write never reaches the caller: recording stops and
+// complete() returns false. Thread-safe. `out` and `clock` must outlive the recorder.
 class VECTIS_API AllocationRecorder {
  public:
-  // With a clock every line has a time.
+  // Writes the header of a log to `out`. With a `clock`, every line has the time since construction; with null, none
+  // has. `out` and `clock` must outlive the recorder. When writing fails, nothing is recorded and complete() returns
+  // false.
   explicit AllocationRecorder(std::ostream& out, const Executor* clock = nullptr);
 
-  // `key` identifies a live allocation and may be reused after its release. Releases of unknown keys are skipped: they
-  // were allocated before recording began.
+  // Writes an allocation. `key` must differ from the keys of all live allocations and may be reused after
+  // released(key). Does not throw: when writing fails, recording stops and complete() returns false.
   void allocated(std::uint64_t key, const MemoryRequest& request) noexcept;
+  // Writes the release of the allocation `key`. Ignores a key that allocated() did not record, since that allocation
+  // was made before recording began. Does not throw: when writing fails, recording stops and complete() returns
+  // false.
   void released(std::uint64_t key) noexcept;
-  // False once a line could not be written.
+  // Returns true as long as every line was written, and false once a line could not be written and recording stopped.
   [[nodiscard]] bool complete() const;
 
  private:
@@ -84,14 +99,21 @@ class VECTIS_API AllocationRecorder {
   std::unordered_map<const detail::StreamCore*, std::uint32_t> stream_numbers_;  // in order of first use
 };
 
-// Logs the successful allocations made through it, and their deallocations.
+// Passes requests on to another resource and writes an allocation log of the successful allocations and their
+// deallocations. A failure to write is visible only in complete(). Thread-safe.
 class VECTIS_API LogResource final : public MemoryResource {
  public:
+  // Wraps `upstream` and writes the header of the log to `out`; with a `clock`, every line has a time. All three must
+  // outlive the resource. When writing fails, nothing is logged and complete() returns false.
   LogResource(MemoryResource& upstream, std::ostream& out, const Executor* clock = nullptr);
+  // Allocates from the upstream resource and logs the allocation. Throws what the upstream throws: InvalidInput for 0
+  // bytes or more than the device's largest allocation, Allocation when memory is short. Logs no failed request.
   [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override;
+  // Logs the release and gives the block, which must come from allocate() of this resource, back to the upstream.
+  // Does not throw.
   void deallocate(MemoryBlock block, Stream* stream) noexcept override;
   [[nodiscard]] DeviceContext context() const override { return upstream_.context(); }
-  // False once a line could not be written.
+  // Returns true as long as every line was written, and false once a line could not be written and logging stopped.
   [[nodiscard]] bool complete() const { return recorder_.complete(); }
 
  private:

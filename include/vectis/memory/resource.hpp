@@ -20,6 +20,8 @@
 
 namespace vectis::inline v0_1 {
 
+// Arguments of MemoryResource::allocate, which throws InvalidInput when `bytes` is 0 or more than the device's
+// largest allocation.
 struct MemoryRequest {
   std::uint64_t bytes = 0;
   Precision precision = Precision::fp32;
@@ -27,17 +29,14 @@ struct MemoryRequest {
   Context context = {};      // its memory tag names the allocation, its deadline bounds the wait for other streams
 };
 
+// Memory that MemoryResource::allocate returned, to be passed exactly once to deallocate of the same resource.
 struct MemoryBlock {
   DeviceMemory memory;      // at least `bytes` long
   std::uint64_t bytes = 0;  // as requested
 };
 
-// The contract of every resource, checked by tests/memory/conformance.hpp:
-// - allocate returns memory that overlaps no other live block. It throws InvalidInput for 0 bytes or more than the
-// device's
-//   largest allocation, and Allocation when there is not enough memory. A throw changes nothing.
-// - deallocate takes back a block of this resource, exactly once, and cannot fail.
-// Thread-safe. A resource must outlive those that wrap it.
+// Interface of an allocator of device memory; resources can wrap one another. A resource must outlive those that wrap
+// it. Thread-safe. tests/memory/conformance.hpp checks the contract of allocate and deallocate.
 class VECTIS_API MemoryResource {
  public:
   MemoryResource() = default;
@@ -45,16 +44,26 @@ class VECTIS_API MemoryResource {
   MemoryResource& operator=(const MemoryResource&) = delete;
   virtual ~MemoryResource() = default;
 
+  // Returns memory that overlaps no other live block. Throws InvalidInput for 0 bytes or more than the device's
+  // largest allocation, and Allocation when there is not enough memory. A throw changes nothing.
   [[nodiscard]] virtual MemoryBlock allocate(const MemoryRequest& request) = 0;
+  // Takes back a block, which must come from allocate() of this resource and be passed exactly once. `stream` is the
+  // stream that used the memory; null: the memory is idle. Does not throw.
   virtual void deallocate(MemoryBlock block, Stream* stream) noexcept = 0;
+  // Returns the device context in which the resource allocates.
   [[nodiscard]] virtual DeviceContext context() const = 0;
 };
 
-// Allocates from the driver. Memory may be deallocated while enqueued work still uses it.
+// Allocates every block from the driver. A block may be deallocated while enqueued work still uses it. allocate()
+// throws Allocation when the driver is out of memory. Thread-safe.
 class VECTIS_API DeviceResource final : public MemoryResource {
  public:
   explicit DeviceResource(DeviceContext context);
+  // Allocates `request.bytes` bytes from the driver. Throws InvalidInput for 0 bytes or more than the device's
+  // largest allocation, Allocation when the driver is out of memory, and DeviceLost when the device is gone.
   [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override;
+  // Frees a block that allocate() returned, once no other handle refers to its memory. Ignores `stream`. Does not
+  // throw.
   void deallocate(MemoryBlock block, Stream* stream) noexcept override;
   [[nodiscard]] DeviceContext context() const override { return context_; }
 
@@ -62,13 +71,20 @@ class VECTIS_API DeviceResource final : public MemoryResource {
   DeviceContext context_;
 };
 
-// Throws Allocation when the live bytes, as requested, would exceed a limit.
+// Passes requests on to another resource as long as the live bytes, as requested, stay within a limit; allocate()
+// throws Allocation for a request beyond the limit. Thread-safe.
 class VECTIS_API LimitResource final : public MemoryResource {
  public:
+  // Limits what is allocated from `upstream`, which must outlive this resource, to `limit_bytes` live bytes.
   LimitResource(MemoryResource& upstream, std::uint64_t limit_bytes);
+  // Allocates from the upstream resource. Throws Allocation when the live bytes and `request.bytes` together exceed
+  // the limit, and otherwise what the upstream throws: InvalidInput for 0 bytes, Allocation when memory is short.
   [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override;
+  // Gives a block, which must come from allocate() of this resource, back to the upstream resource and its bytes back
+  // to the limit. Does not throw.
   void deallocate(MemoryBlock block, Stream* stream) noexcept override;
   [[nodiscard]] DeviceContext context() const override { return upstream_.context(); }
+  // Returns the bytes of all live blocks, as requested.
   [[nodiscard]] std::uint64_t used_bytes() const;
 
  private:
@@ -78,6 +94,7 @@ class VECTIS_API LimitResource final : public MemoryResource {
   std::uint64_t used_ = 0;
 };
 
+// Counters of a StatisticsResource since its construction.
 struct ResourceStatistics {
   std::uint64_t allocations = 0;
   std::uint64_t deallocations = 0;
@@ -86,13 +103,19 @@ struct ResourceStatistics {
   std::uint64_t peak_bytes = 0;  // high-water mark of live_bytes
 };
 
-// Counts allocations, deallocations, failures and live bytes.
+// Passes requests on to another resource and counts allocations, deallocations, failures and live bytes. Thread-safe.
 class VECTIS_API StatisticsResource final : public MemoryResource {
  public:
+  // Counts what is allocated from `upstream`, which must outlive this resource.
   explicit StatisticsResource(MemoryResource& upstream);
+  // Allocates from the upstream resource and counts the block. When the upstream throws (InvalidInput for 0 bytes,
+  // Allocation when memory is short), counts a failure and rethrows.
   [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override;
+  // Gives a block, which must come from allocate() of this resource, back to the upstream resource and counts it.
+  // Does not throw.
   void deallocate(MemoryBlock block, Stream* stream) noexcept override;
   [[nodiscard]] DeviceContext context() const override { return upstream_.context(); }
+  // Returns a copy of the counters, all from one moment.
   [[nodiscard]] ResourceStatistics statistics() const;
 
  private:
@@ -101,14 +124,20 @@ class VECTIS_API StatisticsResource final : public MemoryResource {
   ResourceStatistics statistics_;
 };
 
-// Fault injection for tests: throws Allocation where a rule says so.
+// Fault injection for tests: allocate() throws Allocation where a rule returns true, and otherwise passes the request
+// on to another resource. Thread-safe.
 class VECTIS_API FailingResource final : public MemoryResource {
  public:
-  // Returns true to fail this allocation. `number` counts the calls from 1.
+  // Returns true to make this call of allocate() throw Allocation. `number` counts the calls from 1. The rule runs
+  // with a lock held, so that it must not call the resource.
   using Rule = std::function<bool(std::uint64_t number, const MemoryRequest& request)>;
 
+  // Makes allocations from `upstream`, which must outlive this resource, fail by `rule`, which must not be empty.
   FailingResource(MemoryResource& upstream, Rule rule);
+  // Calls the rule; throws Allocation when the rule returns true. Otherwise allocates from the upstream resource and
+  // throws what that throws, such as InvalidInput for 0 bytes.
   [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override;
+  // Gives a block, which must come from allocate() of this resource, back to the upstream resource. Does not throw.
   void deallocate(MemoryBlock block, Stream* stream) noexcept override;
   [[nodiscard]] DeviceContext context() const override { return upstream_.context(); }
 

@@ -15,21 +15,23 @@
 
 namespace vectis::inline v0_1 {
 
-// Tracks the high-water mark, since construction, of the live bytes of one memory tag on one device. Scopes of the same
-// tag may nest or overlap. One thread at a time; buffers may be requested by any thread.
+// Tracks the high-water mark, since construction, of the live bytes of one memory tag on one device. Scopes of the
+// same tag may nest or overlap. Must not outlive the Runtime. One thread at a time; buffers may be requested by any
+// thread.
 class VECTIS_API MemoryScope {
  public:
-  // Opens a scope whose context() is `context` with the memory tag set. Throws InvalidInput for an empty tag or an
-  // unknown device.
+  // Opens a scope of the memory tag `tag` on `device`; context() is `context` with that tag. Throws InvalidInput for
+  // an empty tag or an unknown device, and BackendCreation or DeviceLost when the device cannot be opened.
   MemoryScope(MemoryPool& pool, int device, const std::string& tag, const Context& context = {});
   ~MemoryScope();
   MemoryScope(const MemoryScope&) = delete;
   MemoryScope& operator=(const MemoryScope&) = delete;
 
+  // Returns the context to request buffers with, so that they count under the tag of the scope. Does not throw.
   [[nodiscard]] const Context& context() const noexcept { return context_; }
-  // Requested bytes of all live buffers of the tag, also those from before the scope.
+  // Returns the requested bytes of all live buffers of the tag on the device, including those from before the scope.
   [[nodiscard]] std::uint64_t live_bytes() const;
-  // High-water mark of live_bytes() since construction.
+  // Returns the high-water mark of live_bytes() since construction, at which buffers from before the scope count too.
   [[nodiscard]] std::uint64_t peak_bytes() const;
 
  private:

@@ -7,12 +7,13 @@
 
 namespace vectis::inline v0_1 {
 
+// The bytes that a memory pool holds from the device, now and at most.
 struct MemoryUsage {
   std::uint64_t allocated_bytes = 0;  // held from the device: live and cached
   std::uint64_t peak_bytes = 0;       // high-water mark of that
 };
 
-// Buffers of one memory tag (Context::with_memory_tag).
+// Live buffers and bytes of one memory tag (Context::with_memory_tag) in the memory pool of one device.
 struct TagUsage {
   std::string tag;
   std::uint64_t live_buffers = 0;
@@ -20,6 +21,7 @@ struct TagUsage {
   std::uint64_t peak_bytes = 0;  // high-water mark of live_bytes
 };
 
+// The counters of the memory pool of one device since its creation, as MemoryPool::get_memory_stats returns them.
 struct MemoryStats {
   std::uint64_t limit_bytes = 0;
   std::uint64_t reserved_bytes = 0;   // held from the device: in use plus cached
@@ -40,6 +42,8 @@ struct MemoryStats {
   std::uint64_t failures = 0;  // requests that ended in OutOfMemoryError
   std::vector<TagUsage> tags;  // tagged buffers only
 
+  // Returns the share of allocations, 0 to 1, that were served without a device allocation; 0 before the first
+  // allocation.
   [[nodiscard]] double hit_rate() const noexcept {
     return allocations == 0 ? 0.0 : static_cast<double>(hits) / static_cast<double>(allocations);
   }

@@ -21,7 +21,8 @@
 
 namespace vectis::inline v0_1 {
 
-// Predicted run time in seconds, by component: from the device profile, times one correction from history.
+// Predicted run time of a workload on a device, in seconds by component: computed from the device profile, and
+// multiplied by one correction learned from history.
 struct Prediction {
   double launch = 0;
   double compile = 0;
@@ -31,10 +32,12 @@ struct Prediction {
   double correction = 1;  // factor learned from history, 1 without records
   double deviation = 0;   // standard deviation of log(correction): how uncertain the prediction is
 
+  // Returns the predicted run time in seconds: the sum of the components times `correction`. Does not throw.
   [[nodiscard]] double seconds() const noexcept { return (launch + compile + copy + compute + host) * correction; }
 };
 
-// What the planner knows about one candidate.
+// What the planner knows about one candidate: its predicted time, its measured times, and why it cannot be chosen, if
+// so.
 struct Assessment {
   std::string label;
   Prediction predicted;
@@ -43,35 +46,41 @@ struct Assessment {
   std::string excluded;            // why the candidate cannot be chosen; empty when it can
 };
 
+// Result of Planner::choose: the chosen candidate, what the planner knows about all candidates, and the reason.
 struct VECTIS_API Choice {
   std::size_t index = 0;               // of the chosen candidate
   std::vector<Assessment> candidates;  // in the order given
   bool explored = false;               // chosen to learn its run time although another was predicted to be faster
   std::string reason;                  // one sentence
 
-  // Returns the reason and a table of all candidates, as text.
+  // Returns text: the reason, a table of all candidates with their predicted and measured times, and why some are
+  // excluded.
   [[nodiscard]] std::string explain() const;
 };
 
-// A service of the Runtime. History lasts as long as the process. Thread-safe.
+// Predicts run times and chooses among devices; learns from measured times, which it keeps as long as it lives and
+// does not save. A service of the Runtime: planner() returns it. Thread-safe.
 class VECTIS_API Planner {
  public:
+  // Makes a planner with an empty history that follows the settings `plan.*` of `runtime`. planner() returns the
+  // Runtime's shared one.
   explicit Planner(Runtime& runtime);
   ~Planner();
   Planner(const Planner&) = delete;
   Planner& operator=(const Planner&) = delete;
 
-  // Returns the candidate with the shortest predicted time, the first one on ties. Calibrates devices that have no
-  // profile yet; a device whose calibration fails is excluded with its error as the reason. The settings
-  // `plan.gpu_bytes_min` and `plan.gpu_free_factor` exclude devices too, but are ignored where they would exclude all.
-  // Throws InvalidInput without candidates or for an invalid workload, and the last device's own error when no
-  // candidate can be used.
+  // Returns the candidate with the shortest predicted time, or an uncertain one to learn its time (Choice::explored).
+  // Calibrates devices without a profile; excludes those that fail, and those that plan.gpu_bytes_min or
+  // plan.gpu_free_factor exclude unless these exclude all. Throws InvalidInput without candidates or for an invalid
+  // workload (see Workload), and the last device's own error when no device can be used.
   [[nodiscard]] Choice choose(std::span<const Placement> candidates);
-  // Returns what choose() would know about one candidate. Throws InvalidInput for an invalid workload and the device's
-  // own error when its calibration fails.
+  // Returns the predicted and the measured time of one candidate; calibrates its device if it has no profile yet.
+  // Throws InvalidInput for an invalid workload (an amount that is negative or not finite, an efficiency that is not
+  // above 0), and the device's own error when its calibration fails.
   [[nodiscard]] Assessment assess(const Placement& candidate);
-  // Adds a measured run time, from before the first copy to the arrival of the result, to the history. Ignores times
-  // that are not finite and positive. Throws as assess() does.
+  // Adds a measured run time, from before the first copy to the arrival of the result, to the history of the
+  // candidate. Ignores `seconds` that is not finite and above 0. Throws InvalidInput for an invalid workload (see
+  // Workload), and the device's own error when its calibration fails.
   void record(const Placement& candidate, double seconds);
 
  private:
@@ -79,7 +88,8 @@ class VECTIS_API Planner {
   std::unique_ptr<State> state_;
 };
 
-// The planner of a Runtime.
+// Returns the planner of `runtime`, created at the first call and destroyed with the Runtime. Throws Forked in a
+// forked child.
 VECTIS_API Planner& planner(Runtime& runtime = Runtime::get_default());
 
 }  // namespace vectis::inline v0_1

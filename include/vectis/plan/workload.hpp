@@ -10,8 +10,8 @@
 
 namespace vectis::inline v0_1 {
 
-// The resources that one piece of work needs, independent of the device. Every amount is finite and at least 0;
-// `efficiency` is above 0. The planner throws InvalidInput otherwise.
+// The resources that one piece of work needs: arithmetic, memory traffic, copies and launches. Every amount must be
+// finite and at least 0, and `efficiency` finite and above 0; otherwise the functions of Planner throw InvalidInput.
 struct Workload {
   std::string name = {};          // key of its run-time history; names the algorithm, not the size: "exact/int8"
   ByPrecision operations = {};    // arithmetic operations; a multiply-add counts as two
@@ -26,10 +26,12 @@ struct Workload {
 
 // A workload on one device: one of the candidates that Planner::choose compares.
 struct Placement {
-  // `called` is the label in explanations; the device's label by default.
+  // Places the workload `what` on the device `on`. `called` is the label in explanations; empty: the label of the
+  // device.
   Placement(const Device& on, Workload what, std::string called = {})
       : label(called.empty() ? on.label() : std::move(called)), device(on), workload(std::move(what)) {}
-  // On a device known only by its profile, as in simulations. The profile must outlive the placement.
+  // Places the workload `what` on a device known only by its profile, as in simulations. The profile must outlive the
+  // placement. `called` is the label in explanations; empty: the name in the profile.
   Placement(const DeviceProfile& on, Workload what, std::string called = {})
       : label(called.empty() ? on.device : std::move(called)), simulated(&on), workload(std::move(what)) {}
 
@@ -38,7 +40,8 @@ struct Placement {
   const DeviceProfile* simulated = nullptr;  // set when `device` is empty
   Workload workload;
 
-  // "cpu:0"
+  // Returns the label of the device, such as "cpu:0", or the name in the profile. `device` or `simulated` must be
+  // set.
   [[nodiscard]] std::string device_label() const { return device ? device->label() : simulated->device; }
 };
 
