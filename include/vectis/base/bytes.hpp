@@ -15,21 +15,24 @@
 
 namespace vectis::inline v0_1 {
 
-// The CRC32C of `bytes`, zero-extended to the 64 bits that file formats reserve for it. Detects accidental corruption,
-// not tampering. The same on every platform. To checksum a stream piece by piece, pass the result for the bytes so far
-// as `previous`: checksum(b, checksum(a)) is the checksum of a followed by b.
+// Returns the CRC32C of `bytes`, zero-extended to 64 bits; equal on every platform. `previous` must be 0 or the
+// result for the bytes before: checksum(b, checksum(a)) is the checksum of a followed by b. Detects accidental
+// corruption of files, not tampering. Does not throw.
 VECTIS_API std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t previous = 0) noexcept;
 
-// FNV-1a with 64 bits, a hash for look-ups: names of cached files, keys of prebuilt kernels. The same on every platform
-// and in plug-ins. Chains as checksum does. Not for file integrity.
+// Returns the 64-bit FNV-1a hash of `bytes`, for look-ups such as names of cached files; equal on every platform and
+// in plug-ins. `previous` must be the default or the result for the bytes before: hash64(b, hash64(a)) is the hash of
+// a followed by b. Not for file integrity: use checksum. Does not throw.
 VECTIS_API std::uint64_t hash64(std::span<const std::byte> bytes,
                                 std::uint64_t previous = 0xcbf29ce484222325ULL) noexcept;
 
-// Integers and floats of at most 8 bytes, which have the same bytes on every supported platform; not long double.
+// Satisfied by bool, integers and floats of at most 8 bytes, which have the same bytes on every supported platform;
+// not by long double and classes. Constrains ByteWriter::put and ByteReader::get.
 template <class T>
 concept PlainNumber = (std::integral<T> || std::floating_point<T>) && sizeof(T) <= 8;
 
-// A sink of bytes. Derive from it to save to anything but memory and files. One thread at a time.
+// A sink of bytes to save to. Derive from it and implement write() to save to anything but memory and files. Calls
+// throw Io when the bytes cannot be written. One thread at a time.
 class VECTIS_API ByteWriter {
  public:
   ByteWriter() = default;
@@ -37,21 +40,24 @@ class VECTIS_API ByteWriter {
   ByteWriter& operator=(const ByteWriter&) = delete;
   virtual ~ByteWriter() = default;
 
-  // Appends all of `bytes`. Throws Io when they cannot be written.
+  // Appends all of `bytes` to the sink. An implementation must throw Io when it cannot write them all.
   virtual void write(std::span<const std::byte> bytes) = 0;
 
-  // Writes the bytes of `value`.
+  // Writes the sizeof(T) bytes of `value`, little-endian; ByteReader::get<T> reads them back. T must be an integer or
+  // float of at most 8 bytes. Throws what write() throws: Io when the bytes cannot be written.
   template <PlainNumber T>
   void put(T value) {
     auto raw = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
     static_assert(std::endian::native == std::endian::little, "big-endian platforms are not supported");
     write(raw);
   }
-  // Writes the length as 64 bits, then the characters.
+  // Writes the length of `text` as a 64-bit integer, then its characters; ByteReader::get_string reads them back.
+  // Throws what write() throws: Io when the bytes cannot be written.
   void put_string(std::string_view text);
 };
 
-// A source of bytes. One thread at a time.
+// A source of bytes to load from, read in order. Derive from it and implement read() to load from anything but memory
+// and files. Calls throw CorruptData when the bytes end too early. One thread at a time.
 class VECTIS_API ByteReader {
  public:
   ByteReader() = default;
@@ -59,10 +65,13 @@ class VECTIS_API ByteReader {
   ByteReader& operator=(const ByteReader&) = delete;
   virtual ~ByteReader() = default;
 
-  // Fills all of `target` with the next bytes. Throws CorruptData, naming the missing bytes, when fewer are left.
+  // Fills all of `target` with the next bytes. Throws CorruptData, naming the number of missing bytes, when fewer
+  // bytes are left than `target` holds; a reader of files throws Io when the file cannot be read.
   virtual void read(std::span<std::byte> target) = 0;
 
-  // The inverse of put. Throws CorruptData for a bool that is neither 0 nor 1.
+  // Reads and returns a value that ByteWriter::put<T> wrote. T must be an integer or float of at most 8 bytes. Throws
+  // CorruptData when fewer than sizeof(T) bytes are left, or when T is bool and the byte is neither 0 nor 1; Io when
+  // the source cannot be read.
   template <PlainNumber T>
   T get() {
     if constexpr (std::same_as<T, bool>) {
@@ -73,29 +82,39 @@ class VECTIS_API ByteReader {
       return std::bit_cast<T>(raw);
     }
   }
-  // The inverse of put_string. Throws CorruptData, before allocating, for a length above `bytes_max`.
+  // Reads and returns a string that ByteWriter::put_string wrote. Throws CorruptData, before allocating, when the
+  // stored length exceeds `bytes_max`, or when fewer bytes are left than that length; Io when the source cannot be
+  // read.
   std::string get_string(std::size_t bytes_max);
 
  private:
   bool get_flag();
 };
 
-// Collects the written bytes in memory. One thread at a time.
+// A ByteWriter that collects the written bytes in memory; bytes() returns them. Throws std::bad_alloc, never Io, when
+// memory runs out. One thread at a time.
 class VECTIS_API MemoryWriter final : public ByteWriter {
  public:
+  // Appends `bytes` to the collected bytes, which invalidates earlier results of bytes(). Throws std::bad_alloc when
+  // the host is out of memory.
   void write(std::span<const std::byte> bytes) override;
+  // Returns all bytes written so far; valid until the next write() or the destructor. Does not throw.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
-// Reads from bytes that must outlive the reader. One thread at a time.
+// A ByteReader of bytes in memory, which must outlive the reader. Reads throw CorruptData when the bytes end too
+// early. One thread at a time.
 class VECTIS_API MemoryReader final : public ByteReader {
  public:
+  // Starts at the first of `bytes`, which are not copied and must outlive the reader. Does not throw.
   explicit MemoryReader(std::span<const std::byte> bytes) noexcept : remaining_(bytes) {}
+  // Copies the next target.size() bytes into `target`. Throws CorruptData, and consumes nothing, when fewer bytes are
+  // left.
   void read(std::span<std::byte> target) override;
-  // Bytes not read yet.
+  // Returns the number of bytes not read yet. Does not throw.
   [[nodiscard]] std::size_t remaining() const noexcept { return remaining_.size(); }
 
  private:

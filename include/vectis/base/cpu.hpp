@@ -8,7 +8,8 @@
 
 namespace vectis::inline v0_1 {
 
-// A flag is true only when the CPU has the instructions and the operating system saves their registers.
+// Name, cores and instruction sets of the host's CPU, as cpu_info() returns them. A flag is true only when the CPU
+// has the instructions and the operating system saves their registers.
 struct CpuInfo {
   std::string name;         // "Intel(R) Xeon(R) Processor"
   std::string vendor;       // "Intel"; empty when unknown
@@ -23,7 +24,8 @@ struct CpuInfo {
   std::string amx_reason;  // why the AMX flags are false; empty when one is true
 };
 
-// Determined at the first call, which also requests the kernel's permission to use AMX. Never fails. Thread-safe.
+// Returns the description of the host's CPU, valid until the process ends. The first call determines it and requests
+// the kernel's permission to use AMX; a refusal only leaves the AMX flags false, with `amx_reason`. Thread-safe.
 VECTIS_API const CpuInfo& cpu_info();
 
 }  // namespace vectis::inline v0_1

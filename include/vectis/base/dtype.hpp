@@ -26,41 +26,51 @@ enum class DType : std::uint8_t {
   uint32 = 10,
 };
 
-// All values of the enum, in the order of their numbers.
+// Returns all values of DType in increasing order; valid until the process ends. Does not throw.
 VECTIS_API std::span<const DType> all_dtypes() noexcept;
-// "float32"; "unknown" for a value that is not in the enum.
+// Returns the name of an element type, such as "float32"; "unknown" for a value that is not in the enum. Does not
+// throw.
 VECTIS_API std::string_view name(DType type) noexcept;
-// "f32", as in kernel and IR texts; "unknown" for a value that is not in the enum.
+// Returns the short name of an element type in kernel and IR texts, such as "f32"; "unknown" for a value that is not
+// in the enum. Does not throw.
 VECTIS_API std::string_view short_name(DType type) noexcept;
-// Bytes of one element; 0 for a value that is not in the enum.
+// Returns the bytes of one element of this type; 0 for a value that is not in the enum. Does not throw.
 VECTIS_API std::size_t size_of(DType type) noexcept;
-// The inverse of name(); empty when no type has that name.
+// Returns the element type whose name(), such as "float32", equals `name` in the same case; empty when no type has
+// that name. Short names such as "f32" are not accepted.
 VECTIS_API std::optional<DType> parse_dtype(std::string_view name);
 
-// The precisions an index or a buffer can be stored in. The values are stable: they are written into files and logs.
+// The precision in which an index or a buffer stores its elements. The values are stable: they are written into files
+// and logs.
 enum class Precision : std::uint8_t { fp32 = 1, fp16 = 2, bf16 = 3, int8 = 4 };
 
-// "fp32"; "unknown" for a value that is not in the enum.
+// Returns the name of a precision, such as "fp32"; "unknown" for a value that is not in the enum. Does not throw.
 VECTIS_API std::string_view name(Precision precision) noexcept;
-// The element type that stores the precision: fp16 is DType::float16. float32 for a value that is not in the enum.
+// Returns the element type that stores a precision: DType::float16 for fp16. Returns DType::float32 for a value that
+// is not in the enum. Does not throw.
 VECTIS_API DType dtype_of(Precision precision) noexcept;
-// Bytes of one element.
+// Returns the bytes of one element stored in this precision; 4 for a value that is not in the enum. Does not throw.
 VECTIS_API std::size_t size_of(Precision precision) noexcept;
 
-// IEEE 754 binary16 as its 16 bits. Conversion from float rounds to nearest, ties to even; NaN stays NaN, overflow
-// becomes infinity.
+// An IEEE 754 binary16 number as its 16 bits. to_half converts from float and to_float to float.
 struct Half {
   std::uint16_t bits = 0;
 };
-// bfloat16, the upper 16 bits of a binary32, with the same rounding.
+// A bfloat16 number, the upper 16 bits of an IEEE 754 binary32. to_bfloat16 converts from float and to_float to
+// float.
 struct Bfloat16 {
   std::uint16_t bits = 0;
 };
 
-// to_half and to_bfloat16 round as described above; to_float is exact. They never fail.
+// Rounds `value` to the nearest binary16, ties to even. NaN stays NaN; a value beyond the largest finite binary16
+// becomes infinity. Does not throw.
 VECTIS_API Half to_half(float value) noexcept;
+// Converts a binary16 to float without rounding; NaN stays NaN and infinity stays infinity. Does not throw.
 VECTIS_API float to_float(Half value) noexcept;
+// Rounds `value` to the nearest bfloat16, ties to even. NaN stays NaN; a value beyond the largest finite bfloat16
+// becomes infinity. Does not throw.
 VECTIS_API Bfloat16 to_bfloat16(float value) noexcept;
+// Converts a bfloat16 to float without rounding; NaN stays NaN and infinity stays infinity. Does not throw.
 VECTIS_API float to_float(Bfloat16 value) noexcept;
 
 }  // namespace vectis::inline v0_1

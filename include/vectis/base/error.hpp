@@ -12,7 +12,8 @@
 
 namespace vectis::inline v0_1 {
 
-// The values are stable: they cross the C ABI and are logged. Append new codes, never renumber.
+// The kind of a failure, as Error::code() returns it; error_catalog() describes each code. The values are stable:
+// they cross the C ABI and are logged. Append new codes, never renumber.
 enum class ErrorCode : std::uint16_t {
   invalid_input = 1,
   allocation = 2,
@@ -30,7 +31,8 @@ enum class ErrorCode : std::uint16_t {
   corrupt_data = 14,
 };
 
-// One entry of the catalog. `docs/errors.md` is generated from it.
+// The description of one error code, as error_catalog() and describe() return it. `docs/errors.md` is generated from
+// the entries.
 struct ErrorEntry {
   ErrorCode code;
   std::string_view name;         // "InvalidInput", as messages and docs print it
@@ -38,23 +40,27 @@ struct ErrorEntry {
   std::string_view remedy;       // what to do
 };
 
-// All error codes, in the order of their numbers.
+// Returns the entries of all error codes in the order of their values; valid until the process ends. Does not throw.
 VECTIS_API std::span<const ErrorEntry> error_catalog() noexcept;
-// The entry of a code; an entry named "Unknown" for a value that is not in the catalog.
+// Returns the catalog's entry of `code`; an entry named "Unknown" for a value that is not in the catalog. Does not
+// throw.
 VECTIS_API const ErrorEntry& describe(ErrorCode code) noexcept;
 
-// The exception that every call of Vectis throws. `what()` reads "[op] what happened, value, limit; what to do".
-// Copying never throws. Immutable, thread-safe.
+// The exception that Vectis throws for every failure of its own; code() identifies the failure. `what()` reads "[op]
+// what happened, value, limit; what to do". Copying never throws. Immutable, thread-safe.
 class VECTIS_API Error : public std::exception {
  public:
-  // `op` names the call that failed ("copy_to_device"), `message` is the rest of what(); `detail` is optional longer
-  // text, such as a compiler's output.
+  // Makes an Error whose what() is "[op] message". `op` names the call that failed ("copy_to_device"); `detail` is
+  // optional longer text, such as a compiler's output. Copies the texts; throws std::bad_alloc when memory runs out.
   Error(ErrorCode code, std::string_view op, std::string_view message, std::string_view detail = {});
 
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
-  // The views are valid as long as this Error or a copy of it.
+  // Returns the name of the call that failed; valid as long as this Error or a copy of it lives. Does not throw.
   [[nodiscard]] std::string_view op() const noexcept;
+  // Returns the longer text, such as a compiler's output; empty when there is none. Valid as long as this Error or a
+  // copy of it lives. Does not throw.
   [[nodiscard]] std::string_view detail() const noexcept;
+  // Returns "[op] message", NUL-terminated; valid as long as this Error or a copy of it lives. Does not throw.
   [[nodiscard]] const char* what() const noexcept override;
 
  private:

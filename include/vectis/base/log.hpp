@@ -13,42 +13,46 @@
 
 namespace vectis::inline v0_1 {
 
-// Severity of a record, in increasing order.
+// The severity of a log record, in increasing order. A Logger drops records below its minimum level.
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
-// "warning"; "unknown" for a value that is not in the enum.
+// Returns the name of a level, such as "warning"; "unknown" for a value that is not in the enum. Does not throw.
 VECTIS_API std::string_view name(LogLevel level) noexcept;
 
-// One log message.
+// One log message, as a LogHandler gets it. The views are valid during the handler's call only.
 struct LogRecord {
   LogLevel level;
   std::string_view component;  // the layer or backend that logs: "device", "opencl"
   std::string_view message;
 };
 
-// Called by any thread, also by several at once. The views of the record are valid during the call only. Exceptions
-// that the handler throws are ignored.
+// Receives log records. Must be thread-safe: any thread may call it, also several at once. The views of the record
+// are valid during the call only. Exceptions that the handler throws are ignored.
 using LogHandler = std::function<void(const LogRecord&)>;
 
-// Passes records at or above a level to one handler. Thread-safe.
+// Passes records at or above a minimum level to one handler; without a handler it drops every record. Logging never
+// throws, also when the handler does. Thread-safe.
 class VECTIS_API Logger {
  public:
   Logger() = default;  // drops every record
-  // As set_handler.
+  // Makes a logger that passes records at or above `min_level` to `handler`; an empty `handler` drops every record.
+  // `handler` must be thread-safe.
   Logger(LogHandler handler, LogLevel min_level) { set_handler(std::move(handler), min_level); }
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
-  // Replaces the handler; an empty one drops every record. A call of the previous handler may still be running in
-  // another thread when set_handler returns.
+  // Passes records at or above `min_level` to `handler` from now on; an empty `handler` drops every record. `handler`
+  // must be thread-safe. Another thread may still be inside the previous handler when the call returns.
   void set_handler(LogHandler handler, LogLevel min_level);
 
-  // True when a record of this level reaches the handler. Check it before building an expensive message.
+  // Returns true when a record of this level reaches the handler; false below the minimum level or without a handler.
+  // Check it before building an expensive message. Does not throw.
   [[nodiscard]] bool wants(LogLevel level) const noexcept {
     return static_cast<int>(level) >= min_level_.load(std::memory_order_relaxed);
   }
 
-  // Never throws, also when the handler does.
+  // Calls the handler with a record, unless `level` is below the minimum or there is no handler. `component` names
+  // the layer or backend that logs. Never throws: exceptions of the handler are ignored.
   void log(LogLevel level, std::string_view component, std::string_view message) const noexcept;
 
  private:

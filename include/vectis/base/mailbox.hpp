@@ -12,16 +12,21 @@
 
 namespace vectis::inline v0_1 {
 
-// A first-in first-out queue of at most `capacity` messages. Close it before it is destroyed if a receiver may still
-// wait. A receiver that was woken may destroy it. Thread-safe.
+// A first-in first-out queue of at most `capacity` messages between coroutines; send() to a full or closed mailbox
+// returns false. Close it before destroying it if a receiver may still wait. A receiver that was woken may destroy
+// it. Thread-safe.
 template <class T>
 class Mailbox {
  public:
+  // Makes an empty, open mailbox. `executor` resumes the receivers and must outlive the mailbox. With `capacity` 0,
+  // send() succeeds only while a receiver waits.
   Mailbox(Executor& executor, std::size_t capacity) : executor_(executor), capacity_(capacity) {}
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
-  // Returns false when the mailbox is full or closed: the message is dropped, as on a network. Never waits.
+  // Passes `message` to the longest-waiting receiver, else queues it; never waits. Returns false, and drops the
+  // message, when the mailbox is full or closed. Throws Forked in a forked child when it must resume a receiver on an
+  // executor of threads.
   [[nodiscard]] bool send(T message) {
     Executor& executor = executor_;
     std::coroutine_handle<> woken;
@@ -43,7 +48,8 @@ class Mailbox {
     return true;
   }
 
-  // Wakes all waiting receivers with an empty result. Messages already queued can still be received.
+  // Closes the mailbox: later send() calls return false, and waiting receivers resume with an empty optional.
+  // Messages already queued can still be received. Repeating it has no effect.
   void close() {
     Executor& executor = executor_;
     std::deque<Waiting> woken;
@@ -57,7 +63,8 @@ class Mailbox {
     }
   }
 
-  // `co_await mailbox.receive()` returns the next message, or an empty optional once the mailbox is closed and empty.
+  // `co_await mailbox.receive()` waits for the next message and returns it; returns an empty optional once the
+  // mailbox is closed and empty. The mailbox must not be destroyed while a coroutine waits: close() it first.
   auto receive() { return Receiver{*this, std::nullopt}; }
 
  private:
@@ -66,7 +73,8 @@ class Mailbox {
     std::optional<T> message;
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
-    // Returns false, without suspending, when a message is queued or the mailbox is closed.
+    // Takes a queued message and returns false, without suspending; returns false also when the mailbox is closed.
+    // Otherwise adds the coroutine to the waiting receivers and returns true.
     bool await_suspend(std::coroutine_handle<> handle) {
       const std::lock_guard lock(mailbox.mutex_);
       if (!mailbox.messages_.empty()) {

@@ -13,10 +13,11 @@
 
 namespace vectis::inline v0_1 {
 
-// Result of Os::access: may be opened, exists but may not be opened, does not exist.
+// Result of Os::access: `granted` means the file may be opened for reading and writing, `denied` that it exists but
+// may not, `absent` that it does not exist.
 enum class FileAccess : std::uint8_t { granted, denied, absent };
 
-// How a child process ended.
+// How a child process of Os::run ended, with its output. `not_started` means that the program could not be started.
 struct ProcessResult {
   enum class End : std::uint8_t { exited, killed, timed_out, not_started };
   End end = End::not_started;
@@ -25,13 +26,14 @@ struct ProcessResult {
   std::string error;   // likewise for standard error
 };
 
-// Result of Os::open_library.
+// Result of Os::open_library: the library's handle, or null and the reason in `error`.
 struct OpenedLibrary {
   void* handle = nullptr;  // null: see `error`
   std::string error;       // the dynamic loader's message
 };
 
-// Thread-safe.
+// The calls to the operating system that Vectis makes; real_os() is the real one, and tests replace it. Failures are
+// return values, except that replace_file throws Io. Thread-safe.
 class VECTIS_API Os {
  public:
   Os() = default;
@@ -39,47 +41,59 @@ class VECTIS_API Os {
   Os& operator=(const Os&) = delete;
   virtual ~Os() = default;
 
-  // The value of an environment variable; empty when it is not set.
+  // Returns the value of the environment variable `name`; an empty optional when it is not set. No thread may change
+  // the environment meanwhile.
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
-  // The names of all environment variables, sorted.
+  // Returns the names of all environment variables, sorted. No thread may change the environment meanwhile.
   [[nodiscard]] virtual std::vector<std::string> environment_names() const = 0;
-  // The content of the file; empty optional when it cannot be read.
+  // Returns the whole content of the file at `path`; an empty optional when the file does not exist or cannot be
+  // read.
   [[nodiscard]] virtual std::optional<std::string> read_file(const std::string& path) const = 0;
-  // Replaces the file's content atomically (temporary file and rename), creating missing folders, readable by this user
-  // alone. Concurrent readers see the old or the new bytes; of concurrent writers, in any process, one wins. Throws Io
-  // with path and reason when that fails; the file is then unchanged. Not durable across a power failure.
+  // Replaces the file's content atomically (temporary file and rename), creating missing folders, readable by this
+  // user alone. Concurrent readers see the old or the new bytes; of concurrent writers, one wins. Throws Io, with
+  // path and reason, when that fails; the old content then stays. Not durable across a power failure.
   virtual void replace_file(const std::string& path, std::span<const std::byte> bytes) = 0;
-  // Returns false when the file does not exist or cannot be removed.
+  // Removes the file at `path`. Returns false when the file does not exist or cannot be removed.
   virtual bool remove_file(const std::string& path) = 0;
-  // Names in a directory, sorted; empty when it cannot be listed.
+  // Returns the names, without the path, of the entries of the directory at `path`, sorted; empty when the directory
+  // does not exist or cannot be listed.
   [[nodiscard]] virtual std::vector<std::string> list_directory(const std::string& path) const = 0;
-  // Whether this process may open `path` for reading and writing.
+  // Returns whether this process may open the file at `path` for reading and writing: denied when it exists but may
+  // not be opened, absent when it does not exist.
   [[nodiscard]] virtual FileAccess access(const std::string& path) const = 0;
-  // Runs a program (found through PATH) and waits for it; kills it after `limit`. Uses posix_spawn, not fork.
+  // Runs the program command[0], found through PATH, with the other strings as arguments; waits until it ends, and
+  // kills it with its process group after `limit`. `command` must not be empty. Returns
+  // ProcessResult::End::not_started, with the errno, when the program cannot be started.
   [[nodiscard]] virtual ProcessResult run(const std::vector<std::string>& command, Duration limit) const = 0;
-  // Loads a shared library by path, or by a name that the dynamic loader resolves. Never unloaded.
+  // Loads a shared library by path, or by a name that the dynamic loader resolves; it is never unloaded. Returns a
+  // null handle and the loader's message when loading fails or `name` is empty.
   [[nodiscard]] virtual OpenedLibrary open_library(const std::string& name) const = 0;
-  // The address of a symbol of the library, or null.
+  // Returns the address of the symbol `name` in `library`, a handle of open_library(); null when the library has no
+  // such symbol.
   [[nodiscard]] virtual void* symbol(void* library, const std::string& name) const = 0;
-  // The folder of the library or executable that contains Vectis.
+  // Returns the folder of the shared library or executable that contains Vectis; empty when it cannot be determined.
   [[nodiscard]] virtual std::string module_directory() const = 0;
-  // Total and available bytes of physical memory; 0 when unknown.
+  // Returns the bytes of physical memory of the machine; 0 when unknown.
   [[nodiscard]] virtual std::uint64_t memory_total_bytes() const = 0;
+  // Returns the bytes of physical memory available to new allocations without swapping (MemAvailable); 0 when
+  // unknown.
   [[nodiscard]] virtual std::uint64_t memory_free_bytes() const = 0;
-  // The fraction of all cores' time that was busy since the previous call, 0 to 1; empty at the first call or when the
-  // system does not report it.
+  // Returns the fraction of all cores' time that was busy since the previous call, 0 to 1; empty at the first call,
+  // when no time has passed, or when the system does not report it.
   [[nodiscard]] virtual std::optional<double> cpu_utilization() = 0;
-  // Seconds since 1970-01-01 00:00 UTC by the wall clock, which an administrator may set back.
+  // Returns the seconds since 1970-01-01 00:00 UTC by the wall clock, which an administrator may set back: not for
+  // measuring durations.
   [[nodiscard]] virtual std::int64_t unix_seconds() const = 0;
-  // True when standard output is a terminal; false for a pipe or a file.
+  // Returns true when standard output is a terminal; false for a pipe or a file.
   [[nodiscard]] virtual bool stdout_is_terminal() const = 0;
 };
 
-// The real operating system: one object for the process, never destroyed.
+// Returns the interface to the real operating system: one object for the process, never destroyed. Thread-safe.
 VECTIS_API Os& real_os();
 
-// The number of forks between the first call and this process. A Runtime compares it with the value at its construction
-// to detect that it is used in a forked child.
+// Returns the number of forks between the first call and this process. A value that differs from an earlier one means
+// that this process was forked since; a Runtime then throws Forked. Forks before the first call are not counted. Does
+// not throw.
 VECTIS_API std::uint64_t fork_generation() noexcept;
 
 }  // namespace vectis::inline v0_1

@@ -10,13 +10,13 @@
 
 namespace vectis::inline v0_1 {
 
-// Zeroed host memory in whole pages (mmap), in huge pages where the system provides them. Owns its pages, movable. One
-// thread at a time, like a pointer.
+// Owns zeroed host memory in whole pages (mmap), in huge pages where the system provides them. Movable, not copyable.
+// Construction throws Allocation when the system refuses the memory. One thread at a time, like a pointer.
 class VECTIS_API Pages {
  public:
   Pages() noexcept = default;
-  // Aligned to at least 64 bytes. Pages that are never touched take no physical memory. Throws Allocation, with the
-  // bytes requested and the bytes available, when the system refuses; 0 bytes give a null `data()`.
+  // Maps `bytes` zeroed bytes, aligned to at least 64 bytes; pages never touched take no physical memory. 0 bytes
+  // give a null data(). Throws Allocation, with the bytes requested and the bytes available, when the system refuses.
   explicit Pages(std::size_t bytes);
   Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Pages& operator=(Pages&& other) noexcept;
@@ -24,8 +24,13 @@ class VECTIS_API Pages {
   Pages& operator=(const Pages&) = delete;
   ~Pages();
 
+  // Returns the first byte; null when there are 0 bytes. Valid until this object is destroyed or assigned to; a move
+  // keeps the address. Does not throw.
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  // Returns the number of bytes requested; 0 after a move. Does not throw.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  // Returns data() as a pointer to T, null when there are 0 bytes. T must be valid with all bytes zero and aligned to
+  // at most 64 bytes; this is not checked. Does not throw.
   template <class T>
   [[nodiscard]] T* as() const noexcept {
     return reinterpret_cast<T*>(data_);
@@ -36,20 +41,21 @@ class VECTIS_API Pages {
   std::size_t bytes_ = 0;
 };
 
-// A whole file mapped into memory (mmap, MAP_PRIVATE). The system loads a page when it is first touched and may evict
-// it under memory pressure. Writes to the mapping are private to the process and never reach the file. While the
-// mapping lives the file may be renamed or removed, but must not be truncated or overwritten: touching a page behind
-// the new end of the file kills the process (SIGBUS). Reading is thread-safe.
+// Maps a whole file into memory (mmap, MAP_PRIVATE): pages load when first touched, and writes to them never reach
+// the file. The file may be renamed or removed meanwhile, but must not be truncated or overwritten: touching a page
+// behind its new end kills the process (SIGBUS). Construction throws Io when mapping fails. Reading is thread-safe.
 class VECTIS_API MappedFile {
  public:
-  // Throws Io, with path and reason, when the file cannot be opened or mapped, or is not a regular file.
+  // Maps the file at `path`, which must be a regular file; an empty file gives empty bytes(). Throws Io, with path
+  // and reason, when the file cannot be opened or mapped, or is not a regular file.
   explicit MappedFile(std::string path);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  // The file's bytes, page-aligned. Empty when the file is empty.
+  // Returns the file's bytes, page-aligned and valid as long as this object; empty when the file is empty. Writes to
+  // them are private to the process. Does not throw.
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
 
  private:

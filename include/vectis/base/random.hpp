@@ -8,22 +8,25 @@
 
 namespace vectis::inline v0_1 {
 
-// Equal seeds give equal sequences, in all versions of Vectis. Not cryptographic. One thread at a time.
+// A seeded random generator (xoshiro256**). Equal seeds give equal sequences on every platform and in all versions of
+// Vectis. Not cryptographic. Its calls do not throw. One thread at a time.
 class VECTIS_API Random {
  public:
-  // Any seed is valid, also 0 (expanded by SplitMix64).
+  // Starts the sequence of `seed`, expanded by SplitMix64. Any seed is valid, also 0. Does not throw.
   explicit Random(std::uint64_t seed) noexcept;
 
-  // Uniform over all 64-bit values.
+  // Returns a value drawn uniformly from all 64-bit values. Does not throw.
   std::uint64_t next() noexcept;
-  // Uniform over [0, bound), unbiased; 0 when bound is 0.
+  // Returns a value drawn uniformly, without bias, from [0, bound); 0 when `bound` is 0. Does not throw.
   std::uint64_t below(std::uint64_t bound) noexcept;
-  // Uniform over [0, 1) in steps of 2^-53.
+  // Returns a value drawn uniformly from [0, 1) in steps of 2^-53. Does not throw.
   double unit() noexcept;
-  // A new generator seeded from this one, for a component whose draws must not change the sequence of others.
+  // Returns a new generator seeded by the next value of this one, for a component whose draws must not change the
+  // sequence of others. Does not throw.
   [[nodiscard]] Random split() noexcept;
 
-  // UniformRandomBitGenerator, for std::shuffle and others.
+  // The type of next(): result_type, min(), max() and operator() make Random a UniformRandomBitGenerator, for
+  // std::shuffle and others.
   using result_type = std::uint64_t;
   static constexpr result_type min() noexcept { return 0; }
   static constexpr result_type max() noexcept { return ~result_type{0}; }

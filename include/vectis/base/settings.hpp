@@ -14,7 +14,8 @@
 
 namespace vectis::inline v0_1 {
 
-// One known setting. `docs/configuration.md` is generated from the catalog.
+// The description of one known setting, as setting_catalog() returns it. `docs/configuration.md` is generated from
+// the entries.
 struct SettingEntry {
   std::string_view key;            // "gpu.enabled"; a dot is one level of nesting in YAML
   std::string_view environment;    // "VECTIS_GPU_ENABLED"
@@ -22,44 +23,53 @@ struct SettingEntry {
   std::string_view description;
 };
 
-// Every setting that Vectis itself knows.
+// Returns the entries of all settings that Vectis itself knows, without those of backends; valid until the process
+// ends. Does not throw.
 VECTIS_API std::span<const SettingEntry> setting_catalog() noexcept;
 
-// Where a value comes from, in increasing precedence; `fallback` is the default value.
+// Where the value of a setting comes from, in increasing precedence; `fallback` is the default value of the catalog.
 enum class SettingOrigin : std::uint8_t { fallback, file, environment, api };
 
-// A value and its origin.
+// The value of a setting and where it comes from, as Settings::get returns it.
 struct Setting {
   std::string value;
   SettingOrigin origin = SettingOrigin::fallback;
   std::string source;  // file and line, the variable's name, "api" or "default"
 };
 
-// Values by key. Valid keys are those of the catalog, and `backends.<name>.<key>` for settings that a backend
-// documents. Immutable after loading, thread-safe.
+// Values by key, merged from API, environment, file and defaults by load(). Valid keys are those of
+// setting_catalog(), and `backends.<name>.<key>` for settings of a backend; others throw InvalidInput. Immutable
+// after loading, thread-safe.
 class VECTIS_API Settings {
  public:
   using Values = std::map<std::string, std::string, std::less<>>;
 
   Settings() = default;  // defaults only
 
-  // Merges `api`, the environment, and one file. The file is the one that `config` names (in `api`, else in
-  // VECTIS_CONFIG), else the user's own file if it exists; an empty `config` in `api` reads no file. A variable with an
-  // empty value counts as not set. Throws InvalidInput, naming file and line, when a file cannot be read, is not YAML,
-  // or has an unknown key. Unknown VECTIS_* variables are no error; see warnings(). `os` must outlive the result.
+  // Merges `api`, the environment and one file: the one that `config` names in `api`, else in VECTIS_CONFIG, else the
+  // user's own if it exists; an empty `config` in `api` reads none. `os` must outlive the result. Throws
+  // InvalidInput, with file and line, for an unreadable or invalid file or an unknown key; unknown VECTIS_* variables
+  // are only warnings().
   static Settings load(const Os& os, const Values& api = {});
 
-  // Throws InvalidInput when the key is neither in the catalog nor a backend's.
+  // Returns the value of `key` with its origin: the default when nothing sets it, an empty value for a backend's key.
+  // Throws InvalidInput when `key` is neither in setting_catalog() nor of the form `backends.<name>.<key>`.
   [[nodiscard]] Setting get(std::string_view key) const;
+  // Returns the value of `key` as text; the default when nothing sets it. Throws InvalidInput when `key` is neither
+  // in setting_catalog() nor of the form `backends.<name>.<key>`.
   [[nodiscard]] std::string text(std::string_view key) const { return get(key).value; }
-  // Accepts true/false, yes/no, on/off, 1/0 in any case. Throws InvalidInput, naming value and origin, for others.
+  // Returns the value of `key` as a boolean: true/false, yes/no, on/off or 1/0 in any case. Throws InvalidInput,
+  // naming value and origin, for another value, and InvalidInput for an unknown key.
   [[nodiscard]] bool flag(std::string_view key) const;
-  // A decimal integer from 0 to 2^64-1. Throws InvalidInput, naming value and origin, for anything else.
+  // Returns the value of `key` as a decimal integer from 0 to 2^64-1. Throws InvalidInput, naming value and origin,
+  // for another value, and InvalidInput for an unknown key.
   [[nodiscard]] std::uint64_t number(std::string_view key) const;
-  // The value of `backends.<backend>.<key>`; empty when it is not set.
+  // Returns the value of the setting `backends.<backend>.<key>`; an empty optional when nothing sets it. Throws
+  // InvalidInput when `backend` or `key` is empty.
   [[nodiscard]] std::optional<std::string> backend(std::string_view backend, std::string_view key) const;
 
-  // One sentence for each VECTIS_* variable that is not a setting, with the nearest name. A Runtime logs them.
+  // Returns one sentence for each VECTIS_* variable that is not a setting, with the most similar name; empty when
+  // there is none. A Runtime logs them. Does not throw.
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
  private:

@@ -28,8 +28,9 @@ class Task;
 
 namespace detail {
 
-// A finished task resumes its awaiter, unless the awaiter has not suspended yet and continues by itself. A loop over
-// tasks that finish immediately therefore uses constant stack, also where the compiler makes no tail calls.
+// What a coroutine awaits at its end: resumes the coroutine that awaits it, unless that one has not suspended yet and
+// continues by itself. A loop over tasks that finish immediately therefore uses constant stack, also where the
+// compiler makes no tail calls.
 struct FinalAwaiter {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class Promise>
@@ -79,8 +80,8 @@ struct Promise<void> : PromiseBase {
 
 }  // namespace detail
 
-// A coroutine that starts when it is awaited. Await it at most once; an exception of the coroutine is rethrown by
-// co_await. The destructor destroys the coroutine's frame. One thread at a time.
+// A coroutine that starts when it is awaited and returns a T. Await it at most once; co_await rethrows an exception
+// of the coroutine. The destructor destroys the coroutine's frame. One thread at a time.
 template <class T>
 class [[nodiscard]] Task {
  public:
@@ -103,7 +104,8 @@ class [[nodiscard]] Task {
     struct Awaiter {
       Handle handle;
       [[nodiscard]] bool await_ready() const noexcept { return false; }
-      // Returns false, without suspending, when the task has already finished.
+      // Starts the task. Returns false, without suspending the awaiting coroutine, when the task has already
+      // finished.
       bool await_suspend(std::coroutine_handle<> waiting) const {
         auto& promise = handle.promise();
         promise.continuation = waiting;
@@ -129,7 +131,8 @@ inline Task<void> Promise<void>::get_return_object() {
   return Task<void>{std::coroutine_handle<Promise>::from_promise(*this)};
 }
 
-// A coroutine that is not awaited: it starts immediately and destroys itself when it finishes.
+// A coroutine that nobody awaits: it starts immediately and destroys itself when it finishes. Its body must not
+// throw: an exception terminates the program.
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
@@ -164,14 +167,15 @@ Detached run_detached(std::shared_ptr<SpawnState<T>> state, Task<T> task) {
 
 }  // namespace detail
 
-// The handle of a started task. Destroying it does not stop the task. Thread-safe, except take.
+// The handle of a task started by spawn(). Destroying it does not stop the task. done() is thread-safe; take() is
+// not.
 template <class T>
 class Spawned {
  public:
   explicit Spawned(std::shared_ptr<detail::SpawnState<T>> state) noexcept : state_(std::move(state)) {}
-  // True when the task has finished, with a value or an exception.
+  // Returns true when the task has finished, with a value or an exception. Never waits. Does not throw.
   [[nodiscard]] bool done() const noexcept { return state_->done.load(std::memory_order_acquire); }
-  // Returns the task's value or throws its exception. Call it once, after done() returned true.
+  // Returns the task's value, or throws the task's exception. Must be called once, after done() returned true.
   T take() {
     if (state_->error) std::rethrow_exception(state_->error);
     if constexpr (!std::is_void_v<T>) return std::move(*state_->value);
@@ -181,7 +185,8 @@ class Spawned {
   std::shared_ptr<detail::SpawnState<T>> state_;
 };
 
-// Starts `task` on the executor, which must outlive the task.
+// Starts `task` asynchronously on `executor`, which must outlive the task, and returns its handle; Spawned::take()
+// rethrows an exception of the task. Throws Forked in a child process forked after an executor of threads was made.
 template <class T>
 Spawned<T> spawn(Executor& executor, Task<T> task) {
   auto state = std::make_shared<detail::SpawnState<T>>();
@@ -190,8 +195,9 @@ Spawned<T> spawn(Executor& executor, Task<T> task) {
   return Spawned<T>{state};
 }
 
-// Runs `task` to completion and returns its value or throws its exception. Throws InvalidInput when called from a task
-// of the executor, where it would block a worker thread.
+// Runs `task` on `executor`, waits until it finishes, and returns its value or throws its exception. Throws
+// InvalidInput when called from a task of `executor`, or when a simulation has no task and no timer left to finish
+// it; Forked in a child process forked after an executor of threads was made.
 template <class T>
 T sync_wait(Executor& executor, Task<T> task) {
   auto spawned = spawn(executor, std::move(task));
@@ -199,7 +205,8 @@ T sync_wait(Executor& executor, Task<T> task) {
   return spawned.take();
 }
 
-// `co_await yield(executor)` lets other ready tasks run.
+// `co_await yield(executor)` suspends the coroutine and posts it to `executor`, so that other ready tasks run first.
+// `executor` must outlive the wait. In a child process forked later the co_await throws Forked.
 inline auto yield(Executor& executor) noexcept {
   struct Awaiter {
     Executor& executor;
@@ -212,7 +219,9 @@ inline auto yield(Executor& executor) noexcept {
   return Awaiter{executor};
 }
 
-// `co_await sleep_for(executor, 5ms)` suspends for that time; in a simulation no real time passes.
+// `co_await sleep_for(executor, 5ms)` suspends the coroutine for `delay` of the executor's clock; in a simulation no
+// real time passes. `executor` must outlive the wait: one destroyed before never resumes the coroutine. In a child
+// process forked later the co_await throws Forked.
 inline auto sleep_for(Executor& executor, Duration delay) noexcept {
   struct Awaiter {
     Executor& executor;

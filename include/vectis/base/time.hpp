@@ -10,7 +10,7 @@ namespace vectis::inline v0_1 {
 
 using Duration = std::chrono::nanoseconds;
 
-// The clock of one Executor: nanoseconds since the executor was made, real or simulated. It has no now(): ask
+// The clock of an Executor: nanoseconds since the executor was made, real or simulated. Has no now(): call
 // Executor::now(). Time points of two executors must not be compared.
 struct ExecutorClock {
   using duration = Duration;
@@ -22,8 +22,9 @@ struct ExecutorClock {
 
 using TimePoint = ExecutorClock::time_point;
 
-// Nanoseconds of std::chrono::steady_clock: never decreases, starts at an arbitrary zero. For measuring real hardware;
-// code that waits uses its Executor's clock, which a simulation controls. Thread-safe, never fails.
+// Returns the nanoseconds of std::chrono::steady_clock, which never decreases and starts at an arbitrary zero. For
+// measuring real hardware; code that waits must use its Executor's clock, which a simulation controls. Thread-safe,
+// does not throw.
 VECTIS_API std::uint64_t monotonic_nanoseconds() noexcept;
 
 }  // namespace vectis::inline v0_1
