@@ -142,8 +142,8 @@ struct Operation {
   // Runs instead of the kernels if a view has no elements, and enqueues other operations, such as a fill with zeros.
   // Throws what they throw. An empty function: nothing is enqueued.
   std::function<void(Stream&, const OperationCall&)> when_empty;
-  // Returns the kernel launches of a checked call, without empty views, for a device. Must depend on types, shapes and
-  // parameters only, since a stream reuses the plan. Throws Unsupported if the device's limits are too small.
+  // Returns the kernel launches of a checked call, without empty views, for a device. Must depend on types, shapes
+  // and parameters only, since a stream reuses the plan. Throws Unsupported if the device's limits are too small.
   std::function<LaunchPlan(const OperationCall&, const DeviceInfo&)> plan;
   // Returns the estimated work of a checked call.
   std::function<OperationCost(const OperationCall&)> cost;

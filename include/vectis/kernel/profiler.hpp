@@ -30,6 +30,7 @@ class ProfilerService;
 class Recorder;
 }  // namespace detail
 
+// Options of a Profiler: the size of its trace and what it measures.
 struct ProfilerOptions {
   // Size of the ring buffer of the trace, in records: ranges and submitted work, and as many counter samples. When it
   // is full, the oldest records are dropped and counted in losses(); the summary still includes them. 0 disables the
@@ -40,12 +41,13 @@ struct ProfilerOptions {
   const Executor* clock = nullptr;                             // host clock, for tests; null: the real one
 };
 
-// The clock that a time was measured with.
+// The clock with which a time was measured.
 enum class ProfileClock : std::uint8_t { host, device };
 
+// Returns "host" or "device". Does not throw.
 VECTIS_API std::string_view name(ProfileClock clock) noexcept;
 
-// Aggregate of all calls with one name on one device, measured with one clock.
+// Aggregate of all calls with one name on one device, measured with one clock: one row of Profiler::rows().
 struct VECTIS_API ProfileRow {
   std::string name;
   std::string device;  // label of the device; empty: none
@@ -57,11 +59,12 @@ struct VECTIS_API ProfileRow {
   Duration max{0};
   std::uint64_t bytes = 0;
 
+  // Returns the mean time of a completed call in nanoseconds; 0 if there were no calls. Does not throw.
   [[nodiscard]] double mean_nanoseconds() const noexcept;
   [[nodiscard]] double gigabytes_per_second() const noexcept;  // 10^9 bytes per second; 0 if the total is 0
 };
 
-// Counts of everything the profiler could not record.
+// Counts of the events that a profiler could not record, or not completely.
 struct ProfileLosses {
   std::uint64_t dropped = 0;        // records dropped from the ring buffer: raise the capacity
   std::uint64_t untimed = 0;        // work without device timestamps: host times are used instead
@@ -69,8 +72,10 @@ struct ProfileLosses {
   std::uint64_t sink_failures = 0;  // exceptions thrown by sinks
 };
 
+// Kind of a recorded span: a range, a kernel launch, an operation that the backend runs natively, a copy or a fill.
 enum class SpanKind : std::uint8_t { range, launch, operation, copy_to_device, copy_to_host, copy_on_device, fill };
 
+// Returns the enumerator's name, such as "copy_to_host". Does not throw.
 VECTIS_API std::string_view name(SpanKind kind) noexcept;
 
 // A span of a host thread: a range, or the call that submitted work to a stream. Times are nanoseconds of the host's
@@ -90,7 +95,8 @@ struct HostSpan {
   bool declined = false;  // the backend declined the operation; another submission follows
 };
 
-// Work as executed on the device, converted to the host's clock.
+// Work as executed on the device. Times are nanoseconds, converted to the host's clock. The string views are valid
+// only during the call of the sink.
 struct DeviceSpan {
   SpanKind kind = SpanKind::launch;
   std::string_view name;
@@ -102,7 +108,8 @@ struct DeviceSpan {
   std::uint64_t bytes = 0;
 };
 
-// Counter sample: bytes of a device's memory pool at one time.
+// A sample of the bytes in use and cached in a device's memory pool. `time` is nanoseconds of the host's clock. The
+// string view is valid only during the call of the sink.
 struct PoolSample {
   std::string_view device;
   std::uint64_t time = 0;
@@ -111,8 +118,8 @@ struct PoolSample {
 };
 
 // Receives events as they are recorded, to forward them to NVTX, Tracy or OpenTelemetry. The default functions do
-// nothing. Called concurrently by several threads. Exceptions are caught and counted in ProfileLosses::sink_failures. A
-// sink must not call the profiler, which would deadlock or recurse.
+// nothing. Called concurrently by several threads. Exceptions are caught and counted in
+// ProfileLosses::sink_failures. A sink must not call the profiler, which would deadlock or recurse.
 class VECTIS_API ProfilerSink {
  public:
   ProfilerSink() = default;
@@ -120,11 +127,17 @@ class VECTIS_API ProfilerSink {
   ProfilerSink& operator=(const ProfilerSink&) = delete;
   virtual ~ProfilerSink();
 
-  // Called in the thread of the span.
+  // Called when a range opens or work is about to be submitted, in the thread of the span. The span's `end` is 0.
+  // Exceptions are counted in ProfileLosses::sink_failures.
   virtual void begin(const HostSpan& span);
+  // Called when a range closes or work was submitted, in the thread of the span. Exceptions are counted in
+  // ProfileLosses::sink_failures.
   virtual void end(const HostSpan& span);
-  // Called in any thread, some time after the work completed.
+  // Called in any thread, some time after the work completed, if the device has timestamps. Exceptions are counted
+  // in ProfileLosses::sink_failures.
   virtual void device_span(const DeviceSpan& span);
+  // Called in any thread when the bytes of a memory pool changed since the last sample. Exceptions are counted in
+  // ProfileLosses::sink_failures.
   virtual void pool_sample(const PoolSample& sample);
 };
 
@@ -134,38 +147,54 @@ class VECTIS_API ProfilerSink {
 // Several profilers can be active at once. Thread-safe.
 class VECTIS_API Profiler {
  public:
+  // Starts recording the work of all streams of `runtime`, which must outlive the profiler. Loads the backends if
+  // that has not happened yet.
   explicit Profiler(Runtime& runtime = Runtime::get_default(), const ProfilerOptions& options = {});
+  // Stops recording and discards the records. Ranges that are still open are not recorded.
   ~Profiler();
   Profiler(const Profiler&) = delete;
   Profiler& operator=(const Profiler&) = delete;
 
-  // Opens a range in the calling thread; end() with the same name closes the innermost one of that name. `bytes` is the
-  // amount of data the range processed, `device` the id of its device or -1. end() throws InvalidInput if no range of
-  // that name is open in this thread, or the device does not exist. Prefer ProfileRange, which closes the range on
-  // every path.
+  // Opens a range in the calling thread, which end() with the same name and in the same thread closes. The range is
+  // not recorded if the profiler is paused now. Prefer ProfileRange, which closes the range on every path.
   void start(std::string_view name);
+  // Closes the innermost open range of that name in the calling thread. `bytes` is the amount of data the range
+  // processed, `device` the id of its device or -1. Throws InvalidInput if no range of that name is open in this
+  // thread, or the device does not exist.
   void end(std::string_view name, std::uint64_t bytes = 0, int device = -1);
 
-  // Stops recording, waits for the recorded work, and removes the overhead; resume() starts recording again.
+  // Stops recording, waits for the recorded work, and releases the contexts that the profiler kept alive. The
+  // records stay. No effect on recording if the profiler is paused already.
   void pause();
+  // Starts recording again after pause(); no effect if the profiler records already.
   void resume();
+  // Returns whether the profiler is paused.
   [[nodiscard]] bool paused() const;
-  // Waits for the recorded work, then discards all records; open ranges stay open.
+  // Waits for the recorded work, then discards all records and resets losses(); open ranges stay open.
   void clear();
 
-  // Returns the aggregates, largest total first. Waits for the recorded work, as the two exporters below.
+  // Waits for the recorded work and returns the aggregates, largest total first. Work without device timestamps has
+  // host times and is counted in ProfileLosses::untimed.
   [[nodiscard]] std::vector<ProfileRow> rows() const;
-  // Prints the rows as a table, and the losses. Shares are relative to the time the profiler was enabled.
+  // Waits for the recorded work, then prints rows() as a table and the nonzero counts of losses(). Shares are
+  // relative to the time the profiler was recording. A failed write is left in the state of `out`, without an
+  // exception of Vectis.
   void print_summary(std::ostream& out) const;
-  // Writes the trace in the Trace Event Format (JSON), for ui.perfetto.dev or chrome://tracing: one track per thread
-  // and stream, flow arrows from each submission to its work, and counters of the memory pools. Throws Io if writing
-  // fails.
+  // Waits for the recorded work, then writes the trace in the Trace Event Format (JSON), for ui.perfetto.dev or
+  // chrome://tracing: one track per thread and stream, flow arrows from each submission to its work, and counters of
+  // the memory pools. Throws Io if writing to `out` fails.
   void write_trace(std::ostream& out) const;
+  // Waits for the recorded work, then writes the trace in the Trace Event Format (JSON), for ui.perfetto.dev or
+  // chrome://tracing. Throws what `out` throws, such as Io if a file cannot be written.
   void write_trace(ByteWriter& out) const;
+  // Returns how many events could not be recorded since construction or clear(). Does not wait for recorded work,
+  // whose missing timestamps are not counted yet.
   [[nodiscard]] ProfileLosses losses() const;
 
-  // Adds a sink and returns its id for remove_sink(). A concurrent event may still reach a sink after its removal.
+  // Adds a sink, which must not be null, and returns its id for remove_sink(). The profiler shares ownership.
   int add_sink(std::shared_ptr<ProfilerSink> sink);
+  // Removes the sink with the id that add_sink() returned; no effect for another id. Events that other threads
+  // record at the same time may still reach the sink afterwards.
   void remove_sink(int number);
 
  private:
@@ -174,10 +203,12 @@ class VECTIS_API Profiler {
   detail::ProfilerService* service_;
 };
 
-// Opens a range and closes it on destruction, in the same thread. The constructor throws InvalidInput for a device that
-// does not exist. One thread at a time.
+// Opens a range on construction and closes it on destruction, which must happen in the same thread; in another
+// thread the range stays open. One thread at a time.
 class VECTIS_API ProfileRange {
  public:
+  // Opens the range `name` in the calling thread. `bytes` is the amount of data the range processes, `device` the id
+  // of its device or -1. Throws InvalidInput if the device does not exist.
   ProfileRange(Profiler& profiler, std::string_view name, std::uint64_t bytes = 0, int device = -1);
   ProfileRange(const ProfileRange&) = delete;
   ProfileRange& operator=(const ProfileRange&) = delete;

@@ -23,8 +23,8 @@ struct TunerStatistics {
 };
 
 // Finds the fastest work-group size of a kernel on a device. The setting `autotune` selects what it does: `known`
-// (default) uses sizes measured earlier, `on` also measures kernels not measured yet, `off` always returns the default.
-// Results are cached on disk next to compiled kernels (docs/formats/kernel-cache.md). Thread-safe.
+// (default) uses sizes measured earlier, `on` also measures kernels not measured yet, `off` always returns the
+// default. Results are cached on disk next to compiled kernels (docs/formats/kernel-cache.md). Thread-safe.
 class VECTIS_API Tuner {
  public:
   // Reads the setting `autotune` of the runtime, which must outlive the tuner. Throws InvalidInput if the setting is

@@ -15,25 +15,36 @@
 
 namespace vectis::inline v0_1::detail {
 
+// Returns the bytes of a cache file: magic, format version, key, payload and checksum.
 std::vector<std::byte> encode_cache_entry(std::string_view key, std::span<const std::byte> payload);
-// The payload; empty if the file is corrupt, of another format, or of another key.
+// Returns the payload of a cache file; empty if the file is truncated, its checksum is wrong, or it has another
+// format version or key. Does not throw for corrupt files.
 std::optional<std::vector<std::byte>> decode_cache_entry(std::string_view file, std::string_view key);
 
-// Disk errors never throw: an unreadable entry counts as absent, and the first failed write is logged. Thread-safe.
+// A cache on disk, one file per key. Disk errors never throw: an unreadable entry counts as absent, and the first
+// failed write is logged. Thread-safe.
 class DiskCache {
  public:
-  // In the runtime's cache folder; without one, nothing is stored.
+  // Uses the folder `subfolder` of the runtime's cache folder; without a cache folder nothing is stored or found.
+  // The runtime must outlive the cache. Does not access the disk.
   DiskCache(Runtime& runtime, std::string_view subfolder);
 
+  // The result of find(): the payload, or none.
   struct Found {
     std::optional<std::vector<std::byte>> payload;
     bool corrupt = false;  // there is a file, but not a valid entry for the key
   };
+  // Reads the entry of the key. The payload is empty if there is no file, or if the file is unreadable, corrupt or
+  // of another key, in which case `corrupt` is set. Disk errors do not throw.
   [[nodiscard]] Found find(std::string_view key) const;
+  // Writes the entry of the key, replacing the file atomically; no effect without a cache folder. If writing fails,
+  // nothing is thrown, and a warning is logged the first time.
   void put(std::string_view key, std::span<const std::byte> payload);
 
+  // Returns the folder of the entries; empty without a cache folder. Does not throw.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  // The file of a key; empty without a cache folder.
+  // Returns the path of the key's file, named by the key's hash64, whether or not it exists; empty without a cache
+  // folder. Two keys can share a file, which find() detects.
   [[nodiscard]] std::string file_of(std::string_view key) const;
 
  private:

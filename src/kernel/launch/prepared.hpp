@@ -14,18 +14,24 @@
 
 namespace vectis::inline v0_1::detail {
 
-// One function, verified. Immutable but for what is compiled at first use. Thread-safe.
+// One verified IR function, ready to run as a kernel or on the CPU vector VM. Immutable, except that the VM program
+// is compiled at first use. Thread-safe.
 class PreparedFunction {
  public:
+  // Verifies and simplifies the function, and lifts its constants. Throws InvalidInput if it does not verify.
   explicit PreparedFunction(const ir::Function& function);
 
-  // The function for kernels: constants are trailing arguments with `constants` as their bits, as far as a launch has
-  // room for them.
+  // Returns the function for kernels: its constants are trailing arguments, with constants() as their bits, unless a
+  // launch would then have more than 32 scalars. Does not throw.
   [[nodiscard]] const ir::Function& lifted() const noexcept { return lifted_.function; }
+  // Returns the bits of the trailing arguments that lifted() has in addition; empty if no constant was lifted. Does
+  // not throw.
   [[nodiscard]] const std::vector<std::uint32_t>& constants() const noexcept { return lifted_.values; }
-  // Equal for functions whose kernels are equal.
+  // Returns the key of the kernel in KernelCache, equal for functions that differ only in lifted constants. Does not
+  // throw.
   [[nodiscard]] const std::string& kernel_key() const noexcept { return kernel_key_; }
-  // For the host.
+  // Returns the program for the CPU vector VM, compiled at the first call; other threads wait for it. Valid as long
+  // as the PreparedFunction.
   [[nodiscard]] const vm::CompiledFunction& compiled();
 
  private:
@@ -36,20 +42,22 @@ class PreparedFunction {
   std::unique_ptr<const vm::CompiledFunction> compiled_;
 };
 
-// A service of the Runtime. Thread-safe.
+// A service of the Runtime that caches prepared functions by function_key(). Thread-safe.
 class PreparedFunctions {
  public:
   explicit PreparedFunctions(Runtime& /*runtime*/) {}
-  // InvalidInput for a function that does not verify.
+  // Returns the prepared function, cached if an equal function was prepared before. Throws InvalidInput if the
+  // function does not verify; failures are not cached.
   std::shared_ptr<PreparedFunction> get(const ir::Function& function);
 
  private:
-  static constexpr std::size_t kept_max = 4096;  // then all are forgotten; those in use live on
+  static constexpr std::size_t kept_max = 4096;  // at this size the cache is emptied; functions in use stay valid
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<PreparedFunction>> functions_;
 };
 
-// The function's own bytes: equal exactly when the functions are.
+// Returns the function serialized as bytes, equal exactly if the functions are equal, names included. Does not
+// verify the function.
 std::string function_key(const ir::Function& function);
 
 }  // namespace vectis::inline v0_1::detail

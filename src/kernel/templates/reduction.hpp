@@ -12,8 +12,10 @@
 
 namespace vectis::inline v0_1::detail {
 
+// The function by which a reduction kernel reduces each row to one value; `squares` is the sum of squares.
 enum class Reduction : std::uint8_t { sum, squares, max, min, argmax };
 
+// The rows to reduce: a buffer of the plan, by index, and the shape of the matrix in it.
 struct ReductionInput {
   std::size_t buffer = 0;
   DType element = DType::float32;
@@ -24,9 +26,12 @@ struct ReductionInput {
   std::optional<std::size_t> indices = {};  // argmax of segment results: the buffer of their indices
   std::uint64_t row_places = 0;             // argmax: index distance between rows
 };
+// Returns the view, which must have at least one column, as the input of a reduction. `buffer` is its index in the
+// call.
 ReductionInput reduction_input(const View& view, std::size_t buffer);
 
-// Where results are written: result r at offset + r * stride, divided by `divisor`, then, if `root`, its square root.
+// Where results are written: result r at offset + r * stride, divided by `divisor`, then, if `root`, its square
+// root. `divisor` and `root` must keep their defaults for argmax, which ignores them.
 struct ReductionOutput {
   std::size_t buffer = 0;
   std::uint64_t offset = 0;
@@ -35,15 +40,20 @@ struct ReductionOutput {
   bool root = false;
 };
 
-// Appends the launches and temporaries of reductions to the plan of a call with `views` views.
+// Appends the launches and temporaries of reductions to the LaunchPlan of a call. One thread at a time.
 class ReductionPlanner {
  public:
+  // Appends to `plan`, the plan of a call with `views` views. `plan` and `device` must outlive the planner.
   ReductionPlanner(LaunchPlan& plan, std::size_t views, const DeviceInfo& device)
       : plan_(plan), views_(views), device_(device) {}
 
-  // Adds a temporary of 32-bit elements and returns its buffer index.
+  // Adds a temporary of 32-bit elements to the plan and returns its buffer index, which follows those of the views.
   std::size_t temporary(std::uint64_t elements);
+  // Appends the launches that reduce each row of `x` to one result; long rows are reduced in segments first. `x`
+  // must have at least one row and one column.
   void rows(Reduction reduction, const ReductionInput& x, const ReductionOutput& out);
+  // Appends the launches that reduce all rows of `x` to a single result. `x` must have at least one row and one
+  // column. The index of argmax counts elements row by row.
   void whole(Reduction reduction, const ReductionInput& x, const ReductionOutput& out);
 
  private:

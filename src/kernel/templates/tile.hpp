@@ -10,20 +10,22 @@
 
 namespace vectis::inline v0_1::detail {
 
-// The term summed for a pair of elements.
+// The term that the tiled kernel sums for a pair of elements.
 enum class TileStep : std::uint8_t { product, squared_difference };
 
-// How terms are summed: in float32; in int32, which wraps; or in 51-bit integers, rounded to float32 once.
+// How the tiled kernel sums its terms: in float32; in int32, which wraps; or in 51-bit integers, rounded to float32
+// once.
 enum class TileArithmetic : std::uint8_t { floats, wrapping, wide };
 
-// The addressing of a matrix: element (i, k) is at offset + i * step + k * depth_step.
+// The addressing of a matrix of the tiled kernel: element (i, k) is at offset + i * step + k * depth_step.
 struct TileSide {
   std::uint64_t offset = 0;
   std::uint64_t step = 0;
   std::uint64_t depth_step = 0;
 };
 
-// The parts of the kernel that an operation chooses.
+// The parts of the tiled kernel that an operation chooses. The kernel is cached by name, element and arithmetic, so
+// equal values of these must mean equal `step`, parameters and `store`.
 struct TileWork {
   std::string name;  // of the kernel
   TileStep step = TileStep::product;
@@ -34,13 +36,15 @@ struct TileWork {
   std::string store;  // statements that store `acc` (int when wrapping, else float) of `row` and `col` at index `to`
 };
 
+// Number of rows of a, of rows of b (`columns` of the result), and of elements that each sum runs over (`depth`).
 struct TileSize {
   std::uint64_t rows = 0;
   std::uint64_t columns = 0;
   std::uint64_t depth = 0;
 };
 
-// The launch over every pair of a row of a and a row of b. The caller appends the buffers and scalars of `work`.
+// Returns the launch that computes the result of every pair of a row of a and a row of b. The caller appends the
+// buffers and scalars of `work`, in order. All indices must be below 2^32, which check_portable() ensures.
 PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const TileSide& a, const TileSide& b,
                           const View& out, const DeviceInfo& device);
 
