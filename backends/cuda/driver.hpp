@@ -22,7 +22,8 @@ using ModuleHandle = CUmodule;
 using FunctionHandle = CUfunction;
 using Attribute = CUdevice_attribute;
 
-// member, function in the header, symbol in the library: the oldest version of it, which every driver since 11.2 has.
+// Lists the driver's functions that must exist, as each(member of Api, function in cuda.h, symbol in the library).
+// The symbol is the oldest version of the function, which every driver since CUDA 11.2 has.
 // clang-format off
 #define VECTIS_DRIVER_FUNCTIONS(each)                                                                              \
   each(Init, cuInit, "cuInit")                                                                                     \
@@ -69,10 +70,12 @@ using Attribute = CUdevice_attribute;
   each(FuncGetAttribute, cuFuncGetAttribute, "cuFuncGetAttribute")                                                 \
   each(LaunchKernel, cuLaunchKernel, "cuLaunchKernel")
 
-// Since 12.4: a kernel's parameters. Without it they are not checked.
+// Lists the driver's functions that may be missing: cuFuncGetParamInfo exists since CUDA 12.4. Without it the
+// parameters of a launch are not checked against the kernel's.
 #define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each) each(FuncGetParamInfo, cuFuncGetParamInfo, "cuFuncGetParamInfo")
 
-// The package of cuda.h has no header of NVRTC: its interface is declared here.
+// The type of NVRTC's result codes. NVRTC's interface is declared in this file, because the package of cuda.h does
+// not contain its header.
 using CompilerCode = int;
 using CompilerProgram = ::_nvrtcProgram*;
 #define VECTIS_COMPILER_FUNCTIONS(each)                                                                            \
@@ -105,7 +108,8 @@ inline constexpr const char* device_language = "cuda-c++";
 inline constexpr const char* driver_title = "CUDA";
 inline constexpr std::array driver_libraries = {"libcuda.so.1"};
 inline constexpr const char* compiler_title = "NVRTC";
-// Newest first: the names since 11.2, then a library without a version, which the user installed.
+// The file names under which NVRTC is searched for, newest first: the names since CUDA 11.2, then a library without a
+// version, which the user installed.
 inline constexpr std::array compiler_libraries = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
                                                   "libnvrtc.so"};
 inline constexpr const char* compiler_install = "pip install nvidia-cuda-nvrtc";
@@ -123,8 +127,12 @@ inline constexpr CUfunction_attribute function_block_items = CU_FUNC_ATTRIBUTE_M
 inline constexpr unsigned pinned_flags = CU_MEMHOSTALLOC_PORTABLE;
 inline constexpr unsigned event_without_timing = CU_EVENT_DISABLE_TIMING;
 
+// Returns the device address `bytes` bytes behind `address`. Does not throw. Unchecked precondition: the result lies
+// inside the same allocation.
 inline Address offset_address(Address address, std::uint64_t bytes) { return address + bytes; }
-// A source of a copy as the driver's functions take it: const in CUDA, not in HIP.
+
+// Returns the host address `host` in the type that the driver's copy functions take: const in CUDA, not in HIP. Does
+// not throw.
 inline const void* copy_source(const void* host) { return host; }
 
 }  // namespace vectis::cuda_hip

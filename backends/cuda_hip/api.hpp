@@ -14,6 +14,7 @@ using plugin::Failure;
 using plugin::Host;
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are the driver's
+// The driver's functions. After load_api() only the optional ones may be null. Immutable, so thread-safe.
 struct Api {
 #define VECTIS_DRIVER_MEMBER(member, function, symbol) decltype(&::function) member = nullptr;
   VECTIS_DRIVER_FUNCTIONS(VECTIS_DRIVER_MEMBER)
@@ -21,6 +22,7 @@ struct Api {
 #undef VECTIS_DRIVER_MEMBER
 };
 
+// The functions of the run-time compiler. Call them only after load_compiler() has returned an empty text.
 struct CompilerApi {
 #define VECTIS_COMPILER_MEMBER(member, type, symbol) \
   using member##Function = type;                     \
@@ -30,7 +32,8 @@ struct CompilerApi {
 };
 // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
-// The symbol of each member, for messages: a failed MemAlloc is reported as cuMemAlloc_v2.
+// Defines symbol_of_<member>, the driver's name of a function, for messages: a failed MemAlloc is reported as
+// cuMemAlloc_v2.
 #define VECTIS_DRIVER_SYMBOL(member, function, symbol) inline constexpr const char* symbol_of_##member = symbol;
 VECTIS_DRIVER_FUNCTIONS(VECTIS_DRIVER_SYMBOL)
 #undef VECTIS_DRIVER_SYMBOL
@@ -38,14 +41,16 @@ VECTIS_DRIVER_FUNCTIONS(VECTIS_DRIVER_SYMBOL)
 VECTIS_COMPILER_FUNCTIONS(VECTIS_COMPILER_SYMBOL)
 #undef VECTIS_COMPILER_SYMBOL
 
-// Opens the library that the setting `driver` names, or the first of driver_libraries that can be opened. Throws
-// Failure with the reason NO_LIBRARY when none can and DRIVER_TOO_OLD when it lacks a function.
+// Opens the library that the setting `driver` names, or the first of driver_libraries that can be opened, and returns
+// its functions. Throws Failure with VECTIS_BACKEND_CREATION: reason NO_LIBRARY when none can be opened,
+// DRIVER_TOO_OLD when it lacks a function that is not optional.
 Api load_api(const Host& host);
 
-// Opens a compiler's library and fills `compiler`. Returns why it cannot be used, or an empty string.
+// Opens the compiler's library `library_name` and sets the functions in `compiler`. Returns an empty text, or why the
+// library cannot be used: it cannot be opened, or lacks a function. Does not throw Failure.
 std::string load_compiler(const Host& host, const char* library_name, CompilerApi& compiler);
 
-// Error codes by name. CUDA and HIP use the same numbers.
+// The driver's error codes that this backend treats by name. CUDA and HIP use the same integers.
 inline constexpr int code_stub_library = 34;
 inline constexpr int code_no_device = 100;
 inline constexpr int code_invalid_device = 101;  // HIP's code when AMD's kernel driver finds no device
@@ -56,22 +61,30 @@ inline constexpr int code_too_many_peers = 711;
 inline constexpr int code_driver_mismatch = 803;
 inline constexpr int code_unknown = 999;
 
-// "CUDA_ERROR_OUT_OF_MEMORY (2)"; a code without a name is "error 12345".
+// Returns name and number of a driver's code, "CUDA_ERROR_OUT_OF_MEMORY (2)"; "error 12345" for one without a name.
 std::string describe(const Api& api, Code code);
-// The status of a code that has one meaning whichever call returns it; DRIVER_FAILURE for all others. The failure of a
-// kernel destroys the whole context on these devices: DEVICE_LOST.
+
+// Returns the status of a driver's code that has one meaning whichever call returns it; VECTIS_DRIVER_FAILURE for all
+// others. Codes of a failed kernel give VECTIS_DEVICE_LOST, because such a failure destroys the whole context. `code`
+// must not be 0 (success). Does not throw.
 VectisStatus status_of(Code code) noexcept;
 
-// "<call> failed with <code>", as a Failure to throw.
+// Returns, and does not throw, a Failure with the text "<call> failed with <code>" and the status of status_of(code).
+// `code` must not be 0 (success).
 Failure failed_call(const Api& api, const std::string& call, Code code);
+
+// Returns, and does not throw, a Failure with the text "<call> failed with <code>" and the given `status`. `code`
+// must not be 0 (success).
 Failure failed_call(const Api& api, const std::string& call, Code code, VectisStatus status);
 
-// Throws failed_call unless the code is 0.
+// Does nothing when `code` is 0; otherwise throws the Failure of failed_call(api, call, code). `call` names the
+// function that returned the code.
 inline void check(const Api& api, Code code, const char* call) {
   if (static_cast<int>(code) != 0) throw failed_call(api, call, code);
 }
 
-// Calls a function of the driver and throws failed_call with the function's name when it fails.
+// Calls the driver's function `member` and throws failed_call with the function's symbol when it does not return 0.
+// Precondition: the function is not optional, so that load_api() has found it.
 #define VECTIS_CALL(api, member, ...) \
   ::vectis::cuda_hip::check(api, (api).member(__VA_ARGS__), ::vectis::cuda_hip::symbol_of_##member)
 

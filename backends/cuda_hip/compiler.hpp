@@ -9,25 +9,31 @@
 
 namespace vectis::cuda_hip {
 
+// The run-time compiler of kernels (NVRTC or hipRTC), or the reason why there is none. Call functions of `api` only
+// when `obstacle` is empty.
 struct Compiler {
   CompilerApi api;
   std::string obstacle = "it was not searched for";  // why it cannot be used; empty: it can
 };
 
-// Opens the library that the setting `compiler` names, or the first of compiler_libraries that serves a driver of this
-// version. The result has an obstacle when there is none.
+// Opens the library that the setting `compiler` names, or the first of compiler_libraries whose code a driver of this
+// version runs. Does not throw Failure: the result's `obstacle` says why no library can be used.
 Compiler find_compiler(const Host& host, int driver_version);
 
-// Throws DRIVER_FAILURE with the call's name, the compiler's message for the code, and the code, unless it is success.
+// Does nothing when `code` is compiler_ok; otherwise throws Failure with VECTIS_DRIVER_FAILURE, the name `call`, the
+// compiler's message and the code. Precondition: `compiler` is loaded.
 void check_compiler(const CompilerApi& compiler, CompilerCode code, const char* call);
 
+// The result of a compilation: machine code or PTX, and the compiler's warnings, empty without any.
 struct CompiledCode {
   std::string code;
   std::string warnings;
 };
 
-// Compiles `text`. `options` are separated by blanks; one that names an architecture replaces the target's. Throws
-// COMPILE_FAILED with the compiler's output. Precondition: the device's context is current.
+// Compiles `text`. `options` are separated by blanks; one that names an architecture replaces the target's.
+// Preconditions: the compiler has no obstacle, and the device's context is current. Throws Failure:
+// VECTIS_COMPILE_FAILED with the compiler's output when it rejects the text or an option, otherwise
+// VECTIS_DRIVER_FAILURE.
 CompiledCode compile(const CompilerApi& compiler, const CompileTarget& target, std::string_view text,
                      const char* options);
 

@@ -22,6 +22,7 @@ namespace vectis::cuda_hip {
 
 using plugin::UniqueHandle;
 
+// A device that the backend lists: its driver id, its compute capability, and how kernels are compiled for it.
 struct ListedDevice {
   DeviceId id{};
   int major = 0;
@@ -29,14 +30,17 @@ struct ListedDevice {
   CompileTarget target;  // has an obstacle when nothing can be compiled for the device
 };
 
-// Whether the device runs any kernel: compiled at run time or embedded.
+// Returns whether the device runs any kernel: one compiled at run time, or one embedded in the plug-in. Does not
+// throw.
 inline bool runs_kernels(const ListedDevice& device) {
   return !device.target.obstacle || has_embedded_kernels(device.major, device.minor);
 }
 
-// A device's primary context, retained for the lifetime of this object.
+// Retains a device's primary context for the lifetime of this object. `api` must outlive it.
 class PrimaryContext {
  public:
+  // Retains the primary context of `device`. Throws Failure with the status of the driver's code when the driver
+  // cannot create it; never for HIP, which has no contexts.
   PrimaryContext(const Api& api, DeviceId device) : api_(&api), device_(device), handle_(retain_context(api, device)) {}
   ~PrimaryContext() { release_context(*api_, device_); }
   PrimaryContext(const PrimaryContext&) = delete;
@@ -52,6 +56,7 @@ class PrimaryContext {
 
 }  // namespace vectis::cuda_hip
 
+// The state of the open CUDA or HIP backend: the driver, its compiler, the listed devices and the vendor's libraries.
 struct VectisBackendState {
   vectis::cuda_hip::Host host;
   vectis::cuda_hip::Api api;
@@ -63,6 +68,8 @@ struct VectisBackendState {
   std::unique_ptr<const vectis::cuda_hip::Monitor> monitor = {};  // guarded by monitor_mutex; opened at first use
 };
 
+// A context of the ABI: one device's primary context with its clock. What it refers to belongs to the backend's
+// state, which outlives it.
 struct VectisContext {
   const vectis::cuda_hip::Api& api;
   const vectis::cuda_hip::Compiler& compiler;
@@ -74,29 +81,34 @@ struct VectisContext {
   mutable std::unique_ptr<const vectis::cuda_hip::Blas> blas = {};  // guarded by blas_mutex; created at first use
 };
 
+// Device memory of one context, or a slice, which refers to another memory that must outlive it.
 struct VectisMemory {
   const VectisContext& owner;
   vectis::cuda_hip::Address address;
   bool is_slice;
 };
 
+// A stream of the driver in one context, which outlives it. One thread at a time uses it.
 struct VectisStream {
   const VectisContext& owner;
   vectis::cuda_hip::StreamHandle handle;
 };
 
+// An event of the driver in one context, which outlives it. `recorded` is false until the first record.
 struct VectisEvent {
   VectisContext& owner;
   vectis::cuda_hip::EventHandle handle;
   std::atomic<bool> recorded = false;
 };
 
+// A module that the driver has loaded in one context, which outlives it, and the code for program_binary.
 struct VectisProgram {
   const VectisContext& owner;
   vectis::cuda_hip::ModuleHandle module;
   std::string code;  // machine code or PTX; empty: an embedded kernel
 };
 
+// A kernel of a loaded module with what the driver reports about it. Its program and context outlive it.
 struct VectisKernel {
   const VectisContext& owner;
   vectis::cuda_hip::FunctionHandle function;
@@ -106,8 +118,9 @@ struct VectisKernel {
 
 namespace vectis::cuda_hip {
 
-// Runs the body of a destroy slot, which cannot fail, with the context current. Tries twice; if the driver fails both
-// times, the object is leaked until the context is destroyed.
+// Runs `body`, the work of a destroy slot, with the owner's context current. Runs `body` a second time when the first
+// attempt throws; when both throw, ignores the failure, so that the object leaks until the context is destroyed. Does
+// not throw. Precondition: `body` can be repeated.
 template <class Body>
 void in_context(const VectisContext& owner, Body&& body) noexcept {
   for (int attempt = 0; attempt < 2; ++attempt) {

@@ -12,24 +12,36 @@
 
 namespace vectis::cuda_hip {
 
-// The driver's name for a code, or null.
+// Returns the driver's name of a code, "CUDA_ERROR_OUT_OF_MEMORY", or null when the driver has none. The text is
+// static. Does not throw. Precondition: `api` is loaded.
 const char* code_name(const Api& api, Code code) noexcept;
 
-// "CUDA 12.4" for the integer that a driver states as its version.
+// Returns the version that a driver states as an integer as text: "CUDA 12.4" for 12040, "HIP 5.0" for 50000000.
 std::string version_text(int version);
-// The oldest driver version that is supported.
+
+// The oldest supported driver version, as the driver states it: 11020 (CUDA 11.2) or 50000000 (HIP 5.0).
 extern const int version_min;
 
-// The device's primary context, which all its users in this process share. Each retain needs a release.
+// Returns the device's primary context, which all its users in this process share, and creates it at first use. Each
+// retain needs one release_context(). Throws Failure with the status of the driver's code when the driver cannot
+// create it; never for HIP, which has no contexts.
 ContextHandle retain_context(const Api& api, DeviceId device);
+
+// Gives back one retain of the device's primary context; the last one destroys it. Precondition: retain_context() was
+// called for it. Ignores a failure of the driver. Does nothing for HIP.
 void release_context(const Api& api, DeviceId device) noexcept;
-// Whether the primary context exists. A query of free memory does not create one.
+
+// Returns whether the device's primary context exists, without creating it; always true for HIP. Throws Failure with
+// the status of the driver's code when the query fails.
 bool has_context(const Api& api, DeviceId device);
 
-// Makes a context current on this thread and restores the previous one on destruction. Most functions of the driver
-// need a current context, and a program that uses the driver itself must not notice the change. Throws Failure.
+// Makes a context current on this thread and restores the previous one on destruction: most functions of the driver
+// need a current context, and a program that uses the driver itself must not notice the change. Create and destroy it
+// on one thread, nested.
 class CurrentContext {
  public:
+  // Makes `context`, which must be retained, current. Throws Failure with the status of the driver's code when the
+  // driver rejects it.
   CurrentContext(const Api& api, ContextHandle context);
   ~CurrentContext();
   CurrentContext(const CurrentContext&) = delete;
@@ -40,33 +52,46 @@ class CurrentContext {
   ContextHandle previous_{};
 };
 
-// VECTIS_CAN_* of a device with this compute capability.
+// Returns the VECTIS_CAN_* bits of a device with this compute capability, which HIP ignores. Does not throw.
 std::uint64_t capabilities(int major, int minor);
 
-// How to compile for a device.
+// How kernels are compiled for one device, or in `obstacle` the reason why they cannot be.
 struct CompileTarget {
   std::vector<std::string> options;     // of the compiler
   bool machine_code = true;             // false: PTX, which the driver compiles further
   std::optional<std::string> obstacle;  // why the compiler has no target for the device
 };
+
+// Returns how to compile for a device of this compute capability: machine code when the compiler supports it, PTX for
+// a newer device, an obstacle for an older one. Precondition: `compiler` is loaded. Throws Failure with
+// VECTIS_DRIVER_FAILURE when the compiler does not list its architectures.
 CompileTarget choose_target(const CompilerApi& compiler, int major, int minor);
-// Why the code of this compiler does not run on this driver, or nothing.
+
+// Returns why the driver does not run the code of a compiler of this version (its major version is newer), or nothing
+// when it does; always nothing for HIP.
 std::optional<std::string> version_obstacle(int compiler_major, int compiler_minor, int driver_version);
-// The machine code or PTX of a compiled program. Throws Failure.
+
+// Returns the machine code of a compiled program, or its PTX when `machine_code` is false (CUDA only). Precondition:
+// the program was compiled for that. Throws Failure with VECTIS_DRIVER_FAILURE when the compiler does not give it.
 std::string compiled_code(const CompilerApi& compiler, CompilerProgram program, bool machine_code);
 
-// Embedded kernels: built-in kernels that the plug-in holds compiled, for devices without a run-time compiler.
-// Whether a device of this compute capability runs them.
+// Returns whether the plug-in embeds compiled built-in kernels that a device of this compute capability runs without
+// a run-time compiler; always false for HIP. Does not throw.
 bool has_embedded_kernels(int major, int minor);
-// How many kernels are embedded and for which devices, or why none, as one phrase for the doctor; empty: this plug-in
-// never embeds any.
+
+// Returns one phrase for the doctor: how many kernels are embedded and for which devices, or why there are none.
+// Returns an empty text for HIP, which never embeds any.
 std::string describe_embedded_kernels();
-// Loads the embedded kernel of a source text. Nothing when there is none, or when the driver rejects it; then
-// `rejection` says why. Precondition: the device's context is current. Throws Failure when loading fails otherwise.
+
+// Loads the embedded kernel of a source text and these options. Returns nothing when there is none, or when the
+// driver rejects it, and then sets `rejection` to the reason. Precondition: the device's context is current. Throws
+// Failure with the status of the driver's code when loading fails otherwise.
 std::optional<ModuleHandle> load_embedded(const Api& api, int major, int minor, std::string_view text,
                                           std::string_view options, std::string& rejection);
 
-// The bytes of each parameter of a kernel; nothing when the driver is too old to report them. Throws Failure.
+// Returns the bytes of each parameter of a kernel, or nothing when the driver does not report them (CUDA before 12.4,
+// HIP). Precondition: the function's module is loaded. Throws Failure with the status of the driver's code when the
+// query fails.
 std::optional<std::vector<std::size_t>> parameter_sizes(const Api& api, FunctionHandle function);
 
 }  // namespace vectis::cuda_hip

@@ -12,7 +12,7 @@
 
 namespace vectis::cuda_hip {
 
-// Matrix products in one context. Thread-safe.
+// Computes matrix products in the context for which BlasLibrary::create() made it. Thread-safe.
 class Blas {
  public:
   Blas() = default;
@@ -20,12 +20,13 @@ class Blas {
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  // Enqueues the operation `matmul`. Precondition: the stream's context is current. Throws UNSUPPORTED, with nothing
-  // enqueued, for element types it does not multiply and for every failure.
+  // Enqueues the operation `matmul` on the stream. Precondition: the stream's context is current. Throws Failure with
+  // VECTIS_UNSUPPORTED, with nothing enqueued, for element types other than float32, float16 and bfloat16 and for
+  // every failure of the library.
   virtual void multiply(const VectisStream& stream, const VectisOpCall& call) const = 0;
 };
 
-// An opened library. Thread-safe.
+// An opened BLAS library of the vendor. Thread-safe. It must outlive every Blas that it creates.
 class BlasLibrary {
  public:
   BlasLibrary() = default;
@@ -33,18 +34,22 @@ class BlasLibrary {
   BlasLibrary(const BlasLibrary&) = delete;
   BlasLibrary& operator=(const BlasLibrary&) = delete;
 
-  // Creates a handle for the current context. Throws UNSUPPORTED.
+  // Creates a Blas for the current context, which must exist. Throws Failure with VECTIS_UNSUPPORTED when the library
+  // cannot create its handle.
   [[nodiscard]] virtual std::unique_ptr<const Blas> create() const = 0;
 };
 
-// backends/cuda/cublaslt.cpp, backends/hip/vendor.cpp. Null when the library is not installed.
+// Opens the vendor's BLAS: cuBLASLt, or the file that the setting `blas` names. Returns null when it is not
+// installed, lacks a function or is "off", and always for HIP. May throw std::bad_alloc.
 std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host);
 
-// Opens the library at first use. Thread-safe.
+// Opens the vendor's BLAS library at first use and keeps it. Thread-safe. The host must outlive it.
 class LazyBlas {
  public:
   explicit LazyBlas(const plugin::Host& host) : host_(host) {}
-  // Null when the library is not installed.
+
+  // Returns the library, opened by the first call and owned by this object, or null when it is not installed or
+  // switched off. The first answer stays.
   [[nodiscard]] const BlasLibrary* get() {
     const std::lock_guard lock(mutex_);
     if (!opened_) library_ = open_blas(host_);
@@ -59,13 +64,13 @@ class LazyBlas {
   std::unique_ptr<const BlasLibrary> library_;  // guarded by mutex_
 };
 
+// The memory of a device as the vendor's management library reports it, over all processes.
 struct MonitoredMemory {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;
 };
 
-// A session with the vendor's management library, which also sees other processes. Every failure throws UNSUPPORTED
-// with its cause. Thread-safe.
+// A session with the vendor's management library, which also sees other processes. Thread-safe.
 class Monitor {
  public:
   Monitor() = default;
@@ -73,13 +78,16 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  // `bus` is the device's PCI bus id as the driver writes it: "0000:01:00.0".
-  // The fraction of recent time in which a kernel ran, 0 to 1.
+  // Returns the fraction of recent time in which a kernel ran on the device, 0 to 1. `bus` is the PCI bus id as the
+  // driver writes it: "0000:01:00.0". Throws Failure with VECTIS_UNSUPPORTED and the cause when the library fails.
   [[nodiscard]] virtual double utilization(const std::string& bus) const = 0;
+  // Returns the total and free bytes of the device. `bus` is the PCI bus id as the driver writes it: "0000:01:00.0".
+  // Throws Failure with VECTIS_UNSUPPORTED and the cause when the library fails.
   [[nodiscard]] virtual MonitoredMemory memory(const std::string& bus) const = 0;
 };
 
-// backends/cuda/nvml.cpp, backends/hip/vendor.cpp. Throws UNSUPPORTED when the library is not installed.
+// Opens NVML, or the file that the setting `monitor` names, and starts a session. Throws Failure with
+// VECTIS_UNSUPPORTED when it is not installed, lacks a function or cannot be initialized, and always for HIP.
 std::unique_ptr<const Monitor> open_monitor(const plugin::Host& host);
 
 }  // namespace vectis::cuda_hip

@@ -21,7 +21,8 @@ using ModuleHandle = hipModule_t;
 using FunctionHandle = hipFunction_t;
 using Attribute = hipDeviceAttribute_t;
 
-// member, function in the header, symbol in the library.
+// Lists the driver's functions that must exist, as each(member of Api, function in the header, symbol in the
+// library).
 // clang-format off
 #define VECTIS_DRIVER_FUNCTIONS(each)                                                                              \
   each(Init, hipInit, "hipInit")                                                                                   \
@@ -64,6 +65,7 @@ using Attribute = hipDeviceAttribute_t;
   each(FuncGetAttribute, hipFuncGetAttribute, "hipFuncGetAttribute")                                               \
   each(LaunchKernel, hipModuleLaunchKernel, "hipModuleLaunchKernel")
 
+// Lists the driver's functions that may be missing: none in HIP.
 #define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)
 
 using CompilerCode = hiprtcResult;
@@ -93,7 +95,8 @@ inline constexpr const char* device_language = "hip-c++";
 inline constexpr const char* driver_title = "HIP";
 inline constexpr std::array driver_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 inline constexpr const char* compiler_title = "hipRTC";
-// A separate library since ROCm 6, a part of libamdhip64 before.
+// The file names under which hipRTC is searched for, newest first. It is a separate library since ROCm 6 and was a
+// part of libamdhip64 before.
 inline constexpr std::array compiler_libraries = {"libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so.5"};
 inline constexpr const char* compiler_install = "install ROCm's hipRTC (libhiprtc)";
 
@@ -110,7 +113,12 @@ inline constexpr hipFunction_attribute function_block_items = HIP_FUNC_ATTRIBUTE
 inline constexpr unsigned pinned_flags = hipHostMallocPortable;
 inline constexpr unsigned event_without_timing = hipEventDisableTiming;
 
+// Returns the device address `bytes` bytes behind `address`. Does not throw. Unchecked precondition: the result lies
+// inside the same allocation.
 inline Address offset_address(Address address, std::uint64_t bytes) { return static_cast<char*>(address) + bytes; }
+
+// Returns the host address `host` in the type that the driver's copy functions take: const in CUDA, not in HIP. Does
+// not throw; the driver only reads from the address.
 inline void* copy_source(const void* host) { return const_cast<void*>(host); }
 
 }  // namespace vectis::cuda_hip

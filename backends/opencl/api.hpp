@@ -32,6 +32,7 @@ using plugin::Host;
 // clang-format on
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are OpenCL's
+// The functions of OpenCL. After load_api() none is null. Immutable, so thread-safe.
 struct Api {
 #define VECTIS_OPENCL_MEMBER(name) decltype(&::cl##name) name = nullptr;
   VECTIS_OPENCL_FUNCTIONS(VECTIS_OPENCL_MEMBER)

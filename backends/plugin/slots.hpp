@@ -22,15 +22,16 @@ extern const char* const backend_title;
 // --- Required functions ---
 
 // Finds driver and devices and creates *state. Returns a note for the doctor, or an empty text. `host` stays valid
-// until close(). Throws Failure, with the reason for the doctor, when there is no usable driver or device.
+// until close(). Throws Failure with VECTIS_BACKEND_CREATION and the reason for the doctor when there is no usable
+// driver or device, VECTIS_INVALID_INPUT when a setting is invalid.
 std::string open(const VectisHost* host, VectisBackendState** state);
 // Destroys the state that open() created. The host has destroyed every context before. Cannot fail.
 void close(VectisBackendState* state) noexcept;
-// Sets *count to the number of devices, which is constant while the backend is open. Throws Failure when the driver
-// fails.
+// Sets *count to the number of devices, which is constant while the backend is open. `state` is that of open(). A
+// plug-in that cannot count its devices throws Failure.
 void device_count(VectisBackendState* state, std::uint32_t* count);
 // Fills the fields of *info that lie within info->size, which the host has set. Throws Failure: VECTIS_INVALID_INPUT
-// when `index` is out of range, otherwise the driver's failure.
+// when `index` is out of range, VECTIS_DRIVER_FAILURE when a query of the driver fails.
 void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info);
 // Creates a context on device `index` of the list. Throws Failure: VECTIS_BACKEND_CREATION when the driver cannot
 // create it, VECTIS_INVALID_INPUT when `index` is out of range.
@@ -43,40 +44,49 @@ void memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory**
 // Frees a memory or a slice of `context`. Enqueued work may still use the memory: waits for that work or defers the
 // free. Slices are freed before their memory. Cannot fail.
 void memory_free(VectisContext* context, VectisMemory* memory) noexcept;
-// Creates a stream, an in-order queue of work, in `context`. Throws Failure when the driver cannot create it.
+// Creates a stream, an in-order queue of work, in `context`, which must outlive it. Throws Failure: VECTIS_ALLOCATION
+// when memory is exhausted, VECTIS_DRIVER_FAILURE when the driver cannot create it.
 void stream_create(VectisContext* context, VectisStream** stream);
-// Destroys a stream: waits for enqueued work, or lets it finish in the background. Cannot fail.
+// Destroys a stream: waits for enqueued work, or lets it finish in the background. No other thread may use the
+// stream. Cannot fail: failures of the work are dropped.
 void stream_destroy(VectisStream* stream) noexcept;
 // Returns when all work enqueued before on the stream has finished. One thread at a time uses a stream. Throws
-// Failure when enqueued work failed: VECTIS_DEVICE_LOST when the device is lost.
+// Failure when that work failed: VECTIS_DEVICE_LOST when the device is lost, otherwise the status of the driver's
+// code.
 void stream_synchronize(VectisStream* stream);
 // Enqueues a copy of host memory to `offset` of `target`. `bytes` is at least 1, and the range lies inside `target`;
-// `source` must stay valid until the copy has finished. Throws Failure when the copy cannot be enqueued.
+// `source` stays valid until the copy has finished. Throws Failure when the copy cannot be enqueued:
+// VECTIS_DEVICE_LOST when the device is lost, otherwise mostly VECTIS_DRIVER_FAILURE.
 void copy_to_device(VectisStream* stream, VectisMemory* target, std::uint64_t offset, const void* source,
                     std::uint64_t bytes);
 // Enqueues a copy from `offset` of `source` to host memory. `bytes` is at least 1, and the range lies inside
-// `source`; `target` must stay valid until the copy has finished. Throws Failure when the copy cannot be enqueued.
+// `source`; `target` stays valid until the copy has finished. Throws Failure when the copy cannot be enqueued:
+// VECTIS_DEVICE_LOST when the device is lost, otherwise mostly VECTIS_DRIVER_FAILURE.
 void copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std::uint64_t offset, std::uint64_t bytes);
 // Enqueues a copy between two memories of the stream's context. The ranges lie inside the memories and must not
-// overlap. Throws Failure when the copy cannot be enqueued.
+// overlap. Throws Failure when the copy cannot be enqueued: VECTIS_DEVICE_LOST when the device is lost, otherwise
+// mostly VECTIS_DRIVER_FAILURE.
 void copy_on_device(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset, VectisMemory* source,
                     std::uint64_t source_offset, std::uint64_t bytes);
-// Creates an event in `context`. It counts as completed until it is recorded. Throws Failure when the driver cannot
-// create it.
+// Creates an event in `context`, which must outlive it. It counts as completed until it is recorded. Throws Failure:
+// VECTIS_ALLOCATION when memory is exhausted, VECTIS_DRIVER_FAILURE when the driver cannot create it.
 void event_create(VectisContext* context, VectisEvent** event);
-// Destroys an event, whether or not it has completed. Cannot fail.
+// Destroys an event, whether or not it has completed. No other thread may use the event. Cannot fail.
 void event_destroy(VectisEvent* event) noexcept;
 // Records the event behind all work enqueued on the stream; a later record moves it. Both belong to one context.
-// Throws Failure when the driver cannot record it.
+// Throws Failure when it cannot be recorded: VECTIS_DEVICE_LOST when the device is lost, otherwise mostly
+// VECTIS_DRIVER_FAILURE.
 void event_record(VectisEvent* event, VectisStream* stream);
 // Returns VECTIS_OK when the event has completed or was never recorded, VECTIS_NOT_READY when it has not completed.
-// Does not wait. Throws Failure when work before the event failed.
+// Does not wait. Throws Failure when work before the event failed: VECTIS_DEVICE_LOST when the device is lost,
+// otherwise the status of the driver's code.
 VectisStatus event_query(VectisEvent* event);
 // Returns when the event has completed, at once when it was never recorded. Throws Failure when work before the event
-// failed: VECTIS_DEVICE_LOST when the device is lost.
+// failed: VECTIS_DEVICE_LOST when the device is lost, otherwise the status of the driver's code.
 void event_synchronize(VectisEvent* event);
 // Delays work that is enqueued later on the stream until the event has completed. Both belong to one context. Does
-// not wait itself. Throws Failure when the driver cannot enqueue the wait.
+// not wait itself. Throws Failure when the wait cannot be enqueued: VECTIS_DEVICE_LOST when the device is lost,
+// otherwise mostly VECTIS_DRIVER_FAILURE.
 void stream_wait_event(VectisStream* stream, VectisEvent* event);
 
 // --- Optional functions ---
@@ -94,14 +104,16 @@ void device_utilization(VectisBackendState* state, std::uint32_t index, double* 
 // VECTIS_UNSUPPORTED when the host cannot address it.
 void memory_address(VectisMemory* memory, void** address);
 // Creates a handle for `bytes` bytes of a memory that is not a slice itself and outlives the slice. `offset` is a
-// multiple of the device's memory_alignment, and the range lies inside the memory. Throws Failure when the driver
-// rejects the slice.
+// multiple of the device's memory_alignment, and the range lies inside the memory. Throws Failure with
+// VECTIS_ALLOCATION when memory is exhausted, otherwise with the status of the driver's code.
 void memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t bytes, VectisMemory** slice);
 // Enqueues setting `bytes` bytes from `offset` of `target` to `value`. The range lies inside `target`. Throws Failure
-// when the fill cannot be enqueued.
+// when the fill cannot be enqueued: VECTIS_DEVICE_LOST when the device is lost, otherwise mostly
+// VECTIS_DRIVER_FAILURE.
 void fill(VectisStream* stream, VectisMemory* target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value);
-// Sets *nanoseconds to the time at which a completed event completed, on the device's own clock. Throws Failure when
-// the event has not completed or the driver does not report the time.
+// Sets *nanoseconds to the time at which a completed event completed, on the device's own clock. The event must be
+// recorded. Throws Failure: VECTIS_NOT_READY when it has not completed, VECTIS_INVALID_INPUT when it was never
+// recorded (the CPU then returns 0).
 void event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds);
 // Compiles `bytes` bytes of source in `dialect`, or loads the result of program_binary when `dialect` is "binary".
 // Returns the compiler's warnings, or an empty text. `options` is not null. Throws Failure: VECTIS_COMPILE_FAILED
@@ -143,10 +155,9 @@ void host_free(VectisContext* context, void* address) noexcept;
 template <auto function>
 struct Slot;
 
-// Slot<function>::call is the C slot of `function`. It returns VECTIS_OK when the function returns, or the status
-// that the function returns. It turns a thrown Failure into its status and message, std::bad_alloc into
-// VECTIS_ALLOCATION, any other exception into VECTIS_DRIVER_FAILURE. A returned string becomes the message of a
-// success.
+// Slot<function>::call is the C slot of `function`, with a `message` that must not be null. It returns the function's
+// status, or VECTIS_OK when there is none; a returned string becomes the message. It catches exceptions: a Failure
+// gives its own status and message, std::bad_alloc VECTIS_ALLOCATION, any other VECTIS_DRIVER_FAILURE.
 template <class Result, class... Arguments, Result (*function)(Arguments...)>
 struct Slot<function> {
   static VectisStatus call(Arguments... arguments, VectisMessage* message) noexcept {

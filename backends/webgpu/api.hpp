@@ -39,6 +39,7 @@ using plugin::Host;
 // clang-format on
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are WebGPU's
+// The functions of wgpu-native. After load_api() none is null. Immutable, so thread-safe.
 struct Api {
 #define VECTIS_WEBGPU_MEMBER(name) decltype(&::wgpu##name) name = nullptr;
   VECTIS_WEBGPU_FUNCTIONS(VECTIS_WEBGPU_MEMBER)
@@ -47,19 +48,21 @@ struct Api {
 // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
 // Opens the file that the setting `library` names, or libwgpu_native, which the host also looks for beside the
-// plug-ins. Throws Failure with the reason NO_LIBRARY when it cannot be opened and DRIVER_TOO_OLD when it is of another
-// major version, whose structs differ.
+// plug-ins, and returns its functions. Throws Failure with VECTIS_BACKEND_CREATION: reason NO_LIBRARY when it cannot
+// be opened, DRIVER_TOO_OLD when it lacks a function or has a major version other than 29, whose structs differ.
 Api load_api(const Host& host);
 
-// An object of wgpu, released with its owner.
+// Owns an object of wgpu and releases it on destruction.
 template <class Object>
 using Owned = plugin::UniqueHandle<Object, void (*)(Object)>;
 
-// "29.0.3.0"
+// Returns the version of wgpu-native with four parts: "29.0.3.0". Precondition: `api` is loaded.
 std::string version_text(const Api& api);
 
+// Returns a view of `text` for wgpu, valid as long as the text is. Does not throw.
 inline WGPUStringView text_view(std::string_view text) noexcept { return {text.data(), text.size()}; }
-// A null view is empty.
+
+// Returns a view of wgpu's text, valid as long as that text is; an empty view when `view` is null. Does not throw.
 inline std::string_view from_view(WGPUStringView view) noexcept {
   if (view.data == nullptr) return {};
   return view.length == WGPU_STRLEN ? std::string_view(view.data) : std::string_view(view.data, view.length);

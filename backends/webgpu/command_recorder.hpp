@@ -16,6 +16,8 @@
 
 namespace vectis::webgpu {
 
+// One launch to record: the kernel, its buffers from binding 0 on, its scalars, and the grid. It refers to the
+// caller's objects, which must stay valid during CommandRecorder::dispatch().
 struct Dispatch {
   const Pipeline& pipeline;
   std::span<const BoundBuffer> buffers;
@@ -23,23 +25,37 @@ struct Dispatch {
   std::array<std::uint32_t, 3> grid;  // workgroups by dimension
 };
 
-// One thread at a time. Every function throws DEVICE_LOST when the device is lost, and again the failure of a
-// submission that lost recorded commands.
+// Records the commands of one stream and submits them in batches. Not thread-safe: one thread at a time. After a
+// submission that lost recorded commands, every call throws its failure again; on a lost device every call throws
+// VECTIS_DEVICE_LOST.
 class CommandRecorder {
  public:
+  // Creates a recorder with a device buffer for scalars. `gpu` and `groups` must outlive it. Throws Failure:
+  // VECTIS_DEVICE_LOST when the device is lost, VECTIS_ALLOCATION when wgpu gives no buffer.
   CommandRecorder(Gpu& gpu, BindGroups& groups);
+  // Drops the commands that were not submitted.
   ~CommandRecorder();
   CommandRecorder(const CommandRecorder&) = delete;
   CommandRecorder& operator=(const CommandRecorder&) = delete;
 
-  // Throws INVALID_INPUT with wgpu's message when the launch is invalid; commands recorded before are not affected.
+  // Records one launch; may submit earlier ones. Throws Failure: VECTIS_INVALID_INPUT, without effect on commands
+  // recorded before, when the buffers, the grid or the scalars (at most 32 KiB) do not fit the kernel or the device;
+  // VECTIS_DEVICE_LOST; the failure of an earlier submission that lost commands.
   void dispatch(const Dispatch& dispatch);
-  // Between two different buffers; offsets and bytes are multiples of 4.
+
+  // Records a copy of source.bytes bytes. Preconditions: the two buffers differ, offsets and bytes are multiples of
+  // 4, and the ranges lie inside the buffers. Throws Failure: VECTIS_DEVICE_LOST when the device is lost, or the
+  // failure of an earlier submission that lost commands.
   void copy(const BoundBuffer& source, const BoundBuffer& target);
-  // Copies host bytes, which may be changed on return; offset and bytes are multiples of 4.
+
+  // Copies host bytes to the device, ordered after the recorded commands; the host bytes may change on return. Waits
+  // when more than 32 MiB are under way. Preconditions: `offset` and `bytes` are multiples of 4, and the range lies
+  // inside `target`. Throws Failure: VECTIS_DEVICE_LOST, or VECTIS_DRIVER_FAILURE when wgpu rejects the copy.
   void write(const DeviceBuffer& target, std::uint64_t offset, const void* source, std::uint64_t bytes);
 
-  // Submits everything recorded and returns the last submission; 0 when nothing was ever submitted.
+  // Submits everything recorded and returns the index of this stream's last submission, 0 when there was none. Does
+  // not wait for the work. Throws Failure, now and at every later call, when the commands are lost:
+  // VECTIS_DEVICE_LOST, or VECTIS_DRIVER_FAILURE when wgpu rejects them.
   std::uint64_t flush();
 
  private:

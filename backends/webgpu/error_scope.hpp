@@ -19,20 +19,23 @@ namespace vectis::webgpu {
 
 class Gpu;
 
-// One thread at a time; scopes of one thread nest.
+// Captures the first error of the wgpu calls that this thread makes on one device while the scope exists. Scopes of
+// one thread nest and are destroyed in reverse order; a scope is used by the thread that created it.
 class ErrorScope {
  public:
+  // Opens a scope for `gpu`, which must outlive it; it is now the thread's innermost one. Does not throw.
   explicit ErrorScope(Gpu& gpu) noexcept;
   ~ErrorScope();
   ErrorScope(const ErrorScope&) = delete;
   ErrorScope& operator=(const ErrorScope&) = delete;
 
-  // Throws when a call since the constructor failed: DEVICE_LOST when the device is lost, ALLOCATION when memory is
-  // exhausted, DRIVER_FAILURE for an error inside wgpu, and `invalid` for a validation error. `what` begins the
-  // message.
+  // Does nothing when no call since the constructor failed. Otherwise throws Failure: VECTIS_DEVICE_LOST when the
+  // device is lost, VECTIS_ALLOCATION when memory is exhausted, `invalid` for a validation error,
+  // VECTIS_DRIVER_FAILURE for any other error. `what` begins the message.
   void check(std::string_view what, VectisStatus invalid);
 
-  // Stores the error in this thread's innermost scope; false when the thread has none for this device.
+  // Stores an error in this thread's innermost scope, which keeps the first, and returns true. Returns false, with
+  // nothing stored, when the thread has no scope or its innermost one belongs to another device.
   static bool capture(const Gpu& gpu, WGPUErrorType type, std::string_view text);
 
  private:
@@ -46,11 +49,12 @@ class ErrorScope {
   std::optional<CapturedError> first_;
 };
 
-// wgpu's error text without its constant first lines.
+// Returns wgpu's error text without its constant first lines ("Validation Error", "Caused by:", "In wgpu...") and
+// without blanks around it. Other texts are only trimmed.
 std::string trim_error(std::string_view text);
 
-// The text of a failed shader module with a first line of the form "wgsl:LINE:COLUMN: error: MESSAGE". A text without a
-// location comes back unchanged.
+// Returns the error text of a failed shader module with a first line "wgsl:LINE:COLUMN: error: MESSAGE" added. A text
+// without message or location comes back unchanged.
 std::string describe_shader_error(std::string_view text);
 
 }  // namespace vectis::webgpu

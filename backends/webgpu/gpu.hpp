@@ -11,10 +11,13 @@
 
 namespace vectis::webgpu {
 
-// A submission is an index of the queue, which all streams of the device share; 0 means none. Thread-safe.
+// A WebGPU device with its one queue, which all streams share. A submission is an index of that queue; 0 means none.
+// Thread-safe. Once the device is lost, functions that need it throw Failure with VECTIS_DEVICE_LOST.
 class Gpu {
  public:
-  // Requests a device with these limits from the adapter. Throws BACKEND_CREATION when the adapter gives none.
+  // Requests a device with these limits from the adapter. `api` must outlive this object, and the limits must not
+  // exceed the adapter's. Throws Failure with VECTIS_BACKEND_CREATION and wgpu's message when the adapter gives no
+  // device.
   Gpu(const Api& api, WGPUAdapter adapter, const WGPULimits& limits);
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -25,27 +28,41 @@ class Gpu {
   [[nodiscard]] WGPUQueue queue() const noexcept { return queue_.get(); }
   [[nodiscard]] const WGPULimits& limits() const noexcept { return limits_; }
 
-  // Throws DEVICE_LOST when the device is lost.
+  // Does nothing while the device works; throws Failure with VECTIS_DEVICE_LOST and the reason when it is lost.
   void check() const;
+  // Returns whether the device is lost, which is final. Does not throw.
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+  // Declares the device lost, so that check() throws with `reason` from now on. The first reason stays.
   void mark_lost(const std::string& reason);
-  // Destroys the device, as a failing driver would.
+
+  // Declares the device lost and destroys it, as a failing driver would. Waits until no thread holds keep_alive():
+  // the calling thread must not hold it. Does not throw.
   void destroy_device();
-  // While the lock is held destroy_device waits. wgpu-native aborts the process when it is given a buffer or a queue of
-  // a destroyed device, so calls that use them are made under this lock, after check().
+
+  // Returns a lock that delays destroy_device(). wgpu-native aborts the process when it is given a buffer or a queue
+  // of a destroyed device: make calls that use them under this lock, after check().
   [[nodiscard]] std::shared_lock<std::shared_mutex> keep_alive() { return std::shared_lock(destroying_); }
 
-  // Submits pending buffer writes and `commands`, which may be null. Throws DEVICE_LOST, and DRIVER_FAILURE for an
-  // earlier error that no scope captured.
+  // Submits pending buffer writes and `commands`, which may be null, and returns the index of the submission.
+  // Precondition: the commands were finished without an error. Throws Failure, with nothing submitted:
+  // VECTIS_DEVICE_LOST, or VECTIS_DRIVER_FAILURE for an earlier error that no ErrorScope captured.
   std::uint64_t submit(WGPUCommandBuffer commands);
-  // Whether all work up to this submission is done. Throws DEVICE_LOST.
+
+  // Returns whether all work up to this submission, an index that submit() returned or 0, is done. Does not wait.
+  // Throws Failure with VECTIS_DEVICE_LOST when the device was lost before.
   bool is_done(std::uint64_t submission);
-  // Returns when it is. Throws DEVICE_LOST.
+
+  // Returns when all work up to this submission, an index that submit() returned or 0, is done. Throws Failure with
+  // VECTIS_DEVICE_LOST when the device is lost before.
   void wait(std::uint64_t submission);
-  // Runs wgpu's pending callbacks; waits for the submission when one is given.
+
+  // Runs wgpu's pending callbacks, and first waits for *submission when `submission` is not null. Reports no failure:
+  // call check() afterwards.
   void poll(const std::uint64_t* submission);
 
-  // Throws ALLOCATION when wgpu gives no buffer.
+  // Creates a device buffer of `bytes` bytes, which must be within the device's limits. Throws Failure:
+  // VECTIS_ALLOCATION when wgpu rejects the size or has no memory, VECTIS_DEVICE_LOST when the device is lost,
+  // VECTIS_DRIVER_FAILURE for an error inside wgpu.
   Owned<WGPUBuffer> make_buffer(std::uint64_t bytes, WGPUBufferUsage usage);
 
  private:
