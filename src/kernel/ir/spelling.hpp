@@ -26,9 +26,12 @@ struct Spelling {
   bool ordered = true;                    // comparisons with NaN follow IEEE 754
   bool lets = false;                      // "let name: type" instead of "type name"
 
-  // The names of types, casts and native functions. Require a value type; `function` is empty if there is none.
+  // Returns the name of a value type in the dialect, such as "uint" for uint32. Requires is_value_type(of),
+  // unchecked.
   [[nodiscard]] std::string_view type(DType of) const { return types[value_type_index(of)]; }
+  // Returns the text before "(x)" that converts x by value to a type. Requires is_value_type(to), unchecked.
   [[nodiscard]] std::string_view cast(DType to) const { return casts[value_type_index(to)]; }
+  // Returns the name of the native function of an operation; empty if the dialect has none with the IR's semantics.
   [[nodiscard]] std::string_view function(Op op) const { return functions[static_cast<std::size_t>(op)]; }
   // Returns the expression that reinterprets the bits of `x`, such as "as_float(x)", or `x` itself if the types are
   // equal. Different types must be f32, i32 or u32; this is not checked.

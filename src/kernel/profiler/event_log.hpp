@@ -16,14 +16,16 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Interns names, so that records stay small. Views stay valid as long as the table.
+// Interns names, so that records stay small. Views stay valid as long as the table. One thread at a time.
 class StringTable {
  public:
   static constexpr std::size_t names_max = 65536;
   static constexpr std::string_view other = "(other names)";
 
-  // Returns the index of the name; 0, the index of `other`, if the table is full.
+  // Returns the index of the name, and adds the name if it is new. Returns 0, the index of `other`, for a new name if
+  // the table holds names_max names.
   std::uint32_t intern(std::string_view name);
+  // Returns the name at an index. Requires an index that intern() returned; does not check it.
   [[nodiscard]] std::string_view name(std::uint32_t number) const { return names_[number]; }
   [[nodiscard]] std::vector<std::string> all() const { return {names_.begin(), names_.end()}; }
 
@@ -32,9 +34,10 @@ class StringTable {
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 
+// The clock that measured a record: the host's, the device's, or the device's with timestamps that are not read yet.
 enum class TimeSource : std::uint8_t { host, pending, device };
 
-// A range, or submitted work with the call that submitted it.
+// One record of the trace: a range, or submitted work with the call that submitted it. Times are in nanoseconds.
 struct SpanRecord {
   std::uint64_t id = 0;
   SpanKind kind = SpanKind::range;
@@ -54,6 +57,7 @@ struct SpanRecord {
   double operations = 0;
 };
 
+// The bytes of one device's memory pool at a moment of the host's clock.
 struct SampleRecord {
   int device = -1;
   std::uint64_t time = 0;
@@ -61,6 +65,7 @@ struct SampleRecord {
   std::uint64_t cached_bytes = 0;
 };
 
+// Records with equal keys are added up in one Aggregate.
 struct AggregateKey {
   std::uint32_t name = 0;
   int device = -1;
@@ -68,6 +73,7 @@ struct AggregateKey {
   auto operator<=>(const AggregateKey&) const = default;
 };
 
+// Counts, times in nanoseconds and bytes of all records with one key. Failed calls count in `failed` alone.
 struct Aggregate {
   std::uint64_t calls = 0;
   std::uint64_t failed = 0;
@@ -77,24 +83,30 @@ struct Aggregate {
   std::uint64_t bytes = 0;
 };
 
-// One thread at a time.
+// Keeps the newest spans and samples in two ring buffers, and aggregates of all spans. One thread at a time.
 class EventLog {
  public:
+  // Each ring buffer keeps `capacity` records; 0 keeps none, and only the aggregates are recorded.
   explicit EventLog(std::size_t capacity) : capacity_(capacity) {}
 
-  // Appends a finished record and returns its sequence number. A record with pending device timestamps is aggregated
-  // later, by timed() or untimed().
+  // Appends a finished record, aggregates it and returns its sequence number. A full ring buffer drops its oldest
+  // record, which dropped() counts. A record with TimeSource::pending is aggregated later, by timed() or untimed().
   std::uint64_t append(const SpanRecord& record);
   // Aggregates a pending record with its device timestamps, and updates it if the ring buffer still holds it.
+  // Requires the sequence number that append() returned for the record.
   void timed(std::uint64_t sequence, SpanRecord record, std::uint64_t device_begin, std::uint64_t device_end);
-  // Aggregates a pending record with its host times: there are no device timestamps.
+  // Aggregates a pending record with its host times, for work without device timestamps, and updates it if the ring
+  // buffer still holds it. Requires the sequence number that append() returned for the record.
   void untimed(std::uint64_t sequence, SpanRecord record);
+  // Appends a sample of a memory pool. A full ring buffer drops its oldest sample, which dropped() counts.
   void append(const SampleRecord& record);
+  // Removes all records and aggregates and sets dropped() to 0. Sequence numbers continue.
   void clear();
 
   [[nodiscard]] const std::deque<SpanRecord>& spans() const noexcept { return spans_; }
   [[nodiscard]] const std::deque<SampleRecord>& samples() const noexcept { return samples_; }
   [[nodiscard]] const std::map<AggregateKey, Aggregate>& aggregates() const noexcept { return aggregates_; }
+  // Returns how many spans and samples full ring buffers dropped since the last clear().
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
@@ -117,7 +129,7 @@ struct ProfileSession {
   ProfileLosses losses;
 };
 
-// The input of the trace exporter.
+// A copy of everything that a profiler recorded, the input of write_trace().
 struct ProfileSnapshot {
   std::vector<SpanRecord> spans;  // device times on the host's clock
   std::vector<SampleRecord> samples;

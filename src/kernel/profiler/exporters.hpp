@@ -16,10 +16,13 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Prints the rows as a table, and one line for each kind of loss.
+// Prints the rows as a table to `out`, and one line for each kind of event that the profiler could not record
+// (dropped records, missing timestamps, too many names, exceptions of sinks). Shares are of session.on, the time the
+// profiler was enabled. A failure to write sets the state of `out`; it throws only if its exceptions are enabled.
 void print_summary(std::ostream& out, std::span<const ProfileRow> rows, const ProfileSession& session);
 
-// Writes the JSON text in chunks.
+// Writes a snapshot as a trace in the Trace Event Format (JSON), in chunks passed to `write`, which must not be
+// empty. An exception of `write` propagates and ends the trace.
 void write_trace(const ProfileSnapshot& snapshot, const std::function<void(std::string_view)>& write);
 
 }  // namespace vectis::inline v0_1::detail

@@ -17,7 +17,7 @@ struct Location {
     vector,   // a vector register: one block of scratch memory
     uniform,  // one hardware vector of equal elements, the same for all blocks
     input,    // the caller's memory, at the block's elements
-    output,
+    output,   // the caller's memory, at the block's elements
   };
   Kind kind = Kind::unassigned;
   std::uint32_t number = 0;
@@ -25,11 +25,13 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
+// One operation of a fused chain without its operand, which is a member of VectorInstruction::in.
 struct FusedOpcode {
   ir::Op op = ir::Op::add;
   FusedOp::Form form = FusedOp::Form::binary;
 };
 
+// One VM instruction with registers allocated: a kernel call over the elements of a block, or the head of a loop.
 struct VectorInstruction {
   VectorKernel kernel = nullptr;  // null: a loop whose body ends before instruction `end`
   Location out;
@@ -41,14 +43,14 @@ struct VectorInstruction {
   bool result_unread = false;           // no instruction of the program reads the result
 };
 
-// The value of a uniform: a constant or an argument.
+// The initial value of one uniform (a vector of equal elements): a constant or an argument of the call.
 struct UniformValue {
   std::uint32_t uniform = 0;
   bool is_argument = false;
   std::uint32_t value = 0;  // the bits (bool: 0 or all ones), or the index of the argument
 };
 
-// Immutable after compile().
+// A function compiled for the CPU vector VM. Immutable after compile().
 struct Program {
   std::vector<UniformValue> uniform_values;
   std::vector<VectorInstruction> prologue;  // computes uniforms from uniforms, once before the first block
@@ -58,7 +60,8 @@ struct Program {
   std::size_t block = 0;  // elements per block; a multiple of lanes_max, chosen so that a block's data stays in L1
 };
 
-// Requires a verified function.
+// Compiles a function: lowers it, fuses chains, allocates vector registers and chooses the block size. Requires a
+// function that ir::verify() accepts; does not check it, and throws only std::bad_alloc.
 Program compile(const ir::Function& function);
 
 }  // namespace vectis::inline v0_1::vm

@@ -13,7 +13,8 @@
 
 #include "kernel/vm/kernel_table.hpp"
 
-// An operation of one vector `a`, or of `a` and `b`, of tag `d`.
+// Defines a struct whose Apply() computes `expression` of the Highway vector `a` (VECTIS_UNARY), or of `a` and `b`
+// (VECTIS_BINARY), with the Highway tag `d`.
 #ifndef VECTIS_UNARY
 #define VECTIS_UNARY(Name, expression)    \
   struct Name {                           \
@@ -42,19 +43,20 @@ using Floats = hn::ScalableTag<float>;
 using Ints = hn::ScalableTag<std::int32_t>;
 using Words = hn::ScalableTag<std::uint32_t>;
 
-// Operations of one or two vectors. Those called Float... have other semantics or instructions than the integer ones.
+// Operations of one or two vectors. Float... operations differ from the integer ones in semantics or instructions.
 VECTIS_BINARY(AddOp, hn::Add(a, b))
 VECTIS_BINARY(SubOp, hn::Sub(a, b))
 VECTIS_BINARY(MulOp, hn::Mul(a, b))
 VECTIS_BINARY(DivOp, hn::Div(a, b))
-// The other operand if one is NaN; the first of equal operands.
+// The minimum and maximum of floats: the other operand if one is NaN, and the first of equal operands.
 VECTIS_BINARY(FloatMinOp, hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(a)), b, a))
 VECTIS_BINARY(FloatMaxOp, hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(a)), b, a))
 VECTIS_UNARY(FloatNegOp, hn::Xor(a, hn::SignBit(d)))
 VECTIS_UNARY(FloatAbsOp, hn::Abs(a))
 VECTIS_UNARY(SqrtOp, hn::Sqrt(a))
 
-// Unrolled by four, which keeps the load ports busy.
+// Applies Function::Apply(d, a) to `count` elements of args.in[0], unrolled by four, which keeps the load ports busy.
+// Requires `count` to be a multiple of the vector's lanes; does not check it.
 template <class Tag, class Function>
 void Unary(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
@@ -73,7 +75,8 @@ void Unary(const KernelArgs& args, std::size_t count) {
   for (; i < count; i += lanes, a += step) hn::StoreU(Function::Apply(d, hn::LoadU(d, a)), d, out + i);
 }
 
-// For long functions: not unrolled, to save instruction cache.
+// Applies a long Function::Apply(d, a) to `count` elements of args.in[0], not unrolled, to save instruction cache.
+// Requires `count` to be a multiple of the vector's lanes; does not check it.
 template <class Tag, class Function>
 void UnaryLong(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
@@ -85,6 +88,8 @@ void UnaryLong(const KernelArgs& args, std::size_t count) {
     hn::StoreU(Function::Apply(d, hn::LoadU(d, a)), d, out + i);
 }
 
+// Applies Function::Apply(d, a, b) to `count` elements of args.in[0] and args.in[1], unrolled by four. Requires
+// `count` to be a multiple of the vector's lanes; does not check it.
 template <class Tag, class Function>
 void Binary(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
@@ -106,6 +111,8 @@ void Binary(const KernelArgs& args, std::size_t count) {
     hn::StoreU(Function::Apply(d, hn::LoadU(d, a), hn::LoadU(d, b)), d, out + i);
 }
 
+// Applies Function::Apply(d, a, b, c) to `count` elements of args.in[0] to args.in[2]. Requires `count` to be a
+// multiple of the vector's lanes; does not check it.
 template <class Tag, class Function>
 void Ternary(const KernelArgs& args, std::size_t count) {
   using T = hn::TFromD<Tag>;
@@ -123,7 +130,8 @@ void Ternary(const KernelArgs& args, std::size_t count) {
   }
 }
 
-// Element by element, for operations without a vector instruction.
+// Applies Function::Apply(a) to `count` elements of args.in[0] one by one. Requires memory for `count` elements.
+// For operations without a vector instruction.
 template <class T, class Function>
 void ScalarUnary(const KernelArgs& args, std::size_t count) {
   const T* a = static_cast<const T*>(args.in[0]);
@@ -131,6 +139,8 @@ void ScalarUnary(const KernelArgs& args, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) out[i] = Function::Apply(a[i * args.stride[0]]);
 }
 
+// Applies Function::Apply(a, b) to `count` elements of args.in[0] and args.in[1] one by one. Requires memory for
+// `count` elements. For operations without a vector instruction.
 template <class T, class Function>
 void ScalarBinary(const KernelArgs& args, std::size_t count) {
   const T* a = static_cast<const T*>(args.in[0]);

@@ -15,6 +15,8 @@
 
 namespace vectis::conformance::second {
 
+// Returns an element as float, unpacked by the library's conversions. Requires float32, float16, bfloat16 or int8
+// (any other type is read as float32), row < rows() and column < columns(); does not check them.
 inline float load(const Operand& operand, std::uint64_t row, std::uint64_t column) {
   const std::uint32_t bits = operand.bits(row, column);
   switch (operand.type()) {
@@ -29,6 +31,7 @@ inline float load(const Operand& operand, std::uint64_t row, std::uint64_t colum
   }
 }
 
+// Rounds to the nearest integer, ties to even, saturated to [least, most]; NaN becomes 0. Requires limits of int32.
 inline std::int32_t to_integer(double value, std::int64_t least, std::int64_t most) {
   if (value != value) return 0;
   if (value <= static_cast<double>(least)) return static_cast<std::int32_t>(least);
@@ -36,8 +39,8 @@ inline std::int32_t to_integer(double value, std::int64_t least, std::int64_t mo
   return static_cast<std::int32_t>(std::lrint(value));
 }
 
-// To nearest even at once: an integer of 31 bits must not be rounded to float first, so what float lacks is kept as an
-// odd last bit.
+// Rounds a double to bfloat16 once, ties to even. Rounding to float first would round twice, so the part that float
+// cannot represent is kept as an odd last bit (round to odd).
 inline Bfloat16 to_bfloat16_once(double value) {
   auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if (std::fabs(std::bit_cast<float>(bits)) > std::fabs(value)) --bits;
@@ -45,6 +48,8 @@ inline Bfloat16 to_bfloat16_once(double value) {
   return to_bfloat16(std::bit_cast<float>(bits));
 }
 
+// Writes an element, rounded to the operand's type; integers saturate and NaN becomes 0 in them. Requires float32,
+// float16, bfloat16, int8 or int32 (any other type is written as float32), row < rows() and column < columns().
 inline void store(Operand& operand, std::uint64_t row, std::uint64_t column, double value) {
   switch (operand.type()) {
     case DType::float16:
@@ -63,6 +68,8 @@ inline void store(Operand& operand, std::uint64_t row, std::uint64_t column, dou
 using Operands = std::vector<Operand>;
 using Parameters = std::vector<ParameterValue>;
 
+// Reduces the values `x` by `kind` (argmax, sum, mean, norm, max or min) and writes the result to column 0 of a row
+// of `out`; argmax writes an index. A NaN wins in argmax, max and min. Any other kind writes nothing.
 inline void reduce(const std::string& kind, const std::vector<float>& x, Operand& out, std::uint64_t row) {
   if (kind == "argmax") {
     std::size_t best = 0;
@@ -89,6 +96,8 @@ inline void reduce(const std::string& kind, const std::vector<float>& x, Operand
   if (kind == "min") store(out, row, 0, least);
 }
 
+// Reduces operand 0 by `kind` into operand 1: each row on its own if `by_row`, else all elements together. Requires
+// two operands, the second with a row for each result.
 inline void reduction(const std::string& kind, bool by_row, Operands& v) {
   std::vector<float> all;
   for (std::uint64_t r = 0; r < v[0].rows(); ++r) {
@@ -100,6 +109,8 @@ inline void reduction(const std::string& kind, bool by_row, Operands& v) {
   if (!by_row) reduce(kind, all, v[1], 0);
 }
 
+// Computes operand 2 = alpha * op(operand 0) * op(operand 1) + beta * operand 2. The parameters, which may be absent,
+// are transpose of operand 0, of operand 1, alpha (1) and beta (0). Requires three operands with matching shapes.
 inline void matmul(Operands& v, const Parameters& n) {
   const bool ta = !n.empty() && n[0].integer != 0;
   const bool tb = n.size() > 1 && n[1].integer != 0;
@@ -119,6 +130,8 @@ inline void matmul(Operands& v, const Parameters& n) {
   }
 }
 
+// Computes operand 2, the distances of all rows of operand 0 to all rows of operand 1. `kind` is l2_squared,
+// dot_product or cosine_distance (1 if a vector is 0); any other kind writes nothing. Requires matching shapes.
 inline void distance(const std::string& kind, Operands& v) {
   for (std::uint64_t i = 0; i < v[2].rows(); ++i) {
     for (std::uint64_t j = 0; j < v[2].columns(); ++j) {
@@ -142,6 +155,9 @@ inline void distance(const std::string& kind, Operands& v) {
   }
 }
 
+// Writes the k largest (or smallest) elements of each row of operand 0 to operand 1 and their columns to operand 2; k
+// is the columns of operand 1. NaN comes last, and the lower column first among equal elements. Requires k at most
+// the columns of operand 0.
 inline void top_k(Operands& v, bool largest) {
   for (std::uint64_t r = 0; r < v[0].rows(); ++r) {
     std::vector<bool> taken(v[0].columns());
@@ -161,6 +177,9 @@ inline void top_k(Operands& v, bool largest) {
   }
 }
 
+// Copies rows by the int32 indices in row 0 of operand 1: gather reads row index[m] of operand 0 into row m of
+// operand 2, scatter writes row m of operand 0 to row index[m] of operand 2. An index outside of the rows gathers
+// zeros and scatters nothing.
 inline void move_rows(bool gather, Operands& v) {
   for (std::uint64_t m = 0; m < v[1].columns(); ++m) {
     const auto named = static_cast<std::int32_t>(v[1].bits(0, m));
@@ -174,6 +193,8 @@ inline void move_rows(bool gather, Operands& v) {
   }
 }
 
+// Writes the prefix sums of each row of operand 0 to operand 1, without the element itself if `exclusive`. Sums of
+// int32 wrap. Requires operands of equal shape.
 inline void prefix_sum(Operands& v, bool exclusive) {
   for (std::uint64_t r = 0; r < v[0].rows(); ++r) {
     double sum = 0;
@@ -189,6 +210,9 @@ inline void prefix_sum(Operands& v, bool exclusive) {
   }
 }
 
+// Computes the operation scan_bounds: appends to operands 4 and 5 the row and the bounds of every row of codes
+// (operand 0) whose lower bound is at most the query's limit, and counts them in operand 6, also those that do not
+// fit. Appends rows in reverse order, since any order is right. Requires the operands that the operation takes.
 inline void scan_bounds(Operands& v, const Parameters& n) {
   const float beta_margin = n.size() > 1 ? static_cast<float>(n[1].real) : 0x1p-19F;
   const float margin = n.size() > 2 ? static_cast<float>(n[2].real) : 0.0F;
@@ -211,6 +235,9 @@ inline void scan_bounds(Operands& v, const Parameters& n) {
   }
 }
 
+// Computes the operation tighten_bounds: lowers each query's limit (operand 3) to the k-th smallest upper bound,
+// copies the candidates within it to operands 4 and 5 in reverse order, and their count to operand 2. A query with
+// more candidates than operand 0 holds keeps its count, and nothing is copied. Requires the operation's operands.
 inline void tighten_bounds(Operands& v, const Parameters& n) {
   const std::uint64_t k = n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer);
   for (std::uint64_t q = 0; q < v[0].rows(); ++q) {
@@ -238,6 +265,8 @@ inline void tighten_bounds(Operands& v, const Parameters& n) {
   }
 }
 
+// Returns the squared Euclidean distance of a row of `a` and a row of `b`, summed in float. Requires rows that exist
+// and at least as many columns in `b`.
 inline float squared_distance(const Operand& a, std::uint64_t row, const Operand& b, std::uint64_t other) {
   float sum = 0;
   for (std::uint64_t d = 0; d < a.columns(); ++d) {
@@ -247,12 +276,16 @@ inline float squared_distance(const Operand& a, std::uint64_t row, const Operand
   return sum;
 }
 
-// Distances as integers of the same order, NaN last, with the row behind.
+// Returns a key that orders by distance, then by row: the distance's bits above the row. NaN comes last. Requires a
+// distance that is not negative.
 inline std::uint64_t beam_key(float distance, std::uint32_t row) {
   const std::uint32_t bits = distance != distance ? 0x7FC0'0000U : std::bit_cast<std::uint32_t>(distance);
   return std::uint64_t{bits} << 32U | row;
 }
 
+// Computes the operation graph_search, a beam search in a graph, for each query of operand 1: writes the nearest rows
+// to operand 4, their squared distances to operand 5 and the count of scored rows to operand 6. Entries without a row
+// are ~0 and infinity. Requires the operands that the operation takes.
 inline void graph_search(Operands& v, const Parameters& n) {
   const std::uint64_t width = v[4].columns();
   const std::uint64_t nearest =
@@ -304,6 +337,9 @@ inline void graph_search(Operands& v, const Parameters& n) {
   }
 }
 
+// Computes the operation graph_prune (RobustPrune) for each list of candidates in operand 1: writes the chosen rows
+// to operand 3 and their distances to operand 4, and fills the rest with ~0 and infinity. Parameter 0 is alpha (1 if
+// absent). Requires candidates in order of distance.
 inline void graph_prune(Operands& v, const Parameters& n) {
   const auto reach = static_cast<float>(n.empty() ? 1 : n[0].real);
   for (std::uint64_t list = 0; list < v[1].rows(); ++list) {
@@ -325,7 +361,8 @@ inline void graph_prune(Operands& v, const Parameters& n) {
   }
 }
 
-// The operands after the call.
+// Returns the operands after a call of the operation, computed on the host. Requires operands and parameters that the
+// operation takes, as make_problem() makes them. For an unknown operation, returns the operands unchanged.
 inline Operands naive(const std::string& operation, const Problem& problem) {
   Operands v = problem.operands;
   const Parameters& n = problem.parameters;
