@@ -13,7 +13,8 @@
 
 namespace vectis::app {
 
-// Holds at most one buffer per slot; the destructor releases all. One thread at a time.
+// An allocator that a log is replayed against. Holds at most one buffer per slot; the destructor releases all
+// buffers. One thread at a time.
 class ReplayAllocator {
  public:
   ReplayAllocator() = default;
@@ -21,9 +22,14 @@ class ReplayAllocator {
   ReplayAllocator& operator=(const ReplayAllocator&) = delete;
   virtual ~ReplayAllocator() = default;
 
+  // Returns the name in reports: "pool", "device" or "best fit".
   [[nodiscard]] virtual std::string name() const = 0;
+  // Allocates a buffer into `slot`, which must be empty and below the number of slots. Throws InvalidInput for a size
+  // beyond the device's largest allocation, and Allocation when memory is short.
   virtual void allocate(std::size_t slot, const MemoryRequest& request) = 0;
+  // Releases the buffer in `slot`, which must hold one.
   virtual void release(std::size_t slot) = 0;
+  // Releases the buffers of all slots that hold one.
   virtual void release_all() = 0;
 
   [[nodiscard]] virtual std::uint64_t allocated_bytes() const = 0;  // in live buffers
@@ -31,7 +37,9 @@ class ReplayAllocator {
   [[nodiscard]] virtual std::uint64_t device_allocations() const = 0;
 };
 
-// The pool, plain device allocation and best fit, each empty.
+// Makes the memory pool, plain device allocation and best fit, in this order, each empty and with `slots` slots.
+// `runtime` must own the device of `context` and outlive the allocators. Throws the device's own error when the pool
+// cannot open it.
 std::vector<std::unique_ptr<ReplayAllocator>> make_allocators(Runtime& runtime, const DeviceContext& context,
                                                               std::size_t slots);
 

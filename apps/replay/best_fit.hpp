@@ -9,21 +9,24 @@
 
 namespace vectis::app {
 
-// One thread at a time.
+// A best-fit arena of unlimited size that computes offsets only and coalesces free ranges at once: the baseline for
+// the memory pool. Allocation cannot fail. One thread at a time.
 class BestFitArena {
  public:
-  // Offsets and sizes are rounded up to multiples of `alignment`.
+  // Makes an empty arena that rounds offsets and sizes up to multiples of `alignment`, which must be above 0.
   explicit BestFitArena(std::uint64_t alignment) : alignment_(alignment) {}
 
-  // Returns the offset of a new range of `bytes` (at least 1): the smallest free range that fits, the lowest on ties,
-  // or else the end of the arena.
+  // Allocates `bytes`, which must be at least 1, and returns the offset: in the smallest free range that fits, the
+  // lowest on ties, or else at the end of the arena.
   std::uint64_t allocate(std::uint64_t bytes);
-  // Frees the range that allocate returned and returns its size, rounded.
+  // Frees the range at `offset`, which allocate() must have returned and which must still be live, and returns its
+  // rounded size.
   std::uint64_t release(std::uint64_t offset);
 
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }        // end of the highest live range
   [[nodiscard]] std::uint64_t peak() const noexcept { return peak_; }      // high-water mark of end()
   [[nodiscard]] std::uint64_t in_use() const noexcept { return in_use_; }  // bytes in live ranges, rounded
+  // Returns `bytes` rounded up to a multiple of the alignment. Does not throw.
   [[nodiscard]] std::uint64_t rounded(std::uint64_t bytes) const noexcept;
 
  private:

@@ -14,13 +14,15 @@
 
 namespace vectis::app {
 
-// Internal fragmentation: (allocated - requested) / requested over the live buffers, sampled after every event.
+// Internal fragmentation of a replay: (allocated - requested) / requested bytes over the live buffers, sampled after
+// every event.
 struct ReplayWaste {
   double at_peak = 0;  // at the high-water mark of requested bytes
   double mean = 0;     // over all events, weighted by the live bytes
   double max = 0;      // over the events with at least 1/16 of the high-water mark live
 };
 
+// Measurements of one allocator in a replay.
 struct ReplayResult {
   std::string allocator;         // "pool", "device", "best fit"
   Duration per_event{0};         // median over the rounds
@@ -30,6 +32,7 @@ struct ReplayResult {
   std::uint64_t device_allocations_last = 0;  // in the last round: the steady state of a repeating program
 };
 
+// Result of replay(): the log, the device and the measurements of each allocator.
 struct ReplayReport {
   std::string device;  // "cpu:0 (name)"
   std::size_t events = 0;
@@ -39,14 +42,15 @@ struct ReplayReport {
   std::vector<ReplayResult> results;  // pool, device, best fit
 };
 
-// Runs the log once per allocator to measure memory, then `rounds` times (at least 1), interleaved, to measure time.
-// Buffers still live at the end of a round are released before the next. No buffer's content is accessed. Throws
-// InvalidInput for 0 rounds or a buffer beyond the device's largest allocation, OutOfMemoryError or Allocation when the
-// device has too little memory.
+// Runs the log once per allocator to measure memory, then `rounds` times, interleaved, to measure time; releases live
+// buffers after each round and accesses no buffer's content. `log` must satisfy the rules of AllocationLog::events.
+// Throws InvalidInput for 0 rounds or a buffer beyond the device's largest allocation, and OutOfMemoryError or
+// Allocation when memory is short.
 ReplayReport replay(Runtime& runtime, const Device& device, const AllocationLog& log, std::size_t rounds);
 
-// Prints a table.
+// Prints the report as a table with a legend. Does not throw when writing fails: check the state of `out` afterwards.
 void print(std::ostream& out, const ReplayReport& report);
+// Writes the report as a JSON object. Does not throw when writing fails: check the state of `out` afterwards.
 void write_json(std::ostream& out, const ReplayReport& report);
 
 }  // namespace vectis::app

@@ -11,7 +11,7 @@
 
 namespace vectis::app {
 
-// Levenshtein distance: insertions, deletions and substitutions that turn `a` into `b`.
+// Returns the Levenshtein distance: the insertions, deletions and substitutions of bytes that turn `a` into `b`.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -27,7 +27,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The name with the smallest edit distance to `text`; empty when every name differs in more than half of its letters.
+// Returns the name with the smallest edit distance to `text`, the first on ties; an empty string when each name
+// differs from `text` in more than half of the bytes of the longer one.
 inline std::string nearest_name(std::string_view text, std::span<const std::string> names) {
   std::string nearest;
   std::size_t best = 0;

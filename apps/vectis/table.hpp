@@ -10,12 +10,13 @@ namespace vectis::app {
 
 using Row = std::vector<std::string>;
 
-// Alignment of the columns after the first: `text` to the left, `numbers` to the right. The first is always
+// Alignment of the columns after the first: `text` to the left, `numbers` to the right. The first column is always
 // left-aligned.
 enum class Columns : std::uint8_t { text, numbers };
 
-// Prints the rows with columns two spaces apart, each as wide as its widest cell, without trailing spaces. The first
-// row is the heading. Precondition: there is at least one row, and no row has more cells than the first.
+// Prints the rows with columns two spaces apart, each as wide as its widest cell, without trailing spaces; the first
+// row is the heading. There must be at least one row, no row may be empty or have more cells than the first; this is
+// not checked.
 void print_table(std::ostream& out, const std::vector<Row>& rows, Columns columns);
 
 }  // namespace vectis::app

@@ -15,7 +15,8 @@
 
 namespace vectis::inline v0_1::detail {
 
-// One thread at a time.
+// Bookkeeping of the free and used ranges of segments: allocates by best fit and coalesces at once. Makes no device
+// calls. One thread at a time. Preconditions are checked by assert only.
 class BlockMap {
  public:
   using SegmentId = std::uint32_t;
@@ -28,28 +29,34 @@ class BlockMap {
     bool free = false;
   };
 
-  // All sizes must be multiples of `alignment`. Without `may_split` every block is a whole segment.
+  // Makes an empty map. All sizes passed later must be multiples of `alignment`, which is above 0. Without
+  // `may_split` every block is a whole segment.
   BlockMap(std::uint64_t alignment, bool may_split) : alignment_(alignment), may_split_(may_split) {}
 
-  // Adds a segment that is entirely free. Reuses the ids of removed segments.
+  // Adds a segment of `bytes` that is entirely free and returns its id, which may be that of a removed segment.
+  // `bytes` must be above 0 and a multiple of the alignment.
   SegmentId add_segment(std::uint64_t bytes);
-  // Precondition: the segment is entirely free.
+  // Removes a segment, which must exist and be entirely free. Its id may be reused.
   void remove_segment(SegmentId segment);
-  // The segments that are entirely free.
+  // Returns the ids of the segments that are entirely free.
   [[nodiscard]] std::vector<SegmentId> empty_segments() const;
+  // Returns the size of a segment, which must exist.
   [[nodiscard]] std::uint64_t segment_bytes(SegmentId segment) const { return segments_[segment].bytes; }
 
-  // Allocates the smallest free range of at least `bytes`, split to size; on ties the lowest segment and offset. Empty
-  // when no range is large enough.
+  // Allocates the smallest free range of at least `bytes`, the lowest segment and offset on ties, and splits off the
+  // rest if the map may split. `bytes` must be above 0 and a multiple of the alignment. Returns nothing when no range
+  // is large enough.
   std::optional<BlockId> take(std::uint64_t bytes);
-  // Frees a block and coalesces it with free neighbors.
+  // Frees a block, which must be allocated, and coalesces it with free neighbors; its id becomes invalid.
   void give(BlockId block);
+  // Returns a block that take() allocated and give() has not freed. The reference is valid until the next change.
   [[nodiscard]] const Block& block(BlockId id) const { return nodes_[id].block; }
 
   [[nodiscard]] std::uint64_t free_bytes() const noexcept { return free_bytes_; }
   [[nodiscard]] std::uint64_t reserved_bytes() const noexcept { return reserved_bytes_; }
+  // Returns the size of the largest free range in bytes; 0 when nothing is free.
   [[nodiscard]] std::uint64_t largest_free() const;
-  // Calls `visitor` for every block, free ones included, by segment and offset.
+  // Calls `visitor` for every block and every free range, by segment and offset. `visitor` must not change the map.
   void visit(const std::function<void(BlockId, const Block&)>& visitor) const;
 
  private:

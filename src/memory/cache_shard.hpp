@@ -15,18 +15,25 @@ namespace vectis::inline v0_1::detail {
 
 constexpr std::size_t cache_line_bytes = 64;
 
-// Lock `mutex` around every call. On a cache line of its own, to avoid false sharing.
+// Free lists of released blocks by size class, for some of the threads. The caller must hold `mutex` around every
+// call. On a cache line of its own, to avoid false sharing.
 class alignas(cache_line_bytes) CacheShard {
  public:
   std::mutex mutex;
 
-  // Takes a block that work on `order`'s stream may use at once: released on that stream, or idle. Null without one.
+  // Takes out the most recently released block of a size class that work on the stream of `order` may use at once:
+  // released on that stream, or idle. Null `order`: idle blocks only. Returns null when there is no such block. The
+  // caller holds `mutex`.
   PoolBlock* take(const SizeClass& size_class, const StreamOrder* order);
-  // Takes a block released on another stream, after making `stream` wait for that release. Null without one.
+  // Takes out a block of a size class that was released on another stream, after making `stream` wait for that
+  // release. Returns null when there is none or no event was recorded; throws the error of the device when the wait
+  // cannot be enqueued. The caller holds `mutex`.
   PoolBlock* steal(const SizeClass& size_class, Stream& stream);
+  // Adds a released block to the free list of its size class. The block must be in no shard, and the caller holds
+  // `mutex`.
   void put(PoolBlock* block);
 
-  // Takes out every block for which `predicate` is true.
+  // Takes out and returns every block for which `predicate` is true. The caller holds `mutex`.
   template <class Predicate>
   std::vector<PoolBlock*> drain(const Predicate& predicate) {
     std::vector<PoolBlock*> taken;
@@ -41,10 +48,11 @@ class alignas(cache_line_bytes) CacheShard {
     return taken;
   }
 
-  // Bounds fragmentation: with more than `max_size_classes`, takes out the blocks of the classes used least since the
-  // last call that did so.
+  // Bounds fragmentation: with more than `max_size_classes` size classes, takes out and returns the blocks of the
+  // half used least since the last call that took out any; otherwise returns nothing. The caller holds `mutex`.
   std::vector<PoolBlock*> drop_underused(std::size_t max_size_classes);
 
+  // Returns the bytes of all blocks in the shard. The caller holds `mutex`.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -59,7 +67,7 @@ class alignas(cache_line_bytes) CacheShard {
 constexpr std::size_t shard_count = 16;
 using CacheShards = std::array<CacheShard, shard_count>;
 
-// Index of the calling thread's shard, assigned round-robin.
+// Returns the index of the calling thread's shard, below shard_count; threads get shards round-robin. Does not throw.
 std::size_t shard_of_thread() noexcept;
 
 }  // namespace vectis::inline v0_1::detail

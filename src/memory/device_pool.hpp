@@ -36,18 +36,20 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A step of the reclaim order outside the pool: frees about `bytes` and returns how many.
+// A registered Reclaimer bound to one device: `reclaim` frees about `bytes` there and returns how many bytes it
+// freed. An exception from it ends the allocation that called it.
 struct ReclaimAction {
   std::string name;
   std::function<std::uint64_t(std::uint64_t bytes)> reclaim;
 };
 
-// The cached memory at the time an allocation fails.
+// The cached memory of a pool at the time an allocation fails, from which classify() derives the cause.
 struct CacheLayout {
   std::uint64_t longest_run = 0;   // contiguous bytes of one segment that are not in use
   std::uint64_t cached_bytes = 0;  // in released blocks; at a failure, those that streams may still use
 };
 
+// Settings of a DevicePool: when cached memory returns to the device, and where snapshots are written.
 struct PoolPolicy {
   Duration trim_after = std::chrono::seconds(30);  // idle time after which the cache returns to the device; 0: never
   std::uint64_t trim_allocations = 65536;          // segments unused for this many allocations return to the device
@@ -56,37 +58,49 @@ struct PoolPolicy {
   std::string live_folder;                         // for the live snapshot (memory.live); empty: none
 };
 
-// Thread-safe. Blocks must not outlive it.
+// The memory pool of one device: caches released blocks and grows by segments within a budget. Blocks must not
+// outlive it. acquire() throws OutOfMemoryError when memory is short. Thread-safe.
 class DevicePool : public std::enable_shared_from_this<DevicePool> {
  public:
+  // Makes an empty pool that allocates segments from `upstream` and reserves their bytes in `budget`. No pointer may
+  // be null. `runtime` must outlive the pool.
   DevicePool(Runtime& runtime, std::unique_ptr<MemoryResource> upstream, std::shared_ptr<Budget> budget,
              PoolPolicy policy);
   ~DevicePool();
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
-  // Returns the registered reclaimers, cheapest first; called only when an allocation is about to fail.
+  // Returns the registered reclaimers, cheapest first. acquire() calls it only when an allocation is about to fail.
   using ReclaimOrder = std::function<std::vector<ReclaimAction>()>;
-  // Throws InvalidInput for 0 bytes or more than the device's largest allocation, OutOfMemoryError after the whole
-  // reclaim order failed, and any other error of the device.
+  // Returns a live block of at least `request.bytes`, which must be passed to release(). Throws InvalidInput for 0
+  // bytes or more than the device's largest allocation, OutOfMemoryError after the whole reclaim order failed, Forked
+  // in a forked child, and any other error of the device.
   PoolBlock* acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order);
+  // Puts a block that acquire() returned into the cache; the caller must not use it any more. A block acquired
+  // without a stream must be idle. Does not throw.
   void release(PoolBlock* block) noexcept;
 
-  // Returns all idle cached memory to the device, and the number of bytes.
+  // Returns all idle cached memory to the device and returns the number of bytes. Segments with a live block, or with
+  // one that a stream may still use, stay.
   std::uint64_t cleanup();
+  // Returns all counters of the pool, consistent with each other: takes every lock of the pool.
   [[nodiscard]] MemoryStats stats() const;
+  // Returns the bytes held from the device and their high-water mark.
   [[nodiscard]] MemoryUsage usage() const;
+  // Returns the bytes held from the device divided by the limit, at most 1; 0 when nothing is held.
   [[nodiscard]] double pressure() const;
   [[nodiscard]] DeviceContext context() const { return upstream_->context(); }
   [[nodiscard]] TagTable& tags() noexcept { return tags_; }
   [[nodiscard]] Budget& budget() noexcept { return *budget_; }
 
-  // Logs every acquire and release from now on; null stops.
+  // Makes `recorder` log every later acquire and release, in place of the recorder before; null ends logging.
   void set_recorder(std::shared_ptr<AllocationRecorder> recorder);
 
-  // Calls `visitor` for every range by segment and offset, with all locks held; `block` is null for a free range.
+  // Receives one range of a segment. `block` is null for a free range; `cached` is true for a released block.
   using BlockVisitor = std::function<void(const BlockMap::Block& range, const PoolBlock* block, bool cached)>;
+  // Calls `visitor` for every range, by segment and offset, with all locks held, so that it must not call the pool.
   void visit(const BlockVisitor& visitor) const;
+  // Returns every block, the counters and the timeline of the pool as of now; `cause` is copied into the snapshot.
   [[nodiscard]] MemorySnapshot snapshot(std::string cause) const;
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
 
@@ -102,29 +116,51 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
     std::uint64_t last_use = 0;  // allocation number
   };
 
+  // Throws InvalidInput when the request has 0 bytes or more than the device's largest allocation.
   void validate(const MemoryRequest& request) const;
-  // The slow path. Sets `*hit` to false when the block needed a device allocation.
+  // Finds a block in other shards, in coalesced ranges, on the device or by the reclaim order. Sets `*hit` to false
+  // when the block needed a device allocation. No lock may be held. Throws OutOfMemoryError when every step failed,
+  // and other errors of the device.
   PoolBlock* acquire_slow(const MemoryRequest& request, const SizeClass& size_class, const StreamOrder* order,
                           const ReclaimOrder& reclaim_order, bool* hit);
+  // Makes a block live for the request and counts it. The caller holds the lock of its thread's shard.
   void make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order, bool hit);
 
-  struct Growth;  // the outcome of asking the device
+  // Records, for one request, whether the device refused to allocate and how many bytes were returned to it.
+  struct Growth;
 
-  // With the core lock held.
+  // Takes a block of the size class from any shard, or, with a `stream`, one released on another stream. Returns null
+  // when there is none. The caller holds the core lock.
   PoolBlock* take_from_shards(const SizeClass& size_class, const StreamOrder* order, Stream* stream);
+  // Allocates a block from the free ranges of the segments. Returns null when no range is large enough; throws the
+  // error of the device when it cannot slice the segment. The caller holds the core lock.
   PoolBlock* take_range(const SizeClass& size_class);
+  // Allocates a segment from the device and a block from it, with smaller segments down to `exact` bytes as a
+  // fallback. Returns null when the limit or the device refuses, and throws any other error of the device. The caller
+  // holds the core lock.
   PoolBlock* grow_and_take(const SizeClass& size_class, std::uint64_t exact, Growth* growth);
+  // Allocates a segment of `bytes` from the device. Returns false when the budget refuses; throws Allocation when the
+  // device is out of memory, and its other errors. The caller holds the core lock.
   bool add_segment(std::uint64_t bytes);
-  // Moves idle cached blocks of at least `min_bytes` to the block map, which coalesces them; returns their bytes.
+  // Moves idle cached blocks of at least `min_bytes` from the shards to the block map, which coalesces them, and
+  // returns their bytes. The caller holds the core lock.
   std::uint64_t flush_shards(std::uint64_t min_bytes = 0);
+  // Frees an idle cached block in the block map; puts a block that a stream may still use into the first shard
+  // instead. The block must be in no shard, and the caller holds the core lock.
   void return_to_map(PoolBlock* block);
-  // Returns the empty segments last used at or before allocation `unused_since` to the device, and their bytes.
+  // Returns the empty segments last used at or before allocation number `unused_since` to the device, and returns
+  // their bytes. The caller holds the core lock.
   std::uint64_t release_empty_segments(std::uint64_t unused_since);
 
-  // Waits for the streams of cached blocks until the deadline; returns the bytes that became idle.
+  // Waits for the streams of cached blocks until the deadline of `context`, and returns the bytes that became idle.
+  // Skips streams on which waiting fails. No lock may be held.
   std::uint64_t wait_for_streams(const Context& context);
+  // Returns the layout of the cached memory. No lock may be held: takes every lock of the pool.
   [[nodiscard]] CacheLayout cache_layout() const;
+  // Returns the layout of the cached memory. The caller holds the core lock and the locks of all shards.
   [[nodiscard]] CacheLayout layout_locked() const;
+  // Returns the error for a failed request, with cause, sizes, advice and, by the setting memory.snapshots, the path
+  // of a snapshot. `steps` are the reclaim steps that ran. No lock may be held.
   [[nodiscard]] OutOfMemoryError explain(const MemoryRequest& request, bool device_refused,
                                          std::vector<ReclaimStep> steps) const;
   void visit_locked(const BlockVisitor& visitor) const;
@@ -167,10 +203,14 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   std::uint64_t failures_ = 0;
 };
 
-// The kind of failure, from the byte counts of the report, which need no other field.
+// Returns the cause of a failed request from the byte counts of `report`, which must be set; ignores its other
+// fields. `device_refused` says that the device itself failed to allocate.
 OutOfMemoryKind classify(const OutOfMemoryReport& report, const CacheLayout& cache, bool device_refused);
+// Returns what the user can change, in one sentence. `kind` and the byte counts of `report` must be set, with a
+// request above 0.
 std::string advise(const OutOfMemoryReport& report);
-// One sentence with the cause, without advice.
+// Returns one sentence that states the failed request and its cause, without advice. `kind` and the byte counts must
+// be set.
 std::string describe_failure(const OutOfMemoryReport& report);
 
 }  // namespace vectis::inline v0_1::detail

@@ -10,7 +10,7 @@
 
 namespace vectis::inline v0_1::detail {
 
-// "1.5 GiB"
+// Formats a byte count with one decimal and a binary unit, such as "1.5 GiB"; below 1 KiB as whole bytes.
 inline std::string human_bytes(std::uint64_t bytes) {
   constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);

@@ -5,6 +5,7 @@
 
 namespace vectis::inline v0_1::detail {
 
+// HTML body of the page that write_html writes; its elements are empty until page_script fills in the data.
 constexpr std::string_view page_body = R"html(<body>
 <main>
 <header>

@@ -5,6 +5,8 @@
 
 namespace vectis::inline v0_1::detail {
 
+// JavaScript of the page that write_html writes: draws the map of blocks and the tables. Must follow page_script,
+// whose names it uses.
 constexpr std::string_view page_map_script = R"js(
 const palette = ['#4a7be0', '#e0803c', '#35a06f', '#b263c8', '#c99f1f', '#dc5d78', '#28a5b8', '#8c7355', '#6f6fd6',
   '#7fa32c'];

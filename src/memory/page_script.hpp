@@ -5,6 +5,8 @@
 
 namespace vectis::inline v0_1::detail {
 
+// JavaScript of the page that write_html writes: reads the JSON in the element `data` and draws text, gauge, tiles
+// and timeline.
 constexpr std::string_view page_script = R"js(
 'use strict';
 const data = JSON.parse(document.getElementById('data').textContent);

@@ -5,6 +5,7 @@
 
 namespace vectis::inline v0_1::detail {
 
+// CSS style sheet of the page that write_html writes, for light and dark mode.
 constexpr std::string_view page_style = R"css(
 :root {
   color-scheme: light dark;

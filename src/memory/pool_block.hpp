@@ -16,13 +16,14 @@ namespace vectis::inline v0_1::detail {
 
 class TagCounters;
 
+// One block of a DevicePool, live or cached: a range of a segment with its memory handle. The pool owns it; the
+// fields below `memory` are written with the lock of one shard held and read with the locks of all shards held.
 struct PoolBlock {
   PoolBlock(BlockMap::BlockId block_id, DeviceMemory range) : id(block_id), memory(std::move(range)) {}
 
   const BlockMap::BlockId id;
   const DeviceMemory memory;  // kept for the block's lifetime, so that reuse creates no handle
 
-  // Written with one shard's lock held, read with all of them held.
   bool live = false;
   Precision precision = Precision::fp32;
   std::uint64_t requested = 0;  // bytes, before rounding
@@ -33,7 +34,8 @@ struct PoolBlock {
   std::uint64_t released = 0;          // number of its release in that order
 
   [[nodiscard]] SizeClass size_class() const noexcept { return {memory.bytes(), precision}; }
-  // True when all work on the released block has finished, so that anyone may use it.
+  // Returns whether all work on the block has finished, so that any stream or the host may use it. The block must be
+  // released.
   [[nodiscard]] bool is_idle() const noexcept { return order == nullptr || order->is_done(released); }
 };
 

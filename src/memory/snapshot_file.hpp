@@ -10,12 +10,13 @@ namespace vectis::inline v0_1::detail {
 
 class DevicePool;
 
-// Writes a snapshot as JSON and HTML to `folder` and returns the path of the HTML; empty when `folder` is, or writing
-// failed. Never overwrites a file. The pools of a Runtime write at most eight, so that a program that lives with
-// failing allocations does not fill the disk.
+// Writes a snapshot of the pool as JSON and HTML to `folder` and returns the path of the HTML. Never overwrites a
+// file. Returns an empty string when `folder` is empty, when writing failed, and from the ninth call per Runtime on,
+// so that repeated failures do not fill the disk. The caller holds no lock of the pool. Does not throw.
 std::string write_snapshot(const DevicePool& pool, const std::string& folder, const OutOfMemoryReport& report) noexcept;
 
-// Replaces `folder`/live-<device>.json atomically: readers see the old or the new file. False when that failed.
+// Replaces `folder`/live-<device>.json atomically by a new snapshot: readers see the old or the new file. Returns
+// false when writing failed; the old file then stays. The caller holds no lock of the pool. Does not throw.
 bool replace_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept;
 
 }  // namespace vectis::inline v0_1::detail

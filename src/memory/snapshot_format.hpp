@@ -11,14 +11,18 @@
 
 namespace vectis::inline v0_1::detail {
 
+// Value of the JSON field `format`; read_memory_snapshot throws CorruptData for any other value.
 constexpr std::string_view snapshot_format = "vectis-memory-snapshot";
+// Value of the JSON field `version`; read_memory_snapshot throws CorruptData for any other value.
 constexpr std::uint64_t snapshot_version = 1;
 
+// A counter of MemoryStats and its name in the JSON of a snapshot.
 struct StatsField {
   std::string_view name;
   std::uint64_t MemoryStats::* member;
 };
 
+// All counters of MemoryStats that a snapshot stores, in the order of the file.
 inline constexpr std::array stats_fields{
     StatsField{"limit_bytes", &MemoryStats::limit_bytes},
     StatsField{"reserved_bytes", &MemoryStats::reserved_bytes},
@@ -38,10 +42,12 @@ inline constexpr std::array stats_fields{
     StatsField{"failures", &MemoryStats::failures},
 };
 
+// All block states, by whose names read_memory_snapshot finds a state.
 inline constexpr std::array block_states{BlockState::live, BlockState::cached, BlockState::free};
+// All precisions, by whose names read_memory_snapshot finds a precision.
 inline constexpr std::array all_precisions{Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
 
-// A block, or a run of neighbors too small to be visible.
+// An entry of the HTML page's map: one block, or a run of adjacent blocks too small to be visible.
 struct PageBlock {
   const SnapshotBlock* first = nullptr;
   std::uint64_t bytes = 0;
@@ -49,8 +55,9 @@ struct PageBlock {
   std::size_t count = 1;
 };
 
-// Returns at most `max` entries plus one per segment: with more blocks, runs of blocks narrower than a line are joined.
-// The result points into `blocks`, which must outlive it.
+// Returns at most `max` entries plus one per segment: with more than `max` blocks, joins runs of adjacent blocks too
+// small to be visible. `blocks` must be sorted by segment and offset and outlive the result, which points into it;
+// `max` is above 0.
 std::vector<PageBlock> condense(const std::vector<SnapshotBlock>& blocks, std::size_t max);
 
 }  // namespace vectis::inline v0_1::detail

@@ -15,24 +15,32 @@
 
 namespace vectis::inline v0_1::detail {
 
-// The releases on one stream, numbered from 1. Thread-safe.
+// Counts the releases of blocks on one stream, numbered from 1, and knows which of them the device has passed. May
+// outlive the stream. Thread-safe.
 class StreamOrder {
  public:
+  // Makes the order of a stream, without a release so far. Records no event yet.
   explicit StreamOrder(const StreamCore& stream);
 
-  // Counts a release, records the event behind it and returns the release's number. Call on the thread that uses the
-  // stream.
+  // Counts a release, records the event behind the work enqueued so far and returns the number of the release. Call
+  // on the thread that uses the stream. Does not throw: without an event, only that stream reuses the block until the
+  // stream is destroyed.
   std::uint64_t release() noexcept;
 
-  // True when all work before release `number` has finished: its event completed, or the stream was destroyed.
+  // Returns whether all work before release `number` has finished: its event completed, or the stream was destroyed.
+  // Returns false when no event was recorded or the query fails. Does not throw.
   [[nodiscard]] bool is_done(std::uint64_t number) noexcept;
-  // Makes `other` wait for release `number`. False when recording an event behind it failed.
+  // Makes `other` wait on the device for release `number`; returns true at once when the stream of this order was
+  // destroyed. Returns false when no event was recorded behind that release; throws the error of the device when the
+  // wait cannot be enqueued.
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
-  // Blocks until the work before release `number` has finished. False when no event was recorded or waiting failed.
+  // Blocks until the work before release `number` has finished, and returns true; at once when the stream was
+  // destroyed. Returns false when no event was recorded behind that release or waiting failed. Does not throw.
   [[nodiscard]] bool wait(std::uint64_t number) noexcept;
-  // True for the stream that this order was made for; a new stream may have the address of a destroyed one.
+  // Returns whether the order was made for `stream`. Compares more than the address, which a new stream may share
+  // with a destroyed one. Does not throw.
   [[nodiscard]] bool is_of(const StreamCore& stream) const noexcept;
-  // True when the stream was destroyed, and with that all its work finished.
+  // Returns whether the stream was destroyed, which ends all its work. Does not throw.
   [[nodiscard]] bool is_destroyed() const noexcept { return alive_.expired(); }
 
  private:
@@ -44,10 +52,11 @@ class StreamOrder {
   std::uint64_t recorded_ = 0;  // releases before the event
 };
 
-// The StreamOrder of each stream. Thread-safe.
+// The StreamOrder of each stream that a pool has seen. Thread-safe.
 class StreamOrders {
  public:
-  // The order of a stream, created if needed.
+  // Returns the order of `stream`, which must be alive; creates it at the first call. Drops orders of destroyed
+  // streams now and then.
   std::shared_ptr<StreamOrder> find(const Stream& stream);
 
  private:

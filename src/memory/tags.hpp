@@ -16,18 +16,23 @@
 
 namespace vectis::inline v0_1::detail {
 
-// High-water mark of a tag while a MemoryScope is open.
+// High-water mark of the live bytes of a tag while one MemoryScope is open.
 struct ScopePeak {
   std::atomic<std::uint64_t> bytes{0};
 };
 
-// Counters of one tag. add and remove run at every acquire and release and take no lock unless a scope is open.
-// Thread-safe.
+// Counts the live buffers and bytes of one memory tag. add and remove run at every acquire and release; add takes a
+// lock only while a scope is open. Thread-safe.
 class TagCounters {
  public:
+  // Counts a buffer of `bytes` requested bytes as live and raises the high-water marks of the tag and of its open
+  // scopes.
   void add(std::uint64_t bytes);
+  // Counts a buffer as released. `bytes` must be what add() was given for it.
   void remove(std::uint64_t bytes);
+  // Starts raising `scope`, at first to the current live bytes. `scope` must stay valid until close_scope.
   void open_scope(ScopePeak& scope);
+  // Stops raising `scope`, which open_scope must have opened.
   void close_scope(ScopePeak& scope);
   [[nodiscard]] std::uint64_t live_bytes() const noexcept { return live_bytes_.load(std::memory_order_relaxed); }
   [[nodiscard]] TagUsage usage(std::string tag) const;
@@ -41,17 +46,18 @@ class TagCounters {
   std::vector<ScopePeak*> scopes_;  // guarded by mutex_
 };
 
-// value := max(value, seen)
+// Sets `value` to the maximum of `value` and `seen`, atomically. Does not throw.
 void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t seen) noexcept;
 
-// Counters by tag. Entries are never moved or removed, so that blocks can point at them. Thread-safe.
+// The counters of each memory tag. Entries are never moved or removed, so that blocks can point at them. Thread-safe.
 class TagTable {
  public:
-  // The counters of a tag, created if needed. Null for the empty tag: untagged buffers touch no shared counter.
+  // Returns the counters of `tag`, created at the first call and valid as long as the table. Returns null for the
+  // empty tag: untagged buffers touch no shared counter.
   TagCounters* find(std::string_view tag);
-  // Usage of every tag ever used, by name.
+  // Returns the usage of every tag that ever had live bytes, sorted by name.
   [[nodiscard]] std::vector<TagUsage> usage() const;
-  // Names by counters, to label blocks.
+  // Returns the name of each tag by the address of its counters, to label blocks.
   [[nodiscard]] std::unordered_map<const TagCounters*, std::string> names() const;
 
  private:

@@ -10,7 +10,8 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Seconds by component. Arithmetic and memory overlap, so that only the longer one counts (roofline model).
+// Predicted seconds of a workload by component. Arithmetic and memory traffic overlap, so that only the longer one
+// counts (roofline model).
 struct CostBreakdown {
   enum Component : std::size_t {
     launch,      // latency of the kernel launches
@@ -23,23 +24,29 @@ struct CostBreakdown {
   static constexpr std::size_t count = 6;
   std::array<double, count> seconds{};
 
+  // Returns the longer of arithmetic and memory time, in seconds.
   [[nodiscard]] double compute() const noexcept { return std::max(seconds[arithmetic], seconds[memory]); }
+  // Returns the predicted run time in seconds: launch, compile, copy, compute() and host together.
   [[nodiscard]] double total() const noexcept {
     return seconds[launch] + seconds[compile] + seconds[copy] + compute() + seconds[host];
   }
 };
 
-// Predicts a valid workload (see validate_workload). The total is above zero, so that its logarithm exists. A rate of 0
-// in the profile counts as not measured: arithmetic falls back to the fp32 rate, and anything else takes no time.
+// Predicts the seconds of a workload, which must pass validate_workload, on a device. The total is above 0, so that
+// its logarithm exists. A rate of 0 in the profile was not measured: arithmetic then takes the fp32 rate, and other
+// components count as 0 seconds. Does not throw.
 CostBreakdown cost_breakdown(const DeviceProfile& profile, const Workload& workload) noexcept;
 
-// Feature vector of a workload for the history: log2(1 + x) of operations, bytes, bytes copied in and bytes copied out.
+// Feature vector of a workload, by which the history compares sizes: log2(1 + x) of operations, bytes, bytes copied
+// in and bytes copied out.
 using Features = std::array<double, 4>;
+// Returns the feature vector of a workload, which must pass validate_workload. Does not throw.
 Features features_of(const Workload& workload) noexcept;
-// Euclidean distance, in powers of two.
+// Returns the Euclidean distance of two feature vectors; 1 is a factor of two in one amount. Does not throw.
 double distance(const Features& left, const Features& right) noexcept;
 
-// Throws InvalidInput, naming the field, unless every amount is finite and at least 0 and the efficiency above 0.
+// Throws InvalidInput, naming the field, unless every amount of the workload is finite and at least 0 and its
+// efficiency is finite and above 0.
 void validate_workload(const Workload& workload);
 
 }  // namespace vectis::inline v0_1::detail

@@ -13,9 +13,12 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Owns a context, a stream and memory. One thread at a time.
+// Measures a real device; owns a context, a stream and memory on it. Every measurement throws the device's own error
+// when the device fails. One thread at a time.
 class DeviceProbe final : public Probe {
  public:
+  // Opens the device and starts the clock of elapsed(). Throws BackendCreation when the driver cannot create a
+  // context, and DeviceLost when the device is gone.
   explicit DeviceProbe(const Device& device);
 
   double launch() override;
@@ -31,9 +34,12 @@ class DeviceProbe final : public Probe {
   [[nodiscard]] double elapsed() const override;
 
  private:
-  // A zeroed buffer of at least `bytes`; `which` selects one of several.
+  // Returns zeroed device memory of at least `bytes`; `which` selects one of several. The reference is valid until a
+  // call with that `which` asks for more. Throws Allocation when the device is out of memory.
   const DeviceMemory& memory(std::size_t which, std::uint64_t bytes);
+  // Returns a host buffer of at least `bytes`, valid until the next call.
   std::vector<std::byte>& host(std::uint64_t bytes);
+  // Runs `work`, waits for the stream and returns the seconds that took. Throws what `work` or the stream throws.
   double timed(const std::function<void()>& work);
 
   std::uint64_t begin_;

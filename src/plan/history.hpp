@@ -21,17 +21,20 @@ namespace vectis::inline v0_1::detail {
 // One thread at a time.
 class History {
  public:
+  // Factor by which a prediction of the cost model is multiplied, and how uncertain the factor is.
   struct Correction {
     double factor = 1;
     double deviation = 0;  // standard deviation of log(factor)
   };
 
-  // `seconds` is the measured run time, finite and above 0.
+  // Adds a measured run time of a workload with this predicted cost and these features. `seconds` must be finite and
+  // above 0, which is not checked. Forgets an older time when max_records are stored.
   void add(const CostBreakdown& cost, const Features& features, double seconds);
+  // Returns the correction for a workload with this predicted cost and these features; a factor of 1 without records.
   [[nodiscard]] Correction correct(const CostBreakdown& cost, const Features& features);
-  // Median of the run times recorded at these features; empty without any.
+  // Returns the median of the stored run times at (almost) these features, in seconds; nothing when none is stored.
   [[nodiscard]] std::optional<double> measured(const Features& features) const;
-  // Number of calls of add().
+  // Returns the number of calls of add(), including those whose times are no longer stored.
   [[nodiscard]] std::uint64_t records() const noexcept { return added_; }
 
   static constexpr std::size_t max_records = 48;

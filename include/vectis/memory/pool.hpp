@@ -2,7 +2,7 @@
 //
 //   MemoryPool& pool = memory_pool(runtime);
 //   ManagedBuffer buffer = pool.get_managed_buffer(0, 1024, Precision::fp32);   // 1,024 floats on device 0
-//   ManagedBuffer scratch = pool.allocate_bytes(0, 65536);                      // the same in bytes
+//   ManagedBuffer scratch = pool.allocate_bytes(0, 65536);                      // 65,536 bytes on device 0
 #pragma once
 
 #include <cstddef>

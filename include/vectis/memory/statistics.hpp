@@ -10,7 +10,7 @@ namespace vectis::inline v0_1 {
 // The bytes that a memory pool holds from the device, now and at most.
 struct MemoryUsage {
   std::uint64_t allocated_bytes = 0;  // held from the device: live and cached
-  std::uint64_t peak_bytes = 0;       // high-water mark of that
+  std::uint64_t peak_bytes = 0;       // high-water mark of allocated_bytes
 };
 
 // Live buffers and bytes of one memory tag (Context::with_memory_tag) in the memory pool of one device.
@@ -35,7 +35,7 @@ struct MemoryStats {
   std::uint64_t segments = 0;            // device allocations held
   std::uint64_t live_buffers = 0;
   std::uint64_t allocations = 0;  // buffers handed out so far
-  std::uint64_t hits = 0;         // of those, served without a device allocation
+  std::uint64_t hits = 0;         // allocations served without a device allocation
   std::uint64_t device_allocations = 0;
   std::uint64_t device_frees = 0;
   std::uint64_t cleanups = 0;  // calls that returned the whole cache to the device

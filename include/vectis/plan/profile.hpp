@@ -1,8 +1,8 @@
 // How fast a device is: measured once per machine and driver, cached on disk, and measured again as it ages.
 //
-// A machine that was busy during calibration looks slow. Therefore profile() measures a cached profile again, and keeps
-// the better value of each quantity, until the profile combines three calibrations at least 10 minutes apart. After 30
-// days it replaces the profile.
+// A machine that was busy during calibration looks slow. Therefore profile() measures a cached profile again, and
+// keeps the better value of each quantity, until the profile combines three calibrations at least 10 minutes apart.
+// After 30 days it replaces the profile.
 #pragma once
 
 #include <cstdint>

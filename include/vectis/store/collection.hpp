@@ -51,9 +51,9 @@ struct CollectionMetadata {
   std::string reason;                  // why this device was selected
 };
 
-// A handle to a collection, cheap to copy; copies refer to the same collection. Thread-safe: any number of searches run
-// concurrently with one change, changes wait for each other, and a search sees the collection as it was when the search
-// began.
+// A handle to a collection, cheap to copy; copies refer to the same collection. Thread-safe: any number of searches
+// run concurrently with one change, changes wait for each other, and a search sees the collection as it was when the
+// search began.
 //
 // A handle may outlive its VectorStore, but not the Runtime. After drop_collection, running calls finish, and every
 // later call except name, config and metadata throws InvalidInput. The memory is freed with the last handle.
@@ -61,8 +61,8 @@ struct CollectionMetadata {
 // A change that throws has no effect (see Index::upsert for approximate kinds). When a device fails during a search,
 // the search throws the Error and the log names the backend; the search is not repeated on another device.
 //
-// Vectors and queries are rows of config().dim floats, one after the other. Changes and searches throw InvalidInput for
-// another size or a non-finite value; changes also when the collection would exceed vectors_max.
+// Vectors and queries are rows of config().dim floats, one after the other. Changes and searches throw InvalidInput
+// for another size or a non-finite value; changes also when the collection would exceed vectors_max.
 class VECTIS_API Collection {
  public:
   // Makes a handle to `core`, which must not be null. Internal: VectorStore makes the handles. Does not throw.
