@@ -67,11 +67,12 @@ class VECTIS_API KernelArgument {
   KernelArgument(const DeviceMemory& memory);  // NOLINT(google-explicit-constructor): argument lists read as calls
   // Passes the memory of a pool's buffer. Throws InvalidInput if the buffer is empty (released or moved from).
   KernelArgument(const ManagedBuffer& buffer);  // NOLINT(google-explicit-constructor)
-  // Passes a scalar by value. launch() throws InvalidInput if a portable kernel's parameter has another category:
-  // float for float32, any integer in range for int32 and uint32; double and bool fit raw kernels only.
-  KernelArgument(float value) noexcept;   // NOLINT(google-explicit-constructor)
+  // Passes a float by value. For a portable kernel the parameter must be float32, else launch() throws InvalidInput.
+  KernelArgument(float value) noexcept;  // NOLINT(google-explicit-constructor)
+  // Passes a double by value, for raw kernels; launch() throws InvalidInput for any parameter of a portable kernel.
   KernelArgument(double value) noexcept;  // NOLINT(google-explicit-constructor)
-  KernelArgument(bool value) noexcept;    // NOLINT(google-explicit-constructor)
+  // Passes a bool by value, for raw kernels; launch() throws InvalidInput for any parameter of a portable kernel.
+  KernelArgument(bool value) noexcept;  // NOLINT(google-explicit-constructor)
   // Passes an integer by value, for an int32 or uint32 parameter of a portable kernel; launch() throws InvalidInput
   // if the value is out of that type's range. A raw kernel gets sizeof(T) bytes.
   template <std::integral T>
@@ -110,11 +111,10 @@ struct LoadedKernel {
   std::shared_ptr<const KernelSource> portable;
 };
 
-// Compiles, loads and launches custom kernels through the runtime's KernelCache. Thread-safe; a launch is as
-// thread-safe as its stream. Compiling throws
-// - CompileFailed, "kernel 'x', line 3, column 7: ...", in lines of your text, with the compiler's output as detail(),
-// - NoCompiler if the device does not compile this kind of kernel: any text on the CPU, portable ones on WebGPU,
-// - InvalidInput, with line, column and rule, if a portable source is not in the subset of docs/kernels.md.
+// Compiles, loads and launches custom kernels through the runtime's KernelCache. Compiling throws CompileFailed with
+// line and column of your text and the compiler's output as detail(); NoCompiler for any text on the CPU and
+// portable kernels on WebGPU; InvalidInput if a portable source is not in the subset of docs/kernels.md.
+// Thread-safe; a launch is as thread-safe as its stream.
 class VECTIS_API KernelManager {
  public:
   // Creates a manager for the devices of `runtime`, which must outlive it. Opens no device.
@@ -152,30 +152,27 @@ class VECTIS_API KernelManager {
   // such kernel.
   [[nodiscard]] LoadedKernel load(const DeviceContext& context, const Kernel& kernel);
 
-  // Loads the kernel on the stream's context, cached after the first call, and enqueues it over `items`. Arguments
-  // are the buffers in order, then the scalars in order; with 0 work-items they are only checked. Throws
-  // InvalidInput before anything is enqueued if a work-group has 0 work-items or exceeds the device's limit, or, for
-  // a portable kernel, if the number, category or range of an argument is wrong or memory is not a multiple of 4
-  // bytes. Also throws CompileFailed and NoCompiler as load().
+  // Loads the kernel on the stream's context, cached after the first call, and enqueues it over `items`; with 0
+  // work-items it only checks. Arguments are the buffers in order, then the scalars in order. Throws InvalidInput if
+  // a work-group is empty or exceeds the device's limit, or an argument of a portable kernel has a wrong category,
+  // range or size (multiples of 4 bytes) or is missing; CompileFailed and NoCompiler as load().
   void launch(Stream& stream, const Kernel& kernel, const WorkItems& items, std::span<const KernelArgument> arguments);
   // Loads the kernel on the stream's context, cached after the first call, and enqueues it over `items`. Arguments
-  // are listed as {x, y, count}: buffers, then scalars. Throws InvalidInput before anything is enqueued if a
-  // work-group has 0 work-items or exceeds the device's limit, or, for a portable kernel, if the number, category or
-  // range of an argument is wrong or memory is not a multiple of 4 bytes. Also throws CompileFailed and NoCompiler
-  // as load().
+  // are listed as {x, y, count}: buffers, then scalars. Throws InvalidInput if a work-group is empty or exceeds the
+  // device's limit, or an argument of a portable kernel has a wrong category, range or size (multiples of 4 bytes)
+  // or is missing; CompileFailed and NoCompiler as load().
   void launch(Stream& stream, const Kernel& kernel, const WorkItems& items,
               std::initializer_list<KernelArgument> arguments);
-  // Enqueues a loaded kernel over `items` on a stream of the context on which it was loaded. Arguments are the
-  // buffers in order, then the scalars in order; with 0 work-items they are only checked. Throws InvalidInput before
-  // anything is enqueued if a work-group has 0 work-items or exceeds the device's limit, or, for a portable kernel,
-  // if the number, category or range of an argument is wrong or memory is not a multiple of 4 bytes. A stream of
-  // another context is InvalidInput too.
+  // Enqueues a loaded kernel over `items`; with 0 work-items it only checks. The stream must belong to the context
+  // on which it was loaded, else InvalidInput. Arguments are the buffers in order, then the scalars in order. Throws
+  // InvalidInput if a work-group is empty or exceeds the device's limit, or an argument of a portable kernel has a
+  // wrong category, range or size (multiples of 4 bytes) or is missing.
   void launch(Stream& stream, const LoadedKernel& kernel, const WorkItems& items,
               std::span<const KernelArgument> arguments);
-  // Enqueues a loaded kernel over `items` on a stream of the context on which it was loaded. Arguments are listed as
-  // {x, y, count}: buffers, then scalars. Throws InvalidInput before anything is enqueued if a work-group has 0
-  // work-items or exceeds the device's limit, or, for a portable kernel, if the number, category or range of an
-  // argument is wrong or memory is not a multiple of 4 bytes. A stream of another context is InvalidInput too.
+  // Enqueues a loaded kernel over `items`. The stream must belong to the context on which it was loaded, else
+  // InvalidInput. Arguments are listed as {x, y, count}: buffers, then scalars. Throws InvalidInput if a work-group
+  // is empty or exceeds the device's limit, or an argument of a portable kernel has a wrong category, range or size
+  // (multiples of 4 bytes) or is missing.
   void launch(Stream& stream, const LoadedKernel& kernel, const WorkItems& items,
               std::initializer_list<KernelArgument> arguments);
 

@@ -22,7 +22,8 @@
 
 namespace vectis::inline v0_1::ir {
 
-// IR values have type float32, int32, uint32 or boolean, written f32, i32, u32 and bool below and in the text form.
+// The operations of IR functions. Values have type float32, int32, uint32 or boolean, written f32, i32, u32 and bool
+// below and in the text form.
 //
 // Every operation is pure and total: it has a value for all operands, and no side effect.
 //   - Integers wrap. Division and remainder by zero are zero; INT32_MIN / -1 wraps.
@@ -328,11 +329,10 @@ VECTIS_API Cost estimate_cost(const Function& function, double assumed_trips = 1
 
 // --- Reverse-mode differentiation -----------------------------------------------------------------------------------
 
-// Returns the vector-Jacobian product of `function` (reverse mode): its inputs, tables and arguments plus one
-// float32 input per f32 output, the adjoint; the outputs are the adjoints of the f32 inputs, in order, as float32.
-// Follows the branch that a select, min or max takes; integers, comparisons and tables have no derivative. Throws
-// InvalidInput if `function` does not verify or has no f32 input or output, or a loop's trip count is not a constant
-// of at most 1024.
+// Returns the vector-Jacobian product (reverse mode): inputs, tables and arguments of `function` plus one float32
+// input per f32 output, its adjoint; outputs are the adjoints of the f32 inputs as float32. Integers, comparisons
+// and tables have no derivative. Throws InvalidInput if `function` does not verify, has no f32 input or output, has
+// a loop whose trip count is not a constant of at most 1024, or exceeds 2^18 steps with loops unrolled.
 VECTIS_API Function derivative(const Function& function);
 
 // --- Reference interpreter ------------------------------------------------------------------------------------------

@@ -22,11 +22,11 @@ struct MapBuffers {
   std::span<const std::uint32_t> arguments;  // the bits of each argument
 };
 
-// Applies `function` to the elements [0, count), ordered after earlier work of the stream: as a generated kernel,
-// cached after the first call, if the device compiles a dialect that Vectis prints; else on the CPU vector VM, which
-// waits for the stream. Throws InvalidInput if `function` does not verify, `count` exceeds 2^32 - 1, a buffer is
-// missing, too small or of another context, or an output overlaps a buffer, except that it may be exactly an input
-// of the same type. Throws NoCompiler if the device compiles no such dialect and the host cannot address its memory.
+// Applies `function` to the elements [0, count), after earlier work of the stream: as a generated kernel, or, if the
+// device compiles no dialect that Vectis prints, on the CPU vector VM, which waits for the stream. Throws
+// InvalidInput if `function` does not verify, `count` is over 2^32 - 1, a buffer is missing, too small or of another
+// context, or an output overlaps a buffer other than exactly an input of its type; NoCompiler if neither way is
+// possible.
 VECTIS_API void map(Stream& stream, const ir::Function& function, const MapBuffers& buffers, std::uint64_t count);
 
 }  // namespace vectis::inline v0_1

@@ -161,12 +161,10 @@ VECTIS_API std::span<const Operation> operations();
 // throw.
 VECTIS_API const Operation* find_operation(std::string_view name) noexcept;
 
-// Enqueues the named operation on the stream and returns without waiting. Views are in the order of
-// docs/operations.md; parameters left out have their defaults. A call that repeats an earlier one on the stream
-// allocates nothing. One thread at a time per stream. Throws InvalidInput for an unknown name, views or parameters
-// that the operation does not take, a view outside its memory or of another context, and an output that overlaps
-// another view; NoCompiler if the device neither runs the operation nor compiles kernels; Unsupported if its limits
-// are too small; the stream's earlier error, DeviceLost, Forked.
+// Enqueues the named operation on the stream and returns without waiting; views are in the order of
+// docs/operations.md, parameters left out have defaults. One thread at a time per stream. Throws InvalidInput for an
+// unknown name, types, shapes or parameters it does not take, views outside their memory or of another context, or
+// overlapping outputs; NoCompiler or Unsupported if the device cannot run it; the stream's earlier error.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::span<const View> views,
                     std::span<const ParameterValue> parameters = {});
 // Enqueues the named operation on the stream, with views and parameters as braced lists, and returns without

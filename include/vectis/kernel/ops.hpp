@@ -93,14 +93,14 @@ inline void norm(Stream& stream, const View& x, const View& out) { run(stream, "
 // shape or type, or `out` overlaps `x`; NoCompiler if the device can neither run the operation nor compile kernels.
 inline void norm_rows(Stream& stream, const View& x, const View& out) { run(stream, "norm_rows", {x, out}); }
 // Enqueues writing the index of the largest element of all elements of `x` to `out`, which must be 1 x 1 and int32.
-// The lowest index wins among equals, and NaN counts as largest. Throws InvalidInput if `x` has no elements, `out`
-// has another shape or type, or `out` overlaps `x`; NoCompiler if the device can neither run the operation nor
-// compile kernels.
+// The lowest index wins among equals, and NaN counts as largest. Throws InvalidInput if `x` has no or over 2^31 - 1
+// elements, `out` has another shape or type, or `out` overlaps `x`; NoCompiler if the device can neither run the
+// operation nor compile kernels.
 inline void argmax(Stream& stream, const View& x, const View& out) { run(stream, "argmax", {x, out}); }
 // Enqueues writing the index of the largest element of each row of `x` to that row of `out`, which must be one
-// column of int32. The lowest index wins among equals, and NaN counts as largest. Throws InvalidInput if `x` has
-// rows without columns, `out` has another shape or type, or `out` overlaps `x`; NoCompiler if the device can neither
-// run the operation nor compile kernels.
+// column of int32. The lowest index wins among equals, and NaN counts as largest. Throws InvalidInput if `x` has no
+// or over 2^31 - 1 columns, `out` has another shape or type, or `out` overlaps `x`; NoCompiler if the device can
+// neither run the operation nor compile kernels.
 inline void argmax_rows(Stream& stream, const View& x, const View& out) { run(stream, "argmax_rows", {x, out}); }
 
 // Whether a prefix sum includes the element itself (inclusive) or ends before it (exclusive).
@@ -194,11 +194,10 @@ struct GraphSearchOptions {
   std::int64_t k = 1;
   double epsilon = 0;  // 0: no early stop
 };
-// Enqueues a best-first beam search over the neighbor graph `links` for each row of `q`; the beam width is the
-// columns of `found`. Writes rows of `x`, nearest first, and squared distances, padded with -1 and infinity. Throws
-// InvalidInput if `found` has more than 512 columns, `links` or `entry_points` more than 256, or a shape does not
-// fit; Unsupported if the device has too little shared memory; NoCompiler if the device can neither run the
-// operation nor compile kernels.
+// Enqueues a best-first beam search over the graph `links` for each row of `q`; the columns of `found` are the beam
+// width. Writes rows of `x`, nearest first, and squared distances, padded with -1 and infinity. Throws InvalidInput
+// if `found` has over 512 columns, `links` or `entry_points` over 256, or a shape does not fit; Unsupported if
+// shared memory is too small; NoCompiler if the device can neither run it nor compile kernels.
 inline void graph_search(Stream& stream, const View& x, const View& q, const View& links, const View& entry_points,
                          const View& found, const View& distances, const View& scored,
                          const GraphSearchOptions& options = {}) {

@@ -62,10 +62,9 @@ VECTIS_API Tuner& tuner(Runtime& runtime = Runtime::get_default());
 inline constexpr std::uint64_t tuned_items_min = std::uint64_t{1} << 20U;
 
 // Returns the work-group size for a one-dimensional kernel over `items` work-items: `default_size` below
-// tuned_items_min, else the choice of Tuner::group() among the powers of two from 32 that the device supports.
-// `enqueue` launches the kernel with the given size on `stream`; it may be called several times, so the kernel must
-// be idempotent. Measuring waits for the stream. Throws what `enqueue` throws for `default_size`, and DeviceLost or
-// Forked.
+// tuned_items_min, else the choice of Tuner::group() among powers of two from 32. `enqueue` launches the kernel with
+// a size on `stream` and may be called several times, so the kernel must be idempotent. Measuring waits for the
+// stream. Throws what `enqueue` throws for `default_size`, and DeviceLost or Forked.
 VECTIS_API std::uint32_t tuned_group(Stream& stream, std::string_view key, std::uint64_t items,
                                      std::uint32_t default_size,
                                      const std::function<void(std::uint32_t group)>& enqueue);
