@@ -20,7 +20,7 @@ namespace vectis::inline v0_1 {
 
 inline constexpr std::string_view auto_magic = "VECTISAU";  // the first bytes of a file with a graph
 
-// When a graph is built and dropped.
+// The limits by which an AutoIndex decides to build or drop its graph. Plain data; not validated.
 struct AutoRules {
   // Smaller indexes get no graph. One that shrinks below half of this drops its graph.
   std::size_t rows_min = 10'000;
@@ -29,12 +29,14 @@ struct AutoRules {
   double growth = 1.25;          // growth of the index after which the decision is repeated
 };
 
-// Holds every vector in the exact index, and in the graph if there is one. Searches with a recall below 1 use whichever
-// the planner predicts to be faster. Thread-safe.
+// Index of kind "auto": holds every vector in an exact index, and also in a graph once a graph pays off. Searches
+// with a recall below 1 use whichever the planner predicts to be faster. When a change of the graph fails, logs a
+// warning and continues with the exact index alone. Thread-safe.
 class AutoIndex final : public Index {
  public:
-  // `graph` may be null; later graphs are built with `graph_options`. `recall`, below 1, applies to searches that do
-  // not set their own.
+  // Takes over `exact`, which must not be null, and `graph`, which may be null and otherwise must hold the same
+  // vectors. Later graphs are built with `graph_options`. `recall`, above 0 and below 1, applies to searches that set
+  // none. `runtime` must outlive the index. Checks none of this.
   AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph, double recall,
             const GraphOptions& graph_options = {}, AutoRules rules = {});
 
@@ -62,17 +64,20 @@ class AutoIndex final : public Index {
 
   [[nodiscard]] std::shared_ptr<Index> graph() const;
   void set_graph(std::shared_ptr<Index> graph, std::string reason);
-  // The placements of a search: exact on the host first, exact on each device, the graph last.
+  // Returns the placements among which the planner chooses for a search of `queries` queries: exact on the host
+  // first, then exact on each device, the graph on the host last. `recall` must be below 1.
   [[nodiscard]] std::vector<Placement> placements(std::size_t queries, std::size_t k, double recall) const;
+  // Whether a graph pays off, and the predicted times that led to the decision.
   struct GraphDecision {
     bool pays_off = false;
     std::string reason;  // with the predicted times
   };
-  // Predicts whether a graph of the present vectors would pay off.
+  // Predicts whether a graph of the present vectors would pay off under rules_: its queries must be gain_min times as
+  // fast as the fastest exact search, and payback_max queries must save the time to build it.
   [[nodiscard]] GraphDecision decide_graph() const;
   void build_graph(std::string reason, const Context& context);
-  // Applies a change of the exact index to the graph, or builds or drops the graph. When that fails, logs a warning and
-  // continues without a graph.
+  // Applies `change`, which the exact index has already made, to the graph, or builds or drops the graph by rules_.
+  // The caller holds writer_mutex_. Does not throw when that fails: logs a warning and continues without a graph.
   void update_graph(const std::function<void(Index&, const Context&)>& change, const Context& context);
 
   std::unique_ptr<exact::ExactIndex> exact_;
@@ -85,8 +90,9 @@ class AutoIndex final : public Index {
   std::string reason_;  // why there is a graph or none
 };
 
-// Reads what follows auto_magic up to the exact index, which the graph follows; both begin with their own magic. Throws
-// Unsupported for another version and CorruptData for a wrong checksum.
+// Reads the header of an "auto" file: the bytes between auto_magic, which the caller has read, and the exact index.
+// Throws Unsupported for another format version or unknown features, CorruptData for a wrong checksum or too few
+// bytes.
 void read_auto_header(ByteReader& reader);
 
 }  // namespace vectis::inline v0_1

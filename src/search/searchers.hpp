@@ -12,11 +12,15 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Searches on these devices only; `reason` says why they were chosen. Precondition: at least one device.
+// Makes a searcher that searches on these devices only, shared as `split` says; `reason` says why they were chosen.
+// Preconditions, not checked: at least one device; `runtime` outlives the searcher. Its searches throw the devices'
+// errors.
 [[nodiscard]] std::unique_ptr<Searcher> make_device_searcher(Runtime& runtime, std::span<const Device> devices,
                                                              DeviceSplit split, std::string reason);
 
-// Searches on the host or on one of the devices, whichever the planner predicts to be fastest.
+// Makes a searcher that runs each search on the host or on one of the devices, whichever the planner predicts to be
+// fastest. `devices` may be empty; `runtime` must outlive the searcher. A search throws the error of the chosen
+// device.
 [[nodiscard]] std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices);
 
 }  // namespace vectis::inline v0_1::exact

@@ -8,18 +8,22 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Bytes that a search scans: codes or fp32 rows, and terms.
+// Returns the bytes that one scan of all segments of the task reads: codes (or fp32 rows where there are no codes)
+// and 16 bytes of terms per row. Does not throw.
 [[nodiscard]] double scanned_bytes(const SearchTask& task) noexcept;
 
-// A search of `queries` queries on the host; the task's own queries may be empty.
+// Returns the predicted work of a search of `queries` queries over the task's segments on the host: operations, bytes
+// and host seconds. Ignores task.queries and task.options, which may be empty.
 [[nodiscard]] Workload work_on_host(const SearchTask& task, std::size_t queries);
-// The same on a device that holds `resident_bytes` of the rows already.
+// Returns the predicted work of a search of `queries` queries over the task's segments on a device that already holds
+// `resident_bytes` of the segments: the work on the host plus copies and launches. Ignores task.queries.
 [[nodiscard]] Workload work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes);
 
 }  // namespace vectis::inline v0_1::exact
 
 namespace vectis::inline v0_1::graph {
 
+// The size of a graph and of its searches, from which search_workload and build_seconds predict times. Plain data.
 struct GraphTask {
   std::size_t rows = 0;
   std::size_t dim = 0;
@@ -28,9 +32,11 @@ struct GraphTask {
   std::size_t threads = 1;
 };
 
-// Of one search with `queries` queries on the host.
+// Returns the predicted work of one search with `queries` queries of a graph on the host. task.recall must be below
+// 1; larger values count as 0.9999.
 [[nodiscard]] Workload search_workload(const GraphTask& task, std::size_t queries);
-// Of linking all rows.
+// Returns the predicted seconds that building a graph of task.rows rows takes on task.threads threads. Does not
+// throw.
 [[nodiscard]] double build_seconds(const GraphTask& task) noexcept;
 
 }  // namespace vectis::inline v0_1::graph

@@ -15,14 +15,15 @@
 
 namespace vectis::inline v0_1::detail {
 
+// The operation that messages of loading name unless the caller passes another.
 inline constexpr std::string_view load_index_op = "load_index";
 
-// Throws CorruptData.
+// Throws CorruptData for the call `op`, with a message that begins with `what` and advises to use another copy.
 [[noreturn]] inline void throw_corrupt(std::string_view what, std::string_view op = load_index_op) {
   throw Error(ErrorCode::corrupt_data, op, fmt::format("{}; the data is corrupt, use another copy", what));
 }
 
-// Throws Unsupported when the format's version is not the one this program reads.
+// Throws Unsupported when `found`, the format version in the data, is not `known`, the one that this program reads.
 inline void validate_version(std::uint32_t found, std::uint32_t known, std::string_view op = load_index_op) {
   if (found == known) return;
   throw Error(
@@ -30,7 +31,8 @@ inline void validate_version(std::uint32_t found, std::uint32_t known, std::stri
       fmt::format("format version {}, but this program reads version {}; use the version that wrote it", found, known));
 }
 
-// Throws Unsupported when the data needs feature bits that are not among `known`. `who` is "reader" or "writer".
+// Throws Unsupported when `features`, the bits that the data needs, has a bit that is not in `known`. `who` is
+// "reader" or "writer", for the message.
 inline void validate_features(std::string_view who, std::uint64_t features, std::uint64_t known,
                               std::string_view op = load_index_op) {
   if ((features & ~known) == 0) return;
@@ -39,7 +41,8 @@ inline void validate_features(std::string_view who, std::uint64_t features, std:
                           features & ~known));
 }
 
-// One thread at a time.
+// Passes bytes on to another writer and computes the checksum of one block. `writer` must outlive it. Calls throw
+// what that writer throws. One thread at a time.
 class ChecksumWriter final : public ByteWriter {
  public:
   explicit ChecksumWriter(ByteWriter& writer) : writer_(writer) {}
@@ -48,7 +51,8 @@ class ChecksumWriter final : public ByteWriter {
     sum_ = checksum(bytes, sum_);
     writer_.write(bytes);
   }
-  // Ends the block: writes the checksum of what was written before.
+  // Ends the block: writes the checksum of all bytes written through this object. Must be the last call. Throws what
+  // the underlying writer throws.
   void close() { writer_.put(sum_); }
 
  private:
@@ -56,18 +60,20 @@ class ChecksumWriter final : public ByteWriter {
   std::uint64_t sum_ = checksum({});
 };
 
-// One thread at a time.
+// Reads bytes from another reader and computes the checksum of one block. `reader` must outlive it. Calls throw what
+// that reader throws, CorruptData when too few bytes are left. One thread at a time.
 class ChecksumReader final : public ByteReader {
  public:
-  // `op` is the call that messages name.
+  // Starts a block at the reader's position. `op`, which must outlive this object, is the call that messages name.
   explicit ChecksumReader(ByteReader& reader, std::string_view op = load_index_op) : reader_(reader), op_(op) {}
 
   void read(std::span<std::byte> target) override {
     reader_.read(target);
     sum_ = checksum(target, sum_);
   }
-  // Reads `count` elements in pieces of 1 MiB, so that memory grows with what the file holds, not with what it
-  // promises.
+  // Reads and returns `count` elements, in pieces of 1 MiB, so that memory grows with the bytes that exist and not
+  // with a `count` from a corrupt header. Throws what the underlying reader throws: CorruptData when too few bytes
+  // are left.
   template <PlainNumber T>
   std::vector<T> read_array(std::size_t count) {
     constexpr std::size_t piece = (std::size_t{1} << 20U) / sizeof(T);
@@ -79,7 +85,8 @@ class ChecksumReader final : public ByteReader {
     }
     return elements;
   }
-  // Ends the block: throws CorruptData when the checksum in the file is not that of what was read.
+  // Ends the block: reads the stored checksum and throws CorruptData, naming `block`, when it differs from that of
+  // the bytes read through this object. Must be the last call.
   void close(std::string_view block) {
     if (reader_.get<std::uint64_t>() != sum_) throw_corrupt(fmt::format("the checksum of a {} is wrong", block), op_);
   }

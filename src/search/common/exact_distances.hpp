@@ -8,11 +8,12 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A sum in index order is a chain of dependent additions; the chains of several rows run in parallel.
+// The largest number of rows of one exact_distances call. A sum in index order is a chain of dependent additions; the
+// CPU overlaps the chains of several rows.
 inline constexpr std::size_t exact_distances_batch = 8;
 
-// distances[i] becomes exact_distance(metric, query, rows[i]). Precondition: at most exact_distances_batch rows of
-// query.size() floats.
+// Writes exact_distance(metric, query, rows[i]) to distances[i] for every row. Preconditions, not checked: 1 to
+// exact_distances_batch rows, each of query.size() floats, and room for rows.size() distances. Does not throw.
 void exact_distances(Metric metric, std::span<const float> query, std::span<const float* const> rows,
                      double* distances);
 

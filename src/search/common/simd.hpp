@@ -1,5 +1,5 @@
-// Vectors of sixteen elements with the compiler's vector extensions: one source that becomes AVX-512, AVX2 or SSE code
-// by the target of the function it is inlined into. Everything here must be inlined, or the ABI of callers would
+// Vectors of sixteen elements with the compiler's vector extensions: one source that becomes AVX-512, AVX2 or SSE
+// code by the target of the function it is inlined into. Everything here must be inlined, or the ABI of callers would
 // differ.
 #pragma once
 
@@ -43,7 +43,8 @@ VECTIS_WIDE void reinterpret_wide(To& to, const From& from) noexcept {
   std::memcpy(&to, &from, sizeof(To));
 }
 
-// The elements of a row from `at` on, padded with zeros behind its end.
+// Loads up to 16 elements of a row of `length` floats, beginning at element `at`, and sets lanes beyond the row's end
+// to 0. Precondition: at <= length.
 VECTIS_WIDE void load_part(F32x16& value, const float* row, std::size_t at, std::size_t length) noexcept {
   if (at + lanes <= length) {
     load_wide(value, row + at);
@@ -61,7 +62,7 @@ VECTIS_WIDE void absolute(F32x16& value) noexcept {
   reinterpret_wide(value, bits);
 }
 
-// The sum of all lanes, in one fixed order.
+// Returns the sum of all 16 lanes, added in one fixed order, so that equal inputs give equal results on every target.
 VECTIS_WIDE float sum_of_lanes(const F32x16& value) noexcept {
   alignas(64) float part[lanes];
   store_wide(value, part);
@@ -79,6 +80,7 @@ VECTIS_WIDE float largest_of_lanes(const F32x16& value) noexcept {
   return largest;
 }
 
+// Loads 16 bfloat16 values at `from`, which needs no alignment, and converts them to floats without rounding: a
 // bfloat16 is the upper half of a float.
 VECTIS_WIDE void widen_bfloat16(F32x16& to, const void* from) noexcept {
   U16x16 half;
@@ -87,8 +89,9 @@ VECTIS_WIDE void widen_bfloat16(F32x16& to, const void* from) noexcept {
   reinterpret_wide(to, bits);
 }
 
-// Finite fp16: exponent and fraction moved into place, then multiplied by the difference of the biases, which also
-// normalizes subnormal values.
+// Loads 16 fp16 values at `from` and converts them to floats without rounding. Precondition: all are finite; infinity
+// and NaN become wrong finite floats. Moves exponent and fraction into place and multiplies by the difference of the
+// exponent biases, which also normalizes subnormal values.
 VECTIS_WIDE void widen_float16(F32x16& to, const void* from) noexcept {
   U16x16 half;
   load_wide(half, from);

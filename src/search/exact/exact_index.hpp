@@ -18,21 +18,26 @@
 
 namespace vectis::inline v0_1::exact {
 
-// The precision that a new index scans: int8 where a bound for it exists.
+// Returns the precision that a new index of this metric scans: int8 for l2, l2_squared, cosine and inner_product,
+// fp32 for l1, chebyshev and hamming. Does not throw.
 [[nodiscard]] Precision default_precision(Metric metric) noexcept;
-// Whether rows can be quantized to this precision; l1, chebyshev and hamming scan fp32 only.
+// Returns whether searches with this metric can scan rows of this precision: every metric scans fp32; int8, bf16 and
+// fp16 work for l2, l2_squared, cosine and inner_product only. Does not throw.
 [[nodiscard]] bool can_scan(Metric metric, Precision precision) noexcept;
 
-// Where an exact index searches.
+// The place where an exact index searches: devices through a searcher, or the host CPU when the searcher is null.
 struct SearchPlace {
   std::unique_ptr<Searcher> searcher;  // null: the host CPU
   std::string reason;                  // why there
 };
 
-// Exact search over the vectors of a segment store, on the host or on devices. Thread-safe.
+// Index of kind "flat" or "gpu", and the exact part of "auto": searches the vectors of a segment store exactly, on
+// the host or on devices. Searches throw the errors of the devices they run on. Thread-safe.
 class ExactIndex final : public Index {
  public:
-  // `kind` must live as long as the program.
+  // Takes over `store`, which must not be null, and `place`. `kind` must live as long as the program, and `runtime`
+  // must outlive the index. With a searcher, copies the store's segments to the devices; failures there surface in
+  // searches.
   ExactIndex(Runtime& runtime, std::string_view kind, std::unique_ptr<SegmentStore> store, SearchPlace place);
 
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_; }
@@ -44,11 +49,11 @@ class ExactIndex final : public Index {
     return place_.searcher ? place_.searcher->devices() : IndexDevices{{}, place_.reason};
   }
 
-  // What the index stores, without how it searches: the first lines of explain().
+  // Returns text for people that says what the index stores and counts: the first lines of explain().
   [[nodiscard]] std::string describe() const;
-  // What a search that begins now sees.
+  // Returns the immutable snapshot that a search that begins now reads; never null.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const { return store_->now(); }
-  // Whether some vectors exist as codes only.
+  // Returns whether some segment has codes only, because drop_full_precision() discarded its fp32 vectors.
   [[nodiscard]] bool compacted() const;
 
  private:

@@ -10,12 +10,14 @@
 
 namespace vectis::inline v0_1::exact {
 
-// The k nearest rows by exact_distance. `kernel` is "auto" or, for tests and measurements, the name of a scan kernel.
-// Throws InvalidInput when that kernel does not run here, and Cancelled or DeadlineExceeded as the options' context
-// says.
+// Returns the task.k nearest rows of each query by exact_distance, found on the host CPU with all threads. `kernel`
+// is "auto" or the name of a scan kernel. Preconditions: task.options is set, all segments have one precision. Throws
+// InvalidInput when that kernel does not exist or does not run on this CPU, Cancelled or DeadlineExceeded as the
+// options' context says, and what the filter's predicate throws.
 [[nodiscard]] ExactAnswer host_search(Executor& executor, const SearchTask& task, std::string_view kernel = "auto");
 
-// How host_search would search for that many queries: one line for people.
+// Returns one line for people that says how host_search would search `queries` queries: threads and usable kernels.
+// Does not search; the task's queries and options may be empty.
 [[nodiscard]] std::string explain_host_search(const Executor& executor, const SearchTask& task, std::size_t queries,
                                               std::string_view reason);
 

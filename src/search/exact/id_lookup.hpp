@@ -12,17 +12,20 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Consecutive ids need only their first one, others a hash table. Copies share the table: the writer enters rows while
-// readers of older views look ids up, without locks. Cheap to copy.
+// Finds the row of an id in one segment: by subtraction when the ids are consecutive, else with a hash table. Copies
+// share the table: one writer appends rows while readers of older views look ids up, without locks. Cheap to copy.
 class IdLookup {
  public:
-  // `ids` are those of the first rows of a segment that may grow to `capacity`.
+  // Enters `ids`, those of the first rows of a segment that may grow to `capacity` rows. Preconditions, not checked:
+  // at least one id, at most `capacity`. Throws std::bad_alloc when memory is exhausted.
   IdLookup(std::span<const std::uint64_t> ids, std::size_t capacity);
 
-  // Enters the rows of `segment_ids` from `first_row` on.
+  // Enters the rows of `segment_ids`, all ids of the segment, from `first_row` on; earlier rows must be entered
+  // already, and all must fit the capacity. One thread at a time. Throws std::bad_alloc when memory is exhausted.
   void append(std::span<const std::uint64_t> segment_ids, std::size_t first_row);
 
-  // The live row of `view` with this id.
+  // Returns the row of `view` that has this id and no tombstone, or nullopt when there is none. `view` must be a view
+  // of the segment whose ids were entered. Does not throw.
   [[nodiscard]] std::optional<std::size_t> find(const SegmentView& view, std::uint64_t id) const noexcept;
 
   [[nodiscard]] std::size_t bytes() const noexcept;

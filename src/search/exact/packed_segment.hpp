@@ -13,12 +13,16 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Codes and terms in the layout of SegmentView, to be filled by the caller. Immutable once a view of it exists.
+// A segment of codes without fp32 vectors, in the layout of SegmentView. The caller fills ids, terms and codes and
+// then calls close(). Must not change once a search reads a view of it.
 class PackedSegment {
  public:
+  // Allocates memory for `rows` rows of `dim` coordinates; ids, terms and codes are zero. `precision` must not be
+  // fp32. Throws Allocation or std::bad_alloc when memory is exhausted.
   PackedSegment(Metric metric, Precision precision, std::size_t dim, std::size_t rows);
 
-  // The view keeps `segment` alive.
+  // Returns a view of all rows that keeps `segment` alive. Precondition: `segment` is not null; searches also need
+  // that close() was called.
   [[nodiscard]] static SegmentView view(std::shared_ptr<const PackedSegment> segment);
 
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
@@ -26,18 +30,22 @@ class PackedSegment {
 
   Quantizer quantizer;
   std::vector<std::uint64_t> ids;
-  // A term of each row, padded to whole groups with terms that pass no limit.
+  // The terms of the bound, one float of each kind per row, padded to whole groups of 16 with terms that pass no
+  // limit.
   std::vector<float> step;
   std::vector<float> offset;
   std::vector<float> residual;
   std::vector<float> norm;
 
-  // All codes in the layout of SegmentView, and one of the quantizer.chunks chunks of a row.
+  // Returns the codes of all rows in the layout of SegmentView, for the caller to fill before close().
   [[nodiscard]] std::span<std::byte> codes() noexcept { return {codes_.data(), codes_bytes()}; }
   [[nodiscard]] std::span<const std::byte> codes() const noexcept { return {codes_.data(), codes_bytes()}; }
+  // Returns the 64 bytes of one chunk of a row's codes. Preconditions, not checked: row < rows() and chunk <
+  // quantizer.chunks.
   [[nodiscard]] std::byte* chunk(std::size_t row, std::size_t chunk) noexcept;
 
-  // Computes the maxima of the groups. Call it when the terms of all rows are filled.
+  // Computes the largest residual and norm of each group of rows, which scans need. Precondition: the terms of all
+  // rows are filled. Does not throw.
   void close();
 
  private:
@@ -52,12 +60,13 @@ class PackedSegment {
   std::vector<float> group_norm_;
 };
 
-// A copy of the live rows of a view, codes and terms unchanged.
+// Returns a copy of the rows of a view that have no tombstone, with unchanged codes and terms and without fp32
+// vectors. Precondition: the view has codes (not fp32). Throws Allocation or std::bad_alloc when memory is exhausted.
 [[nodiscard]] std::shared_ptr<PackedSegment> packed(const SegmentView& view);
 
-// Makes the values that the codes stand for the vectors of the segment: computes offset, residual and norm of every row
-// from them, so that the bound holds wherever the codes came from. Returns false when a row is too large to be coded;
-// then the segment must not be used.
+// Recomputes offset, residual and norm of every row from the values that its codes stand for, so that the bound holds
+// for those values wherever the codes came from, and calls close(). Precondition: codes, steps and ids are filled.
+// Returns false when a row is too large to be coded; then the segment must not be used.
 [[nodiscard]] bool recompute_bounds(Executor& executor, const std::shared_ptr<PackedSegment>& segment);
 
 }  // namespace vectis::inline v0_1::exact

@@ -1,4 +1,5 @@
-// The quantizer of a segment: fp32 rows to int8, bf16 or fp16 codes, and the terms of the bound (docs/exact-search.md).
+// The quantizer of a segment: fp32 rows to int8, bf16 or fp16 codes, and the terms of the bound
+// (docs/exact-search.md).
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,15 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Codes lie in groups of 16 rows, a group in chunks of 64 bytes: chunk c of row r of group g is at
-// ((g * chunks + c) * 16 + r) * 64. So a group's chunk is one AMX tile, and every kernel reads memory in order. Tails
-// of the last chunk are zero.
+// The number of rows in a group of codes. Chunk c (64 bytes) of row r of group g is at byte ((g * chunks + c) * 16 +
+// r) * 64, so that chunk c of a group is one AMX tile and every kernel reads memory in order. Bytes of the last chunk
+// beyond a row's codes are zero.
 inline constexpr std::size_t group_rows = 16;
 inline constexpr std::size_t chunk_bytes = 64;
 
-// Codes stand for (x - center) * 2^-exponent, with x divided by its norm under cosine; int8 codes have a scale for each
-// row beside (scalar quantization with a scale per vector, as LVQ). Immutable.
+// The parameters that turn a vector x into codes: codes stand for (x - center) * 2^-exponent, with x divided by its
+// norm under cosine. Each row of int8 codes also has a scale of its own (scalar quantization as in LVQ). Immutable
+// once trained.
 struct Quantizer {
   Metric metric = Metric::l2;
   Precision precision = Precision::int8;  // of the codes; fp32: no codes, fp32 rows are scanned
@@ -28,27 +30,30 @@ struct Quantizer {
   int exponent = 0;
 };
 
-// Bytes of the code of a coordinate; 0 for fp32.
+// Returns the bytes of the code of one coordinate: 1 for int8, 2 for bf16 and fp16, 0 for fp32, which has no codes.
 [[nodiscard]] std::size_t code_bytes(Precision precision) noexcept;
-// Chunks of 64 bytes that the codes of a row fill.
+// Returns the number of 64-byte chunks that the codes of a row of `dim` coordinates fill, rounded up; 0 for fp32.
 [[nodiscard]] std::size_t code_chunks(Precision precision, std::size_t dim) noexcept;
 
-// Bound of the relative error of a sum of `dim` squares in single precision: stored squared norms are lowered by it,
-// norms are raised.
+// Returns a bound of the relative error of a sum of `dim` squares in single precision. The quantizer lowers stored
+// squared norms and raises stored norms by this share, so that bounds hold. Does not throw.
 [[nodiscard]] float loosening(std::size_t dim) noexcept;
 
-// In double precision, summed in index order.
+// Returns the Euclidean norm of `dim` floats, summed in double precision in index order; 0 for a zero vector.
+// `vector` must point to `dim` floats. Does not throw.
 [[nodiscard]] double l2_norm(const float* vector, std::size_t dim) noexcept;
 
-// A row with a larger norm, in units of the quantizer, is not coded: its terms let it pass every bound.
+// The largest norm, in units of the quantizer, of a row that is coded. A row with a larger norm gets infinite terms,
+// with which it passes every limit and is always reranked.
 inline constexpr float norm_coded_max = 0x1p40F;
 
-// Chooses the center, the median of each coordinate over a sample, and the exponent, which makes the median norm
-// about 1.
+// Trains a quantizer on rows of `dim` floats: the center is the median of each coordinate over a sample of at most
+// 255 rows, the exponent makes the median norm about 1. Preconditions, not checked: at least one row, finite floats.
+// fp32 needs no training and ignores the rows. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Quantizer train_quantizer(Metric metric, Precision precision, std::size_t dim,
                                         std::span<const float> vectors);
 
-// Where the codes and terms of consecutive groups are written.
+// Pointers to the memory where encode_group writes the codes and terms of one group of 16 rows. Owns nothing.
 struct CodeTarget {
   std::byte* codes = nullptr;
   float* step = nullptr;
@@ -59,10 +64,14 @@ struct CodeTarget {
   float* group_norm = nullptr;
 };
 
-// Encodes up to 16 rows into the group at `target`; the terms of missing rows never pass a bound.
+// Encodes `rows` vectors, at most 16, into the group at `target`, and gives missing rows terms that pass no limit. A
+// row with a norm above norm_coded_max gets terms that pass every limit. Preconditions, not checked: the precision is
+// not fp32; all pointers of `target` have room for 16 rows.
 void encode_group(const Quantizer& quantizer, const float* vectors, std::size_t rows, const CodeTarget& target);
 
-// Writes the values that the code of one row of a group stands for, in the user's units.
+// Writes the quantizer.dim floats that the codes of row `row` (0 to 15) of the group at `group` stand for to
+// `target`, in the user's units; `step` is the row's scale. Precondition, not checked: the precision is not fp32.
+// Does not throw.
 void decode_row(const Quantizer& quantizer, const std::byte* group, std::size_t row, float step,
                 float* target) noexcept;
 

@@ -14,8 +14,8 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Codes of consecutive rows, beginning with the first row of a group, and the terms of their bounds
-// (docs/exact-search.md).
+// A view of the codes of consecutive rows, beginning with the first row of a group, and of the terms of their bounds
+// (docs/exact-search.md). Owns nothing: the SegmentView that contains it keeps the memory alive.
 struct CodeBlock {
   std::size_t first_row = 0;  // in the segment
   std::size_t rows = 0;       // 0: nothing else is valid
@@ -28,7 +28,8 @@ struct CodeBlock {
   const float* group_norm = nullptr;
 };
 
-// A snapshot of a segment that keeps its memory alive. Immutable, cheap to copy.
+// A snapshot of the rows of a segment, which keeps their memory alive through `storage`. Immutable, cheap to copy,
+// and readable by any number of threads. Row indexes are not checked.
 struct SegmentView {
   std::shared_ptr<const void> storage;
   const Quantizer* quantizer = nullptr;
@@ -38,32 +39,41 @@ struct SegmentView {
   const std::uint64_t* ids = nullptr;              // rows
   std::shared_ptr<const std::uint64_t[]> removed;  // tombstones: a bit for each row, lowest first; null: none
 
+  // Returns whether the row has a tombstone. Precondition, not checked: row < rows. Does not throw.
   [[nodiscard]] bool is_removed(std::size_t row) const noexcept {
     return removed != nullptr && ((removed.get()[row / 64] >> (row % 64)) & 1U) != 0;
   }
-  // Writes the dim floats of a row: the fp32 vector, or the values that its code stands for.
+  // Writes the quantizer->dim floats of a row to `target`: the fp32 vector, or the values that its code stands for
+  // when full precision was dropped. Precondition, not checked: row < rows. Does not throw.
   void read_row(std::size_t row, float* target) const noexcept;
 };
 
-// The capacity of a full segment: 64 MiB of fp32 vectors in whole groups, at least one group.
+// Returns the capacity of a full segment in rows of `dim` floats: 64 MiB of fp32 vectors in whole groups of 16, at
+// least one group. Precondition, not checked: dim > 0.
 [[nodiscard]] std::size_t segment_rows_max(std::size_t dim) noexcept;
 
-// A segment that grows at its end up to its capacity. Its quantizer is trained on the first rows, so pass many of them
-// at first. One thread appends; earlier views do not change.
+// A segment of fp32 vectors and codes that grows at its end up to its capacity. The constructor trains the quantizer
+// on the first rows, so pass many of them. One thread appends while others read views; earlier views do not change.
 class Segment {
  public:
-  // `vectors` (finite) and `ids` are the first rows: at least one, at most `capacity`.
+  // Allocates memory for `capacity` rows of `dim` floats, trains the quantizer on `vectors` and appends them.
+  // Preconditions, not checked: 1 to `capacity` rows of finite floats, one id for each. Throws Allocation or
+  // std::bad_alloc when memory is exhausted.
   Segment(Executor& executor, Metric metric, Precision precision, std::size_t dim, std::size_t capacity,
           std::span<const float> vectors, std::span<const std::uint64_t> ids);
   ~Segment();
   Segment(Segment&&) noexcept;
   Segment& operator=(Segment&&) noexcept;
 
+  // Appends rows of finite floats, one id for each, and encodes them. Precondition, not checked: rows() + ids.size()
+  // <= capacity(). Views made before do not see the rows.
   void append(Executor& executor, std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  // Returns a snapshot of the present rows, without tombstones, that later appends do not change. Throws Allocation
+  // or std::bad_alloc when memory is exhausted.
   [[nodiscard]] SegmentView view() const;
   [[nodiscard]] std::size_t rows() const noexcept;
   [[nodiscard]] std::size_t capacity() const noexcept;
-  // Allocated bytes, those of rows to come included.
+  // Returns the bytes allocated for capacity() rows, including rows that are not appended yet.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
  private:
@@ -71,16 +81,19 @@ class Segment {
   std::shared_ptr<Storage> storage_;
 };
 
-// Rows with their ids.
+// Copies of rows: their vectors one after the other, and the id of each. Plain data.
 struct OwnedRows {
   std::vector<float> vectors;
   std::vector<std::uint64_t> ids;
 };
 
-// The rows without tombstones, as SegmentView::read_row reads them.
+// Returns copies of the rows of `view` that have no tombstone, as SegmentView::read_row reads them, in row order.
+// Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] OwnedRows live_rows(const SegmentView& view);
 
-// The live rows of `view`, quantized again at `precision`.
+// Returns a new segment with the live rows of `view`, quantized again at `precision`, with room for at least
+// `capacity` rows. Precondition, not checked: at least one row has no tombstone. Throws Allocation or std::bad_alloc
+// when memory is exhausted.
 [[nodiscard]] Segment requantized(Executor& executor, const SegmentView& view, Precision precision,
                                   std::size_t capacity);
 

@@ -9,22 +9,37 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Begins as a copy of the published snapshot. Abandoning a batch leaves only unpublished rows at the end of the tail;
-// the next batch notices them and begins another tail. One thread at a time.
+// The next snapshot of a segment store while the writer builds it; begins as a copy of the published snapshot.
+// Abandoning a batch leaves only unpublished rows at the end of the tail, the segment that grows; the next batch
+// notices them and begins another tail. Calls throw Allocation or std::bad_alloc when memory is exhausted. One thread
+// at a time.
 class SegmentStore::WriteBatch {
  public:
-  // `op` names the public call in messages. Between segments the batch checks `context` and reports progress to it.
+  // Copies the published snapshot of `store`, whose writer lock the caller holds. `op` names the public call in
+  // messages. Between segments, later calls check `context` and throw Cancelled or DeadlineExceeded as it says.
   WriteBatch(const SegmentStore& store, std::string_view op, const Context& context);
 
-  // Appends rows to the tail, which doubles up to a full segment, and then to new segments.
+  // Appends rows to the tail, whose capacity doubles up to a full segment, and then to new segments. Preconditions,
+  // not checked: finite floats, one id for each row, no id that is live. Throws Cancelled or DeadlineExceeded as the
+  // context says, Allocation or std::bad_alloc when memory is exhausted.
   void append(std::span<const float> vectors, std::span<const std::uint64_t> ids);
-  // Sets the tombstone of the id's row. Returns false when the id does not exist.
+  // Sets the tombstone of the id's row and returns true; returns false when the id does not exist. Throws
+  // std::bad_alloc when memory for the tombstones is exhausted.
   bool remove(std::uint64_t id);
-  // Moves the live rows of segments that are less than half live to the tail.
+  // Reclaims segments of which less than half of the rows are live: moves their live rows to the tail, or copies
+  // their codes to a smaller segment when full precision was dropped. Throws Cancelled or DeadlineExceeded as the
+  // context says.
   void reclaim();
+  // Quantizes the live rows of every segment again at `precision`, which the metric must be able to scan (not
+  // checked). Throws Cancelled or DeadlineExceeded as the context says, Allocation or std::bad_alloc when memory is
+  // exhausted.
   void requantize(Precision precision);
-  // Copies every segment that has removed rows without them.
+  // Replaces every segment that has tombstones by one without the removed rows. Throws Cancelled or DeadlineExceeded
+  // as the context says, Allocation or std::bad_alloc when memory is exhausted.
   void compact();
+  // Replaces every segment by its live rows as codes alone; a segment with a row that cannot be coded keeps its fp32
+  // vectors, and at fp32 all do. Throws Cancelled or DeadlineExceeded as the context says, Allocation or
+  // std::bad_alloc.
   void drop_full_precision();
 
   Snapshot snapshot;
@@ -41,7 +56,8 @@ class SegmentStore::WriteBatch {
   [[nodiscard]] Snapshot begin_anew(Precision precision);
   void drop(std::size_t part);
 
-  // Throws Cancelled or DeadlineExceeded when the context says so, else reports progress.
+  // Reports progress `done` of `total` to the context. Before that throws Cancelled or DeadlineExceeded when the
+  // context says so, unless done == total.
   void step(std::uint64_t done, std::uint64_t total) const;
 
   const SegmentStore& store_;

@@ -13,8 +13,9 @@
 
 namespace vectis::inline v0_1::graph {
 
-// When a search stops: as soon as the nearest unexpanded row is farther than epsilon times the distance of the k-th
-// best row found (NGT's epsilon). So a search goes on for longer where many rows are about as far as the best ones.
+// Parameters of a beam search. The search stops when the nearest unexpanded row is farther than epsilon times the
+// distance of the k-th best row found (NGT's epsilon), so it runs longer where many rows are about as far as the
+// best. Precondition of every search, not checked: 1 <= k <= width.
 struct BeamParams {
   std::size_t k = 10;
   float epsilon = 1;
@@ -22,15 +23,17 @@ struct BeamParams {
   bool bounded = false;    // also stop as HNSW does: at rows farther than the worst of `width` rows (ef)
 };
 
-// What a filtered search may cost before scanning all allowed rows is cheaper.
+// The cost at which a filtered search gives up, because scanning all allowed rows is cheaper. Plain data.
 struct FilterBudget {
   double selectivity = 1;      // share of the rows that the filter allows
   double expected_scores = 0;  // rows scored when allowed rows are spread evenly
   double scores_max = 0;       // limit: the number of allowed rows
 };
 
-// Buffers of a search, and its result. Made once per thread and reused. Not thread-safe.
+// The query, buffers and result of a search. Made once per thread and reused for searches of one graph, or of graphs
+// with an equal quantizer (see QuantizedQuery::fits). Not thread-safe.
 struct SearchScratch {
+  // Allocates the query for the quantizer of `graph`. Throws std::bad_alloc when memory is exhausted.
   explicit SearchScratch(const Graph& graph);
 
   QuantizedQuery query;
@@ -49,33 +52,39 @@ struct SearchScratch {
   std::uint64_t scored = 0;      // rows compared by code, of all searches so far
   std::uint64_t reranked = 0;    // rows compared by their vectors, of all searches so far
 
-  // Makes room for `count` elements in unvisited, rows and scores.
+  // Grows unvisited, rows and scores to at least `count` elements. Throws std::bad_alloc when memory is exhausted.
   void reserve(std::size_t count);
 };
 
-// The state of a search at the moment when it would have stopped.
+// The result of a search with one of several epsilons: the state when a search with that epsilon would have stopped.
 struct SearchStop {
   std::vector<Neighbor> best;  // nearest first
   std::uint64_t scored = 0;    // scratch.scored at that moment
 };
 
-// Each search starts at `entry_points`, searches for scratch.query, and leaves the best rows in scratch.best.
-
+// Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
+// in scratch.best, including tombstones; none without entry points. Needs 1 <= params.k <= params.width, not checked.
+// Writers may change the graph meanwhile. Throws std::bad_alloc when memory is exhausted.
 void beam_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
                  SearchScratch& scratch);
 
-// Leaves rows that are not visible out of the result. Meant for few tombstones: most rows are visible.
+// Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
+// for which `visible` returns true in scratch.best; other rows are traversed only. Meant for few tombstones. Needs 1
+// <= params.k <= params.width, not checked. Throws what `visible` throws and std::bad_alloc.
 void beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
                          const std::function<bool(Slot)>& visible, SearchScratch& scratch);
 
-// As beam_search_visible for several epsilons (ascending, at least one) in place of params.epsilon, in one search:
-// stops[i] is what a search with epsilons[i] finds.
+// Runs one beam search over the rows for which `visible` returns true and sets stops[i] to the result that
+// beam_search_visible with epsilons[i] has; ignores params.epsilon. Preconditions, not checked: scratch.query is set,
+// `epsilons` has at least one element and ascends. Throws what `visible` throws and std::bad_alloc.
 void beam_search_at_epsilons(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
                              std::span<const float> epsilons, const std::function<bool(Slot)>& visible,
                              SearchScratch& scratch, std::vector<SearchStop>& stops);
 
-// Traverses all rows, but only allowed rows enter the result. Returns false, with an unusable result, when the search
-// exceeds its budget or is predicted to, because few rows near the query are allowed.
+// Searches the graph for scratch.query, which must be set, and leaves the best rows for which `allowed` returns true
+// in scratch.best; other rows are traversed only. Returns false, with an unusable result, when the search exceeds
+// `budget` or is predicted to, because few rows near the query are allowed. Throws what `allowed` throws and
+// std::bad_alloc.
 bool filtered_beam_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
                           const FilterBudget& budget, const std::function<bool(Slot)>& allowed, SearchScratch& scratch);
 

@@ -10,21 +10,23 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Called after each batch with the number of rows linked so far, from the thread that builds. May throw to stop.
+// A callback that link_rows calls after each batch, on the thread that builds, with the number of rows linked so far.
+// An exception that it throws ends link_rows.
 using LinkProgress = std::function<void(std::size_t linked_rows)>;
 
-// Links `slots`, which are encoded and have empty lists, into a graph of `linked_rows` rows. Searches start at
-// `entry_points`, some of which may be among `slots`.
+// Links `slots`, which must be encoded and have empty lists, into a graph of `linked_rows` rows. Searches for
+// neighbors start at `entry_points`, some of which may be among `slots`. Throws what `progress` throws, and
+// std::bad_alloc when memory is exhausted; then the rows of finished batches stay linked.
 //
-// Rows are inserted in batches of at most 1/32 of the graph. All rows of a batch search the graph as it was before the
-// batch, then every chosen neighbor adds its back links, so that the result is the same for any number of threads.
-// Concurrent searches are allowed; concurrent builds are not. When `progress` throws, the rows of finished batches stay
-// linked.
+// Rows are inserted in batches of at most 1/32 of the graph. All rows of a batch search the graph as it was before
+// the batch, then every chosen neighbor adds its back links, so that the result is the same for any number of
+// threads. Concurrent searches are allowed; concurrent builds are not.
 void link_rows(Executor& executor, Graph& graph, std::span<const Slot> entry_points, std::span<const Slot> slots,
                std::size_t linked_rows, const LinkProgress& progress = {});
 
-// Replaces links to tombstones by links to the tombstones' neighbors (FreshDiskANN's consolidation of deletes). `rows`
-// are all rows that may link to tombstones; none is a tombstone itself.
+// Replaces the links of `rows` to tombstones by links to the tombstones' neighbors (FreshDiskANN's consolidation of
+// deletes). `rows` must be all rows that may link to tombstones, none a tombstone itself; `is_tombstone` is called
+// from several threads. Throws std::bad_alloc when memory is exhausted; then some rows are consolidated.
 void consolidate_deletes(Executor& executor, Graph& graph, std::span<const Slot> rows,
                          const std::function<bool(Slot)>& is_tombstone);
 

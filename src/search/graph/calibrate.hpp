@@ -11,25 +11,29 @@
 
 namespace vectis::inline v0_1::graph {
 
+// One measurement of a calibration: the recall and the cost of searches with one epsilon. Plain data.
 struct CalibrationPoint {
   float epsilon = 1;
   float recall = 0;  // mean share of the nearest calibrated_k that were found, minus its standard error
   float scored = 0;  // mean number of rows that a search scored
 };
 
-// Immutable once made.
+// The measured recall and cost of a graph's searches for several epsilons; empty when never measured. Immutable once
+// made.
 struct Calibration {
   std::vector<CalibrationPoint> points;  // all three fields strictly ascending
   std::uint64_t vectors = 0;             // rows in the graph when it was measured
 
-  // Interpolates linearly in the logarithm of the missed share. Returns the last point for a recall above all points,
-  // and a generous default when there are no points.
+  // Returns the epsilon and cost for a wanted recall, interpolated linearly in the logarithm of the missed share.
+  // Returns the first or last point for a recall below or above all points, and epsilon 1.2 when there are no points.
+  // Precondition: 0 < recall <= 1. Does not throw.
   [[nodiscard]] CalibrationPoint point_for(double recall) const;
 };
 
-// Searches for each of `queries` (rows of dim floats that are not in the graph) with growing epsilon, until recall
-// reaches 0.9985, levels off above 0.99, or a search scores all rows. `rows` are all rows that can be found; they are
-// scanned once per query for the ground truth. The result does not depend on the number of threads.
+// Measures recall and cost of searches for `queries` (at least one row of dim floats, not in the graph) with growing
+// epsilon, until recall reaches 0.9985, levels off above 0.99, or a search scores all rows. `rows` must be all rows
+// that can be found; each query scans them for the ground truth. The result does not depend on the number of threads.
+// Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Calibration calibrate(Executor& executor, const SearchParams& params, std::span<const Slot> rows,
                                     std::span<const float> queries);
 

@@ -15,18 +15,23 @@ namespace vectis::inline v0_1::graph {
 
 inline constexpr std::string_view graph_magic = "VECTISGR";  // the first bytes of a file
 
-// Throws what the writer throws. Reports progress in rows, and throws Cancelled or DeadlineExceeded when `context` says
-// so; what was written by then is incomplete.
+// Writes magic and `contents`, which must be those of `store`, in the format of docs/formats/graph-index.md, and
+// reports progress in rows. Throws what the writer throws, such as Io, and Cancelled or DeadlineExceeded when
+// `context` says so; then the bytes written so far are incomplete.
 void save_graph(ByteWriter& writer, const GraphStore& store, const GraphContents& contents, Executor& executor,
                 const Context& context);
 
-// Reads what follows the magic. Throws CorruptData when the bytes are corrupt, and Unsupported when they need a feature
-// that this version does not have. Allocates in proportion to the bytes read, not to the sizes that a header claims.
+// Reads a graph from a reader that is positioned after graph_magic. Throws CorruptData when the bytes are corrupt or
+// too few, Unsupported when they need a feature that this version does not have, Allocation or std::bad_alloc when
+// memory is exhausted, and Cancelled or DeadlineExceeded as `context` says. Allocates in proportion to the bytes
+// read.
 [[nodiscard]] std::unique_ptr<GraphStore> load_graph(ByteReader& reader, Executor& executor,
                                                      const Context& context = {});
 
-// Uses a file that begins with the magic in place; only ids are copied to memory. Throws as load_graph. Without
-// `verify` it checks header, encoding and ids only: searching corrupt rows is then undefined behavior.
+// Makes a store that uses a mapped file in place and keeps it alive; only ids are copied to memory. The file must
+// begin with graph_magic, not checked. Throws CorruptData when the file is corrupt or too short, Unsupported when it
+// needs a newer version, Allocation when memory is exhausted. Without `verify` it checks header, encoding and ids
+// only: searching corrupt rows is then undefined behavior.
 [[nodiscard]] std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bool verify,
                                                     Executor& executor);
 

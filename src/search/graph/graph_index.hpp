@@ -21,15 +21,18 @@ namespace vectis::inline v0_1::graph {
 
 inline constexpr std::string_view kind_graph = "graph";
 
-// Throws InvalidInput for parameters out of range, and Unsupported for a metric other than l2, l2_squared,
-// cosine and inner_product.
+// Throws Unsupported for a metric other than l2, l2_squared, cosine and inner_product, and InvalidInput when a
+// parameter is out of range: degree 4 to 255, pruned_degree 2 to degree, ef_construction pruned_degree to 4096, alpha
+// and construction_epsilon 1 to 4. `op` is the public call that the message names.
 void validate_graph(std::string_view op, Metric metric, const GraphParams& params);
 
-// Validates arguments, plans searches and counts; the store holds the rows. Thread-safe.
+// Index of kind "graph": approximate search over a proximity graph. Plans and counts searches; the store holds the
+// rows. Searches throw InvalidInput for options out of range, and the error of the device they run on. Thread-safe.
 class GraphIndex final : public Index {
  public:
-  // With a device, large additions are linked and unfiltered searches run there. `reason` says why that device.
-  // Searches that set neither recall nor ef ask for `recall`.
+  // Takes over `store`, which must not be null. With a device, large additions are linked and unfiltered searches run
+  // there; `reason` says why that device. Searches that set neither recall nor ef use `recall`, 0 < recall <= 1 (not
+  // checked). `runtime` must outlive the index.
   GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, const std::optional<Device>& device = std::nullopt,
              std::string reason = {}, double recall = default_recall);
   ~GraphIndex() override;

@@ -11,9 +11,10 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Open addressing with linear probing; at most half full. Not thread-safe.
+// Hash table from ids to slots: open addressing with linear probing, at most half full. Not thread-safe.
 class IdTable {
  public:
+  // Returns the slot of the id, or nullopt when the id is absent. Does not throw.
   [[nodiscard]] std::optional<Slot> find(std::uint64_t id) const noexcept {
     if (entries_.empty()) return std::nullopt;
     for (std::size_t i = bucket(id);; i = next(i)) {
@@ -21,7 +22,8 @@ class IdTable {
       if (entries_[i].id == id) return entries_[i].slot;
     }
   }
-  // Makes room for `ids` ids in total. Throws std::bad_alloc; then nothing changed.
+  // Makes room for `ids` ids in total, so that insert() needs no memory. Throws std::bad_alloc when memory is
+  // exhausted; then nothing changed.
   void reserve(std::size_t ids) {
     const std::size_t wanted = std::bit_ceil(ids * 2 + 16);
     if (wanted <= entries_.size()) return;
@@ -32,14 +34,15 @@ class IdTable {
       if (entry.slot != empty) insert(entry.id, entry.slot);
     }
   }
-  // Requires that the id is absent and that reserve made room.
+  // Enters an id with its slot. Preconditions, not checked: the id is absent and reserve() made room. Does not throw.
   void insert(std::uint64_t id, Slot slot) noexcept {
     std::size_t i = bucket(id);
     while (entries_[i].slot != empty) i = next(i);
     entries_[i] = {id, slot};
     ++count_;
   }
-  // Requires that the id is present. Moves later entries up instead of leaving a deletion marker.
+  // Removes an id, and moves later entries up instead of leaving a deletion marker. Precondition, not checked: the id
+  // is present; otherwise the call does not return. Does not throw.
   void erase(std::uint64_t id) noexcept {
     std::size_t hole = bucket(id);
     while (entries_[hole].id != id || entries_[hole].slot == empty) hole = next(hole);

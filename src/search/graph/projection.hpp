@@ -1,5 +1,5 @@
-// Maps vectors of every metric to points whose squared Euclidean distances order as the metric does, and projects them
-// onto their principal components.
+// Maps vectors of every metric to points whose squared Euclidean distances order as the metric does, and projects
+// them onto their principal components.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Cosine: vectors are divided by their norms. Inner product: vectors get one more coordinate that gives all of them the
-// same norm (the reduction of Bachrach et al., "Speeding Up the Xbox Recommender System", 2014). Then the mean is
-// subtracted, and the leading principal components are kept. Immutable once trained.
+// The parameters that map vectors to points whose squared Euclidean distances order as the metric does. Cosine:
+// vectors are divided by their norms. Inner product: vectors get one more coordinate that gives all of them the same
+// norm (Bachrach et al., "Speeding Up the Xbox Recommender System", 2014). Then the mean is subtracted and the
+// leading principal components are kept. Immutable once trained.
 struct Projection {
   Metric metric = Metric::l2;
   std::size_t dim = 0;            // of the user's vectors
@@ -28,34 +29,44 @@ struct Projection {
   std::vector<float> basis;
   std::size_t trained_rows = 0;  // vectors it was trained on
 
+  // Returns the floats per row of `basis`: output_dim rounded up to a multiple of 16.
   [[nodiscard]] std::size_t basis_stride() const noexcept { return (output_dim + 15) / 16 * 16; }
 };
 
-// The projection without training: mean 0, no basis.
+// Returns an untrained projection for vectors of `dim` floats: mean 0, exponent 0, no basis. The metric must be l2,
+// l2_squared, cosine or inner_product, not checked. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Projection make_projection(Metric metric, std::size_t dim);
 
-// Sets exponent, max_norm and mean from `vectors`, at least one row of dim floats. Returns the centered rows of
-// augmented_dim floats.
+// Sets exponent, max_norm, mean and trained_rows of the projection from `vectors`, and returns their centered rows of
+// augmented_dim floats. Precondition, not checked: at least one row of projection.dim floats. Throws std::bad_alloc
+// when memory is exhausted.
 [[nodiscard]] std::vector<float> fit_mean(Projection& projection, std::span<const float> vectors);
 
-// The leading `count` principal components of `rows` (centered, at least one) as rows of `dim` floats, orthonormal,
-// largest variance first. Six rounds of subspace iteration: close enough to eigenvectors for choosing codes, and the
-// same result for any number of threads.
+// Returns the leading `count` principal components of `rows` as orthonormal rows of `dim` floats, largest variance
+// first. Preconditions, not checked: `rows` are centered, at least one; count <= dim. Six rounds of subspace
+// iteration approximate the eigenvectors; the result does not depend on the number of threads. Throws std::bad_alloc.
 [[nodiscard]] std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, std::size_t dim,
                                            std::size_t count);
 
-// Each writes output_dim floats per vector to `output`. Safe to call from several threads.
+// Projects a stored vector of dim floats and writes output_dim floats to `output`. Any number of threads may call it.
+// Throws std::bad_alloc when memory is exhausted.
 void project_row(const Projection& projection, const float* vector, float* output);
+// Projects a query of dim floats for scoring by dot products and writes output_dim floats to `output`; under inner
+// product without mean and extra coordinate. Any number of threads may call it. Throws std::bad_alloc.
 void project_query(const Projection& projection, const float* vector, float* output);
-// The same results as project_query of each; faster, because the basis is read once per batch.
+// Projects several queries, whole rows of dim floats, and writes output_dim floats for each to `output`; each result
+// equals that of project_query. Faster, because the basis is read once per batch. Throws std::bad_alloc.
 void project_queries(const Projection& projection, std::span<const float> vectors, float* output);
-// The query as a point among the rows: under inner product it is scaled to max_norm, so that squared distances to rows
-// order as the metric.
+// Projects a query of dim floats to a point among the rows and writes output_dim floats to `output`: under inner
+// product the query is scaled to max_norm, so that squared distances to rows order as the metric. Throws
+// std::bad_alloc.
 void project_query_as_row(const Projection& projection, const float* vector, float* output);
-// Inner product: the constant that turns -2 * (query . row) into a value proportional to the squared distance.
+// Returns, for a query under inner product, the constant that added to -2 * (query . row) gives a value proportional
+// to the squared distance. `vector` must have dim floats; meaningless for other metrics. Throws std::bad_alloc.
 [[nodiscard]] float inner_product_offset(const Projection& projection, const float* vector);
 
-// In double precision.
+// Returns the sum of the squares of `dim` floats, in double precision. `vector` must point to `dim` floats. Does not
+// throw.
 [[nodiscard]] double squared_norm(const float* vector, std::size_t dim) noexcept;
 
 }  // namespace vectis::inline v0_1::graph

@@ -10,8 +10,9 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Buffers of robust_prune and its result. Not thread-safe.
+// The buffers and the result of robust_prune, for one graph. Made once per thread and reused. Not thread-safe.
 struct PruneScratch {
+  // Allocates the query for the quantizer of `graph`. Throws std::bad_alloc when memory is exhausted.
   explicit PruneScratch(const Graph& graph) : query(graph.encoding.quantizer) {}
 
   QuantizedQuery query;
@@ -23,18 +24,20 @@ struct PruneScratch {
   std::vector<Slot> chosen;  // the result, nearest first
 };
 
-// RobustPrune (Vamana: Subramanya et al., "DiskANN", 2019). Repeatedly chooses the nearest remaining candidate and
-// drops every candidate that is alpha times nearer to the chosen one than to the row, until `count` are chosen.
-// Candidates carry their squared distance to the row as score, in any order, each once. Leaves the result in
-// scratch.chosen.
-// Computes at most `count` distances per candidate, by codes.
+// Chooses at most `count` diverse neighbors of a row by RobustPrune (Vamana: Subramanya et al., "DiskANN", 2019) and
+// leaves them in scratch.chosen: repeatedly takes the nearest remaining candidate and drops every candidate that is
+// alpha times nearer to it than to the row. Candidates must have their squared distance to the row as score and occur
+// once, in any order. Throws std::bad_alloc when memory is exhausted.
 void robust_prune(const Graph& graph, std::span<const Neighbor> candidates, std::size_t count, PruneScratch& scratch);
 
-// The same for candidates whose distances to `row` are not computed yet.
+// Chooses at most `count` diverse neighbors of `row` among the slots `candidates` by RobustPrune and leaves them in
+// scratch.chosen; computes their distances to `row` by codes. Candidates must occur once and must not contain `row`,
+// not checked. Throws std::bad_alloc when memory is exhausted.
 void robust_prune_slots(const Graph& graph, Slot row, std::span<const Slot> candidates, std::size_t count,
                         PruneScratch& scratch);
 
-// Writes the squared distances from `row` to scratch.slots, by codes, to scratch.scores.
+// Computes the squared distances from `row` to each of scratch.slots by codes, and writes them to scratch.scores. All
+// slots must be encoded, not checked. Overwrites scratch.query and scratch.rows. Throws std::bad_alloc.
 void distances_from_row(const Graph& graph, Slot row, PruneScratch& scratch);
 
 }  // namespace vectis::inline v0_1::graph

@@ -1,5 +1,5 @@
-// Scalar quantization with a scale and minimum per row (LVQ: Aguerrebere et al., "Similarity search in the blink of an
-// eye with compressed indices", 2023), and scores of quantized rows against a quantized query.
+// Scalar quantization with a scale and minimum per row (LVQ: Aguerrebere et al., "Similarity search in the blink of
+// an eye with compressed indices", 2023), and scores of quantized rows against a quantized query.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ namespace vectis::inline v0_1::graph {
 inline constexpr std::size_t cache_line_bytes = 64;
 inline constexpr std::size_t code_header_bytes = 8;  // scale, min and squared norm at the start of a row
 
+// The size of quantized rows and their error. Plain data; Encoding::set_code_size keeps the fields consistent.
 struct Quantizer {
   std::size_t dim = 0;        // coordinates per row
   std::size_t bits = 8;       // per coordinate: 8 or 4
@@ -23,68 +24,83 @@ struct Quantizer {
   float relative_error = 0.01F;
 };
 
-// How vectors become rows of codes.
+// How vectors become rows of codes: a projection, then scalar quantization of its outputs.
 struct Encoding {
   Projection projection;
   Quantizer quantizer;
 
-  // Keeps the first `output_dim` coordinates in `bits` bits each.
+  // Sets the code size: rows store the first `output_dim` projected coordinates in `bits` bits each. `bits` must be 8
+  // or 4, not checked. Does not change projection.basis.
   void set_code_size(std::size_t output_dim, std::size_t bits);
 };
 
-// Untrained: 8 bits of every coordinate.
+// Returns an untrained encoding for vectors of `dim` floats: 8 bits of every coordinate, mean 0, no basis. The metric
+// must be l2, l2_squared, cosine or inner_product, not checked. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Encoding make_encoding(Metric metric, std::size_t dim);
 
-// Trains projection and code size on `vectors`, at least one row of dim floats: chooses the shortest rows whose 32 best
-// by code still contain 99.5 % of the 10 nearest. A sample that is too small for PCA, and vectors that fit one cache
-// line, keep all coordinates.
+// Trains projection and code size on `vectors`, at least one row of dim floats (not checked): chooses the shortest
+// codes whose 32 best rows still contain 99.5 % of the 10 nearest. Keeps all coordinates when the sample is too small
+// for PCA or the codes fit one cache line. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim,
                                       std::span<const float> vectors);
 
-// A coordinate is min + scale * code. A row stores scale and min as bfloat16 and the squared norm as float, then codes:
-// 8-bit codes one after the other; 4-bit codes with the first half of the coordinates in the low nibbles. The rest of
-// the row is zero.
+// The header of a row of codes; a coordinate is min + scale * code. A row stores scale and min as bfloat16 and the
+// squared norm as float, then codes: 8-bit codes one after the other; 4-bit codes with the first half of the
+// coordinates in the low nibbles. The rest of the row is zero.
 struct CodeHeader {
   float scale = 0;
   float min = 0;
-  // Before quantization. A zero vector under cosine has 1 added, so that it is as far as the farthest.
+  // The squared norm of the coordinates before quantization. A zero vector under cosine has 1 added, which moves it
+  // away from every query.
   float squared_norm = 0;
 };
 
-// Writes quantizer.row_bytes bytes.
+// Projects and quantizes a vector of encoding.projection.dim finite floats, and writes encoding.quantizer.row_bytes
+// bytes to `row`. Any number of threads may call it. Throws std::bad_alloc when memory is exhausted.
 void encode_row(const Encoding& encoding, const float* vector, std::byte* row);
-// The same for output_dim coordinates that are projected already.
+// Quantizes quantizer.dim coordinates that are projected already, and writes quantizer.row_bytes bytes to `row`. The
+// coordinates must be finite, not checked. Does not throw.
 void encode_projected(const Quantizer& quantizer, const float* coordinates, std::byte* row) noexcept;
+// Returns the header of a row that encode_row or encode_projected wrote. Does not check the bytes; does not throw.
 [[nodiscard]] CodeHeader code_header(const std::byte* row) noexcept;
 
-// A query, or a row in the role of a query, as signed bytes: a coordinate is shift + scale * code.
-//
-// The score of a row is its squared distance to the query minus query.squared_norm(); under inner product it is minus
-// twice the product. Not thread-safe.
+// A query, or a row in the role of a query, quantized to signed bytes: a coordinate is shift + scale * code. The
+// score of a row is its squared distance to the query minus query.squared_norm(); under inner product it is minus
+// twice the inner product. Set the query before scoring with it. Not thread-safe.
 class QuantizedQuery {
  public:
+  // Allocates a query for rows of `quantizer`, with all codes 0. Throws std::bad_alloc when memory is exhausted.
   explicit QuantizedQuery(const Quantizer& quantizer);
-  // Whether the query can be compared with rows of this quantizer.
+  // Returns whether the query has the size of rows of this quantizer, so that they can be compared. Does not throw.
   [[nodiscard]] bool fits(const Quantizer& quantizer) const noexcept {
     return row_bytes_ == quantizer.row_bytes && coordinates_.size() == quantizer.dim;
   }
 
+  // Sets the query to a vector of encoding.projection.dim finite floats, which it projects and quantizes.
+  // Precondition, not checked: fits(encoding.quantizer). Throws std::bad_alloc when memory is exhausted.
   void set_vector(const Encoding& encoding, const float* vector);
-  // The same for a vector whose projection by project_query is known.
+  // Sets the query to `vector`, whose projection by project_query is `coordinates`. Precondition, not checked:
+  // fits(encoding.quantizer). Throws std::bad_alloc when memory is exhausted.
   void set_projected(const Encoding& encoding, const float* vector, const float* coordinates);
+  // Sets the query to quantizer.dim projected coordinates, for scores of squared distances. Precondition, not
+  // checked: fits(quantizer). Does not throw.
   void set_coordinates(const Quantizer& quantizer, const float* coordinates);
+  // Sets the query to the values of a quantized row, for scores of squared distances. Precondition, not checked:
+  // fits(quantizer), and `row` was encoded with it. Does not throw.
   void set_row(const Quantizer& quantizer, const std::byte* row);
 
-  // Laid out like a row, with zeros in place of the header; upper_codes belong to the high nibbles of 4-bit rows. Bytes
-  // where rows are padded with zeros have any value.
+  // Returns the query's codes, laid out like a row with zeros in place of the header. For 4-bit rows these belong to
+  // the low nibbles. Bytes where rows are padded with zeros have any value. Valid as long as the query.
   [[nodiscard]] const std::int8_t* codes() const noexcept { return codes_; }
+  // Returns the query's codes for the high nibbles of 4-bit rows; unused for 8-bit rows. Valid as long as the query.
   [[nodiscard]] const std::int8_t* upper_codes() const noexcept { return codes_ + row_bytes_; }
   [[nodiscard]] float scale() const noexcept { return scale_; }
   [[nodiscard]] float shift() const noexcept { return shift_; }
   [[nodiscard]] float sum() const noexcept { return sum_; }  // of all coordinates
-  // score + squared_norm() is the squared distance; under inner product it is proportional to it.
+  // Returns the value that turns a score into a squared distance: score + squared_norm() is the squared distance, or
+  // under inner product a value proportional to it. Precondition: the query was set.
   [[nodiscard]] float squared_norm() const noexcept { return squared_norm_; }
-  // Factor of the rows' squared norms in scores: 1, or 0 under inner product.
+  // Returns the factor of the rows' squared norms in scores: 1, or 0 under inner product.
   [[nodiscard]] float norm_weight() const noexcept { return norm_weight_; }
 
  private:
@@ -99,21 +115,28 @@ class QuantizedQuery {
   float norm_weight_ = 1;
 };
 
-// Writes the scores of `count` rows, the innermost loop of building and searching. A row may occur more than once.
+// A kernel that writes the scores of `count` rows for the query to `scores`; the innermost loop of building and
+// searching. Preconditions, not checked: the query is set and fits the quantizer, and the rows were encoded with it.
+// A row may occur more than once. Does not throw.
 using ScoreRows = void (*)(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
                            std::size_t count, float* scores);
 
+// Writes the scores of `count` rows for the query to `scores`, on every CPU. The query must be set and fit the
+// quantizer, not checked. Does not throw.
 void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
                        std::size_t count, float* scores);
 #if defined(__x86_64__)
-// In quantizer_vnni.cpp. Needs AVX-512 VNNI.
+// Writes the scores of `count` rows for the query to `scores` with AVX-512 VNNI, which the CPU must have (not
+// checked). The query must be set and fit the quantizer. Does not throw.
 void score_rows_vnni(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
                      std::size_t count, float* scores);
 #endif
 
-// The fastest kernel that the host CPU supports.
+// Returns the fastest score kernel that the host CPU supports: score_rows_vnni with AVX-512 VNNI, else
+// score_rows_scalar.
 [[nodiscard]] ScoreRows best_score_rows() noexcept;
 
+// Prefetches the cache lines of a row of quantizer.row_bytes bytes. Does not throw.
 inline void prefetch_codes(const Quantizer& quantizer, const std::byte* row) noexcept {
   for (std::size_t byte = 0; byte < quantizer.row_bytes; byte += cache_line_bytes) __builtin_prefetch(row + byte);
 }

@@ -12,17 +12,18 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Position of a row in every array of a graph.
+// The position of a row in every array of a graph; below slots_max.
 using Slot = std::uint32_t;
 inline constexpr std::size_t slots_max = 0x7FFF'FFFF;
 
-// Block b holds 4096 * 2^b rows. One thread grows the blocks; any number of threads read rows that were published to
-// them. Pages that were never written use no memory.
+// An array of rows of equal size that grows without moving rows: block b holds 4096 * 2^b rows. One thread grows it;
+// any number of threads read rows that were published to them. Pages that were never written use no memory.
 class RowBlocks {
  public:
   explicit RowBlocks(std::size_t row_bytes) : row_bytes_(row_bytes) {}
 
-  // Makes room for `rows` rows in total. Throws Allocation when memory is exhausted; then nothing changed.
+  // Makes room for `rows` rows in total; new rows are zero and existing rows do not move. Throws Allocation when
+  // memory is exhausted; then existing rows are unchanged.
   void reserve(std::size_t rows) {
     while (capacity_ < rows) {
       const std::size_t count = first_rows << blocks_.size();
@@ -33,8 +34,8 @@ class RowBlocks {
     }
   }
 
-  // Uses `rows` rows of memory that belongs to somebody else and outlives this object, such as a mapped file. The
-  // object must be empty, and cannot grow afterwards.
+  // Uses `rows` rows of foreign memory at `first`, such as a mapped file, instead of its own. The memory must outlive
+  // this object, which must be empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept {
     for (std::size_t block = 0; (first_rows << block) - first_rows < rows; ++block) {
       block_begin_[block].store(first + ((first_rows << block) - first_rows) * row_bytes_, std::memory_order_release);
@@ -42,6 +43,8 @@ class RowBlocks {
     capacity_ = rows;
   }
 
+  // Returns the address of a row. Precondition, not checked: reserve() or point_at() provided the row. Does not
+  // throw.
   [[nodiscard]] std::byte* operator[](Slot slot) const noexcept {
     const auto block = static_cast<std::size_t>(std::bit_width(slot / first_rows + 1U)) - 1;
     const std::size_t rows_before = (first_rows << block) - first_rows;

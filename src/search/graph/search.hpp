@@ -15,12 +15,14 @@ namespace vectis::inline v0_1::graph {
 
 inline constexpr std::size_t calibrated_k = 10;  // neighbors for which recall is calibrated
 
-// What all queries of a search have in common. Immutable.
+// The parameters that all queries of a search share. Owns nothing: storage and entry points must outlive the search.
+// Immutable.
 struct SearchParams {
   const GraphStorage* storage = nullptr;
   std::span<const Slot> entry_points;
   std::uint64_t epoch = 0;  // rows visible in this epoch are found
-  // No tombstones when the search began. Rows added since may be met, and are left out after the beam search.
+  // Whether the graph had no tombstones when the search began. Rows added since then may be met; the search drops
+  // them after the beam search.
   bool no_tombstones = false;
   std::size_t k = 0;
   BeamParams beam = {};
@@ -28,33 +30,44 @@ struct SearchParams {
   std::optional<double> radius = std::nullopt;
 };
 
-// A beam search for the best k by the epsilon rule.
+// Returns the parameters of a beam search for the best k that stops by the epsilon rule; k below calibrated_k counts
+// as calibrated_k, for which epsilon was calibrated. Does not throw.
 [[nodiscard]] BeamParams beam_for_epsilon(std::size_t k, float epsilon) noexcept;
-// A beam search of this width, as HNSW's ef: stops at rows farther than the worst of the best `ef`.
+// Returns the parameters of a beam search of width `ef`, as in HNSW: the search stops when the nearest unexpanded row
+// is farther than the worst of the best `ef` rows. An `ef` below k counts as k. Does not throw.
 [[nodiscard]] BeamParams beam_for_ef(std::size_t k, std::size_t ef) noexcept;
 
+// Returns the error margin of brute_force_scan for a wanted recall, in standard deviations of the quantization error:
+// 4 for a recall above 0.99, else 2. Does not throw.
 [[nodiscard]] float error_margin_for(double recall) noexcept;
 
-// The functions below write the k nearest rows to `hits`, nearest first, equal distances by lower id, with exact
-// distances. All but rerank_found need scratch.query set to the query.
-
+// Replaces `hits` by the params.k nearest visible rows that a beam search finds, reranked by exact distance, nearest
+// first, equal distances by lower id. Preconditions, not checked: scratch.query is set to `query`, dim floats, and
+// params.k >= 1. Throws std::bad_alloc when memory is exhausted.
 void search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits);
 
-// Runs one search for several epsilons (ascending), and calls `report(i, hits, scored)` with the result that a search
-// with epsilons[i] has and the number of rows that it scores.
+// Runs one beam search for several epsilons and calls `report(i, hits, scored)` with the hits that a search with
+// epsilons[i] has and the number of rows that it scores. Preconditions, not checked: scratch.query is set to `query`,
+// `epsilons` has at least one element and ascends. Throws what `report` throws and std::bad_alloc.
 void search_at_epsilons(const SearchParams& params, std::span<const float> epsilons, const float* query,
                         SearchScratch& scratch, std::vector<Hit>& hits,
                         const std::function<void(std::size_t, std::span<const Hit>, std::uint64_t)>& report);
 
-// Reranks rows that a device found, nearest first. Negative entries end the list.
+// Replaces `hits` by the params.k nearest visible rows of `found`, reranked by exact distance, nearest first. `found`
+// must list rows that a device found, nearest first; a negative entry ends it. scratch.query need not be set. Throws
+// std::bad_alloc when memory is exhausted.
 void rerank_found(const SearchParams& params, std::span<const std::int32_t> found, const float* query,
                   SearchScratch& scratch, std::vector<Hit>& hits);
 
-// Only rows that `filter` allows. Returns false, with meaningless hits, when the budget was exceeded.
+// Replaces `hits` by the params.k nearest visible rows that `filter` allows, found by a beam search and reranked, and
+// returns true. Returns false, with meaningless hits, when the search exceeds `budget`. scratch.query must be set to
+// `query`, not checked. Throws what the filter's predicate throws and std::bad_alloc.
 bool filtered_search(const SearchParams& params, const IdFilter& filter, const FilterBudget& budget, const float* query,
                      SearchScratch& scratch, std::vector<Hit>& hits);
 
-// Compares all of `slots` by code, and reranks those that may be among the k nearest within error_margin.
+// Replaces `hits` by the params.k nearest visible rows of `slots`: scores all of them by code and reranks those that
+// may be among the k nearest within params.error_margin. scratch.query must be set to `query`, not checked. Throws
+// std::bad_alloc when memory is exhausted.
 void brute_force_scan(const SearchParams& params, std::span<const Slot> slots, const float* query,
                       SearchScratch& scratch, std::vector<Hit>& hits);
 

@@ -16,7 +16,8 @@
 
 namespace vectis::inline v0_1::graph {
 
-// One list of at most degree() slots per row, each slot in as few bytes as all slots need.
+// The adjacency lists of a graph: at most degree() slots per row, each in slot_bytes() bytes. Slots are not checked:
+// every call needs a slot for which reserve() or point_at() provided memory.
 //
 // One thread at a time writes a list while others read it. Each list is a seqlock: its first word holds a write
 // counter, odd while a write is under way, and the length; the slots follow. Readers retry until the counter is even
@@ -26,13 +27,14 @@ class AdjacencyLists {
   static constexpr Slot no_link = 0xFFFF'FFFF;
   static constexpr std::size_t degree_max = 255;
 
+  // Makes lists without rows. Preconditions, not checked: degree <= degree_max, and slot_bytes is 2, 3 or 4.
   AdjacencyLists(std::size_t degree, std::size_t slot_bytes)
       : degree_(degree),
         slot_bytes_(slot_bytes),
         mask_(static_cast<Slot>((std::uint64_t{1} << (8 * slot_bytes)) - 1)),
         rows_(words_for(degree) * sizeof(Word)) {}
 
-  // The smallest slot width, 2 to 4 bytes, that addresses `rows` rows.
+  // Returns the smallest slot width, 2 to 4 bytes, that addresses `rows` rows; `rows` must be at most slots_max.
   [[nodiscard]] static std::size_t slot_bytes_for(std::size_t rows) noexcept {
     return rows <= 1U << 16U ? 2 : rows <= 1U << 24U ? 3 : 4;
   }
@@ -40,19 +42,23 @@ class AdjacencyLists {
   [[nodiscard]] std::size_t degree() const noexcept { return degree_; }
   [[nodiscard]] std::size_t slot_bytes() const noexcept { return slot_bytes_; }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return rows_.row_bytes(); }
+  // Makes room for `rows` lists in total; new lists are empty. Throws Allocation when memory is exhausted.
   void reserve(std::size_t rows) { rows_.reserve(rows); }
-  // See RowBlocks::point_at. The memory holds lists as encode() writes them.
+  // Uses `rows` lists at `first`, in the form that encode() writes, instead of own memory. The memory must outlive
+  // this object, which must be empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept { rows_.point_at(first, rows); }
   [[nodiscard]] const void* address(Slot slot) const noexcept { return rows_[slot]; }
 
-  // Copies the list to `target`, which has room for degree() slots. Returns the length.
+  // Copies the list of a row to `target`, which must have room for degree() slots, and returns the length. Retries
+  // while another thread writes the list. Does not throw.
   std::size_t read(Slot slot, Slot* target) const noexcept {
     Word copy[words_max + 1];
     copy_list(words_of(slot), copy);
     return unpack(copy, target);
   }
 
-  // Replaces the list. `links` has at most degree() slots.
+  // Replaces the list of a row by `links`. Preconditions, not checked: at most degree() slots, and no other thread
+  // writes this list; others may read it. Does not throw.
   void write(Slot slot, std::span<const Slot> links) const noexcept {
     Word* const list = words_of(slot);
     Word copy[words_max + 1] = {};
@@ -66,20 +72,23 @@ class AdjacencyLists {
     std::atomic_ref(list[0]).store(copy[0] | static_cast<std::uint32_t>(writes + 2), std::memory_order_release);
   }
 
-  // Serializes a list to row_bytes() bytes: write counter 0, zeros after the last slot.
+  // Serializes `links`, at most degree() slots (not checked), to row_bytes() bytes: write counter 0, zeros after the
+  // last slot. Does not throw.
   void encode(std::span<const Slot> links, std::byte* bytes) const noexcept {
     Word copy[words_max + 1] = {};
     pack(links, copy);
     std::memcpy(bytes, copy, row_bytes());
   }
-  // Reads untrusted bytes. Returns the stored length; writes slots to `target`, which has room for degree_max, only if
-  // the length is at most degree().
+  // Reads a serialized list of row_bytes() untrusted bytes and returns the stored length. Writes the slots to
+  // `target`, which must have room for degree_max, only if the length is at most degree(): a larger length means
+  // corrupt bytes. Does not check the slots; does not throw.
   std::size_t decode(const std::byte* bytes, Slot* target) const noexcept {
     Word copy[words_max + 1] = {};
     std::memcpy(copy, bytes, row_bytes());
     return count_of(copy) > degree_ ? count_of(copy) : unpack(copy, target);
   }
-  // Whether the write counter of a serialized list is 0.
+  // Returns whether the write counter of a serialized list is 0, as encode() writes it. Reads 4 bytes; does not
+  // throw.
   static bool has_zero_counter(const std::byte* bytes) noexcept {
     std::uint32_t writes = 0;
     std::memcpy(&writes, bytes, sizeof writes);
@@ -130,27 +139,31 @@ class AdjacencyLists {
   RowBlocks rows_;
 };
 
-// Row ids and the range of epochs in which each row is visible. Removed rows stay as tombstones: searches traverse them
-// and leave them out of results. One thread writes, searches read.
+// The id of each row and the range of epochs in which the row is visible. Removed rows stay as tombstones: searches
+// traverse them and leave them out of results. One thread writes while searches read. Slots are not checked: every
+// call needs a slot for which reserve() made room.
 class RowVersions {
  public:
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
+  // The id of a row, and the epochs from which it is visible and deleted.
   struct Version {
     std::uint64_t id = 0;
     std::uint64_t created_at = 0;
     std::uint64_t deleted_at = 0;
   };
 
+  // Makes room for `rows` rows in total. Throws Allocation when memory is exhausted.
   void reserve(std::size_t rows) { rows_.reserve(rows); }
-  // Makes the row visible from `epoch` on. Call before the row is linked. Readers may concurrently test the visibility
-  // of the slot's previous occupant.
+  // Gives the row the id and makes it visible from `epoch` on. Call it before the row is linked, for a slot that no
+  // search can reach. Readers may concurrently test the visibility of the slot's previous occupant. Does not throw.
   void create(Slot slot, std::uint64_t id, std::uint64_t epoch) const noexcept {
     version(slot)->id = id;
     std::atomic_ref(version(slot)->created_at).store(epoch, std::memory_order_relaxed);
     std::atomic_ref(version(slot)->deleted_at).store(never, std::memory_order_release);
   }
-  // Makes the row a tombstone for searches that begin at `epoch` or later.
+  // Makes the row a tombstone for searches that begin at `epoch` or later; epoch 0 hides it from all. One thread at a
+  // time. Does not throw.
   void remove(Slot slot, std::uint64_t epoch) const noexcept {
     std::atomic_ref(version(slot)->deleted_at).store(epoch, std::memory_order_relaxed);
   }
@@ -158,8 +171,9 @@ class RowVersions {
   [[nodiscard]] std::uint64_t deleted_at(Slot slot) const noexcept {
     return std::atomic_ref(version(slot)->deleted_at).load(std::memory_order_relaxed);
   }
-  // Whether a search that began at `epoch` sees the row. Reads deleted_at first: a reader that sees the value of a new
-  // occupant also sees its created_at, which is later than every epoch in which the previous occupant was reachable.
+  // Returns whether a search that began at `epoch` sees the row. Does not throw. Reads deleted_at first: a reader
+  // that sees the value of a new occupant also sees its created_at, which is later than every epoch in which the
+  // previous occupant was reachable.
   [[nodiscard]] bool visible(Slot slot, std::uint64_t epoch) const noexcept {
     if (std::atomic_ref(version(slot)->deleted_at).load(std::memory_order_acquire) <= epoch) return false;
     return std::atomic_ref(version(slot)->created_at).load(std::memory_order_relaxed) <= epoch;
@@ -170,25 +184,34 @@ class RowVersions {
   RowBlocks rows_{sizeof(Version)};
 };
 
-// The vectors that the user added, as floats, or as one byte per element with a scale and minimum per vector. Any
-// number of threads may read rows that were published to them.
+// The vectors that the user added: as floats, or as one byte per element with a scale and minimum per vector. Any
+// number of threads may read rows that were published to them. Slots are not checked: every call needs a slot for
+// which reserve() or point_at() provided memory.
 class VectorRows {
  public:
+  // Makes an array without rows for vectors of `dim` floats, stored as floats when `full_precision`, else as bytes.
   VectorRows(std::size_t dim, bool full_precision);
 
   [[nodiscard]] bool full_precision() const noexcept { return full_precision_; }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return rows_.row_bytes(); }
+  // Makes room for `rows` vectors in total. Throws Allocation when memory is exhausted.
   void reserve(std::size_t rows) { rows_.reserve(rows); }
-  // See RowBlocks::point_at.
+  // Uses `rows` stored vectors at `first` instead of own memory. The memory must outlive this object, which must be
+  // empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept { rows_.point_at(first, rows); }
   void prefetch(Slot slot) const noexcept { __builtin_prefetch(rows_[slot]); }
 
+  // Stores dim finite floats as the vector of a row, rounded to bytes without full precision. No other thread may
+  // read the row meanwhile. Does not throw.
   void write(Slot slot, const float* vector) const noexcept;
-  // Returns the vector in place, or decoded into `scratch`, which has room for dim floats.
+  // Returns the dim floats of a row: in place at full precision, else decoded into `scratch`, which must have room
+  // for dim floats and may be null at full precision. Does not throw.
   [[nodiscard]] const float* read(Slot slot, float* scratch) const noexcept;
-  // The row as stored.
+  // Returns the stored bytes of a row, row_bytes() of them: floats, or a header and one byte per element. Does not
+  // throw.
   [[nodiscard]] std::span<std::byte> bytes(Slot slot) const noexcept { return {rows_[slot], rows_.row_bytes()}; }
-  // Whether all elements of a stored row are finite. Reads row_bytes() bytes, 4-byte aligned.
+  // Returns whether a stored row at `row`, row_bytes() untrusted bytes, has only finite floats: all elements, or
+  // minimum and scale without full precision. `row` must be 4-byte aligned, not checked. Does not throw.
   [[nodiscard]] bool finite(const std::byte* row) const noexcept;
 
  private:
@@ -197,7 +220,8 @@ class VectorRows {
   RowBlocks rows_;
 };
 
-// How a graph is built. HNSW's and DiskANN's names: degree is M or R, ef_construction is L, alpha is RobustPrune's.
+// The parameters with which a graph is built; validate_graph checks their ranges. In HNSW and DiskANN degree is
+// called M or R, and ef_construction L.
 struct GraphParams {
   std::size_t degree = 30;            // maximum links per row
   std::size_t pruned_degree = 26;     // links left after a full list is pruned
@@ -207,8 +231,9 @@ struct GraphParams {
   std::uint64_t seed = 1;             // of the order in which rows are linked
 };
 
-// What a search traverses: codes and links.
+// The part of a graph index that a search traverses: codes and links. One thread changes it while searches read.
 struct Graph {
+  // Makes a graph without rows; `slot_bytes`, 2 to 4, is the width of a link. Does not check the parameters.
   Graph(Encoding made_encoding, const GraphParams& made_params, std::size_t slot_bytes)
       : encoding(std::move(made_encoding)),
         params(made_params),
@@ -222,8 +247,11 @@ struct Graph {
   ScoreRows score_rows = best_score_rows();
 };
 
+// All arrays of a graph index, one element per row: codes, links, versions and vectors. One thread changes it while
+// searches read.
 struct GraphStorage {
-  // Slots are wide enough for `rows_max` rows.
+  // Makes a storage without rows whose links are wide enough for `rows_max` rows; stores vectors as floats when
+  // `full_precision`, else as bytes. Does not check the parameters.
   GraphStorage(Encoding encoding, const GraphParams& params, std::size_t rows_max, bool full_precision)
       : graph(std::move(encoding), params, AdjacencyLists::slot_bytes_for(rows_max)),
         vectors(graph.encoding.projection.dim, full_precision) {}
@@ -231,17 +259,23 @@ struct GraphStorage {
   Graph graph;
   RowVersions versions;
   VectorRows vectors;
-  // Holds codes, links and vectors of `file_rows` rows; no row can be added then. Null: everything is in memory.
+  // The mapped file that holds codes, links and vectors of `file_rows` rows; then no row can be added. Null when
+  // everything is in memory.
   std::shared_ptr<const MappedFile> file;
   std::size_t file_rows = 0;
 
+  // Returns the largest number of rows that the storage can hold: file_rows with a mapped file, else what links can
+  // address. Does not throw.
   [[nodiscard]] std::size_t rows_max() const noexcept;
-  // Makes room for `rows` rows in total. Throws Allocation.
+  // Makes room for `rows` rows in total. `rows` must be at most rows_max(), not checked. Throws Allocation when
+  // memory is exhausted; then existing rows are unchanged.
   void reserve(std::size_t rows);
-  // Bytes of a row in memory and in the mapped file.
+  // Returns the bytes of memory that a row uses, without those in a mapped file. Does not throw.
   [[nodiscard]] std::size_t row_bytes() const noexcept;
+  // Returns the bytes of the mapped file that a row uses; 0 when everything is in memory. Does not throw.
   [[nodiscard]] std::size_t mapped_bytes() const noexcept;
-  // Writes the row's vector to `target`, dim floats.
+  // Writes the dim floats of the row's vector, as stored, to `target`. Precondition, not checked: the row was
+  // written. Does not throw.
   void read_vector(Slot slot, float* target) const;
 };
 

@@ -24,8 +24,9 @@
 
 namespace vectis::inline v0_1::graph {
 
-// The store as a search sees it that begins now. While an epoch is held, no row that it can reach is reused for another
-// vector (epoch-based reclamation: Fraser, "Practical lock-freedom", 2004). Immutable.
+// The state of a graph store that a search reads. While a search holds an epoch, no row that it can reach is reused
+// for another vector (epoch-based reclamation: Fraser, "Practical lock-freedom", 2004). Immutable; obtained by
+// GraphStore::now().
 struct Epoch {
   std::shared_ptr<GraphStorage> storage;  // null: nothing was ever added
   std::uint64_t number = 0;
@@ -47,7 +48,7 @@ struct Epoch {
   [[nodiscard]] std::uint64_t mapped_bytes() const noexcept;  // in a mapped file
 };
 
-// A graph without tombstones and free rows, as files hold it.
+// A graph without tombstones and free rows, as files hold it. `storage` is null when no vector was ever added.
 struct GraphContents {
   std::shared_ptr<GraphStorage> storage;
   std::size_t rows = 0;
@@ -56,82 +57,108 @@ struct GraphContents {
   Calibration calibration;
 };
 
-// Thread-safe: readers take now() and never wait for a change; changes wait for each other. Callers have validated the
-// vectors. A change that throws leaves the visible rows as they were.
+// The rows of a graph index. Thread-safe: readers take now() and never wait for a change; changes wait for each
+// other. Callers must pass whole rows of finite floats, which is not checked. A change that throws leaves the visible
+// rows as they were; each throws Allocation when memory is exhausted.
 class GraphStore {
  public:
+  // Makes an empty store for vectors of `dim` floats. `params` and `metric` must pass validate_graph, not checked.
+  // `executor` must outlive the store.
   GraphStore(Executor& executor, Metric metric, std::size_t dim, const GraphParams& params);
+  // Makes a store of loaded contents, whose storage must not be null and whose ids must be distinct; not checked.
+  // `executor` must outlive the store. Throws std::bad_alloc when memory is exhausted.
   GraphStore(Executor& executor, const GraphParams& params, GraphContents contents);
 
-  // Replaces link_rows of build.hpp, for example by a device. `rows` is the number of slots in use.
+  // A function that links new rows in place of link_rows of build.hpp, for example on a device. `rows` is the number
+  // of slots in use. What it throws ends the change, which then changes no visible row.
   using LinkRows =
       std::function<void(GraphStorage& storage, std::size_t rows, std::span<const Slot> entry_points,
                          std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress)>;
-  // Not thread-safe: call before the store is shared.
+  // Sets the function that links new rows; an empty one means link_rows of build.hpp. Not thread-safe: call it before
+  // the store is shared.
   void set_link_rows(LinkRows link_rows) { link_rows_ = std::move(link_rows); }
 
+  // Returns the present epoch, never null; its rows stay readable as long as the caller holds it.
   [[nodiscard]] std::shared_ptr<const Epoch> now() const;
   [[nodiscard]] std::size_t dim() const noexcept { return dim_; }
   [[nodiscard]] Metric metric() const noexcept { return metric_; }
   [[nodiscard]] const GraphParams& params() const noexcept { return params_; }
 
-  // Each throws Allocation when memory is exhausted, and Cancelled or DeadlineExceeded when `context` says so. They
-  // report progress in rows.
-
-  // Returns the first id, one more than the highest ever used. Throws InvalidInput when ids would overflow.
+  // Links whole rows of finite floats under consecutive ids above the highest ever used, and returns the first id.
+  // Throws InvalidInput when the ids would pass 2^64 - 1 or the store would exceed slots_max rows, Allocation when
+  // memory is exhausted, and Cancelled or DeadlineExceeded as `context` says; then nothing is added.
   std::uint64_t add(std::span<const float> vectors, const Context& context);
-  // Throws InvalidInput when an id is present or repeated.
+  // Links row i under ids[i]; there must be one id for each row, not checked. Throws InvalidInput when an id is
+  // present or repeated or the store would exceed slots_max rows, Allocation when memory is exhausted, and Cancelled
+  // or DeadlineExceeded as `context` says; then nothing is added.
   void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
-  // Throws InvalidInput when the id is absent.
+  // Replaces the vector of an id by `vector`, dim() finite floats, not checked. Throws InvalidInput when the id is
+  // absent, and Allocation when memory is exhausted; then the old vector stays.
   void update(std::uint64_t id, std::span<const float> vector);
-  // Adds absent ids and replaces present ones. Throws InvalidInput when an id is repeated.
+  // Links row i under ids[i]: adds absent ids and replaces present ones; there must be one id for each row, not
+  // checked. Throws InvalidInput when an id is repeated or the store would exceed slots_max rows, Allocation, and
+  // Cancelled or DeadlineExceeded as `context` says; then nothing is changed.
   void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
-  // Returns how many ids were present.
+  // Turns the rows of the present ids into tombstones, ignores absent ids, and returns how many were present. Throws
+  // Allocation when memory is exhausted.
   std::size_t remove(std::span<const std::uint64_t> ids);
-  // Reclaims tombstones and free rows.
+  // Reclaims the memory of tombstones and free rows by copying the live rows; does nothing in a store that never had
+  // rows. Throws Allocation when memory is exhausted; then the visible rows are unchanged.
   void compact();
-  // Keeps one byte per element instead of floats, which loses information, and compacts.
+  // Stores one byte per element instead of floats, which loses information, and reclaims tombstones and free rows.
+  // Throws Allocation when memory is exhausted; then the visible rows are unchanged.
   void drop_full_precision();
 
+  // Returns the dim() floats of the id's vector as stored, or nullopt when the id is absent.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
-  // The rows of the ids that `filter` allows; nothing when `storage` is no longer the store's, or when the filter
-  // cannot list its ids or lists far more than there are.
+  // Returns the rows of the ids that `filter` allows. Returns nullopt when `storage` is no longer the store's, the
+  // filter is a predicate, or it lists more than twice as many ids as the store has.
   [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const GraphStorage& storage) const;
-  // A copy of the live rows, for a file. Consolidates tombstones first.
+  // Returns a copy of the live rows, for a file, after consolidating tombstones; empty when no vector was ever added.
+  // Waits for a running change. Throws Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents contents();
 
  private:
-  // Consolidated rows that wait for the epochs that may still reach them.
+  // Consolidated rows that must not be reused until all searches of `epoch` and earlier epochs have ended.
   struct Limbo {
     std::uint64_t epoch = 0;
     std::vector<Slot> slots;
   };
 
-  // Requires reserve_rows.
+  // Returns `count` unused slots, free ones first, with memory for them. Precondition: reserve_rows() made room.
+  // Throws Allocation when memory is exhausted.
   std::vector<Slot> allocate_slots(std::size_t count);
   void write_rows(std::span<const Slot> slots, std::span<const std::uint64_t> ids, std::span<const float> vectors);
   void link(std::span<const Slot> slots, const LinkProgress& progress);
   void link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress);
-  // Present ids get the new vector.
+  // Writes, links and publishes row i under ids[i]; the old rows of present ids become tombstones. The caller holds
+  // writer_mutex_ and has checked that ids are distinct. Throws InvalidInput above slots_max rows, Cancelled,
+  // DeadlineExceeded, Allocation or std::bad_alloc; then the visible rows are unchanged.
   void insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
               const Context& context);
-  // Turns the rows of a failed insert into tombstones that no search can see.
+  // Turns the rows of a failed insert into tombstones that no search can see. insert() has reserved the memory for
+  // that, so it does not throw.
   void abort_insert(std::span<const Slot> slots);
   void publish();
-  // Makes room for `count` rows. Retrains the encoding when the store has outgrown it.
+  // Makes room for `count` more rows; trains the encoding on `vectors` in an empty store, and again when the store
+  // has outgrown it. Throws InvalidInput when the store would exceed slots_max rows, Allocation when memory is
+  // exhausted.
   void reserve_rows(std::span<const float> vectors, std::size_t count);
-  // Appends stored vectors, evenly spaced over all rows.
+  // Appends at most 5,000 live vectors, evenly spaced over all rows, to `sample`. Precondition: storage_ is not null.
   void append_sample(std::vector<float>& sample) const;
   void consolidate_if_due();
   void consolidate();
   [[nodiscard]] bool needs_calibration(std::size_t added) const noexcept;
-  // How many of `added` rows are held out of the graph to calibrate with.
+  // Returns how many of `added` new rows are linked only after they served as queries of a calibration. Precondition:
+  // needs_calibration(added). Does not throw.
   [[nodiscard]] std::size_t held_out_rows(std::size_t added) const noexcept;
   void calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked);
   void forget_released_epochs();
   void collect_free_slots();
   void compact_storage(bool full_precision);
-  // A copy of the live rows. Requires that nothing links to tombstones.
+  // Returns a copy of the live rows in `encoding`, with links wide enough for `rows_max` rows, and vectors as floats
+  // when `full_precision`, else as bytes. Links to tombstones are dropped, so consolidate() should come first. Throws
+  // Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision) const;
   void replace_storage(GraphContents contents);
 

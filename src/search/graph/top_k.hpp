@@ -14,7 +14,7 @@
 
 namespace vectis::inline v0_1::graph {
 
-// A row and its score, packed into one integer that orders by score, then by slot.
+// A row and its score, packed into one integer that orders by score, then by slot. Scores must not be NaN. Immutable.
 class Neighbor {
  public:
   Neighbor() = default;
@@ -26,7 +26,7 @@ class Neighbor {
   bool operator==(const Neighbor& other) const noexcept { return key_ == other.key_; }
 
  private:
-  // Maps floats to unsigned integers of the same order.
+  // Returns an unsigned integer for a float; integers order as the floats do. NaN has no meaningful order.
   static std::uint32_t ordered(float score) noexcept {
     const auto bits = std::bit_cast<std::uint32_t>(score);
     return (bits & 0x8000'0000U) != 0 ? ~bits : bits | 0x8000'0000U;
@@ -38,16 +38,21 @@ class Neighbor {
   std::uint64_t key_ = 0;
 };
 
-// The `width` best neighbors pushed so far, as a sorted array. Not thread-safe.
+// Holds the `width` best neighbors pushed so far as a sorted array. Call clear() before the first push. Not
+// thread-safe.
 class TopK {
  public:
+  // Empties the queue and sets how many neighbors it keeps; width must be at least 1, not checked. Throws
+  // std::bad_alloc when memory is exhausted.
   void clear(std::size_t width) {
     neighbors_.resize(width + 1);
     width_ = width;
     size_ = 0;
     worst_score_ = std::numeric_limits<float>::infinity();
   }
-  // Pushing an element again has no effect while it is in the queue. A row's score must not change between pushes.
+  // Adds a row if it is among the `width` best, and drops the worst when the queue is full. Has no effect while the
+  // row is in the queue; a row's score must not change between pushes. Precondition: clear() was called. Does not
+  // throw.
   void push(float score, Slot slot) noexcept {
     const Neighbor neighbor(score, slot);
     if (size_ == width_ && !(neighbor < neighbors_[size_ - 1])) return;
@@ -60,13 +65,14 @@ class TopK {
     size_ = std::min(size_ + 1, width_);
     if (size_ == width_) worst_score_ = neighbors_[size_ - 1].score();
   }
-  // The largest score in a full queue; infinity while the queue has room.
+  // Returns the largest score in a full queue, and infinity while the queue has room. Does not throw.
   [[nodiscard]] float worst_score() const noexcept { return worst_score_; }
-  // Nearest first.
+  // Returns the neighbors in the queue, nearest first; valid until the next push or clear. Does not throw.
   [[nodiscard]] std::span<const Neighbor> sorted() const noexcept { return {neighbors_.data(), size_}; }
 
  private:
-  // Branch-free binary search: the direction of each step is unpredictable.
+  // Returns the position of the first neighbor that is not less than `neighbor`, or size_. Branch-free binary search,
+  // because the direction of each step is unpredictable.
   [[nodiscard]] std::size_t lower_bound(const Neighbor& neighbor) const noexcept {
     const Neighbor* begin = neighbors_.data();
     std::size_t left = size_;
@@ -84,17 +90,19 @@ class TopK {
   float worst_score_ = std::numeric_limits<float>::infinity();
 };
 
-// Min-heap of the rows that a search may still expand. Not thread-safe.
+// The rows that a search may still expand, as a min-heap by score. Not thread-safe.
 class Frontier {
  public:
   void clear() noexcept { heap_.clear(); }
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
+  // Returns the nearest row. Precondition, not checked: the frontier is not empty.
   [[nodiscard]] const Neighbor& nearest() const noexcept { return heap_.front(); }
+  // Adds a row; a row may be added twice. Throws std::bad_alloc when memory is exhausted.
   void push(float score, Slot slot) {
     heap_.emplace_back(score, slot);
     std::push_heap(heap_.begin(), heap_.end(), Farther());
   }
-  // Removes and returns the nearest row. The frontier must not be empty.
+  // Removes and returns the nearest row. Precondition, not checked: the frontier is not empty. Does not throw.
   Neighbor pop() noexcept {
     const Neighbor neighbor = heap_.front();
     std::pop_heap(heap_.begin(), heap_.end(), Farther());

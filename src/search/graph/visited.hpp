@@ -11,13 +11,14 @@
 
 namespace vectis::inline v0_1::graph {
 
-// Lossy visited filter: a direct-mapped hash table of the rows met last. It fits into the L1 cache, and a search that
-// meets a row twice merely scores it twice. Not thread-safe.
+// Lossy visited filter: a direct-mapped hash table of the rows met last, small enough for the L1 cache. May forget a
+// row, which a search then scores twice. Call clear() before the first insert. Not thread-safe.
 class VisitedFilter {
  public:
   VisitedFilter() : table_(size) {}
   void clear() { std::fill(table_.begin(), table_.end(), empty); }
-  // Returns whether the row is new. May report a visited row as new after a hash collision.
+  // Enters a row and returns whether it is new. May report a visited row as new after a hash collision, but never a
+  // new row as visited. Precondition: clear() was called. Does not throw.
   bool insert(Slot slot) noexcept {
     Slot& bucket = table_[(slot * 0x9E37'79B1U) >> (32U - size_bits)];
     const bool is_new = bucket != slot;
@@ -32,14 +33,18 @@ class VisitedFilter {
   std::vector<Slot> table_;
 };
 
-// Exact visited set for few rows: a hash set with linear probing. Not thread-safe.
+// Exact visited set for few rows: a hash set with linear probing. Call clear() before the first insert. Not
+// thread-safe.
 class VisitedSet {
  public:
+  // Empties the set and makes room for `expected_rows` rows; it grows beyond. Throws std::bad_alloc when memory is
+  // exhausted.
   void clear(std::size_t expected_rows) {
     table_.assign(std::bit_ceil(std::max<std::size_t>(1024, expected_rows * 2)), empty);
     count_ = 0;
   }
-  // Returns whether the row is new.
+  // Enters a row and returns whether it is new. Precondition: clear() was called. Throws std::bad_alloc when the set
+  // must grow and memory is exhausted.
   bool insert(Slot slot) {
     if (count_ * 2 >= table_.size()) grow();
     const std::size_t mask = table_.size() - 1;
@@ -69,14 +74,16 @@ class VisitedSet {
   std::size_t count_ = 0;
 };
 
-// Exact visited set for many rows: one bit per row of the graph. Clearing costs only what was set. Not thread-safe.
+// Exact visited set for many rows: one bit per row of the graph. clear() takes time in proportion to the rows that
+// were entered, not to the graph. Not thread-safe.
 class VisitedBitmap {
  public:
   void clear() noexcept {
     for (const std::uint32_t word : nonzero_words_) words_[word] = 0;
     nonzero_words_.clear();
   }
-  // Returns whether the row is new.
+  // Enters a row and returns whether it is new; grows the bitmap as needed. Throws std::bad_alloc when memory is
+  // exhausted.
   bool insert(Slot slot) {
     const std::uint32_t word = slot / 64;
     const std::uint64_t bit = std::uint64_t{1} << (slot % 64);

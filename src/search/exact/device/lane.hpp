@@ -16,25 +16,33 @@
 
 namespace vectis::inline v0_1::exact {
 
-// A stream with buffers for the candidates of a batch, and for one segment that does not stay on the device. Host
-// memory of copies belongs to the lane and is not touched until the copies are done. One thread at a time.
+// Scans one segment at a time on a device for a batch of queries: owns a stream, buffers for the candidates, and
+// buffers for a segment that does not stay on the device. Calls throw OutOfMemoryError when device memory is
+// exhausted and the error of the backend when a copy or kernel fails. One thread at a time.
 class DeviceLane {
  public:
+  // Allocates device memory for `capacity` candidates of each query of the task. `pool` and `task`, with options,
+  // must outlive the lane. Throws OutOfMemoryError when the device has too little memory.
   DeviceLane(MemoryPool& pool, int device, const SearchTask& task, std::size_t capacity);
   DeviceLane(const DeviceLane&) = delete;
   DeviceLane& operator=(const DeviceLane&) = delete;
-  // Waits for the stream and ignores its failure.
+  // Waits for the stream. Ignores an error of the stream, which the call that waited first has reported.
   ~DeviceLane();
 
   [[nodiscard]] Stream& stream() noexcept { return *stream_; }
+  // Returns whether a scan was started and not finished yet.
   [[nodiscard]] bool busy() const noexcept { return segment_.has_value(); }
-  // Enqueues the scan of a segment without waiting. With a null `resident` the segment is copied to the device first.
+  // Enqueues the scan of the task's segment at index `segment` with the present limits. Copies the segment to the
+  // device first when `resident` is null. Precondition: !busy(). Throws OutOfMemoryError when device memory is
+  // exhausted, Unsupported for l1, chebyshev and hamming, and the error of the backend.
   void start(std::size_t segment, std::shared_ptr<const ResidentCodes> resident, const SharedLimits& limits);
-  // Waits and pushes what was found to `candidates`. Returns the number of queries that were scanned again.
+  // Waits for the scan, pushes the rows it found to `candidates`, and scans queries that found more rows than
+  // `capacity` again in smaller ranges; returns the number of those queries. Precondition: busy(). Throws the error
+  // of the backend.
   std::size_t finish(const SharedLimits& limits, Candidates& candidates);
 
  private:
-  // Candidates with their bounds, double-buffered: tighten_bounds copies from one to the other.
+  // Device buffers with candidates and their bounds. The lane has two: tighten_bounds copies from one to the other.
   struct Found {
     ManagedBuffer candidates;
     ManagedBuffer bounds;
@@ -47,7 +55,8 @@ class DeviceLane {
   void scan_piece(std::size_t first, std::size_t rows, const PreparedQueries& queries);
   void tighten(std::size_t queries);
   void fetch(std::size_t queries, std::size_t columns);
-  // Pushes the slots of row `place` of the batch as candidates of `query`.
+  // Pushes the fetched candidates at position `place` of the scanned batch as candidates of `query`. Precondition:
+  // fetch() copied `columns` candidates per query to the host, and the count of `place` is at most `columns`.
   void give(std::size_t place, std::size_t query, std::size_t columns, Candidates& candidates) const;
   std::size_t columns_found() const noexcept;
   void scan_again(const std::vector<std::size_t>& queries, const SharedLimits& limits, Candidates& candidates);

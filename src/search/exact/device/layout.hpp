@@ -13,29 +13,34 @@ namespace vectis::inline v0_1::exact {
 
 inline constexpr std::size_t device_terms = 4;  // offset, step, residual, norm; of a query gamma, a, b, limit
 
-// Converts rows and queries of a segment to the layout of devices. fp32 segments, which have no codes, get float32
-// codes with a quantizer of their own. Immutable.
+// Converts the rows of a segment and its queries to the layout of devices: codes row after row, four terms per row.
+// An fp32 segment, which has no codes, gets float32 codes with a quantizer of its own. Immutable.
 class DeviceLayout {
  public:
-  // Throws Unsupported for l1, chebyshev and hamming.
+  // Chooses element types and row size for a segment, which must have at least one row. Throws Unsupported when its
+  // metric is l1, chebyshev or hamming.
   explicit DeviceLayout(const SegmentView& segment);
 
   [[nodiscard]] const Quantizer& quantizer() const noexcept { return quantizer_; }
   [[nodiscard]] QueryForm form() const noexcept { return form_; }
   [[nodiscard]] DType row_type() const noexcept { return row_type_; }
   [[nodiscard]] DType query_type() const noexcept;
-  // Bytes from one row to the next, a multiple of 4.
+  // Returns the bytes from one row of codes to the next, a multiple of 4.
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
   [[nodiscard]] std::size_t row_stride() const noexcept { return row_bytes_ / size_of(row_type_); }
 
-  // Packs the first `rows` rows of the segment, or of a later view of it.
+  // Replaces `codes` and `terms` by those of the first `rows` rows of the segment this layout was made for, or of a
+  // later view of it. Precondition, not checked: rows <= segment.rows. Throws std::bad_alloc when memory is
+  // exhausted.
   void pack_codes(const SegmentView& segment, std::size_t rows, std::vector<std::byte>& codes,
                   std::vector<float>& terms) const;
-  // Terms of queries with their limits. b is larger than on the host, since devices sum in any order and round each
-  // step.
+  // Replaces `terms` by four terms per query: gamma, a, b and limit. b is larger than on the host, because devices
+  // sum in any order and round each step. `queries` must be prepared with quantizer() and form(). May throw
+  // std::bad_alloc.
   void query_terms(const PreparedQueries& queries, std::vector<float>& terms) const;
-  // What scan_bounds adds to an upper bound: relative to the offset, and absolutely.
+  // Returns the error, relative to a row's offset, that the operation scan_bounds adds to upper bounds.
   [[nodiscard]] double offset_error() const noexcept;
+  // The absolute error that the operation scan_bounds adds to upper bounds.
   static constexpr double absolute_error = 0x1p-98;
 
  private:

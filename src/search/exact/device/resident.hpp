@@ -13,7 +13,7 @@
 
 namespace vectis::inline v0_1::exact {
 
-// The first rows of a segment in device memory.
+// A copy of the codes and terms of the first `rows` rows of a segment in device memory.
 struct ResidentCodes {
   std::weak_ptr<const void> storage;  // of the segment
   std::size_t rows = 0;
@@ -23,21 +23,25 @@ struct ResidentCodes {
   std::vector<float> terms_host;  // copy of the terms, for searches that exclude rows
 };
 
-// Thread-safe.
+// The copies of segments that stay in the memory of one device between searches. The memory pool may drop copies that
+// no scan uses when it needs memory. Thread-safe.
 class ResidentSegments {
  public:
+  // Registers with the memory pool of `runtime`, which must outlive this object, as a reclaimer of `device`'s memory.
   ResidentSegments(Runtime& runtime, const Device& device);
   ~ResidentSegments();
   ResidentSegments(const ResidentSegments&) = delete;
   ResidentSegments& operator=(const ResidentSegments&) = delete;
 
-  // The segment's codes, copied through `stream` if `reserve` bytes stay free besides; null when they do not fit.
-  // Segments copied first stay, since a scan visits all in turn. Segments that no longer exist are dropped, and all
-  // that are not in use when the pool needs memory.
+  // Returns the device copy of the segment, which it makes through `stream` (a stream of this device) and waits for
+  // when there is none. Returns null when the codes and `reserve` further bytes do not fit into the pool's limit.
+  // Drops copies of segments that no longer exist. Throws Unsupported for l1, chebyshev and hamming, and the error of
+  // the backend.
   [[nodiscard]] std::shared_ptr<const ResidentCodes> get(const SegmentView& segment, Stream& stream,
                                                          std::uint64_t reserve);
-  // Whether to copy the segment ahead of a search: less than four fifths of it is on the device.
+  // Returns whether to copy the segment ahead of a search: less than four fifths of its rows are on the device.
   [[nodiscard]] bool wants(const SegmentView& segment) const;
+  // Returns the bytes of device memory of all copies.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:

@@ -16,9 +16,11 @@
 
 namespace vectis::inline v0_1::exact {
 
-// How devices share a search: shards have some segments and all queries, replicas all segments and some queries.
+// How devices share a search. shards: each device scans some segments for all queries. replicas: each device scans
+// all segments for some queries.
 enum class DeviceSplit : std::uint8_t { shards, replicas };
 
+// The hits of an exact search on devices, and its counters.
 struct DeviceSearchAnswer {
   std::vector<std::vector<Hit>> hits;  // of each query, nearest first, equal distances by lower id
   std::uint64_t rows_scanned = 0;
@@ -26,18 +28,23 @@ struct DeviceSearchAnswer {
   DeviceScanCounts counts;
 };
 
-// Thread-safe. Segments stay in device memory until they no longer exist or the pool needs memory.
+// Exact search over segments on one or several devices. Segments stay in device memory until they no longer exist or
+// the pool needs memory. Thread-safe.
 class DeviceSearch {
  public:
-  // Precondition: at least one device.
+  // Makes a searcher for these devices. Preconditions, not checked: at least one device; `runtime` outlives the
+  // object.
   DeviceSearch(Runtime& runtime, std::span<const Device> devices);
 
-  // The nearest rows by exact_distance, in batches of gpu.batch_size. Throws what a device throws, with its name; the
-  // search is not repeated elsewhere.
+  // Returns the task.k nearest rows of each query by exact_distance, in batches of at most gpu.batch_size queries.
+  // task.options must be set. Throws the error of a device, with its name, without trying another device; Cancelled
+  // or DeadlineExceeded as the options' context says.
   [[nodiscard]] DeviceSearchAnswer search(const SearchTask& task, DeviceSplit split = DeviceSplit::shards);
-  // Copies new segments to the devices. A segment that grew little is copied by the search that needs it.
+  // Copies new segments to the devices that scan them under `split`. A segment that grew little is copied by the
+  // search that needs it. Does not throw an Error of a device: that search throws it.
   void prepare(std::span<const SegmentView> segments, DeviceSplit split);
   [[nodiscard]] std::string labels() const;  // "opencl:0, opencl:1"
+  // Returns the bytes of device memory that segments occupy on all devices.
   [[nodiscard]] std::uint64_t resident_bytes() const;
 
  private:
