@@ -55,8 +55,8 @@ class VECTIS_API IdFilter {
     return false;
   }
 
-  // Returns an upper bound of the number of allowed ids: list entries with repeats, set bits, or the range's size.
-  // Returns nullopt for a predicate, whose number of ids is unknown. Does not throw.
+  // Returns the largest possible number of allowed ids: list entries with repeats, set bits, or the range's size, at
+  // most 2^64 - 1. Returns nullopt for a predicate, whose number of ids is unknown. Does not throw.
   [[nodiscard]] std::optional<std::uint64_t> count_max() const noexcept;
   // Calls `visit` for every allowed id once, in ascending order, and returns true. Returns false without a call when
   // the filter is a predicate or count_max() is above `limit`. Throws what `visit` throws.

@@ -146,8 +146,8 @@ struct IndexDevices {
 // Vectors and queries are rows of dim() floats, contiguous in a span or with a stride in a MatrixView. Every call
 // that takes them throws InvalidInput when a span's size is not a multiple of dim(), when a view's dim is not dim(),
 // and, naming row and coordinate, when a float is NaN or infinite. A change that throws changes nothing. Calls that
-// take a Context throw Cancelled or DeadlineExceeded when it says so. Changes, searches and save throw Forked in a
-// forked child.
+// take a Context throw Cancelled or DeadlineExceeded when it says so; long changes, save and load report progress to
+// it. Changes, searches and save throw Forked in a forked child.
 class VECTIS_API Index {
  public:
   Index(const Index&) = delete;
@@ -233,6 +233,7 @@ class VECTIS_API Index {
   // full precision is kept, only bytes and speed. Throws Unsupported when metric or kind has no such codes (l1,
   // chebyshev and hamming scan fp32 only, a graph int8 only); Allocation, Cancelled, DeadlineExceeded or Forked.
   void set_precision(Precision precision, const Context& context = {});
+  // Returns the precision of the values that searches scan, as set_precision() set it; always int8 for a graph.
   [[nodiscard]] virtual Precision precision() const = 0;
 
   // Reclaims the memory of removed vectors. Answers stay the same in exact kinds; an approximate index may find
@@ -244,6 +245,7 @@ class VECTIS_API Index {
   // Allocation when memory is exhausted, Cancelled, DeadlineExceeded or Forked; then the index is unchanged.
   void drop_full_precision(const Context& context = {});
 
+  // Returns the sizes and counters of the index at this moment. Any thread may call it during a change.
   [[nodiscard]] virtual IndexStatistics statistics() const = 0;
   // Returns the devices on which the index searches besides the host, and why; none for an index on the host alone.
   [[nodiscard]] virtual IndexDevices devices() const;

@@ -122,7 +122,8 @@ class AdjacencyLists {
     return count_of(list);
   }
 
-  // Acquire loads keep the second read of the counter behind the reads of the slots.
+  // Copies a list that no write changed meanwhile to `copy`, which needs words_max words; retries until that
+  // succeeds. Acquire loads keep the second read of the counter behind the reads of the slots. Does not throw.
   void copy_list(Word* list, Word* copy) const noexcept {
     for (;;) {
       copy[0] = std::atomic_ref(list[0]).load(std::memory_order_acquire);

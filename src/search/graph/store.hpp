@@ -86,18 +86,20 @@ class GraphStore {
 
   // Links whole rows of finite floats under consecutive ids above the highest ever used, and returns the first id.
   // Throws InvalidInput when the ids would pass 2^64 - 1 or the store would exceed slots_max rows, Allocation when
-  // memory is exhausted, and Cancelled or DeadlineExceeded as `context` says; then nothing is added.
+  // memory is exhausted, Cancelled or DeadlineExceeded as `context` says, and what the function of set_link_rows()
+  // throws; then nothing is added.
   std::uint64_t add(std::span<const float> vectors, const Context& context);
   // Links row i under ids[i]; there must be one id for each row, not checked. Throws InvalidInput when an id is
-  // present or repeated or the store would exceed slots_max rows, Allocation when memory is exhausted, and Cancelled
-  // or DeadlineExceeded as `context` says; then nothing is added.
+  // present or repeated or the store would exceed slots_max rows, Allocation when memory is exhausted, Cancelled or
+  // DeadlineExceeded as `context` says, and what the function of set_link_rows() throws; then nothing is added.
   void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
   // Replaces the vector of an id by `vector`, dim() finite floats, not checked. Throws InvalidInput when the id is
   // absent, and Allocation when memory is exhausted; then the old vector stays.
   void update(std::uint64_t id, std::span<const float> vector);
   // Links row i under ids[i]: adds absent ids and replaces present ones; there must be one id for each row, not
-  // checked. Throws InvalidInput when an id is repeated or the store would exceed slots_max rows, Allocation, and
-  // Cancelled or DeadlineExceeded as `context` says; then nothing is changed.
+  // checked. Throws InvalidInput when an id is repeated or the store would exceed slots_max rows, Allocation,
+  // Cancelled or DeadlineExceeded as `context` says, and what the function of set_link_rows() throws; then nothing is
+  // changed.
   void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
   // Turns the rows of the present ids into tombstones, ignores absent ids, and returns how many were present. Throws
   // Allocation when memory is exhausted.
@@ -145,6 +147,7 @@ class GraphStore {
   // exhausted.
   void reserve_rows(std::span<const float> vectors, std::size_t count);
   // Appends at most 5,000 live vectors, evenly spaced over all rows, to `sample`. Precondition: storage_ is not null.
+  // Throws std::bad_alloc when memory is exhausted.
   void append_sample(std::vector<float>& sample) const;
   void consolidate_if_due();
   void consolidate();
