@@ -12,18 +12,19 @@
 
 namespace failing {
 
-// Decides which call fails. Thread-safe.
+// Decides which calls of the `failing` backend fail, as its settings `fail`, `lose` and `reset` command. Thread-safe.
 class Injector {
  public:
+  // Changes the faults; returns false, and changes nothing, when `key` or `value` is invalid. Keys and values:
   // "fail" with "<slot or any> <n> <status>": the n-th call of that slot from now on fails once; n counts from 1.
-  //   Several faults are separated by semicolons. Statuses: invalid_input, allocation, backend_creation, unsupported,
-  //   device_lost, compile_failed, driver_failure.
+  //   Semicolons separate faults. Statuses: invalid_input, allocation, backend_creation, unsupported, device_lost,
+  //   compile_failed, driver_failure.
   // "lose" with "<n>": from the n-th call of any slot on, every call returns device_lost.
-  // "reset" with "": removes all faults.
-  // Returns false, and changes nothing, when key or value is none of these.
+  // "reset" with any value: removes all faults, and the device is no longer lost.
   bool command(const std::string& key, const std::string& value);
 
-  // Called before each slot. A status other than VECTIS_OK must be returned instead of calling the slot.
+  // Counts a call of `slot`. Returns VECTIS_OK when the slot may be called; otherwise writes `message`, which must
+  // not be null, and returns the injected status, which the caller must return instead of calling the slot.
   VectisStatus before(const char* slot, VectisMessage* message);
 
  private:
@@ -41,24 +42,29 @@ class Injector {
   bool lost_ = false;
 };
 
-// Accounts for a device memory of a given size: allocations of this process, and bytes attributed to other processes.
-// Without a total size every allocation succeeds. Thread-safe.
+// Simulates a device memory of a given size: counts the allocations of this process and bytes attributed to other
+// processes. Without a total size every reservation succeeds. Thread-safe.
 class MemoryAccount {
  public:
+  // Sets the size of the simulated memory; 0 removes the limit. A size below the bytes in use makes later
+  // reservations fail, and changes no earlier one.
   void set_total(std::uint64_t bytes);
-  // Bytes that other processes are assumed to hold.
+  // Sets the bytes that other processes are assumed to hold, which reserve() and state() treat as not free.
   void set_others(std::uint64_t bytes);
 
-  // Reserves bytes for an allocation; false when fewer are free.
+  // Reserves `bytes` for an allocation and returns true; returns false, and reserves nothing, when a total size is
+  // set and fewer bytes are free. Follow it by bind() when the allocation succeeds, by release() when it fails.
   [[nodiscard]] bool reserve(std::uint64_t bytes);
-  // Returns bytes that were reserved for an allocation which then failed.
+  // Returns `bytes`, which reserve() must have reserved before, after their allocation failed.
   void release(std::uint64_t bytes);
-  // Binds reserved bytes to a handle, so that free() can release them. Slices are never bound: freeing one releases
-  // nothing.
+  // Binds `bytes`, which reserve() must have reserved, to the handle `memory`, so that free() can release them.
+  // Slices are never bound: freeing one releases nothing.
   void bind(const VectisMemory* memory, std::uint64_t bytes);
+  // Releases the bytes bound to `memory`; does nothing when none are, as for a slice.
   void free(const VectisMemory* memory);
 
-  // Writes total and free bytes; false when no total is set.
+  // Writes the total and the free bytes, 0 free when more is held than exists, and returns true; returns false, and
+  // writes nothing, when no total is set. Neither pointer may be null.
   bool state(std::uint64_t* total, std::uint64_t* free) const;
 
  private:
@@ -71,7 +77,9 @@ class MemoryAccount {
   std::map<const VectisMemory*, std::uint64_t> sizes_;
 };
 
+// Returns the Injector of the process, which lives until the process ends.
 Injector& injector();
+// Returns the MemoryAccount of the process, which lives until the process ends.
 MemoryAccount& account();
 
 }  // namespace failing

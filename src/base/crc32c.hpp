@@ -7,10 +7,12 @@
 
 namespace vectis::inline v0_1::detail {
 
-// The CRC32C of `bytes`, appended to the bytes whose CRC32C is `previous`: crc32c(b, crc32c(a)) is that of a and b.
+// Returns the CRC32C of `bytes`, by the CPU's instruction where it has one, else by table. `previous` must be 0 or
+// the result for the bytes before: crc32c(b, crc32c(a)) is the CRC32C of a followed by b. Does not throw.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t previous = 0) noexcept;
 
-// The same by table alone, for CPUs without the instruction and for tests of the other.
+// Returns the CRC32C of `bytes` by table alone, equal to crc32c(): for CPUs without the instruction and for tests.
+// `previous` must be 0 or the result for the bytes before. Does not throw.
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t previous = 0) noexcept;
 
 }  // namespace vectis::inline v0_1::detail

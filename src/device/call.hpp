@@ -11,13 +11,17 @@
 
 namespace vectis::inline v0_1::detail {
 
-// The message buffer of a slot call, large enough for a compiler's output.
+// The message buffer of one slot call, 16 KiB: large enough for a compiler's output. Must not be copied or moved,
+// since its VectisMessage points into the object. One thread at a time.
 class SlotMessage {
  public:
   SlotMessage() { text_[0] = '\0'; }
+  // Returns the VectisMessage to pass to the slot, valid as long as this object. Does not throw.
   VectisMessage* get() noexcept { return &message_; }
-  // The text that the slot wrote; cut at the end of the buffer if it is not terminated.
+  // Returns the text that the slot wrote, up to the terminator or, without one, the end of the buffer; empty when the
+  // slot wrote nothing.
   [[nodiscard]] std::string text() const;
+  // Returns the reason that the slot `open` set; VECTIS_REASON_NONE when it set none. Does not throw.
   [[nodiscard]] VectisReason reason() const noexcept { return message_.reason; }
 
  private:
@@ -25,18 +29,24 @@ class SlotMessage {
   VectisMessage message_{sizeof(VectisMessage), text_.data(), text_.size(), VECTIS_REASON_NONE};
 };
 
+// Returns the ErrorCode of a failed slot's status; ErrorCode::driver_failure for a status without a code of its own.
+// `status` must not be VECTIS_OK. Does not throw.
 ErrorCode to_error_code(VectisStatus status) noexcept;
 
-// The Error for a failed slot on `where` ("opencl:0 (name)").
+// Returns, and does not throw, the Error of a slot that failed with `status` in the call `op` on `where` ("opencl:0
+// (name)"). For VECTIS_COMPILE_FAILED the message becomes Error::detail(). `status` must not be VECTIS_OK.
 Error slot_error(std::string_view op, const std::string& where, VectisStatus status, const SlotMessage& message);
 
-// Throws Forked in a child process, DeviceLost when the context is lost.
+// Throws Forked when this process was forked after the Runtime was made, DeviceLost when the context is lost; `op`
+// names the call in the error. Otherwise does nothing.
 void check_usable(std::string_view op, const ContextCore& context);
 
-// Throws the Error for `status`; DeviceLost also marks the context as lost.
+// Throws the Error of `status`, which must not be VECTIS_OK, with the text of `message`; never returns.
+// VECTIS_DEVICE_LOST also marks the context as lost, so that later calls throw DeviceLost.
 [[noreturn]] void fail(std::string_view op, ContextCore& context, VectisStatus status, const SlotMessage& message);
 
-// Calls a required slot; throws the Error for a failure.
+// Calls a required slot, which must not be NULL, with `arguments` and a message buffer. Throws Forked in a child
+// process, DeviceLost when the context is lost, else the Error of the slot's status when it is not VECTIS_OK.
 template <class Slot, class... Arguments>
 [[gnu::always_inline]] inline void call(std::string_view op, ContextCore& context, Slot slot, Arguments... arguments) {
   check_usable(op, context);
@@ -45,7 +55,9 @@ template <class Slot, class... Arguments>
   if (status != VECTIS_OK) fail(op, context, status, message);
 }
 
-// Calls an optional slot. Returns false, without effect, when it is NULL or returns VECTIS_UNSUPPORTED.
+// Calls an optional slot with `arguments` and returns true; returns false, without effect, when the slot is NULL or
+// returns VECTIS_UNSUPPORTED. Throws Forked in a child process, DeviceLost when the context is lost, else the Error
+// of another failed status.
 template <class Slot, class... Arguments>
 [[nodiscard, gnu::always_inline]] inline bool call_optional(std::string_view op, ContextCore& context, Slot slot,
                                                             Arguments... arguments) {
@@ -58,7 +70,7 @@ template <class Slot, class... Arguments>
   return true;
 }
 
-// "opencl:0 (Portable Computing Language)", as errors name a device.
+// Returns the label and name of a device as errors print them: "opencl:0 (Portable Computing Language)".
 std::string describe(const DeviceCore& device);
 
 }  // namespace vectis::inline v0_1::detail

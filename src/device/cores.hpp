@@ -20,7 +20,8 @@ namespace vectis::inline v0_1::detail {
 
 class StreamObserver;
 
-// An opened backend. `slots` is a copy of the plug-in's table, truncated or zero-padded to this host's size.
+// An opened backend; the destructor closes it. `slots` is a copy of the plug-in's table, truncated or zero-padded to
+// this host's size. `state` is null until the slot `open` succeeded. `runtime` must outlive this object.
 struct BackendCore {
   Runtime& runtime;
   VectisBackend slots;
@@ -29,6 +30,8 @@ struct BackendCore {
   std::atomic<StreamObserver*> observer{nullptr};  // null: none; otherwise lives as long as the Runtime
   std::atomic<std::uint64_t> streams_made{0};
 
+  // Copies `table`, which check_table() must have accepted, and makes the host services; does not call the slot
+  // `open`. `owner` must outlive this object.
   BackendCore(Runtime& owner, const VectisBackend& table, HostServices::Finder finder)
       : runtime(owner), slots(table), host(owner, table.name, std::move(finder)) {}
   BackendCore(const BackendCore&) = delete;
@@ -38,15 +41,19 @@ struct BackendCore {
   }
 };
 
+// The state behind a Device: its backend, its index in the backend, its id in the Runtime and its description.
 struct DeviceCore {
   std::shared_ptr<BackendCore> backend;
   std::uint32_t index = 0;
   int id = 0;
   DeviceInfo info;
 
+  // Returns the name of the backend and the index of the device in it, such as "opencl:0".
   [[nodiscard]] std::string label() const;
 };
 
+// The state behind a DeviceContext; the destructor destroys the context and its cached staging buffer. `handle` is
+// null until the slot context_create succeeded. `lost` is set when a call returns VECTIS_DEVICE_LOST.
 struct ContextCore {
   std::shared_ptr<const DeviceCore> device;
   VectisContext* handle = nullptr;
@@ -61,10 +68,13 @@ struct ContextCore {
     if (handle != nullptr) slots().context_destroy(handle);
   }
 
+  // Returns the slots of the context's backend; optional slots may be NULL. Valid as long as this object. Does not
+  // throw.
   [[nodiscard]] const VectisBackend& slots() const noexcept { return device->backend->slots; }
 };
 
-// A handle created in a context and destroyed by the slot `Destroy`.
+// Owns a handle created in a context, which it keeps alive; the destructor destroys the handle with the slot
+// `Destroy`. `handle` is null until the creating slot succeeded, and is then not destroyed.
 template <class Handle, auto Destroy>
 struct OwnedHandle {
   std::shared_ptr<ContextCore> context;
@@ -85,25 +95,32 @@ struct OwnedHandle {
 
 struct MemoryCore;
 
-// First base of MemoryCore, so that the whole allocation outlives the handle of its slice.
+// Keeps alive the allocation that a slice is part of. The first base of MemoryCore, so that the allocation is
+// destroyed after the handle of its slice.
 struct SliceParent {
   std::shared_ptr<MemoryCore> whole;  // the allocation a slice is part of; null for an allocation of its own
 };
 
+// The state behind a DeviceMemory: an allocation, or a slice of one that `whole` keeps alive.
 struct MemoryCore : SliceParent, OwnedHandle<VectisMemory, &VectisBackend::memory_free> {
+  // Makes the state of an allocation of `owner`, still without a handle.
   explicit MemoryCore(std::shared_ptr<ContextCore> owner) : OwnedHandle(std::move(owner)) {}
+  // Makes the state of a slice of `of`, which must not be a slice itself, still without a handle.
   explicit MemoryCore(const std::shared_ptr<MemoryCore>& of) : SliceParent{of}, OwnedHandle(of->context) {}
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;  // in `whole`
 };
 
-// The first failure of enqueued work of a stream, shared with the events recorded on it. Thread-safe.
+// The first failure of enqueued work of a stream, shared with the events recorded on it: every later call on the
+// stream throws it. Thread-safe.
 class StickyError {
  public:
+  // Stores `error` unless an earlier one is stored: the first failure stays.
   void set(const Error& error) {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = error;
   }
+  // Throws a copy of the stored error; does nothing when none is stored.
   void rethrow() const {
     const std::lock_guard lock(mutex_);
     if (error_) throw Error(*error_);
@@ -114,7 +131,8 @@ class StickyError {
   std::optional<Error> error_;
 };
 
-// State a higher layer attaches to a stream: the kernel layer's cache of prepared calls.
+// Base of the state that a higher layer attaches to a stream: the kernel layer's cache of prepared calls. Destroyed
+// with the stream.
 struct StreamExtension {
   StreamExtension() = default;
   StreamExtension(const StreamExtension&) = delete;
@@ -122,11 +140,14 @@ struct StreamExtension {
   virtual ~StreamExtension() = default;
 };
 
-// A base of StreamCore, so that the kernels of prepared calls outlive the stream's work.
+// Owns the StreamExtension of a stream. A base of StreamCore, so that the kernels of prepared calls are destroyed
+// after the stream's handle and its work.
 struct StreamExtensionOwner {
   mutable std::unique_ptr<StreamExtension> extension;  // one thread at a time, like the stream
 };
 
+// The state behind a Stream: its handle, its number among all streams of the backend, and its first error. One thread
+// at a time.
 struct StreamCore : StreamExtensionOwner, OwnedHandle<VectisStream, &VectisBackend::stream_destroy> {
   explicit StreamCore(std::shared_ptr<ContextCore> owner)
       : OwnedHandle(std::move(owner)), number(++context->device->backend->streams_made) {}
@@ -134,35 +155,43 @@ struct StreamCore : StreamExtensionOwner, OwnedHandle<VectisStream, &VectisBacke
   std::shared_ptr<StickyError> sticky = std::make_shared<StickyError>();
 };
 
+// The state behind an Event: its handle and the error state of the stream on which it was last recorded.
 struct EventCore : OwnedHandle<VectisEvent, &VectisBackend::event_destroy> {
   using OwnedHandle::OwnedHandle;
   std::mutex mutex;
   std::shared_ptr<StickyError> recorded_on;  // guarded by mutex; null: never recorded
 };
 
+// The state behind a Program: its handle and the compiler's warnings.
 struct ProgramCore : OwnedHandle<VectisProgram, &VectisBackend::program_destroy> {
   using OwnedHandle::OwnedHandle;
   std::string compiler_output;
 };
 
-// First base of KernelCore, so that the program outlives the handle of its kernel.
+// Keeps alive the program of a kernel. The first base of KernelCore, so that the program is destroyed after the
+// handle of its kernel.
 struct KernelParent {
   std::shared_ptr<ProgramCore> program;
 };
 
+// The state behind an EntryPoint: the kernel's handle and name, and its program, which it keeps alive.
 struct KernelCore : KernelParent, OwnedHandle<VectisKernel, &VectisBackend::kernel_destroy> {
   KernelCore(const std::shared_ptr<ProgramCore>& owner, std::string entry)
       : KernelParent{owner}, OwnedHandle(owner->context), entry_point(std::move(entry)) {}
   std::string entry_point;
 };
 
-// Pinned host memory of the context's backend (defined in transfer.cpp). Null when the backend offers none or is out of
-// it; throws for any other failure.
+// Allocates `bytes` bytes of pinned host memory of the context's backend, to be freed by free_pinned(). Returns null
+// when the backend offers none or is out of it. Throws DeviceLost when the context is lost, Forked in a child
+// process, else the driver's error.
 std::byte* allocate_pinned(ContextCore& context, std::uint64_t bytes);
+// Frees `pinned`, a result of allocate_pinned() for the same context that is not null. Work of other contexts that
+// uses the memory must have finished. Does not throw.
 void free_pinned(const ContextCore& context, std::byte* pinned) noexcept;
 
-// Records the event behind all work enqueued on the stream so far (defined in stream.cpp). For callers that hold only
-// the stream's core: the pool releases buffers after their Stream was moved. Called by the thread that uses the stream.
+// Records `event` behind all work enqueued on `stream` so far, for callers that hold only the stream's core; only the
+// thread that uses the stream may call it. Throws InvalidInput when the event is of another context, the error of
+// earlier work on the stream when it failed, DeviceLost when the context is lost, Forked in a child process.
 void record_event(const StreamCore& stream, EventCore& event);
 
 }  // namespace vectis::inline v0_1::detail

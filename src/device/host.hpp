@@ -12,16 +12,21 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Must live as long as the backend is open. Thread-safe.
+// Makes the VectisHost table of one backend: the Runtime's logger, settings, libraries and threads as C functions.
+// Must live as long as the backend is open, and the Runtime longer. Thread-safe.
 class HostServices {
  public:
-  // Finds an open backend by name, for a backend that wraps it; false when it is not open.
+  // Finds the open backend `name`, for a backend that wraps it, and sets `table` and `state`; returns false, and sets
+  // nothing, when that backend is not open.
   using Finder = std::function<bool(const std::string& name, const VectisBackend** table, VectisBackendState** state)>;
 
+  // Fills the table for the backend named `backend`. `runtime` must outlive this object. An empty `finder` finds no
+  // backend: the host's find_backend then returns VECTIS_UNSUPPORTED.
   HostServices(Runtime& runtime, std::string backend, Finder finder);
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
+  // Returns the table to pass to the backend's `open`, valid as long as this object. Does not throw.
   [[nodiscard]] const VectisHost* table() const noexcept { return &table_; }
 
  private:
@@ -43,7 +48,8 @@ class HostServices {
   std::map<std::string, std::string> settings_given_;  // owns the strings returned by setting(), valid until close
 };
 
-// Writes a sentence into a message, truncated to fit.
+// Copies `text` into `message`, truncated to its capacity and NUL-terminated. Does nothing when `message` or its
+// buffer is null or its capacity is 0. Does not throw.
 void write_message(VectisMessage* message, const std::string& text);
 
 }  // namespace vectis::inline v0_1::detail

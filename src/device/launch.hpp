@@ -15,25 +15,32 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Throws InvalidInput unless both are the same context.
+// Throws InvalidInput, naming `op` and both devices, when `other`, the context of an argument, is not the stream's
+// context `stream`. Otherwise does nothing.
 void check_same_context(std::string_view op, const ContextCore& stream, const ContextCore& other);
 
-// Throws InvalidInput unless the range lies inside the memory.
+// Throws InvalidInput, naming `op` and the sizes, when the `bytes` bytes from `offset` on exceed `memory`. Otherwise
+// does nothing; an empty range at the end is valid.
 void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes);
 
-// Throws InvalidInput if a dimension of the grid or block is 0 or the block is larger than the device allows.
+// Throws InvalidInput when a dimension of the grid or block of `shape` is 0, or the block exceeds group_size_max or
+// group_items_max of `limits`. Otherwise does nothing.
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits);
 
-// Throws InvalidInput if the shared-memory arguments together exceed what a work-group has.
+// Throws InvalidInput when the shared-memory arguments together exceed limits.shared_bytes_max, the shared memory of
+// one work-group. Otherwise does nothing.
 void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits& limits);
 
-// A list of `size` elements, stored inline up to `InlineCapacity` elements, so that a launch allocates nothing.
+// A list of `size` elements, stored inline up to `InlineCapacity` elements, so that a launch with few arguments
+// allocates nothing. Elements of trivial types stay uninitialized until written. One thread at a time.
 template <class T, std::size_t InlineCapacity>
 class InlinedVector {
  public:
+  // Makes a list of `size` elements. Throws std::bad_alloc when it needs the heap and memory runs out.
   explicit InlinedVector(std::size_t size) : size_(size) {
     if (size > InlineCapacity) heap_.resize(size);
   }
+  // Returns all elements, valid as long as this object is not moved or destroyed. Does not throw.
   [[nodiscard]] std::span<T> get() noexcept { return {size_ > InlineCapacity ? heap_.data() : inline_.data(), size_}; }
 
  private:
@@ -42,19 +49,24 @@ class InlinedVector {
   std::vector<T> heap_;
 };
 
-// Converts the arguments of a launch. The result points into `argument`, which must outlive it.
+// Converts a LaunchArgument, whose private fields it may read, to the VectisArgument of the backend ABI.
 struct LoweredArgument {
+  // Returns `argument` as a VectisArgument, which points into `argument`: that must outlive the result. Does not
+  // throw.
   static VectisArgument from(const LaunchArgument& argument) noexcept;
 };
 
-// The returned launch points to `arguments`.
+// Returns the launch of the backend ABI for `shape`, which check_shape() must have accepted, and `arguments`. The
+// result points to `arguments`, which must outlive it. Does not throw.
 VectisLaunch lower(const LaunchShape& shape, std::span<const VectisArgument> arguments) noexcept;
 
-// Calls the backend's `launch`. The caller has checked the stream's sticky error, the shape and the contexts.
-// Throws Forked, DeviceLost, or the Error for the backend's status.
+// Enqueues `launch` of `kernel` by the backend's slot `launch`. The caller must have checked the stream's earlier
+// error, the shape and the contexts. Throws Forked in a child process, DeviceLost when the context is lost, or the
+// Error of the backend's status when the slot fails.
 void enqueue_launch(const StreamCore& stream, const KernelCore& kernel, const VectisLaunch& launch);
 
-// A view of a named operation. `memory` must outlive the call.
+// One operand of run_op(): a row-major matrix in `memory`, which must outlive the call of run_op(). `offset` and
+// `stride` count elements.
 struct OpView {
   const DeviceMemory* memory = nullptr;
   std::uint64_t offset = 0;
@@ -64,9 +76,10 @@ struct OpView {
   DType type = DType::float32;
 };
 
-// Calls the backend's `run_op`. Returns false if the backend has no such slot or answers VECTIS_UNSUPPORTED: nothing
-// was enqueued, and the portable kernels have to run. The caller has checked the views. Throws the stream's sticky
-// error, Forked, DeviceLost, or the Error for the backend's status.
+// Enqueues the named operation `name` by the backend's slot `run_op`. Returns false, with nothing enqueued, when the
+// backend lacks the slot or returns VECTIS_UNSUPPORTED: run the portable kernels then. The views' ranges must be
+// valid. Throws InvalidInput for memory of another context, the stream's earlier error, Forked, DeviceLost, or the
+// backend's error.
 [[nodiscard]] bool run_op(Stream& stream, const char* name, std::span<const OpView> views,
                           std::span<const VectisNumber> numbers);
 

@@ -13,39 +13,49 @@
 
 namespace vectis::inline v0_1::detail {
 
+// A plug-in that was found: the backend's name, taken from the file name libvectis_backend_<name>.so, and the path.
 struct PluginFile {
   std::string name;  // from the file's name: libvectis_backend_<name>.so
   std::string path;
 };
 
-// The folders searched for plug-ins: `backend_path`, then beside the library, then the installation.
+// Returns the places searched for plug-ins, without duplicates: the entries of the setting `backend_path`, then
+// folders beside the library, then the installation. The folders may not exist.
 std::vector<std::string> plugin_directories(const Os& os, const Settings& settings);
 
-// One sentence for each entry of the setting `backend_path` that does not exist.
+// Returns one sentence for each entry of the setting `backend_path` that does not exist; empty when all exist.
 std::vector<std::string> backend_path_warnings(const Os& os, const Settings& settings);
 
-// The plug-in files in those folders, one for each name: the first folder wins.
+// Returns the plug-in files in the places of plugin_directories(), one for each backend name: the first place wins.
+// Places that do not exist are skipped; empty when no plug-in is found. Does not load the files.
 std::vector<PluginFile> find_plugins(const Os& os, const Settings& settings);
 
-// The plug-in at `path`; its name is taken from the file name.
+// Returns the plug-in at `path`, which is not opened. The name is taken from libvectis_backend_<name>.so; for another
+// file name it is the whole file name, and open_plugin() then reports the state misnamed.
 PluginFile plugin_at(std::string path);
 
-// Position of a backend in the automatic order, smallest first.
+// Returns the position of a backend in the automatic order, smallest first: cuda, hip, metal, webgpu, opencl, all
+// others, cpu. Others share one position. Does not throw.
 int automatic_rank(std::string_view backend) noexcept;
 
-// The shipped plug-ins whose absence is reported: OpenCL, and those of vendors whose GPUs this machine has.
+// Returns the backends whose absence is reported: opencl, cuda when /dev has a node of NVIDIA, hip when /dev has the
+// node kfd of AMD.
 std::vector<std::string> shipped_plugins(const Os& os);
 
-// The result of opening a backend: a core and devices when status.state is ready, else neither. The registry assigns
-// device ids and fills status.devices.
+// The result of opening a backend. `core` and `devices` are set when status.state is ready, otherwise null and empty,
+// with the reason in `status`. The registry assigns device ids and fills status.devices.
 struct OpenedBackend {
   BackendStatus status;
   std::shared_ptr<BackendCore> core;
   std::vector<DeviceInfo> devices;  // `parent` is an index in this vector
 };
 
-// Loads the plug-in, checks its table and opens it. Never throws for anything that the plug-in does.
+// Loads the plug-in `file`, checks its table, opens it and reads its devices. `runtime` must outlive the result;
+// `finder` looks up a backend that the plug-in wraps. A failure is a BackendState with a reason in the result
+// (not_loadable, incompatible, misnamed, no_driver, ...), not an exception.
 OpenedBackend open_plugin(Runtime& runtime, const PluginFile& file, HostServices::Finder finder);
+// Opens the CPU backend that is linked into the library and reads its devices. `runtime` must outlive the result. A
+// failure is a BackendState with a reason in the result, not an exception.
 OpenedBackend open_builtin_cpu(Runtime& runtime);
 
 }  // namespace vectis::inline v0_1::detail

@@ -21,13 +21,14 @@ namespace detail {
 struct DeviceCore;
 }
 
-// What computes. A software driver may report any kind; see DeviceInfo::software.
+// The kind of hardware that a device reports. A software driver may report any kind although it computes on the CPU:
+// DeviceInfo::software says so.
 enum class DeviceKind : std::uint8_t { cpu, gpu, accelerator };
 
-// "gpu"; "unknown" for a value that is not in the enum.
+// Returns the name of a device kind, such as "gpu"; "unknown" for a value that is not in the enum. Does not throw.
 VECTIS_API std::string_view name(DeviceKind kind) noexcept;
 
-// Features that kernels may use on a device: the VECTIS_CAN_* bits of the backend ABI.
+// The features that kernels may use on a device: the VECTIS_CAN_* bits of the backend ABI.
 struct VECTIS_API Capabilities {
   bool fp16 = false;            // half-precision arithmetic, not only storage
   bool bf16 = false;            // bfloat16 dot products
@@ -38,12 +39,14 @@ struct VECTIS_API Capabilities {
   bool unified_memory = false;  // device memory is host memory
   bool timestamps = false;      // events carry the device's time
 
-  // The names of the fields that are true, in declaration order.
+  // Returns the names of the capabilities that are true, such as "fp16", in the order of the fields; empty when none
+  // is.
   [[nodiscard]] std::vector<std::string_view> names() const;
   bool operator==(const Capabilities&) const = default;
 };
 
-// Limits of a device. Calls that exceed them throw InvalidInput.
+// The limits of a device, as its driver reports them. Allocations, slices and launches that exceed them throw
+// InvalidInput.
 struct DeviceLimits {
   std::uint64_t allocation_bytes_max = 0;                // of one allocation
   std::uint64_t memory_alignment = 1;                    // of allocations and slices, in bytes
@@ -53,7 +56,7 @@ struct DeviceLimits {
   std::uint64_t binding_bytes_max = UINT64_MAX;          // bytes of one memory that a kernel can access
 };
 
-// The description of a device; constant while the Runtime lives.
+// The description of a device, as Device::info() returns it; constant while the Runtime lives.
 struct DeviceInfo {
   std::string name;
   std::string vendor;
@@ -69,36 +72,43 @@ struct DeviceInfo {
   Capabilities capabilities;
 };
 
-// Memory of a device at the time of the query. `free_bytes` counts allocations of all processes.
+// Total and free memory of a device at the time of the call of Device::memory(). `free_bytes` takes the allocations
+// of all processes into account and is at most `total_bytes`.
 struct DeviceMemoryState {
   std::uint64_t total_bytes = 0;
   std::uint64_t free_bytes = 0;
 };
 
-// A handle, cheap to copy and compare. Valid as long as its Runtime. Immutable, thread-safe.
+// A handle of one device of a Runtime (DeviceRegistry, choose_device), cheap to copy and compare. Must not be used
+// after its Runtime is destroyed. Immutable, thread-safe.
 class VECTIS_API Device {
  public:
+  // Makes a handle of an existing device; for the device layer itself. `core` must not be null. Does not throw.
   explicit Device(std::shared_ptr<const detail::DeviceCore> core) noexcept : core_(std::move(core)) {}
 
-  // The position among all devices of the Runtime, from 0.
+  // Returns the position of the device among all devices of the Runtime, from 0. Does not throw.
   [[nodiscard]] int id() const noexcept;
-  // Backend and index in it: "opencl:0".
+  // Returns the name of the backend and the index of the device in it, such as "opencl:0".
   [[nodiscard]] std::string label() const;
-  // The name of its backend: "opencl".
+  // Returns the name of the device's backend, such as "opencl"; valid as long as the Runtime. Does not throw.
   [[nodiscard]] std::string_view backend() const noexcept;
+  // Returns the description of the device, valid as long as a handle of the device. Does not throw.
   [[nodiscard]] const DeviceInfo& info() const noexcept;
-  // True for a real GPU or accelerator, false for the CPU and for software drivers.
+  // Returns true for a real GPU or accelerator; false for the CPU and for software drivers. Does not throw.
   [[nodiscard]] bool is_gpu() const noexcept;
 
-  // Total and free memory now, as the driver reports them; empty when the backend cannot. Throws DriverFailure when the
-  // driver fails, Forked in a child process.
+  // Queries the driver for total and free memory; an empty optional when the backend cannot report them. Throws the
+  // driver's error, such as DriverFailure or DeviceLost, when the query fails, Forked in a child process.
   [[nodiscard]] std::optional<DeviceMemoryState> memory() const;
-  // The fraction of recent time in which the device was busy, 0 to 1; empty when the backend cannot measure it. Throws
-  // as memory().
+  // Queries the driver for the fraction of recent time in which the device was busy, 0 to 1; an empty optional when
+  // the backend cannot measure it. Throws the driver's error, such as DriverFailure, when the query fails, Forked in
+  // a child process.
   [[nodiscard]] std::optional<double> utilization() const;
 
+  // Returns true when both handles are of the same device of the same Runtime. Does not throw.
   bool operator==(const Device& other) const noexcept { return core_ == other.core_; }
 
+  // Returns the shared state behind the handle; for the layers of Vectis itself. Does not throw.
   [[nodiscard]] const std::shared_ptr<const detail::DeviceCore>& core() const noexcept { return core_; }
 
  private:

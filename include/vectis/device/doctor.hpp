@@ -11,7 +11,7 @@
 
 namespace vectis::inline v0_1 {
 
-// One device of a Diagnosis.
+// Name and driver of one device that a Diagnosis found; `software` is true for a software driver.
 struct DeviceSummary {
   std::string name;
   std::string driver;
@@ -19,7 +19,8 @@ struct DeviceSummary {
   bool operator==(const DeviceSummary&) const = default;
 };
 
-// The health of one backend, found by a helper process.
+// The health of one backend, as diagnose() reports it. A backend that does not work has a `state` other than
+// BackendState::ready, a `reason` and, where Vectis has one, an `advice`.
 struct Diagnosis {
   std::string backend;
   std::string path;
@@ -30,22 +31,24 @@ struct Diagnosis {
   std::vector<DeviceSummary> devices;
 };
 
-// Result of diagnose.
+// The result of diagnose(): the system's name, warnings about the configuration, and one Diagnosis for each backend.
 struct DoctorReport {
   std::string system;                 // "Debian GNU/Linux 12 (bookworm)"
   std::vector<std::string> warnings;  // about the configuration: unknown VECTIS_* variables, missing folders
   std::vector<Diagnosis> backends;    // in the automatic order
 };
 
-// Loads every plug-in in a helper process of its own, so that a plug-in that crashes is reported instead of ending the
-// program. Takes up to a minute per plug-in. Never throws for a broken backend; throws Forked in a child process.
+// Loads every plug-in in a helper process of its own, for at most a minute each, and reports which backends work and
+// why others do not. A plug-in that crashes or fails, or a helper process that cannot start, gives a Diagnosis with a
+// reason, not an exception. Only the default argument throws: InvalidInput when the settings are invalid.
 VECTIS_API DoctorReport diagnose(Runtime& runtime = Runtime::get_default());
 
-// Writes the report as text.
+// Writes `report` as text to `out`. A failure to write sets the error state of `out`.
 VECTIS_API void print(std::ostream& out, const DoctorReport& report);
 
-// The helper process's part of `diagnose`: opens the plug-in at `path` and writes the result as one line. The format of
-// the line is private to the two functions.
+// Opens the plug-in at `path` in this process and writes the result to `out` as one line, which only diagnose()
+// reads. Run it in a helper process: a plug-in that crashes ends the process. A plug-in that cannot be opened is
+// reported in the line, not thrown.
 VECTIS_API void probe(std::ostream& out, Runtime& runtime, const std::string& path);
 
 }  // namespace vectis::inline v0_1

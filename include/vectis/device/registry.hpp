@@ -14,7 +14,8 @@
 
 namespace vectis::inline v0_1 {
 
-// Outcome of opening one backend. A backend that is not ready is a status, never an exception.
+// The outcome of opening one backend, in BackendStatus and Diagnosis. A backend that is not ready is a state, never
+// an exception.
 enum class BackendState : std::uint8_t {
   ready,           // open, with at least one device
   not_installed,   // no plug-in file of that name was found
@@ -30,10 +31,11 @@ enum class BackendState : std::uint8_t {
   failed,          // any other failure of its open
 };
 
-// "no driver", as doctor and logs print it.
+// Returns the state's name as doctor and logs print it, such as "no driver"; "unknown" for a value that is not in the
+// enum. Does not throw.
 VECTIS_API std::string_view name(BackendState state) noexcept;
 
-// One backend and the outcome of opening it.
+// One backend and the outcome of opening it. `devices` is empty unless `state` is BackendState::ready.
 struct BackendStatus {
   std::string name;
   std::string path;  // of the plug-in; "built in" for the CPU
@@ -45,28 +47,34 @@ struct BackendStatus {
   std::vector<Device> devices;
 };
 
-// Opens every backend once, when it is made. Get it with runtime.service<DeviceRegistry>(). Thread-safe.
+// The backends and devices of a Runtime. Opens every backend once, when it is made; a backend that cannot be opened
+// is a BackendStatus, not an exception. Get it with runtime.service<DeviceRegistry>(). Thread-safe.
 class VECTIS_API DeviceRegistry {
  public:
-  // Never throws for a backend that cannot be opened. Throws Forked in a child process.
+  // Opens every plug-in found and the built-in CPU backend of `runtime`, which must outlive the registry. A backend
+  // that cannot be opened becomes a BackendStatus with a reason. Throws Forked in a child process forked after the
+  // Runtime was made.
   explicit DeviceRegistry(Runtime& runtime);
   ~DeviceRegistry();
   DeviceRegistry(const DeviceRegistry&) = delete;
   DeviceRegistry& operator=(const DeviceRegistry&) = delete;
 
-  // In the automatic order: CUDA, ROCm (hip), Metal, WebGPU, OpenCL, others by name, CPU.
+  // Returns the status of every backend in the automatic order: CUDA, ROCm (hip), Metal, WebGPU, OpenCL, others by
+  // name, CPU. Valid as long as the registry. Does not throw.
   [[nodiscard]] const std::vector<BackendStatus>& backends() const noexcept;
-  // In the order of their ids: real GPUs and accelerators, then the CPU, then software drivers. Device 0 is therefore
-  // always one that may be chosen automatically.
+  // Returns all devices in the order of their ids: real GPUs and accelerators, then the CPU, then software drivers,
+  // so that device 0 may always be chosen automatically. Valid as long as the registry. Does not throw.
   [[nodiscard]] const std::vector<Device>& devices() const noexcept;
-  // The device with this id ("1"), label ("opencl:1"), or the first one of this backend ("opencl"). Empty when there is
-  // none.
+  // Returns the device with the id ("1") or label ("opencl:1") `text`, or the first device of the backend `text`
+  // ("opencl"); an empty optional when there is none. Does not know "auto" and "gpu": see choose_device.
   [[nodiscard]] std::optional<Device> find(std::string_view text) const;
-  // The device with this id. Throws InvalidInput, naming `op` and the valid ids, when there is none.
+  // Returns the device with this id, valid as long as the registry; ids go from 0 to devices().size() - 1. Throws
+  // InvalidInput, naming `op` and the valid ids, when there is no such device.
   [[nodiscard]] const Device& at(int id, std::string_view op) const;
 
-  // Changes a setting of an open backend. Throws UnsupportedBackend when the backend is not ready, Unsupported when it
-  // has no settings that can change while open, InvalidInput when it rejects the key or the value.
+  // Changes the setting `key` of the open backend `backend` to `value`. Throws UnsupportedBackend when the backend is
+  // not ready, Unsupported when it has no settings that can change while open, InvalidInput when it rejects the key
+  // or the value, Forked in a child process.
   void configure(std::string_view backend, std::string_view key, std::string_view value);
 
  private:

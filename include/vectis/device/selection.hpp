@@ -13,8 +13,8 @@
 
 namespace vectis::inline v0_1 {
 
-// Which device to select. Empty fields are taken from the Runtime's settings (`device`, `gpu.enabled`,
-// `gpu.allow_software`).
+// Which device choose_device() should select. Empty fields are taken from the Runtime's settings (`device`,
+// `gpu.enabled`, `gpu.allow_software`).
 struct DeviceRequest {
   // "auto", "cpu", "gpu" (the first GPU), a backend ("opencl"), a label ("opencl:1") or a device id ("2").
   std::optional<std::string> device = std::nullopt;
@@ -22,36 +22,45 @@ struct DeviceRequest {
   std::optional<bool> allow_software = std::nullopt;  // true: software drivers (PoCL, llvmpipe) count as GPUs
 };
 
-// Result of choose_device.
+// The result of choose_device(): the device and one sentence that says why it was selected.
 struct DeviceChoice {
   Device device;
   std::string reason;  // one sentence: what requested it, or why the automatic selection ended here
 };
 
-// Selects a device without creating a context on it. "auto" selects the first allowed device in the automatic order,
-// which ends with the CPU. A named device that does not exist throws: UnsupportedBackend when there is no such backend,
-// BackendCreation with the doctor's reason when the backend is not usable, InvalidInput when there is no such id.
+// Selects a device without creating a context; "auto" selects the first allowed device in the automatic order, which
+// ends with the CPU. Throws UnsupportedBackend when no backend has the requested name, BackendCreation when it is not
+// usable or `gpu.enabled` forbids it, InvalidInput for an unknown id or an invalid setting, Forked in a child
+// process.
 VECTIS_API DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request = {});
 
-// Every device that a request allows, the result of choose_device first: for "auto" all allowed devices in the
-// automatic order, for "gpu" all GPUs, otherwise the named device alone. Throws as choose_device.
+// Returns every device that `request` allows, the result of choose_device first: for "auto" all allowed devices in
+// the automatic order, for "gpu" all GPUs, otherwise the named device. Throws UnsupportedBackend for an unknown name,
+// BackendCreation when the device is not usable, InvalidInput for an unknown id, Forked in a child process.
 VECTIS_API std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request = {});
 
-// Selects a device as choose_device and creates a context on it. For "auto" a device whose context cannot be created is
-// skipped with a logged warning; for a named device the failure is thrown.
+// Selects a device like choose_device and creates a context on it. For "auto", devices whose context cannot be
+// created are skipped with a logged warning. Throws UnsupportedBackend for an unknown name, InvalidInput for an
+// unknown id, BackendCreation when the named device is not usable or its context cannot be created, Forked in a child
+// process.
 VECTIS_API DeviceContext open_device(Runtime& runtime, const DeviceRequest& request = {});
 
-// choose_device(runtime).device.
+// Returns the device that the Runtime's settings select: choose_device(runtime).device. Throws UnsupportedBackend,
+// BackendCreation or InvalidInput when the setting `device` names a device that does not exist or is not usable,
+// Forked in a child process.
 VECTIS_API Device default_device(Runtime& runtime = Runtime::get_default());
-// True when a real GPU is usable. Software drivers do not count, also when gpu.allow_software is true.
+// Returns true when a backend is ready that has a real GPU or accelerator. Software drivers do not count, also when
+// `gpu.allow_software` is true; `gpu.enabled` is not considered. Throws Forked in a child process.
 VECTIS_API bool is_gpu_available(Runtime& runtime = Runtime::get_default());
-// The backend of the first real GPU in the automatic order, or "cpu".
+// Returns the name of the backend of the first real GPU or accelerator in the automatic order; "cpu" when there is
+// none. The settings are not considered. Throws Forked in a child process.
 VECTIS_API std::string detect_best_backend(Runtime& runtime = Runtime::get_default());
 
-// The device set last by this thread with set_active_device, else default_device(). Thread-local.
+// Returns the device that this thread set last with set_active_device for `runtime`, else default_device(runtime).
+// Throws Forked in a child process and, when this thread set none, what default_device throws.
 VECTIS_API Device active_device(Runtime& runtime = Runtime::get_default());
-// Sets the active device of the calling thread. Throws InvalidInput, naming the valid ids, when there is no such
-// device.
+// Sets the device that active_device() returns in the calling thread for `runtime`; other threads keep theirs. Throws
+// InvalidInput, naming the valid ids, when there is no device `id`, Forked in a child process.
 VECTIS_API void set_active_device(int id, Runtime& runtime = Runtime::get_default());
 
 }  // namespace vectis::inline v0_1

@@ -26,32 +26,46 @@ struct LoweredArgument;
 struct StreamCore;
 }  // namespace detail
 
-// A marker in a stream: it completes when the work enqueued before it has finished. An event that was never recorded
-// counts as completed. Thread-safe.
+// A marker in a stream (Stream::record), which completes when the work enqueued before it has finished. An event that
+// was never recorded counts as completed. Calls throw the error of that work when it failed. A handle; copies share
+// the event. Thread-safe.
 class VECTIS_API Event {
  public:
-  // An event that was not recorded yet. Throws DeviceLost when the context is lost, else the driver's error.
+  // Creates an event that was not recorded yet. Throws DeviceLost when the context is lost, Forked in a child
+  // process, else the driver's error.
   explicit Event(const DeviceContext& context);
+  // Makes a handle of an existing event; for the device layer itself. `core` must not be null. Does not throw.
   explicit Event(std::shared_ptr<detail::EventCore> core) noexcept : core_(std::move(core)) {}
 
-  // True when the work before the event has finished. Throws the error of that work when it failed.
+  // Returns true when the work before the event has finished or the event was never recorded; never waits. Throws the
+  // error of that work when it failed, which also becomes the error of its stream; DeviceLost when the context is
+  // lost.
   [[nodiscard]] bool completed() const;
-  // Waits until the event completes. Throws the error of the work before it when it failed.
+  // Waits until the work before the event has finished; returns at once when the event was never recorded. Throws the
+  // error of that work when it failed, which also becomes the error of its stream; DeviceLost when the context is
+  // lost.
   void synchronize() const;
-  // The device's time at completion, on the device's own clock: the difference of two events is the time between them.
-  // Empty when the device has no timestamps, or the event has not completed or was never recorded.
+  // Returns the time of completion on the device's own clock: subtract two of one device for the time between them.
+  // Empty when the device has no timestamps, or the event has not completed or was never recorded. Throws the error
+  // of the work before the event when it failed, DeviceLost when the context is lost.
   [[nodiscard]] std::optional<Duration> timestamp() const;
 
+  // Returns the shared state behind the handle; for the layers of Vectis itself. Does not throw.
   [[nodiscard]] const std::shared_ptr<detail::EventCore>& core() const noexcept { return core_; }
 
  private:
   std::shared_ptr<detail::EventCore> core_;
 };
 
-// One argument of a kernel launch: device memory, a scalar, or bytes of shared memory.
+// One argument of Stream::launch: device memory, a scalar of at most 8 bytes, or bytes of shared memory. The launch
+// throws InvalidInput for memory of another context or too much shared memory.
 class VECTIS_API LaunchArgument {
  public:
+  // Passes `memory` to the kernel and keeps it alive as long as this argument. The memory must be of the stream's
+  // context, else the launch throws InvalidInput.
   LaunchArgument(const DeviceMemory& memory);  // NOLINT(google-explicit-constructor): argument lists read as calls
+  // Passes a copy of `value` to the kernel. T must be an arithmetic type of at most 8 bytes and match the type of the
+  // kernel's parameter, which only the driver may check. Does not throw.
   template <class T>
     requires std::is_arithmetic_v<T>
   LaunchArgument(T value) noexcept  // NOLINT(google-explicit-constructor)
@@ -59,7 +73,8 @@ class VECTIS_API LaunchArgument {
     static_assert(sizeof(T) <= sizeof(value_));
     std::memcpy(value_.data(), &value, sizeof(T));
   }
-  // An array of `bytes` bytes in the shared (local) memory of each work-group.
+  // Passes an array of `bytes` bytes in the shared (local) memory of each work-group. The shared arguments of one
+  // launch must not exceed DeviceLimits::shared_bytes_max, else the launch throws InvalidInput. Does not throw.
   static LaunchArgument shared(std::size_t bytes) noexcept;
 
  private:
@@ -72,52 +87,75 @@ class VECTIS_API LaunchArgument {
   bool is_value_ = false;
 };
 
-// How many work-items a launch runs: grid × block of them. `block` must fit the device's DeviceLimits.
+// How many work-items a launch runs: grid × block. Every dimension must be at least 1 and `block` must fit the
+// device's DeviceLimits, else Stream::launch throws InvalidInput.
 struct LaunchShape {
   std::array<std::uint32_t, 3> grid{1, 1, 1};   // work-groups (thread blocks) per dimension
   std::array<std::uint32_t, 3> block{1, 1, 1};  // work-items (threads) of one work-group per dimension
 };
 
-// An in-order queue of device work that runs asynchronously to the host. Arguments are checked before anything is
-// enqueued: a range that exceeds its memory, or a memory of another context, throws InvalidInput and leaves the stream
-// usable. Work that fails after it was enqueued makes the next synchronize() or event throw; from then on every call on
-// this stream throws the same error, while other streams continue. Calls throw DeviceLost when the device is gone. Host
-// memory passed to a copy must stay valid until the stream has been synchronized. One thread at a time.
+// An in-order queue of device work that runs asynchronously to the host. Invalid arguments throw InvalidInput before
+// anything is enqueued. Enqueued work that fails makes the next synchronize() or event throw, and then every call on
+// this stream; other streams continue. Host memory passed to a copy must stay valid until synchronize(). One thread
+// at a time.
 class VECTIS_API Stream {
  public:
-  // An empty stream. Throws DeviceLost when the context is lost, else the driver's error.
+  // Creates an empty stream in `context`. Throws DeviceLost when the context is lost, Forked in a child process, else
+  // the driver's error.
   explicit Stream(const DeviceContext& context);
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  // Waits for the enqueued work.
+  // Waits for the enqueued work or, where the backend can, lets it finish in the background. Errors of that work are
+  // not reported: call synchronize() first.
   ~Stream();
 
-  // The context in which the stream was created.
+  // Returns the context in which the stream was created. The stream must not have been moved from.
   [[nodiscard]] DeviceContext context() const;
 
-  // Enqueues a copy of `source` to the bytes of `target` from `offset` on.
+  // Enqueues a copy of `source` to the bytes of `target` from `offset` on. `source` must stay valid until the stream
+  // has been synchronized. Throws InvalidInput when the range exceeds `target` or `target` is of another context; the
+  // error of earlier work on this stream when it failed; DeviceLost when the device is gone.
   void copy_to_device(const DeviceMemory& target, std::uint64_t offset, std::span<const std::byte> source);
-  // Enqueues a copy of the bytes of `source` from `offset` on to `target`; synchronize before reading `target`.
+  // Enqueues a copy of target.size() bytes of `source` from `offset` on to `target`, which must stay valid, and must
+  // not be read, until the stream has been synchronized. Throws InvalidInput when the range exceeds `source` or
+  // `source` is of another context; the error of earlier work on this stream when it failed; DeviceLost when the
+  // device is gone.
   void copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset);
-  // Copies within one context. Throws InvalidInput also when the ranges overlap.
+  // Enqueues a copy of `bytes` bytes between two memories, or two ranges of one memory, of the stream's context.
+  // Throws InvalidInput when a range exceeds its memory, the ranges overlap in one memory, or a memory is of another
+  // context; the error of earlier work on this stream when it failed; DeviceLost when the device is gone.
   void copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
                       std::uint64_t source_offset, std::uint64_t bytes);
-  // Sets `bytes` bytes of `target` from `offset` on to `value`.
+  // Sets the `bytes` bytes of `target` from `offset` on to `value`; waits for the stream when the backend has no
+  // fill. Throws InvalidInput when the range exceeds `target` or `target` is of another context; the error of earlier
+  // work on this stream when it failed; DeviceLost when the device is gone.
   void fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value);
-  // Enqueues a kernel. Throws InvalidInput when the shape or the shared memory exceeds DeviceLimits, or when the kernel
-  // or an argument belongs to another context. Number and types of the arguments are the driver's to check.
+  // Enqueues `kernel` with a braced list of arguments, whose number and types only the driver checks. Throws
+  // InvalidInput when a dimension of `shape` is 0, `shape` or the shared memory exceeds DeviceLimits, or the kernel
+  // or an argument is of another context; the error of earlier work on this stream when it failed; DeviceLost when
+  // the device is gone.
   void launch(const EntryPoint& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments);
+  // Enqueues `kernel` with a span of arguments, whose number and types only the driver checks. Throws InvalidInput
+  // when a dimension of `shape` is 0, `shape` or the shared memory exceeds DeviceLimits, or the kernel or an argument
+  // is of another context; the error of earlier work on this stream when it failed; DeviceLost when the device is
+  // gone.
   void launch(const EntryPoint& kernel, const LaunchShape& shape, std::span<const LaunchArgument> arguments);
 
-  // Records `event` behind all work enqueued so far; a later record moves it.
+  // Records `event` behind all work enqueued so far; a later record of the same event replaces this one. Throws
+  // InvalidInput when the event is of another context; the error of earlier work on this stream when it failed;
+  // DeviceLost when the device is gone.
   void record(const Event& event);
-  // Work enqueued later starts after `event`, which may be recorded on another stream of the same context.
+  // Makes work enqueued later on this stream start after `event`, which may be recorded on another stream of the same
+  // context; the host does not wait. Throws InvalidInput when the event is of another context; the error of earlier
+  // work on this stream when it failed; DeviceLost when the device is gone.
   void wait(const Event& event);
-  // Waits until all enqueued work has finished. Throws the error of the first work that failed.
+  // Waits until all enqueued work has finished. Throws the error of the first work that failed, as every later call
+  // on this stream then does; DeviceLost when the device is gone.
   void synchronize();
 
+  // Returns the state behind the stream, for the layers of Vectis itself; null after a move. Does not throw.
   [[nodiscard]] const detail::StreamCore* core() const noexcept { return core_.get(); }
 
  private:

@@ -12,21 +12,26 @@
 
 namespace vectis::inline v0_1 {
 
-// Host memory for copies to and from the devices of a context's backend. Pinned (page-locked) where the backend offers
-// it, so that copies run asynchronously and without an intermediate buffer; pageable memory where it does not or has
-// run out of it. Movable. Destroy it only after the streams that use it have been synchronized. One thread at a time.
+// Owns host memory for copies to and from a context's device: pinned (page-locked) where the backend offers it, so
+// that copies run asynchronously without an intermediate buffer, else pageable. Destroy it only after the streams
+// that use it were synchronized. Construction throws std::bad_alloc when memory runs out. Movable. One thread at a
+// time.
 class VECTIS_API HostMemory {
  public:
-  // Uninitialized bytes. Throws std::bad_alloc when the host has no memory left, DeviceLost when the context is lost;
-  // 0 bytes give an empty span.
+  // Allocates `bytes` uninitialized bytes, pinned if possible; 0 bytes give an empty span. Throws std::bad_alloc when
+  // the host has no memory left, DeviceLost when the context is lost, Forked in a child process.
   HostMemory(const DeviceContext& context, std::size_t bytes);
   HostMemory(HostMemory&&) noexcept;
   HostMemory& operator=(HostMemory&&) noexcept;
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
+  // Frees the memory. The streams that use it must have been synchronized before.
   ~HostMemory();
 
+  // Returns the memory, uninitialized until written; empty after a move. Valid until this object is destroyed or
+  // assigned to. Does not throw.
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {address_, size_}; }
+  // Returns true when the memory is pinned; false when it is pageable or empty. Does not throw.
   [[nodiscard]] bool pinned() const noexcept { return pageable_ == nullptr && address_ != nullptr; }
 
  private:
@@ -36,17 +41,16 @@ class VECTIS_API HostMemory {
   std::size_t size_ = 0;
 };
 
-// How copy_between moved the bytes.
+// How copy_between() moved the bytes, as it returns it.
 enum class CopyRoute : std::uint8_t {
   on_device,  // both memories belong to one context
   peer,       // directly from device to device
   staged,     // through host memory: the call waited for both streams
 };
 
-// Copies `bytes` bytes of `source`, a memory of the context of `from`, to `target`, a memory of the context of `to`, by
-// the fastest route available, and returns the route. The copy is ordered after earlier work, and before later work, on
-// both streams. Both memories may be freed as soon as the call returns. Throws InvalidInput when a range exceeds its
-// memory, the ranges overlap, or a memory is not of its stream's context. The calling thread must own both streams.
+// Copies `bytes` bytes of `source` to `target` by the fastest route and returns the route; ordered after earlier and
+// before later work on both streams, which the calling thread must own. Throws InvalidInput when a range exceeds its
+// memory, the ranges overlap, or a memory is not of its stream's context; a stream's earlier error; DeviceLost.
 VECTIS_API CopyRoute copy_between(Stream& to, const DeviceMemory& target, std::uint64_t target_offset, Stream& from,
                                   const DeviceMemory& source, std::uint64_t source_offset, std::uint64_t bytes);
 
