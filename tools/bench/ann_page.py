@@ -12,17 +12,19 @@ _HEAD = """# How fast approximate search is
 Written by `./dev bench ann --page` on {processor}, {cores} cores, k = 10.
 Measured {commits}.
 
-- Speed is queries per second of CPU time with one thread. Builds use two threads.
-- The libraries run interleaved. A ratio compares runs of one round; intervals are 95 % intervals of the median ratio.
-- Search settings are selected with 500 queries and reported with 500 others. Vectis calibrates itself with vectors of
-  the data set.
-- Nothing was tuned on hard-1m. Of peers that differ only in degree or codes, hard-1m has those that won on hard-100k.
+- The speed of a library is its queries per second of CPU time with one thread. Builds use two threads.
+- The libraries run interleaved, in rounds. A ratio of two speeds compares runs of one round; the interval after a ratio is
+  the 95 % interval of the median ratio.
+- The search settings of a library are selected with 500 queries, and its speed is reported with 500 others. Vectis
+  calibrates itself with vectors of the data set.
+- No library was tuned on the data set hard-1m. Of peers that differ only in degree or codes, hard-1m has those that were
+  fastest on hard-100k.
 
-Data sets:
+The measurements use three data sets:
 
-- `hard-100k`, `hard-1m`: 128 dimensions, 1,000 overlapping clusters in 32 dimensions whose widths differ by up to 8
-  times ([tools/bench/exact_data.py](../tools/bench/exact_data.py)).
-- `embeddings`: descriptions of Debian's packages through MiniLM, 384 dimensions
+- `hard-100k` and `hard-1m` are synthetic vectors of 128 dimensions: 1,000 overlapping clusters in 32 dimensions whose
+  widths differ by up to 8 times ([tools/bench/exact_data.py](../tools/bench/exact_data.py)).
+- `embeddings` are vectors of 384 dimensions that MiniLM computes from the descriptions of Debian's packages
   ([tools/bench/embeddings.py](../tools/bench/embeddings.py)).
 """
 _TITLES = {"curves": "Speed by recall", "builds": "Building with two threads", "memory": "Memory in bytes per vector",

@@ -10,9 +10,10 @@ Written by `./dev bench exact --page`, measured on {date} (commit `{commit}`): {
 - Vectis and the peers run interleaved with equal thread counts. Each peer is configured for speed: OpenBLAS with the
   right core type, FAISS with its default BLAS threshold and with 20.
 - Times are medians over rounds. A peer more than three times slower than the best is measured once.
-- Intervals are 95 % bootstrap intervals of the median ratio.
-- Recall is measured against brute force in double precision; ours must be equal to it, id for id.
-- Percentages are relative to the peak measured on the same machine in the same minute.
+- The interval after a ratio of two speeds is the 95 % bootstrap interval of the median ratio.
+- Recall is measured against brute force in double precision. The result of Vectis must equal that of brute force, id for
+  id.
+- Percentages in the column *limit* are relative to the peak measured on the same machine in the same minute.
 
 ![Queries per second of Vectis and its peers]({picture})
 
@@ -80,7 +81,7 @@ def _circumstances(report: dict) -> str:
 
 
 def _details(reports: list[dict]) -> str:
-    text = "\nKernel variants, and how many vectors of each query were reranked in double precision:\n\n"
+    text = "\nThe list shows which scan kernel Vectis ran, and how many vectors it reranked per query:\n\n"
     for report in reports:
         mine = report["contestants"]["vectis"]
         if "kernel" in mine:
