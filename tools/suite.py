@@ -59,8 +59,10 @@ def sanitizer_environment() -> dict[str, str]:
         file = ROOT / "tests" / name
         return f"{options}:suppressions={file}" if file.is_file() else options
 
+    # LLVM inside PoCL replaces the alternate signal stack of the thread that loads it, which AddressSanitizer would then
+    # unmap at the end of that thread.
     return {
-        "ASAN_OPTIONS": f"{common}:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
+        "ASAN_OPTIONS": f"{common}:use_sigaltstack=0:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
         "LSAN_OPTIONS": with_suppressions("print_suppressions=0", "lsan.supp"),
         "UBSAN_OPTIONS": f"{common}:print_stacktrace=1",
         "TSAN_OPTIONS": with_suppressions(f"{common}:halt_on_error=1:second_deadlock_stack=1", "tsan.supp"),
