@@ -1,6 +1,4 @@
 // Replaces operator new of the whole program, also for plug-ins, and counts its calls by thread.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -42,5 +40,3 @@ void* operator new(std::size_t bytes) { return vectis::test::counted_allocation(
 void operator delete(void* address) noexcept { std::free(address); }
 void operator delete(void* address, std::size_t /*bytes*/) noexcept { std::free(address); }
 // NOLINTEND(misc-new-delete-overloads,cppcoreguidelines-no-malloc)
-
-#endif

@@ -1,6 +1,4 @@
 // A repeated launch allocates nothing: operator new is counted on the calling thread, in Vectis and in the plug-in.
-#if defined(VECTIS_HAS_OPENCL) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
 #include "tests/operations/fixture.hpp"
 
 namespace vectis::test {
@@ -77,4 +75,3 @@ TEST_F(OperationsTest, ARepeatedCallIsCheckedAgain) {
 }  // namespace
 }  // namespace vectis::test
 
-#endif
