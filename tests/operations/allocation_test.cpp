@@ -74,4 +74,3 @@ TEST_F(OperationsTest, ARepeatedCallIsCheckedAgain) {
 
 }  // namespace
 }  // namespace vectis::test
-
