@@ -75,7 +75,12 @@ bool multiply_widened(const Call& call, MatrixProduct product) {
 }
 
 bool multiply_with_onednn(const Call& call, const MatrixProduct& product) {
-  if (call.onednn.supports(product.type)) return call.onednn.multiply(product, call.threads.count());
+  // oneDNN multiplies bfloat16 in pairs. For an odd k it multiplies the element behind each row by zero, and the result
+  // is NaN if that element is infinite or NaN.
+  const bool reads_past_rows = product.type == VECTIS_BFLOAT16 && product.k % 2 != 0;
+  if (!reads_past_rows && call.onednn.supports(product.type)) {
+    return call.onednn.multiply(product, call.threads.count());
+  }
   return product.type != VECTIS_INT8 && call.onednn.supports(VECTIS_FLOAT32) && multiply_widened(call, product);
 }
 
