@@ -16,10 +16,10 @@ import numpy
 from tools import seed
 from tools.bench.exact_contest import Contestant
 from tools.bench.exact_data import QUERIES, made
+from tools.bench.exact_truth import K
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "build" / "soak" / "versions.json"
-K = 10
 
 
 @dataclass(frozen=True)
