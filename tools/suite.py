@@ -17,13 +17,18 @@ BUILD = ROOT / "build"
 CTEST = ["ctest", "--output-on-failure", "--no-tests=error", "-j2"]
 SYMBOLIZER = Path("/usr/lib/llvm-19/bin/llvm-symbolizer")
 SLOWEST = 20
+FAILED_TESTS, FAILED_LINES = 8, 25  # what is printed once more of failed tests
 # Everything a compile can depend on.
 COMPILED = ("src", "include", "backends", "apps", "tests", "examples", "cmake", "CMakeLists.txt", "CMakePresets.json",
             "tools/packages.txt", "tools/compile")
 
 
 class Failed(Exception):
-    """A command of a phase failed."""
+    """A command of a phase failed; `output` is what it printed."""
+
+    def __init__(self, reason: str, output: str = "") -> None:
+        super().__init__(reason)
+        self.output = output
 
 
 # Parts of phases and single tests with the seconds each took, for the closing lines.
@@ -47,7 +52,7 @@ def run(*command: object, env: dict[str, str] | None = None, tail: int = 0) -> s
         print(line, end="", flush=True)
         lines.append(line)
     if process.wait() != 0:
-        raise Failed(f"{' '.join(str(word) for word in command)} ended with {process.returncode}")
+        raise Failed(f"{' '.join(str(word) for word in command)} ended with {process.returncode}", "".join(lines))
     return "".join(lines[len(lines) - tail:] if tail else [])
 
 
@@ -88,6 +93,14 @@ def ctest_times(output: str) -> list[tuple[str, float]]:
     """Name and seconds of every test in what ctest printed."""
     return [(name, float(seconds)) for name, seconds in
             re.findall(r"Test +#\d+: (.+?) \.+.*? ([\d.]+) sec$", output, re.MULTILINE)]
+
+
+def failed_tests(output: str) -> str:
+    """The last lines that each failed test printed, out of what ctest printed: CI shows the end of its log alone."""
+    found = re.findall(r"^ *\d+/\d+ Test +#\d+: [^\n]+\*\*\*.*?(?=^ *\d+/\d+ Test |^ +Start +\d+: |^\d+% tests passed|\Z)",
+                       output, re.MULTILINE | re.DOTALL)
+    return "\n".join("\n".join([*test.splitlines()[:1], *test.splitlines()[1:][-FAILED_LINES:]])
+                     for test in found[:FAILED_TESTS] if "***Skipped" not in test.splitlines()[0])
 
 
 def compiled_inputs() -> str:
@@ -163,8 +176,9 @@ def main(arguments: list[str]) -> int:
         try:
             closing.append(PHASES[name]())
         except Failed as reason:
-            print(f"test: {name} failed: {reason}\nto reproduce: VECTIS_TEST_SEED={os.environ['VECTIS_TEST_SEED']} "
-                  f"./dev test {name}", file=sys.stderr)
+            print(failed_tests(reason.output), f"test: {name} failed: {reason}",
+                  f"to reproduce: VECTIS_TEST_SEED={os.environ['VECTIS_TEST_SEED']} ./dev test {name}", sep="\n",
+                  file=sys.stderr)
             return 1
         part_seconds.append((name, time.monotonic() - start))
     print_times()

@@ -15,6 +15,14 @@ def test_seconds_of_every_test_are_read():
     assert suite.ctest_times(CTEST_OUTPUT) == [("base.Bytes.RoundTrip", 0.05), ("search.Kinds/Recall.Holds/l2", 12.5)]
 
 
+def test_what_failed_tests_printed_is_found():
+    printed = CTEST_OUTPUT.replace("12.50 sec\n", "12.50 sec\n" + "noise\n" * 100 + "recall 0.9, expected 0.95\n")
+    printed += "3/1926 Test #3: store.Gpu ...***Skipped 0.1 sec\nno GPU\n"
+    found = suite.failed_tests(printed).splitlines()
+    assert found[0].endswith("***Failed   12.50 sec") and "recall 0.9, expected 0.95" in found
+    assert len(found) <= 1 + suite.FAILED_LINES and not any("GPU" in line for line in found)
+
+
 def test_digest_changes_with_a_compiled_file_only(planted, monkeypatch):
     monkeypatch.setattr(suite, "ROOT", planted.root)
     before = suite.compiled_inputs()
