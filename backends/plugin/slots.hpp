@@ -74,8 +74,8 @@ void event_create(VectisContext* context, VectisEvent** event);
 // Destroys an event, whether or not it has completed. No other thread may use the event. Cannot fail.
 void event_destroy(VectisEvent* event) noexcept;
 // Records the event behind all work enqueued on the stream; a later record moves it. Both belong to one context.
-// Throws Failure when it cannot be recorded: VECTIS_DEVICE_LOST when the device is lost, otherwise mostly
-// VECTIS_DRIVER_FAILURE.
+// Throws Failure when it cannot be recorded: VECTIS_DEVICE_LOST when the device is lost, otherwise the status of the
+// driver's code.
 void event_record(VectisEvent* event, VectisStream* stream);
 // Returns VECTIS_OK when the event has completed or was never recorded, VECTIS_NOT_READY when it has not completed.
 // Does not wait. Throws Failure when work before the event failed: VECTIS_DEVICE_LOST when the device is lost,
@@ -84,9 +84,9 @@ VectisStatus event_query(VectisEvent* event);
 // Returns when the event has completed, at once when it was never recorded. Throws Failure when work before the event
 // failed: VECTIS_DEVICE_LOST when the device is lost, otherwise the status of the driver's code.
 void event_synchronize(VectisEvent* event);
-// Delays work that is enqueued later on the stream until the event has completed. Both belong to one context. Does
-// not wait itself. Throws Failure when the wait cannot be enqueued: VECTIS_DEVICE_LOST when the device is lost,
-// otherwise mostly VECTIS_DRIVER_FAILURE.
+// Delays work that is enqueued later on the stream until the event has completed; an event that was never recorded
+// delays nothing. Both belong to one context. Does not wait itself. Throws Failure when the wait cannot be enqueued:
+// VECTIS_DEVICE_LOST when the device is lost, otherwise the status of the driver's code.
 void stream_wait_event(VectisStream* stream, VectisEvent* event);
 
 // --- Optional functions ---

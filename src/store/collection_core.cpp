@@ -12,8 +12,8 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Returns whether a device, not the caller, caused the error. InvalidInput and Unsupported come from a driver when
-// their message names the device.
+// Returns whether an error of a search counts as a failure of `devices`: by its code the caller did not cause it.
+// InvalidInput and Unsupported come from a driver when their message names one of the devices.
 bool is_device_failure(const Error& error, std::span<const Device> devices) {
   switch (error.code()) {
     case ErrorCode::cancelled:

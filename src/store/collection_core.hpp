@@ -102,10 +102,12 @@ class CollectionCore {
   void check_limit_of_new(const Index& index, std::span<const std::uint64_t> ids) const;
   // Returns `options` with the collection's recall filled in, unless they name a recall or an ef.
   [[nodiscard]] SearchOptions with_recall(const SearchOptions& options) const;
-  // Logs `error` with the name of the backend when a device caused it; logs nothing for errors of the caller.
+  // Logs `error` of a search with the collection's devices and their backend. Logs nothing if the collection has no
+  // devices, nor for errors that the caller caused: Cancelled, DeadlineExceeded, Forked, and InvalidInput and
+  // Unsupported whose message names none of the devices.
   void log_failure(const Error& error) const;
 
-  // Returns what `search` returns. When it throws an Error, logs a failure of a device and rethrows.
+  // Returns what `search` returns. When it throws an Error, passes it to log_failure() and rethrows.
   template <class Search>
   std::invoke_result_t<Search> logging_failures(Search search) const {
     try {

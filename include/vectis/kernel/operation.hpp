@@ -161,16 +161,16 @@ VECTIS_API std::span<const Operation> operations();
 // throw.
 VECTIS_API const Operation* find_operation(std::string_view name) noexcept;
 
-// Enqueues the named operation on the stream and returns without waiting; views are in the order of
-// docs/operations.md, parameters left out have defaults. One thread at a time per stream. Throws InvalidInput for an
-// unknown name, types, shapes or parameters it does not take, views outside their memory or of another context, or
-// overlapping outputs; NoCompiler or Unsupported if the device cannot run it; the stream's earlier error.
+// Enqueues the named operation on the stream without waiting for it, except that the CPU computes it in the call; the
+// first call may compile kernels. Views are in the order of docs/operations.md, parameters left out have defaults. One
+// thread at a time per stream. Throws InvalidInput for an unknown name, types, shapes or parameters it does not take,
+// views outside their memory or of another context, or overlapping outputs; NoCompiler or Unsupported if the device
+// cannot run it; the stream's earlier error.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::span<const View> views,
                     std::span<const ParameterValue> parameters = {});
-// Enqueues the named operation on the stream, with views and parameters as braced lists, and returns without
-// waiting: run(stream, "sum", {x, out}). Throws InvalidInput for an unknown name or views and parameters that the
-// operation does not take; NoCompiler if the device neither runs the operation nor compiles kernels; the stream's
-// earlier error.
+// Enqueues the named operation as the other run() does, with views and parameters as braced lists:
+// run(stream, "sum", {x, out}). Throws InvalidInput for an unknown name or views and parameters that the operation does
+// not take; NoCompiler or Unsupported if the device cannot run it; the stream's earlier error.
 VECTIS_API void run(Stream& stream, std::string_view operation, std::initializer_list<View> views,
                     std::initializer_list<ParameterValue> parameters = {});
 

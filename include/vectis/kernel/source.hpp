@@ -27,8 +27,8 @@ enum class Dialect : std::uint8_t { opencl_c, cuda, hip, glsl_vulkan, glsl_webgp
 
 // Returns the name that DeviceInfo::dialects uses for the dialect. Does not throw.
 VECTIS_API std::string_view name(Dialect dialect) noexcept;  // "opencl-c", "cuda-c++", "hip-c++", "glsl-vulkan", ...
-// Returns the dialect with this name, spelled as name(Dialect) returns it; empty if no dialect has the name.
-VECTIS_API std::optional<Dialect> parse_dialect(std::string_view name);  // empty: there is no such dialect
+// Returns the dialect whose name(Dialect) equals `name`, such as "opencl-c", in the same case; empty if none does.
+VECTIS_API std::optional<Dialect> parse_dialect(std::string_view name);
 
 // Returns true for the types that a kernel's buffer can hold: float32, int32, uint32, float16, bfloat16 and int8.
 // The last three are packed into 32-bit words, so no device needs an extension for them; a kernel body sees their

@@ -91,7 +91,8 @@ struct VECTIS_API SearchExplanation {
   std::string reason;                     // why this device and kernel
   Precision precision = Precision::fp32;  // of the values that were scanned
   std::uint64_t rows_scanned = 0;         // of all queries together
-  std::uint64_t reranked = 0;             // rows whose exact distance was computed, of all queries together
+  // Rows that codes or bounds did not rule out, so that their vectors were compared; of all queries together.
+  std::uint64_t reranked = 0;
   double seconds = 0;
 
   // Formats the fields as lines of text that people read. The format is not stable: do not parse it.
@@ -130,7 +131,7 @@ struct IndexStatistics {
   std::uint64_t scanned_bytes_per_vector = 0;  // that a search reads of each vector
   std::uint64_t searches = 0;
   std::uint64_t queries = 0;
-  std::uint64_t reranked = 0;  // rows whose exact distance was computed, of all queries so far
+  std::uint64_t reranked = 0;  // as SearchExplanation counts, of all queries so far
 };
 
 // The devices on which an index searches, and why. An index chooses them when it is made and never changes them.

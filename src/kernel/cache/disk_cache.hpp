@@ -34,8 +34,8 @@ class DiskCache {
     std::optional<std::vector<std::byte>> payload;
     bool corrupt = false;  // there is a file, but not a valid entry for the key
   };
-  // Reads the entry of the key. The payload is empty if there is no file, or if the file is unreadable, corrupt or
-  // of another key, in which case `corrupt` is set. Disk errors do not throw.
+  // Reads the entry of the key. Returns no payload if there is no cache folder or no file. Returns no payload and sets
+  // `corrupt` if the file exists but cannot be read, is corrupt or has another key. Disk errors do not throw.
   [[nodiscard]] Found find(std::string_view key) const;
   // Writes the entry of the key, replacing the file atomically; no effect without a cache folder. If writing fails,
   // nothing is thrown, and a warning is logged the first time.

@@ -64,9 +64,10 @@ inline float group_limit(const CodeBlock& coded, std::size_t group, const Prepar
 // above group_limit. Ignores rows beyond the code block. Throws what the filter's predicate throws.
 void push_group(const RowRange& range, std::size_t group, const PreparedQueries& queries, std::size_t query,
                 const float* estimates, std::uint32_t mask, Candidates& candidates);
-// Pushes the rows of a group of fp32 rows that their own bounds do not rule out to `candidates`. `sums` are the sums
-// of differences of the 16 rows, with an error relative to the sum; bit r of `mask` selects row r. Ignores rows
-// beyond the segment. Throws what the filter's predicate throws.
+// Pushes the rows of a group of fp32 rows whose lower bound is not above the query's limit to `candidates`, which
+// ignores removed and filtered rows. `sums` are the l2_squared, l1, chebyshev or hamming distances of the 16 rows, with
+// a relative error of at most queries.a; bit r of `mask` selects row r. Ignores rows beyond the segment. Precondition,
+// not checked: candidates.begin() was called with `queries`. Throws what the filter's predicate throws, std::bad_alloc.
 void push_differences(const RowRange& range, std::size_t group, const PreparedQueries& queries, std::size_t query,
                       const float* sums, std::uint32_t mask, Candidates& candidates);
 

@@ -34,7 +34,9 @@ struct SegmentView {
   std::shared_ptr<const void> storage;
   const Quantizer* quantizer = nullptr;
   std::size_t rows = 0;
-  std::array<CodeBlock, 2> code_blocks;            // whole groups; an incomplete last group. Empty for fp32
+  // Whole groups, and an incomplete last group. With fp32, which has no codes, the first block has the terms of all
+  // rows under cosine and inner_product; under the other metrics both blocks are empty.
+  std::array<CodeBlock, 2> code_blocks;
   const float* originals = nullptr;                // fp32 vectors, rows * dim; null: full precision was dropped
   const std::uint64_t* ids = nullptr;              // rows
   std::shared_ptr<const std::uint64_t[]> removed;  // tombstones: a bit for each row, lowest first; null: none

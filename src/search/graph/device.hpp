@@ -30,8 +30,8 @@ struct RowLists {
   std::vector<std::int32_t> rows;
   std::vector<float> distances;
 
-  // Replaces the contents by `lists` empty lists of `list_columns` elements. Throws std::bad_alloc when memory is
-  // exhausted.
+  // Replaces the contents by `lists` lists of `list_columns` elements, all of them no_row at distance infinity. Throws
+  // std::bad_alloc when memory is exhausted.
   void reset(std::size_t lists, std::size_t list_columns);
   [[nodiscard]] std::size_t lists() const noexcept { return columns == 0 ? 0 : rows.size() / columns; }
 };

@@ -41,9 +41,10 @@ struct SearchParams {
 // 4 for a recall above 0.99, else 2. Does not throw.
 [[nodiscard]] float error_margin_for(double recall) noexcept;
 
-// Replaces `hits` by the params.k nearest visible rows that a beam search finds, reranked by exact distance, nearest
-// first, equal distances by lower id. Preconditions, not checked: scratch.query is set to `query`, dim floats, and
-// params.k >= 1. Throws std::bad_alloc when memory is exhausted.
+// Replaces `hits` by rows that a beam search finds: of the best 2k + 12 visible rows by code, the k = params.k nearest
+// by single-precision distances of their vectors, without rows beyond params.radius, sorted by exact distance, equal
+// distances by lower id. Preconditions, not checked: scratch.query is set to `query`, dim floats, and params.k >= 1.
+// Throws std::bad_alloc when memory is exhausted.
 void search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits);
 
 // Runs one beam search for several epsilons and calls `report(i, hits, scored)` with the hits that a search with
@@ -53,8 +54,9 @@ void search_at_epsilons(const SearchParams& params, std::span<const float> epsil
                         SearchScratch& scratch, std::vector<Hit>& hits,
                         const std::function<void(std::size_t, std::span<const Hit>, std::uint64_t)>& report);
 
-// Replaces `hits` by the params.k nearest visible rows of `found`, reranked by exact distance, nearest first. `found`
-// must list rows that a device found, nearest first; a negative entry ends it. scratch.query need not be set. Throws
+// Replaces `hits` by rows of `found`: of the first 2k + 12 visible rows, the k = params.k nearest by single-precision
+// distances of their vectors, without rows beyond params.radius, sorted by exact distance. `found` must list rows
+// nearest first, as a device finds them; a negative entry ends the list. scratch.query need not be set. Throws
 // std::bad_alloc when memory is exhausted.
 void rerank_found(const SearchParams& params, std::span<const std::int32_t> found, const float* query,
                   SearchScratch& scratch, std::vector<Hit>& hits);

@@ -172,8 +172,9 @@ Case parse_case(const Subject& subject, std::string_view text);
 // Returns the cases of a subject for one of its type sets, without duplicates: few for Coverage::slice, also huge
 // ones for Coverage::full. The cases point to `types`, which must outlive them.
 std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Coverage coverage);
-// Returns a random case of a subject whose operands take at most 1 MiB together. Requires subject.random_max of at
-// least 1 in each dimension. The case points into `subject`, which must outlive it.
+// Draws random cases of a subject until the operands of one take at most 1 MiB together, and returns it; does not
+// return if no case is that small. Requires type sets, data and parameters, and subject.random_max of at least 1 in
+// each dimension, not checked. The case points into `subject`, which must outlive it.
 Case random_case(const Subject& subject, Random& random);
 // Returns the bytes of the views of all operands of a case together, without the bytes around the views. Requires a
 // case of the subject.
