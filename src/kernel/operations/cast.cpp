@@ -81,16 +81,10 @@ void define_cast(std::vector<Operation>& operations) {
                         .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
                         .parameters = {},
                         .types_agree = {},
-                        .check =
-                            [](const OperationCall& call) {
-                              expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
-                            },
+                        .check = expect_shape_of_x,
                         .when_empty = {},
                         .plan = plan,
-                        .cost =
-                            [](const OperationCall& call) {
-                              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
-                            },
+                        .cost = cost_per_element,
                         .samples = {{{3, 5}, {3, 5}}},
                         .splits = split_anywhere({0, 1})});
 }

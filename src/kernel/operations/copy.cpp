@@ -24,13 +24,10 @@ void define_copy(std::vector<Operation>& operations) {
                         .operands = {{"x", Access::read, storage_types()}, {"out", Access::write, storage_types()}},
                         .parameters = {},
                         .types_agree = same_type<0, 1>,
-                        .check =
-                            [](const OperationCall& call) {
-                              expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
-                            },
+                        .check = expect_shape_of_x,
                         .when_empty = {},
                         .plan = plan,
-                        .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
+                        .cost = cost_of_moving,
                         .samples = {{{3, 5}, {3, 5}}},
                         .splits = split_anywhere({0, 1})});
 }

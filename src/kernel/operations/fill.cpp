@@ -76,7 +76,7 @@ void define_fill(std::vector<Operation>& operations) {
                         .check = {},
                         .when_empty = {},
                         .plan = plan,
-                        .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
+                        .cost = cost_of_moving,
                         .samples = {{{3, 5}}},
                         .splits = split_anywhere({0})});
 }

@@ -186,16 +186,10 @@ void define_prefix_sum(std::vector<Operation>& operations) {
                         .operands = {{"x", Access::read, types}, {"out", Access::write, types}},
                         .parameters = {{"exclusive", true, 0, 1, 0}},
                         .types_agree = same_type<0, 1>,
-                        .check =
-                            [](const OperationCall& call) {
-                              expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
-                            },
+                        .check = expect_shape_of_x,
                         .when_empty = {},
                         .plan = plan,
-                        .cost =
-                            [](const OperationCall& call) {
-                              return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
-                            },
+                        .cost = cost_per_element,
                         .samples = {{{3, 5}, {3, 5}}, {{1, 100000}, {1, 100000}}},
                         .splits = split_by_rows({0, 1})});
 }

@@ -253,10 +253,7 @@ void define_top_k(std::vector<Operation>& operations) {
        .check = check,
        .when_empty = {},
        .plan = plan,
-       .cost =
-           [](const OperationCall& call) {
-             return OperationCost{static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
-           },
+       .cost = cost_per_element,
        .samples = samples(),
        .splits = split_by_rows({0, 1, 2})});
 }

@@ -92,7 +92,7 @@ void define_transpose(std::vector<Operation>& operations) {
                             },
                         .when_empty = {},
                         .plan = plan,
-                        .cost = [](const OperationCall& call) { return OperationCost{0, bytes_of(call.views)}; },
+                        .cost = cost_of_moving,
                         .samples = {{{3, 5}, {5, 3}}},
                         .splits = [](const OperationCall&) -> std::vector<CallSplit> {
                           return {{{{0, SplitAxis::rows}, {1, SplitAxis::columns}}},

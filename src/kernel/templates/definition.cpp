@@ -27,6 +27,10 @@ void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t 
                                   call.operation->operands[operand].name, view.rows, view.columns, rows, columns, why));
 }
 
+void expect_shape_of_x(const OperationCall& call) {
+  expect_shape(call, 1, call.views[0].rows, call.views[0].columns, "as 'x' is");
+}
+
 CallSplit split_along(SplitAxis axis, std::initializer_list<std::size_t> operands) {
   CallSplit split;
   for (const std::size_t operand : operands) split.operands.push_back({operand, axis});
@@ -48,6 +52,12 @@ double bytes_of(std::span<const View> views) {
   for (const View& view : views)
     bytes += static_cast<double>(view.elements()) * static_cast<double>(size_of(view.type));
   return bytes;
+}
+
+OperationCost cost_of_moving(const OperationCall& call) { return {0, bytes_of(call.views)}; }
+
+OperationCost cost_per_element(const OperationCall& call) {
+  return {static_cast<double>(call.views[0].elements()), bytes_of(call.views)};
 }
 
 View flattened(const View& view) {

@@ -39,6 +39,8 @@ inline constexpr double anything = std::numeric_limits<double>::infinity();
 // in the message. `operand` must be less than the number of views.
 void expect_shape(const OperationCall& call, std::size_t operand, std::uint64_t rows, std::uint64_t columns,
                   std::string_view why);
+// Throws InvalidInput unless view 1 has the shape of view 0, the operand 'x'; for Operation::check.
+void expect_shape_of_x(const OperationCall& call);
 
 // Returns a split of all these operands along one axis, on which they must have the same extent.
 CallSplit split_along(SplitAxis axis, std::initializer_list<std::size_t> operands);
@@ -51,6 +53,11 @@ std::function<std::vector<CallSplit>(const OperationCall&)> split_anywhere(std::
 
 // Returns the total bytes of the views' elements, without gaps between rows.
 double bytes_of(std::span<const View> views);
+// Returns the cost of a call without arithmetic: each view is read or written once. For Operation::cost.
+OperationCost cost_of_moving(const OperationCall& call);
+// Returns the cost of a call with one arithmetic operation per element of view 0, which reads or writes each view once.
+// For Operation::cost.
+OperationCost cost_per_element(const OperationCall& call);
 
 // Returns a plan of this one launch, without temporaries.
 inline LaunchPlan only(PlannedLaunch launch) {
