@@ -1,9 +1,10 @@
 // prefix_sum: inclusive and exclusive scans of each row.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <initializer_list>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/segments.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -13,13 +14,6 @@ using namespace detail;
 
 // The sum of each segment, by one group.
 constexpr const char* totals_body = R"(
-uint begin = GROUP_ID(0) * chunk;
-uint count = UMIN(chunk, pieces - begin);
-for (uint t = 0u; t < count; t++) {
-  uint piece = begin + t;
-  uint row = piece / segments;
-  uint first = (piece - row * segments) * segment;
-  uint length = UMIN(segment, columns - first);
   uint base = x_offset + row * x_stride + first;
   NUMBER sum = ZERO;
   for (uint i = LOCAL_ID(0); i < length; i += GROUP_SIZE(0)) { sum = sum + LOAD_x(base + i); }
@@ -31,19 +25,11 @@ for (uint t = 0u; t < count; t++) {
   }
   if (LOCAL_ID(0) == 0u) { STORE_totals(piece, parts[0]); }
   BARRIER();
-}
 )";
 
 // The scan of each segment, starting from the sum of the segments before it. Each work-item sums four consecutive
 // elements, the group scans these sums in log2 steps (Hillis and Steele) and continues with its total.
 constexpr const char* scan_body = R"(
-uint begin = GROUP_ID(0) * chunk;
-uint count = UMIN(chunk, pieces - begin);
-for (uint t = 0u; t < count; t++) {
-  uint piece = begin + t;
-  uint row = piece / segments;
-  uint first = (piece - row * segments) * segment;
-  uint length = UMIN(segment, columns - first);
   uint from = x_offset + row * x_stride + first;
   uint to = out_offset + row * out_stride + first;
   NUMBER reached = ZERO;
@@ -75,7 +61,6 @@ for (uint t = 0u; t < count; t++) {
     reached = reached + parts[GROUP_SIZE(0) - 1u];
     BARRIER();
   }
-}
 )";
 
 // int32 is summed as uint, which wraps in every dialect.
@@ -88,9 +73,8 @@ KernelSource source(bool totals, DType number, std::uint32_t group) {
   } else {
     result.buffers.insert(result.buffers.end(), {{"starts", number, Access::read}, {"y", number, Access::write}});
   }
-  for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "x_offset", "x_stride"}) {
-    result.scalars.push_back({scalar, DType::uint32});
-  }
+  result.scalars = segment_scalars();
+  result.scalars.insert(result.scalars.end(), {{"x_offset", DType::uint32}, {"x_stride", DType::uint32}});
   if (!totals) {
     for (const char* scalar : {"out_offset", "out_stride", "has_starts", "exclusive"}) {
       result.scalars.push_back({scalar, DType::uint32});
@@ -100,7 +84,7 @@ KernelSource source(bool totals, DType number, std::uint32_t group) {
   result.group = {group, 1, 1};
   const bool real = number == DType::float32;
   result.defines = {{"NUMBER", real ? "float" : "uint"}, {"ZERO", real ? "0.0f" : "0u"}};
-  result.body = totals ? totals_body : scan_body;
+  result.body = segment_body(totals ? totals_body : scan_body);
   return result;
 }
 
@@ -117,53 +101,41 @@ class Planner {
         group_(group_items(device, 256)) {}
 
   void scan(const Place& x, const Place& out, std::uint64_t rows, std::uint64_t columns, bool exclusive) {
-    const std::uint64_t segment = segment_of(rows, columns);
-    const std::uint64_t segments = divide_up(columns, segment);
+    const RowSegments segments = segment_rows(rows, columns, {.pieces = 256, .shortest = 16384});
+    const std::uint64_t in_row = segments.in_row();
     std::size_t starts = x.buffer;  // something to bind where nothing comes before
-    if (segments > 1) {
-      const std::size_t totals = temporary(rows * segments);
-      starts = temporary(rows * segments);
-      add(true, {x.buffer, totals}, common(x, rows, columns, segment));
-      scan({totals, 0, segments}, {starts, 0, segments}, rows, segments, true);
+    if (in_row > 1) {
+      const std::size_t totals = temporary(segments.pieces());
+      starts = temporary(segments.pieces());
+      add(true, segments, {x.buffer, totals}, {index32(x.offset), index32(x.stride)});
+      scan({totals, 0, in_row}, {starts, 0, in_row}, rows, in_row, true);
     }
-    std::vector<LaunchArgument> scalars = common(x, rows, columns, segment);
-    scalars.insert(scalars.end(), {index32(out.offset), index32(out.stride), index32(segments > 1 ? 1 : 0),
-                                   index32(exclusive ? 1 : 0)});
-    add(false, {x.buffer, starts, out.buffer}, std::move(scalars));
+    add(false, segments, {x.buffer, starts, out.buffer},
+        {index32(x.offset), index32(x.stride), index32(out.offset), index32(out.stride), index32(in_row > 1 ? 1 : 0),
+         index32(exclusive ? 1 : 0)});
   }
   LaunchPlan take() { return std::move(plan_); }
 
  private:
-  static std::uint64_t segment_of(std::uint64_t rows, std::uint64_t columns) {
-    constexpr std::uint64_t wanted_pieces = 256;
-    constexpr std::uint64_t shortest = 16384;
-    return std::max(shortest, divide_up(columns, divide_up(wanted_pieces, rows)));
-  }
   std::size_t temporary(std::uint64_t elements) {
     plan_.temporary_bytes.push_back(elements * sizeof(float));
     return views_ + plan_.temporary_bytes.size() - 1;
   }
-  // The first scalars of both kernels; stores their grid partition.
-  std::vector<LaunchArgument> common(const Place& x, std::uint64_t rows, std::uint64_t columns, std::uint64_t segment) {
-    const std::uint64_t segments = divide_up(columns, segment);
-    work_ = partition_grid(rows * segments, 1);
-    return {work_.chunk,      index32(rows * segments), index32(segments), index32(segment),
-            index32(columns), index32(x.offset),        index32(x.stride)};
-  }
-  void add(bool totals, std::vector<std::size_t> buffers, std::vector<LaunchArgument> scalars) {
+  // `scalars` are those after segment_scalars().
+  void add(bool totals, const RowSegments& segments, std::vector<std::size_t> buffers,
+           std::initializer_list<LaunchArgument> scalars) {
     const DType number = number_;
     const std::uint32_t group = group_;
+    SegmentLaunch launch = segment_launch(segments, group);
+    launch.scalars.insert(launch.scalars.end(), scalars);
     plan_.launches.push_back({fmt::format("prefix {} {} {}", totals, short_name(number), group),
-                              [=] { return source(totals, number, group); },
-                              {.grid = {work_.groups, 1, 1}, .block = {group, 1, 1}},
-                              std::move(buffers),
-                              std::move(scalars)});
+                              [=] { return source(totals, number, group); }, launch.shape, std::move(buffers),
+                              std::move(launch.scalars)});
   }
 
   DType number_;
   std::size_t views_;
   std::uint32_t group_;
-  GridPartition work_{};
   LaunchPlan plan_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/segments.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -34,13 +35,6 @@ FUNCTION bool sorts_before(uint key, uint place, uint other_key, uint other_plac
 // The best so far are sorted in the lower half of `keys` and `places`. Elements better than the k-th are written to the
 // upper half and sorted in reverse, and one bitonic merge gives the new best. Rounds without such elements are skipped.
 constexpr const char* body = R"(
-uint begin = GROUP_ID(0) * chunk;
-uint count = UMIN(chunk, pieces - begin);
-for (uint t = 0u; t < count; t++) {
-  uint piece = begin + t;
-  uint row = piece / segments;
-  uint first = (piece - row * segments) * segment;
-  uint length = UMIN(segment, columns - first);
   for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
     keys[i] = 0xffffffffu;
     places[i] = 0xffffffffu;
@@ -116,7 +110,6 @@ for (uint t = 0u; t < count; t++) {
     $STORE
   }
   BARRIER();
-}
 )";
 
 constexpr const char* load_element = R"(
@@ -152,24 +145,21 @@ KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
     result.buffers.insert(result.buffers.end(),
                           {{"values", DType::float32, Access::write}, {"index", DType::int32, Access::write}});
   }
-  for (const char* scalar : {"chunk", "pieces", "segments", "segment", "columns", "k", "largest", "x_offset",
-                             "x_stride", "values_offset", "values_stride", "index_offset", "index_stride"}) {
+  result.scalars = segment_scalars();
+  for (const char* scalar :
+       {"k", "largest", "x_offset", "x_stride", "values_offset", "values_stride", "index_offset", "index_stride"}) {
     result.scalars.push_back({scalar, DType::uint32});
   }
   result.shared = {{"keys", DType::uint32, 2 * room}, {"places", DType::uint32, 2 * room}, {"found", DType::uint32, 1}};
   result.group = {group, 1, 1};
   result.defines = {{"ROOM", fmt::format("{}u", room)}, {"RESIDENT_GROUPS", "4"}};
   result.functions = functions;
-  result.body = substitute(body, {{"$LOAD", step == Step::kept ? load_kept : load_element},
-                                  {"$STORE", step == Step::segments ? store_kept : store_result}});
+  result.body = segment_body(substitute(body, {{"$LOAD", step == Step::kept ? load_kept : load_element},
+                                               {"$STORE", step == Step::segments ? store_kept : store_result}}));
   return result;
 }
 
-struct Shape {
-  std::uint64_t rows, columns, segment;
-};
-
-PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Step step, const Shape& shape,
+PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Step step, const RowSegments& segments,
                         std::vector<std::size_t> buffers) {
   const View& x = call.views[0];
   const View& values = call.views[1];
@@ -182,32 +172,27 @@ PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Ste
                 fmt::format("k is {}, which needs {} bytes of shared memory, the device has {}; use a smaller k",
                             values.columns, shared, device.limits.shared_bytes_max));
   }
-  const std::uint64_t segments = divide_up(shape.columns, shape.segment);
-  const GridPartition work = partition_grid(shape.rows * segments, 1);
-  return {
-      fmt::format("top_k {} {} {}", static_cast<int>(step), room, group),
-      [=] { return source(step, room, group); },
-      {.grid = {work.groups, 1, 1}, .block = {group, 1, 1}},
-      std::move(buffers),
-      {work.chunk, index32(shape.rows * segments), index32(segments), index32(shape.segment), index32(shape.columns),
-       index32(values.columns), index32(call.parameters[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),
-       index32(values.offset), index32(values.stride), index32(index.offset), index32(index.stride)}};
+  SegmentLaunch launch = segment_launch(segments, group);
+  launch.scalars.insert(
+      launch.scalars.end(),
+      {index32(values.columns), index32(call.parameters[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),
+       index32(values.offset), index32(values.stride), index32(index.offset), index32(index.stride)});
+  return {fmt::format("top_k {} {} {}", static_cast<int>(step), room, group), [=] { return source(step, room, group); },
+          launch.shape, std::move(buffers), std::move(launch.scalars)};
 }
 
 LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
-  constexpr std::uint64_t wanted_pieces = 64;
-  constexpr std::uint64_t shortest = 8192;
   const View& x = call.views[0];
   const std::uint64_t k = call.views[1].columns;
-  const std::uint64_t segment = std::max(shortest, divide_up(x.columns, divide_up(wanted_pieces, x.rows)));
+  const RowSegments segments = segment_rows(x.rows, x.columns, {.pieces = 64, .shortest = 8192});
   const std::size_t keys = call.views.size();
-  if (segment >= x.columns) {
+  if (segments.in_row() == 1) {
     return only(launch_of(call, device, Step::whole, {x.rows, x.columns, x.columns}, {0, 1, 2}));
   }
-  const std::uint64_t kept = divide_up(x.columns, segment) * k;
+  const std::uint64_t kept = segments.in_row() * k;
   const std::uint64_t bytes = x.rows * kept * sizeof(std::uint32_t);
   return {{bytes, bytes},
-          {launch_of(call, device, Step::segments, {x.rows, x.columns, segment}, {0, keys, keys + 1}),
+          {launch_of(call, device, Step::segments, segments, {0, keys, keys + 1}),
            launch_of(call, device, Step::kept, {x.rows, kept, kept}, {0, keys, keys + 1, 1, 2})}};
 }
 
