@@ -4,6 +4,7 @@
 #include <array>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/tile.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -14,41 +15,15 @@ using namespace detail;
 constexpr std::uint64_t scan_terms = 4;               // of a row, and of a query
 constexpr std::uint64_t scan_whole_columns = 131071;  // products of int8 of so many columns stay below 2^31
 
-// A group of ACROSS * DOWN work-items computes a tile of dot products, ROWS_EACH by QUERIES_EACH per work-item, from
-// blocks of both matrices in shared memory, stored depth-major. A block is DEPTH words of each row, each of PACKED
-// elements. The bound is compared in registers; rows above the limit write nothing.
+// A group of ACROSS * DOWN work-items computes a tile of dot products, rows of x by queries, ROWS_EACH by QUERIES_EACH
+// per work-item, from blocks of both matrices in shared memory, stored depth-major. A block is DEPTH words of each row,
+// each of PACKED elements. The bound is compared in registers; rows above the limit write nothing.
 constexpr const char* scan_body = R"(
-uint across = LOCAL_ID(0) % ACROSS;
-uint down = LOCAL_ID(0) / ACROSS;
-uint begin = GROUP_ID(0) * chunk;
-uint count = UMIN(chunk, tiles - begin);
-for (uint t = 0u; t < count; t++) {
-  uint row_tile = (begin + t) / query_tiles;
-  uint row0 = row_tile * ROWS;
-  uint query0 = (begin + t - row_tile * query_tiles) * QUERIES;
   SUM sums[ROWS_EACH * QUERIES_EACH];
   for (uint i = 0u; i < ROWS_EACH * QUERIES_EACH; i++) { sums[i] = ZERO; }
   for (uint depth0 = 0u; depth0 < columns; depth0 += DEPTH * PACKED) {
-    for (uint i = LOCAL_ID(0); i < ROWS * DEPTH; i += GROUP_SIZE(0)) {
-      uint r = i / DEPTH;
-      uint k = depth0 + (i % DEPTH) * PACKED;
-      WORD value = NOTHING;
-      if (row0 + r < rows && k < columns) {
-        uint from = x_offset + (row0 + r) * x_stride + k;
-        $LOAD_X
-      }
-      x_part[(i % DEPTH) * (ROWS + 1u) + r] = value;
-    }
-    for (uint i = LOCAL_ID(0); i < QUERIES * DEPTH; i += GROUP_SIZE(0)) {
-      uint r = i / DEPTH;
-      uint k = depth0 + (i % DEPTH) * PACKED;
-      WORD value = NOTHING;
-      if (query0 + r < queries && k < columns) {
-        uint from = q_offset + (query0 + r) * q_stride + k;
-        $LOAD_Q
-      }
-      q_part[(i % DEPTH) * (QUERIES + 1u) + r] = value;
-    }
+    $LOAD_X
+    $LOAD_Q
     BARRIER();
     for (uint k = 0u; k < DEPTH; k++) {
       WORD row_words[ROWS_EACH];
@@ -72,7 +47,7 @@ for (uint t = 0u; t < count; t++) {
       float nu = LOAD_x_terms(terms + 3u);
       float loose = beta_margin * ABS(beta) + margin;
       for (uint i = 0u; i < QUERIES_EACH; i++) {
-        uint query = query0 + down + i * DOWN;
+        uint query = col0 + down + i * DOWN;
         if (query < queries) {
           uint of_query = q_terms_offset + query * q_terms_stride;
           float reach = LOAD_q_terms(of_query + 1u) * rho + LOAD_q_terms(of_query + 2u) * nu;
@@ -90,22 +65,36 @@ for (uint t = 0u; t < count; t++) {
       }
     }
   }
-}
 )";
 
-// Four int8 elements of a row at any alignment, with zeros after the end of the row.
+// Four int8 elements of a row of matrix {0} at any alignment, with zeros after the end of the row.
 constexpr const char* load_packed = R"(
         uint left = UMIN(columns - k, 4u);
         uint lane = from % 4u;
-        value = WORD_$(from / 4u) >> (8u * lane);
-        if (lane + left > 4u) { value = value | (WORD_$(from / 4u + 1u) << (32u - 8u * lane)); }
-        if (left < 4u) { value = value & ((1u << (8u * left)) - 1u); }
+        value = WORD_{0}(from / 4u) >> (8u * lane);
+        if (lane + left > 4u) {{ value = value | (WORD_{0}(from / 4u + 1u) << (32u - 8u * lane)); }}
+        if (left < 4u) {{ value = value & ((1u << (8u * left)) - 1u); }}
 )";
 
-std::string load_text(bool packed, char matrix) {
-  std::string text = packed ? load_packed : "value = LOAD_$(from);";
-  for (char& letter : text) letter = letter == '$' ? matrix : letter;
-  return text;
+// Loads the next block of matrix {0}, "x" or "q", to shared memory: {1} rows of it from {2} on, of {3} in all; {4} are
+// the statements that load a word.
+constexpr const char* load_block = R"(
+    for (uint i = LOCAL_ID(0); i < {1} * DEPTH; i += GROUP_SIZE(0)) {{
+      uint r = i / DEPTH;
+      uint k = depth0 + (i % DEPTH) * PACKED;
+      WORD value = NOTHING;
+      if ({2} + r < {3} && k < columns) {{
+        uint from = {0}_offset + ({2} + r) * {0}_stride + k;
+        {4}
+      }}
+      {0}_part[(i % DEPTH) * ({1} + 1u) + r] = value;
+    }}
+)";
+
+std::string load_part(bool packed, std::string_view matrix, std::string_view tile_rows, std::string_view first,
+                      std::string_view rows) {
+  const std::string word = packed ? fmt::format(load_packed, matrix) : fmt::format("value = LOAD_{}(from);", matrix);
+  return fmt::format(load_block, matrix, tile_rows, first, rows, word);
 }
 
 // The division of a tile among the work-items of a group.
@@ -158,7 +147,7 @@ KernelSource scan_source(DType element, DType query_element, const ScanShape& sh
                     {"counts", DType::int32, Access::read_write}};
   for (const char* scalar : {"chunk",
                              "tiles",
-                             "query_tiles",
+                             "row_tiles",
                              "rows",
                              "queries",
                              "columns",
@@ -193,7 +182,9 @@ KernelSource scan_source(DType element, DType query_element, const ScanShape& sh
                     {"WORD", packed ? "uint" : "float"},   {"NOTHING", packed ? "0u" : "0.0f"},
                     {"SUM", packed ? "int" : "float"},     {"ZERO", packed ? "0" : "0.0f"},
                     {"STEP", packed ? "DOT4_I8" : "FMA"}};
-  source.body = substitute(scan_body, {{"$LOAD_X", load_text(packed, 'x')}, {"$LOAD_Q", load_text(packed, 'q')}});
+  source.body = tile_loop({.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"},
+                          substitute(scan_body, {{"$LOAD_X", load_part(packed, "x", "ROWS", "row0", "rows")},
+                                                 {"$LOAD_Q", load_part(packed, "q", "QUERIES", "col0", "queries")}}));
   return source;
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernel/templates/definition.hpp"
 #include "kernel/templates/packing.hpp"
+#include "kernel/templates/tile.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -12,23 +13,14 @@ using namespace detail;
 
 // A group processes one tile after another: read along the rows of x, written along the rows of out.
 constexpr const char* tile_body = R"(
-uint across = LOCAL_ID(0) % SIDE;
-uint down = LOCAL_ID(0) / SIDE;
-uint begin = GROUP_ID(0) * chunk;
-uint count = UMIN(chunk, tiles - begin);
-for (uint t = 0u; t < count; t++) {
-  uint tile_row = (begin + t) / row_tiles;
-  uint row = tile_row * SIDE;
-  uint col = (begin + t - tile_row * row_tiles) * SIDE;
-  if (row + down < x_rows && col + across < x_columns) {
-    tile[down * (SIDE + 1u) + across] = LOAD_x(x_offset + (row + down) * x_stride + col + across);
+  if (row0 + down < x_rows && col0 + across < x_columns) {
+    tile[down * (SIDE + 1u) + across] = LOAD_x(x_offset + (row0 + down) * x_stride + col0 + across);
   }
   BARRIER();
-  if (col + down < x_columns && row + across < x_rows) {
-    STORE_y(out_offset + (col + down) * out_stride + row + across, tile[across * (SIDE + 1u) + down]);
+  if (col0 + down < x_columns && row0 + across < x_rows) {
+    STORE_y(out_offset + (col0 + down) * out_stride + row0 + across, tile[across * (SIDE + 1u) + down]);
   }
   BARRIER();
-}
 )";
 
 KernelSource tile_source(std::uint32_t side) {
@@ -47,7 +39,7 @@ KernelSource tile_source(std::uint32_t side) {
           .group = {side * side, 1, 1},
           .defines = {{"SIDE", fmt::format("{}u", side)}},
           .functions = {},
-          .body = tile_body,
+          .body = tile_loop({.across = "SIDE", .rows = "SIDE", .columns = "SIDE"}, tile_body),
           .overrides = {}};
 }
 

@@ -14,14 +14,6 @@ namespace {
 // The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software drivers
 // stop a work-item after 65,535 loop iterations in all.
 constexpr const char* tile_body = R"(
-uint across = LOCAL_ID(0) % SIDE;
-uint down = LOCAL_ID(0) / SIDE;
-uint begin = GROUP_ID(0) * chunk;
-uint count = UMIN(chunk, tiles - begin);
-for (uint t = 0u; t < count; t++) {
-  uint tile_row = (begin + t) / row_tiles;
-  uint row0 = tile_row * TILE;
-  uint col0 = (begin + t - tile_row * row_tiles) * TILE;
   NUMBER sums[16];
   NUMBER rests[16];
   for (uint i = 0u; i < 16u; i++) {
@@ -30,34 +22,8 @@ for (uint t = 0u; t < count; t++) {
   }
   for (uint s = 0u; s < steps; s++) {
     uint depth0 = s * DEPTH;
-    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {
-      uint i = first + LOCAL_ID(0);
-      uint r = i / DEPTH;
-      uint k = i % DEPTH;
-      if (a_depth_step != 1u) {
-        k = i / TILE;
-        r = i % TILE;
-      }
-      NUMBER value = ZERO;
-      if (row0 + r < rows && depth0 + k < depth) {
-        value = CONVERT(LOAD_a(a_offset + (row0 + r) * a_step + (depth0 + k) * a_depth_step));
-      }
-      a_part[k * PITCH + r] = value;
-    }
-    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {
-      uint i = first + LOCAL_ID(0);
-      uint r = i / DEPTH;
-      uint k = i % DEPTH;
-      if (b_depth_step != 1u) {
-        k = i / TILE;
-        r = i % TILE;
-      }
-      NUMBER value = ZERO;
-      if (col0 + r < columns && depth0 + k < depth) {
-        value = CONVERT(LOAD_b(b_offset + (col0 + r) * b_step + (depth0 + k) * b_depth_step));
-      }
-      b_part[k * PITCH + r] = value;
-    }
+    $LOAD_A
+    $LOAD_B
     BARRIER();
     NUMBER parts[16];
     for (uint i = 0u; i < 16u; i++) { parts[i] = ZERO; }
@@ -89,7 +55,24 @@ for (uint t = 0u; t < count; t++) {
       $STORE
     }
   }
-}
+)";
+
+// Loads the next block of matrix {0}, "a" or "b", to shared memory; {1} is the tile's first row in it, {2} its rows.
+constexpr const char* load_part = R"(
+    for (uint first = 0u; first < TILE * DEPTH; first += GROUP_SIZE(0)) {{
+      uint i = first + LOCAL_ID(0);
+      uint r = i / DEPTH;
+      uint k = i % DEPTH;
+      if ({0}_depth_step != 1u) {{
+        k = i / TILE;
+        r = i % TILE;
+      }}
+      NUMBER value = ZERO;
+      if ({1} + r < {2} && depth0 + k < depth) {{
+        value = CONVERT(LOAD_{0}({0}_offset + ({1} + r) * {0}_step + (depth0 + k) * {0}_depth_step));
+      }}
+      {0}_part[k * PITCH + r] = value;
+    }}
 )";
 
 // How block sums are accumulated, and how the total becomes `acc`.
@@ -169,13 +152,33 @@ KernelSource tile_source(const TileWork& work, std::uint32_t side) {
                     {"NUMBER", whole ? "int" : "float"},     {"ZERO", whole ? "0" : "0.0f"},
                     {"CONVERT(x)", whole ? "(x)" : "F32(x)"}};
   source.functions = step_function(work);
-  source.body = substitute(
-      tile_body,
-      {{"$ADD", adding(work.arithmetic).add}, {"$RESULT", adding(work.arithmetic).result}, {"$STORE", work.store}});
+  const Adding& sums = adding(work.arithmetic);
+  source.body = tile_loop({.across = "SIDE", .rows = "TILE", .columns = "TILE"},
+                          substitute(tile_body, {{"$LOAD_A", fmt::format(load_part, "a", "row0", "rows")},
+                                                 {"$LOAD_B", fmt::format(load_part, "b", "col0", "columns")},
+                                                 {"$ADD", sums.add},
+                                                 {"$RESULT", sums.result},
+                                                 {"$STORE", work.store}}));
   return source;
 }
 
 }  // namespace
+
+std::string tile_loop(const TileMacros& macros, std::string_view statements) {
+  constexpr const char* text = R"(
+uint across = LOCAL_ID(0) % {0};
+uint down = LOCAL_ID(0) / {0};
+uint begin = GROUP_ID(0) * chunk;
+uint count = UMIN(chunk, tiles - begin);
+for (uint t = 0u; t < count; t++) {{
+  uint tile_row = (begin + t) / row_tiles;
+  uint row0 = tile_row * {1};
+  uint col0 = (begin + t - tile_row * row_tiles) * {2};
+{3}
+}}
+)";
+  return fmt::format(text, macros.across, macros.rows, macros.columns, statements);
+}
 
 PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const TileSide& a, const TileSide& b,
                           const View& out, const DeviceInfo& device) {

@@ -1,14 +1,28 @@
-// The tiled kernel of matmul and of the distances: a sum over a common dimension for every pair of rows of two
-// matrices.
+// The loop over tiles of a matrix, and the tiled kernel of matmul and of the distances: a sum over a common dimension
+// for every pair of rows of two matrices.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "vectis/kernel/operation.hpp"
 
 namespace vectis::inline v0_1::detail {
+
+// The macros of a kernel with tile_loop(): how many work-items stand side by side in a group, and how many rows and
+// columns a tile has.
+struct TileMacros {
+  std::string_view across;
+  std::string_view rows;
+  std::string_view columns;
+};
+// Returns the kernel body that runs `statements` for each tile of the work-group. They may use `across` and `down`, the
+// column and row of the work-item in its group, and `row0` and `col0`, the first row and column of the tile. All
+// work-items of the group run them, so they may contain barriers. The kernel's first scalars must be `chunk` (of the
+// grid partition), `tiles` (of the whole matrix) and `row_tiles` (of one row of tiles).
+std::string tile_loop(const TileMacros& macros, std::string_view statements);
 
 // The term that the tiled kernel sums for a pair of elements.
 enum class TileStep : std::uint8_t { product, squared_difference };
