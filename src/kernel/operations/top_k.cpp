@@ -70,12 +70,7 @@ constexpr const char* body = R"(
             uint a = ROOM + low;
             uint b = a + reach;
             if (sorts_before(keys[b], places[b], keys[a], places[a]) == rising) {
-              uint key = keys[a];
-              uint place = places[a];
-              keys[a] = keys[b];
-              places[a] = places[b];
-              keys[b] = key;
-              places[b] = place;
+              $SWAP
             }
           }
           BARRIER();
@@ -93,12 +88,7 @@ constexpr const char* body = R"(
           uint a = 2u * reach * (i / reach) + i % reach;
           uint b = a + reach;
           if (sorts_before(keys[b], places[b], keys[a], places[a])) {
-            uint key = keys[a];
-            uint place = places[a];
-            keys[a] = keys[b];
-            places[a] = places[b];
-            keys[b] = key;
-            places[b] = place;
+            $SWAP
           }
         }
         BARRIER();
@@ -112,6 +102,14 @@ constexpr const char* body = R"(
   BARRIER();
 )";
 
+constexpr const char* swap_elements = R"(
+            uint key = keys[a];
+            uint place = places[a];
+            keys[a] = keys[b];
+            places[a] = places[b];
+            keys[b] = key;
+            places[b] = place;
+)";
 constexpr const char* load_element = R"(
         key = sort_key(LOAD_x(x_offset + row * x_stride + first + at), largest);
         place = first + at;
@@ -155,6 +153,8 @@ KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
   result.defines = {{"ROOM", fmt::format("{}u", room)}, {"RESIDENT_GROUPS", "4"}};
   result.functions = functions;
   result.body = segment_body(substitute(body, {{"$LOAD", step == Step::kept ? load_kept : load_element},
+                                               {"$SWAP", swap_elements},
+                                               {"$SWAP", swap_elements},
                                                {"$STORE", step == Step::segments ? store_kept : store_result}}));
   return result;
 }
