@@ -12,12 +12,6 @@ using namespace detail;
 
 // One group per list. Dropped candidates become NOTHING; `state` holds the index of the next chosen candidate.
 constexpr const char* prune_body = R"(
-uint begin = GROUP_ID(0) * chunk;
-uint own = UMIN(chunk, lists - begin);
-uint team = LOCAL_ID(0) / TEAM;
-uint lane = LOCAL_ID(0) % TEAM;
-for (uint t = 0u; t < own; t++) {
-  uint list = begin + t;
   uint chosen_at = chosen_offset + list * chosen_stride;
   uint chosen_distances_at = chosen_distances_offset + list * chosen_distances_stride;
   for (uint i = LOCAL_ID(0); i < count; i += GROUP_SIZE(0)) {
@@ -75,7 +69,6 @@ for (uint t = 0u; t < own; t++) {
     STORE_chosen_distances(chosen_distances_at + i, F32_INFINITY);
   }
   BARRIER();
-}
 )";
 
 KernelSource prune_source(std::uint32_t group, std::uint32_t room) {
@@ -91,7 +84,8 @@ KernelSource prune_source(std::uint32_t group, std::uint32_t room) {
                    {"partial", DType::float32, group},
                    {"state", DType::uint32, 1}};
   complete_graph_source(source, {"chunk", "lists", "rows", "columns", "count", "degree"}, group);
-  source.body = substitute(prune_body, {{"$DISTANCE", graph_distance("LOAD_x(best_at + ")}});
+  source.body =
+      graph_body("list", "lists", substitute(prune_body, {{"$DISTANCE", graph_distance("LOAD_x(best_at + ")}}));
   return source;
 }
 

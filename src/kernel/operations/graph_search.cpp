@@ -17,12 +17,6 @@ using namespace detail;
 // them that enter the beam, and holds the index of the nearest unvisited row. Loops are unrolled by several steps:
 // Mesa's software drivers stop a work-item after 65,535 loop iterations in all.
 constexpr const char* search_body = R"(
-uint begin = GROUP_ID(0) * chunk;
-uint own = UMIN(chunk, queries - begin);
-uint team = LOCAL_ID(0) / TEAM;
-uint lane = LOCAL_ID(0) % TEAM;
-for (uint t = 0u; t < own; t++) {
-  uint query = begin + t;
   uint query_at = q_offset + query * q_stride;
   for (uint i = LOCAL_ID(0); i < 2u * ROOM; i += GROUP_SIZE(0)) {
     pool_keys[i] = NOTHING;
@@ -165,7 +159,6 @@ for (uint t = 0u; t < own; t++) {
   }
   if (LOCAL_ID(0) == 0u) { STORE_scored(scored_offset + query * scored_stride, AS_I32(measured)); }
   BARRIER();
-}
 )";
 
 KernelSource search_source(std::uint32_t group, std::uint32_t room, std::uint32_t list) {
@@ -184,7 +177,8 @@ KernelSource search_source(std::uint32_t group, std::uint32_t room, std::uint32_
                         group);
   source.defines.insert(source.defines.end(),
                         {{"ROOM", fmt::format("{}u", room)}, {"MARK", "0x80000000u"}, {"UNMARKED", "0x7fffffffu"}});
-  source.body = substitute(search_body, {{"$DISTANCE", graph_distance("LOAD_q(query_at + ")}});
+  source.body =
+      graph_body("query", "queries", substitute(search_body, {{"$DISTANCE", graph_distance("LOAD_q(query_at + ")}}));
   return source;
 }
 

@@ -55,6 +55,20 @@ void complete_graph_source(KernelSource& source, std::initializer_list<const cha
                     {"NAN_KEY", "0xfffffffeu"}};
 }
 
+std::string graph_body(std::string_view piece, std::string_view pieces, std::string_view statements) {
+  constexpr const char* text = R"(
+uint begin = GROUP_ID(0) * chunk;
+uint own = UMIN(chunk, {1} - begin);
+uint team = LOCAL_ID(0) / TEAM;
+uint lane = LOCAL_ID(0) % TEAM;
+for (uint t = 0u; t < own; t++) {{
+  uint {0} = begin + t;
+{2}
+}}
+)";
+  return fmt::format(text, piece, pieces, statements);
+}
+
 std::string graph_distance(const std::string& other) {
   const auto step = [&](const std::string& at) {
     return fmt::format("difference = LOAD_x(row_at + {0}) - {1}{0});\nsum = FMA(difference, difference, sum);\n", at,

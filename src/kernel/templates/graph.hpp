@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "vectis/kernel/operation.hpp"
 
@@ -24,6 +25,12 @@ std::uint32_t graph_room(std::uint64_t count);
 // stride of each buffer, then the float `factor`), the work-group size, and the helper functions with their defines.
 // graph_launch() passes the scalars in this order.
 void complete_graph_source(KernelSource& source, std::initializer_list<const char*> counts, std::uint32_t group);
+
+// Returns the kernel body that runs `statements` for each piece of the work-group, such as a query. `piece` is the name
+// of its index in the statements, and `pieces` the scalar with their number. The statements may also use `team` and
+// `lane`, which of the group's TEAMS teams the work-item is in and its place there. All work-items of the group run
+// them, so they may contain barriers. The source must be completed by complete_graph_source().
+std::string graph_body(std::string_view piece, std::string_view pieces, std::string_view statements);
 
 // Returns statements that add to `sum` the work-item's part of the squared distance between the row of x that begins
 // at `row_at` and another row. `other` is the text before the index of the other row's element, up to and including
