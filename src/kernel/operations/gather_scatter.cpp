@@ -1,6 +1,8 @@
 // gather and scatter: copy rows by index.
 #include <fmt/format.h>
 
+#include <initializer_list>
+
 #include "kernel/templates/definition.hpp"
 #include "kernel/templates/packing.hpp"
 
@@ -10,27 +12,34 @@ namespace {
 
 using namespace detail;
 
+// Adds `names` to the scalars of a kernel, as uint32.
+void add_scalars(KernelSource& source, std::initializer_list<const char*> names) {
+  for (const char* name : names) source.scalars.push_back({name, DType::uint32});
+}
+
+// A kernel that copies rows of the buffer `x` to rows of `y` as `text` says; `rows` is a buffer of int32 that says
+// which. It takes `scalars` after those of word_body().
+KernelSource row_source(const char* name, const char* rows, Access out, std::initializer_list<const char*> scalars,
+                        const WordText& text, std::uint32_t lanes, std::uint32_t group) {
+  KernelSource source;
+  source.name = name;
+  source.buffers = {
+      {"x", raw_element(lanes), Access::read}, {rows, DType::int32, Access::read}, {"y", raw_element(lanes), out}};
+  source.scalars = word_scalars();
+  add_scalars(source, scalars);
+  source.group = {group, 1, 1};
+  source.defines = raw_defines(lanes);
+  source.body = word_body(lanes, text);
+  return source;
+}
+
 // --- gather ----------------------------------------------------------------------------------------------------------
 
 KernelSource gather_source(std::uint32_t lanes, std::uint32_t group) {
-  std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.insert(scalars.end(), {{"x_offset", DType::uint32},
-                                 {"x_stride", DType::uint32},
-                                 {"x_rows", DType::uint32},
-                                 {"index_offset", DType::uint32}});
-  return {.name = "gather",
-          .buffers = {{"x", raw_element(lanes), Access::read},
-                      {"index", DType::int32, Access::read},
-                      {"y", raw_element(lanes), Access::write}},
-          .scalars = std::move(scalars),
-          .shared = {},
-          .group = {group, 1, 1},
-          .defines = raw_defines(lanes),
-          .functions = {},
-          .body = word_body(
-              lanes, copy_elements("x_offset + chosen * x_stride + col",
-                                   "uint chosen = AS_U32(LOAD_index(index_offset + row));\n", "chosen < x_rows")),
-          .overrides = {}};
+  const WordText text = copy_elements("x_offset + chosen * x_stride + col",
+                                      "uint chosen = AS_U32(LOAD_index(index_offset + row));\n", "chosen < x_rows");
+  return row_source("gather", "index", Access::write, {"x_offset", "x_stride", "x_rows", "index_offset"}, text, lanes,
+                    group);
 }
 
 LaunchPlan plan_gather(const OperationCall& call, const DeviceInfo& device) {
@@ -56,60 +65,46 @@ void check_gather(const OperationCall& call) {
 
 // --- scatter: first finds for each row of out the highest row of x with its index, then copies -----------------------
 
-KernelSource clear_source(std::uint32_t group) {
-  return {.name = "scatter_clear",
-          .buffers = {{"winner", DType::int32, Access::write}},
-          .scalars = {{"chunk", DType::uint32}, {"count", DType::uint32}},
-          .shared = {},
-          .group = {group, 1, 1},
-          .defines = {},
-          .functions = {},
-          .body = R"(
+// A kernel that runs `statements` for each item `m` of `count`, with one work-item per item. It takes `scalars` after
+// the grid partition.
+KernelSource item_source(const char* name, std::vector<BufferParameter> buffers,
+                         std::initializer_list<const char*> scalars, const char* statements, std::uint32_t group) {
+  KernelSource source;
+  source.name = name;
+  source.buffers = std::move(buffers);
+  add_scalars(source, {"chunk", "count"});
+  add_scalars(source, scalars);
+  source.group = {group, 1, 1};
+  source.body = fmt::format(R"(
 uint begin = GROUP_ID(0) * chunk;
 uint own = UMIN(chunk, count - begin);
-for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) { STORE_winner(begin + t, -1); }
+for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) {{
+  uint m = begin + t;
+{}
+}}
 )",
-          .overrides = {}};
+                            statements);
+  return source;
+}
+
+KernelSource clear_source(std::uint32_t group) {
+  return item_source("scatter_clear", {{"winner", DType::int32, Access::write}}, {}, "  STORE_winner(m, -1);", group);
 }
 
 KernelSource mark_source(std::uint32_t group) {
-  return {.name = "scatter_mark",
-          .buffers = {{"index", DType::int32, Access::read}, {"winner", DType::int32, Access::read_write}},
-          .scalars = {{"chunk", DType::uint32},
-                      {"count", DType::uint32},
-                      {"index_offset", DType::uint32},
-                      {"out_rows", DType::uint32}},
-          .shared = {},
-          .group = {group, 1, 1},
-          .defines = {},
-          .functions = {},
-          .body = R"(
-uint begin = GROUP_ID(0) * chunk;
-uint own = UMIN(chunk, count - begin);
-for (uint t = LOCAL_ID(0); t < own; t += GROUP_SIZE(0)) {
-  uint m = begin + t;
+  constexpr const char* statements = R"(
   uint chosen = AS_U32(LOAD_index(index_offset + m));
   if (chosen < out_rows) { ATOMIC_MAX_I32(winner, chosen, AS_I32(m)); }
-}
-)",
-          .overrides = {}};
+)";
+  return item_source("scatter_mark",
+                     {{"index", DType::int32, Access::read}, {"winner", DType::int32, Access::read_write}},
+                     {"index_offset", "out_rows"}, statements, group);
 }
 
 KernelSource scatter_source(std::uint32_t lanes, std::uint32_t group) {
-  std::vector<ScalarParameter> scalars = word_scalars();
-  scalars.insert(scalars.end(), {{"x_offset", DType::uint32}, {"x_stride", DType::uint32}});
-  return {.name = "scatter",
-          .buffers = {{"x", raw_element(lanes), Access::read},
-                      {"winner", DType::int32, Access::read},
-                      {"y", raw_element(lanes), Access::read_write}},
-          .scalars = std::move(scalars),
-          .shared = {},
-          .group = {group, 1, 1},
-          .defines = raw_defines(lanes),
-          .functions = {},
-          .body = word_body(lanes, copy_elements("x_offset + AS_U32(chosen) * x_stride + col",
-                                                 "int chosen = LOAD_winner(row);\nkeep = chosen < 0;\n", "!keep")),
-          .overrides = {}};
+  const WordText text = copy_elements("x_offset + AS_U32(chosen) * x_stride + col",
+                                      "int chosen = LOAD_winner(row);\nkeep = chosen < 0;\n", "!keep");
+  return row_source("scatter", "winner", Access::read_write, {"x_offset", "x_stride"}, text, lanes, group);
 }
 
 LaunchPlan plan_scatter(const OperationCall& call, const DeviceInfo& device) {
@@ -158,41 +153,42 @@ OperationCost cost(const OperationCall& call) {
   return {0, 2 * bytes_of({&moved, 1}) + bytes_of({&call.views[1], 1})};
 }
 
+// What both operations have in common.
+Operation define(const char* name, const char* summary, Access out) {
+  Operation operation;
+  operation.name = name;
+  operation.summary = summary;
+  operation.operands = {
+      {"x", Access::read, storage_types()}, {"index", Access::read, {DType::int32}}, {"out", out, storage_types()}};
+  operation.types_agree = same_type<0, 2>;
+  operation.cost = cost;
+  return operation;
+}
+
 }  // namespace
 
 void define_gather_scatter(std::vector<Operation>& operations) {
-  operations.push_back({.name = "gather",
-                        .summary = "Row m of out becomes row index[m] of x, or zeros if x has no such row.",
-                        .operands = {{"x", Access::read, storage_types()},
-                                     {"index", Access::read, {DType::int32}},
-                                     {"out", Access::write, storage_types()}},
-                        .parameters = {},
-                        .types_agree = same_type<0, 2>,
-                        .check = check_gather,
-                        .when_empty = {},
-                        .plan = plan_gather,
-                        .cost = cost,
-                        .samples = {{{3, 5}, {1, 2}, {2, 5}}},
-                        .splits = [](const OperationCall&) -> std::vector<CallSplit> {
-                          return {{{{1, SplitAxis::columns}, {2, SplitAxis::rows}}}};
-                        }});
-  operations.push_back(
-      {.name = "scatter",
-       .summary = "Row index[m] of out becomes row m of x, the highest m among equal indices; indices out of range are "
-                  "skipped, and other rows keep their elements.",
-       .operands = {{"x", Access::read, storage_types()},
-                    {"index", Access::read, {DType::int32}},
-                    {"out", Access::read_write, storage_types()}},
-       .parameters = {},
-       .types_agree = same_type<0, 2>,
-       .check = check_scatter,
-       .when_empty = {},
-       .plan = plan_scatter,
-       .cost = cost,
-       .samples = {{{2, 5}, {1, 2}, {3, 5}}},
-       .splits = [](const OperationCall&) -> std::vector<CallSplit> {
-         return {{{{0, SplitAxis::rows}, {1, SplitAxis::columns}}}};  // the part with the highest rows comes last
-       }});
+  Operation gather =
+      define("gather", "Row m of out becomes row index[m] of x, or zeros if x has no such row.", Access::write);
+  gather.check = check_gather;
+  gather.plan = plan_gather;
+  gather.samples = {{{3, 5}, {1, 2}, {2, 5}}};
+  gather.splits = [](const OperationCall&) -> std::vector<CallSplit> {
+    return {{{{1, SplitAxis::columns}, {2, SplitAxis::rows}}}};
+  };
+  operations.push_back(std::move(gather));
+  Operation scatter =
+      define("scatter",
+             "Row index[m] of out becomes row m of x, the highest m among equal indices; indices out of range are "
+             "skipped, and other rows keep their elements.",
+             Access::read_write);
+  scatter.check = check_scatter;
+  scatter.plan = plan_scatter;
+  scatter.samples = {{{2, 5}, {1, 2}, {3, 5}}};
+  scatter.splits = [](const OperationCall&) -> std::vector<CallSplit> {
+    return {{{{0, SplitAxis::rows}, {1, SplitAxis::columns}}}};  // the part with the highest rows comes last
+  };
+  operations.push_back(std::move(scatter));
 }
 
 }  // namespace vectis::inline v0_1
