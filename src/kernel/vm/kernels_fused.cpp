@@ -13,62 +13,104 @@ namespace vectis::inline v0_1::vm::HWY_NAMESPACE {
 
 using V = hn::Vec<Floats>;
 
-// One operation on eight vectors that stay in registers.
+// What one step does with a vector `a` and the memory at `p` that belongs to it.
 template <class Function>
+struct WithOperand {
+  static HWY_INLINE void Run(Floats d, V& a, const float* p) { a = Function::Apply(d, a, hn::LoadU(d, p)); }
+};
+template <class Function>
+struct Reversed {
+  static HWY_INLINE void Run(Floats d, V& a, const float* p) { a = Function::Apply(d, hn::LoadU(d, p), a); }
+};
+template <class Function>
+struct WithItself {
+  static HWY_INLINE void Run(Floats d, V& a, const float* /*p*/) { a = Function::Apply(d, a, a); }
+};
+template <class Function>
+struct Alone {
+  static HWY_INLINE void Run(Floats d, V& a, const float* /*p*/) { a = Function::Apply(d, a); }
+};
+struct Store {
+  static HWY_INLINE void Run(Floats d, V& a, float* p) { hn::StoreU(a, d, p); }
+};
+struct StoreNontemporal {
+  static HWY_INLINE void Run(Floats d, V& a, float* p) { hn::Stream(a, d, p); }
+};
+
+// The vectors of a chain, which stay in registers. References, because a scalable vector cannot be a member. Each()
+// runs a step on every vector; its memory is `s` elements after that of the vector before.
 struct Eight {
-  static HWY_INLINE void Last(Floats d, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6,
-                              V& a7) {
-    a0 = Function::Apply(d, a0, hn::LoadU(d, b));
-    a1 = Function::Apply(d, a1, hn::LoadU(d, b + s));
-    a2 = Function::Apply(d, a2, hn::LoadU(d, b + 2 * s));
-    a3 = Function::Apply(d, a3, hn::LoadU(d, b + 3 * s));
-    a4 = Function::Apply(d, a4, hn::LoadU(d, b + 4 * s));
-    a5 = Function::Apply(d, a5, hn::LoadU(d, b + 5 * s));
-    a6 = Function::Apply(d, a6, hn::LoadU(d, b + 6 * s));
-    a7 = Function::Apply(d, a7, hn::LoadU(d, b + 7 * s));
-  }
-  static HWY_INLINE void First(Floats d, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6,
-                               V& a7) {
-    a0 = Function::Apply(d, hn::LoadU(d, b), a0);
-    a1 = Function::Apply(d, hn::LoadU(d, b + s), a1);
-    a2 = Function::Apply(d, hn::LoadU(d, b + 2 * s), a2);
-    a3 = Function::Apply(d, hn::LoadU(d, b + 3 * s), a3);
-    a4 = Function::Apply(d, hn::LoadU(d, b + 4 * s), a4);
-    a5 = Function::Apply(d, hn::LoadU(d, b + 5 * s), a5);
-    a6 = Function::Apply(d, hn::LoadU(d, b + 6 * s), a6);
-    a7 = Function::Apply(d, hn::LoadU(d, b + 7 * s), a7);
-  }
-  static HWY_INLINE void Twice(Floats d, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6, V& a7) {
-    a0 = Function::Apply(d, a0, a0);
-    a1 = Function::Apply(d, a1, a1);
-    a2 = Function::Apply(d, a2, a2);
-    a3 = Function::Apply(d, a3, a3);
-    a4 = Function::Apply(d, a4, a4);
-    a5 = Function::Apply(d, a5, a5);
-    a6 = Function::Apply(d, a6, a6);
-    a7 = Function::Apply(d, a7, a7);
-  }
-  static HWY_INLINE void Alone(Floats d, V& a0, V& a1, V& a2, V& a3, V& a4, V& a5, V& a6, V& a7) {
-    a0 = Function::Apply(d, a0);
-    a1 = Function::Apply(d, a1);
-    a2 = Function::Apply(d, a2);
-    a3 = Function::Apply(d, a3);
-    a4 = Function::Apply(d, a4);
-    a5 = Function::Apply(d, a5);
-    a6 = Function::Apply(d, a6);
-    a7 = Function::Apply(d, a7);
-  }
-  static HWY_INLINE void Any(Floats d, FusedOp::Form form, const float* b, std::size_t s, V& a0, V& a1, V& a2, V& a3,
-                             V& a4, V& a5, V& a6, V& a7) {
-    if (form == FusedOp::Form::binary) {
-      Last(d, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-    } else if (form == FusedOp::Form::reversed) {
-      First(d, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-    } else {
-      Twice(d, a0, a1, a2, a3, a4, a5, a6, a7);
-    }
+  V& a0;
+  V& a1;
+  V& a2;
+  V& a3;
+  V& a4;
+  V& a5;
+  V& a6;
+  V& a7;
+  template <class Step, class T>
+  HWY_INLINE void Each(T* p, std::size_t s) const {
+    const Floats d;
+    Step::Run(d, a0, p);
+    Step::Run(d, a1, p + s);
+    Step::Run(d, a2, p + 2 * s);
+    Step::Run(d, a3, p + 3 * s);
+    Step::Run(d, a4, p + 4 * s);
+    Step::Run(d, a5, p + 5 * s);
+    Step::Run(d, a6, p + 6 * s);
+    Step::Run(d, a7, p + 7 * s);
   }
 };
+struct Single {
+  V& a;
+  template <class Step, class T>
+  HWY_INLINE void Each(T* p, std::size_t /*s*/) const {
+    Step::Run(Floats(), a, p);
+  }
+};
+
+template <class Function, class Vectors>
+HWY_INLINE void RunBinary(FusedOp::Form form, const Vectors& vectors, const float* b, std::size_t s) {
+  if (form == FusedOp::Form::binary) {
+    vectors.template Each<WithOperand<Function>>(b, s);
+  } else if (form == FusedOp::Form::reversed) {
+    vectors.template Each<Reversed<Function>>(b, s);
+  } else {
+    vectors.template Each<WithItself<Function>>(b, s);
+  }
+}
+
+template <class Vectors>
+HWY_INLINE void RunOp(const FusedOp& fused, const Vectors& vectors, const float* b, std::size_t s) {
+  switch (fused.op) {
+    case ir::Op::add:
+      return RunBinary<AddOp>(fused.form, vectors, b, s);
+    case ir::Op::sub:
+      return RunBinary<SubOp>(fused.form, vectors, b, s);
+    case ir::Op::mul:
+      return RunBinary<MulOp>(fused.form, vectors, b, s);
+    case ir::Op::div:
+      return RunBinary<DivOp>(fused.form, vectors, b, s);
+    case ir::Op::min:
+      return RunBinary<FloatMinOp>(fused.form, vectors, b, s);
+    case ir::Op::max:
+      return RunBinary<FloatMaxOp>(fused.form, vectors, b, s);
+    case ir::Op::neg:
+      return vectors.template Each<Alone<FloatNegOp>>(b, s);
+    case ir::Op::abs:
+      return vectors.template Each<Alone<FloatAbsOp>>(b, s);
+    default:
+      return vectors.template Each<Alone<SqrtOp>>(b, s);
+  }
+}
+
+// Runs the chain on vectors of which the first begins at element `at` of the block.
+template <class Vectors>
+HWY_INLINE void RunChain(const KernelArgs& args, std::size_t at, const Vectors& vectors) {
+  const std::size_t lanes = hn::Lanes(Floats());
+  for (const FusedOp& fused : args.fused)
+    RunOp(fused, vectors, fused.operand + at * fused.stride, lanes * fused.stride);
+}
 
 // Prefetches the eight vectors one page ahead (the fastest of 1 to 16 KiB in measurements). Loads and stores are issued
 // eight at a time, too far apart for out-of-order execution to start the next loads while non-temporal stores wait for
@@ -91,101 +133,18 @@ void RunEight(const KernelArgs& args, const float* a, std::size_t step, std::siz
   V a6 = hn::LoadU(d, a + 6 * step);
   V a7 = hn::LoadU(d, a + 7 * step);
   if (nontemporal && step != 0) PrefetchAhead(a, lanes);
-  for (const FusedOp& fused : args.fused) {
-    const float* const b = fused.operand + at * fused.stride;
-    const std::size_t s = lanes * fused.stride;
-    switch (fused.op) {
-      case ir::Op::add:
-        Eight<AddOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::sub:
-        Eight<SubOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::mul:
-        Eight<MulOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::div:
-        Eight<DivOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::min:
-        Eight<FloatMinOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::max:
-        Eight<FloatMaxOp>::Any(d, fused.form, b, s, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::neg:
-        Eight<FloatNegOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      case ir::Op::abs:
-        Eight<FloatAbsOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
-        break;
-      default:
-        Eight<SqrtOp>::Alone(d, a0, a1, a2, a3, a4, a5, a6, a7);
-    }
-  }
-  if (nontemporal) {
-    hn::Stream(a0, d, out);
-    hn::Stream(a1, d, out + lanes);
-    hn::Stream(a2, d, out + 2 * lanes);
-    hn::Stream(a3, d, out + 3 * lanes);
-    hn::Stream(a4, d, out + 4 * lanes);
-    hn::Stream(a5, d, out + 5 * lanes);
-    hn::Stream(a6, d, out + 6 * lanes);
-    hn::Stream(a7, d, out + 7 * lanes);
-    return;
-  }
-  hn::StoreU(a0, d, out);
-  hn::StoreU(a1, d, out + lanes);
-  hn::StoreU(a2, d, out + 2 * lanes);
-  hn::StoreU(a3, d, out + 3 * lanes);
-  hn::StoreU(a4, d, out + 4 * lanes);
-  hn::StoreU(a5, d, out + 5 * lanes);
-  hn::StoreU(a6, d, out + 6 * lanes);
-  hn::StoreU(a7, d, out + 7 * lanes);
-}
-
-template <class Function>
-HWY_INLINE V One(Floats d, const FusedOp& fused, const float* b, V a) {
-  if (fused.form == FusedOp::Form::binary) return Function::Apply(d, a, hn::LoadU(d, b));
-  if (fused.form == FusedOp::Form::reversed) return Function::Apply(d, hn::LoadU(d, b), a);
-  return Function::Apply(d, a, a);
+  const Eight vectors{a0, a1, a2, a3, a4, a5, a6, a7};
+  RunChain(args, at, vectors);
+  if (nontemporal) return vectors.Each<StoreNontemporal>(out, lanes);
+  vectors.Each<Store>(out, lanes);
 }
 
 void RunOne(const KernelArgs& args, const float* a, std::size_t at, float* out) {
   const Floats d;
   V value = hn::LoadU(d, a);
-  for (const FusedOp& fused : args.fused) {
-    const float* const b = fused.operand + at * fused.stride;
-    switch (fused.op) {
-      case ir::Op::add:
-        value = One<AddOp>(d, fused, b, value);
-        break;
-      case ir::Op::sub:
-        value = One<SubOp>(d, fused, b, value);
-        break;
-      case ir::Op::mul:
-        value = One<MulOp>(d, fused, b, value);
-        break;
-      case ir::Op::div:
-        value = One<DivOp>(d, fused, b, value);
-        break;
-      case ir::Op::min:
-        value = One<FloatMinOp>(d, fused, b, value);
-        break;
-      case ir::Op::max:
-        value = One<FloatMaxOp>(d, fused, b, value);
-        break;
-      case ir::Op::neg:
-        value = FloatNegOp::Apply(d, value);
-        break;
-      case ir::Op::abs:
-        value = FloatAbsOp::Apply(d, value);
-        break;
-      default:
-        value = SqrtOp::Apply(d, value);
-    }
-  }
-  hn::StoreU(value, d, out);
+  const Single vectors{value};
+  RunChain(args, at, vectors);
+  vectors.Each<Store>(out, 0);
 }
 
 void RunFused(const KernelArgs& args, std::size_t count) {
