@@ -4,14 +4,13 @@
 //   memory_bytes  size of the device memory; default: that of the wrapped device
 //   fail, lose    faults, see Injector::command
 
-#include "vectis/device/backend.h"
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 
 #include "backends/failing/faults.hpp"
+#include "backends/plugin/slots.hpp"
 
 namespace {
 
@@ -155,13 +154,8 @@ VectisStatus device_memory(VectisBackendState* state, std::uint32_t index, Vecti
 }
 
 constexpr VectisBackend make_table() {
-  VectisBackend table{};
-  table.size = sizeof(VectisBackend);
-  table.abi_major = VECTIS_ABI_MAJOR;
-  table.abi_minor = VECTIS_ABI_MINOR;
-  table.name = "failing";
-  table.version = "1";
-  table.requirement = "a backend to wrap";
+  VectisBackend table = vectis::plugin::make_empty_table(
+      {.name = "failing", .requirement = "a backend to wrap", .install = nullptr, .version = "1"});
   table.open = open;
   table.close = close;
   table.configure = configure;

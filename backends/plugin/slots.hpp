@@ -151,15 +151,15 @@ void host_allocate(VectisContext* context, std::uint64_t bytes, void** address);
 // for other contexts. Cannot fail.
 void host_free(VectisContext* context, void* address) noexcept;
 
-// Wraps one function of this file as a C slot; the specialization for function pointers defines it.
-template <auto function>
+// Wraps one function of this file as a C slot; the specializations for function pointers define it.
+template <auto function, class Type = decltype(function)>
 struct Slot;
 
 // Slot<function>::call is the C slot of `function`, with a `message` that must not be null. It returns the function's
 // status, or VECTIS_OK when there is none; a returned string becomes the message. It catches exceptions: a Failure
 // gives its own status and message, std::bad_alloc VECTIS_ALLOCATION, any other VECTIS_DRIVER_FAILURE.
-template <class Result, class... Arguments, Result (*function)(Arguments...)>
-struct Slot<function> {
+template <auto function, class Result, class... Arguments>
+struct Slot<function, Result (*)(Arguments...)> {
   static VectisStatus call(Arguments... arguments, VectisMessage* message) noexcept {
     try {
       if constexpr (std::is_same_v<Result, VectisStatus>) {
@@ -174,6 +174,12 @@ struct Slot<function> {
       return report_current_exception(backend_title, message);
     }
   }
+};
+
+// The slot of a function that cannot fail, such as a destroy: the function itself.
+template <auto function, class... Arguments>
+struct Slot<function, void (*)(Arguments...) noexcept> {
+  static constexpr auto call = function;
 };
 
 // The slot `open`: calls open() and returns its status. A failure without a reason becomes VECTIS_BACKEND_CREATION
@@ -193,6 +199,19 @@ struct BackendIdentity {
   const char* version = "0.1.0";
 };
 
+// Returns a table that describes the backend and has no slots yet. Does not throw.
+constexpr VectisBackend make_empty_table(const BackendIdentity& identity) {
+  VectisBackend table{};
+  table.size = sizeof(VectisBackend);
+  table.abi_major = VECTIS_ABI_MAJOR;
+  table.abi_minor = VECTIS_ABI_MINOR;
+  table.name = identity.name;
+  table.version = identity.version;
+  table.requirement = identity.requirement;
+  table.install = identity.install;
+  return table;
+}
+
 // Is true when `function` is one of the functions `offered`. All must be functions of this file.
 template <auto function, auto... offered>
 inline constexpr bool is_offered = (std::is_same_v<Slot<function>, Slot<offered>> || ...);
@@ -202,55 +221,53 @@ inline constexpr bool is_offered = (std::is_same_v<Slot<function>, Slot<offered>
 // that is offered and not defined is a link error.
 template <auto... offered>
 constexpr VectisBackend make_table(const BackendIdentity& identity) {
-  VectisBackend table{};
-  table.size = sizeof(VectisBackend);
-  table.abi_major = VECTIS_ABI_MAJOR;
-  table.abi_minor = VECTIS_ABI_MINOR;
-  table.name = identity.name;
-  table.version = identity.version;
-  table.requirement = identity.requirement;
-  table.install = identity.install;
+  VectisBackend table = make_empty_table(identity);
   table.open = open_slot;
-  table.close = close;
-  if constexpr (is_offered<configure, offered...>) table.configure = Slot<configure>::call;
-  table.device_count = Slot<device_count>::call;
-  table.device_info = Slot<device_info>::call;
-  if constexpr (is_offered<device_memory, offered...>) table.device_memory = Slot<device_memory>::call;
-  if constexpr (is_offered<device_utilization, offered...>) table.device_utilization = Slot<device_utilization>::call;
-  table.context_create = Slot<context_create>::call;
-  table.context_destroy = context_destroy;
-  table.memory_allocate = Slot<memory_allocate>::call;
-  table.memory_free = memory_free;
-  if constexpr (is_offered<memory_slice, offered...>) table.memory_slice = Slot<memory_slice>::call;
-  if constexpr (is_offered<memory_address, offered...>) table.memory_address = Slot<memory_address>::call;
-  table.stream_create = Slot<stream_create>::call;
-  table.stream_destroy = stream_destroy;
-  table.stream_synchronize = Slot<stream_synchronize>::call;
-  table.copy_to_device = Slot<copy_to_device>::call;
-  table.copy_to_host = Slot<copy_to_host>::call;
-  table.copy_on_device = Slot<copy_on_device>::call;
-  if constexpr (is_offered<fill, offered...>) table.fill = Slot<fill>::call;
-  table.event_create = Slot<event_create>::call;
-  table.event_destroy = event_destroy;
-  table.event_record = Slot<event_record>::call;
-  table.event_query = Slot<event_query>::call;
-  table.event_synchronize = Slot<event_synchronize>::call;
-  table.stream_wait_event = Slot<stream_wait_event>::call;
-  if constexpr (is_offered<event_timestamp, offered...>) table.event_timestamp = Slot<event_timestamp>::call;
+#define VECTIS_SLOT(slot) table.slot = Slot<slot>::call
+#define VECTIS_OPTIONAL_SLOT(slot) \
+  if constexpr (is_offered<slot, offered...>) VECTIS_SLOT(slot)
+  VECTIS_SLOT(close);
+  VECTIS_OPTIONAL_SLOT(configure);
+  VECTIS_SLOT(device_count);
+  VECTIS_SLOT(device_info);
+  VECTIS_OPTIONAL_SLOT(device_memory);
+  VECTIS_OPTIONAL_SLOT(device_utilization);
+  VECTIS_SLOT(context_create);
+  VECTIS_SLOT(context_destroy);
+  VECTIS_SLOT(memory_allocate);
+  VECTIS_SLOT(memory_free);
+  VECTIS_OPTIONAL_SLOT(memory_slice);
+  VECTIS_OPTIONAL_SLOT(memory_address);
+  VECTIS_SLOT(stream_create);
+  VECTIS_SLOT(stream_destroy);
+  VECTIS_SLOT(stream_synchronize);
+  VECTIS_SLOT(copy_to_device);
+  VECTIS_SLOT(copy_to_host);
+  VECTIS_SLOT(copy_on_device);
+  VECTIS_OPTIONAL_SLOT(fill);
+  VECTIS_SLOT(event_create);
+  VECTIS_SLOT(event_destroy);
+  VECTIS_SLOT(event_record);
+  VECTIS_SLOT(event_query);
+  VECTIS_SLOT(event_synchronize);
+  VECTIS_SLOT(stream_wait_event);
+  VECTIS_OPTIONAL_SLOT(event_timestamp);
   if constexpr (is_offered<program_create, offered...>) {
-    table.program_create = Slot<program_create>::call;
-    table.program_destroy = program_destroy;
-    table.kernel_create = Slot<kernel_create>::call;
-    table.kernel_destroy = kernel_destroy;
-    table.launch = Slot<launch>::call;
+    VECTIS_SLOT(program_create);
+    VECTIS_SLOT(program_destroy);
+    VECTIS_SLOT(kernel_create);
+    VECTIS_SLOT(kernel_destroy);
+    VECTIS_SLOT(launch);
   }
-  if constexpr (is_offered<program_binary, offered...>) table.program_binary = Slot<program_binary>::call;
-  if constexpr (is_offered<run_op, offered...>) table.run_op = Slot<run_op>::call;
-  if constexpr (is_offered<copy_from_peer, offered...>) table.copy_from_peer = Slot<copy_from_peer>::call;
+  VECTIS_OPTIONAL_SLOT(program_binary);
+  VECTIS_OPTIONAL_SLOT(run_op);
+  VECTIS_OPTIONAL_SLOT(copy_from_peer);
   if constexpr (is_offered<host_allocate, offered...>) {
-    table.host_allocate = Slot<host_allocate>::call;
-    table.host_free = host_free;
+    VECTIS_SLOT(host_allocate);
+    VECTIS_SLOT(host_free);
   }
+#undef VECTIS_OPTIONAL_SLOT
+#undef VECTIS_SLOT
   return table;
 }
 
