@@ -1,12 +1,12 @@
 // A test backend whose devices accept all work and compute nothing: it measures the host's overhead. Settings:
 // `devices`, the number of devices (default 1); `memory_bytes`, the memory of each device (default 1 TiB).
 
-#include "vectis/device/backend.h"
-
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+
+#include "backends/plugin/slots.hpp"
 
 struct VectisBackendState {
   std::uint32_t devices = 1;
@@ -21,22 +21,16 @@ struct VectisEvent {
   std::atomic<std::uint64_t> order{0};
 };
 
+namespace vectis::plugin {
+
 namespace {
 
+// Sets *handle to a new handle. Throws Failure with VECTIS_ALLOCATION when the host's memory is exhausted.
 template <class Handle>
-VectisStatus make(Handle** handle, VectisMessage* message) {
+void make(Handle** handle) {
   auto* made = new (std::nothrow) Handle{};
-  if (made == nullptr) {
-    std::snprintf(message->text, message->capacity, "the host is out of memory for a handle");
-    return VECTIS_ALLOCATION;
-  }
+  if (made == nullptr) throw Failure(VECTIS_ALLOCATION, "the host is out of memory for a handle");
   *handle = made;
-  return VECTIS_OK;
-}
-
-template <class Handle>
-void destroy(Handle* handle) {
-  delete handle;
 }
 
 // Reads a positive integer; leaves `value` unchanged when the setting is not set. False for anything else.
@@ -51,26 +45,28 @@ bool read_setting(const VectisHost* host, const char* key, T* value) {
   return true;
 }
 
-VectisStatus open(const VectisHost* host, VectisBackendState** state, VectisMessage* message) {
+// The device's clock counts recorded events.
+std::atomic<std::uint64_t> events_recorded{0};
+
+}  // namespace
+
+const char* const backend_title = "the null backend";
+
+std::string open(const VectisHost* host, VectisBackendState** state) {
   VectisBackendState wanted;
   if (!read_setting(host, "devices", &wanted.devices) || !read_setting(host, "memory_bytes", &wanted.memory_bytes)) {
-    message->reason = VECTIS_REASON_OTHER;
-    std::snprintf(message->text, message->capacity,
-                  "backends.null.devices and .memory_bytes must be positive integers");
-    return VECTIS_BACKEND_CREATION;
+    throw Failure(VECTIS_BACKEND_CREATION, "backends.null.devices and .memory_bytes must be positive integers",
+                  VECTIS_REASON_OTHER);
   }
-  const VectisStatus status = make(state, message);
-  if (status == VECTIS_OK) **state = wanted;
-  return status;
+  make(state);
+  **state = wanted;
+  return {};
 }
+void close(VectisBackendState* state) noexcept { delete state; }
 
-VectisStatus device_count(VectisBackendState* state, std::uint32_t* count, VectisMessage* /*message*/) {
-  *count = state->devices;
-  return VECTIS_OK;
-}
+void device_count(VectisBackendState* state, std::uint32_t* count) { *count = state->devices; }
 
-VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info,
-                         VectisMessage* /*message*/) {
+void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info) {
   std::snprintf(info->name, sizeof(info->name), "null device %u", index);
   std::snprintf(info->vendor, sizeof(info->vendor), "Vectis");
   std::snprintf(info->driver, sizeof(info->driver), "computes nothing");
@@ -85,100 +81,51 @@ VectisStatus device_info(VectisBackendState* state, std::uint32_t index, VectisD
   info->group_items_max = 1024;
   for (std::uint32_t& size : info->group_size_max) size = 1024;
   info->capabilities = VECTIS_CAN_FP16 | VECTIS_CAN_BF16 | VECTIS_CAN_INT8_DOT | VECTIS_CAN_TIMESTAMPS;
-  return VECTIS_OK;
 }
 
-VectisStatus context_create(VectisBackendState* /*state*/, std::uint32_t /*index*/, VectisContext** context,
-                            VectisMessage* message) {
-  return make(context, message);
+void context_create(VectisBackendState* /*state*/, std::uint32_t /*index*/, VectisContext** context) { make(context); }
+void context_destroy(VectisContext* context) noexcept { delete context; }
+
+void memory_allocate(VectisContext* /*context*/, std::uint64_t /*bytes*/, VectisMemory** memory) { make(memory); }
+void memory_free(VectisContext* /*context*/, VectisMemory* memory) noexcept { delete memory; }
+void memory_slice(VectisMemory* /*memory*/, std::uint64_t /*offset*/, std::uint64_t /*bytes*/, VectisMemory** slice) {
+  make(slice);
 }
 
-VectisStatus memory_allocate(VectisContext* /*context*/, std::uint64_t /*bytes*/, VectisMemory** memory,
-                             VectisMessage* message) {
-  return make(memory, message);
-}
-void memory_free(VectisContext* /*context*/, VectisMemory* memory) { delete memory; }
-VectisStatus memory_slice(VectisMemory* /*memory*/, std::uint64_t /*offset*/, std::uint64_t /*bytes*/,
-                          VectisMemory** slice, VectisMessage* message) {
-  return make(slice, message);
-}
+void stream_create(VectisContext* /*context*/, VectisStream** stream) { make(stream); }
+void stream_destroy(VectisStream* stream) noexcept { delete stream; }
+void stream_synchronize(VectisStream* /*stream*/) {}
+void stream_wait_event(VectisStream* /*stream*/, VectisEvent* /*event*/) {}
 
-VectisStatus stream_create(VectisContext* /*context*/, VectisStream** stream, VectisMessage* message) {
-  return make(stream, message);
-}
-VectisStatus event_create(VectisContext* /*context*/, VectisEvent** event, VectisMessage* message) {
-  return make(event, message);
-}
+void copy_to_device(VectisStream* /*stream*/, VectisMemory* /*target*/, std::uint64_t /*offset*/,
+                    const void* /*source*/, std::uint64_t /*bytes*/) {}
+void copy_to_host(VectisStream* /*stream*/, void* /*target*/, VectisMemory* /*source*/, std::uint64_t /*offset*/,
+                  std::uint64_t /*bytes*/) {}
+void copy_on_device(VectisStream* /*stream*/, VectisMemory* /*target*/, std::uint64_t /*target_offset*/,
+                    VectisMemory* /*source*/, std::uint64_t /*source_offset*/, std::uint64_t /*bytes*/) {}
+void fill(VectisStream* /*stream*/, VectisMemory* /*target*/, std::uint64_t /*offset*/, std::uint64_t /*bytes*/,
+          std::uint8_t /*value*/) {}
 
-// The device's clock counts recorded events.
-std::atomic<std::uint64_t> events_recorded{0};
+void event_create(VectisContext* /*context*/, VectisEvent** event) { make(event); }
+void event_destroy(VectisEvent* event) noexcept { delete event; }
+void event_record(VectisEvent* event, VectisStream* /*stream*/) { event->order = ++events_recorded; }
+VectisStatus event_query(VectisEvent* /*event*/) { return VECTIS_OK; }
+void event_synchronize(VectisEvent* /*event*/) {}
+void event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds) { *nanoseconds = event->order; }
 
-VectisStatus event_record(VectisEvent* event, VectisStream* /*stream*/, VectisMessage* /*message*/) {
-  event->order = ++events_recorded;
-  return VECTIS_OK;
+std::string program_create(VectisContext* /*context*/, const char* /*dialect*/, const void* /*text*/,
+                           std::size_t /*bytes*/, const char* /*options*/, VectisProgram** program) {
+  make(program);
+  return {};
 }
-VectisStatus event_timestamp(VectisEvent* event, std::uint64_t* nanoseconds, VectisMessage* /*message*/) {
-  *nanoseconds = event->order;
-  return VECTIS_OK;
-}
+void program_destroy(VectisProgram* program) noexcept { delete program; }
+void kernel_create(VectisProgram* /*program*/, const char* /*name*/, VectisKernel** kernel) { make(kernel); }
+void kernel_destroy(VectisKernel* kernel) noexcept { delete kernel; }
+void launch(VectisStream* /*stream*/, VectisKernel* /*kernel*/, const VectisLaunch* /*launch*/) {}
 
-VectisStatus program_create(VectisContext* /*context*/, const char* /*dialect*/, const void* /*text*/,
-                            std::size_t /*bytes*/, const char* /*options*/, VectisProgram** program,
-                            VectisMessage* message) {
-  return make(program, message);
-}
-VectisStatus kernel_create(VectisProgram* /*program*/, const char* /*name*/, VectisKernel** kernel,
-                           VectisMessage* message) {
-  return make(kernel, message);
-}
+constexpr VectisBackend null_table = make_table<memory_slice, fill, event_timestamp, program_create>(
+    {.name = "null", .requirement = "nothing", .install = nullptr, .version = "1"});
 
-// All slots that would do work.
-template <class... Arguments>
-VectisStatus nothing(Arguments... /*arguments*/) {
-  return VECTIS_OK;
-}
+}  // namespace vectis::plugin
 
-constexpr VectisBackend make_table() {
-  VectisBackend table{};
-  table.size = sizeof(VectisBackend);
-  table.abi_major = VECTIS_ABI_MAJOR;
-  table.abi_minor = VECTIS_ABI_MINOR;
-  table.name = "null";
-  table.version = "1";
-  table.requirement = "nothing";
-  table.open = open;
-  table.close = destroy<VectisBackendState>;
-  table.device_count = device_count;
-  table.device_info = device_info;
-  table.context_create = context_create;
-  table.context_destroy = destroy<VectisContext>;
-  table.memory_allocate = memory_allocate;
-  table.memory_free = memory_free;
-  table.memory_slice = memory_slice;
-  table.stream_create = stream_create;
-  table.stream_destroy = destroy<VectisStream>;
-  table.stream_synchronize = nothing;
-  table.copy_to_device = nothing;
-  table.copy_to_host = nothing;
-  table.copy_on_device = nothing;
-  table.fill = nothing;
-  table.event_create = event_create;
-  table.event_destroy = destroy<VectisEvent>;
-  table.event_record = event_record;
-  table.event_query = nothing;
-  table.event_synchronize = nothing;
-  table.stream_wait_event = nothing;
-  table.event_timestamp = event_timestamp;
-  table.program_create = program_create;
-  table.program_destroy = destroy<VectisProgram>;
-  table.kernel_create = kernel_create;
-  table.kernel_destroy = destroy<VectisKernel>;
-  table.launch = nothing;
-  return table;
-}
-
-constexpr VectisBackend table = make_table();
-
-}  // namespace
-
-extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry(void) { return &table; }
+extern "C" VECTIS_PLUGIN_EXPORT const VectisBackend* vectis_backend_entry() { return &vectis::plugin::null_table; }
