@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "backends/plugin/slots.hpp"
 #include "objects.hpp"
 
@@ -8,13 +6,8 @@ namespace vectis::plugin {
 using namespace cuda_hip;
 
 void event_create(VectisContext* context, VectisEvent** event) {
-  const Api& api = context->api;
-  const CurrentContext current(api, context->context.get());
-  EventHandle handle{};
-  VECTIS_CALL(api, EventCreate, &handle, 0);
-  UniqueHandle owner(handle, api.EventDestroy);
-  *event = std::make_unique<VectisEvent>(*context, handle).release();
-  owner.release();
+  create_object(*context, event, &Api::EventDestroy,
+                [](const Api& api, EventHandle* handle) { VECTIS_CALL(api, EventCreate, handle, 0); });
 }
 
 void event_destroy(VectisEvent* event) noexcept {

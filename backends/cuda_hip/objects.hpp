@@ -118,6 +118,19 @@ struct VectisKernel {
 
 namespace vectis::cuda_hip {
 
+// Creates a handle of the driver in `context` and sets *object to a new Object that owns it. create(api, &handle) calls
+// the driver and may throw; `destroy`, a function of the driver, destroys the handle when the Object cannot be
+// allocated. Throws Failure, and std::bad_alloc.
+template <class Object, class Destroy, class Create>
+void create_object(VectisContext& context, Object** object, Destroy Api::* destroy, Create&& create) {
+  const CurrentContext current(context.api, context.context.get());
+  decltype(Object::handle) handle{};
+  create(context.api, &handle);
+  UniqueHandle owner(handle, context.api.*destroy);
+  *object = std::make_unique<Object>(context, handle).release();
+  owner.release();
+}
+
 // Runs `body`, the work of a destroy slot, with the owner's context current. Runs `body` a second time when the first
 // attempt throws; when both throw, ignores the failure, so that the object leaks until the context is destroyed. Does
 // not throw. Precondition: `body` can be repeated.

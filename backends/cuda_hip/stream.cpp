@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "backends/plugin/slots.hpp"
 #include "objects.hpp"
 
@@ -23,13 +21,8 @@ namespace vectis::plugin {
 using namespace cuda_hip;
 
 void stream_create(VectisContext* context, VectisStream** stream) {
-  const Api& api = context->api;
-  const CurrentContext current(api, context->context.get());
-  StreamHandle handle{};
-  VECTIS_CALL(api, StreamCreate, &handle, stream_flags);
-  UniqueHandle owner(handle, api.StreamDestroy);
-  *stream = std::make_unique<VectisStream>(*context, handle).release();
-  owner.release();
+  create_object(*context, stream, &Api::StreamDestroy,
+                [](const Api& api, StreamHandle* handle) { VECTIS_CALL(api, StreamCreate, handle, stream_flags); });
 }
 
 void stream_destroy(VectisStream* stream) noexcept {
