@@ -1,24 +1,15 @@
 // The layer: a wrapper around each OpenCL function that matters, made from its slot in the loader's dispatch table.
-#include <CL/cl_layer.h>
-
 #include <cstdlib>
-#include <cstring>
-#include <string>
 #include <tuple>
 #include <type_traits>
 
 #include "control.hpp"
+#include "entry.hpp"
 #include "fault_layer.h"
 
-#define VECTIS_LAYER_EXPORT __attribute__((visibility("default")))
+namespace vectis::test {
 
 namespace {
-
-using vectis::test::Control;
-using vectis::test::Verdict;
-
-const cl_icd_dispatch* target = nullptr;  // what is below: the loader
-cl_icd_dispatch table{};                  // what is above: copies of the target's slots, some of them wrapped
 
 template <class Object>
 constexpr std::int32_t kind_of() {
@@ -51,7 +42,7 @@ struct Wrapped<Slot> {
   static cl_int call(Arguments... arguments) {
     const Verdict verdict = Control::get().enter(number);
     if (verdict.call_fails) return *verdict.call_fails;
-    const cl_int code = (target->*Slot)(arguments...);
+    const cl_int code = (functions_below()->*Slot)(arguments...);
     if constexpr (std::is_same_v<Last<Arguments...>, cl_event*>) {
       if (cl_event* event = last(arguments...); code == CL_SUCCESS && event != nullptr) {
         Control::get().made(VECTIS_LAYER_EVENTS, *event);
@@ -74,7 +65,7 @@ struct Wrapped<Slot> {
       if (code != nullptr) *code = *verdict.call_fails;
       return nullptr;
     }
-    Object object = (target->*Slot)(arguments...);
+    Object object = (functions_below()->*Slot)(arguments...);
     if (object != nullptr) Control::get().made(kind_of<Object>(), object);
     return object;
   }
@@ -91,7 +82,7 @@ struct Release<Slot> {
   static cl_int call(Object object) {
     const Verdict verdict = Control::get().enter(number);
     Control::get().released(kind_of<Object>(), object);
-    const cl_int code = (target->*Slot)(object);
+    const cl_int code = (functions_below()->*Slot)(object);
     return verdict.call_fails.value_or(code);
   }
 };
@@ -103,7 +94,7 @@ struct CreateSubDevices {
                      cl_device_id* parts, cl_uint* count) {
     if (const Verdict verdict = Control::get().enter(number); verdict.call_fails) return *verdict.call_fails;
     cl_uint made = 0;
-    const cl_int code = target->clCreateSubDevices(device, properties, room, parts, &made);
+    const cl_int code = functions_below()->clCreateSubDevices(device, properties, room, parts, &made);
     if (code != CL_SUCCESS) return code;
     if (count != nullptr) *count = made;
     for (cl_uint part = 0; parts != nullptr && part < made; ++part)
@@ -117,7 +108,7 @@ struct GetEventInfo {
 
   static cl_int call(cl_event event, cl_event_info question, size_t room, void* answer, size_t* needed) {
     if (const Verdict verdict = Control::get().enter(number); verdict.call_fails) return *verdict.call_fails;
-    const cl_int code = target->clGetEventInfo(event, question, room, answer, needed);
+    const cl_int code = functions_below()->clGetEventInfo(event, question, room, answer, needed);
     if (code != CL_SUCCESS || question != CL_EVENT_COMMAND_EXECUTION_STATUS || answer == nullptr) return code;
     auto& status = *static_cast<cl_int*>(answer);
     if (status == CL_COMPLETE) status = Control::get().failed_status(event).value_or(status);
@@ -130,7 +121,7 @@ struct WaitForEvents {
 
   static cl_int call(cl_uint count, const cl_event* events) {
     if (const Verdict verdict = Control::get().enter(number); verdict.call_fails) return *verdict.call_fails;
-    const cl_int code = target->clWaitForEvents(count, events);
+    const cl_int code = functions_below()->clWaitForEvents(count, events);
     for (cl_uint event = 0; event < count; ++event) {
       if (Control::get().failed_status(events[event])) return CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     }
@@ -138,50 +129,38 @@ struct WaitForEvents {
   }
 };
 
-// Answers with `text` as the info functions of OpenCL do.
-cl_int answer_text(const std::string& text, size_t room, void* answer, size_t* needed) {
-  if (needed != nullptr) *needed = text.size() + 1;
-  if (answer == nullptr) return CL_SUCCESS;
-  if (room < text.size() + 1) return CL_INVALID_VALUE;
-  std::memcpy(answer, text.c_str(), text.size() + 1);
-  return CL_SUCCESS;
-}
-
 const char* other_version() { return std::getenv("VECTIS_OPENCL_LAYER_VERSION"); }
 
-struct GetPlatformInfo {
+// Functions that answer a query about an object. `version` is the question whose answer the environment replaces.
+template <auto Slot, cl_uint version>
+struct GetInfo;
+
+template <class Object, cl_uint version, cl_int (*cl_icd_dispatch::*Slot)(Object, cl_uint, size_t, void*, size_t*)>
+struct GetInfo<Slot, version> {
   static inline std::uint32_t number = 0;
 
-  static cl_int call(cl_platform_id platform, cl_platform_info question, size_t room, void* answer, size_t* needed) {
+  static cl_int call(Object object, cl_uint question, size_t room, void* answer, size_t* needed) {
     if (const Verdict verdict = Control::get().enter(number); verdict.call_fails) return *verdict.call_fails;
-    const char* version = other_version();
-    if (question == CL_PLATFORM_VERSION && version != nullptr) return answer_text(version, room, answer, needed);
-    return target->clGetPlatformInfo(platform, question, room, answer, needed);
+    const char* replaced = other_version();
+    if (question == version && replaced != nullptr) return answer_text(replaced, room, answer, needed);
+    return (functions_below()->*Slot)(object, question, room, answer, needed);
   }
 };
 
-struct GetDeviceInfo {
-  static inline std::uint32_t number = 0;
-
-  static cl_int call(cl_device_id device, cl_device_info question, size_t room, void* answer, size_t* needed) {
-    if (const Verdict verdict = Control::get().enter(number); verdict.call_fails) return *verdict.call_fails;
-    const char* version = other_version();
-    if (question == CL_DEVICE_VERSION && version != nullptr) return answer_text(version, room, answer, needed);
-    return target->clGetDeviceInfo(device, question, room, answer, needed);
-  }
-};
+using GetPlatformInfo = GetInfo<&cl_icd_dispatch::clGetPlatformInfo, CL_PLATFORM_VERSION>;
+using GetDeviceInfo = GetInfo<&cl_icd_dispatch::clGetDeviceInfo, CL_DEVICE_VERSION>;
 
 template <class Wrapper, class Slot>
-void wrap(Slot cl_icd_dispatch::* slot, const char* name) {
+void wrap(cl_icd_dispatch& table, Slot cl_icd_dispatch::* slot, const char* name) {
   Wrapper::number = Control::get().add_function(name);
   table.*slot = Wrapper::call;
 }
 
-#define VECTIS_LAYER_WRAP(name) wrap<Wrapped<&cl_icd_dispatch::name>>(&cl_icd_dispatch::name, #name)
-#define VECTIS_LAYER_RELEASE(name) wrap<Release<&cl_icd_dispatch::name>>(&cl_icd_dispatch::name, #name)
-#define VECTIS_LAYER_SPECIAL(name) wrap<name>(&cl_icd_dispatch::cl##name, "cl" #name)
+#define VECTIS_LAYER_WRAP(name) wrap<Wrapped<&cl_icd_dispatch::name>>(table, &cl_icd_dispatch::name, #name)
+#define VECTIS_LAYER_RELEASE(name) wrap<Release<&cl_icd_dispatch::name>>(table, &cl_icd_dispatch::name, #name)
+#define VECTIS_LAYER_SPECIAL(name) wrap<name>(table, &cl_icd_dispatch::cl##name, "cl" #name)
 
-void wrap_objects() {
+void wrap_objects(cl_icd_dispatch& table) {
   VECTIS_LAYER_WRAP(clGetPlatformIDs);
   VECTIS_LAYER_SPECIAL(GetPlatformInfo);
   VECTIS_LAYER_WRAP(clGetDeviceIDs);
@@ -206,7 +185,7 @@ void wrap_objects() {
   VECTIS_LAYER_RELEASE(clReleaseKernel);
 }
 
-void wrap_work() {
+void wrap_work(cl_icd_dispatch& table) {
   VECTIS_LAYER_WRAP(clCreateCommandQueue);
   VECTIS_LAYER_RELEASE(clReleaseCommandQueue);
   VECTIS_LAYER_WRAP(clFlush);
@@ -238,32 +217,13 @@ const VectisFaultLayer steering{
 
 }  // namespace
 
-extern "C" {
+const char* const layer_name = "Vectis fault injection";
 
-VECTIS_LAYER_EXPORT const VectisFaultLayer* vectis_fault_layer() { return &steering; }
-
-VECTIS_LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info question, size_t room, void* answer,
-                                                      size_t* needed) {
-  if (question == CL_LAYER_NAME) return answer_text("Vectis fault injection", room, answer, needed);
-  if (question != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-  if (needed != nullptr) *needed = sizeof(cl_layer_api_version);
-  if (answer == nullptr) return CL_SUCCESS;
-  if (room < sizeof(cl_layer_api_version)) return CL_INVALID_VALUE;
-  const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  std::memcpy(answer, &version, sizeof version);
-  return CL_SUCCESS;
+void wrap_functions(cl_icd_dispatch& table) {
+  wrap_objects(table);
+  wrap_work(table);
 }
 
-VECTIS_LAYER_EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* below,
-                                                   cl_uint* entries_above, const cl_icd_dispatch** above) {
-  constexpr std::size_t slots = sizeof(cl_icd_dispatch) / sizeof(void*);
-  if (entries < slots || below == nullptr) return CL_INVALID_VALUE;
-  target = below;
-  table = *below;
-  wrap_objects();
-  wrap_work();
-  *entries_above = static_cast<cl_uint>(slots);
-  *above = &table;
-  return CL_SUCCESS;
-}
-}
+}  // namespace vectis::test
+
+extern "C" VECTIS_LAYER_EXPORT const VectisFaultLayer* vectis_fault_layer() { return &vectis::test::steering; }

@@ -1,17 +1,14 @@
 // An OpenCL layer that changes the text of programs before they are compiled; see README.md.
-#include <CL/cl_layer.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
 
-#define VECTIS_LAYER_EXPORT __attribute__((visibility("default")))
+#include "tests/drivers/opencl_layer/entry.hpp"
+
+namespace vectis::test {
 
 namespace {
-
-const cl_icd_dispatch* target = nullptr;  // the next layer, towards the driver
-cl_icd_dispatch table{};                  // the table given to the application
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -43,38 +40,13 @@ cl_program CL_API_CALL create_program(cl_context context, cl_uint count, const c
   }
   const char* whole = text.c_str();
   const size_t length = text.size();
-  return target->clCreateProgramWithSource(context, 1, &whole, &length, code);
-}
-
-cl_int answer(const void* from, size_t bytes, size_t room, void* to, size_t* needed) {
-  if (needed != nullptr) *needed = bytes;
-  if (to == nullptr) return CL_SUCCESS;
-  if (room < bytes) return CL_INVALID_VALUE;
-  std::memcpy(to, from, bytes);
-  return CL_SUCCESS;
+  return functions_below()->clCreateProgramWithSource(context, 1, &whole, &length, code);
 }
 
 }  // namespace
 
-extern "C" {
+const char* const layer_name = "Vectis patches";
 
-VECTIS_LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info parameter, size_t room, void* to, size_t* needed) {
-  constexpr char name[] = "Vectis patches";
-  constexpr cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-  if (parameter == CL_LAYER_NAME) return answer(name, sizeof name, room, to, needed);
-  if (parameter == CL_LAYER_API_VERSION) return answer(&version, sizeof version, room, to, needed);
-  return CL_INVALID_VALUE;
-}
+void wrap_functions(cl_icd_dispatch& table) { table.clCreateProgramWithSource = create_program; }
 
-VECTIS_LAYER_EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* below,
-                                                   cl_uint* entries_above, const cl_icd_dispatch** above) {
-  constexpr std::size_t slots = sizeof(cl_icd_dispatch) / sizeof(void*);
-  if (entries < slots || below == nullptr) return CL_INVALID_VALUE;
-  target = below;
-  table = *below;
-  table.clCreateProgramWithSource = create_program;
-  *entries_above = static_cast<cl_uint>(slots);
-  *above = &table;
-  return CL_SUCCESS;
-}
-}
+}  // namespace vectis::test
