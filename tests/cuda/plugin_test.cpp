@@ -41,12 +41,6 @@ class GpuPlugin : public testing::Test {
   Rig rig;
 };
 
-void expect_open_failure(const SlotResult& result, VectisReason reason, const std::string& words) {
-  EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION) << result;
-  EXPECT_EQ(result.reason, reason) << result;
-  EXPECT_THAT(result.text, HasSubstr(words));
-}
-
 TEST_F(GpuPlugin, ReportsWhyItCannotBeOpened) {
   rig.host.has_library = false;
   expect_open_failure(open(), VECTIS_REASON_NO_LIBRARY, "cannot be opened: no such file");
@@ -54,18 +48,21 @@ TEST_F(GpuPlugin, ReportsWhyItCannotBeOpened) {
   rig.host.replaced[is_hip ? "hipModuleLoadData" : "cuModuleLoadData"] = nullptr;
   expect_open_failure(open(), VECTIS_REASON_DRIVER_TOO_OLD, "ModuleLoadData: it is older than");
   rig.host.replaced.clear();
-  state("init", 34, 0);
-  expect_open_failure(open(), VECTIS_REASON_NO_DRIVER, "stub library");
-  state("init", 100, 0);
-  expect_open_failure(open(), VECTIS_REASON_NO_DEVICE, "(100)");
-  state("init", 101, 0);
-  expect_open_failure(open(), VECTIS_REASON_NO_DEVICE, "101");
-  state("init", 999, 0);
-  expect_open_failure(open(), VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened");
-  state("init", 803, 0);
-  expect_open_failure(open(), VECTIS_REASON_DRIVER_TOO_OLD, "its kernel module differ");
-  state("init", 3, 0);
-  expect_open_failure(open(), VECTIS_REASON_OTHER, "3");
+  struct InitFailure {
+    std::uint64_t code;
+    VectisReason reason;
+    const char* words;
+  };
+  for (const InitFailure& failure :
+       {InitFailure{34, VECTIS_REASON_NO_DRIVER, "stub library"}, InitFailure{100, VECTIS_REASON_NO_DEVICE, "(100)"},
+        InitFailure{101, VECTIS_REASON_NO_DEVICE, "101"},
+        InitFailure{999, VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened"},
+        InitFailure{803, VECTIS_REASON_DRIVER_TOO_OLD, "its kernel module differ"},
+        InitFailure{3, VECTIS_REASON_OTHER, "3"}}) {
+    SCOPED_TRACE(failure.code);
+    state("init", failure.code, 0);
+    expect_open_failure(open(), failure.reason, failure.words);
+  }
   state("init", 0, 0);
 }
 

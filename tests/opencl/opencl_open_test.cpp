@@ -24,30 +24,18 @@ TEST(OpenclTable, HasNameVersionAndSlots) {
   EXPECT_EQ(table.configure, nullptr);
 }
 
-SlotResult try_open(TestHost& host) {
-  VectisBackendState* state = nullptr;
-  SlotResult result = call_slot(plugin().open, host.get(), &state);
-  if (state != nullptr) plugin().close(state);
-  EXPECT_EQ(state != nullptr, result.status == VECTIS_OK) << result;
-  return result;
-}
-
 TEST(OpenclOpen, WithoutALoaderIsNoLibrary) {
   TestHost host;
   host.has_library = false;
   const SlotResult result = try_open(host);
-  EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION);
-  EXPECT_EQ(result.reason, VECTIS_REASON_NO_LIBRARY);
-  EXPECT_THAT(result.text, HasSubstr("libOpenCL.so.1"));
+  expect_open_failure(result, VECTIS_REASON_NO_LIBRARY, "libOpenCL.so.1");
   EXPECT_THAT(result.text, HasSubstr("no such file"));
 }
 
 TEST(OpenclOpen, ALoaderWithoutAFunctionIsTooOld) {
   TestHost host;
   host.replaced["clEnqueueFillBuffer"] = nullptr;
-  const SlotResult result = try_open(host);
-  EXPECT_EQ(result.reason, VECTIS_REASON_DRIVER_TOO_OLD);
-  EXPECT_THAT(result.text, HasSubstr("clEnqueueFillBuffer"));
+  expect_open_failure(try_open(host), VECTIS_REASON_DRIVER_TOO_OLD, "clEnqueueFillBuffer");
 }
 
 // Replacements for single functions of the driver; real() finds the original.
@@ -94,8 +82,7 @@ TEST(OpenclOpen, ALoaderWithoutPlatformsHasNoDriver) {
 
 TEST(OpenclOpen, APlatformWithoutDevicesIsNamed) {
   const SlotResult result = open_with("clGetDeviceIDs", no_device);
-  EXPECT_EQ(result.reason, VECTIS_REASON_NO_DEVICE);
-  EXPECT_THAT(result.text, HasSubstr("Portable Computing Language"));
+  expect_open_failure(result, VECTIS_REASON_NO_DEVICE, "Portable Computing Language");
   EXPECT_THAT(result.text, HasSubstr("set POCL_CACHE_DIR to a writable folder"));
 }
 
@@ -109,9 +96,7 @@ TEST(OpenclOpen, PoclWithoutALinkerIsNotUsed) {
   const SlotResult unset = try_open(host);
   setenv("PATH", before.c_str(), 1);
   for (const SlotResult& result : {elsewhere, unset}) {
-    EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION);
-    EXPECT_EQ(result.reason, VECTIS_REASON_OTHER);
-    EXPECT_THAT(result.text, HasSubstr("needs the linker `ld`, which no folder of PATH holds"));
+    expect_open_failure(result, VECTIS_REASON_OTHER, "needs the linker `ld`, which no folder of PATH holds");
   }
   EXPECT_TRUE(succeeded(try_open(host)));
 }
@@ -123,9 +108,8 @@ TEST(OpenclOpen, AnUnavailableDeviceIsNone) {
 TEST(OpenclOpen, VersionsAreCompared) {
   for (const char* version : {"OpenCL 1.1 old", "OpenCL 0.9", "OpenCL 1", "OpenCL x.y", "CUDA 12.0", ""}) {
     stated = version;
-    const SlotResult result = open_with("clGetDeviceInfo", other_device_version);
-    EXPECT_EQ(result.reason, VECTIS_REASON_DRIVER_TOO_OLD) << version;
-    EXPECT_THAT(result.text, HasSubstr(std::string("'") + version + "', OpenCL 1.2 is needed"));
+    expect_open_failure(open_with("clGetDeviceInfo", other_device_version), VECTIS_REASON_DRIVER_TOO_OLD,
+                        std::string("'") + version + "', OpenCL 1.2 is needed");
   }
   for (const char* version : {"OpenCL 1.2", "OpenCL 2.0 x", "OpenCL 10.0"}) {
     stated = version;

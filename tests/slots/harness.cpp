@@ -63,4 +63,18 @@ std::set<std::string> TestHost::symbols() {
   return symbols_;
 }
 
+SlotResult try_open(TestHost& host) {
+  VectisBackendState* state = nullptr;
+  SlotResult result = call_slot(plugin().open, host.get(), &state);
+  if (state != nullptr) plugin().close(state);
+  EXPECT_EQ(state != nullptr, result.status == VECTIS_OK) << result;
+  return result;
+}
+
+void expect_open_failure(const SlotResult& result, VectisReason reason, const std::string& words) {
+  EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION) << result;
+  EXPECT_EQ(result.reason, reason) << result;
+  EXPECT_NE(result.text.find(words), std::string::npos) << result << "\nmust contain: " << words;
+}
+
 }  // namespace vectis::test

@@ -66,4 +66,10 @@ class TestHost {
   std::set<std::string> symbols_;
 };
 
+// Opens the plug-in with the services of `host`, and closes it if that succeeds.
+SlotResult try_open(TestHost& host);
+
+// Expects the result of an `open` that failed with VECTIS_BACKEND_CREATION, this reason, and a text with `words` in it.
+void expect_open_failure(const SlotResult& result, VectisReason reason, const std::string& words);
+
 }  // namespace vectis::test

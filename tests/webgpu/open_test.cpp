@@ -10,29 +10,18 @@ namespace {
 
 using testing::HasSubstr;
 
-SlotResult open(TestHost& host) {
-  VectisBackendState* state = nullptr;
-  SlotResult result = call_slot(plugin().open, host.get(), &state);
-  if (state != nullptr) plugin().close(state);
-  return result;
-}
-
 TEST(WebgpuOpen, WithoutTheLibraryIsNoLibrary) {
   TestHost host;
   host.settings["library"] = "/nowhere/libwgpu_native.so";
-  const SlotResult result = open(host);
-  EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION);
-  EXPECT_EQ(result.reason, VECTIS_REASON_NO_LIBRARY);
-  EXPECT_THAT(result.text, HasSubstr("/nowhere/libwgpu_native.so: no such file"));
+  expect_open_failure(try_open(host), VECTIS_REASON_NO_LIBRARY, "/nowhere/libwgpu_native.so: no such file");
 }
 
 TEST(WebgpuOpen, OpensTheLibraryByItsDefaultName) {
   TestHost host;
   host.settings.erase("library");
-  const SlotResult result = open(host);
+  const SlotResult result = try_open(host);
   if (result.status == VECTIS_OK) GTEST_SKIP() << "this machine has libwgpu_native installed";
-  EXPECT_EQ(result.reason, VECTIS_REASON_NO_LIBRARY);
-  EXPECT_THAT(result.text, HasSubstr("libwgpu_native.so: no such file"));
+  expect_open_failure(result, VECTIS_REASON_NO_LIBRARY, "libwgpu_native.so: no such file");
 }
 
 TEST(WebgpuOpen, AnotherVersionIsTooOld) {
@@ -40,23 +29,19 @@ TEST(WebgpuOpen, AnotherVersionIsTooOld) {
   using Version = std::uint32_t (*)();
   const Version version = [] { return std::uint32_t{0x16010203}; };
   host.replaced["wgpuGetVersion"] = reinterpret_cast<void*>(version);
-  const SlotResult result = open(host);
-  EXPECT_EQ(result.reason, VECTIS_REASON_DRIVER_TOO_OLD);
-  EXPECT_THAT(result.text, HasSubstr("version 22.1.2.3, version 29 is needed"));
+  expect_open_failure(try_open(host), VECTIS_REASON_DRIVER_TOO_OLD, "version 22.1.2.3, version 29 is needed");
 }
 
 TEST(WebgpuOpen, AMissingFunctionIsNamed) {
   TestHost host;
   host.replaced["wgpuQueueWriteBuffer"] = nullptr;
-  const SlotResult result = open(host);
-  EXPECT_EQ(result.reason, VECTIS_REASON_DRIVER_TOO_OLD);
-  EXPECT_THAT(result.text, HasSubstr("no wgpuQueueWriteBuffer"));
+  expect_open_failure(try_open(host), VECTIS_REASON_DRIVER_TOO_OLD, "no wgpuQueueWriteBuffer");
 }
 
 TEST(WebgpuOpen, AnUnknownGraphicsApiIsRejected) {
   TestHost host;
   host.settings["api"] = "glide";
-  const SlotResult result = open(host);
+  const SlotResult result = try_open(host);
   EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
   EXPECT_THAT(result.text, HasSubstr("'glide'; it must be vulkan, metal, dx12, gl or all"));
 }
@@ -64,9 +49,8 @@ TEST(WebgpuOpen, AnUnknownGraphicsApiIsRejected) {
 TEST(WebgpuOpen, AGraphicsApiWithoutDevicesIsNoDriver) {
   TestHost host;
   host.settings["api"] = "metal";
-  const SlotResult result = open(host);
-  EXPECT_EQ(result.reason, VECTIS_REASON_NO_DRIVER);
-  EXPECT_THAT(result.text, HasSubstr("finds no usable GPU or software renderer through metal"));
+  expect_open_failure(try_open(host), VECTIS_REASON_NO_DRIVER,
+                      "finds no usable GPU or software renderer through metal");
 }
 
 std::vector<std::string> drivers(TestHost& host) {
