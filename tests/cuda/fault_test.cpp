@@ -56,11 +56,9 @@ Live live(bool with_lasting = true) {
   return counts;
 }
 
-struct FaultPoint {
+// A fault in one of the libraries.
+struct LibraryFaultPoint : FaultPoint {
   const VectisTestDriver* library;
-  std::string function;
-  std::uint32_t nth;
-  int code;
 };
 
 bool is_compilers(const std::string& function) {
@@ -77,10 +75,6 @@ bool is_release(const std::string& function) {
     if (function.find(word) != std::string::npos) return true;
   }
   return false;
-}
-
-bool cannot_fail(const std::string& slot) {
-  return slot == "close" || slot == "memory_free" || slot == "host_free" || slot.ends_with("_destroy");
 }
 
 // Failures without consequence: the compiler's log, and restoring the thread's device.
@@ -106,13 +100,13 @@ void reset() {
 }
 
 // Every driver call that the exercise makes, with every error code.
-std::vector<FaultPoint> fault_points(const Exercise& exercise) {
+std::vector<LibraryFaultPoint> fault_points(const Exercise& exercise) {
   Rig rig;
   exercise.prepare(rig);
   reset();
   const SlotResult result = exercise.call(rig);
   EXPECT_EQ(result.status, exercise.without_fault) << result;
-  std::vector<FaultPoint> points;
+  std::vector<LibraryFaultPoint> points;
   for (const VectisTestDriver* library : libraries()) {
     for (std::uint32_t function = 0; function < library->function_count(); ++function) {
       const std::string name = library->function_name(function);
@@ -120,7 +114,7 @@ std::vector<FaultPoint> fault_points(const Exercise& exercise) {
                                          ? std::vector{1, 11}
                                          : std::vector{out_of_memory, launch_failed, unknown, unnamed};
       for (std::uint32_t nth = 1; nth <= library->calls(function); ++nth) {
-        for (const int code : codes) points.push_back({library, name, nth, code});
+        for (const int code : codes) points.push_back({{name, nth, code}, library});
       }
     }
   }
@@ -138,9 +132,8 @@ void expect_reported(const Exercise& exercise, const FaultPoint& point, const Sl
   }
 }
 
-void inject(const Exercise& exercise, const FaultPoint& point) {
-  SCOPED_TRACE(exercise.slot + " " + exercise.note + ": call " + std::to_string(point.nth) + " of " + point.function +
-               " returns " + std::to_string(point.code));
+void inject(const Exercise& exercise, const LibraryFaultPoint& point) {
+  SCOPED_TRACE(describe(exercise, point));
   const Live at_first = live();
   {
     Rig rig;
@@ -165,7 +158,7 @@ TEST(DriverFault, EveryCallBelowEverySlot) {
   std::size_t points = 0;
   std::map<std::string, std::size_t> by_function;
   for (const Exercise& exercise : exercises()) {
-    for (const FaultPoint& point : fault_points(exercise)) {
+    for (const LibraryFaultPoint& point : fault_points(exercise)) {
       inject(exercise, point);
       ++by_function[point.function];
       ++points;

@@ -42,17 +42,7 @@ void expect_no_more(const Live& now, const Live& before) {
   for (std::size_t kind = 0; kind < now.size(); ++kind) EXPECT_LE(now[kind], before[kind]) << "kind " << kind;
 }
 
-struct FaultPoint {
-  std::string function;
-  std::uint32_t nth;
-  cl_int code;
-};
-
 bool is_release(const std::string& function) { return function.starts_with("clRelease"); }
-
-bool cannot_fail(const std::string& slot) {
-  return slot == "close" || slot == "memory_free" || slot.ends_with("_destroy");
-}
 
 // The status that the contract requires.
 VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) {
@@ -89,8 +79,7 @@ void expect_works_again(const Exercise& exercise, Rig& rig) {
 }
 
 void inject(const Exercise& exercise, const FaultPoint& point) {
-  SCOPED_TRACE(exercise.slot + " " + exercise.note + ": call " + std::to_string(point.nth) + " of " + point.function +
-               " returns " + std::to_string(point.code));
+  SCOPED_TRACE(describe(exercise, point));
   const Live at_first = live();
   {
     Rig rig;

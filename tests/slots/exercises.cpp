@@ -177,6 +177,15 @@ std::vector<Slot> all_slots() {
 
 SlotResult open_again(Rig& rig) { return create_again(plugin().close, rig.state, plugin().open, rig.host.get()); }
 
+std::string describe(const Exercise& exercise, const FaultPoint& point) {
+  return exercise.slot + " " + exercise.note + ": call " + std::to_string(point.nth) + " of " + point.function +
+         " returns " + std::to_string(point.code);
+}
+
+bool cannot_fail(const std::string& slot) {
+  return slot == "close" || slot == "memory_free" || slot == "host_free" || slot.ends_with("_destroy");
+}
+
 const std::vector<Exercise>& exercises() {
   static const std::vector<Exercise> all = [] {
     std::vector<Exercise> joined = lifetime_exercises();

@@ -31,6 +31,19 @@ void need_recorded_event(Rig& rig);
 // The names of all slots that the plug-in fills, in the order of the table.
 std::vector<std::string> filled_slots();
 
+// A fault below the plug-in: the `nth` call of `function` returns `code`.
+struct FaultPoint {
+  std::string function;
+  std::uint32_t nth;
+  int code;
+};
+
+// The exercise and its fault, for SCOPED_TRACE.
+std::string describe(const Exercise& exercise, const FaultPoint& point);
+
+// Whether the slot returns no status: it destroys or frees.
+bool cannot_fail(const std::string& slot);
+
 // Two memories, two streams, and a copy enqueued on the first.
 void need_work(Rig& rig);
 SlotResult open_again(Rig& rig);
