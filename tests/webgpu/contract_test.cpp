@@ -31,6 +31,13 @@ std::vector<std::uint32_t> words_of(const Bytes& bytes) {
 
 class Webgpu : public testing::TestWithParam<std::string> {
  protected:
+  // New memory that holds `words`.
+  Memory upload(const std::vector<std::uint32_t>& words) {
+    Memory memory = rig.allocate(words.size() * 4);
+    rig.upload(memory.get(), words.data(), words.size() * 4);
+    return memory;
+  }
+
   Rig rig{GetParam()};
 };
 
@@ -131,10 +138,8 @@ TEST_P(Webgpu, SlicesOfOneBufferAreInputAndOutput) {
 
 TEST_P(Webgpu, ManyLaunchesKeepTheirOrderAndTheirScalars) {
   const Kernel add = rig.kernel(add_text, "add");
-  const Memory a = rig.allocate(256);
+  const Memory a = upload(std::vector<std::uint32_t>(64, 0));
   const Memory b = rig.allocate(256);
-  const std::vector<std::uint32_t> start(64, 0);
-  rig.upload(a.get(), start.data(), 256);
   std::uint32_t total = 0;
   for (std::uint32_t round = 0; round < 1000; ++round) {
     const bool back = round % 2 == 1;
@@ -180,10 +185,8 @@ TEST_P(Webgpu, EventsOrderTwoStreams) {
 
 TEST_P(Webgpu, InvalidLaunchesDoNotAffectTheStream) {
   const Kernel add = rig.kernel(add_text, "add");
-  const Memory in = rig.allocate(256);
+  const Memory in = upload(std::vector<std::uint32_t>(64, 3));
   const Memory out = rig.allocate(256);
-  const std::vector<std::uint32_t> values(64, 3);
-  rig.upload(in.get(), values.data(), 256);
   const auto expect_invalid = [&](const Launch& wrong, std::string_view words) {
     ASSERT_TRUE(succeeded(launch(rig.stream, add, {{in.get(), out.get()}, {1, 64}})));
     const SlotResult result = launch(rig.stream, add, wrong);
