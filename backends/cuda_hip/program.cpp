@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/plugin/programs.hpp"
 #include "backends/plugin/slots.hpp"
 #include "compiler.hpp"
 #include "objects.hpp"
@@ -68,10 +69,8 @@ CompiledCode compile_for(const VectisContext& context, std::string_view text, co
 
 CompiledCode code_for(const VectisContext& context, std::string_view dialect, std::string_view text,
                       const char* options, const std::string& rejection) {
-  if (dialect == device_language) return compile_for(context, text, options, rejection);
-  if (dialect == "binary") return {unwrap_binary(text), ""};
-  throw Failure(VECTIS_UNSUPPORTED, "the dialect is '" + std::string(dialect) + "'; " + driver_title + " takes " +
-                                        device_language + " and binary");
+  if (plugin::is_binary(dialect, device_language, driver_title)) return {unwrap_binary(text), ""};
+  return compile_for(context, text, options, rejection);
 }
 
 struct LoadedProgram {
@@ -119,14 +118,7 @@ void program_binary(VectisProgram* program, void* target, std::size_t* bytes) {
   if (program->code.empty())
     throw Failure(VECTIS_UNSUPPORTED, "this program is an embedded kernel, which needs no binary");
   const std::string binary = wrap_binary(program->code);
-  if (target != nullptr) {
-    if (*bytes < binary.size()) {
-      throw Failure(VECTIS_INVALID_INPUT, "the binary has " + std::to_string(binary.size()) +
-                                              " bytes, the buffer has " + std::to_string(*bytes));
-    }
-    std::memcpy(target, binary.data(), binary.size());
-  }
-  *bytes = binary.size();
+  write_binary(binary.size(), target, bytes, [&] { std::memcpy(target, binary.data(), binary.size()); });
 }
 
 void kernel_create(VectisProgram* program, const char* name, VectisKernel** kernel) {

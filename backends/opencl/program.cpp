@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "backends/plugin/programs.hpp"
 #include "backends/plugin/slots.hpp"
 #include "objects.hpp"
 
@@ -83,13 +84,8 @@ using namespace opencl;
 
 std::string program_create(VectisContext* context, const char* dialect, const void* text, std::size_t bytes,
                            const char* options, VectisProgram** program) {
-  const std::string_view language = dialect;
-  const bool is_source = language == "opencl-c";
-  if (!is_source && language != "binary") {
-    throw Failure(VECTIS_UNSUPPORTED,
-                  "the dialect is '" + std::string(language) + "'; OpenCL takes opencl-c and binary");
-  }
-  Owned<cl_program> created = is_source ? from_source(*context, text, bytes) : from_binary(*context, text, bytes);
+  Owned<cl_program> created = is_binary(dialect, "opencl-c", "OpenCL") ? from_binary(*context, text, bytes)
+                                                                       : from_source(*context, text, bytes);
   std::string warnings = build(*context, created.get(), options);
   *program = std::make_unique<VectisProgram>(*context, std::move(created)).release();
   return warnings;
@@ -98,18 +94,12 @@ std::string program_create(VectisContext* context, const char* dialect, const vo
 void program_destroy(VectisProgram* program) noexcept { delete program; }
 
 void program_binary(VectisProgram* program, void* target, std::size_t* bytes) {
-  const std::size_t needed = binary_size(*program);
-  if (target != nullptr) {
-    if (*bytes < needed) {
-      throw Failure(VECTIS_INVALID_INPUT,
-                    "the binary has " + std::to_string(needed) + " bytes, the buffer has " + std::to_string(*bytes));
-    }
+  write_binary(binary_size(*program), target, bytes, [&] {
     auto* binary = static_cast<unsigned char*>(target);
     check(program->context.api.GetProgramInfo(program->program.get(), CL_PROGRAM_BINARIES, sizeof(unsigned char*),
                                               static_cast<void*>(&binary), nullptr),
           "clGetProgramInfo");
-  }
-  *bytes = needed;
+  });
 }
 
 void kernel_create(VectisProgram* program, const char* name, VectisKernel** kernel) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "backends/plugin/embedded_kernels.hpp"
+#include "backends/plugin/programs.hpp"
 #include "backends/plugin/slots.hpp"
 #include "objects.hpp"
 
@@ -53,8 +54,7 @@ std::string program_create(VectisContext* context, const char* dialect, const vo
   } else if (language == "glsl-webgpu") {
     *program = from_glsl(*context, given).release();
   } else {
-    throw Failure(VECTIS_UNSUPPORTED,
-                  "the dialect is '" + std::string(language) + "'; WebGPU takes wgsl and glsl-webgpu");
+    throw unsupported_dialect(language, "WebGPU takes wgsl and glsl-webgpu");
   }
   return {};
 }
