@@ -2,13 +2,10 @@
 
 // Highway leaves AVX3_DL (AVX-512 with VNNI) out by default.
 #define HWY_WANT_AVX3_DL
-#include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/simd.cpp"
-#include <hwy/foreach_target.h>
+#include "backends/cpu/targets-inl.hpp"
 //
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -23,16 +20,12 @@ HWY_BEFORE_NAMESPACE();
 namespace vectis::cpu {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 const char* Target() { return hwy::TargetName(HWY_TARGET); }
 
 // --- Conversion ----------------------------------------------------------------------------------------------------
 
-using Floats = hn::ScalableTag<float>;
 using Integers = hn::RebindToSigned<Floats>;
 using Words = hn::RebindToUnsigned<Floats>;
-using FloatVector = hn::Vec<Floats>;
 
 // Highway uses the CPU's conversions of float16, which round correctly; its emulation in plain C++ does not.
 #if HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR

@@ -1,12 +1,9 @@
 // Compiled once for each instruction set by Highway's foreach_target; the last section is compiled once.
 
-#include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/tiles.cpp"
-#include <hwy/foreach_target.h>
+#include "backends/cpu/targets-inl.hpp"
 //
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -17,11 +14,6 @@ HWY_BEFORE_NAMESPACE();
 namespace vectis::cpu {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Floats = hn::ScalableTag<float>;
-using Vector = hn::Vec<Floats>;
-
 // A tile is two vectors wide and as high as the registers allow: sums take 24 of 32, or 12 of 16.
 #if HWY_TARGET <= HWY_AVX3
 constexpr std::size_t kRows = 12;
@@ -30,10 +22,10 @@ constexpr std::size_t kRows = 6;
 #endif
 
 template <bool difference>
-HWY_INLINE void Step(Vector a, Vector b0, Vector b1, Vector& sum0, Vector& sum1) {
+HWY_INLINE void Step(FloatVector a, FloatVector b0, FloatVector b1, FloatVector& sum0, FloatVector& sum1) {
   if constexpr (difference) {
-    const Vector d0 = hn::Sub(a, b0);
-    const Vector d1 = hn::Sub(a, b1);
+    const FloatVector d0 = hn::Sub(a, b0);
+    const FloatVector d1 = hn::Sub(a, b1);
     sum0 = hn::MulAdd(d0, d0, sum0);
     sum1 = hn::MulAdd(d1, d1, sum1);
   } else {
@@ -45,7 +37,7 @@ HWY_INLINE void Step(Vector a, Vector b0, Vector b1, Vector& sum0, Vector& sum1)
 // Runs of this length are summed separately, because the rounding error of a sum grows with its length.
 constexpr std::size_t kRun = 64;
 
-HWY_INLINE void Put(Vector sum, bool is_first, float* to) {
+HWY_INLINE void Put(FloatVector sum, bool is_first, float* to) {
   const Floats d;
   hn::StoreU(is_first ? sum : hn::Add(hn::LoadU(d, to), sum), d, to);
 }
@@ -57,11 +49,11 @@ HWY_INLINE void Rows(std::index_sequence<row...> /*rows*/, std::size_t depth, co
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
   for (std::size_t begin = 0; begin < depth; begin += kRun) {
-    Vector sums0[] = {((void)row, hn::Zero(d))...};
-    Vector sums1[] = {((void)row, hn::Zero(d))...};
+    FloatVector sums0[] = {((void)row, hn::Zero(d))...};
+    FloatVector sums1[] = {((void)row, hn::Zero(d))...};
     for (std::size_t k = begin; k < std::min(begin + kRun, depth); ++k) {
-      const Vector b0 = hn::LoadU(d, right);
-      const Vector b1 = hn::LoadU(d, right + lanes);
+      const FloatVector b0 = hn::LoadU(d, right);
+      const FloatVector b1 = hn::LoadU(d, right + lanes);
       (Step<difference>(hn::Set(d, left[row]), b0, b1, sums0[row], sums1[row]), ...);
       left += kRows;
       right += 2 * lanes;

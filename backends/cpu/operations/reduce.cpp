@@ -3,13 +3,10 @@
 //
 // Compiled once for each instruction set by Highway's foreach_target; the last section is compiled once.
 
-#include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/operations/reduce.cpp"
-#include <hwy/foreach_target.h>
+#include "backends/cpu/targets-inl.hpp"
 //
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,13 +38,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vectis::cpu {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Floats = hn::ScalableTag<float>;
-using Vector = hn::Vec<Floats>;
-
 template <bool largest>
-HWY_INLINE Vector Better(Vector a, Vector b) {
+HWY_INLINE FloatVector Better(FloatVector a, FloatVector b) {
   if constexpr (largest) return hn::Max(a, b);
   return hn::Min(a, b);
 }
@@ -57,11 +49,11 @@ template <bool largest>
 float BlockExtreme(const float* values, std::size_t count, bool& has_nan) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
-  Vector best = hn::Set(d, values[0]);
+  FloatVector best = hn::Set(d, values[0]);
   auto are_nan = hn::IsNaN(best);
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const Vector value = hn::LoadU(d, values + i);
+    const FloatVector value = hn::LoadU(d, values + i);
     best = Better<largest>(best, value);
     are_nan = hn::Or(are_nan, hn::IsNaN(value));
   }

@@ -3,13 +3,10 @@
 //
 // Compiled once for each instruction set by Highway's foreach_target; the last section is compiled once.
 
-#include "backends/cpu/targets.hpp"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/operations/top_k.cpp"
-#include <hwy/foreach_target.h>
+#include "backends/cpu/targets-inl.hpp"
 //
-#include <hwy/highway.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -70,12 +67,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vectis::cpu {
 namespace HWY_NAMESPACE {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Floats = hn::ScalableTag<float>;
-
 // A bit for each lane that beats the worst kept value. Equal values do not: the earlier element wins a tie.
-HWY_INLINE std::uint64_t BitsThatBeat(hn::Vec<Floats> values, hn::Vec<Floats> worst, bool worst_is_nan, bool largest) {
+HWY_INLINE std::uint64_t BitsThatBeat(FloatVector values, FloatVector worst, bool worst_is_nan, bool largest) {
   const Floats d;
   const auto beats = worst_is_nan ? hn::Not(hn::IsNaN(values))
                      : largest    ? hn::Gt(values, worst)
