@@ -14,9 +14,10 @@ constexpr std::size_t subspace_rounds = 6;
 constexpr std::size_t basis_grain = 16;   // rows per task
 constexpr float degenerate_norm = 1e-6F;  // below this a unit vector was linearly dependent on the ones before
 
-std::vector<float> transposed(std::span<const float> rows, std::size_t dim) {
+// `stride` columns; those beyond dim are zero.
+std::vector<float> transposed(std::span<const float> rows, std::size_t dim, std::size_t stride) {
   const std::size_t count = rows.size() / dim;
-  std::vector<float> columns(rows.size());
+  std::vector<float> columns(stride * count);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j < dim; ++j) columns[j * count + i] = rows[i * dim + j];
   }
@@ -31,6 +32,23 @@ std::vector<float> multiplied(Executor& executor, std::span<const float> left, s
   executor.parallel_for(left.size() / length, basis_grain, [&](std::size_t begin, std::size_t end) {
     dot_products(left.data() + begin * length, end - begin, right.data(), columns, length,
                  result.data() + begin * columns);
+  });
+  return result;
+}
+
+// columns * transpose(columns), which is symmetric: computes one triangle and mirrors it.
+std::vector<float> covariance_of(Executor& executor, std::span<const float> columns, std::size_t length) {
+  const std::size_t count = columns.size() / length;
+  std::vector<float> result(count * count);
+  executor.parallel_for(count, basis_grain, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> products((end - begin) * (count - begin));
+    dot_products(columns.data() + begin * length, end - begin, columns.data() + begin * length, count - begin, length,
+                 products.data());
+    for (std::size_t i = begin; i < end; ++i) {
+      for (std::size_t j = i; j < count; ++j) {
+        result[i * count + j] = result[j * count + i] = products[(i - begin) * (count - begin) + j - begin];
+      }
+    }
   });
   return result;
 }
@@ -50,32 +68,34 @@ float normalize(std::span<float> vector) {
   return norm;
 }
 
-// Subtracts the components along the orthonormal rows `before`.
-void make_orthogonal(std::span<const float> before, std::span<float> vector, std::vector<float>& components) {
-  const std::size_t dim = vector.size();
-  const std::size_t count = before.size() / dim;
+// Subtracts the components along the orthonormal rows `before`. `scratch` saves allocations.
+void make_orthogonal(std::span<const float> before, std::span<float> vector, std::vector<float>& scratch) {
+  const std::size_t length = vector.size();
+  const std::size_t count = before.size() / length;
   if (count == 0) return;
-  components.resize(count);
-  dot_products(vector.data(), 1, before.data(), count, dim, components.data());
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = 0; j < dim; ++j) vector[j] -= components[i] * before[i * dim + j];
-  }
+  scratch.resize(count + length);
+  float* const components = scratch.data();
+  float* const sums = components + count;
+  dot_products(vector.data(), 1, before.data(), count, length, components);
+  weighted_sums(components, 1, count, before.data(), length, sums);
+  for (std::size_t j = 0; j < length; ++j) vector[j] -= sums[j];
 }
 
-// Gram-Schmidt. The first pass leaves rounding errors, which `precise` removes by a second pass.
-void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim, bool precise) {
-  std::vector<float> components;
-  for (std::size_t i = 0; i < vectors.size() / dim; ++i) {
-    const std::span<float> vector = vectors.subspan(i * dim, dim);
-    const std::span<const float> before = vectors.first(i * dim);
+// Gram-Schmidt on rows of `stride` floats, of which those beyond dim are and stay zero. The first pass leaves rounding
+// errors, which `precise` removes by a second pass.
+void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim, std::size_t stride, bool precise) {
+  std::vector<float> scratch;
+  for (std::size_t i = 0; i < vectors.size() / stride; ++i) {
+    const std::span<float> vector = vectors.subspan(i * stride, stride);
+    const std::span<const float> before = vectors.first(i * stride);
     normalize(vector);
-    make_orthogonal(before, vector, components);
+    make_orthogonal(before, vector, scratch);
     while (normalize(vector) < degenerate_norm) {
-      fill_random(random, vector);
-      make_orthogonal(before, vector, components);
+      fill_random(random, vector.first(dim));
+      make_orthogonal(before, vector, scratch);
     }
     if (!precise) continue;
-    make_orthogonal(before, vector, components);
+    make_orthogonal(before, vector, scratch);
     normalize(vector);
   }
 }
@@ -170,16 +190,19 @@ std::vector<float> fit_mean(Projection& projection, std::span<const float> vecto
 }
 
 std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, std::size_t dim, std::size_t count) {
-  const std::vector<float> columns = transposed(rows, dim);
-  const std::vector<float> covariance = multiplied(executor, columns, columns, rows.size() / dim);
+  const std::size_t stride = padded_dim(dim);
+  const std::vector<float> columns = transposed(rows, dim, stride);
+  const std::vector<float> covariance = covariance_of(executor, columns, rows.size() / dim);
   Random random(1);
-  std::vector<float> basis(count * dim);
-  fill_random(random, basis);
-  make_orthonormal(random, basis, dim, false);
+  std::vector<float> basis(count * stride);
+  for (std::size_t i = 0; i < count; ++i) fill_random(random, std::span(basis).subspan(i * stride, dim));
+  make_orthonormal(random, basis, dim, stride, false);
   for (std::size_t round = 0; round < subspace_rounds; ++round) {
-    basis = multiplied(executor, basis, covariance, dim);
-    make_orthonormal(random, basis, dim, round + 1 == subspace_rounds);
+    basis = multiplied(executor, basis, covariance, stride);
+    make_orthonormal(random, basis, dim, stride, round + 1 == subspace_rounds);
   }
+  for (std::size_t i = 1; i < count; ++i) std::copy_n(basis.data() + i * stride, dim, basis.data() + i * dim);
+  basis.resize(count * dim);
   return basis;
 }
 

@@ -11,6 +11,9 @@
 
 namespace vectis::inline v0_1::graph {
 
+// Returns `dim` rounded up to a multiple of 16, the floats per row that weighted_sums() takes. Does not throw.
+[[nodiscard]] constexpr std::size_t padded_dim(std::size_t dim) noexcept { return (dim + 15) / 16 * 16; }
+
 // The parameters that map vectors to points whose squared Euclidean distances order as the metric does. Cosine:
 // vectors are divided by their norms. Inner product: vectors get one more coordinate that gives all of them the same
 // norm (Bachrach et al., "Speeding Up the Xbox Recommender System", 2014). Then the mean is subtracted and the
@@ -30,7 +33,7 @@ struct Projection {
   std::size_t trained_rows = 0;  // vectors it was trained on
 
   // Returns the floats per row of `basis`: output_dim rounded up to a multiple of 16.
-  [[nodiscard]] std::size_t basis_stride() const noexcept { return (output_dim + 15) / 16 * 16; }
+  [[nodiscard]] std::size_t basis_stride() const noexcept { return padded_dim(output_dim); }
 };
 
 // Returns an untrained projection for vectors of `dim` floats: mean 0, exponent 0, no basis. The metric must be l2,

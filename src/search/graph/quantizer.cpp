@@ -1,6 +1,7 @@
 #include "search/graph/quantizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -32,6 +33,30 @@ std::uint32_t min_bits(float min) { return min < 0 ? round_away_from_zero(min) :
 
 // Bytes of a row that hold codes, which are the coordinates in low nibbles when codes have 4 bits.
 std::size_t code_bytes(const Quantizer& quantizer) { return quantizer.row_bytes - code_header_bytes; }
+
+struct Range {
+  float smallest = 0;
+  float largest = 0;
+};
+
+// `count` must be at least 1. Several lanes, which the compiler turns into SIMD.
+Range range_of(const float* values, std::size_t count) {
+  constexpr std::size_t lanes = 16;
+  std::array<float, lanes> smallest;
+  std::array<float, lanes> largest;
+  smallest.fill(values[0]);
+  largest.fill(values[0]);
+  const auto take = [&](std::size_t lane, float value) {
+    smallest[lane] = value < smallest[lane] ? value : smallest[lane];
+    largest[lane] = value > largest[lane] ? value : largest[lane];
+  };
+  std::size_t at = 0;
+  for (; at + lanes <= count; at += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) take(lane, values[at + lane]);
+  }
+  for (; at < count; ++at) take(0, values[at]);
+  return {*std::ranges::min_element(smallest), *std::ranges::max_element(largest)};
+}
 
 struct CodeSums {
   std::int32_t product = 0;  // with the query's codes
@@ -251,10 +276,10 @@ Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim, std:
 
 void encode_projected(const Quantizer& quantizer, const float* coordinates, std::byte* row) noexcept {
   const auto code_max = static_cast<float>((1U << quantizer.bits) - 1);
-  const auto [smallest, largest] = std::minmax_element(coordinates, coordinates + quantizer.dim);
-  const std::uint32_t min_part = min_bits(*smallest);
+  const auto [smallest, largest] = range_of(coordinates, quantizer.dim);
+  const std::uint32_t min_part = min_bits(smallest);
   const float min = from_bfloat16(min_part);
-  const std::uint32_t scale_part = scale_bits((*largest - min) / code_max);
+  const std::uint32_t scale_part = scale_bits((largest - min) / code_max);
   const float scale = from_bfloat16(scale_part);
   const float inverse = scale > 0 ? 1 / scale : 0;
   const auto square = static_cast<float>(squared_norm(coordinates, quantizer.dim));
@@ -263,12 +288,14 @@ void encode_projected(const Quantizer& quantizer, const float* coordinates, std:
   std::memcpy(row, &packed, sizeof packed);
   std::memcpy(row + sizeof packed, &square, sizeof square);
   auto* const codes = reinterpret_cast<std::uint8_t*>(row) + code_header_bytes;
-  const std::size_t low_codes = quantizer.bits == 8 ? quantizer.dim : code_bytes(quantizer);
-  for (std::size_t i = 0; i < quantizer.dim; ++i) {
-    const float rounded = ((coordinates[i] - min) * inverse + rounding_constant) - rounding_constant;
-    const auto code = static_cast<unsigned>(std::clamp(rounded, 0.0F, code_max));
-    const bool high_nibble = i >= low_codes;
-    codes[high_nibble ? i - low_codes : i] |= static_cast<std::uint8_t>(high_nibble ? code << 4U : code);
+  const auto code_of = [=](float coordinate) {
+    const float rounded = ((coordinate - min) * inverse + rounding_constant) - rounding_constant;
+    return static_cast<std::uint8_t>(static_cast<int>(std::clamp(rounded, 0.0F, code_max)));
+  };
+  const std::size_t low_codes = quantizer.bits == 8 ? quantizer.dim : std::min(quantizer.dim, code_bytes(quantizer));
+  for (std::size_t i = 0; i < low_codes; ++i) codes[i] = code_of(coordinates[i]);
+  for (std::size_t i = 0; i < quantizer.dim - low_codes; ++i) {
+    codes[i] |= static_cast<std::uint8_t>(code_of(coordinates[low_codes + i]) << 4);
   }
 }
 

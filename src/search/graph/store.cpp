@@ -25,14 +25,14 @@ constexpr std::size_t shrink_min = 1024;
 
 // Calibration is repeated when half of the rows were added or removed since the last one, which bounds its total
 // cost.
-constexpr std::size_t calibrated_rows_min = 2000;
+constexpr std::size_t calibrated_rows_min = 3000;
 constexpr std::size_t recalibrate_divisor = 2;
 constexpr std::size_t held_out_max = 1000;
 constexpr std::size_t held_out_min = 100;
 constexpr std::size_t ground_truth_scores_max = 500'000'000;
 // Bounds a calibration by the cost of linking the added rows, about 3,000 scores each: a held-out row is compared with
 // all rows once for the ground truth, and a few times by searches where the data has no structure.
-constexpr std::size_t calibration_scores_per_row = 1000;
+constexpr std::size_t calibration_scores_per_row = 300;
 
 // The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
 constexpr std::size_t training_rows_max = 10'000;
