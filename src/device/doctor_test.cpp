@@ -68,24 +68,25 @@ Diagnosis find(const DoctorReport& report, const std::string& backend) {
   throw std::out_of_range(backend);
 }
 
-TEST(Doctor, NothingInstalled) {
+class Doctor : public testing::Test {
+ protected:
+  Doctor() { install(os); }
+
   FakeOs os;
-  install(os);
+};
+
+TEST_F(Doctor, NothingInstalled) {
   answer(os,
          opencl(BackendState::no_library, "libOpenCL.so.1: cannot open shared object file: No such file or directory"));
   expect_golden("nothing_installed", os);
 }
 
-TEST(Doctor, DriverTooOld) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, DriverTooOld) {
   answer(os, opencl(BackendState::driver_too_old, "Example Platform states OpenCL 1.0, 1.2 is needed"));
   expect_golden("driver_too_old", os);
 }
 
-TEST(Doctor, NoPermissionOnTheDeviceNode) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, NoPermissionOnTheDeviceNode) {
   os.directories["/dev/dri"] = {"card0", "renderD128"};
   os.accesses["/dev/dri/renderD128"] = FileAccess::denied;
   answer(os, opencl(BackendState::no_device, "Intel(R) OpenCL Graphics offers no device"));
@@ -94,18 +95,14 @@ TEST(Doctor, NoPermissionOnTheDeviceNode) {
   EXPECT_EQ(find(report(os), "opencl").state, BackendState::no_device);
 }
 
-TEST(Doctor, SoftwareDriverOnly) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, SoftwareDriverOnly) {
   Diagnosis pocl = opencl(BackendState::ready, "");
   pocl.devices = {{"pthread-example", "Portable Computing Language 3.1", true}};
   answer(os, pocl);
   expect_golden("software_only", os);
 }
 
-TEST(Doctor, SoftwareDriverBesideAGpuWithoutPermission) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, SoftwareDriverBesideAGpuWithoutPermission) {
   os.directories["/dev"] = {"kfd", "null", "nvidia0"};
   os.accesses["/dev/kfd"] = FileAccess::denied;
   os.accesses["/dev/nvidia0"] = FileAccess::granted;
@@ -115,9 +112,7 @@ TEST(Doctor, SoftwareDriverBesideAGpuWithoutPermission) {
   EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("this user may not open /dev/kfd"));
 }
 
-TEST(Doctor, TwoDevices) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, TwoDevices) {
   Diagnosis two = opencl(BackendState::ready, "");
   two.devices = {{"Arc A770", "Intel OpenCL 24.1", false}, {"UHD 770", "Intel OpenCL 24.1", false}};
   answer(os, two);
@@ -129,9 +124,8 @@ TEST(Doctor, TwoDevices) {
 
 constexpr auto cuda_plugin = "/opt/vectis/lib/vectis/backends/libvectis_backend_cuda.so";
 
-// A Debian system with an NVIDIA GPU and the CUDA plug-in, whose probe returns this.
+// Adds an NVIDIA GPU and the CUDA plug-in, whose probe returns this, to an installed system.
 void install_cuda(FakeOs& os, BackendState state, const std::string& reason, std::vector<DeviceSummary> devices = {}) {
-  install(os);
   os.directories["/opt/vectis/lib/vectis/backends"] = {"libvectis_backend_cuda.so", "libvectis_backend_opencl.so"};
   os.directories["/dev"] = {"null", "nvidia0", "nvidiactl"};
   os.accesses["/dev/nvidia0"] = FileAccess::granted;
@@ -147,42 +141,36 @@ void install_cuda(FakeOs& os, BackendState state, const std::string& reason, std
   os.runs[{probe_path, cuda_plugin, ""}] = {ProcessResult::End::exited, 0, detail::to_line(cuda, "") + "\n", ""};
 }
 
-TEST(Doctor, CudaWithoutADriver) {
-  FakeOs os;
+TEST_F(Doctor, CudaWithoutADriver) {
   install_cuda(os, BackendState::no_library,
                "the CUDA driver libcuda.so.1 cannot be opened: libcuda.so.1: cannot open shared object file");
   expect_golden("cuda_no_driver", os);
 }
 
-TEST(Doctor, CudaWithTheStubLibrary) {
-  FakeOs os;
+TEST_F(Doctor, CudaWithTheStubLibrary) {
   install_cuda(os, BackendState::no_driver,
                "cuInit failed with CUDA_ERROR_STUB_LIBRARY (34): this is the stub library for linking, not the driver; "
                "remove it from the library path");
   expect_golden("cuda_stub", os);
 }
 
-TEST(Doctor, CudaWithAnOldDriver) {
-  FakeOs os;
+TEST_F(Doctor, CudaWithAnOldDriver) {
   install_cuda(os, BackendState::driver_too_old, "the driver states CUDA 10.2, CUDA 11.2 is needed");
   expect_golden("cuda_old_driver", os);
 }
 
-TEST(Doctor, CudaWithoutPermission) {
-  FakeOs os;
+TEST_F(Doctor, CudaWithoutPermission) {
   install_cuda(os, BackendState::no_device, "cuInit failed with CUDA_ERROR_NO_DEVICE (100)");
   os.accesses["/dev/nvidia0"] = FileAccess::denied;
   expect_golden("cuda_no_permission", os);
 }
 
-TEST(Doctor, CudaWithTwoGpus) {
-  FakeOs os;
+TEST_F(Doctor, CudaWithTwoGpus) {
   install_cuda(os, BackendState::ready, "", {{"NVIDIA H100", "CUDA 13.0", false}, {"NVIDIA L4", "CUDA 13.0", false}});
   expect_golden("cuda_two_gpus", os);
 }
 
-TEST(Doctor, CudaWithoutNvrtc) {
-  FakeOs os;
+TEST_F(Doctor, CudaWithoutNvrtc) {
   install_cuda(os, BackendState::ready,
                "106 built-in kernels are embedded as PTX for sm_70 and newer; other kernels need NVRTC, which "
                "cannot be used: libnvrtc.so.13 cannot be opened: no such file; pip install nvidia-cuda-nvrtc",
@@ -190,17 +178,13 @@ TEST(Doctor, CudaWithoutNvrtc) {
   expect_golden("cuda_without_nvrtc", os);
 }
 
-TEST(Doctor, AGpuWithoutItsPlugin) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, AGpuWithoutItsPlugin) {
   os.directories["/dev"] = {"nvidia0"};
   answer(os, opencl(BackendState::no_library, "libOpenCL.so.1: cannot open shared object file"));
   expect_golden("cuda_plugin_missing", os);
 }
 
-TEST(Doctor, PluginNotInstalled) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, PluginNotInstalled) {
   os.directories.clear();
   const Diagnosis missing = find(report(os), "opencl");
   EXPECT_EQ(missing.state, BackendState::not_installed);
@@ -208,9 +192,7 @@ TEST(Doctor, PluginNotInstalled) {
   EXPECT_THAT(missing.advice, HasSubstr("VECTIS_BACKEND_PATH"));
 }
 
-TEST(Doctor, NamesAPluginThatCrashes) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, NamesAPluginThatCrashes) {
   os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::killed, 11, "", "first\nassertion failed\n"};
   expect_golden("crashed", os);
   os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 3, "", ""};
@@ -221,33 +203,27 @@ TEST(Doctor, NamesAPluginThatCrashes) {
   EXPECT_EQ(find(report(os), "opencl").state, BackendState::crashed);
 }
 
-TEST(Doctor, ReportsAMissingProbe) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, ReportsAMissingProbe) {
   os.files.erase(probe_path);
   const DoctorReport result = report(os);
   EXPECT_EQ(find(result, "opencl").state, BackendState::failed);
   EXPECT_THAT(find(result, "opencl").reason, HasSubstr("vectis-probe could not be started, error 2"));
 }
 
-TEST(Doctor, AdviceFitsTheSystem) {
+TEST_F(Doctor, AdviceFitsTheSystem) {
   const std::vector<std::pair<std::string, std::string>> systems = {{"ID=ubuntu\nID_LIKE=debian\n", "apt-get install"},
                                                                     {"ID=\"rhel\"\n", "dnf install"},
                                                                     {"ID=arch\n", "pacman -S"},
                                                                     {"ID=other\n", "libOpenCL.so.1"},
                                                                     {"", "libOpenCL.so.1"}};
   for (const auto& [release, command] : systems) {
-    FakeOs os;
-    install(os);
     os.files["/etc/os-release"] = release;
     answer(os, opencl(BackendState::no_library, "none"));
     EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr(command)) << release;
   }
 }
 
-TEST(Doctor, UsesThirdPartyPluginsOwnAdvice) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, UsesThirdPartyPluginsOwnAdvice) {
   Diagnosis npu = opencl(BackendState::no_driver, "no npu driver");
   npu.backend = "npu";
   os.runs[{probe_path, plugin, ""}] = {ProcessResult::End::exited, 0,
@@ -255,9 +231,7 @@ TEST(Doctor, UsesThirdPartyPluginsOwnAdvice) {
   EXPECT_EQ(find(report(os), "npu").advice, "install npu-tools 3");
 }
 
-TEST(Doctor, HintsAtACacheFolderThatIsNotWritable) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, HintsAtACacheFolderThatIsNotWritable) {
   answer(os, opencl(BackendState::no_driver, "the loader finds no platform"));
   os.variables["HOME"] = "/home/u";
   os.accesses["/home/u"] = FileAccess::denied;
@@ -268,16 +242,12 @@ TEST(Doctor, HintsAtACacheFolderThatIsNotWritable) {
   EXPECT_THAT(find(report(os), "opencl").advice, testing::Not(HasSubstr("writable")));
 }
 
-TEST(Doctor, AdvisesToRenameAMisnamedPlugin) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, AdvisesToRenameAMisnamedPlugin) {
   answer(os, opencl(BackendState::misnamed, "its file is named for 'opencl', but its table says 'toy'"));
   EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("rename the file to libvectis_backend_"));
 }
 
-TEST(Doctor, PrintsWarningsAboutTheConfiguration) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, PrintsWarningsAboutTheConfiguration) {
   os.variables["VECTIS_BACKEND_PATH"] = "/nowhere";
   os.variables["VECTIS_DEVCE"] = "cpu";
   std::ostringstream out;
@@ -286,16 +256,12 @@ TEST(Doctor, PrintsWarningsAboutTheConfiguration) {
   EXPECT_THAT(out.str(), HasSubstr("warning: backend_path (from VECTIS_BACKEND_PATH) names /nowhere"));
 }
 
-TEST(Doctor, AdvisesToSetPathForALinker) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, AdvisesToSetPathForALinker) {
   answer(os, opencl(BackendState::failed, "PoCL is not used: it needs the linker `ld`, which no folder of PATH holds"));
   EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("set PATH to folders that hold `ld`"));
 }
 
-TEST(Doctor, FindsTheWgpuOfABuildTree) {
-  FakeOs os;
-  install(os);
+TEST_F(Doctor, FindsTheWgpuOfABuildTree) {
   os.module = "/src/build/release/lib";
   os.directories["/src/build/release/lib/vectis/backends"] = {"libvectis_backend_webgpu.so"};
   os.files["/src/build/release/lib/../libexec/vectis/vectis-probe"] = "";
