@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tests/devices/fixture.hpp"
+#include "tests/ir/runners.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/kernel/cache.hpp"
@@ -17,17 +18,6 @@ namespace {
 using ir::Builder;
 using ir::Op;
 using ir::Value;
-
-std::vector<std::string> mapping_devices() {
-  std::vector<std::string> names{"cpu"};
-#if defined(VECTIS_HAS_OPENCL)
-  names.emplace_back("opencl");
-#endif
-#if defined(VECTIS_HAS_WEBGPU)
-  names.emplace_back("webgpu");
-#endif
-  return names;
-}
 
 class Map : public DevicesTest, public testing::WithParamInterface<std::string> {
  protected:
@@ -197,7 +187,7 @@ TEST_P(Map, RejectsInvalidBuffers) {
   EXPECT_NO_THROW(run(function, {in}, {out}, 64, {one}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Map, testing::ValuesIn(mapping_devices()), case_name);
+INSTANTIATE_TEST_SUITE_P(Devices, Map, testing::ValuesIn(runner_names()), case_name);
 
 #if defined(VECTIS_HAS_OPENCL)
 using MapKernels = DevicesTest;

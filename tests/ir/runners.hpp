@@ -41,7 +41,7 @@ class Runner {
 
 // The CPU vector VM with three threads.
 std::unique_ptr<Runner> make_cpu_runner();
-// "cpu", and "opencl" and "webgpu" if they were built.
+// The devices that run IR functions: "cpu", and "opencl" and "webgpu" if they were built.
 std::vector<std::string> runner_names();
 // Runs kernels printed as OpenCL C, all cases in one program, or as WGSL.
 std::unique_ptr<Runner> make_runner(const std::string& name);
