@@ -22,6 +22,13 @@ SpanRecord span(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
   return record;
 }
 
+// A span that waits for the timestamps of its device.
+SpanRecord pending_span(std::uint32_t name, std::uint64_t begin, std::uint64_t end) {
+  SpanRecord record = span(name, begin, end);
+  record.time_source = TimeSource::pending;
+  return record;
+}
+
 TEST(StringTable, InternsEqualNamesOnce) {
   StringTable names;
   const auto a = names.intern("a");
@@ -56,8 +63,7 @@ TEST(EventLog, KeepsTheNewestAndCountsDropped) {
 
 TEST(EventLog, AggregatesDroppedRecordsWhenTimestampsArrive) {
   EventLog log(1);
-  SpanRecord record = span(1, 100, 101);
-  record.time_source = TimeSource::pending;
+  const SpanRecord record = pending_span(1, 100, 101);
   const auto first = log.append(record);
   const auto second = log.append(record);
   EXPECT_TRUE(log.aggregates().empty());
@@ -74,8 +80,7 @@ TEST(EventLog, AggregatesDroppedRecordsWhenTimestampsArrive) {
 
 TEST(EventLog, FallsBackToHostTime) {
   EventLog log(1);
-  SpanRecord record = span(1, 100, 130);
-  record.time_source = TimeSource::pending;
+  const SpanRecord record = pending_span(1, 100, 130);
   log.untimed(log.append(record), record);
   EXPECT_EQ(log.aggregates().at(AggregateKey(1, -1, ProfileClock::host)).total, 30U);
   EXPECT_EQ(log.spans().front().time_source, TimeSource::host);
@@ -105,8 +110,7 @@ TEST(EventLog, WithoutCapacityOnlyAggregates) {
 
 TEST(EventLog, SequenceNumbersStayUniqueAfterClear) {
   EventLog log(4);
-  SpanRecord record = span(1, 0, 5);
-  record.time_source = TimeSource::pending;
+  const SpanRecord record = pending_span(1, 0, 5);
   const auto before = log.append(record);
   log.clear();
   log.append(span(2, 7, 8));
