@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "search/common/checks.hpp"
@@ -18,25 +19,35 @@ namespace {
 
 constexpr double logged_seconds = 1;  // calls that take longer are logged
 
-// Logs how long a call took, when it succeeded and took long.
-class CallTimer {
- public:
-  CallTimer(const Runtime& runtime, std::string_view op, std::size_t count)
-      : runtime_(runtime), op_(op), count_(count), begin_(monotonic_nanoseconds()) {}
-
-  void finish() const {
-    const double seconds = static_cast<double>(monotonic_nanoseconds() - begin_) * 1e-9;
-    if (seconds < logged_seconds || !runtime_.logger().wants(LogLevel::info)) return;
-    runtime_.logger().log(LogLevel::info, "search",
-                          fmt::format("{} of {} vectors took {:.1f} s", op_, count_, seconds));
+// Runs `call`, which works on `count` vectors, and returns its result. Logs how long the call took when it succeeded
+// and took long.
+template <class Call>
+auto timed(const Runtime& runtime, std::string_view op, std::size_t count, const Call& call) {
+  const std::uint64_t begin = monotonic_nanoseconds();
+  const auto finish = [&] {
+    const double seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+    if (seconds < logged_seconds || !runtime.logger().wants(LogLevel::info)) return;
+    runtime.logger().log(LogLevel::info, "search", fmt::format("{} of {} vectors took {:.1f} s", op, count, seconds));
+  };
+  if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {
+    call();
+    finish();
+  } else {
+    const auto result = call();
+    finish();
+    return result;
   }
+}
 
- private:
-  const Runtime& runtime_;
-  std::string_view op_;
-  std::size_t count_;
-  std::uint64_t begin_;
-};
+// Runs `call`, which works on all vectors of the index, as timed() does. Throws Forked, Cancelled or DeadlineExceeded
+// before that, and before it asks the index for its size.
+template <class Call>
+void timed_on_all(const Index& index, const Runtime& runtime, std::string_view op, const Context& context,
+                  const Call& call) {
+  runtime.check_fork(op);
+  context.check(op, runtime.executor());
+  timed(runtime, op, index.size(), call);
+}
 
 // The rows of a view as contiguous floats: the caller's own where they are, else a copy.
 class ContiguousRows {
@@ -118,10 +129,8 @@ IndexDevices Index::devices() const { return {{}, "the index searches on the hos
 
 std::uint64_t Index::add(std::span<const float> vectors, const Context& context) {
   context.check("add", runtime_->executor());
-  const CallTimer timer(*runtime_, "add", detail::check_rows("add", *runtime_, vectors, dim_));
-  const std::uint64_t first = do_add(vectors, context);
-  timer.finish();
-  return first;
+  const std::size_t rows = detail::check_rows("add", *runtime_, vectors, dim_);
+  return timed(*runtime_, "add", rows, [&] { return do_add(vectors, context); });
 }
 
 std::uint64_t Index::add(const MatrixView& vectors, const Context& context) {
@@ -131,9 +140,8 @@ std::uint64_t Index::add(const MatrixView& vectors, const Context& context) {
 void Index::add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   context.check("add", runtime_->executor());
   detail::check_ids("add", detail::count_rows("add", vectors.size(), dim_), ids);
-  const CallTimer timer(*runtime_, "add", detail::check_rows("add", *runtime_, vectors, dim_));
-  do_add(ids, vectors, context);
-  timer.finish();
+  detail::check_rows("add", *runtime_, vectors, dim_);
+  timed(*runtime_, "add", ids.size(), [&] { do_add(ids, vectors, context); });
 }
 
 void Index::add(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context) {
@@ -143,9 +151,8 @@ void Index::add(std::span<const std::uint64_t> ids, const MatrixView& vectors, c
 void Index::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   context.check("upsert", runtime_->executor());
   detail::check_ids("upsert", detail::count_rows("upsert", vectors.size(), dim_), ids);
-  const CallTimer timer(*runtime_, "upsert", detail::check_rows("upsert", *runtime_, vectors, dim_));
-  do_upsert(ids, vectors, context);
-  timer.finish();
+  detail::check_rows("upsert", *runtime_, vectors, dim_);
+  timed(*runtime_, "upsert", ids.size(), [&] { do_upsert(ids, vectors, context); });
 }
 
 void Index::upsert(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context) {
@@ -161,10 +168,7 @@ void Index::update(std::uint64_t id, std::span<const float> vector) {
 std::size_t Index::remove(std::span<const std::uint64_t> ids, const Context& context) {
   runtime_->check_fork("remove");
   context.check("remove", runtime_->executor());
-  const CallTimer timer(*runtime_, "remove", ids.size());
-  const std::size_t removed = do_remove(ids, context);
-  timer.finish();
-  return removed;
+  return timed(*runtime_, "remove", ids.size(), [&] { return do_remove(ids, context); });
 }
 
 SearchResult Index::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
@@ -205,35 +209,19 @@ SearchExplanation Index::search_into(const MatrixView& queries, std::size_t k, s
 }
 
 void Index::set_precision(Precision precision, const Context& context) {
-  runtime_->check_fork("set_precision");
-  context.check("set_precision", runtime_->executor());
-  const CallTimer timer(*runtime_, "set_precision", size());
-  do_set_precision(precision, context);
-  timer.finish();
+  timed_on_all(*this, *runtime_, "set_precision", context, [&] { do_set_precision(precision, context); });
 }
 
 void Index::compact(const Context& context) {
-  runtime_->check_fork("compact");
-  context.check("compact", runtime_->executor());
-  const CallTimer timer(*runtime_, "compact", size());
-  do_compact(context);
-  timer.finish();
+  timed_on_all(*this, *runtime_, "compact", context, [&] { do_compact(context); });
 }
 
 void Index::drop_full_precision(const Context& context) {
-  runtime_->check_fork("drop_full_precision");
-  context.check("drop_full_precision", runtime_->executor());
-  const CallTimer timer(*runtime_, "drop_full_precision", size());
-  do_drop_full_precision(context);
-  timer.finish();
+  timed_on_all(*this, *runtime_, "drop_full_precision", context, [&] { do_drop_full_precision(context); });
 }
 
 void Index::save(ByteWriter& writer, const Context& context) const {
-  runtime_->check_fork("save");
-  context.check("save", runtime_->executor());
-  const CallTimer timer(*runtime_, "save", size());
-  do_save(writer, context);
-  timer.finish();
+  timed_on_all(*this, *runtime_, "save", context, [&] { do_save(writer, context); });
 }
 
 void Index::save(const std::string& path, const Context& context) const {
