@@ -102,23 +102,28 @@ VECTIS_WIDE void over_row(const float* row, const float* query, std::size_t dim,
 }
 
 struct SquaredDifference {
-  VECTIS_WIDE static float of(const float* row, const float* query, std::size_t dim) noexcept {
-    F32x16 sum{};
-    over_row(row, query, dim, [&](const F32x16& x, const F32x16& q) VECTIS_WIDE_LAMBDA {
-      const F32x16 difference = x - q;
-      sum += difference * difference;
-    });
-    return sum_of_lanes(sum);
+  VECTIS_WIDE static void add(F32x16& sum, const F32x16& x, const F32x16& q) noexcept {
+    const F32x16 difference = x - q;
+    sum += difference * difference;
   }
 };
 struct AbsoluteDifference {
+  VECTIS_WIDE static void add(F32x16& sum, const F32x16& x, const F32x16& q) noexcept {
+    F32x16 difference = x - q;
+    absolute(difference);
+    sum += difference;
+  }
+};
+struct Product {
+  VECTIS_WIDE static void add(F32x16& sum, const F32x16& x, const F32x16& q) noexcept { sum += x * q; }
+};
+
+// The sum of a term over the elements of a row and a query.
+template <class Term>
+struct SumOf {
   VECTIS_WIDE static float of(const float* row, const float* query, std::size_t dim) noexcept {
     F32x16 sum{};
-    over_row(row, query, dim, [&](const F32x16& x, const F32x16& q) VECTIS_WIDE_LAMBDA {
-      F32x16 difference = x - q;
-      absolute(difference);
-      sum += difference;
-    });
+    over_row(row, query, dim, [&](const F32x16& x, const F32x16& q) VECTIS_WIDE_LAMBDA { Term::add(sum, x, q); });
     return sum_of_lanes(sum);
   }
 };
@@ -140,13 +145,6 @@ struct UnequalElements {
     std::int32_t total = 0;
     for (std::size_t i = 0; i < lanes; ++i) total += sum[i];
     return static_cast<float>(total);
-  }
-};
-struct Product {
-  VECTIS_WIDE static float of(const float* row, const float* query, std::size_t dim) noexcept {
-    F32x16 sum{};
-    over_row(row, query, dim, [&](const F32x16& x, const F32x16& q) VECTIS_WIDE_LAMBDA { sum += x * q; });
-    return sum_of_lanes(sum);
   }
 };
 
@@ -181,27 +179,27 @@ VECTIS_WIDE void scan_differences(const RowRange& range, const PreparedQueries& 
 
 VECTIS_WIDE void scan_products(const RowRange& range, const PreparedQueries& queries, Candidates& candidates) {
   const CodeBlock& coded = *range.coded;
-  over_originals<Product>(range, queries,
-                          [&](std::size_t block, std::size_t query, const float* products) VECTIS_WIDE_LAMBDA {
-                            float keys[group_rows];
-                            std::uint32_t mask = 0;
-                            for (std::size_t i = 0; i < group_rows && block * group_rows + i < coded.rows; ++i) {
-                              const std::size_t row = block * group_rows + i;
-                              keys[i] = queries.gamma[query] * (coded.step[row] * products[i]);
-                              const bool out = keys[i] - queries.b[query] * coded.norm[row] > queries.limit[query];
-                              mask |= static_cast<std::uint32_t>(!out) << i;
-                            }
-                            if (mask != 0) push_group(range, block, queries, query, keys, mask, candidates);
-                          });
+  over_originals<SumOf<Product>>(
+      range, queries, [&](std::size_t block, std::size_t query, const float* products) VECTIS_WIDE_LAMBDA {
+        float keys[group_rows];
+        std::uint32_t mask = 0;
+        for (std::size_t i = 0; i < group_rows && block * group_rows + i < coded.rows; ++i) {
+          const std::size_t row = block * group_rows + i;
+          keys[i] = queries.gamma[query] * (coded.step[row] * products[i]);
+          const bool out = keys[i] - queries.b[query] * coded.norm[row] > queries.limit[query];
+          mask |= static_cast<std::uint32_t>(!out) << i;
+        }
+        if (mask != 0) push_group(range, block, queries, query, keys, mask, candidates);
+      });
 }
 
 VECTIS_WIDE void scan_originals(const RowRange& range, const PreparedQueries& queries, Candidates& candidates) {
   switch (range.quantizer().metric) {
     case Metric::l2:
     case Metric::l2_squared:
-      return scan_differences<SquaredDifference>(range, queries, candidates);
+      return scan_differences<SumOf<SquaredDifference>>(range, queries, candidates);
     case Metric::l1:
-      return scan_differences<AbsoluteDifference>(range, queries, candidates);
+      return scan_differences<SumOf<AbsoluteDifference>>(range, queries, candidates);
     case Metric::chebyshev:
       return scan_differences<LargestDifference>(range, queries, candidates);
     case Metric::hamming:
