@@ -17,38 +17,38 @@ namespace {
 // Prefetch distance in bytes; the hardware prefetcher stops at page boundaries.
 constexpr std::size_t prefetch_bytes = 8192;
 
-// Adds the even and the odd quarters of both.
-VECTIS_AVX512 inline __m512i joined(__m512i a, __m512i b) {
+// Steps of sums_of_lanes: the sums of the even and the odd elements, pairs of elements, and quarters of two vectors.
+VECTIS_AVX512 inline __m512i add_elements(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+}
+VECTIS_AVX512 inline __m512i add_pairs(__m512i a, __m512i b) {
+  return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+VECTIS_AVX512 inline __m512i add_quarters(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 
-VECTIS_AVX512 inline __m512 joined(__m512 a, __m512 b) {
+VECTIS_AVX512 inline __m512 add_elements(__m512 a, __m512 b) {
+  return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+}
+VECTIS_AVX512 inline __m512 add_pairs(__m512 a, __m512 b) {
+  const __m512d low = _mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b));
+  const __m512d high = _mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b));
+  return _mm512_add_ps(_mm512_castpd_ps(low), _mm512_castpd_ps(high));
+}
+VECTIS_AVX512 inline __m512 add_quarters(__m512 a, __m512 b) {
   return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
 }
 
 // Lane i of the result is the sum of the lanes of vector i, by a transposing tree of additions.
-VECTIS_VNNI inline __m512i sums_of_integers(const __m512i* vectors) {
-  __m512i fours[4];
+template <class Vector>
+VECTIS_AVX512 inline Vector sums_of_lanes(const Vector* vectors) {
+  Vector fours[4];
   for (std::size_t i = 0; i < 4; ++i) {
-    const __m512i* const v = vectors + 4 * i;
-    const __m512i low = _mm512_add_epi32(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
-    const __m512i high = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
-    fours[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(low, high), _mm512_unpackhi_epi64(low, high));
+    const Vector* const v = vectors + 4 * i;
+    fours[i] = add_pairs(add_elements(v[0], v[1]), add_elements(v[2], v[3]));
   }
-  return joined(joined(fours[0], fours[1]), joined(fours[2], fours[3]));
-}
-
-VECTIS_AVX512 inline __m512 sums_of_floats(const __m512* vectors) {
-  __m512 fours[4];
-  for (std::size_t i = 0; i < 4; ++i) {
-    const __m512* const v = vectors + 4 * i;
-    const __m512 low = _mm512_add_ps(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1]));
-    const __m512 high = _mm512_add_ps(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3]));
-    const __m512 even = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(low), _mm512_castps_pd(high)));
-    const __m512 odd = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(low), _mm512_castps_pd(high)));
-    fours[i] = _mm512_add_ps(even, odd);
-  }
-  return joined(joined(fours[0], fours[1]), joined(fours[2], fours[3]));
+  return add_quarters(add_quarters(fours[0], fours[1]), add_quarters(fours[2], fours[3]));
 }
 
 // VNNI multiplies unsigned by signed bytes: 128 is added to the codes, and 128 times the sum of the query's codes is
@@ -69,7 +69,7 @@ VECTIS_VNNI inline __m512i products_of_group(const std::byte* codes, const std::
       sums[row] = _mm512_dpbusd_epi32(sums[row], x, q);
     }
   }
-  return _mm512_sub_epi32(sums_of_integers(sums), _mm512_set1_epi32(_mm512_reduce_add_epi32(query_sum)));
+  return _mm512_sub_epi32(sums_of_lanes(sums), _mm512_set1_epi32(_mm512_reduce_add_epi32(query_sum)));
 }
 
 VECTIS_AVX512 inline __m512 squared_differences(const float* row, const float* query, std::size_t dim) {
@@ -129,7 +129,7 @@ VECTIS_AVX512 void scan_euclidean_avx512(const RowRange& range, const PreparedQu
         parts[row] = squared_differences(range.segment->originals + (first + row) * dim, query_values, dim);
       }
       for (std::size_t row = rows; row < group_rows; ++row) parts[row] = _mm512_setzero_ps();
-      const __m512 sums = sums_of_floats(parts);
+      const __m512 sums = sums_of_lanes(parts);
       const __m512 lowered = _mm512_mul_ps(sums, _mm512_set1_ps(1.0F - 2.0F * queries.a[query]));
       const __mmask16 in = _mm512_cmp_ps_mask(lowered, _mm512_set1_ps(queries.limit[query]), _CMP_LE_OQ);
       if (in == 0) [[likely]]
