@@ -1,4 +1,4 @@
-// Shared by the fuzz targets of the loaders: seed corpus, checksum repair, and the loop body.
+// Shared by the fuzz targets of the loaders: the functions that a target defines for main.cpp, and checksum repair.
 #pragma once
 
 #include <algorithm>
@@ -6,11 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "vectis/base.hpp"
@@ -33,16 +30,12 @@ inline void expect(bool holds) {
   if (!holds) std::abort();
 }
 
-// Writes the seed files to the corpus folder, the last argument; does nothing without one.
-inline void write_seeds(int count, char** arguments, const std::vector<Bytes>& files) {
-  const std::filesystem::path folder = arguments[count - 1];
-  if (count < 2 || !std::filesystem::is_directory(folder)) return;
-  int number = 0;
-  for (const Bytes& file : files) {
-    std::ofstream out(folder / ("seed-" + std::to_string(number++)), std::ios::binary);
-    out.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
-  }
-}
+// Each target defines the following. Returns small valid files, with which the corpus begins.
+std::vector<Bytes> seeds();
+// Corrects the checksums of a file, so that the fuzzer reaches the checks behind them.
+void fix_checksums(Bytes& bytes);
+// Loads the file and uses what was loaded. Throws the error of a loader that rejects the file.
+void load_and_use(ByteReader& reader);
 
 template <class T>
 T value_at(const Bytes& bytes, std::size_t at) {
@@ -80,24 +73,6 @@ inline std::size_t fix_index_checksums(Bytes& bytes, std::size_t begin) {
     if (rows == 0) return 0;
   }
   return missing == 0 ? at : 0;
-}
-
-// Runs one input, with corrected checksums in 15 of 16 cases. Aborts when loading throws an error code that a loader
-// must not throw.
-template <class FixChecksums, class LoadAndUse>
-void try_input(const std::uint8_t* data, std::size_t size, const FixChecksums& fix_checksums,
-               const LoadAndUse& load_and_use) {
-  const auto given = std::as_bytes(std::span(data, size));
-  Bytes bytes(given.begin(), given.end());
-  if (hash64(given) % 16 != 0) fix_checksums(bytes);
-  try {
-    MemoryReader reader(bytes);
-    load_and_use(reader);
-  } catch (const Error& error) {
-    const ErrorCode code = error.code();
-    expect(code == ErrorCode::corrupt_data || code == ErrorCode::unsupported || code == ErrorCode::backend_creation ||
-           code == ErrorCode::unsupported_backend);
-  }
 }
 
 }  // namespace vectis::fuzz

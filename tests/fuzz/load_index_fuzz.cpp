@@ -1,5 +1,4 @@
-// Fuzzes load_index, and uses every index it accepts. The last argument is the corpus folder; the program first writes
-// small saved indexes there as seeds.
+// Fuzzes load_index, and uses every index it accepts.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -10,10 +9,9 @@
 #include "vectis/base.hpp"
 #include "vectis/search.hpp"
 
-namespace {
+namespace vectis::fuzz {
 
-using namespace vectis;
-using namespace vectis::fuzz;
+namespace {
 
 using Ids = std::vector<std::uint64_t>;
 
@@ -70,15 +68,6 @@ void fix_checksums_by_loading(Bytes& bytes) {
   }
 }
 
-void fix_checksums(Bytes& bytes) {
-  constexpr std::string_view graph_magic = "VECTISGR";
-  if (bytes.size() > graph_magic.size() && std::memcmp(bytes.data(), graph_magic.data(), graph_magic.size()) == 0) {
-    fix_checksums_by_loading(bytes);
-  } else {
-    fix_index_checksums(bytes, 0);
-  }
-}
-
 // Every hit of an approximate index exists, has its exact distance, and is sorted without duplicates.
 void expect_valid_hits(const Index& index, const std::vector<float>& query) {
   const SearchResult found = index.search(query, 3);
@@ -127,6 +116,17 @@ void use(Index& index) {
   expect_hits(index, query);
 }
 
+}  // namespace
+
+void fix_checksums(Bytes& bytes) {
+  constexpr std::string_view graph_magic = "VECTISGR";
+  if (bytes.size() > graph_magic.size() && std::memcmp(bytes.data(), graph_magic.data(), graph_magic.size()) == 0) {
+    fix_checksums_by_loading(bytes);
+  } else {
+    fix_index_checksums(bytes, 0);
+  }
+}
+
 // Small indexes in every state.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> files;
@@ -168,14 +168,6 @@ std::vector<Bytes> seeds() {
   return files;
 }
 
-}  // namespace
+void load_and_use(ByteReader& reader) { use(*load_index(reader, {.runtime = &runtime()})); }
 
-extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
-  write_seeds(*count, *arguments, seeds());
-  return 0;
-}
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try_input(data, size, fix_checksums, [](ByteReader& reader) { use(*load_index(reader, {.runtime = &runtime()})); });
-  return 0;
-}
+}  // namespace vectis::fuzz

@@ -1,5 +1,4 @@
-// Fuzzes VectorStore::load, and uses every store it accepts. The last argument is the corpus folder; the program first
-// writes small saved stores there as seeds.
+// Fuzzes VectorStore::load, and uses every store it accepts.
 #include <optional>
 #include <vector>
 
@@ -7,10 +6,9 @@
 #include "vectis/base.hpp"
 #include "vectis/store.hpp"
 
-namespace {
+namespace vectis::fuzz {
 
-using namespace vectis;
-using namespace vectis::fuzz;
+namespace {
 
 // Returns the offset after the text at `at`, or nothing when the text is truncated.
 std::optional<std::size_t> skip_text(const Bytes& bytes, std::size_t at) {
@@ -35,18 +33,6 @@ std::optional<std::size_t> record_end(const Bytes& bytes, std::size_t at) {
   *offset += 4;
   if (devices > 16 || !texts(2 * devices) || *offset + 8 > bytes.size()) return std::nullopt;
   return offset;
-}
-
-// Corrects the checksums as far as records and indexes can be parsed.
-void fix_store_checksums(Bytes& bytes) {
-  constexpr std::size_t header_end = 8 + 4 + 24;
-  if (header_end + 8 > bytes.size()) return;
-  std::size_t at = close_block(bytes, 12, header_end);
-  while (at != 0 && at < bytes.size()) {
-    const auto end = record_end(bytes, at);
-    if (!end) return;
-    at = fix_index_checksums(bytes, close_block(bytes, at, *end));
-  }
 }
 
 Bytes saved(const VectorStore& store) {
@@ -79,6 +65,20 @@ void use(VectorStore& store) {
   }
 }
 
+}  // namespace
+
+// Corrects the checksums as far as records and indexes can be parsed.
+void fix_checksums(Bytes& bytes) {
+  constexpr std::size_t header_end = 8 + 4 + 24;
+  if (header_end + 8 > bytes.size()) return;
+  std::size_t at = close_block(bytes, 12, header_end);
+  while (at != 0 && at < bytes.size()) {
+    const auto end = record_end(bytes, at);
+    if (!end) return;
+    at = fix_index_checksums(bytes, close_block(bytes, at, *end));
+  }
+}
+
 // Small stores in several states.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> files;
@@ -100,19 +100,9 @@ std::vector<Bytes> seeds() {
   return files;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
-  write_seeds(*count, *arguments, seeds());
-  return 0;
+void load_and_use(ByteReader& reader) {
+  VectorStore store = VectorStore::load(reader, runtime());
+  use(store);
 }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try_input(
-      data, size, [](Bytes& bytes) { fix_store_checksums(bytes); },
-      [](ByteReader& reader) {
-        VectorStore store = VectorStore::load(reader, runtime());
-        use(store);
-      });
-  return 0;
-}
+}  // namespace vectis::fuzz
