@@ -71,9 +71,7 @@ TEST_F(GraphDevicesTest, FilesLoadOnAnyDevice) {
   const Floats vectors = clustered_rows(random, 2500, dim);
   const Floats queries = clustered_rows(random, 50, dim);
   const auto index = make_index("graph", dim, Metric::cosine, {.device = "failing", .runtime = &runtime()});
-  index->add(vectors);
-  BruteForce truth(dim, Metric::cosine);
-  truth.put_all(0, vectors);
+  const BruteForce truth = fill_index(*index, vectors);
   MemoryWriter writer;
   index->save(writer);
   for (const char* where : {"cpu", "failing"}) {

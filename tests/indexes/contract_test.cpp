@@ -193,9 +193,7 @@ TEST_P(IndexContract, ALargeKReturnsEverything) {
     const auto index = make(dim, metric);
     Floats vectors = random_rows(random, 300, dim);
     std::copy_n(vectors.begin(), 40 * dim, vectors.begin() + 100 * dim);
-    index->add(vectors);
-    BruteForce truth(dim, metric);
-    truth.put_all(0, vectors);
+    const BruteForce truth = fill_index(*index, vectors);
     const auto queries = std::span(vectors).first(3 * dim);
     Tally tally;
     for (const std::size_t k : {1U, 299U}) expect_answers(kind(), *index, truth, queries, k, {}, tally);
@@ -243,10 +241,7 @@ TEST_P(IndexContract, AppliesRadiusAndFilter) {
 TEST_P(IndexContract, RemovedVectorsGiveTheirMemoryBack) {
   constexpr std::size_t dim = 16;
   const auto index = make(dim);
-  const Floats vectors = clustered_rows(random, 4000, dim);
-  index->add(vectors);
-  BruteForce truth(dim, Metric::l2);
-  truth.put_all(0, vectors);
+  BruteForce truth = fill_index(*index, clustered_rows(random, 4000, dim));
   const std::uint64_t before = index->statistics().bytes;
   for (std::uint64_t first = 0; first < 3000; first += 500) {
     Ids ids(500);
@@ -265,13 +260,7 @@ TEST_P(IndexContract, ManySmallAddsEqualOneLarge) {
   constexpr std::size_t dim = 5;
   const auto index = make(dim);
   BruteForce truth(dim, Metric::l2);
-  for (std::size_t added = 0; added < 3000;) {
-    const std::size_t count = 1 + random.below(90);
-    const Floats vectors = random_rows(random, count, dim);
-    ASSERT_EQ(index->add(vectors), added);
-    truth.put_all(added, vectors);
-    added += count;
-  }
+  ASSERT_NO_FATAL_FAILURE(add_in_small_batches(*index, truth, random, 3000));
   Tally tally;
   expect_answers(kind(), *index, truth, random_rows(random, 100, dim), 10, {}, tally);
   EXPECT_GE(tally.recall(), 0.88);
@@ -381,10 +370,7 @@ TEST_P(IndexContract, ChecksRecallAndBeamWidth) {
 TEST_P(IndexContract, CompactingKeepsFullPrecision) {
   constexpr std::size_t dim = 16;
   const auto index = make(dim);
-  const Floats vectors = clustered_rows(random, 4000, dim);
-  index->add(vectors);
-  BruteForce truth(dim, Metric::l2);
-  truth.put_all(0, vectors);
+  BruteForce truth = fill_index(*index, clustered_rows(random, 4000, dim));
   Ids gone;
   for (std::uint64_t id = 0; id < 4000; id += 3) {
     gone.push_back(id);

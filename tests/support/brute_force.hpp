@@ -70,6 +70,24 @@ class BruteForce {
   std::map<std::uint64_t, Floats> rows_;
 };
 
+// Adds the vectors to an empty index and returns the ground truth of the index.
+inline BruteForce fill_index(Index& index, std::span<const float> vectors) {
+  BruteForce truth(index.dim(), index.metric());
+  truth.put_all(index.add(vectors), vectors);
+  return truth;
+}
+
+// Adds at least `rows` random rows to an empty index and its ground truth, by calls that add up to 90 rows each.
+inline void add_in_small_batches(Index& index, BruteForce& truth, Random& random, std::size_t rows) {
+  for (std::size_t added = 0; added < rows;) {
+    const std::size_t count = 1 + random.below(90);
+    const Floats vectors = random_rows(random, count, index.dim());
+    ASSERT_EQ(index.add(vectors), added);
+    truth.put_all(added, vectors);
+    added += count;
+  }
+}
+
 inline std::vector<Hit> hits_of(const SearchResult& result, std::size_t query) {
   return {result[query].begin(), result[query].end()};
 }

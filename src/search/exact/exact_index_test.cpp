@@ -12,6 +12,7 @@ namespace {
 
 using test::BruteForce;
 using test::expect_same;
+using test::fill_index;
 using test::Floats;
 using test::Ids;
 using test::random_rows;
@@ -85,10 +86,7 @@ TEST_P(ExactAnswers, FollowRadiusAndFilter) {
   const std::size_t dim = 24;
   const auto index = make_index("flat", dim, GetParam().metric, {.runtime = &runtime});
   index->set_precision(GetParam().precision);
-  const Floats vectors = random_rows(random, 700, dim);
-  index->add(vectors);
-  BruteForce truth(dim, GetParam().metric);
-  truth.put_all(0, vectors);
+  const BruteForce truth = fill_index(*index, random_rows(random, 700, dim));
   const Floats queries = random_rows(random, 4, dim);
   const double middle = truth.search(std::span(queries).first(dim), 50).back().distance;
   std::vector<std::uint64_t> words(8);
@@ -110,9 +108,7 @@ TEST_P(ExactAnswers, StayWhenThePrecisionChanges) {
   const std::size_t dim = 40;
   const auto index = make_index("flat", dim, GetParam().metric, {.runtime = &runtime});
   const Floats vectors = random_rows(random, 500, dim);
-  index->add(vectors);
-  BruteForce truth(dim, GetParam().metric);
-  truth.put_all(0, vectors);
+  BruteForce truth = fill_index(*index, vectors);
   index->set_precision(GetParam().precision);
   EXPECT_EQ(index->precision(), GetParam().precision);
   index->add(vectors);
@@ -189,13 +185,7 @@ TEST_F(ExactIndexTest, ManySmallAddsEqualOneLarge) {
   const std::size_t dim = 5;
   const auto index = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   BruteForce truth(dim, Metric::l2);
-  for (std::size_t added = 0; added < 6000;) {
-    const std::size_t count = 1 + random.below(90);
-    const Floats vectors = random_rows(random, count, dim);
-    ASSERT_EQ(index->add(vectors), added);
-    truth.put_all(added, vectors);
-    added += count;
-  }
+  ASSERT_NO_FATAL_FAILURE(add_in_small_batches(*index, truth, random, 6000));
   EXPECT_EQ(index->statistics().segments, 1U);
   expect_same(*index, truth, random_rows(random, 3, dim), 10);
 }

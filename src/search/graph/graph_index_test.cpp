@@ -17,6 +17,7 @@ namespace {
 using test::BruteForce;
 using test::clustered_rows;
 using test::expect_sound;
+using test::fill_index;
 using test::Floats;
 using test::Ids;
 using test::Tally;
@@ -34,10 +35,7 @@ class GraphRecallTest : public GraphIndexTest, public testing::WithParamInterfac
 TEST_P(GraphRecallTest, ReachesTheRequestedRecall) {
   constexpr std::size_t dim = 24;
   const auto index = make_index("graph", dim, GetParam(), {.runtime = &runtime});
-  const Floats vectors = clustered_rows(random, 4000, dim);
-  index->add(vectors);
-  BruteForce truth(dim, GetParam());
-  truth.put_all(0, vectors);
+  const BruteForce truth = fill_index(*index, clustered_rows(random, 4000, dim));
   const Floats queries = clustered_rows(random, 600, dim);
   for (const double asked : {0.8, 0.9, 0.95, 0.99}) {
     Tally tally;
@@ -101,10 +99,7 @@ TEST_F(GraphIndexTest, RetrainsTheEncodingWhileGrowing) {
 TEST_F(GraphIndexTest, RemovingReclaimsMemory) {
   constexpr std::size_t dim = 16;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
-  const Floats vectors = clustered_rows(random, 5000, dim);
-  index->add(vectors);
-  BruteForce truth(dim, Metric::l2);
-  truth.put_all(0, vectors);
+  BruteForce truth = fill_index(*index, clustered_rows(random, 5000, dim));
   const std::uint64_t before = index->statistics().bytes;
   Ids ids(3500);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
@@ -120,10 +115,7 @@ TEST_F(GraphIndexTest, KeepsRecallAndMemoryUnderChurn) {
   constexpr std::size_t dim = 16;
   constexpr std::size_t rows = 4000;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
-  BruteForce truth(dim, Metric::l2);
-  const Floats vectors = clustered_rows(random, rows, dim);
-  index->add(vectors);
-  truth.put_all(0, vectors);
+  BruteForce truth = fill_index(*index, clustered_rows(random, rows, dim));
   const std::uint64_t before = index->statistics().bytes;
   for (std::uint64_t round = 0; round < 10; ++round) {
     Ids ids(rows / 10);
@@ -144,10 +136,7 @@ TEST_F(GraphIndexTest, AppliesFilters) {
   constexpr std::size_t dim = 16;
   constexpr std::size_t rows = 6000;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
-  const Floats vectors = clustered_rows(random, rows, dim);
-  index->add(vectors);
-  BruteForce truth(dim, Metric::l2);
-  truth.put_all(0, vectors);
+  const BruteForce truth = fill_index(*index, clustered_rows(random, rows, dim));
   const Floats queries = clustered_rows(random, 60, dim);
   for (const std::size_t part : {1U, 2U, 10U, 100U}) {
     std::vector<std::uint64_t> words((rows + 63) / 64);
@@ -172,10 +161,7 @@ TEST_F(GraphIndexTest, AppliesFilters) {
 TEST_F(GraphIndexTest, EfSetsTheBeamWidth) {
   constexpr std::size_t dim = 16;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
-  const Floats vectors = clustered_rows(random, 6000, dim);
-  index->add(vectors);
-  BruteForce truth(dim, Metric::l2);
-  truth.put_all(0, vectors);
+  const BruteForce truth = fill_index(*index, clustered_rows(random, 6000, dim));
   const Floats queries = clustered_rows(random, 50, dim);
   std::uint64_t scanned = 0;
   double recall = 0;
@@ -204,9 +190,7 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
     std::fill_n(vectors.begin() + 5 * dim, 300 * dim, vectors[5 * dim]);  // 300 duplicates
     for (const Metric distance : graph_metrics) {
       const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
-      index->add(vectors);
-      BruteForce truth(dim, distance);
-      truth.put_all(0, vectors);
+      const BruteForce truth = fill_index(*index, vectors);
       Tally tally;
       expect_sound(*index, truth, std::span(vectors).subspan(400 * dim, 50 * dim), 10, {}, tally);
       EXPECT_GE(tally.recall(), 0.9) << name(distance);
