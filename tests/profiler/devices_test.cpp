@@ -216,74 +216,73 @@ TEST_P(ProfiledDevices, SinksReceiveSubmissionsThenWork) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ProfiledDevices, testing::ValuesIn(devices()), test::case_name);
 
-class ProfiledWork : public test::DevicesTest {};
+class ProfiledWork : public test::DevicesTest {
+ protected:
+  // A stream with 64 bytes of memory, and a profiler that observes it from then on.
+  struct Observed {
+    Observed(Runtime& runtime, const Device& device) : context(device), profiler(runtime) {}
+    void fill() { stream.fill(memory, 0, 64, 1); }
+    // The calls that were profiled and did not fail.
+    [[nodiscard]] std::uint64_t calls() const {
+      std::uint64_t sum = 0;
+      for (const ProfileRow& row : profiler.rows()) sum += row.calls;
+      return sum;
+    }
+
+    DeviceContext context;
+    Stream stream{context};
+    const DeviceMemory memory{context, 64};
+    Profiler profiler;
+  };
+  Observed observe(const std::string& name) { return {runtime(), device(name)}; }
+};
 
 TEST_F(ProfiledWork, FailedCallsAreCountedSeparately) {
-  DeviceContext context(device("failing"));
-  Stream stream(context);
-  const DeviceMemory memory(context, 64);
-  Profiler profiler(runtime());
-  stream.fill(memory, 0, 64, 1);
+  Observed work = observe("failing");
+  work.fill();
   registry().configure("failing", "fail", "fill 1 driver_failure");
-  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::driver_failure, "");
-  stream.fill(memory, 0, 64, 1);
+  EXPECT_ERROR(work.fill(), ErrorCode::driver_failure, "");
+  work.fill();
   std::uint64_t failed = 0;
-  std::uint64_t calls = 0;
-  for (const ProfileRow& row : profiler.rows()) {
-    failed += row.failed;
-    calls += row.calls;
-  }
+  for (const ProfileRow& row : work.profiler.rows()) failed += row.failed;
   EXPECT_EQ(failed, 1U);
-  EXPECT_EQ(calls, 2U);
-  test::expect_sound(test::trace_of(profiler));
+  EXPECT_EQ(work.calls(), 2U);
+  test::expect_sound(test::trace_of(work.profiler));
 }
 
 // Failures of the profiler's own events are visible to the profiler only.
 TEST_F(ProfiledWork, FailuresOfItsEventsDoNotAffectTheWork) {
   for (const std::string slot :
        {"event_create", "event_record", "event_query", "event_timestamp", "event_synchronize"}) {
-    DeviceContext context(device("failing"));
-    Stream stream(context);
-    const DeviceMemory memory(context, 64);
-    Profiler profiler(runtime());
+    Observed work = observe("failing");
     for (int fault = 1; fault <= 12; ++fault) {
       registry().configure("failing", "fail", slot + " " + std::to_string(fault) + " driver_failure");
     }
-    for (int i = 0; i < 10; ++i) EXPECT_NO_THROW(stream.fill(memory, 0, 64, 1)) << slot;
-    std::uint64_t calls = 0;
-    for (const ProfileRow& row : profiler.rows()) calls += row.calls;
-    EXPECT_EQ(calls, 10U) << slot;
+    for (int i = 0; i < 10; ++i) EXPECT_NO_THROW(work.fill()) << slot;
+    EXPECT_EQ(work.calls(), 10U) << slot;
     registry().configure("failing", "reset", "");
-    test::expect_sound(test::trace_of(profiler));
+    test::expect_sound(test::trace_of(work.profiler));
   }
 }
 
 TEST_F(ProfiledWork, SurvivesALostDevice) {
-  DeviceContext context(device("failing"));
-  Stream stream(context);
-  const DeviceMemory memory(context, 64);
-  Profiler profiler(runtime());
-  stream.fill(memory, 0, 64, 1);
+  Observed work = observe("failing");
+  work.fill();
   registry().configure("failing", "lose", "1");
-  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::device_lost);
-  EXPECT_ERROR(stream.fill(memory, 0, 64, 1), ErrorCode::device_lost);
-  std::uint64_t calls = 0;
-  for (const ProfileRow& row : profiler.rows()) calls += row.calls;
-  EXPECT_EQ(calls, 1U);
-  EXPECT_GE(profiler.losses().untimed, 1U);
-  test::expect_sound(test::trace_of(profiler));
+  EXPECT_ERROR(work.fill(), ErrorCode::device_lost);
+  EXPECT_ERROR(work.fill(), ErrorCode::device_lost);
+  EXPECT_EQ(work.calls(), 1U);
+  EXPECT_GE(work.profiler.losses().untimed, 1U);
+  test::expect_sound(test::trace_of(work.profiler));
   registry().configure("failing", "reset", "");
 }
 
 // The CPU backend declines an operation it does not implement; the portable kernel is recorded instead.
 TEST_F(ProfiledWork, DeclinedOperationsAreNotCounted) {
-  DeviceContext context(device("cpu"));
-  Stream stream(context);
-  const DeviceMemory memory(context, 64);
-  Profiler profiler(runtime());
-  const std::array views = {detail::OpView{&memory, 0, 1, 16, 16, DType::float32}};
-  EXPECT_FALSE(detail::run_op(stream, "no such operation", views, {}));
-  EXPECT_TRUE(profiler.rows().empty());
+  Observed work = observe("cpu");
+  const std::array views = {detail::OpView{&work.memory, 0, 1, 16, 16, DType::float32}};
+  EXPECT_FALSE(detail::run_op(work.stream, "no such operation", views, {}));
+  EXPECT_TRUE(work.profiler.rows().empty());
 }
 
 // The arguments of the only host slice of that name and category.
