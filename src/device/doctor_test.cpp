@@ -8,7 +8,7 @@
 
 #include "device/probe.hpp"
 #include "tests/support/expect_error.hpp"
-#include "tests/support/fake_os.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "tests/support/golden.hpp"
 
 namespace vectis {
@@ -44,10 +44,7 @@ void answer(FakeOs& os, const Diagnosis& diagnosis) {
 }
 
 DoctorReport report(FakeOs& os) {
-  RuntimeOptions options;
-  options.os = &os;
-  options.threads = 1;
-  Runtime runtime(options);
+  Runtime runtime(options_on(os));
   DoctorReport result = diagnose(runtime);
   for (Diagnosis& diagnosis : result.backends) {
     if (diagnosis.backend == "cpu") diagnosis.devices = {{"Example CPU", "built in, AVX2", false}};

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "tests/support/expect_error.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "tests/support/scripted_backend.hpp"
 
 namespace vectis {
@@ -18,17 +19,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class RegistryTest : public testing::Test {
+class RegistryTest : public test::FakeRuntimeTest {
  protected:
-  DeviceRegistry& registry() {
-    if (!runtime_) {
-      RuntimeOptions options;
-      options.os = &os;
-      options.threads = 1;
-      runtime_.emplace(options);
-    }
-    return runtime_->service<DeviceRegistry>();
-  }
+  DeviceRegistry& registry() { return runtime().service<DeviceRegistry>(); }
   const BackendStatus& status(const std::string& name) {
     for (const BackendStatus& one : registry().backends()) {
       if (one.name == name) return one;
@@ -40,11 +33,6 @@ class RegistryTest : public testing::Test {
     for (const Device& device : registry().devices()) result.push_back(device.label());
     return result;
   }
-
-  FakeOs os;
-
- private:
-  std::optional<Runtime> runtime_;
 };
 
 TEST_F(RegistryTest, WithoutPluginsTheCpuIsDeviceZero) {
@@ -97,11 +85,8 @@ TEST_F(RegistryTest, EveryReasonBecomesAState) {
     script.open_status = VECTIS_BACKEND_CREATION;
     script.open_reason = reason;
     script.open_message = "because";
-    RuntimeOptions options;
-    options.os = &fake;
-    options.threads = 1;
-    Runtime runtime(options);
-    const BackendStatus& one = runtime.service<DeviceRegistry>().backends()[0];
+    Runtime own(options_on(fake));
+    const BackendStatus& one = own.service<DeviceRegistry>().backends()[0];
     EXPECT_EQ(one.state, state) << name(state);
     EXPECT_EQ(one.reason, "because");
     EXPECT_THAT(one.devices, IsEmpty());
@@ -129,11 +114,8 @@ TEST_F(RegistryTest, ClosesOpenedBackends) {
   auto& script = ScriptedBackend<0>::install(os, "cuda");
   script.devices = {gpu("A")};
   {
-    RuntimeOptions options;
-    options.os = &os;
-    options.threads = 1;
-    Runtime runtime(options);
-    runtime.service<DeviceRegistry>();
+    Runtime own(options_on(os));
+    own.service<DeviceRegistry>();
     EXPECT_EQ(script.closed, 0);
   }
   EXPECT_EQ(script.opened, 1);
@@ -184,12 +166,10 @@ TEST_F(RegistryTest, PoclWithPathIsUsed) {
 TEST_F(RegistryTest, AMissingBackendPathIsLogged) {
   os.variables["VECTIS_BACKEND_PATH"] = "/nowhere";
   std::vector<std::string> logged;
-  RuntimeOptions options;
-  options.os = &os;
-  options.threads = 1;
+  RuntimeOptions options = options_on(os);
   options.log = [&](const LogRecord& record) { logged.emplace_back(record.message); };
-  Runtime runtime(options);
-  static_cast<void>(runtime.service<DeviceRegistry>());
+  Runtime own(options);
+  static_cast<void>(own.service<DeviceRegistry>());
   EXPECT_THAT(logged, ElementsAre(HasSubstr("backend_path (from VECTIS_BACKEND_PATH) names /nowhere, which does not")));
 }
 

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <thread>
 
 #include "tests/support/expect_error.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "tests/support/scripted_backend.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -20,27 +20,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class SelectionTest : public testing::Test {
+class SelectionTest : public test::FakeRuntimeTest {
  protected:
-  Runtime& runtime() {
-    if (!runtime_) {
-      RuntimeOptions options;
-      options.os = &os;
-      options.threads = 1;
-      options.log = [this](const LogRecord& record) {
-        if (record.level >= LogLevel::warning) warnings.emplace_back(record.message);
-      };
-      runtime_.emplace(options);
-    }
-    return *runtime_;
-  }
   std::string chosen(const DeviceRequest& request = {}) { return choose_device(runtime(), request).device.label(); }
-
-  FakeOs os;
-  std::vector<std::string> warnings;
-
- private:
-  std::optional<Runtime> runtime_;
 };
 
 TEST_F(SelectionTest, AutomaticOrderIsCudaHipWebgpuOpenclCpu) {
@@ -51,10 +33,7 @@ TEST_F(SelectionTest, AutomaticOrderIsCudaHipWebgpuOpenclCpu) {
     if (present > 1) ScriptedBackend<1>::install(fake, "webgpu").devices = {gpu("w")};
     if (present > 2) ScriptedBackend<2>::install(fake, "hip").devices = {gpu("h")};
     if (present > 3) ScriptedBackend<3>::install(fake, "cuda").devices = {gpu("c")};
-    RuntimeOptions options;
-    options.os = &fake;
-    options.threads = 1;
-    Runtime own(options);
+    Runtime own(options_on(fake));
     order.push_back(default_device(own).label());
     EXPECT_EQ(detect_best_backend(own), default_device(own).backend());
     EXPECT_EQ(is_gpu_available(own), present > 0);
@@ -105,10 +84,7 @@ TEST_F(SelectionTest, TheCallOverridesTheEnvironmentOverridesTheFile) {
   EXPECT_EQ(chosen({.device = "cpu"}), "cpu:0");
 
   os.variables["VECTIS_DEVICE"] = "0";
-  RuntimeOptions options;
-  options.os = &os;
-  options.threads = 1;
-  Runtime again(options);
+  Runtime again(options_on(os));
   EXPECT_EQ(default_device(again).label(), "cuda:0");
   EXPECT_EQ(choose_device(again).reason, "'0' was requested by VECTIS_DEVICE");
 }
@@ -179,10 +155,7 @@ TEST_F(SelectionTest, ANewRuntimeDoesNotInheritTheActiveDevice) {
   for (int round = 0; round < 3; ++round) {
     FakeOs fake;
     ScriptedBackend<0>::install(fake, "cuda").devices = {gpu("A"), gpu("B")};
-    RuntimeOptions options;
-    options.os = &fake;
-    options.threads = 1;
-    Runtime own(options);
+    Runtime own(options_on(fake));
     EXPECT_EQ(active_device(own).id(), 0);
     set_active_device(1, own);
     EXPECT_EQ(active_device(own).id(), 1);

@@ -1,8 +1,15 @@
-// Options of a Runtime on a fake operating system.
+// A Runtime on a fake operating system.
 //
 //   FakeOs os;
 //   Runtime runtime(options_on(os));
 #pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/fake_os.hpp"
 #include "vectis/base/runtime.hpp"
@@ -16,5 +23,26 @@ inline RuntimeOptions options_on(FakeOs& os) {
   options.threads = 1;
   return options;
 }
+
+// A test whose Runtime is made at its first use, so that the test can prepare `os` before.
+class FakeRuntimeTest : public testing::Test {
+ protected:
+  Runtime& runtime() {
+    if (!runtime_) {
+      RuntimeOptions options = options_on(os);
+      options.log = [this](const LogRecord& record) {
+        if (record.level >= LogLevel::warning) warnings.emplace_back(record.message);
+      };
+      runtime_.emplace(std::move(options));
+    }
+    return *runtime_;
+  }
+
+  FakeOs os;
+  std::vector<std::string> warnings;  // messages that the Runtime logged
+
+ private:
+  std::optional<Runtime> runtime_;
+};
 
 }  // namespace vectis::test

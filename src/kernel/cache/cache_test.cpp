@@ -9,6 +9,7 @@
 
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "vectis/device/registry.hpp"
 
 namespace vectis {
@@ -29,9 +30,7 @@ class KernelCacheTest : public testing::Test {
   struct Process {
     explicit Process(FakeOs& os) : runtime(options_for(os, log)) {}
     static RuntimeOptions options_for(FakeOs& os, std::vector<std::string>& log) {
-      RuntimeOptions options;
-      options.os = &os;
-      options.threads = 1;
+      RuntimeOptions options = options_on(os);
       options.log = [&log](const LogRecord& record) { log.emplace_back(record.message); };
       return options;
     }

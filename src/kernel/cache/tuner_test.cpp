@@ -13,6 +13,7 @@
 
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/fake_runtime.hpp"
 #include "vectis/device/registry.hpp"
 
 namespace vectis {
@@ -32,13 +33,7 @@ class TunerTest : public testing::Test {
   }
 
   struct Process {
-    explicit Process(FakeOs& os) : runtime(options_for(os)) {}
-    static RuntimeOptions options_for(FakeOs& os) {
-      RuntimeOptions options;
-      options.os = &os;
-      options.threads = 1;
-      return options;
-    }
+    explicit Process(FakeOs& os) : runtime(options_on(os)) {}
     std::uint32_t group(const std::string& key, const Tuner::Measure& measure, std::uint32_t standard = 64) {
       return tuner(runtime).group(*runtime.service<DeviceRegistry>().find("cuda"), key, standard, candidates, measure);
     }
