@@ -296,29 +296,38 @@ nlohmann::json arguments_of(const nlohmann::json& trace, const std::string& name
 
 class ProfiledKernels : public test::DevicesTest, public testing::WithParamInterface<std::string> {
  protected:
+  // Profiles `work` when it compiles nothing any more, and sets `range` and `on_device`.
+  template <class Work>
+  void profile(const std::string& name, const Work& work) {
+    work();  // compiled now, if it must be
+    Profiler profiler(runtime());
+    work();
+    const auto rows = profiler.rows();
+    const auto trace = test::trace_of(profiler);
+    test::expect_sound(trace);
+    range = arguments_of(trace, name, "range");
+    ASSERT_FALSE(range.is_null());
+    const auto found = std::ranges::find(rows, ProfileClock::device, &ProfileRow::clock);
+    ASSERT_NE(found, rows.end());
+    on_device = *found;
+  }
+
   DeviceContext context{device(GetParam())};
   Stream stream{context};
+  nlohmann::json range;  // the arguments of the range with the name of the work
+  ProfileRow on_device;  // the first row with times of the device
 };
 
 TEST_P(ProfiledKernels, NamedOperationsAreRangesWithTheirCost) {
   const DeviceMemory x(context, 64 * 64 * 4);
   const DeviceMemory out(context, 64 * 4);
   stream.fill(x, 0, x.bytes(), 0);
-  const auto sum_rows = [&] { run(stream, "sum_rows", {{x, DType::float32, 64, 64}, {out, DType::float32, 64, 1}}); };
-  sum_rows();  // compiled now, if it must be
-  Profiler profiler(runtime());
-  sum_rows();
-  const auto rows = profiler.rows();
-  const auto trace = test::trace_of(profiler);
-  test::expect_sound(trace);
-  const auto range = arguments_of(trace, "sum_rows", "range");
-  ASSERT_FALSE(range.is_null());
+  ASSERT_NO_FATAL_FAILURE(profile(
+      "sum_rows", [&] { run(stream, "sum_rows", {{x, DType::float32, 64, 64}, {out, DType::float32, 64, 1}}); }));
   EXPECT_GE(range.at("bytes"), 64 * 64 * 4);
   EXPECT_GE(range.at("operations"), 64 * 63);
   EXPECT_EQ(range.at("device"), context.device().label());
-  const auto work = std::ranges::find(rows, ProfileClock::device, &ProfileRow::clock);
-  ASSERT_NE(work, rows.end());  // natively under its own name, else by a kernel
-  EXPECT_THAT(work->name, testing::HasSubstr("sum"));
+  EXPECT_THAT(on_device.name, testing::HasSubstr("sum"));  // natively under its own name, else by a kernel
 }
 
 TEST_P(ProfiledKernels, MapsAreRangesWithTheirCost) {
@@ -329,21 +338,11 @@ TEST_P(ProfiledKernels, MapsAreRangesWithTheirCost) {
   const std::array input = {DeviceMemory(context, 4000)};
   const std::array output = {DeviceMemory(context, 4000)};
   stream.fill(input[0], 0, 4000, 0);
-  const auto scale = [&] { map(stream, function, {input, {}, output, {}}, 1000); };
-  scale();
-  Profiler profiler(runtime());
-  scale();
-  const auto rows = profiler.rows();
-  const auto trace = test::trace_of(profiler);
-  test::expect_sound(trace);
-  const auto range = arguments_of(trace, "scaled", "range");
-  ASSERT_FALSE(range.is_null());
+  ASSERT_NO_FATAL_FAILURE(profile("scaled", [&] { map(stream, function, {input, {}, output, {}}, 1000); }));
   EXPECT_EQ(range.at("bytes"), 8000);
   EXPECT_EQ(range.at("operations"), 1000);
-  const auto work = std::ranges::find(rows, ProfileClock::device, &ProfileRow::clock);
-  ASSERT_NE(work, rows.end());
-  EXPECT_THAT(work->name, testing::HasSubstr("scaled"));
-  EXPECT_EQ(work->calls, 1U);
+  EXPECT_THAT(on_device.name, testing::HasSubstr("scaled"));
+  EXPECT_EQ(on_device.calls, 1U);
 }
 
 std::vector<std::string> kernel_devices() {
