@@ -11,8 +11,9 @@ namespace vectis::inline v0_1::graph {
 namespace {
 
 constexpr std::size_t subspace_rounds = 6;
-constexpr std::size_t basis_grain = 16;   // rows per task
-constexpr float degenerate_norm = 1e-6F;  // below this a unit vector was linearly dependent on the ones before
+constexpr std::size_t basis_grain = 16;        // rows per task
+constexpr std::size_t covariance_block = 512;  // rows
+constexpr float degenerate_norm = 1e-6F;       // below this a unit vector was linearly dependent on the ones before
 
 // `stride` columns; those beyond dim are zero.
 std::vector<float> transposed(std::span<const float> rows, std::size_t dim, std::size_t stride) {
@@ -36,20 +37,28 @@ std::vector<float> multiplied(Executor& executor, std::span<const float> left, s
   return result;
 }
 
-// columns * transpose(columns), which is symmetric: computes one triangle and mirrors it.
-std::vector<float> covariance_of(Executor& executor, std::span<const float> columns, std::size_t length) {
-  const std::size_t count = columns.size() / length;
-  std::vector<float> result(count * count);
-  executor.parallel_for(count, basis_grain, [&](std::size_t begin, std::size_t end) {
-    std::vector<float> products((end - begin) * (count - begin));
-    dot_products(columns.data() + begin * length, end - begin, columns.data() + begin * length, count - begin, length,
-                 products.data());
-    for (std::size_t i = begin; i < end; ++i) {
-      for (std::size_t j = i; j < count; ++j) {
-        result[i * count + j] = result[j * count + i] = products[(i - begin) * (count - begin) + j - begin];
+// transpose(rows) * rows, padded to stride * stride. Blocks of rows stay in the cache. The matrix is symmetric: one
+// triangle is computed, then mirrored.
+std::vector<float> covariance_of(Executor& executor, std::span<const float> rows, std::size_t dim, std::size_t stride) {
+  std::vector<float> result(stride * stride);
+  const std::size_t block = covariance_block * dim;
+  for (std::size_t at = 0; at < rows.size(); at += block) {
+    const std::span<const float> some = rows.subspan(at, std::min(block, rows.size() - at));
+    const std::size_t length = some.size() / dim;
+    const std::vector<float> columns = transposed(some, dim, stride);
+    executor.parallel_for(stride, basis_grain, [&](std::size_t begin, std::size_t end) {
+      std::vector<float> products((end - begin) * (stride - begin));
+      dot_products(columns.data() + begin * length, end - begin, columns.data() + begin * length, stride - begin,
+                   length, products.data());
+      for (std::size_t i = begin; i < end; ++i) {
+        const float* const row = products.data() + (i - begin) * (stride - begin);
+        for (std::size_t j = i; j < stride; ++j) result[i * stride + j] += row[j - begin];
       }
-    }
-  });
+    });
+  }
+  for (std::size_t i = 0; i < stride; ++i) {
+    for (std::size_t j = 0; j < i; ++j) result[i * stride + j] = result[j * stride + i];
+  }
   return result;
 }
 
@@ -191,8 +200,7 @@ std::vector<float> fit_mean(Projection& projection, std::span<const float> vecto
 
 std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, std::size_t dim, std::size_t count) {
   const std::size_t stride = padded_dim(dim);
-  const std::vector<float> columns = transposed(rows, dim, stride);
-  const std::vector<float> covariance = covariance_of(executor, columns, rows.size() / dim);
+  const std::vector<float> covariance = covariance_of(executor, rows, dim, stride);
   Random random(1);
   std::vector<float> basis(count * stride);
   for (std::size_t i = 0; i < count; ++i) fill_random(random, std::span(basis).subspan(i * stride, dim));

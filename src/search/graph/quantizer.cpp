@@ -292,10 +292,11 @@ void encode_projected(const Quantizer& quantizer, const float* coordinates, std:
     const float rounded = ((coordinate - min) * inverse + rounding_constant) - rounding_constant;
     return static_cast<std::uint8_t>(static_cast<int>(std::clamp(rounded, 0.0F, code_max)));
   };
-  const std::size_t low_codes = quantizer.bits == 8 ? quantizer.dim : std::min(quantizer.dim, code_bytes(quantizer));
+  const std::size_t dim = quantizer.dim;
+  const std::size_t low_codes = quantizer.bits == 8 ? dim : std::min(dim, code_bytes(quantizer));
   for (std::size_t i = 0; i < low_codes; ++i) codes[i] = code_of(coordinates[i]);
-  for (std::size_t i = 0; i < quantizer.dim - low_codes; ++i) {
-    codes[i] |= static_cast<std::uint8_t>(code_of(coordinates[low_codes + i]) << 4);
+  for (std::size_t i = low_codes; i < dim; ++i) {
+    codes[i - low_codes] |= static_cast<std::uint8_t>(code_of(coordinates[i]) << 4);
   }
 }
 
@@ -359,19 +360,23 @@ void QuantizedQuery::set_coordinates(const Quantizer& quantizer, const float* co
 
 void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
   const CodeHeader header = code_header(row);
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(row);
+  // Copies of the members, which the compiler would read again after every stored code.
+  const std::size_t bytes = row_bytes_ - code_header_bytes;
+  std::int8_t* const codes = codes_ + code_header_bytes;
+  std::int8_t* const upper_codes = codes + row_bytes_;
+  const auto* const row_codes = reinterpret_cast<const std::uint8_t*>(row) + code_header_bytes;
   const int middle = 1 << (quantizer.bits - 1);
   std::int32_t sum = -middle * static_cast<std::int32_t>(quantizer.dim);
   if (quantizer.bits == 8) {
-    for (std::size_t i = code_header_bytes; i < row_bytes_; ++i) {
-      codes_[i] = static_cast<std::int8_t>(bytes[i] - 128);
-      sum += bytes[i];
+    for (std::size_t i = 0; i < bytes; ++i) {
+      codes[i] = static_cast<std::int8_t>(row_codes[i] - 128);
+      sum += row_codes[i];
     }
   } else {
-    for (std::size_t i = code_header_bytes; i < row_bytes_; ++i) {
-      codes_[i] = static_cast<std::int8_t>((bytes[i] & 15) - 8);
-      codes_[row_bytes_ + i] = static_cast<std::int8_t>((bytes[i] >> 4) - 8);
-      sum += (bytes[i] & 15) + (bytes[i] >> 4);
+    for (std::size_t i = 0; i < bytes; ++i) {
+      codes[i] = static_cast<std::int8_t>((row_codes[i] & 15) - 8);
+      upper_codes[i] = static_cast<std::int8_t>((row_codes[i] >> 4) - 8);
+      sum += (row_codes[i] & 15) + (row_codes[i] >> 4);
     }
   }
   norm_weight_ = 1;
