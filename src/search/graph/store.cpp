@@ -29,10 +29,11 @@ constexpr std::size_t calibrated_rows_min = 3000;
 constexpr std::size_t recalibrate_divisor = 2;
 constexpr std::size_t held_out_max = 1000;
 constexpr std::size_t held_out_min = 100;
+constexpr std::size_t rows_per_held_out = 32;  // searches in small graphs score most rows, so fewer are affordable
 constexpr std::size_t ground_truth_scores_max = 500'000'000;
 // Bounds a calibration by the cost of linking the added rows, about 3,000 scores each: a held-out row is compared with
 // all rows once for the ground truth, and a few times by searches where the data has no structure.
-constexpr std::size_t calibration_scores_per_row = 300;
+constexpr std::size_t calibration_scores_per_row = 1000;
 
 // The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
 constexpr std::size_t training_rows_max = 10'000;
@@ -143,7 +144,7 @@ bool GraphStore::needs_calibration(std::size_t added) const noexcept {
 std::size_t GraphStore::held_out_rows(std::size_t added) const noexcept {
   const std::size_t all = table_.size() + added;
   const std::size_t affordable =
-      std::min({all / 10, ground_truth_scores_max / all, calibration_scores_per_row * added / all});
+      std::min({all / rows_per_held_out, ground_truth_scores_max / all, calibration_scores_per_row * added / all});
   const std::size_t held_out = std::min(std::clamp(affordable, held_out_min, held_out_max), added / 2);
   return std::min(held_out, added - std::min(entry_points_max, added / 2));
 }
