@@ -108,14 +108,16 @@ function(vectis_test name)
     set(arg_SOURCES ${concurrent})
   endif()
   set(environment_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.cpp")
+  list(APPEND arg_ENVIRONMENT "VECTIS_TEST_GOLDEN_FOLDER=${PROJECT_SOURCE_DIR}/tests/golden")
   list(TRANSFORM arg_ENVIRONMENT REPLACE "^(.+)$" "\"\\1\",\n")
   list(JOIN arg_ENVIRONMENT "" environment)
   file(GENERATE OUTPUT "${environment_file}" CONTENT
        "#include \"tests/support/environment.hpp\"\n\nconst char* const vectis::test::environment[] = {\n${environment}nullptr};\n")
 
+  # Names folders of this checkout, so it is compiled alone: ccache finds all other objects of another checkout.
+  set_source_files_properties("${environment_file}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   add_executable(${name}_test ${arg_SOURCES} "${environment_file}")
   target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-  target_compile_definitions(${name}_test PRIVATE VECTIS_GOLDEN_FOLDER="${PROJECT_SOURCE_DIR}/tests/golden")
   target_link_libraries(${name}_test PRIVATE vectis_test_main vectis_flags ${arg_LIBRARIES} GTest::gmock fmt::fmt)
   vectis_precompile(${name}_test vectis_test_main)
   vectis_compile_quickly(${name}_test)

@@ -1,4 +1,4 @@
-// The doctor's reports, compared with tests/golden/doctor. VECTIS_UPDATE_GOLDEN=1 rewrites them.
+// The doctor's reports, compared with tests/golden/doctor. VECTIS_TEST_UPDATE_GOLDEN=1 rewrites them.
 #include "vectis/device/doctor.hpp"
 
 #include <gmock/gmock.h>
