@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
 #include "search/workloads.hpp"
 #include "vectis/base/error.hpp"
@@ -29,18 +29,17 @@ SearchResult with_reason(const SearchResult& found, std::string reason) {
   return {hits, std::move(explanation)};
 }
 
-// A context that reports progress, but is never cancelled and has no deadline: the graph must follow a change that the
-// exact index has already made.
+// A context that reports progress, but is never cancelled and has no deadline: the exact index must follow a change
+// that the graph has already made.
 Context without_cancel(const Context& context) {
   return Context{}.with_progress([context](const Progress& progress) {
     context.report_progress(progress.operation, progress.done, progress.total);
   });
 }
 
-std::vector<std::uint64_t> ids_from(std::uint64_t first, std::size_t count) {
-  std::vector<std::uint64_t> ids(count);
-  std::iota(ids.begin(), ids.end(), first);
-  return ids;
+bool is_stop(const std::exception& error) {
+  const auto* const known = dynamic_cast<const Error*>(&error);
+  return known != nullptr && (known->code() == ErrorCode::cancelled || known->code() == ErrorCode::deadline_exceeded);
 }
 
 }  // namespace
@@ -126,67 +125,96 @@ void AutoIndex::build_graph(std::string reason, const Context& context) {
   set_graph(std::move(made), std::move(reason));
 }
 
-void AutoIndex::update_graph(const std::function<void(Index&, const Context&)>& change, const Context& context) {
-  const Context uncancellable = without_cancel(context);
+void AutoIndex::drop_graph(std::string_view failure) {
+  runtime().logger().log(LogLevel::warning, "search",
+                         fmt::format("an 'auto' index continues without a graph: {}", failure));
+  set_graph(nullptr, fmt::format("it failed: {}", failure));
+}
+
+void AutoIndex::change_both(const Change& on_graph, const Change& on_exact, const Context& context) {
   const auto current = graph();
-  const std::size_t vectors = size();
-  try {
-    if (current && vectors < rules_.rows_min / 2) {
-      decided_at_ = 0;
-      set_graph(nullptr, fmt::format("dropped when {} vectors were left", vectors));
-    } else if (current) {
-      change(*current, uncancellable);
-    } else if (vectors >= rules_.rows_min &&
-               static_cast<double>(vectors) >= rules_.growth * static_cast<double>(decided_at_)) {
-      decided_at_ = vectors;
-      GraphDecision decision = decide_graph();
-      if (decision.pays_off) {
-        build_graph(std::move(decision.reason), uncancellable);
-      } else {
-        set_graph(nullptr, std::move(decision.reason));
-      }
+  bool changed = false;
+  std::string failure;
+  if (current) {
+    try {
+      on_graph(*current, context);
+      changed = true;
+    } catch (const std::exception& error) {
+      if (is_stop(error)) throw;
+      failure = error.what();
     }
+  }
+  try {
+    on_exact(*exact_, changed ? without_cancel(context) : context);
+  } catch (...) {
+    if (changed) drop_graph("the exact index could not follow a change");
+    throw;
+  }
+  if (current && !changed) drop_graph(failure);
+  follow_size(context);
+}
+
+void AutoIndex::follow_size(const Context& context) {
+  const bool has_graph = graph() != nullptr;
+  const std::size_t vectors = size();
+  if (has_graph && vectors < rules_.rows_min / 2) {
+    decided_at_ = 0;
+    set_graph(nullptr, fmt::format("dropped when {} vectors were left", vectors));
+  } else if (!has_graph && vectors >= rules_.rows_min &&
+             static_cast<double>(vectors) >= rules_.growth * static_cast<double>(decided_at_)) {
+    decided_at_ = vectors;
+    GraphDecision decision = decide_graph();
+    if (decision.pays_off) {
+      try_build_graph(std::move(decision.reason), context);
+    } else {
+      set_graph(nullptr, std::move(decision.reason));
+    }
+  }
+}
+
+void AutoIndex::try_build_graph(std::string reason, const Context& context) {
+  try {
+    build_graph(std::move(reason), context);
   } catch (const std::exception& error) {  // the exact index has every vector
-    runtime().logger().log(LogLevel::warning, "search",
-                           fmt::format("an 'auto' index continues without a graph: {}", error.what()));
-    set_graph(nullptr, fmt::format("it failed: {}", error.what()));
+    if (is_stop(error)) decided_at_ = 0;   // the next change tries again
+    drop_graph(error.what());
   }
 }
 
 std::uint64_t AutoIndex::do_add(std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  const std::uint64_t first = exact_->add(vectors, context);
-  update_graph(
-      [&](Index& graph, const Context& uncancellable) {
-        graph.add(ids_from(first, vectors.size() / dim()), vectors, uncancellable);
-      },
-      context);
+  const std::vector<std::uint64_t> ids =
+      detail::next_ids("add", exact_->snapshot()->highest_id, vectors.size() / dim());
+  std::uint64_t first = 0;
+  change_both([&](Index& graph, const Context& some) { graph.add(ids, vectors, some); },
+              [&](Index& exact, const Context& some) { first = exact.add(vectors, some); }, context);
   return first;
 }
 
 void AutoIndex::do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->add(ids, vectors, context);
-  update_graph([&](Index& graph, const Context& uncancellable) { graph.add(ids, vectors, uncancellable); }, context);
+  const Change change = [&](Index& index, const Context& some) { index.add(ids, vectors, some); };
+  change_both(change, change, context);
 }
 
 std::size_t AutoIndex::do_remove(std::span<const std::uint64_t> ids, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  const std::size_t removed = exact_->remove(ids, context);
-  update_graph([&](Index& graph, const Context& uncancellable) { graph.remove(ids, uncancellable); }, context);
+  std::size_t removed = 0;
+  const Change change = [&](Index& index, const Context& some) { removed = index.remove(ids, some); };
+  change_both(change, change, context);
   return removed;
 }
 
 void AutoIndex::do_update(std::uint64_t id, std::span<const float> vector) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->update(id, vector);
-  update_graph([&](Index& graph, const Context&) { graph.update(id, vector); }, {});
+  const Change change = [&](Index& index, const Context&) { index.update(id, vector); };
+  change_both(change, change, {});
 }
 
 void AutoIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->upsert(ids, vectors, context);
-  update_graph([&](Index& graph, const Context& uncancellable) { graph.upsert(ids, vectors, uncancellable); }, context);
+  const Change change = [&](Index& index, const Context& some) { index.upsert(ids, vectors, some); };
+  change_both(change, change, context);
 }
 
 SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
@@ -213,26 +241,19 @@ SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k,
 void AutoIndex::do_set_precision(Precision precision, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->set_precision(precision, context);
-  if (!exact_->compacted()) return;
-  update_graph(
-      [&](Index&, const Context& uncancellable) { build_graph("rebuilt after the precision changed", uncancellable); },
-      context);
+  if (exact_->compacted() && graph()) try_build_graph("rebuilt after the precision changed", context);
 }
 
 void AutoIndex::do_compact(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  exact_->compact(context);
-  update_graph([&](Index& graph, const Context& uncancellable) { graph.compact(uncancellable); }, context);
+  const Change change = [](Index& index, const Context& some) { index.compact(some); };
+  change_both(change, change, context);
 }
 
 void AutoIndex::do_drop_full_precision(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   exact_->drop_full_precision(context);
-  update_graph(
-      [&](Index&, const Context& uncancellable) {
-        build_graph("rebuilt after full precision was dropped", uncancellable);
-      },
-      context);
+  if (graph()) try_build_graph("rebuilt after full precision was dropped", context);
 }
 
 IndexStatistics AutoIndex::statistics() const {

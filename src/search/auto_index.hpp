@@ -75,10 +75,22 @@ class AutoIndex final : public Index {
   // Predicts whether a graph of the present vectors would pay off under rules_: its queries must be gain_min times as
   // fast as the fastest exact search, and payback_max queries must save the time to build it.
   [[nodiscard]] GraphDecision decide_graph() const;
+  // Replaces the graph by one of the present vectors. Throws what make_index() and Index::add() throw, and leaves the
+  // graph as it was.
   void build_graph(std::string reason, const Context& context);
-  // Applies `change`, which the exact index has already made, to the graph, or builds or drops the graph by rules_.
-  // The caller holds writer_mutex_. Does not throw when that fails: logs a warning and continues without a graph.
-  void update_graph(const std::function<void(Index&, const Context&)>& change, const Context& context);
+  // Like build_graph(), but drops the graph when that fails or the context stops it; the next change tries again then.
+  void try_build_graph(std::string reason, const Context& context);
+  // Logs a warning and continues without a graph.
+  void drop_graph(std::string_view failure);
+  using Change = std::function<void(Index&, const Context&)>;
+  // Makes a change to the graph, if there is one, and then to the exact index. The graph is first because it takes
+  // longest: when the context stops it, the call throws and both are as before. When the graph fails otherwise, the
+  // exact index alone is changed and the graph dropped. Throws what the exact index throws. Then calls follow_size().
+  // The caller holds writer_mutex_.
+  void change_both(const Change& on_graph, const Change& on_exact, const Context& context);
+  // Builds or drops the graph by rules_. Does not throw when building fails or is stopped: the vectors are in the
+  // exact index. The caller holds writer_mutex_.
+  void follow_size(const Context& context);
 
   std::unique_ptr<exact::ExactIndex> exact_;
   const GraphOptions graph_options_;

@@ -70,6 +70,41 @@ TEST_F(AutoIndexTest, BuildsAndDropsTheGraphBySize) {
   EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph"));
 }
 
+TEST_F(AutoIndexTest, AStoppedAddChangesNothing) {
+  BruteForce truth(auto_dim, Metric::l2);
+  const auto index = make_filled(3000, truth);
+  CancelSource source;
+  const Context stopping = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    if (progress.done > 0) source.cancel();
+  });
+  EXPECT_ERROR(index->add(clustered_rows(random, 3000, auto_dim), stopping), ErrorCode::cancelled, "[add]");
+  EXPECT_EQ(index->size(), 3000U);
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph"));
+  const Floats queries = clustered_rows(random, 20, auto_dim);
+  test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
+  const Floats more = clustered_rows(random, 100, auto_dim);
+  EXPECT_EQ(index->add(more), 3000U) << "ids of the stopped call are free";
+  truth.put_all(3000, more);
+  test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
+  test::Tally tally;
+  test::expect_sound(*index, truth, queries, 10, {}, tally);
+}
+
+TEST_F(AutoIndexTest, AStoppedBuildOfTheGraphKeepsTheVectors) {
+  const auto index = make(eager);
+  CancelSource source;
+  bool exact_done = false;
+  const Context stopping = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    if (exact_done && progress.done > 0) source.cancel();
+    exact_done = exact_done || progress.done == progress.total;
+  });
+  EXPECT_EQ(index->add(clustered_rows(random, 3000, auto_dim), stopping), 0U);
+  EXPECT_EQ(index->size(), 3000U);
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: it failed"));
+  index->add(clustered_rows(random, 1, auto_dim));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph")) << "the next change tries again";
+}
+
 TEST_F(AutoIndexTest, BuildsNoGraphThatDoesNotPayOff) {
   const auto slow = make({.rows_min = 1000, .gain_min = 1e9});
   slow->add(clustered_rows(random, 1200, auto_dim));
