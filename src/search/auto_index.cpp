@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "search/common/checks.hpp"
@@ -29,14 +30,19 @@ SearchResult with_reason(const SearchResult& found, std::string reason) {
   return {hits, std::move(explanation)};
 }
 
-// A context that reports progress, but is never cancelled and has no deadline: the exact index must follow a change
-// that the graph has already made.
-Context without_cancel(const Context& context) {
-  return Context{}.with_progress([context](const Progress& progress) {
-    context.report_progress(progress.operation, progress.done, progress.total);
+// A copy of `context` that sets `threw` when the progress callback throws. `threw` must outlive it.
+Context watching(const Context& context, std::atomic<bool>& threw) {
+  return context.with_progress([&context, &threw](const Progress& progress) {
+    try {
+      context.report_progress(progress.operation, progress.done, progress.total);
+    } catch (...) {
+      threw = true;
+      throw;
+    }
   });
 }
 
+// Whether the caller's Context ended the call.
 bool is_stop(const std::exception& error) {
   const auto* const known = dynamic_cast<const Error*>(&error);
   return known != nullptr && (known->code() == ErrorCode::cancelled || known->code() == ErrorCode::deadline_exceeded);
@@ -136,16 +142,17 @@ void AutoIndex::change_both(const Change& on_graph, const Change& on_exact, cons
   bool changed = false;
   std::string failure;
   if (current) {
+    std::atomic<bool> callback_threw = false;
     try {
-      on_graph(*current, context);
+      on_graph(*current, watching(context, callback_threw));
       changed = true;
     } catch (const std::exception& error) {
-      if (is_stop(error)) throw;
+      if (callback_threw || is_stop(error)) throw;
       failure = error.what();
     }
   }
   try {
-    on_exact(*exact_, changed ? without_cancel(context) : context);
+    on_exact(*exact_, changed ? Context{} : context);
   } catch (...) {
     if (changed) drop_graph("the exact index could not follow a change");
     throw;
@@ -173,11 +180,15 @@ void AutoIndex::follow_size(const Context& context) {
 }
 
 void AutoIndex::try_build_graph(std::string reason, const Context& context) {
+  std::atomic<bool> callback_threw = false;
   try {
-    build_graph(std::move(reason), context);
-  } catch (const std::exception& error) {  // the exact index has every vector
-    if (is_stop(error)) decided_at_ = 0;   // the next change tries again
+    build_graph(std::move(reason), watching(context, callback_threw));
+  } catch (const std::exception& error) {                   // the exact index has every vector
+    if (callback_threw || is_stop(error)) decided_at_ = 0;  // the next change tries again
     drop_graph(error.what());
+  } catch (...) {
+    decided_at_ = 0;
+    drop_graph("the progress callback threw");
   }
 }
 
@@ -278,11 +289,11 @@ std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const Sear
     text += fmt::format("{}: {}\n", current ? "with a graph" : "no graph", reason_);
   }
   if (!current) return text;
-  text += current->explain(queries, k, options);
-  return text +
-         planner(runtime())
-             .choose(placements(std::max<std::size_t>(queries, 1), k, options.recall.value_or(default_search_recall())))
-             .explain();
+  SearchOptions graph_options = options;
+  if (!options.ef) graph_options.recall = options.recall.value_or(default_search_recall());
+  text += current->explain(queries, k, graph_options);
+  const double recall = options.recall.value_or(default_search_recall());
+  return text + planner(runtime()).choose(placements(std::max<std::size_t>(queries, 1), k, recall)).explain();
 }
 
 void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {

@@ -20,6 +20,7 @@ using test::Floats;
 using test::Ids;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::size_t auto_dim = 12;
 
@@ -88,6 +89,29 @@ TEST_F(AutoIndexTest, AStoppedAddChangesNothing) {
   test::expect_same(*index, truth, queries, 10, {.recall = 1.0});
   test::Tally tally;
   test::expect_sound(*index, truth, queries, 10, {}, tally);
+}
+
+TEST_F(AutoIndexTest, AnExceptionOfTheProgressCallbackEndsTheCall) {
+  BruteForce truth(auto_dim, Metric::l2);
+  const auto index = make_filled(3000, truth);
+  const Floats more = clustered_rows(random, 500, auto_dim);
+  const Context throws_error = Context{}.with_progress([](const Progress&) { throw std::runtime_error("enough"); });
+  const Context throws_int = Context{}.with_progress([](const Progress&) { throw 7; });
+  EXPECT_THROW(index->add(more, throws_error), std::runtime_error);
+  EXPECT_THROW(index->add(more, throws_int), int);
+  EXPECT_EQ(index->size(), 3000U);
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph"));
+  MemoryWriter writer;
+  index->save(writer);
+  MemoryReader reader(writer.bytes());
+  test::expect_same(*load_index(reader, {.runtime = &runtime}), truth, clustered_rows(random, 20, auto_dim), 10,
+                    {.recall = 1.0});
+}
+
+TEST_F(AutoIndexTest, ExplainsTheRecallThatSearchesUse) {
+  BruteForce truth(auto_dim, Metric::l2);
+  const auto index = make_filled(3000, truth);
+  EXPECT_THAT(index->explain(1, 10), AllOf(HasSubstr("for a recall of 0.9"), Not(HasSubstr("for a recall of 0.95"))));
 }
 
 TEST_F(AutoIndexTest, AStoppedBuildOfTheGraphKeepsTheVectors) {
