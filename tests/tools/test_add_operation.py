@@ -12,7 +12,7 @@ def test_three_files_are_enough():
     done = subprocess.run([sys.executable, "-m", "tools.add_operation", "--compile"], cwd=ROOT, capture_output=True,
                           text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "3 files were enough" in done.stdout
+    assert "3 files were sufficient" in done.stdout
     build = ROOT / "build" / "add-operation" / "build"
     parts = [file for file in build.rglob("*_parts.inc") if "VECTIS_PART(halve)" in file.read_text()]
     assert len(parts) == 3, parts

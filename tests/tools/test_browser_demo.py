@@ -51,4 +51,4 @@ def test_without_a_browser_it_is_skipped_and_says_so(monkeypatch, capsys):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "argv", ["browser_demo", "program"])
     assert browser_demo.main() == browser_demo.SKIPPED
-    assert "skipped: there is no chromium" in capsys.readouterr().out
+    assert "skipped: chromium is not installed" in capsys.readouterr().out

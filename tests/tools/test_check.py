@@ -28,7 +28,6 @@ PLANTED = {
     "test that includes a backend": ("layers", "tests/devices.cpp", 1, '#include "backends/opencl/api.hpp"\n'),
     "plug-in that uses the library": ("layers", "backends/opencl/plugin.cpp", 1, '#include "vectis/base/error.hpp"\n'),
     "library that uses what plug-ins share": ("layers", DEVICE, 1, '#include "backends/plugin/host.hpp"\n'),
-    "CPU that uses what plug-ins share": ("layers", "backends/cpu/cpu.cpp", 1, '#include "backends/plugin/host.hpp"\n'),
     "plug-in that uses another": ("layers", "backends/opencl/plugin.cpp", 1, '#include "backends/cpu/cpu.hpp"\n'),
     "CPU beyond base": ("layers", "backends/cpu/cpu.cpp", 1, '#include "vectis/device/device.hpp"\n'),
     "private include in a public header": ("layers", "include/vectis/device/device.hpp", 2,
