@@ -66,13 +66,26 @@ suite::Options options_of(const ConformanceArguments& arguments, std::ostream& p
 
 std::string verdict(const suite::Line& line) {
   if (line.failures != 0) return "FAILED";
-  if (line.not_offered != 0) return line.cases == 0 ? "not offered" : "partly offered";
+  if (line.not_offered != 0) return line.partly_offered() ? "partly offered" : "not offered";
   if (line.cases == 0) return "no case ran";
   return line.limit != 0 && line.has_headroom() ? "passed, error below a quarter of the limit" : "passed";
 }
 
 std::string error_text(double error, double limit) {
   return limit == 0 && error == 0 ? "0" : fmt::format("{:.2e}", error);
+}
+
+// Says how many lines the device does not offer, and how many it offers in part.
+void print_offered(std::ostream& out, const suite::Report& report) {
+  const auto partly = std::ranges::count_if(report.lines, &suite::Line::partly_offered);
+  const auto missing =
+      std::ranges::count_if(report.lines, [](const suite::Line& line) { return line.not_offered != 0; }) - partly;
+  const std::size_t all = report.lines.size();
+  if (missing != 0) {
+    fmt::print(out, "{} of {} lines are not offered: the backend has no run_op for them and compiles no kernels\n",
+               missing, all);
+  }
+  if (partly != 0) fmt::print(out, "{} of {} lines are offered in part: see `partly offered` above\n", partly, all);
 }
 
 void print_report(std::ostream& out, const suite::Report& report) {
@@ -91,11 +104,7 @@ void print_report(std::ostream& out, const suite::Report& report) {
   }
   fmt::print(out, "\n{}: {} cases, {} failures, seed {}\n", report.device, report.cases(), report.failed(),
              report.seed);
-  const auto missing =
-      std::ranges::count_if(report.lines, [](const suite::Line& line) { return line.not_offered != 0; });
-  if (missing == 0) return;
-  fmt::print(out, "{} of {} lines are not offered: the backend has no run_op for them and compiles no kernels\n",
-             missing, report.lines.size());
+  print_offered(out, report);
 }
 
 void print_speeds(std::ostream& out, const suite::SpeedReport& report) {

@@ -51,6 +51,12 @@ TEST(ConformanceCommand, RejectsACaseThatDoesNotExist) {
   EXPECT_THAT(result.error, HasSubstr("'foo' is no case of copy"));
 }
 
+TEST(ConformanceCommand, RejectsACaseOfNoOperation) {
+  const ProcessResult result = test::run_vectis({"conformance", "--backend", "cpu", "--case", "foo"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("'foo' is no case of any of the"));
+}
+
 TEST(ConformanceCommand, PassesOnABackendThatWrapsAnother) {
   const ProcessResult result =
       test::run_vectis({"conformance", "--backend", "failing", "--slice", "--op", "sum_rows"}, {test_backends});

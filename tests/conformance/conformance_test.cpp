@@ -169,12 +169,26 @@ TEST_F(Conformance, OperationsNotOfferedAreNotFailures) {
   EXPECT_LT(report.lines.front().cases, complete.lines.front().cases);  // empty views never reach the backend
 }
 
+TEST_F(Conformance, OperationsNotOfferedToThreadsAreNotFailures) {
+  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
+  registry.configure("failing", "fail", "run_op 1 unsupported");
+  const Report report = test("failing", "threads");
+  registry.configure("failing", "reset", "");
+  EXPECT_EQ(report.failed(), 0U);
+  ASSERT_EQ(report.lines.size(), 1U);
+  EXPECT_EQ(report.lines[0].not_offered, 1U);
+  EXPECT_TRUE(report.lines[0].partly_offered());
+}
+
 TEST_F(Conformance, AnUnknownCaseIsInvalidInput) {
   Options options;
   options.operations = "sum_rows";
   options.case_name = "foo";
   EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
                "'foo' is no case of sum_rows", "for example 'float32:");
+  options.operations = ".*";
+  EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
+               "'foo' is no case of any of the", "--op");
   options.operations = "streams";
   EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
                "'streams' selects no operation with cases");
@@ -194,6 +208,30 @@ TEST_F(Conformance, OneCaseCanBeRepeated) {
   options.case_name = "float16:37x131/strided/nonsense";
   EXPECT_ERROR(conformance::test(runtime(), device("cpu"), options), ErrorCode::invalid_input,
                "is no case of sum_rows");
+}
+
+TEST_F(Conformance, ACaseRunsWithEveryOperationThatHasIt) {
+  Options options;
+  options.operations = "copy|matmul|sum_rows";  // the product's cases have three dimensions
+  options.case_name = "float32:3x5/tight/uniform";
+  const Report report = conformance::test(runtime(), device("cpu"), options);
+  ASSERT_EQ(report.lines.size(), 2U);
+  EXPECT_EQ(report.lines[0].operation, "copy");
+  EXPECT_EQ(report.lines[1].operation, "sum_rows");
+  EXPECT_TRUE(report.passed());
+}
+
+TEST_F(Conformance, ACaseNotOfferedIsReported) {
+  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
+  registry.configure("failing", "fail", "run_op 1 unsupported");
+  Options options;
+  options.operations = "sum_rows";
+  options.case_name = "float32:3x5/tight/uniform";
+  const Report report = conformance::test(runtime(), device("failing"), options);
+  registry.configure("failing", "reset", "");
+  ASSERT_EQ(report.lines.size(), 1U);
+  EXPECT_EQ(report.lines[0].not_offered, 1U);
+  EXPECT_FALSE(report.lines[0].partly_offered());
 }
 
 TEST_F(Conformance, RandomCasesPass) {

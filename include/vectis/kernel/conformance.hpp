@@ -44,10 +44,11 @@ struct Line {
   std::string operation;
   std::string types;           // "float16", "float32->int8"; empty for a behavior test
   std::uint64_t cases = 0;     // that ran on the device
+  std::uint64_t empty = 0;     // of `cases`: with an empty operand, for which a backend's run_op is not called
   std::uint64_t failures = 0;  // of `cases`: a wrong result or an error
   std::uint64_t skipped = 0;   // not run: not enough free memory
-  // Number of calls that the device does not offer: it answered Unsupported or NoCompiler. The first one ends the
-  // line and is not a failure.
+  // Number of calls that the device does not offer: it answered Unsupported or NoCompiler. They are not failures. The
+  // first one ends the line of an operation.
   std::uint64_t not_offered = 0;
   double worst = 0;      // largest error measured
   double limit = 0;      // largest error allowed; 0: results must be exact
@@ -56,6 +57,8 @@ struct Line {
 
   // Returns whether no case failed; true also if no case ran.
   [[nodiscard]] bool passed() const noexcept { return failures == 0; }
+  // Returns whether the device offers some of the line's cases, those with empty operands aside, but not all.
+  [[nodiscard]] bool partly_offered() const noexcept { return not_offered != 0 && cases > empty; }
   // Returns whether the limit is more than four times the largest error measured, so that a tighter limit would hold
   // on this device.
   [[nodiscard]] bool has_headroom() const noexcept { return limit > 4 * worst; }

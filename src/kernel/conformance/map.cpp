@@ -117,6 +117,7 @@ class MapCases {
       const std::string failure = judged(function, data, count, outputs);
       if (!failure.empty()) fail(function, count, failure);
     } catch (const Error& error) {
+      if (is_not_offered(error)) throw;  // a device without a compiler offers no generated kernel
       fail(function, count, error.what());
       test_.renew();
     }

@@ -21,16 +21,18 @@ void run_all(const DeviceContext& context, std::size_t number, std::uint64_t see
     const TypeSet& types = subject.type_sets[number % subject.type_sets.size()];
     const Case one{&types, subject.medium, Layout::unaligned, subject.data.front(), subject.parameters.front()};
     std::string failure;
+    bool offered = true;
     try {
       const Problem problem = make_problem(subject, one, seed + number);
       const std::vector<Operand> after = test.run(subject, problem);
       failure = judge(inline_executor, subject, one, problem, after).failure;
     } catch (const Error& error) {
-      failure = error.what();
+      offered = !is_not_offered(error);
+      if (offered) failure = error.what();
       test.renew();
     }
     const std::lock_guard lock(mutex);
-    ++report.cases;
+    ++(offered ? report.cases : report.not_offered);
     if (failure.empty()) continue;
     report.failures.push_back(
         fmt::format("{} {} on one of {} threads: {}", subject.operation, name(one), threads, failure));

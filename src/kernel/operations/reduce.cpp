@@ -64,6 +64,17 @@ LaunchPlan plan(const OperationCall& call, const DeviceInfo& device, const Named
   return result;
 }
 
+// Sets the outputs to the value of no elements, zero, as the reduction of one zero each: a backend without a compiler
+// that implements the reduction then needs no other operation.
+void reduce_nothing(Stream& stream, const OperationCall& call) {
+  const View& out = call.views[1];
+  if (out.elements() == 0) return;
+  const std::uint64_t bytes = out.rows * sizeof(float);  // enough for a zero of every type
+  const DeviceMemory zeros(stream.context(), bytes);
+  stream.fill(zeros, 0, bytes, 0);
+  run(stream, call.operation->name, {{zeros, call.views[0].type, out.rows, 1}, out});
+}
+
 Operation define(const NamedReduction& reduction, bool whole) {
   const std::vector<DType> result = {reduction.kind == Reduction::argmax ? DType::int32 : DType::float32};
   const double steps = reduction.kind == Reduction::squares ? 2 : 1;
@@ -73,9 +84,7 @@ Operation define(const NamedReduction& reduction, bool whole) {
       fmt::format("out becomes {} of {}{}.", reduction.meaning, whole ? "x" : "each row of x", reduction.remark);
   operation.operands = {{"x", Access::read, number_types()}, {"out", Access::write, result}};
   operation.check = [&reduction, whole](const OperationCall& call) { check(call, reduction, whole); };
-  operation.when_empty = [](Stream& stream, const OperationCall& call) {
-    if (call.views[1].elements() > 0) run(stream, "fill", {call.views[1]}, {0});
-  };
+  operation.when_empty = reduce_nothing;
   operation.plan = [&reduction, whole](const OperationCall& call, const DeviceInfo& device) {
     return plan(call, device, reduction, whole);
   };

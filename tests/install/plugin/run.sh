@@ -38,6 +38,8 @@ expect 'toy: found' vectis doctor
 expect "'toy' was requested by VECTIS_DEVICE" env VECTIS_DEVICE=toy vectis devices
 expect 'do        unset backends.toy.broken' env VECTIS_BACKENDS_TOY_BROKEN=1 vectis doctor
 expect 'cpu:0' env VECTIS_BACKENDS_TOY_BROKEN=1 vectis devices
+expect ' 0 failures' vectis conformance --backend toy --slice
+expect '3 of 4 lines are not offered' vectis conformance --backend toy --slice --op sum_rows # float32 is
 
 backends=$(dirname "$(find "$prefix" -name libvectis_backend_failing.so)")
 export VECTIS_BACKENDS_FAILING_TARGET=toy

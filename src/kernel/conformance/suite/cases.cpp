@@ -27,12 +27,6 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-[[noreturn]] void no_case(const Subject& subject, std::string_view text) {
-  throw Error(ErrorCode::invalid_input, "conformance",
-              fmt::format("'{}' is no case of {}; use a name from a report, for example '{}'", text, subject.operation,
-                          name(cases_of(subject, subject.type_sets.front(), Coverage::slice).front())));
-}
-
 template <class T>
 std::optional<T> number(std::string_view text) {
   T value{};
@@ -48,10 +42,10 @@ std::string number_text(const ParameterValue& one) {
   return fmt::to_string(one.real);
 }
 
-ParameterValue parse_number(const Subject& subject, std::string_view all, std::string_view text) {
+std::optional<ParameterValue> parse_number(std::string_view text) {
   if (const auto integer = number<std::int64_t>(text)) return *integer;
   if (const auto real = number<double>(text)) return *real;
-  no_case(subject, all);
+  return std::nullopt;
 }
 
 // Mostly small, sometimes large: the logarithm is what is even.
@@ -72,30 +66,42 @@ std::string name(const Case& one) {
   return text;
 }
 
-Case parse_case(const Subject& subject, std::string_view text) {
+std::optional<Case> find_case(const Subject& subject, std::string_view text) {
   const std::size_t colon = text.find(':');
   const auto types = std::ranges::find(subject.type_sets, text.substr(0, colon), &TypeSet::label);
-  if (colon == std::string_view::npos || types == subject.type_sets.end()) no_case(subject, text);
+  if (colon == std::string_view::npos || types == subject.type_sets.end()) return std::nullopt;
   const auto parts = split(text.substr(colon + 1), '/');
-  if (parts.size() < 3 || parts.size() > 4) no_case(subject, text);
+  if (parts.size() < 3 || parts.size() > 4) return std::nullopt;
   Case made;
   made.types = &*types;
   for (const std::string_view part : split(parts[0], 'x')) {
     const auto dimension = number<std::uint64_t>(part);
-    if (!dimension) no_case(subject, text);
+    if (!dimension) return std::nullopt;
     made.dimensions.push_back(*dimension);
   }
   const auto where = parse_layout(parts[1]);
   const auto what = parse_data(parts[2]);
-  if (made.dimensions.size() != subject.medium.size() || !where || !what) no_case(subject, text);
+  if (made.dimensions.size() != subject.medium.size() || !where || !what) return std::nullopt;
   made.layout = *where;
   made.data = *what;
-  if (parts.size() == 4) {
-    for (const std::string_view part : split(parts[3], ','))
-      made.parameters.push_back(parse_number(subject, text, part));
+  for (const std::string_view part : parts.size() == 4 ? split(parts[3], ',') : std::vector<std::string_view>()) {
+    const auto parameter = parse_number(part);
+    if (!parameter) return std::nullopt;
+    made.parameters.push_back(*parameter);
   }
+  const auto same_count = [&](const auto& parameters) { return parameters.size() == made.parameters.size(); };
+  if (std::ranges::none_of(subject.parameters, same_count)) return std::nullopt;
   return made;
 }
+
+Case parse_case(const Subject& subject, std::string_view text) {
+  if (auto found = find_case(subject, text)) return *std::move(found);
+  throw Error(ErrorCode::invalid_input, "conformance",
+              fmt::format("'{}' is no case of {}; use a name from a report, for example '{}'", text, subject.operation,
+                          name(cases_of(subject, subject.type_sets.front(), Coverage::slice).front())));
+}
+
+bool is_empty(const Case& one) noexcept { return std::ranges::find(one.dimensions, 0U) != one.dimensions.end(); }
 
 std::vector<Case> cases_of(const Subject& subject, const TypeSet& types, Coverage coverage) {
   std::vector<Case> cases;

@@ -164,10 +164,14 @@ struct Case {
 };
 // Returns the name of a case: types, dimensions, layout, data and parameters. Requires that `types` is not null.
 std::string name(const Case& one);
-// Returns the case of the subject with that name, as name() writes it. Throws InvalidInput if the subject has no such
-// types, the count of dimensions differs from the subject's, or a layout, data or number cannot be parsed. The case
+// Returns the case of the subject with that name, as name() writes it, or nothing if the subject has no such types, the
+// count of dimensions or parameters differs from the subject's, or a layout, data or number cannot be parsed. The case
 // points into `subject`, which must outlive it.
+std::optional<Case> find_case(const Subject& subject, std::string_view text);
+// Returns what find_case() returns. Throws InvalidInput if the subject has no such case.
 Case parse_case(const Subject& subject, std::string_view text);
+// Returns whether a dimension is 0, so that an operand is empty and the operation itself is not called on the device.
+bool is_empty(const Case& one) noexcept;
 
 // Returns the cases of a subject for one of its type sets, without duplicates: few for Coverage::slice, also huge
 // ones for Coverage::full. The cases point to `types`, which must outlive them.
@@ -196,7 +200,8 @@ Verdict judge(Executor& executor, const Subject& subject, const Case& one, const
 // The result of one behavior test: how many cases ran, and the failures as text. No failures: the test passed.
 struct BehaviorReport {
   std::uint64_t cases = 0;
-  double worst = 0;  // largest error, where there is one to measure
+  std::uint64_t not_offered = 0;  // calls that the device does not offer; not among the cases
+  double worst = 0;               // largest error, where there is one to measure
   std::vector<std::string> failures;
 };
 // A test of behavior that no single operation determines: streams, memory, errors or threads. `run` returns the

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "kernel/conformance/suite/suite.hpp"
 #include "kernel/conformance/suite/test_context.hpp"
@@ -36,6 +37,7 @@ class Tester {
         line.worst_case = name(one);
       }
       ++line.cases;
+      if (is_empty(one)) ++line.empty;
       if (!verdict.failure.empty()) fail(line, name(one), verdict.failure);
     } catch (const Error& error) {
       record(line, name(one), error);
@@ -48,6 +50,7 @@ class Tester {
     try {
       const BehaviorReport found = behavior.run(runtime_, device_, options_.seed, options_.coverage);
       line.cases = found.cases;
+      line.not_offered = found.not_offered;
       line.worst = found.worst;
       for (const std::string& what : found.failures) fail(line, "", what);
     } catch (const Error& error) {
@@ -86,22 +89,26 @@ Line line_of(const Subject& subject, const TypeSet& types) {
   return line;
 }
 
-// The cases of one line: all, or the one that was asked for.
+// The cases of one line: all, or the one that was asked for, if it is of this line.
 std::vector<Case> wanted_cases(const Subject& subject, const TypeSet& types, const Options& options) {
   if (options.case_name.empty()) return cases_of(subject, types, options.coverage);
-  if (!options.case_name.starts_with(types.label + ":")) return {};
-  return {parse_case(subject, options.case_name)};
+  std::optional<Case> one = find_case(subject, options.case_name);
+  if (!one || one->types != &types) return {};
+  return {*std::move(one)};
 }
 
-// Throws InvalidInput if no selected operation has the types that the case's name begins with.
+// Throws InvalidInput if no selected operation has the case.
 void check_case_name(const Selection& selection, const Options& options) {
   if (options.case_name.empty()) return;
-  for (const Subject* subject : selection.subjects) {
-    for (const TypeSet& types : subject->type_sets) {
-      if (options.case_name.starts_with(types.label + ":")) return;
-    }
+  const auto has_case = [&](const Subject* subject) { return find_case(*subject, options.case_name).has_value(); };
+  if (std::ranges::any_of(selection.subjects, has_case)) return;
+  if (selection.subjects.size() == 1) (void)parse_case(*selection.subjects.front(), options.case_name);
+  if (!selection.subjects.empty()) {
+    throw Error(ErrorCode::invalid_input, "conformance",
+                fmt::format("'{}' is no case of any of the {} selected operations; use a name from a report, with the "
+                            "operation's name as --op",
+                            options.case_name, selection.subjects.size()));
   }
-  if (!selection.subjects.empty()) (void)parse_case(*selection.subjects.front(), options.case_name);
   throw Error(ErrorCode::invalid_input, "conformance",
               fmt::format("'{}' is given as a case, but '{}' selects no operation with cases; --list shows the names",
                           options.case_name, options.operations));
@@ -148,7 +155,8 @@ Report test(Runtime& runtime, const Device& device, const Options& options) {
         if (!tester.run(line, *subject, one)) break;
       }
       const bool stop = options.stop_at_failure && line.failures != 0;
-      if (options.case_name.empty() || line.cases != 0) tester.report().lines.push_back(std::move(line));
+      const bool tried = line.cases + line.not_offered + line.skipped != 0;
+      if (options.case_name.empty() || tried) tester.report().lines.push_back(std::move(line));
       if (stop) return std::move(tester.report());
     }
   }
