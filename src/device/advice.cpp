@@ -112,6 +112,8 @@ std::string general_remedy(const BackendProblem& problem) {
   }
 }
 
+constexpr std::string_view set_cache_folder = "set POCL_CACHE_DIR or XDG_CACHE_HOME to a writable folder";
+
 // PoCL and other OpenCL drivers offer no device when they cannot write to their cache folder. Empty when the folder is
 // writable or the problem is another.
 std::string cache_hint(const Os& os, const BackendProblem& problem) {
@@ -121,11 +123,12 @@ std::string cache_hint(const Os& os, const BackendProblem& problem) {
   for (const char* variable : {"POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"}) {
     const auto folder = os.environment(variable);
     if (!folder || folder->empty()) continue;
-    if (os.access(*folder) != FileAccess::denied) return {};
+    const FileAccess access = os.access(*folder);
+    if (access == FileAccess::granted) return {};
     return fmt::format(
-        "the folder {} ({}) is not writable, and a driver that caches compiled kernels there, such as "
-        "PoCL, then offers no device: set POCL_CACHE_DIR or XDG_CACHE_HOME to a writable folder",
-        *folder, variable);
+        "the folder {} ({}) {}, and a driver that caches compiled kernels there, such as "
+        "PoCL, then offers no device: {}",
+        *folder, variable, access == FileAccess::absent ? "does not exist" : "is not writable", set_cache_folder);
   }
   return {};
 }
@@ -146,6 +149,9 @@ std::string installed_by_setup(const Os& os) {
 std::string remedy_for(const Os& os, const BackendProblem& problem) {
   if (problem.backend == "opencl" && problem.reason.find("the linker `ld`") != std::string::npos) {
     return "set PATH to folders that hold `ld`, for example /usr/bin:/bin, or install binutils";
+  }
+  if (problem.backend == "opencl" && problem.reason.find("POCL_CACHE_DIR") != std::string::npos) {
+    return std::string(set_cache_folder);
   }
   if (problem.backend == "webgpu" && problem.state == BackendState::no_library) {
     const std::string library = installed_by_setup(os);
@@ -185,6 +191,7 @@ BackendProblem refine(const Os& os, BackendProblem problem) {
 std::string advice(const Os& os, const BackendProblem& problem) {
   const std::string hint = cache_hint(os, problem);
   const std::string remedy = remedy_for(os, problem);
+  if (remedy == set_cache_folder && !hint.empty()) return hint;  // which ends with this remedy
   return hint.empty() ? remedy : fmt::format("{}{}{}", hint, remedy.empty() ? "" : "; otherwise ", remedy);
 }
 

@@ -239,6 +239,17 @@ TEST_F(Doctor, HintsAtACacheFolderThatIsNotWritable) {
   EXPECT_THAT(find(report(os), "opencl").advice, testing::Not(HasSubstr("writable")));
 }
 
+// As for the users of services, whose HOME is /nonexistent.
+TEST_F(Doctor, HintsAtACacheFolderThatDoesNotExist) {
+  answer(os, opencl(BackendState::no_device, "the OpenCL platform 'PoCL' offers no device: set POCL_CACHE_DIR"));
+  os.variables["HOME"] = "/nonexistent";
+  const std::string advice = find(report(os), "opencl").advice;
+  EXPECT_THAT(advice, AllOf(HasSubstr("/nonexistent (HOME) does not exist"), HasSubstr("set POCL_CACHE_DIR or")));
+  EXPECT_THAT(advice, testing::Not(HasSubstr("kernel driver is loaded")));
+  os.accesses["/nonexistent"] = FileAccess::granted;  // as root sees it, even where nothing can be written
+  EXPECT_EQ(find(report(os), "opencl").advice, "set POCL_CACHE_DIR or XDG_CACHE_HOME to a writable folder");
+}
+
 TEST_F(Doctor, AdvisesToRenameAMisnamedPlugin) {
   answer(os, opencl(BackendState::misnamed, "its file is named for 'opencl', but its table says 'toy'"));
   EXPECT_THAT(find(report(os), "opencl").advice, HasSubstr("rename the file to libvectis_backend_"));
