@@ -144,7 +144,7 @@ DoctorReport diagnose(Runtime& runtime) {
   DoctorReport report;
   report.system = detail::system_name(os);
   report.warnings = runtime.settings().warnings();
-  std::ranges::copy(detail::backend_path_warnings(os, runtime.settings()), std::back_inserter(report.warnings));
+  std::ranges::copy(detail::configuration_warnings(os, runtime.settings()), std::back_inserter(report.warnings));
   const std::vector<detail::PluginFile> files = detail::find_plugins(os, runtime.settings());
   for (const detail::PluginFile& file : files)
     report.backends.push_back(with_advice(os, examine(os, runtime.settings(), file)));

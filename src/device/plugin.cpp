@@ -1,9 +1,11 @@
 #include "device/plugin.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -20,6 +22,8 @@ namespace {
 
 constexpr std::string_view file_prefix = "libvectis_backend_";
 constexpr std::string_view file_suffix = ".so";
+constexpr std::string_view variables_prefix = "VECTIS_BACKENDS_";
+constexpr std::array<std::string_view, 5> automatic_order = {"cuda", "hip", "metal", "webgpu", "opencl"};
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -151,6 +155,34 @@ OpenedBackend open_table(Runtime& runtime, const VectisBackend& table, BackendSt
   return opened;
 }
 
+// How the variables of a backend's settings begin: VECTIS_BACKENDS_OPENCL_.
+std::string variable_prefix(std::string_view backend) {
+  std::string prefix(variables_prefix);
+  for (const char c : backend) {
+    const auto byte = static_cast<unsigned char>(c);
+    prefix += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return prefix + '_';
+}
+
+std::vector<std::string> unknown_backend_variables(const Os& os, const Settings& settings) {
+  std::vector<std::string> backends{"cpu"};
+  backends.insert(backends.end(), automatic_order.begin(), automatic_order.end());
+  for (const PluginFile& file : find_plugins(os, settings)) {
+    if (std::ranges::find(backends, file.name) == backends.end()) backends.push_back(file.name);
+  }
+  std::vector<std::string> warnings;
+  for (const std::string& variable : os.environment_names()) {
+    const auto sets = [&](const std::string& backend) { return variable.starts_with(variable_prefix(backend)); };
+    if (!variable.starts_with(variables_prefix) || std::ranges::any_of(backends, sets)) continue;
+    warnings.push_back(fmt::format(
+        "the environment variable {} is ignored: it is not VECTIS_BACKENDS_<BACKEND>_<KEY> with one of the backends "
+        "{}; correct or remove it",
+        variable, fmt::join(backends, ", ")));
+  }
+  return warnings;
+}
+
 }  // namespace
 
 PluginFile plugin_at(std::string path) {
@@ -172,9 +204,9 @@ std::vector<std::string> plugin_directories(const Os& os, const Settings& settin
   return directories;
 }
 
-std::vector<std::string> backend_path_warnings(const Os& os, const Settings& settings) {
+std::vector<std::string> configuration_warnings(const Os& os, const Settings& settings) {
   const Setting setting = settings.get("backend_path");
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = unknown_backend_variables(os, settings);
   for (const std::string& path : split(setting.value, ':')) {
     if (os.access(path) != FileAccess::absent) continue;
     warnings.push_back(fmt::format("backend_path (from {}) names {}, which does not exist; correct or remove it",
@@ -203,9 +235,8 @@ std::vector<PluginFile> find_plugins(const Os& os, const Settings& settings) {
 }
 
 int automatic_rank(std::string_view backend) noexcept {
-  constexpr std::array<std::string_view, 5> known = {"cuda", "hip", "metal", "webgpu", "opencl"};
-  if (backend == "cpu") return static_cast<int>(known.size()) + 1;
-  return static_cast<int>(std::ranges::find(known, backend) - known.begin());
+  if (backend == "cpu") return static_cast<int>(automatic_order.size()) + 1;
+  return static_cast<int>(std::ranges::find(automatic_order, backend) - automatic_order.begin());
 }
 
 std::vector<std::string> shipped_plugins(const Os& os) {

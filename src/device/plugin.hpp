@@ -23,8 +23,10 @@ struct PluginFile {
 // folders beside the library, then the installation. The folders may not exist.
 std::vector<std::string> plugin_directories(const Os& os, const Settings& settings);
 
-// Returns one sentence for each entry of the setting `backend_path` that does not exist; empty when all exist.
-std::vector<std::string> backend_path_warnings(const Os& os, const Settings& settings);
+// Returns one sentence for each environment variable VECTIS_BACKENDS_<BACKEND>_<KEY> whose backend is neither installed
+// nor of the automatic order, and for each entry of the setting `backend_path` that does not exist; empty when there
+// is nothing to warn of.
+std::vector<std::string> configuration_warnings(const Os& os, const Settings& settings);
 
 // Returns the plug-in files in the places of plugin_directories(), one for each backend name: the first place wins.
 // Places that do not exist are skipped; empty when no plug-in is found. Does not load the files.

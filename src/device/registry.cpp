@@ -143,8 +143,8 @@ void DeviceRegistry::State::number_devices() {
 
 DeviceRegistry::DeviceRegistry(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {
   runtime.check_fork("devices");
-  for (const std::string& warning : detail::backend_path_warnings(runtime.os(), runtime.settings())) {
-    runtime.logger().log(LogLevel::warning, "device", warning);
+  for (const std::string& warning : detail::configuration_warnings(runtime.os(), runtime.settings())) {
+    runtime.logger().log(LogLevel::warning, "settings", warning);
   }
   state_->open_all();
   state_->add_missing();

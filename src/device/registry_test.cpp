@@ -173,6 +173,23 @@ TEST_F(RegistryTest, AMissingBackendPathIsLogged) {
   EXPECT_THAT(logged, ElementsAre(HasSubstr("backend_path (from VECTIS_BACKEND_PATH) names /nowhere, which does not")));
 }
 
+TEST_F(RegistryTest, VariablesOfUnknownBackendsAreLogged) {
+  ScriptedBackend<0>::install(os, "my-toy").devices = {gpu("toy")};
+  for (const char* variable : {"VECTIS_BACKENDS_MY_TOY_KEY", "VECTIS_BACKENDS_CPU_ONEDNN", "VECTIS_BACKENDS_CUDA_BLAS",
+                               "VECTIS_BACKENDS_OPENCLL_CLBLAST", "VECTIS_BACKENDS_FOO"}) {
+    os.variables[variable] = "on";
+  }
+  std::vector<std::string> logged;
+  RuntimeOptions options = options_on(os);
+  options.log = [&](const LogRecord& record) {
+    if (record.level == LogLevel::warning) logged.emplace_back(record.message);
+  };
+  Runtime own(options);
+  static_cast<void>(own.service<DeviceRegistry>());
+  EXPECT_THAT(logged, ElementsAre(testing::AllOf(HasSubstr("VECTIS_BACKENDS_FOO is ignored"), HasSubstr("my-toy")),
+                                  HasSubstr("VECTIS_BACKENDS_OPENCLL_CLBLAST is ignored")));
+}
+
 TEST_F(RegistryTest, TheBackendPathComesFirstAndMayNameAFile) {
   ScriptedBackend<0>::install(os, "cuda").devices = {gpu("installed")};
   auto moved = os.libraries[os.module + "/vectis/backends/libvectis_backend_cuda.so"];
