@@ -54,6 +54,7 @@ Json json_of(const DoctorReport& report, const DefaultDevice& selected) {
   return {{"system", report.system},
           {"default", selected.label.empty() ? Json(nullptr) : Json(selected.label)},
           {"reason", selected.reason},
+          {"warnings", report.warnings},
           {"backends", backends}};
 }
 

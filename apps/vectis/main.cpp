@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -33,10 +34,11 @@ constexpr const char* exit_codes =
     "Exit codes: 0 success; 1 the command failed, or a check it ran failed; 2 wrong usage (unknown subcommand or "
     "option).\nSettings: docs/configuration.md. Errors: docs/errors.md.";
 
-RuntimeOptions options_for(const std::string& config, bool verbose) {
+// `settings_logged`: whether to log warnings about settings, which the report of `vectis doctor` contains.
+RuntimeOptions options_for(const std::string& config, bool verbose, bool settings_logged) {
   RuntimeOptions options;
   if (!config.empty()) {
-    if (vectis::real_os().access(config) != vectis::FileAccess::granted) {
+    if (!vectis::real_os().read_file(config)) {
       throw vectis::Error(
           vectis::ErrorCode::invalid_input, "vectis",
           fmt::format("--config {} cannot be read; correct the path or the file's permissions", config));
@@ -44,7 +46,8 @@ RuntimeOptions options_for(const std::string& config, bool verbose) {
     options.settings["config"] = config;
   }
   options.log_level = verbose ? vectis::LogLevel::debug : vectis::LogLevel::warning;
-  options.log = [](const vectis::LogRecord& record) {
+  options.log = [settings_logged](const vectis::LogRecord& record) {
+    if (!settings_logged && record.component == "settings") return;
     fmt::print(std::cerr, "vectis: {}: {}: {}\n", name(record.level), record.component, record.message);
   };
   return options;
@@ -66,23 +69,37 @@ CLI::Validator integer_range(std::uint64_t min, std::uint64_t max = std::numeric
           range};
 }
 
+// Accepts finite numbers from `min` on, or, if `above`, greater than `min`.
+CLI::Validator number_range(double min, bool above = false) {
+  const std::string range = above ? fmt::format("above {}", min) : fmt::format("{} or more", min);
+  return {[=](const std::string& text) {
+            double value = 0;
+            const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool whole = parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size();
+            if (whole && std::isfinite(value) && (above ? value > min : value >= min)) return std::string();
+            return fmt::format("{} is not a number {}{}", text, above ? "" : "of ", range);
+          },
+          range};
+}
+
+CLI::Validator precision_name() { return CLI::IsMember({"fp32", "fp16", "bf16", "int8"}); }
+
 void add_plan(CLI::App& app, vectis::app::PlanArguments& arguments, bool& json, Run& run) {
   auto* plan =
       app.add_subcommand("plan", "Show the measured speed of each device, or predict where a workload is fastest");
   auto* fresh = plan->add_flag("--fresh", arguments.fresh, "Measure again and keep the best of old and new");
   const auto amount = [&](const char* name, double& value, const char* text) {
-    plan->add_option(name, value, text)->check(CLI::NonNegativeNumber)->excludes(fresh);
+    plan->add_option(name, value, text)->check(number_range(0))->excludes(fresh);
   };
   amount("--operations", arguments.operations, "Predict this many arithmetic operations; a multiply-add counts as two");
-  plan->add_option("--precision", arguments.precision, "Precision of the operations")
-      ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
+  plan->add_option("--precision", arguments.precision, "Precision of the operations")->check(precision_name());
   amount("--bytes", arguments.bytes, "Bytes that the workload reads and writes in device memory");
   amount("--copy-in", arguments.copy_in_bytes, "Bytes to copy to the device first");
   amount("--copy-out", arguments.copy_out_bytes, "Bytes to copy back to the host");
   amount("--launches", arguments.launches, "Kernel launches that wait for each other");
   plan->add_option("--matmul", arguments.matmul, "Predict a product of an M x K and a K x N matrix: M N K")
       ->expected(3)
-      ->check(CLI::PositiveNumber)
+      ->check(number_range(0, true))
       ->excludes(fresh);
   plan->add_flag("--json", json, "Print JSON");
   plan->callback(
@@ -104,7 +121,7 @@ void add_exact(CLI::App& bench, vectis::app::ExactArguments& arguments, bool& js
   auto* exact = bench.add_subcommand(
       "exact", "Measure exact search on random vectors and check its results against brute force in double precision");
   exact->add_option("--device", arguments.device, "cpu, gpu, auto, or any value of VECTIS_DEVICE");
-  exact->add_option("--precision", arguments.precision, "Precision of the scanned codes: fp32, fp16, bf16 or int8");
+  exact->add_option("--precision", arguments.precision, "Precision of the scanned codes")->check(precision_name());
   exact->add_option("--rows", arguments.rows, "Number of vectors")->check(integer_range(1));
   exact->add_option("--dim", arguments.dim, "Dimensions of a vector")->check(integer_range(1, 65536));
   exact->add_option("--queries", arguments.queries, "Queries per batch")->check(integer_range(1));
@@ -136,9 +153,9 @@ void add_conformance(CLI::App& app, vectis::app::ConformanceArguments& arguments
       ->allow_extra_args(false);
   conformance->add_option("--translated", arguments.translated,
                           "For --mode support: BACKEND=FILE with the hashes of translated kernels");
-  conformance->add_option("--seed", arguments.seed, "Seed of all random data");
+  conformance->add_option("--seed", arguments.seed, "Seed of all random data")->check(integer_range(0));
   conformance->add_option("--seconds", arguments.seconds, "Duration of --mode fuzz in seconds")
-      ->check(CLI::PositiveNumber);
+      ->check(number_range(0, true));
   conformance->add_flag("--fail-fast", arguments.fail_fast, "Stop at the first operation that fails");
   conformance->add_flag("--list", arguments.list, "List the names of the operations and exit");
   auto* slice = conformance->add_flag("--slice", arguments.slice, "Run a sample of the cases");
@@ -236,7 +253,9 @@ int main(int argc, char** argv) {
   auto* snapshot =
       memory->add_option("PATH", memory_arguments.path, "A snapshot file, or the folder set as memory.live");
   auto* follow = memory->add_flag("--follow", memory_arguments.follow, "Refresh every second")->needs(snapshot);
-  memory->add_option("--count", memory_arguments.count, "Stop after this many refreshes")->needs(follow);
+  memory->add_option("--count", memory_arguments.count, "Stop after this many refreshes")
+      ->check(integer_range(1))
+      ->needs(follow);
   memory->add_option("--html", memory_arguments.page, "Write the snapshot as an HTML page to this file")
       ->needs(snapshot)
       ->excludes(follow);
@@ -249,7 +268,7 @@ int main(int argc, char** argv) {
   }
 
   try {
-    RuntimeOptions options = options_for(config, verbose);
+    RuntimeOptions options = options_for(config, verbose, !doctor->parsed());
     options.threads = exact_arguments.threads;
     Runtime runtime(std::move(options));
     return run(runtime);

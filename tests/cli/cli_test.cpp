@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/cli/run.hpp"
@@ -71,6 +72,36 @@ TEST(Cli, AMissingConfigurationFileIsNamed) {
   const ProcessResult result = run_vectis({"--config", "/nonexistent/settings.yaml", "devices"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.error, HasSubstr("--config /nonexistent/settings.yaml cannot be read; correct the path"));
+}
+
+TEST(Cli, AConfigurationFileNeedsToBeReadableOnly) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("settings.yaml");
+  std::ofstream(path) << "gpu:\n  enabled: false\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);  // root may write the file nevertheless
+  const ProcessResult result = run_vectis({"--config", path, "devices"});
+  EXPECT_EQ(result.code, 0) << result.error;
+}
+
+TEST(Cli, NumbersOutOfRangeAreNamedInOneLine) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{"plan", "--operations", "-1"}, "--operations: -1 is not a number of 0 or more"},
+      {{"plan", "--bytes", "inf"}, "--bytes: inf is not a number of 0 or more"},
+      {{"plan", "--matmul", "0", "1", "1"}, "--matmul: 0 is not a number above 0"},
+      {{"conformance", "--mode", "fuzz", "--seconds", "-1"}, "--seconds: -1 is not a number above 0"},
+      {{"conformance", "--seed", "-1"}, "--seed: -1 is not an integer of 0 or more"},
+      {{"memory", "x.json", "--follow", "--count", "-3"}, "--count: -3 is not an integer of 1 or more"},
+  };
+  for (const Case& one : cases) {
+    const ProcessResult result = run_vectis(one.arguments);
+    EXPECT_EQ(result.code, 2) << one.message;
+    EXPECT_THAT(result.error, HasSubstr(one.message));
+    EXPECT_LT(result.error.size(), 200U) << result.error;
+  }
 }
 
 TEST(Cli, AnUnknownSubcommandIsNamedWithTheNearestOne) {

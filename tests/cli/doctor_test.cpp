@@ -63,6 +63,20 @@ TEST(Doctor, NamesASelectedDeviceThatDoesNotExist) {
   EXPECT_TRUE(nlohmann::json::parse(json.output).at("default").is_null());
 }
 
+TEST(Doctor, PrintsWarningsAboutSettingsOnce) {
+  const std::vector<std::string> variables = {"VECTIS_DEVISE=cpu", "VECTIS_BACKEND_PATH=/nowhere",
+                                              "VECTIS_BACKENDS_OPENCLL_CLBLAST=on"};
+  const ProcessResult text = run_vectis({"doctor"}, variables);
+  const std::string all = text.output + text.error;
+  for (const std::string warning : {"VECTIS_DEVISE is not a setting", "names /nowhere, which does not exist",
+                                    "VECTIS_BACKENDS_OPENCLL_CLBLAST is ignored"}) {
+    EXPECT_THAT(text.output, HasSubstr(warning));
+    EXPECT_EQ(all.find(warning), all.rfind(warning)) << all;
+  }
+  EXPECT_EQ(nlohmann::json::parse(run_vectis({"doctor", "--json"}, variables).output).at("warnings").size(), 3U);
+  EXPECT_THAT(run_vectis({"devices"}, variables).error, HasSubstr("VECTIS_BACKENDS_OPENCLL_CLBLAST is ignored"));
+}
+
 TEST(Doctor, PrintsTheDefaultDevice) {
   const ProcessResult result = run_vectis({"doctor"}, {"VECTIS_GPU_ENABLED=false"});
   EXPECT_EQ(result.code, 0);

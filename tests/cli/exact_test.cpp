@@ -62,8 +62,8 @@ TEST(BenchExactText, NamesMistakes) {
   EXPECT_NE(run_vectis({"bench", "exact", "--rows", "0"}).code, 0);
   EXPECT_NE(run_vectis({"bench", "exact", "--dim", "65537"}).code, 0);
   const ProcessResult precision = run_vectis({"bench", "exact", "--precision", "fp8"});
-  EXPECT_EQ(precision.code, 1);
-  EXPECT_THAT(precision.error, HasSubstr("unknown precision 'fp8'; use fp32, fp16, bf16 or int8"));
+  EXPECT_EQ(precision.code, 2);
+  EXPECT_THAT(precision.error, HasSubstr("fp8 not in {fp32,fp16,bf16,int8}"));
   const ProcessResult negative = run_vectis({"bench", "exact", "--rows", "-5"});
   EXPECT_EQ(negative.code, 2);
   EXPECT_THAT(negative.error, HasSubstr("--rows: -5 is not an integer of 1 or more"));
