@@ -76,7 +76,8 @@ std::uint64_t read_store_header(ByteReader& reader) {
   std::array<char, store_magic.size()> begin{};
   reader.read(std::as_writable_bytes(std::span(begin)));
   if (std::string_view(begin.data(), begin.size()) != store_magic) {
-    throw_corrupt_store("the magic number is not that of a vector store");
+    throw Error(ErrorCode::corrupt_data, load_op,
+                "the first 8 bytes are not those of a saved vector store; pass a file that VectorStore::save wrote");
   }
   validate_version(reader.get<std::uint32_t>(), store_version, load_op);
   ChecksumReader in(reader, load_op);

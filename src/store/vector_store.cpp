@@ -188,9 +188,11 @@ VectorStore VectorStore::load(const std::string& path, Runtime& runtime) {
   try {
     return load(reader, runtime);
   } catch (const Error& error) {
-    const bool names_path = std::string_view(error.what()).find(path) != std::string_view::npos;
+    const std::string_view message = error.what();
+    const bool names_path = message.find(path) != std::string_view::npos;
     if (names_path || (error.code() != ErrorCode::corrupt_data && error.code() != ErrorCode::unsupported)) throw;
-    throw Error(error.code(), "load", fmt::format("{}: {}", path, error.what()), error.detail());
+    const std::size_t op = message.starts_with('[') ? message.find("] ") + 2 : 0;  // "[load] ", which Error adds again
+    throw Error(error.code(), "load", fmt::format("{}: {}", path, message.substr(op)), error.detail());
   }
 }
 

@@ -159,7 +159,8 @@ TEST_F(VectorStoreTest, NamesAFileThatCannotBeSavedOrLoaded) {
   EXPECT_ERROR((void)VectorStore::load(folder.path("absent"), runtime), ErrorCode::io, "absent");
   const std::string path = folder.path("vectors.npy");
   std::ofstream(path) << "\x93NUMPY and more bytes than a header of a store has, so that its magic is compared";
-  EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data, path, "magic");
+  EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data,
+               "[load] " + path + ": the first 8 bytes are not those of a saved vector store");
 }
 
 }  // namespace

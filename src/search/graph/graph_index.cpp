@@ -403,7 +403,7 @@ std::string GraphIndex::do_explain(std::size_t queries, std::size_t k, const Sea
     text += fmt::format("recall of {} neighbors by epsilon, calibrated with held-out vectors in a graph of {}:",
                         calibrated_k, now->calibration->vectors);
     for (const CalibrationPoint& point : now->calibration->points) {
-      text += fmt::format(" {:.2f}: {:.3f}", point.epsilon, point.recall);
+      text += fmt::format(" {:.3f}: {:.3f}", point.epsilon, point.recall);
     }
     text += '\n';
   }
