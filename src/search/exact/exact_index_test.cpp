@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
@@ -230,6 +232,36 @@ TEST_F(ExactIndexTest, PrecisionChangesBytes) {
   const auto other = make_index("flat", 4, Metric::l1, {.runtime = &runtime});
   EXPECT_ERROR(other->set_precision(Precision::int8), ErrorCode::unsupported, "l1", "int8");
   other->set_precision(Precision::fp32);
+}
+
+TEST_F(ExactIndexTest, FailedAddsLeaveNoMemoryBehind) {
+  const std::size_t dim = 5;
+  const auto index = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
+  const auto undisturbed = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
+  BruteForce truth(dim, Metric::l2);
+  const Context failing = Context{}.with_progress([](const Progress&) { throw std::runtime_error("stop"); });
+  for (std::uint64_t id = 0; id < 60; ++id) {
+    const Floats vector = random_rows(random, 1, dim);
+    EXPECT_EQ(index->add(vector), id);
+    undisturbed->add(vector);
+    truth.put(id, vector);
+    EXPECT_THROW(index->add(random_rows(random, 3, dim), failing), std::runtime_error);
+    if (id % 10 == 9) {  // publishes without appending
+      index->remove(id);
+      undisturbed->remove(id);
+      truth.remove(id);
+    }
+    if (id == 30) {
+      index->set_precision(Precision::bf16);
+      undisturbed->set_precision(Precision::bf16);
+    }
+  }
+  const Floats vector = random_rows(random, 1, dim);
+  truth.put(index->add(vector), vector);
+  undisturbed->add(vector);
+  EXPECT_EQ(index->statistics().segments, 1U);
+  EXPECT_LE(index->statistics().bytes, undisturbed->statistics().bytes);
+  expect_same(*index, truth, random_rows(random, 3, dim), 10);
 }
 
 TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {

@@ -21,8 +21,10 @@ SegmentStore::WriteBatch::WriteBatch(const SegmentStore& store, std::string_view
       store_(store),
       op_(op),
       context_(context),
-      bitmaps_(snapshot.parts.size()) {
-  if (tail != nullptr && tail->rows() != snapshot.views.back().rows) tail = nullptr;  // an earlier batch was abandoned
+      bitmaps_(snapshot.parts.size()) {}
+
+bool SegmentStore::WriteBatch::has_abandoned_rows() const noexcept {
+  return tail->rows() != snapshot.views.back().rows;
 }
 
 void SegmentStore::WriteBatch::step(std::uint64_t done, std::uint64_t total) const {
@@ -39,7 +41,8 @@ void SegmentStore::WriteBatch::append(std::span<const float> vectors, std::span<
     std::size_t taken = 0;
     if (tail == nullptr) {
       taken = begin_tail(vectors, ids);
-    } else if (tail->capacity() < segment_rows_max(store_.dim_) && tail->capacity() - tail->rows() < ids.size()) {
+    } else if (has_abandoned_rows() ||
+               (tail->capacity() < segment_rows_max(store_.dim_) && tail->capacity() - tail->rows() < ids.size())) {
       taken = grow_tail(vectors, ids);
     } else {
       taken = fill_tail(vectors, ids);
@@ -65,12 +68,14 @@ std::size_t SegmentStore::WriteBatch::fill_tail(std::span<const float> vectors, 
   return taken;
 }
 
-// Quantizes all rows again, so that the quantizer fits the new ones as well.
+// Quantizes all rows again, so that the quantizer fits the new ones as well. Abandoned rows are left behind with the
+// old tail; views, id lookups and copies on devices rely on rows that never change, so the tail cannot drop them.
 std::size_t SegmentStore::WriteBatch::grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
   OwnedRows rows = live_rows(snapshot.views.back());
   const std::size_t most = segment_rows_max(store_.dim_);
   const std::size_t taken = std::min(ids.size(), most - rows.ids.size());
-  const std::size_t capacity = std::min(most, std::max(2 * tail->capacity(), rows.ids.size() + taken));
+  const std::size_t enough = has_abandoned_rows() ? tail->capacity() : 2 * tail->capacity();
+  const std::size_t capacity = std::min(most, std::max(enough, rows.ids.size() + taken));
   rows.vectors.insert(rows.vectors.end(), vectors.begin(),
                       vectors.begin() + static_cast<std::ptrdiff_t>(taken * store_.dim_));
   rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(taken));

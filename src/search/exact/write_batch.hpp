@@ -10,9 +10,9 @@
 namespace vectis::inline v0_1::exact {
 
 // The next snapshot of a segment store while the writer builds it; begins as a copy of the published snapshot.
-// Abandoning a batch leaves only unpublished rows at the end of the tail, the segment that grows; the next batch
-// notices them and begins another tail. Calls throw Allocation or std::bad_alloc when memory is exhausted. One thread
-// at a time.
+// Abandoning a batch leaves only unpublished rows at the end of the tail, the segment that grows; the next append
+// replaces such a tail by one without them. Calls throw Allocation or std::bad_alloc when memory is exhausted. One
+// thread at a time.
 class SegmentStore::WriteBatch {
  public:
   // Copies the published snapshot of `store`, whose writer lock the caller holds. `op` names the public call in
@@ -46,6 +46,8 @@ class SegmentStore::WriteBatch {
   std::shared_ptr<Segment> tail;
 
  private:
+  // Whether the tail has rows of an abandoned batch after the published ones. Precondition, not checked: a tail.
+  [[nodiscard]] bool has_abandoned_rows() const noexcept;
   std::size_t fill_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
