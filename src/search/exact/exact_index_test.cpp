@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
@@ -262,6 +263,28 @@ TEST_F(ExactIndexTest, FailedAddsLeaveNoMemoryBehind) {
   EXPECT_EQ(index->statistics().segments, 1U);
   EXPECT_LE(index->statistics().bytes, undisturbed->statistics().bytes);
   expect_same(*index, truth, random_rows(random, 3, dim), 10);
+}
+
+TEST_F(ExactIndexTest, ChangesOfAllRowsReportTheirEnd) {
+  const auto index = make_index("flat", 3, Metric::l2, {.runtime = &runtime});
+  index->add(random_rows(random, 100, 3));
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  const Context context = Context{}.with_progress([&](const Progress& progress) {
+    done = progress.done;
+    total = progress.total;
+  });
+  const auto expect_end = [&] {
+    EXPECT_GT(total, 0U);
+    EXPECT_EQ(std::exchange(done, 0), std::exchange(total, 0));
+  };
+  index->set_precision(Precision::bf16, context);
+  expect_end();
+  index->remove(7);
+  index->compact(context);
+  expect_end();
+  index->drop_full_precision(context);
+  expect_end();
 }
 
 TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {

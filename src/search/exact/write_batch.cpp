@@ -191,6 +191,7 @@ void SegmentStore::WriteBatch::requantize(Precision precision) {
       keep_rows(view, precision, is_tail ? before.parts[part].capacity : 0, is_tail);
     }
   }
+  step(before.parts.size(), before.parts.size());
 }
 
 // Segments of codes alone are copied; live rows of the others are quantized again.
@@ -230,6 +231,7 @@ void SegmentStore::WriteBatch::drop_full_precision() {
       keep_codes(before.views[part]);
     }
   }
+  step(before.parts.size(), before.parts.size());
 }
 
 }  // namespace vectis::inline v0_1::exact
