@@ -51,6 +51,11 @@ void DevicePool::validate(const MemoryRequest& request) const {
                 fmt::format("{} bytes requested, but the largest allocation on {} is {}; split the buffer",
                             request.bytes, describe(*context().device().core()), allocation_max_));
   }
+  if (request.precision < Precision::fp32 || request.precision > Precision::int8) {
+    throw Error(ErrorCode::invalid_input, "get_managed_buffer",
+                fmt::format("{} is no precision; pass an enumerator of Precision, such as Precision::fp32",
+                            static_cast<int>(request.precision)));
+  }
 }
 
 PoolBlock* DevicePool::acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order) {

@@ -209,6 +209,7 @@ SearchExplanation Index::search_into(const MatrixView& queries, std::size_t k, s
 }
 
 void Index::set_precision(Precision precision, const Context& context) {
+  detail::check_precision("set_precision", precision);
   timed_on_all(*this, *runtime_, "set_precision", context, [&] { do_set_precision(precision, context); });
 }
 

@@ -110,6 +110,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
                                std::size_t n_queries, std::size_t n_vectors, std::optional<int> device,
                                Precision precision, Runtime& runtime) {
   runtime.check_fork(distances_op);
+  detail::check_precision(distances_op, precision);
   if (dim == 0 || n_queries == 0 || n_vectors == 0) {
     throw Error(ErrorCode::invalid_input, distances_op,
                 fmt::format("{} queries and {} vectors of dimension {}, each must be at least 1; skip the call",

@@ -85,6 +85,8 @@ TEST_F(L2DistanceTest, RejectsInvalidInput) {
                ErrorCode::invalid_input, "row 0, coordinate 0");
   EXPECT_ERROR(l2_distance(Floats{1}, Floats{1}, 1, 1, 1, 77, Precision::fp32, runtime), ErrorCode::invalid_input,
                "77");
+  EXPECT_ERROR(l2_distance(Floats{1}, Floats{1}, 1, 1, 1, {}, static_cast<Precision>(9), runtime),
+               ErrorCode::invalid_input, "9 is no precision");
 }
 
 TEST_F(L2DistanceTest, RejectsSizesThatOverflow) {

@@ -257,6 +257,7 @@ std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const 
 std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric, const IndexOptions& options) {
   kind = canonical_kind("make_index", kind);
   detail::check_dim("make_index", dim);
+  detail::check_metric("make_index", metric);
   detail::check_recall("make_index", options.recall);
   Runtime& runtime = runtime_of(options.runtime);
   if (kind == kind_graph) return make_graph_index(runtime, dim, metric, options);

@@ -46,6 +46,21 @@ TEST_F(MakeIndexTest, RecallAndGraphOptionsAreHonoredOrRejected) {
                ErrorCode::invalid_input, "graph options");
 }
 
+TEST_F(MakeIndexTest, ValuesThatAreNoEnumeratorsAreRejected) {
+  for (const char* kind : {"flat", "graph", "auto", "gpu"}) {
+    for (const auto metric : {static_cast<Metric>(0), static_cast<Metric>(99)}) {
+      EXPECT_ERROR(make_index(kind, 3, metric, {.runtime = &runtime}), ErrorCode::invalid_input, "is no metric");
+    }
+  }
+  for (const char* kind : {"flat", "graph", "auto"}) {
+    const auto index = make_index(kind, 3, Metric::l2, {.runtime = &runtime});
+    for (const auto precision : {static_cast<Precision>(0), static_cast<Precision>(99)}) {
+      EXPECT_ERROR(index->set_precision(precision), ErrorCode::invalid_input, "is no precision");
+    }
+    EXPECT_EQ(index->precision(), Precision::int8);
+  }
+}
+
 TEST_F(MakeIndexTest, DimensionsHaveLimits) {
   EXPECT_ERROR(make_index("flat", 0, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "0", "65536");
   EXPECT_ERROR(make_index("flat", 65'537, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "65537");

@@ -77,6 +77,10 @@ TEST_F(VectorStoreTest, RejectsInvalidConfigurations) {
   EXPECT_ERROR(
       store.create_collection("a", {.dim = 1, .metric = Metric::l1, .index = "flat", .precision = Precision::int8}),
       ErrorCode::unsupported, "fp32 only");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .metric = static_cast<Metric>(99)}), ErrorCode::invalid_input,
+               "99 is no metric");
+  EXPECT_ERROR(store.create_collection("a", {.dim = 1, .precision = static_cast<Precision>(0)}),
+               ErrorCode::invalid_input, "0 is no precision");
   EXPECT_TRUE(store.list_collections().empty());
 }
 

@@ -183,6 +183,10 @@ TEST_P(Pool, BadRequests) {
   EXPECT_ERROR(bytes(on, std::uint64_t{1} << 63), ErrorCode::invalid_input, "9223372036854775808 bytes");
   EXPECT_ERROR(static_cast<void>(pool().get_managed_buffer(id(on), UINT64_MAX, Precision::fp32)),
                ErrorCode::invalid_input, "exceed 2^64 bytes");
+  for (const auto wrong : {static_cast<Precision>(0), static_cast<Precision>(99)}) {
+    EXPECT_ERROR(static_cast<void>(pool().get_managed_buffer(id(on), 1, wrong)), ErrorCode::invalid_input,
+                 "is no precision");
+  }
   for (const int wrong : {-1, 99, INT32_MAX}) {
     EXPECT_ERROR(static_cast<void>(pool().get_managed_buffer(wrong, 1, Precision::fp32)), ErrorCode::invalid_input,
                  "does not exist");

@@ -90,9 +90,9 @@ class VECTIS_API MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   // Returns a buffer of `elements` elements with undefined content, from the cache or the device. Throws InvalidInput
-  // for an unknown device, 0 elements or more bytes than the device's largest allocation; OutOfMemoryError when
-  // neither the cache, the device nor the reclaimers can provide the memory; Forked in a forked child; and the
-  // device's own errors.
+  // for an unknown device or precision, 0 elements or more bytes than the device's largest allocation;
+  // OutOfMemoryError when neither the cache, the device nor the reclaimers can provide the memory; Forked in a forked
+  // child; and the device's own errors.
   [[nodiscard]] ManagedBuffer get_managed_buffer(int device, std::size_t elements, Precision precision,
                                                  const BufferOptions& options = {});
   // Returns a buffer of `bytes` bytes with undefined content; its precision is int8, with one element per byte.

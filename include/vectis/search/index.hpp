@@ -232,7 +232,8 @@ class VECTIS_API Index {
 
   // Sets the precision of the values that searches scan, and quantizes all vectors again. Answers do not change while
   // full precision is kept, only bytes and speed. Throws Unsupported when metric or kind has no such codes (l1,
-  // chebyshev and hamming scan fp32 only, a graph int8 only); Allocation, Cancelled, DeadlineExceeded or Forked.
+  // chebyshev and hamming scan fp32 only, a graph int8 only); InvalidInput for a value that is no enumerator;
+  // Allocation, Cancelled, DeadlineExceeded or Forked.
   void set_precision(Precision precision, const Context& context = {});
   // Returns the precision of the values that searches scan, as set_precision() set it; always int8 for a graph.
   [[nodiscard]] virtual Precision precision() const = 0;
@@ -334,8 +335,9 @@ struct IndexOptions {
 //   "graph" (alias "hnsw")  approximate search with a proximity graph; l2, l2_squared, cosine and inner_product
 //   "gpu"                   exact search on devices; l2, l2_squared, cosine and inner_product
 //   "auto"                  exact search on the host or a device, or a graph: whichever is predicted faster
-// and `dim` is 1 to 65,536. Throws InvalidInput for an unknown kind and a dim or option out of range, Unsupported for
-// a metric or device that the kind cannot serve, and for "gpu" without a usable GPU BackendCreation with the reason.
+// and `dim` is 1 to 65,536. Throws InvalidInput for an unknown kind or metric and a dim or option out of range,
+// Unsupported for a metric or device that the kind cannot serve, and for "gpu" without a usable GPU BackendCreation
+// with the reason.
 VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric = Metric::l2,
                                              const IndexOptions& options = {});
 

@@ -49,6 +49,20 @@ void check_dim(std::string_view op, std::size_t dim) {
               fmt::format("a dimension of {}, allowed are 1 to {}; pass the length of one vector", dim, dim_max));
 }
 
+void check_metric(std::string_view op, Metric metric) {
+  if (std::ranges::find(all_metrics(), metric) != all_metrics().end()) return;
+  throw Error(
+      ErrorCode::invalid_input, op,
+      fmt::format("{} is no metric; pass an enumerator of Metric, such as Metric::l2", static_cast<int>(metric)));
+}
+
+void check_precision(std::string_view op, Precision precision) {
+  if (precision >= Precision::fp32 && precision <= Precision::int8) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} is no precision; pass an enumerator of Precision, such as Precision::int8",
+                          static_cast<int>(precision)));
+}
+
 std::size_t count_rows(std::string_view op, std::size_t floats, std::size_t dim) {
   if (floats % dim != 0) {
     throw Error(

@@ -21,6 +21,11 @@ inline constexpr std::size_t dim_max = 65'536;
 // Throws InvalidInput unless 1 <= dim <= dim_max. `op` is the public call that the message names.
 void check_dim(std::string_view op, std::size_t dim);
 
+// Throws InvalidInput for a value that is no enumerator of Metric, as a cast gives it. `op` is named in the message.
+void check_metric(std::string_view op, Metric metric);
+// Throws InvalidInput for a value that is no enumerator of Precision, as a cast gives it. `op` is named in the message.
+void check_precision(std::string_view op, Precision precision);
+
 // Returns how many rows of `dim` floats are in `floats` floats. Throws InvalidInput when `floats` is not a multiple
 // of dim. Precondition, not checked: dim > 0. `op` is the public call that the message names.
 [[nodiscard]] std::size_t count_rows(std::string_view op, std::size_t floats, std::size_t dim);
