@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -58,7 +59,14 @@ class ContiguousRows {
       rows_ = {view.data, view.rows * dim};
       return;
     }
-    copy_.resize(view.rows * dim);
+    try {
+      copy_.resize(view.rows * dim);
+    } catch (const std::bad_alloc&) {
+      throw Error(ErrorCode::allocation, op,
+                  fmt::format("not enough memory to copy {} rows of {} floats with a stride of {}; pass fewer rows at "
+                              "once, or contiguous rows, which are not copied",
+                              view.rows, dim, view.stride));
+    }
     for (std::size_t i = 0; i < view.rows; ++i) std::ranges::copy(view.row(i), copy_.begin() + offset(i * dim));
     rows_ = copy_;
   }

@@ -16,6 +16,14 @@ using testing::IsEmpty;
 
 constexpr std::uint64_t last_id = std::numeric_limits<std::uint64_t>::max();
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool address_sanitizer = true;
+#elif defined(__has_feature)
+constexpr bool address_sanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool address_sanitizer = false;
+#endif
+
 class IndexContract : public IndexKinds {};
 
 TEST_P(IndexContract, ReportsItsProperties) {
@@ -286,6 +294,17 @@ TEST_P(IndexContract, TakesMatricesWithAStride) {
   EXPECT_EQ(index->get(9), (Floats{3, 4}));
   EXPECT_THAT(hits_of(index->search(MatrixView(padded.data() + 6, 1, 2, 3), 1), 0), ElementsAre(Hit{2, 0.0}));
   EXPECT_EQ(index->add(MatrixView()), 10U) << "a view without rows adds nothing";
+  EXPECT_EQ(index->add(MatrixView(padded.data(), 1, 2, SIZE_MAX)), 10U) << "one row needs no more than its floats";
+}
+
+TEST_P(IndexContract, MatricesTooLargeToCopyAreAnAllocationError) {
+  if (address_sanitizer) GTEST_SKIP() << "AddressSanitizer ends the program instead of throwing std::bad_alloc";
+  const auto index = make(2);
+  const Floats vector{1, 2};
+  const MatrixView huge(vector.data(), std::size_t{1} << 46U, 2, 3);  // 2^49 bytes: more than the address space
+  EXPECT_ERROR(index->add(huge), ErrorCode::allocation, "[add]", "stride of 3");
+  EXPECT_ERROR(static_cast<void>(index->search(huge, 1)), ErrorCode::allocation, "[search]", "70368744177664 rows");
+  EXPECT_ERROR(index->add(MatrixView(vector.data(), SIZE_MAX / 16, 2, 3)), ErrorCode::invalid_input, "memory");
 }
 
 TEST_P(IndexContract, RejectsMatricesOfAnotherShape) {

@@ -30,7 +30,8 @@ namespace vectis::inline v0_1 {
 
 // A view of rows of floats that the caller owns and keeps alive while a call uses the view. Row i begins at `data + i
 // * stride`. Any number of threads may read one view. Calls that take a view throw InvalidInput when its dim is not
-// that of the index, stride < dim, or data is null although rows > 0.
+// that of the index, stride < dim, or data is null although rows > 0. They copy rows with a larger stride, and throw
+// Allocation when memory does not suffice for that.
 //
 //   index->add(MatrixView(vectors, 384));                // contiguous rows
 //   index->add(MatrixView{data, rows, 384, 400});        // rows padded to 400 floats

@@ -91,7 +91,9 @@ void check_view(std::string_view op, const MatrixView& view, std::size_t dim) {
     throw Error(ErrorCode::invalid_input, op,
                 fmt::format("{} rows at a null pointer; pass the address of the first row", view.rows));
   }
-  if (view.rows > SIZE_MAX / sizeof(float) / view.stride) {
+  // The last row ends with its dim floats. No array is larger than PTRDIFF_MAX bytes.
+  constexpr std::size_t floats_max = PTRDIFF_MAX / sizeof(float);
+  if (view.rows > 1 && view.rows - 1 > (floats_max - view.dim) / view.stride) {
     throw Error(ErrorCode::invalid_input, op,
                 fmt::format("{} rows of {} floats do not fit into memory; pass the number of rows that exist",
                             view.rows, view.stride));

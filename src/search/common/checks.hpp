@@ -31,8 +31,8 @@ void check_precision(std::string_view op, Precision precision);
 [[nodiscard]] std::size_t count_rows(std::string_view op, std::size_t floats, std::size_t dim);
 
 // Throws InvalidInput when the view's dim is not `dim`, its stride is below its dim, its data is null although it has
-// rows, or its rows exceed the address space. Accepts a default view, which has no rows. `op` is named in the
-// message.
+// rows, or its rows, up to the last float of the last one, exceed the address space. Accepts a default view, which has
+// no rows. `op` is named in the message.
 void check_view(std::string_view op, const MatrixView& view, std::size_t dim);
 
 // Returns the position of the first NaN or infinity in `values`, or values.size() when all floats are finite. Reads
