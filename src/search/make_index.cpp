@@ -74,7 +74,7 @@ exact::DeviceSplit split_of(const Runtime& runtime) {
 
 // The devices that the options name; nothing when the kind's own rules choose.
 std::optional<IndexDevices> asked_devices(Runtime& runtime, const IndexOptions& options) {
-  if (!options.device || *options.device == "auto") return std::nullopt;
+  if (!options.device || options.device->empty() || *options.device == "auto") return std::nullopt;
   return IndexDevices{named_devices(runtime, *options.device),
                       fmt::format("'{}' was requested by the call", *options.device)};
 }
@@ -139,7 +139,16 @@ void reject_devices(std::string_view kind, const std::optional<IndexDevices>& as
                           asked->reason));
 }
 
+// Throws Unsupported for a metric that devices do not scan.
+void reject_host_metrics(Metric metric) {
+  if (exact::can_scan(metric, Precision::int8)) return;
+  throw Error(ErrorCode::unsupported, "make_index",
+              fmt::format("devices do not scan {}, only l2, l2_squared, cosine and inner_product; use 'flat' or 'auto'",
+                          name(metric)));
+}
+
 exact::SearchPlace place_for(Runtime& runtime, std::string_view kind, Metric metric, const IndexOptions& options) {
+  if (kind == kind_gpu) reject_host_metrics(metric);  // also on the host: a file of the index may be loaded elsewhere
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
   if (kind == kind_flat) {
     reject_devices(kind, asked);
@@ -147,12 +156,6 @@ exact::SearchPlace place_for(Runtime& runtime, std::string_view kind, Metric met
   }
   if (asked && only_cpu(asked->devices)) return host_place(asked->reason);
   if (kind == kind_auto) return automatic_place(runtime, metric, asked);
-  if (!exact::can_scan(metric, Precision::int8)) {
-    throw Error(
-        ErrorCode::unsupported, "make_index",
-        fmt::format("devices do not scan {}, only l2, l2_squared, cosine and inner_product; use 'flat' or 'auto'",
-                    name(metric)));
-  }
   if (asked) return {exact::make_device_searcher(runtime, asked->devices, split_of(runtime), asked->reason), {}};
   return gpu_place(runtime);
 }

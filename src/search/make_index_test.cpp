@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_os.hpp"
@@ -73,6 +75,12 @@ TEST_F(MakeIndexTest, DimensionsHaveLimits) {
 TEST_F(MakeIndexTest, AGpuThatIsNotThereIsAnErrorWithAReason) {
   EXPECT_ERROR(make_index("gpu", 3, Metric::l2, {.runtime = &runtime}), ErrorCode::backend_creation, "no GPU is usable",
                "opencl: not installed");
+  EXPECT_ERROR(make_index("gpu", 3, Metric::l2, {.device = "", .runtime = &runtime}), ErrorCode::backend_creation,
+               "no GPU is usable");
+  for (const auto& device : {std::optional<std::string>(), std::optional<std::string>("cpu")}) {
+    EXPECT_ERROR(make_index("gpu", 3, Metric::l1, {.device = device, .runtime = &runtime}), ErrorCode::unsupported,
+                 "l1");
+  }
 }
 
 TEST_F(MakeIndexTest, AutoFallsBackAndSaysWhy) {

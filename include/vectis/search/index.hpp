@@ -321,8 +321,9 @@ struct IndexOptions {
   // below 1 it builds a graph once a graph pays off, and may then miss some vectors.
   std::optional<double> recall = std::nullopt;
   // Device names as DeviceRequest takes them, separated by commas: the devices of "gpu", those that "auto" may choose
-  // besides the host, or the one device of "graph". "cpu" is the host. Empty or "auto": the kind chooses. make_index
-  // throws Unsupported for a device with "flat" and for several with "graph".
+  // besides the host, or the one device of "graph". "cpu" is the host: "gpu" then searches there, which lets a machine
+  // without a GPU use the files of one. Empty or "auto": the kind chooses. make_index throws Unsupported for a device
+  // with "flat" and for several with "graph".
   std::optional<std::string> device = std::nullopt;
   // Parameters of the graph that "graph" and "auto" build. make_index throws InvalidInput when they are set for
   // "flat" or "gpu", or out of range for "graph"; load_index throws InvalidInput when they are set, because the file
