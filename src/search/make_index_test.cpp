@@ -63,6 +63,17 @@ TEST_F(MakeIndexTest, ValuesThatAreNoEnumeratorsAreRejected) {
   }
 }
 
+TEST_F(MakeIndexTest, AutoTakesABeamWidthWhateverItsRecallAndMetric) {
+  for (const Metric metric : {Metric::l2, Metric::l1}) {
+    for (const double recall : {0.9, 1.0}) {
+      const auto index = make_index("auto", 2, metric, {.recall = recall, .runtime = &runtime});
+      index->add(Floats{1, 2});
+      EXPECT_EQ(index->search(Floats{1, 2}, 1, {.ef = 10})[0].front(), (Hit{0, 0.0}));
+      EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2}, 1, {.ef = 0})), ErrorCode::invalid_input, "ef is 0");
+    }
+  }
+}
+
 TEST_F(MakeIndexTest, DimensionsHaveLimits) {
   EXPECT_ERROR(make_index("flat", 0, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "0", "65536");
   EXPECT_ERROR(make_index("flat", 65'537, Metric::l2, {.runtime = &runtime}), ErrorCode::invalid_input, "65537");

@@ -380,7 +380,7 @@ TEST_P(IndexContract, ChecksRecallAndBeamWidth) {
                "ef 10", "recall 0.9");
   if (kind().name == std::string_view("flat") || kind().name == std::string_view("gpu")) {
     EXPECT_ERROR(static_cast<void>(index->search(Floats{1}, 1, {.ef = 10})), ErrorCode::invalid_input, "no beam");
-  } else if (index->metric() == Metric::l2 && kind().name == std::string_view("graph")) {
+  } else {
     EXPECT_ERROR(static_cast<void>(index->search(Floats{1}, 1, {.ef = 0})), ErrorCode::invalid_input, "ef is 0");
     EXPECT_THAT(hits_of(index->search(Floats{1}, 1, {.ef = 10}), 0), ElementsAre(Hit{0, 0.0}));
   }

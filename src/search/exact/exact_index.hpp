@@ -69,6 +69,8 @@ class ExactIndex final : public Index {
   void do_drop_full_precision(const Context& context) override;
   void do_save(ByteWriter& writer, const Context& context) const override;
   [[nodiscard]] std::string do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const override;
+  // An "auto" index accepts a beam width whether or not it has a graph; an exact search finds all without one.
+  [[nodiscard]] bool has_beam() const noexcept override { return kind_ == "auto"; }
 
   std::string_view kind_;
   SearchPlace place_;
