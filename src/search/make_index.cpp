@@ -297,7 +297,9 @@ std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& option
 std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options, const Context& context) {
   return naming_path("load_index", path, [&] {
     FileReader reader(path);
-    return load_index(reader, options, context);
+    auto index = load_index(reader, options, context);
+    detail::validate_end(reader);
+    return index;
   });
 }
 

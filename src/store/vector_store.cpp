@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "search/common/checksummed_stream.hpp"
 #include "store/collection_core.hpp"
 #include "store/placement.hpp"
 #include "store/store_format.hpp"
@@ -186,7 +187,9 @@ VectorStore VectorStore::load(ByteReader& reader, Runtime& runtime) {
 VectorStore VectorStore::load(const std::string& path, Runtime& runtime) {
   FileReader reader(path);
   try {
-    return load(reader, runtime);
+    VectorStore store = load(reader, runtime);
+    detail::validate_end(reader, "load");
+    return store;
   } catch (const Error& error) {
     const std::string_view message = error.what();
     const bool names_path = message.find(path) != std::string_view::npos;

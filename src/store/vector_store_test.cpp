@@ -165,6 +165,9 @@ TEST_F(VectorStoreTest, NamesAFileThatCannotBeSavedOrLoaded) {
   std::ofstream(path) << "\x93NUMPY and more bytes than a header of a store has, so that its magic is compared";
   EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data,
                "[load] " + path + ": the first 8 bytes are not those of a saved vector store");
+  store.save(path);
+  std::ofstream(path, std::ios::app) << 'x';
+  EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data, path, "bytes follow");
 }
 
 }  // namespace

@@ -104,6 +104,18 @@ TEST(IndexPaths, MessagesNameThePathAndWhatTheFileIs) {
   EXPECT_ERROR(static_cast<void>(load_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, path);
 }
 
+TEST_P(IndexFiles, FilesWithBytesAfterTheIndexAreCorrupt) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path("index");
+  const FileBytes saved = small_file();
+  FileWriter file(path);
+  file.write(saved);
+  file.put(std::uint8_t{0});
+  file.finish();
+  EXPECT_ERROR(static_cast<void>(load_index(path, options_of(kind(), runtime))), ErrorCode::corrupt_data, path,
+               "bytes follow");
+}
+
 TEST(IndexPaths, AMappedIndexIsSavedOntoItsOwnFile) {
   Runtime runtime;
   Random random(seed());

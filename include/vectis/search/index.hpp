@@ -360,8 +360,8 @@ VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOpti
 // Options of map_index, which throws InvalidInput when recall is not in 0 < recall <= 1.
 struct MapOptions {
   // Whether map_index reads the whole file once and throws CorruptData when it is corrupt. When false, map_index
-  // checks only header, encoding and ids, and searching a corrupt file may crash: set it only for files checked
-  // before.
+  // checks only header, encoding, ids and the size of the file, and searching a corrupt file may crash: set it only
+  // for files checked before.
   bool verify = true;
   std::optional<double> recall = std::nullopt;  // of searches that set none; empty: default_recall
   Runtime* runtime = nullptr;                   // must outlive the index; null: the default one

@@ -65,8 +65,8 @@ class VECTIS_API VectorStore {
   static VectorStore load(ByteReader& reader, Runtime& runtime = Runtime::get_default());
   // Reads a store from the file that save wrote; `runtime` must outlive it. A collection whose device is missing or
   // not allowed is searched on the CPU, with a warning in the log. Throws Io when the file cannot be opened or read,
-  // CorruptData for truncated or corrupt data, Unsupported for an unknown version or feature, and Forked in a forked
-  // child.
+  // CorruptData for truncated or corrupt data or bytes after it, Unsupported for an unknown version or feature, and
+  // Forked in a forked child.
   static VectorStore load(const std::string& path, Runtime& runtime = Runtime::get_default());
 
  private:

@@ -41,6 +41,18 @@ inline void validate_features(std::string_view who, std::uint64_t features, std:
                           features & ~known));
 }
 
+// Throws CorruptData when `reader` has bytes left: a file ends with the last byte that was saved. A ByteReader reports
+// its end only by throwing. Throws Io when the reader does.
+inline void validate_end(ByteReader& reader, std::string_view op = load_index_op) {
+  try {
+    reader.get<std::uint8_t>();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::corrupt_data) return;
+    throw;
+  }
+  throw_corrupt("bytes follow the last one that was saved", op);
+}
+
 // Passes bytes on to another writer and computes the checksum of one block. `writer` must outlive it. Calls throw
 // what that writer throws. One thread at a time.
 class ChecksumWriter final : public ByteWriter {

@@ -448,7 +448,8 @@ void validate_checksums(std::span<const std::uint64_t> computed, ByteReader& in)
   }
 }
 
-// The unread part of a mapped file. take() throws CorruptData when the file is too short.
+// The unread part of a mapped file. take() throws CorruptData when the file is too short, validate_end() when bytes are
+// left.
 class MappedRest {
  public:
   MappedRest(std::span<std::byte> bytes, std::size_t bytes_before) : bytes_(bytes), position_(bytes_before) {}
@@ -461,6 +462,10 @@ class MappedRest {
     return bytes_.subspan(position_ - count, count);
   }
   void skip_padding() { validate_padding(take(padding_after(position_))); }
+  void validate_end() const {
+    if (position_ == bytes_.size()) return;
+    throw_corrupt(fmt::format("the file is {} bytes too long", bytes_.size() - position_));
+  }
 
  private:
   std::span<std::byte> bytes_;
@@ -543,14 +548,19 @@ std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bo
   MemoryReader reader(file->bytes().subspan(graph_magic.size()));
   CountingReader in(reader, graph_magic.size());
   const Header header = read_header(in);
-  if (!header.has_storage) return std::make_unique<GraphStore>(executor, header.metric, header.dim, header.params);
+  if (!header.has_storage) {
+    MappedRest(file->bytes(), in.count()).validate_end();
+    return std::make_unique<GraphStore>(executor, header.metric, header.dim, header.params);
+  }
   GraphContents contents = read_contents(in, header);
   GraphStorage& storage = *contents.storage;
   MappedRest rest(file->bytes(), in.count());
-  std::vector<std::uint64_t> checksums;
+  std::vector<std::uint64_t> checksums;  // computed; empty without `verify`
+  std::size_t blocks = 0;
   for (const auto& section : sections_of(storage, header.rows, header.highest_id)) {
     rest.skip_padding();
     const std::span<std::byte> bytes = rest.take(header.rows * section->row_bytes());
+    blocks += (header.rows + rows_per_block - 1) / rows_per_block;
     if (verify) validate_mapped(*section, bytes, checksums);
     if (section->mappable()) {
       section->point_at(bytes.data(), header.rows);
@@ -561,7 +571,8 @@ std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bo
     for_each_row(*section, &Section::decode, 0, bytes);
   }
   rest.skip_padding();
-  MemoryReader stored(rest.take(checksums.size() * sizeof(std::uint64_t)));
+  MemoryReader stored(rest.take(blocks * sizeof(std::uint64_t)));
+  rest.validate_end();
   validate_checksums(checksums, stored);
   validate_unique_ids(storage, header.rows);
   storage.file = std::move(file);

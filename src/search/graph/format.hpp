@@ -29,9 +29,9 @@ void save_graph(ByteWriter& writer, const GraphStore& store, const GraphContents
                                                      const Context& context = {});
 
 // Makes a store that uses a mapped file in place and keeps it alive; only ids are copied to memory. The file must
-// begin with graph_magic, not checked. Throws CorruptData when the file is corrupt or too short, Unsupported when it
-// needs a newer version, Allocation when memory is exhausted. Without `verify` it checks header, encoding and ids
-// only: searching corrupt rows is then undefined behavior.
+// begin with graph_magic, not checked. Throws CorruptData when the file is corrupt, too short or too long, Unsupported
+// when it needs a newer version, Allocation when memory is exhausted. Without `verify` it checks header, encoding, ids
+// and size only: searching corrupt rows is then undefined behavior.
 [[nodiscard]] std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bool verify,
                                                     Executor& executor);
 

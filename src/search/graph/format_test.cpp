@@ -187,6 +187,16 @@ TEST_F(MappedIndexTest, TruncatedFilesAreCorrupt) {
   }
 }
 
+TEST_F(MappedIndexTest, FilesWithBytesAfterTheIndexAreCorrupt) {
+  for (const std::size_t rows : {0U, 300U}) {
+    const std::string path = saved(*built(rows));
+    write(path, bytes_of(path) + "garbage");
+    for (const bool verify : {true, false}) {
+      EXPECT_ERROR(static_cast<void>(mapped(path, verify)), ErrorCode::corrupt_data, path, "7 bytes too long");
+    }
+  }
+}
+
 TEST_F(MappedIndexTest, RejectsOtherFiles) {
   const auto exact = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
   EXPECT_ERROR(static_cast<void>(mapped(saved(*exact))), ErrorCode::unsupported, "[map_index]", "load_index");
