@@ -240,14 +240,21 @@ std::unique_ptr<Index> make_graph_index(Runtime& runtime, std::size_t dim, Metri
 
 std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options,
                                     const Context& context) {
+  reject_graph_options("load_index", "the file has the graph's parameters", options);
   return graph_index(runtime, graph::load_graph(reader, runtime.executor(), context), options);
 }
 
-// Reads the graph of the same vectors, which follows an exact index in a file of 'auto'.
+// Reads the graph of the same vectors, which follows an exact index in a file of 'auto'. Sets options.graph, unless
+// the caller did, to the parameters of that graph: later graphs are built alike.
 std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact,
-                                    const Context& context) {
+                                    IndexOptions& options, const Context& context) {
   if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("the graph of the index is missing");
-  auto graph = loaded_graph(reader, runtime, {}, context);
+  auto store = graph::load_graph(reader, runtime.executor(), context);
+  const graph::GraphParams& params = store->params();
+  if (!options.graph) {
+    options.graph = {.degree = params.degree, .ef_construction = params.ef_construction, .seed = params.seed};
+  }
+  auto graph = graph_index(runtime, std::move(store), {});
   if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->metric() != exact.metric() ||
       graph->size() != exact.size()) {
     detail::throw_corrupt("the graph has other vectors than the index");
@@ -274,7 +281,6 @@ std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& option
   Runtime& runtime = runtime_of(options.runtime);
   runtime.check_fork("load_index");
   detail::check_recall("load_index", options.recall);
-  reject_graph_options("load_index", "the file has the graph's parameters", options);
   context.check("load_index", runtime.executor());
   try {
     std::string magic = read_magic(reader);
@@ -286,9 +292,13 @@ std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& option
     }
     if (magic != exact::exact_magic) throw_no_index("load_index", magic);
     exact::LoadedExact loaded = exact::load_exact(reader, runtime.executor(), context);
+    if (loaded.kind != kind_auto) {
+      reject_graph_options("load_index", fmt::format("'{}' has no graph", loaded.kind), options);
+    }
     auto exact = exact_index(runtime, loaded.kind, std::move(loaded.store), options);
-    auto graph = has_graph ? graph_beside(reader, runtime, *exact, context) : nullptr;
-    return with_graph(runtime, std::move(exact), std::move(graph), options);
+    IndexOptions completed = options;
+    auto graph = has_graph ? graph_beside(reader, runtime, *exact, completed, context) : nullptr;
+    return with_graph(runtime, std::move(exact), std::move(graph), completed);
   } catch (const std::bad_alloc&) {
     no_memory("load_index");
   }

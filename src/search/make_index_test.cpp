@@ -1,11 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <optional>
+#include <utility>
 
+#include "search/auto_index.hpp"
+#include "tests/support/approximate.hpp"
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_os.hpp"
+#include "tests/support/seed.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis {
@@ -71,6 +76,43 @@ TEST_F(MakeIndexTest, AutoTakesABeamWidthWhateverItsRecallAndMetric) {
       EXPECT_EQ(index->search(Floats{1, 2}, 1, {.ef = 10})[0].front(), (Hit{0, 0.0}));
       EXPECT_ERROR(static_cast<void>(index->search(Floats{1, 2}, 1, {.ef = 0})), ErrorCode::invalid_input, "ef is 0");
     }
+  }
+}
+
+TEST_F(MakeIndexTest, LoadingTakesGraphOptionsForAutoAlone) {
+  const IndexOptions options{.graph = GraphOptions{.degree = 8}, .runtime = &runtime};
+  const auto load = [&](const Index& index) {
+    MemoryWriter writer;
+    index.save(writer);
+    MemoryReader reader(writer.bytes());
+    return load_index(reader, options);
+  };
+  EXPECT_EQ(load(*make_index("auto", 3, Metric::l2, options))->kind(), "auto");
+  EXPECT_ERROR(load(*make_index("graph", 3, Metric::l2, options)), ErrorCode::invalid_input, "[load_index]",
+               "the file has the graph's parameters");
+  EXPECT_ERROR(load(*make_index("flat", 3, Metric::l2, {.runtime = &runtime})), ErrorCode::invalid_input,
+               "[load_index]", "'flat' has no graph");
+}
+
+TEST_F(MakeIndexTest, LaterGraphsOfALoadedAutoIndexHaveTheParametersOfItsFileOrOptions) {
+  constexpr std::size_t dim = 12;
+  Random random(test::seed());
+  auto exact = std::make_unique<exact::ExactIndex>(
+      runtime, "auto", std::make_unique<exact::SegmentStore>(runtime.executor(), Metric::l2, dim, Precision::int8),
+      exact::SearchPlace{nullptr, "no device was requested"});
+  AutoIndex index(runtime, std::move(exact), nullptr, 0.9, GraphOptions{.degree = 8},
+                  AutoRules{.rows_min = 1000, .gain_min = 0, .payback_max = 1e12});
+  index.add(test::clustered_rows(random, 1100, dim));
+  ASSERT_THAT(index.explain(), HasSubstr("(degree 8)"));
+  MemoryWriter writer;
+  index.save(writer);
+  for (const auto& [graph, expected] : std::initializer_list<std::pair<std::optional<GraphOptions>, const char*>>{
+           {std::nullopt, "(degree 8)"}, {GraphOptions{.degree = 12}, "(degree 12)"}}) {
+    MemoryReader reader(writer.bytes());
+    const auto loaded = load_index(reader, {.graph = graph, .runtime = &runtime});
+    EXPECT_THAT(loaded->explain(), HasSubstr("(degree 8)"));
+    loaded->drop_full_precision();  // builds the graph again
+    EXPECT_THAT(loaded->explain(), HasSubstr(expected));
   }
 }
 

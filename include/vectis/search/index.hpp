@@ -327,8 +327,9 @@ struct IndexOptions {
   // with "flat" and for several with "graph".
   std::optional<std::string> device = std::nullopt;
   // Parameters of the graph that "graph" and "auto" build. make_index throws InvalidInput when they are set for
-  // "flat" or "gpu", or out of range for "graph"; load_index throws InvalidInput when they are set, because the file
-  // has them.
+  // "flat" or "gpu", or out of range for "graph". load_index takes them for "auto" only, and throws InvalidInput for
+  // the other kinds: graphs that the loaded index builds later have them; without them those of the graph in the
+  // file, or the defaults when the file has no graph.
   std::optional<GraphOptions> graph = std::nullopt;
   Runtime* runtime = nullptr;  // must outlive the index; null: the default one
 };
@@ -345,15 +346,16 @@ VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t 
                                              const IndexOptions& options = {});
 
 // Reads an index from a file that Index::save wrote. Throws Io when the file cannot be read, CorruptData when it is
-// not an intact index, Unsupported when it needs a newer version of Vectis, Allocation when memory does not suffice,
-// InvalidInput when options.graph is set (the file has the parameters) or options.recall is out of range, Cancelled
-// or DeadlineExceeded as `context` says, and Forked in a forked child.
+// not an intact index or has bytes after it, Unsupported when it needs a newer version of Vectis, Allocation when
+// memory does not suffice, InvalidInput when options.graph is set and the file is not of "auto" or when
+// options.recall is out of range, Cancelled or DeadlineExceeded as `context` says, and Forked in a forked child.
 VECTIS_API std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options = {},
                                              const Context& context = {});
-// Reads an index from a reader that is positioned at the first byte that Index::save wrote. Throws CorruptData when
-// the bytes are not an intact index, Unsupported when they need a newer version of Vectis, Allocation when memory
-// does not suffice, InvalidInput when options.graph is set or options.recall is out of range, what the reader throws,
-// Cancelled or DeadlineExceeded as `context` says, and Forked in a forked child.
+// Reads an index from a reader that is positioned at the first byte that Index::save wrote, and leaves the reader
+// after the last. Throws CorruptData when the bytes are not an intact index, Unsupported when they need a newer
+// version of Vectis, Allocation when memory does not suffice, InvalidInput when options.graph is set and the bytes
+// are not of "auto" or when options.recall is out of range, what the reader throws, Cancelled or DeadlineExceeded as
+// `context` says, and Forked in a forked child.
 VECTIS_API std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options = {},
                                              const Context& context = {});
 
