@@ -246,7 +246,10 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
   }
   if (plan.brute_force) {
     plan.kernel = "scan";
-    plan.reason = fmt::format("{} of {} vectors may be found: all of them are scanned", allowed, live);
+    plan.reason =
+        plan.filter == nullptr
+            ? fmt::format("all {} vectors are scanned", live)
+            : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
   }
 }
 

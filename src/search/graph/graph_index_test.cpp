@@ -1,4 +1,5 @@
 // The graph index against brute force: hits have exact distances, and recall is as requested.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ using test::fill_index;
 using test::Floats;
 using test::Ids;
 using test::Tally;
+using testing::HasSubstr;
 
 constexpr std::array graph_metrics{Metric::l2, Metric::cosine, Metric::inner_product};
 
@@ -156,6 +158,17 @@ TEST_F(GraphIndexTest, AppliesFilters) {
   Tally tally;
   expect_sound(*index, truth, query, 10, {.filter = IdFilter::bitmap(words)}, tally);
   EXPECT_GE(tally.recall(), 0.9);
+}
+
+TEST_F(GraphIndexTest, ExplanationsCallTheSelectivityOfAFilterAnEstimate) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  const BruteForce truth = fill_index(*index, clustered_rows(random, 6000, dim));
+  // The sample takes every sixth row, and none of those passes.
+  const SearchOptions options{.filter = IdFilter::predicate([](std::uint64_t id) { return id % 6 == 1; })};
+  const SearchResult found = index->search(clustered_rows(random, 1, dim), 10, options);
+  EXPECT_EQ(found[0].size(), 10U);
+  EXPECT_THAT(found.explanation().reason, HasSubstr("an estimated 0 of 6000 vectors pass the filter"));
 }
 
 TEST_F(GraphIndexTest, EfSetsTheBeamWidth) {
