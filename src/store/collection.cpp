@@ -39,10 +39,7 @@ std::size_t Collection::remove(std::span<const std::uint64_t> ids, const Context
 std::optional<std::vector<float>> Collection::get(std::uint64_t id) const { return core_->get(id); }
 
 std::vector<std::optional<std::vector<float>>> Collection::get(std::span<const std::uint64_t> ids) const {
-  std::vector<std::optional<std::vector<float>>> vectors;
-  vectors.reserve(ids.size());
-  for (const std::uint64_t id : ids) vectors.push_back(core_->get(id));
-  return vectors;
+  return core_->get(ids);
 }
 
 SearchResult Collection::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {

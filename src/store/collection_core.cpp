@@ -71,6 +71,14 @@ std::size_t CollectionCore::remove(std::span<const std::uint64_t> ids, const Con
   return live_index("remove").remove(ids, context);
 }
 
+std::vector<std::optional<std::vector<float>>> CollectionCore::get(std::span<const std::uint64_t> ids) const {
+  const Index& index = live_index("get");
+  std::vector<std::optional<std::vector<float>>> vectors;
+  vectors.reserve(ids.size());
+  for (const std::uint64_t id : ids) vectors.push_back(index.get(id));
+  return vectors;
+}
+
 SearchExplanation CollectionCore::search_into(std::span<const float> queries, std::size_t k,
                                               std::span<std::uint64_t> ids, std::span<double> distances,
                                               const SearchOptions& options) const {

@@ -66,6 +66,9 @@ class CollectionCore {
   std::size_t remove(std::span<const std::uint64_t> ids, const Context& context);
   // Returns the vector of `id`, or nothing when the id does not exist. Throws InvalidInput after drop().
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const { return live_index("get").get(id); }
+  // Returns the vector of each id, in the order of `ids`, and nothing in place of an id that does not exist. Throws
+  // InvalidInput after drop(), also without ids.
+  [[nodiscard]] std::vector<std::optional<std::vector<float>>> get(std::span<const std::uint64_t> ids) const;
   // Returns the k nearest vectors of each query (std::span<const float> or MatrixView), at the collection's recall
   // unless `options` name a recall or an ef. Throws InvalidInput after drop() or for queries that are not rows of dim
   // finite floats, and otherwise what Index::search throws; logs a failure of a device.

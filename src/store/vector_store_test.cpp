@@ -109,6 +109,7 @@ TEST_F(VectorStoreTest, RejectsCallsToADroppedCollection) {
   EXPECT_ERROR(old.upsert(Ids{1}, Floats{1}), ErrorCode::invalid_input, "was dropped");
   EXPECT_ERROR(old.remove(0), ErrorCode::invalid_input, "was dropped");
   EXPECT_ERROR((void)old.get(0), ErrorCode::invalid_input, "was dropped");
+  EXPECT_ERROR((void)old.get(Ids{}), ErrorCode::invalid_input, "was dropped");
   EXPECT_ERROR((void)old.search(Floats{1}, 1), ErrorCode::invalid_input, "was dropped");
   EXPECT_EQ(old.metadata().vector_count, 1U);
   Collection next = store.create_collection("a", {.dim = 2});
