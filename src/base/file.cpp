@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/os/paths.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -22,6 +23,7 @@ namespace {
 }  // namespace
 
 FileWriter::FileWriter(std::string path) : path_(std::move(path)) {
+  check_path("open", path_);
   errno = 0;
   file_.open(path_, std::ios::binary | std::ios::trunc);
   if (!file_) fail("open", "opened for writing", path_, errno);
@@ -40,6 +42,7 @@ void FileWriter::finish() {
 }
 
 FileReader::FileReader(std::string path) : path_(std::move(path)) {
+  check_path("open", path_);
   errno = 0;
   file_.open(path_, std::ios::binary);
   if (!file_) fail("open", "opened for reading", path_, errno);

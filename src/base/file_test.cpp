@@ -1,11 +1,16 @@
 #include "vectis/base/file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "vectis/base/os.hpp"
+#include "vectis/base/pages.hpp"
 
 namespace vectis {
 namespace {
@@ -13,6 +18,17 @@ namespace {
 class FileTest : public testing::Test {
  protected:
   [[nodiscard]] std::string path(const std::string& name) const { return temporary.path(name); }
+
+  [[nodiscard]] std::vector<std::string> names() const { return real_os().list_directory(temporary.folder().string()); }
+  [[nodiscard]] std::string text(const std::string& name) const { return real_os().read_file(path(name)).value_or(""); }
+  void write(const std::string& name, const std::string& content) const {
+    real_os().replace_file(path(name), std::as_bytes(std::span(content)));
+  }
+  static void save(const std::string& path) {
+    AtomicFileWriter writer(path);
+    writer.put('n');
+    writer.commit();
+  }
 
   test::TemporaryFolder temporary;
 };
@@ -92,6 +108,91 @@ TEST_F(FileTest, AnAtomicWriterReplacesTheFileOnCommit) {
   EXPECT_EQ(reader.get_string(big.size()), big);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(temporary.folder()), {}), 1);
   EXPECT_ERROR(AtomicFileWriter writer(path("none/a")), ErrorCode::io, path("none/a"), "No such file");
+}
+
+// A system call would end the path at the NUL byte, and use or destroy the file of that shorter name.
+TEST_F(FileTest, PathsWithNulAreInvalidAndTouchNoFile) {
+  write("precious", "old");
+  const std::string hidden = path("precious") + std::string("\0x", 2);
+  EXPECT_ERROR(AtomicFileWriter writer(hidden), ErrorCode::invalid_input, "NUL", path("precious"));
+  EXPECT_ERROR(FileWriter writer(hidden), ErrorCode::invalid_input, "NUL", path("precious"));
+  EXPECT_ERROR(FileReader reader(hidden), ErrorCode::invalid_input, "NUL", path("precious"));
+  EXPECT_ERROR(MappedFile file(hidden), ErrorCode::invalid_input, "NUL", path("precious"));
+  EXPECT_ERROR(real_os().replace_file(hidden, {}), ErrorCode::invalid_input, "NUL", path("precious"));
+  EXPECT_EQ(real_os().read_file(hidden), std::nullopt);
+  EXPECT_FALSE(real_os().remove_file(hidden));
+  EXPECT_EQ(real_os().access(hidden), FileAccess::absent);
+  EXPECT_TRUE(real_os().list_directory(temporary.folder().string() + std::string("\0x", 2)).empty());
+  EXPECT_EQ(real_os().open_library(std::string("libc.so.6\0x", 11)).handle, nullptr);
+  EXPECT_EQ(text("precious"), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"precious"});
+}
+
+// A name of path, process id and counter could be prepared by others as a link to a victim.
+TEST_F(FileTest, TemporaryNamesCannotBePrepared) {
+  write("victim", "old");
+  for (int counter = 0; counter < 50; ++counter) {
+    for (const std::string suffix : {".saving", ".tmp"}) {
+      const std::string name = "a." + std::to_string(getpid()) + "-" + std::to_string(counter) + suffix;
+      std::filesystem::create_symlink(path("victim"), path(name));
+    }
+  }
+  save(path("a"));
+  EXPECT_EQ(text("victim"), "old");
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(path("a"))));
+  write("a", "new");
+  EXPECT_EQ(text("victim"), "old");
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(path("a"))));
+}
+
+TEST_F(FileTest, TheLongestFileNameCanBeReplaced) {
+  const std::string longest(255, 'n');
+  save(path(longest));
+  save(path(longest));
+  write(longest, "x");
+  EXPECT_EQ(text(longest), "x");
+  EXPECT_EQ(names(), std::vector<std::string>{longest});
+  EXPECT_ERROR(save(path(longest + "n")), ErrorCode::io, "too long");
+}
+
+TEST_F(FileTest, ReplacingKeepsThePermissions) {
+  for (const mode_t mode : {0600U, 0640U, 0666U, 0755U}) {  // the usual umask, 022, would give another mode
+    write("a", "old");
+    ASSERT_EQ(chmod(path("a").c_str(), mode), 0);
+    save(path("a"));
+    struct stat status = {};
+    ASSERT_EQ(stat(path("a").c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, mode);
+    EXPECT_EQ(text("a"), "n");
+  }
+}
+
+TEST_F(FileTest, ReplacesTheTargetOfSymbolicLinks) {
+  std::filesystem::create_directory(path("data"));
+  write("data/file", "old");
+  std::filesystem::create_symlink("data/second", path("first"));  // relative to the folder of the link
+  std::filesystem::create_symlink("file", path("data/second"));
+  save(path("first"));
+  EXPECT_EQ(text("data/file"), "n");
+  EXPECT_EQ(std::filesystem::read_symlink(path("first")), "data/second");
+  EXPECT_EQ(std::filesystem::read_symlink(path("data/second")), "file");
+  std::filesystem::create_symlink(path("data/missing"), path("dangling"));
+  save(path("dangling"));
+  EXPECT_EQ(text("data/missing"), "n");
+  std::filesystem::create_symlink("cycle", path("cycle"));
+  EXPECT_ERROR(save(path("cycle")), ErrorCode::io, path("cycle"), "symbolic links");
+  EXPECT_EQ(names(), (std::vector<std::string>{"cycle", "dangling", "data", "first"}));
+}
+
+TEST_F(FileTest, OnlyRegularFilesAreReplaced) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  std::filesystem::create_directory(path("folder"));
+  std::filesystem::create_symlink("/dev/null", path("link"));
+  EXPECT_ERROR(save(path("fifo")), ErrorCode::invalid_input, path("fifo"), "a FIFO", "pass the path of a file");
+  EXPECT_ERROR(save(path("folder")), ErrorCode::invalid_input, path("folder"), "a folder");
+  EXPECT_ERROR(save(path("link")), ErrorCode::invalid_input, "/dev/null", "a device");
+  EXPECT_TRUE(std::filesystem::is_fifo(path("fifo")));
+  EXPECT_EQ(names(), (std::vector<std::string>{"fifo", "folder", "link"}));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace vectis::inline v0_1 {
 class VECTIS_API FileWriter final : public ByteWriter {
  public:
   // Opens the file at `path` for writing and truncates it, or creates it; its folder must exist. Throws Io, with path
-  // and reason, when the file cannot be opened.
+  // and reason, when the file cannot be opened, InvalidInput when `path` has a NUL byte.
   explicit FileWriter(std::string path);
   // Closes the file without reporting a failure of the last write: call finish() first. Does not throw.
   ~FileWriter() override = default;
@@ -36,12 +36,13 @@ class VECTIS_API FileWriter final : public ByteWriter {
 };
 
 // A ByteWriter that replaces the file at a path in one step: it writes a temporary file beside it, which commit()
-// flushes to the disk and renames. Without commit(), or after a failure, the old file stays. A process that has the
-// old file mapped keeps the old bytes. Calls throw Io, with path and reason, when writing fails. One thread at a
-// time.
+// flushes to the disk and renames. Without commit(), or after a failure, the old file stays. The new file has the
+// permissions of the old one. Of a symbolic link, the file that it leads to is replaced. A process that has the old
+// file mapped keeps the old bytes. Calls throw Io, with path and reason, when writing fails. One thread at a time.
 class VECTIS_API AtomicFileWriter final : public ByteWriter {
  public:
-  // Creates a temporary file beside `path`; the folder must exist. Throws Io, with path and reason, when that fails.
+  // Creates a temporary file with a random name beside `path`; the folder must exist. Throws Io, with path and
+  // reason, when that fails; InvalidInput when `path` has a NUL byte, or is a folder, a device, a FIFO or a socket.
   explicit AtomicFileWriter(std::string path);
   // Removes the temporary file unless commit() succeeded; the file at `path` then stays as it was. Does not throw.
   ~AtomicFileWriter() override;
@@ -66,7 +67,7 @@ class VECTIS_API AtomicFileWriter final : public ByteWriter {
 class VECTIS_API FileReader final : public ByteReader {
  public:
   // Opens the file at `path`, which must exist, for reading from its beginning. Throws Io, with path and reason, when
-  // the file cannot be opened.
+  // the file cannot be opened, InvalidInput when `path` has a NUL byte.
   explicit FileReader(std::string path);
   // Fills all of `target` with the next bytes of the file. Throws CorruptData, naming the number of missing bytes,
   // when the file ends before; Io when it cannot be read.

@@ -33,7 +33,7 @@ struct OpenedLibrary {
 };
 
 // The calls to the operating system that Vectis makes; real_os() is the real one, and tests replace it. Failures are
-// return values, except that replace_file throws Io. Thread-safe.
+// return values, except that replace_file throws. A path with a NUL byte names no file. Thread-safe.
 class VECTIS_API Os {
  public:
   Os() = default;
@@ -51,7 +51,8 @@ class VECTIS_API Os {
   [[nodiscard]] virtual std::optional<std::string> read_file(const std::string& path) const = 0;
   // Replaces the file's content atomically (temporary file and rename), creating missing folders, readable by this
   // user alone. Concurrent readers see the old or the new bytes; of concurrent writers, one wins. Throws Io, with
-  // path and reason, when that fails; the old content then stays. Not durable across a power failure.
+  // path and reason, when that fails, InvalidInput when `path` has a NUL byte; the old content then stays. Not
+  // durable across a power failure.
   virtual void replace_file(const std::string& path, std::span<const std::byte> bytes) = 0;
   // Removes the file at `path`. Returns false when the file does not exist or cannot be removed.
   virtual bool remove_file(const std::string& path) = 0;

@@ -47,7 +47,8 @@ class VECTIS_API Pages {
 class VECTIS_API MappedFile {
  public:
   // Maps the file at `path`, which must be a regular file; an empty file gives empty bytes(). Throws Io, with path
-  // and reason, when the file cannot be opened or mapped, or is not a regular file.
+  // and reason, when the file cannot be opened or mapped, or is not a regular file; InvalidInput when `path` has a
+  // NUL byte.
   explicit MappedFile(std::string path);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -5,15 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/os/process.hpp"
+#include "base/os/paths.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/file.hpp"
 
@@ -23,11 +23,34 @@ namespace {
 
 constexpr std::size_t buffered_bytes = std::size_t{1} << 20U;
 constexpr mode_t new_file_mode = 0666;  // minus the umask of the process
+constexpr mode_t permission_bits = 0777;
 
 [[noreturn]] void throw_unwritable(const std::string& path, int error) {
   throw Error(ErrorCode::io, "save",
               fmt::format("{} cannot be written: {}; check the path, its permissions and the space left", path,
                           std::generic_category().message(error)));
+}
+
+std::string_view type_name(mode_t mode) noexcept {
+  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+// The permissions of the regular file at `path`; nothing when there is no file. Throws InvalidInput when something else
+// than a regular file is there, since a rename would replace it, and Io when that cannot be found out.
+std::optional<mode_t> permissions_of(const std::string& path) {
+  struct stat status = {};
+  if (lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    throw_unwritable(path, errno);
+  }
+  if (S_ISREG(status.st_mode)) return status.st_mode & permission_bits;
+  throw Error(ErrorCode::invalid_input, "save",
+              fmt::format("{} is {}, and only a regular file can be replaced; pass the path of a file, or write "
+                          "through another ByteWriter",
+                          path, type_name(status.st_mode)));
 }
 
 // A rename is durable only after its folder is flushed. Errors are ignored: some file systems cannot flush a folder,
@@ -42,27 +65,33 @@ void flush_folder_of(const std::string& path) {
 }  // namespace
 
 struct AtomicFileWriter::File {
-  Descriptor descriptor;
-  std::string path;  // the temporary one
+  TemporaryFile temporary;
   std::vector<std::byte> buffer;
+
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (temporary.descriptor.is_open()) unlink(temporary.path.c_str());
+  }
 };
 
 AtomicFileWriter::AtomicFileWriter(std::string path) : path_(std::move(path)), file_(std::make_unique<File>()) {
-  static std::atomic<std::uint64_t> counter{0};
-  file_->path = fmt::format("{}.{}-{}.saving", path_, getpid(), counter.fetch_add(1, std::memory_order_relaxed));
+  check_path("save", path_);
+  path_ = follow_links("save", path_);
+  const std::optional<mode_t> permissions = permissions_of(path_);
   file_->buffer.reserve(buffered_bytes);
-  file_->descriptor = Descriptor(open(file_->path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, new_file_mode));
-  if (!file_->descriptor.is_open()) throw_unwritable(path_, errno);
+  file_->temporary = create_beside(path_, permissions.value_or(new_file_mode));
+  if (file_->temporary.error != 0) throw_unwritable(path_, file_->temporary.error);
+  // The umask has removed bits that the old file may have.
+  if (permissions && fchmod(file_->temporary.descriptor.number(), *permissions) != 0) throw_unwritable(path_, errno);
 }
 
-AtomicFileWriter::~AtomicFileWriter() {
-  if (file_ == nullptr) return;
-  file_->descriptor.close();
-  unlink(file_->path.c_str());
-}
+AtomicFileWriter::~AtomicFileWriter() = default;
 
 void AtomicFileWriter::flush() {
-  if (const int error = write_all(file_->descriptor, file_->buffer); error != 0) throw_unwritable(path_, error);
+  const int error = write_all(file_->temporary.descriptor, file_->buffer);
+  if (error != 0) throw_unwritable(path_, error);
   file_->buffer.clear();
 }
 
@@ -77,8 +106,10 @@ void AtomicFileWriter::write(std::span<const std::byte> bytes) {
 
 void AtomicFileWriter::commit() {
   flush();
-  if (fsync(file_->descriptor.number()) != 0) throw_unwritable(path_, errno);
-  if (std::rename(file_->path.c_str(), path_.c_str()) != 0) throw_unwritable(path_, errno);
+  TemporaryFile& temporary = file_->temporary;
+  if (fsync(temporary.descriptor.number()) != 0) throw_unwritable(path_, errno);
+  if (std::rename(temporary.path.c_str(), path_.c_str()) != 0) throw_unwritable(path_, errno);
+  temporary.descriptor.close();
   file_.reset();
   flush_folder_of(path_);
 }

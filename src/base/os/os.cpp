@@ -21,6 +21,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/os/paths.hpp"
 #include "base/os/proc.hpp"
 #include "base/os/process.hpp"
 #include "vectis/base/error.hpp"
@@ -66,30 +67,18 @@ void make_folders(const std::string& folder) {
   if (mkdir(folder.c_str(), folder_mode) != 0 && errno != EEXIST) throw_not_written(folder, errno);
 }
 
-// A name unique among the processes (by process id) and the threads of one process (by counter). A file that a dead
-// process of the same id left behind is overwritten.
-std::string temporary_name(const std::string& path) {
-  static std::atomic<std::uint64_t> counter{0};
-  return fmt::format("{}.{}-{}.tmp", path, getpid(), counter.fetch_add(1, std::memory_order_relaxed));
-}
-
-// Returns 0 or the errno of the call that failed.
-int write_file(const std::string& path, std::span<const std::byte> bytes) {
-  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, file_mode));
-  return file.is_open() ? write_all(file, bytes) : errno;
-}
-
 // Implements Os::replace_file: writes a temporary file beside the target and renames it.
 void write_and_rename(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string temporary = temporary_name(path);
-  int error = write_file(temporary, bytes);
-  if (error == ENOENT) {
+  TemporaryFile temporary = create_beside(path, file_mode);
+  if (temporary.error == ENOENT) {
     make_folders(folder_of(path));
-    error = write_file(temporary, bytes);
+    temporary = create_beside(path, file_mode);
   }
-  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (temporary.error != 0) throw_not_written(path, temporary.error);
+  int error = write_all(temporary.descriptor, bytes);
+  if (error == 0 && std::rename(temporary.path.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
-  unlink(temporary.c_str());
+  unlink(temporary.path.c_str());
   throw_not_written(path, error);
 }
 
@@ -115,6 +104,7 @@ class RealOs final : public Os {
   }
 
   [[nodiscard]] std::optional<std::string> read_file(const std::string& path) const override {
+    if (has_nul(path)) return std::nullopt;
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file.is_open()) return std::nullopt;
     std::string text;
@@ -131,12 +121,14 @@ class RealOs final : public Os {
   }
 
   void replace_file(const std::string& path, std::span<const std::byte> bytes) override {
+    check_path("replace_file", path);
     write_and_rename(path, bytes);
   }
-  bool remove_file(const std::string& path) override { return unlink(path.c_str()) == 0; }
+  bool remove_file(const std::string& path) override { return !has_nul(path) && unlink(path.c_str()) == 0; }
 
   [[nodiscard]] std::vector<std::string> list_directory(const std::string& path) const override {
     std::vector<std::string> names;
+    if (has_nul(path)) return names;
     std::error_code error;
     for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
       names.push_back(entry->path().filename().string());
@@ -146,6 +138,7 @@ class RealOs final : public Os {
   }
 
   [[nodiscard]] FileAccess access(const std::string& path) const override {
+    if (has_nul(path)) return FileAccess::absent;
     if (faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return FileAccess::granted;
     return errno == ENOENT || errno == ENOTDIR ? FileAccess::absent : FileAccess::denied;
   }
@@ -156,6 +149,7 @@ class RealOs final : public Os {
 
   [[nodiscard]] OpenedLibrary open_library(const std::string& name) const override {
     if (name.empty()) return {nullptr, "no library was named"};  // dlopen("") would open the executable itself
+    if (has_nul(name)) return {nullptr, "the library's name has a NUL byte"};
     void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) return {handle, {}};
     const char* const reason = dlerror();

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "base/os/process.hpp"
+#include "base/os/paths.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/os.hpp"
 
@@ -52,6 +52,7 @@ Pages::~Pages() {
 }
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
+  check_path("map", path_);
   const Descriptor file(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.is_open()) cannot_map(path_, last_reason());
   struct stat status = {};
