@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t batch_max = 4096;    // rows
 constexpr std::size_t batch_divisor = 32;  // a batch is at most 1/32 of the graph
 constexpr std::size_t build_grain = 4;     // rows per task
+constexpr std::size_t consolidated_batch = 1024;
 constexpr std::size_t replacements_per_link = 4;
 
 struct BackLink {
@@ -110,6 +111,22 @@ void replacement_candidates(const Graph& graph, Slot row, std::span<const Slot> 
   }
 }
 
+void consolidate_batch(Executor& executor, Graph& graph, std::span<const Slot> rows,
+                       const std::function<bool(Slot)>& is_tombstone) {
+  executor.parallel_for(rows.size(), build_grain, [&](std::size_t begin, std::size_t end) {
+    PruneScratch prune(graph);
+    std::vector<Slot> list(graph.links.degree());
+    std::vector<Slot> candidates;
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t links = graph.links.read(rows[i], list.data());
+      if (std::none_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(links), is_tombstone)) continue;
+      replacement_candidates(graph, rows[i], std::span(list).first(links), is_tombstone, candidates);
+      robust_prune_slots(graph, rows[i], candidates, graph.params.pruned_degree, prune);
+      graph.links.write(rows[i], prune.chosen);
+    }
+  });
+}
+
 }  // namespace
 
 void link_rows(Executor& executor, Graph& graph, std::span<const Slot> entry_points, std::span<const Slot> slots,
@@ -125,19 +142,14 @@ void link_rows(Executor& executor, Graph& graph, std::span<const Slot> entry_poi
 }
 
 void consolidate_deletes(Executor& executor, Graph& graph, std::span<const Slot> rows,
-                         const std::function<bool(Slot)>& is_tombstone) {
-  executor.parallel_for(rows.size(), build_grain, [&](std::size_t begin, std::size_t end) {
-    PruneScratch prune(graph);
-    std::vector<Slot> list(graph.links.degree());
-    std::vector<Slot> candidates;
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t links = graph.links.read(rows[i], list.data());
-      if (std::none_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(links), is_tombstone)) continue;
-      replacement_candidates(graph, rows[i], std::span(list).first(links), is_tombstone, candidates);
-      robust_prune_slots(graph, rows[i], candidates, graph.params.pruned_degree, prune);
-      graph.links.write(rows[i], prune.chosen);
-    }
-  });
+                         const std::function<bool(Slot)>& is_tombstone, const LinkProgress& progress) {
+  std::size_t done = 0;
+  while (done < rows.size()) {
+    const std::span<const Slot> batch = rows.subspan(done, std::min(rows.size() - done, consolidated_batch));
+    consolidate_batch(executor, graph, batch, is_tombstone);
+    done += batch.size();
+    if (progress) progress(done);
+  }
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -10,9 +10,9 @@
 
 namespace vectis::inline v0_1::graph {
 
-// A callback that link_rows calls after each batch, on the thread that builds, with the number of rows linked so far.
-// An exception that it throws ends link_rows.
-using LinkProgress = std::function<void(std::size_t linked_rows)>;
+// A callback that a pass over rows calls after each batch, on the thread that began the pass, with the number of rows
+// finished so far. An exception that it throws ends the pass.
+using LinkProgress = std::function<void(std::size_t finished_rows)>;
 
 // Links `slots`, which must be encoded and have empty lists, into a graph of `linked_rows` rows. Searches for
 // neighbors start at `entry_points`, some of which may be among `slots`. Throws what `progress` throws, and
@@ -26,8 +26,9 @@ void link_rows(Executor& executor, Graph& graph, std::span<const Slot> entry_poi
 
 // Replaces the links of `rows` to tombstones by links to the tombstones' neighbors (FreshDiskANN's consolidation of
 // deletes). `rows` must be all rows that may link to tombstones, none a tombstone itself; `is_tombstone` is called
-// from several threads. Throws std::bad_alloc when memory is exhausted; then some rows are consolidated.
+// from several threads. Throws what `progress` throws, and std::bad_alloc when memory is exhausted; then some rows are
+// consolidated.
 void consolidate_deletes(Executor& executor, Graph& graph, std::span<const Slot> rows,
-                         const std::function<bool(Slot)>& is_tombstone);
+                         const std::function<bool(Slot)>& is_tombstone, const LinkProgress& progress = {});
 
 }  // namespace vectis::inline v0_1::graph

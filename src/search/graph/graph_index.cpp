@@ -181,8 +181,8 @@ void GraphIndex::do_add(std::span<const std::uint64_t> ids, std::span<const floa
   log.finish();
 }
 
-std::size_t GraphIndex::do_remove(std::span<const std::uint64_t> ids, const Context& /*context*/) {
-  return store_->remove(ids);
+std::size_t GraphIndex::do_remove(std::span<const std::uint64_t> ids, const Context& context) {
+  return store_->remove(ids, context);
 }
 
 void GraphIndex::do_update(std::uint64_t id, std::span<const float> vector) { store_->update(id, vector); }
@@ -360,12 +360,12 @@ void GraphIndex::do_set_precision(Precision precision, const Context& /*context*
               fmt::format("a graph index searches int8 codes, not {}; keep int8", name(precision)));
 }
 
-void GraphIndex::do_compact(const Context& /*context*/) { store_->compact(); }
+void GraphIndex::do_compact(const Context& context) { store_->compact(context); }
 
-void GraphIndex::do_drop_full_precision(const Context& /*context*/) { store_->drop_full_precision(); }
+void GraphIndex::do_drop_full_precision(const Context& context) { store_->drop_full_precision(context); }
 
 void GraphIndex::do_save(ByteWriter& writer, const Context& context) const {
-  save_graph(writer, *store_, store_->contents(), runtime().executor(), context);
+  save_graph(writer, *store_, store_->contents(context), runtime().executor(), context);
 }
 
 IndexDevices GraphIndex::devices() const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <numeric>
 
 #include "tests/support/approximate.hpp"
 #include "tests/support/brute_force.hpp"
@@ -111,6 +112,58 @@ TEST_F(GraphIndexTest, RemovingReclaimsMemory) {
   Tally tally;
   expect_sound(*index, truth, clustered_rows(random, 100, dim), 10, {}, tally);
   EXPECT_GE(tally.recall(), 0.9);
+}
+
+TEST_F(GraphIndexTest, RebuildingChecksItsContextAndReportsProgress) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 3000, dim));
+  const auto rebuild = [&](bool compacts, const Context& context) {
+    compacts ? index->compact(context) : index->drop_full_precision(context);
+  };
+  Ids ids(100);  // too few to be consolidated by remove()
+  for (const bool compacts : {true, false}) {
+    const std::string op = compacts ? "compact" : "drop_full_precision";
+    SCOPED_TRACE(op);
+    std::iota(ids.begin(), ids.end(), compacts ? 0 : 100);
+    ASSERT_EQ(index->remove(ids), ids.size());
+    const std::size_t live = index->size();
+    const auto vector = index->get(500);
+    CancelSource source;
+    const auto cancelling = Context{}.with_cancel(source).with_progress([&](const Progress&) { source.cancel(); });
+    EXPECT_ERROR(rebuild(compacts, cancelling), ErrorCode::cancelled, "[" + op + "]");
+    EXPECT_EQ(index->size(), live);
+    EXPECT_EQ(index->get(500), vector);
+    EXPECT_EQ(index->statistics().removed, ids.size());
+
+    std::vector<Progress> reports;
+    rebuild(compacts, Context{}.with_progress([&](const Progress& progress) {
+      EXPECT_EQ(progress.operation, op);
+      reports.push_back(progress);
+    }));
+    ASSERT_GE(reports.size(), 4U);
+    for (std::size_t i = 1; i < reports.size(); ++i) EXPECT_GT(reports[i].done, reports[i - 1].done);
+    EXPECT_EQ(reports.back().done, reports.back().total);
+    EXPECT_EQ(index->statistics().removed, 0U);
+  }
+}
+
+TEST_F(GraphIndexTest, AStoppedRemovalRemovesNothing) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 500, dim));
+  Ids ids(200'000);  // most are absent
+  std::iota(ids.begin(), ids.end(), 0);
+  CancelSource source;
+  const auto cancelling = Context{}.with_cancel(source).with_progress([&](const Progress&) { source.cancel(); });
+  EXPECT_ERROR(index->remove(ids, cancelling), ErrorCode::cancelled, "[remove]");
+  EXPECT_EQ(index->size(), 500U);
+  const auto throwing = Context{}.with_progress([](const Progress& progress) {
+    if (progress.done == progress.total) throw 7;
+  });
+  EXPECT_THROW(index->remove(ids, throwing), int);
+  EXPECT_EQ(index->size(), 500U);
+  EXPECT_EQ(index->remove(ids), 500U);
 }
 
 TEST_F(GraphIndexTest, KeepsRecallAndMemoryUnderChurn) {

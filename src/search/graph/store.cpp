@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::size_t entry_points_max = 16;
 constexpr std::size_t row_grain = 256;  // rows per task
+// Rows between two checks of a Context.
+constexpr std::size_t copied_batch = 16'384;
+constexpr std::size_t looked_up_batch = 65'536;
 
 // Tombstones are consolidated when they are 1/20 of all rows; storage shrinks when a third of its rows is free.
 constexpr std::size_t consolidate_divisor = 20;
@@ -192,11 +195,24 @@ void GraphStore::link(std::span<const Slot> slots, const LinkProgress& progress)
   });
 }
 
+LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {
+  return [this, op, &context](std::size_t /*finished_rows*/) { context.check(op, executor_); };
+}
+
+LinkProgress GraphStore::progress_of(std::string_view op, const Context& context, std::size_t before,
+                                     std::size_t total) const {
+  return [this, op, &context, before, total](std::size_t finished_rows) {
+    context.check(op, executor_);
+    context.report_progress(op, before + finished_rows, total);
+  };
+}
+
 void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
                         const Context& context) {
   if (ids.empty()) return;
+  consolidate_if_due(op, context);  // reclaims the rows of failed inserts
   context.check(op, executor_);
-  reserve_rows(vectors, ids.size());
+  reserve_rows(op, vectors, ids.size(), context);
   {
     const std::unique_lock lock(table_mutex_);
     table_.reserve(table_.size() + ids.size());
@@ -205,10 +221,7 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   const std::vector<Slot> slots = allocate_slots(ids.size());
   try {
     write_rows(slots, ids, vectors);
-    link(slots, [&](std::size_t done) {
-      context.check(op, executor_);
-      context.report_progress(op, done, slots.size());
-    });
+    link(slots, progress_of(op, context, 0, slots.size()));
   } catch (...) {
     abort_insert(slots);
     throw;
@@ -228,12 +241,16 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   const std::uint64_t highest = *std::ranges::max_element(ids);
   highest_id_ = std::max(highest_id_.value_or(highest), highest);
   publish();
-  consolidate_if_due();
+  consolidate_if_due(op, context);
 }
 
 void GraphStore::abort_insert(std::span<const Slot> slots) {
   for (const Slot slot : slots) storage_->versions.remove(slot, 0);
   tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
+  try {
+    publish();
+  } catch (const std::bad_alloc&) {  // the next epoch counts the rows
+  }
 }
 
 std::uint64_t GraphStore::add(std::span<const float> vectors, const Context& context) {
@@ -274,16 +291,29 @@ void GraphStore::upsert(std::span<const std::uint64_t> ids, std::span<const floa
 
 // Removing.
 
-std::size_t GraphStore::remove(std::span<const std::uint64_t> ids) {
+std::vector<std::uint64_t> GraphStore::present_ids(std::span<const std::uint64_t> ids,
+                                                   const LinkProgress& progress) const {
+  std::vector<std::uint64_t> present;
+  present.reserve(std::min(ids.size(), table_.size()));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (table_.find(ids[i])) present.push_back(ids[i]);
+    if ((i + 1) % looked_up_batch == 0 || i + 1 == ids.size()) progress(i + 1);
+  }
+  return present;
+}
+
+std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context& context) {
   return detail::with_memory("remove", ids.size_bytes(), [&] {
     const std::lock_guard lock(writer_mutex_);
-    tombstones_.reserve(tombstones_.size() + ids.size());
+    context.check("remove", executor_);
+    const std::vector<std::uint64_t> present = present_ids(ids, progress_of("remove", context, 0, ids.size()));
+    tombstones_.reserve(tombstones_.size() + present.size());
     const std::size_t before = tombstones_.size();
     {
       const std::unique_lock table_lock(table_mutex_);
-      for (const std::uint64_t id : ids) {
+      for (const std::uint64_t id : present) {
         const auto slot = table_.find(id);
-        if (!slot) continue;
+        if (!slot) continue;  // repeated in `ids`
         storage_->versions.remove(*slot, epoch_ + 1);
         table_.erase(id);
         tombstones_.push_back(*slot);
@@ -292,28 +322,30 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids) {
     const std::size_t count = tombstones_.size() - before;
     changed_since_calibration_ += count;
     if (count > 0) publish();
-    consolidate_if_due();
+    consolidate_if_due("remove", context);
     return count;
   });
 }
 
-void GraphStore::consolidate_if_due() {
+void GraphStore::consolidate_if_due(std::string_view op, const Context& context) {
   if (tombstones_.size() < std::max(consolidate_min, rows_ / consolidate_divisor)) return;
   try {
-    consolidate();
+    const LinkProgress check = stop_check(op, context);
+    consolidate(check);
     std::size_t unused = free_slots_.size();
     for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
-    if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision());
+    if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
   } catch (const std::bad_alloc&) {
     return;  // the removed rows stay tombstones, and the next change tries again
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::allocation) throw;
+    const bool stopped = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
+    if (!stopped && error.code() != ErrorCode::allocation) throw;
     return;
   }
   publish();
 }
 
-void GraphStore::consolidate() {
+void GraphStore::consolidate(const LinkProgress& progress) {
   const RowVersions& versions = storage_->versions;
   const auto is_tombstone = [&](Slot slot) { return versions.deleted_at(slot) <= epoch_; };
   std::vector<Slot> live;
@@ -321,7 +353,7 @@ void GraphStore::consolidate() {
   for (Slot slot = 0; slot < rows_; ++slot) {
     if (!is_tombstone(slot)) live.push_back(slot);
   }
-  consolidate_deletes(executor_, storage_->graph, live, is_tombstone);
+  consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
   std::erase_if(entry_points_, is_tombstone);
   Random random(params_.seed + epoch_);
   while (entry_points_.size() < std::min(entry_points_max, live.size())) {
@@ -354,21 +386,23 @@ std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, con
   return slots;
 }
 
-GraphContents GraphStore::contents() {
+GraphContents GraphStore::contents(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   if (!storage_) return {};
-  if (!tombstones_.empty()) consolidate();
-  return dense_copy(storage_->graph.encoding, 0, storage_->vectors.full_precision());
+  const LinkProgress check = stop_check("save", context);
+  if (!tombstones_.empty()) consolidate(check);
+  return dense_copy(storage_->graph.encoding, 0, storage_->vectors.full_precision(), check);
 }
 
 // Replacing the storage: for another encoding, more rows, without free rows, or without floats.
 
-void GraphStore::reserve_rows(std::span<const float> vectors, std::size_t count) {
+void GraphStore::reserve_rows(std::string_view op, std::span<const float> vectors, std::size_t count,
+                              const Context& context) {
   collect_free_slots();
   const std::size_t rows = rows_ + count - std::min(count, free_slots_.size());
   if (rows > slots_max) {
     throw Error(
-        ErrorCode::invalid_input, "add",
+        ErrorCode::invalid_input, op,
         fmt::format("a graph index holds at most {} vectors, {} are stored and {} were added; use several indexes",
                     slots_max, rows_, count));
   }
@@ -381,14 +415,15 @@ void GraphStore::reserve_rows(std::span<const float> vectors, std::size_t count)
   const std::size_t trained_rows = encoding.projection.trained_rows;
   const bool outgrown = trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows;
   if (!outgrown && rows <= storage_->rows_max()) return;
-  if (!tombstones_.empty()) consolidate();
+  const LinkProgress check = stop_check(op, context);
+  if (!tombstones_.empty()) consolidate(check);
   if (outgrown) {
     std::vector<float> sample = sample_rows(vectors, dim_, training_rows_max / 2);
     append_sample(sample);
     replace_storage(
-        dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, storage_->vectors.full_precision()));
+        dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, storage_->vectors.full_precision(), check));
   } else {
-    replace_storage(dense_copy(encoding, rows, storage_->vectors.full_precision()));
+    replace_storage(dense_copy(encoding, rows, storage_->vectors.full_precision(), check));
   }
 }
 
@@ -403,7 +438,8 @@ void GraphStore::append_sample(std::vector<float>& sample) const {
   for (std::size_t i = 0; i < count; ++i) storage_->read_vector(live[live.size() * i / count], target + i * dim_);
 }
 
-GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision) const {
+GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
+                                     const LinkProgress& progress) const {
   GraphContents result;
   std::vector<Slot> kept;
   std::vector<Slot> new_slots(rows_, AdjacencyLists::no_link);
@@ -417,7 +453,7 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
   GraphStorage& target = *result.storage;
   target.reserve(kept.size());
   const bool same_encoding = &encoding == &from.encoding;
-  executor_.parallel_for(kept.size(), row_grain, [&](std::size_t begin, std::size_t end) {
+  const auto copy_rows = [&](std::size_t begin, std::size_t end) {
     std::vector<Slot> list(from.links.degree());
     std::vector<float> decoded(dim_);
     for (std::size_t i = begin; i < end; ++i) {
@@ -441,7 +477,14 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
       }
       target.graph.links.write(slot, std::span(list).first(count));
     }
-  });
+  };
+  for (std::size_t done = 0; done < kept.size();) {
+    const std::size_t batch = std::min(kept.size() - done, copied_batch);
+    executor_.parallel_for(batch, row_grain,
+                           [&](std::size_t begin, std::size_t end) { copy_rows(done + begin, done + end); });
+    done += batch;
+    progress(done);
+  }
   for (const Slot entry_point : entry_points_) {
     if (new_slots[entry_point] != AdjacencyLists::no_link) result.entry_points.push_back(new_slots[entry_point]);
   }
@@ -468,28 +511,25 @@ void GraphStore::replace_storage(GraphContents contents) {
   for (Slot slot = 0; slot < rows_; ++slot) table_.insert(storage_->versions.id(slot), slot);
 }
 
-void GraphStore::compact_storage(bool full_precision) {
-  replace_storage(dense_copy(storage_->graph.encoding, 0, full_precision));
+void GraphStore::compact_storage(bool full_precision, const LinkProgress& progress) {
+  replace_storage(dense_copy(storage_->graph.encoding, 0, full_precision, progress));
 }
 
-void GraphStore::compact() {
-  detail::with_memory("compact", 0, [&] {
+void GraphStore::rebuild(std::string_view op, bool keep_floats, const Context& context) {
+  detail::with_memory(op, 0, [&] {
     const std::lock_guard lock(writer_mutex_);
+    context.check(op, executor_);
     if (!storage_) return;
-    if (!tombstones_.empty()) consolidate();
-    compact_storage(storage_->vectors.full_precision());
+    const std::size_t live = table_.size();
+    const std::size_t total = tombstones_.empty() ? live : 2 * live;
+    if (!tombstones_.empty()) consolidate(progress_of(op, context, 0, total));
+    compact_storage(keep_floats && storage_->vectors.full_precision(), progress_of(op, context, total - live, total));
     publish();
   });
 }
 
-void GraphStore::drop_full_precision() {
-  detail::with_memory("drop_full_precision", 0, [&] {
-    const std::lock_guard lock(writer_mutex_);
-    if (!storage_) return;
-    if (!tombstones_.empty()) consolidate();
-    compact_storage(false);
-    publish();
-  });
-}
+void GraphStore::compact(const Context& context) { rebuild("compact", true, context); }
+
+void GraphStore::drop_full_precision(const Context& context) { rebuild("drop_full_precision", false, context); }
 
 }  // namespace vectis::inline v0_1::graph

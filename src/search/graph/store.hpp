@@ -102,14 +102,17 @@ class GraphStore {
   // changed.
   void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
   // Turns the rows of the present ids into tombstones, ignores absent ids, and returns how many were present. Throws
-  // Allocation when memory is exhausted.
-  std::size_t remove(std::span<const std::uint64_t> ids);
+  // Allocation, Cancelled or DeadlineExceeded as `context` says, and what its progress callback throws; then nothing
+  // is removed. A Context that stops the call after the removal ends only the consolidation of tombstones, which a
+  // later change repeats.
+  std::size_t remove(std::span<const std::uint64_t> ids, const Context& context);
   // Reclaims the memory of tombstones and free rows by copying the live rows; does nothing in a store that never had
-  // rows. Throws Allocation when memory is exhausted; then the visible rows are unchanged.
-  void compact();
+  // rows. Throws Allocation, Cancelled or DeadlineExceeded as `context` says, and what its progress callback throws;
+  // then the visible rows are unchanged.
+  void compact(const Context& context);
   // Stores one byte per element instead of floats, which loses information, and reclaims tombstones and free rows.
-  // Throws Allocation when memory is exhausted; then the visible rows are unchanged.
-  void drop_full_precision();
+  // Throws what compact() throws; then the visible rows are unchanged.
+  void drop_full_precision(const Context& context);
 
   // Returns the dim() floats of the id's vector as stored, or nullopt when the id is absent.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
@@ -117,8 +120,9 @@ class GraphStore {
   // filter is a predicate, or it lists more than twice as many ids as the store has.
   [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const GraphStorage& storage) const;
   // Returns a copy of the live rows, for a file, after consolidating tombstones; empty when no vector was ever added.
-  // Waits for a running change. Throws Allocation or std::bad_alloc when memory is exhausted.
-  [[nodiscard]] GraphContents contents();
+  // Waits for a running change. Throws Cancelled or DeadlineExceeded as `context` says, Allocation or std::bad_alloc
+  // when memory is exhausted.
+  [[nodiscard]] GraphContents contents(const Context& context);
 
  private:
   // Consolidated rows that must not be reused until all searches of `epoch` and earlier epochs have ended.
@@ -138,19 +142,32 @@ class GraphStore {
   // DeadlineExceeded, Allocation or std::bad_alloc; then the visible rows are unchanged.
   void insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
               const Context& context);
-  // Turns the rows of a failed insert into tombstones that no search can see. insert() has reserved the memory for
-  // that, so it does not throw.
+  // Turns the rows of a failed insert into tombstones that no search can see, and publishes their number. They are
+  // reclaimed by the next change, since the stopped call must end soon. insert() has reserved the memory for that, so
+  // it does not throw.
   void abort_insert(std::span<const Slot> slots);
+  // Returns a callback that checks `context` for the call `op`. `context` must outlive it.
+  [[nodiscard]] LinkProgress stop_check(std::string_view op, const Context& context) const;
+  // Returns a callback that checks `context` for the call `op`, and reports `before` more rows than it is called with,
+  // of `total`. `context` must outlive it.
+  [[nodiscard]] LinkProgress progress_of(std::string_view op, const Context& context, std::size_t before,
+                                         std::size_t total) const;
+  // Returns the ids that have rows, in order. The caller holds writer_mutex_. Throws what `progress` throws, and
+  // std::bad_alloc when memory is exhausted.
+  [[nodiscard]] std::vector<std::uint64_t> present_ids(std::span<const std::uint64_t> ids,
+                                                       const LinkProgress& progress) const;
   void publish();
   // Makes room for `count` more rows; trains the encoding on `vectors` in an empty store, and again when the store
   // has outgrown it. Throws InvalidInput when the store would exceed slots_max rows, Allocation when memory is
-  // exhausted.
-  void reserve_rows(std::span<const float> vectors, std::size_t count);
+  // exhausted, Cancelled or DeadlineExceeded as `context` says.
+  void reserve_rows(std::string_view op, std::span<const float> vectors, std::size_t count, const Context& context);
   // Appends at most 5,000 live vectors, evenly spaced over all rows, to `sample`. Precondition: storage_ is not null.
   // Throws std::bad_alloc when memory is exhausted.
   void append_sample(std::vector<float>& sample) const;
-  void consolidate_if_due();
-  void consolidate();
+  // Consolidates and publishes when there are many tombstones. Ends early, without throwing, when `context` stops the
+  // call or memory is exhausted: the tombstones stay for the next change.
+  void consolidate_if_due(std::string_view op, const Context& context);
+  void consolidate(const LinkProgress& progress);
   [[nodiscard]] bool needs_calibration(std::size_t added) const noexcept;
   // Returns how many of `added` new rows are linked only after they served as queries of a calibration. Precondition:
   // needs_calibration(added). Does not throw.
@@ -158,11 +175,14 @@ class GraphStore {
   void calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked);
   void forget_released_epochs();
   void collect_free_slots();
-  void compact_storage(bool full_precision);
+  void compact_storage(bool full_precision, const LinkProgress& progress);
+  // Consolidates tombstones and copies the live rows, as bytes unless `keep_floats` and they are floats.
+  void rebuild(std::string_view op, bool keep_floats, const Context& context);
   // Returns a copy of the live rows in `encoding`, with links wide enough for `rows_max` rows, and vectors as floats
   // when `full_precision`, else as bytes. Links to tombstones are dropped, so consolidate() should come first. Throws
-  // Allocation or std::bad_alloc when memory is exhausted.
-  [[nodiscard]] GraphContents dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision) const;
+  // what `progress` throws, and Allocation or std::bad_alloc when memory is exhausted.
+  [[nodiscard]] GraphContents dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
+                                         const LinkProgress& progress) const;
   void replace_storage(GraphContents contents);
 
   Executor& executor_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/support/approximate.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
@@ -47,6 +49,44 @@ TEST_F(GraphStoreTest, CancelledInsertsChangeNothing) {
   EXPECT_EQ(store.add(vectors, {}), 1200U);  // the ids were not used up
   EXPECT_EQ(store.now()->live, 2400U);
   EXPECT_EQ(store.get(1200), store.get(0));
+}
+
+// The rows of a failed insert are counted at once, and the next insert reuses them.
+TEST_F(GraphStoreTest, FailedInsertsAreCountedAndReclaimed) {
+  store.add(test::clustered_rows(random, 2000, dim), {});
+  const std::uint64_t bytes = store.now()->bytes();
+  for (int round = 0; round < 4; ++round) {
+    CancelSource source;
+    const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+      if (progress.done > 500) source.cancel();
+    });
+    EXPECT_ERROR(store.add(test::clustered_rows(random, 1000, dim), context), ErrorCode::cancelled, "[add]");
+    EXPECT_EQ(store.now()->live, 2000U);
+    EXPECT_EQ(store.now()->removed, 1000U) << "in round " << round;
+    EXPECT_GT(store.now()->bytes(), bytes);
+  }
+  store.compact({});
+  EXPECT_EQ(store.now()->rows, 2000U);
+}
+
+// Once rows are removed, a Context can only stop the consolidation of their tombstones, which a later change repeats.
+TEST_F(GraphStoreTest, AStoppedConsolidationDoesNotUndoARemoval) {
+  store.add(test::clustered_rows(random, 2000, dim), {});
+  std::vector<std::uint64_t> ids(500);
+  std::iota(ids.begin(), ids.end(), 0);
+  const std::uint64_t epoch = store.now()->number;
+  CancelSource source;
+  const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    EXPECT_EQ(progress.operation, "remove");
+    EXPECT_EQ(progress.done, 500U);
+    EXPECT_EQ(progress.total, 500U);
+    source.cancel();
+  });
+  EXPECT_EQ(store.remove(ids, context), 500U);
+  EXPECT_EQ(store.now()->live, 1500U);
+  EXPECT_EQ(store.now()->number, epoch + 1) << "the epoch of the removal, none of a consolidation";
+  EXPECT_EQ(store.remove(std::vector<std::uint64_t>{500}, {}), 1U);
+  EXPECT_EQ(store.now()->number, epoch + 3) << "one epoch of the removal, one of the consolidation";
 }
 
 // A search with a smaller epsilon is a prefix of one with a larger epsilon, so one search measures all of them.
