@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/load_file.hpp"
 #include "search/auto_index.hpp"
 #include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
@@ -18,7 +19,6 @@
 #include "search/graph/graph_index.hpp"
 #include "search/searchers.hpp"
 #include "vectis/base/error.hpp"
-#include "vectis/base/file.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/search/index.hpp"
 
@@ -192,21 +192,6 @@ std::string read_magic(ByteReader& reader) {
               "the first 8 bytes are not those of a saved index; pass a file that Index::save wrote");
 }
 
-// Runs `load`, with the path added to the message of what it throws.
-template <class Load>
-std::unique_ptr<Index> naming_path(std::string_view op, const std::string& path, Load load) {
-  try {
-    return load();
-  } catch (const Error& error) {
-    std::string_view message = error.what();
-    const bool about_bytes = error.code() == ErrorCode::corrupt_data || error.code() == ErrorCode::unsupported;
-    if (!about_bytes || message.find(path) != std::string_view::npos) throw;
-    message.remove_prefix(std::min(message.find("] "), message.size() - 2) +
-                          2);  // without the "[op] " that is added again
-    throw Error(error.code(), op, fmt::format("{}: {}", path, message), error.detail());
-  }
-}
-
 [[noreturn]] void no_memory(std::string_view op) {
   throw Error(ErrorCode::allocation, op, "not enough memory for the index; free some, or load it on a larger machine");
 }
@@ -262,6 +247,18 @@ std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const 
   return graph;
 }
 
+std::unique_ptr<Index> mapped_index(Runtime& runtime, const std::shared_ptr<const MappedFile>& file,
+                                    const MapOptions& options) {
+  MemoryReader reader(file->bytes());
+  const std::string magic = read_magic(reader);
+  if (magic == exact::exact_magic || magic == auto_magic) {
+    throw Error(ErrorCode::unsupported, "map_index",
+                "this file was not saved by a 'graph' index, and only those can be mapped; use load_index");
+  }
+  if (magic != graph::graph_magic) throw_no_index("map_index", magic);
+  return graph_index(runtime, graph::map_graph(file, options.verify, runtime.executor()), {.recall = options.recall});
+}
+
 }  // namespace
 
 std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric, const IndexOptions& options) {
@@ -305,8 +302,7 @@ std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& option
 }
 
 std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options, const Context& context) {
-  return naming_path("load_index", path, [&] {
-    FileReader reader(path);
+  return detail::load_file("load_index", path, [&](ByteReader& reader) {
     auto index = load_index(reader, options, context);
     detail::validate_end(reader);
     return index;
@@ -318,21 +314,14 @@ std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, const M
   runtime.check_fork("map_index");
   detail::check_recall("map_index", options.recall);
   if (!file) throw Error(ErrorCode::invalid_input, "map_index", "the file is null; use std::make_shared<MappedFile>");
-  return naming_path("map_index", file->path(), [&] {
-    try {
-      MemoryReader reader(file->bytes());
-      const std::string magic = read_magic(reader);
-      if (magic == exact::exact_magic || magic == auto_magic) {
-        throw Error(ErrorCode::unsupported, "map_index",
-                    "this file was not saved by a 'graph' index, and only those can be mapped; use load_index");
-      }
-      if (magic != graph::graph_magic) throw_no_index("map_index", magic);
-      return graph_index(runtime, graph::map_graph(file, options.verify, runtime.executor()),
-                         {.recall = options.recall});
-    } catch (const std::bad_alloc&) {
-      no_memory("map_index");
-    }
-  });
+  try {
+    return mapped_index(runtime, file, options);
+  } catch (const Error& error) {
+    detail::rethrow_with_path("map_index", file->path(), error);
+    throw;
+  } catch (const std::bad_alloc&) {
+    no_memory("map_index");
+  }
 }
 
 std::unique_ptr<Index> map_index(const std::string& path, const MapOptions& options) {

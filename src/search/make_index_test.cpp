@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <initializer_list>
 #include <optional>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_os.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "vectis/base/file.hpp"
+#include "vectis/base/pages.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis {
@@ -168,6 +172,30 @@ TEST_F(MakeIndexTest, TheCpuMayBeAskedForWhateverTheKind) {
   }
   EXPECT_THAT(make_index("auto", 2, Metric::l2, {.device = "auto", .runtime = &runtime})->devices().reason,
               HasSubstr("no usable GPU (`vectis doctor` says why)"));
+}
+
+// Also a path that happens to be a word of the message, as "index" is.
+TEST_F(MakeIndexTest, ErrorsAboutAFileNameItsPathOnce) {
+  const test::TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.folder());
+  const auto write = [](const std::string& path, std::string_view bytes) {
+    FileWriter file(path);
+    file.write(std::as_bytes(std::span(bytes)));
+    file.finish();
+  };
+  for (const std::string path : {"a", "index", "zq.bin"}) {
+    write(path, "bytes of something else");
+    EXPECT_ERROR(load_index(path, {.runtime = &runtime}), ErrorCode::corrupt_data,
+                 "[load_index] " + path + ": the first 8 bytes");
+    EXPECT_ERROR(map_index(path, {.runtime = &runtime}), ErrorCode::corrupt_data,
+                 "[map_index] " + path + ": the first 8 bytes");
+    write(path, "short");
+    EXPECT_ERROR(load_index(path, {.runtime = &runtime}), ErrorCode::corrupt_data, "[read] " + path + " ends 3 bytes");
+  }
+  EXPECT_ERROR(load_index(std::string("a\0b", 3), {.runtime = &runtime}), ErrorCode::invalid_input, "NUL");
+  EXPECT_ERROR(map_index(std::string("a\0b", 3), {.runtime = &runtime}), ErrorCode::invalid_input, "NUL");
+  std::filesystem::current_path(before);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "base/load_file.hpp"
 #include "search/common/checksummed_stream.hpp"
 #include "store/collection_core.hpp"
 #include "store/placement.hpp"
@@ -185,18 +186,11 @@ VectorStore VectorStore::load(ByteReader& reader, Runtime& runtime) {
 }
 
 VectorStore VectorStore::load(const std::string& path, Runtime& runtime) {
-  FileReader reader(path);
-  try {
+  return detail::load_file("load", path, [&](ByteReader& reader) {
     VectorStore store = load(reader, runtime);
     detail::validate_end(reader, "load");
     return store;
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    const bool names_path = message.find(path) != std::string_view::npos;
-    if (names_path || (error.code() != ErrorCode::corrupt_data && error.code() != ErrorCode::unsupported)) throw;
-    const std::size_t op = message.starts_with('[') ? message.find("] ") + 2 : 0;  // "[load] ", which Error adds again
-    throw Error(error.code(), "load", fmt::format("{}: {}", path, message.substr(op)), error.detail());
-  }
+  });
 }
 
 }  // namespace vectis::inline v0_1

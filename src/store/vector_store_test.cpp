@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 
@@ -166,6 +167,11 @@ TEST_F(VectorStoreTest, NamesAFileThatCannotBeSavedOrLoaded) {
   std::ofstream(path) << "\x93NUMPY and more bytes than a header of a store has, so that its magic is compared";
   EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data,
                "[load] " + path + ": the first 8 bytes are not those of a saved vector store");
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.folder());
+  std::filesystem::copy_file("vectors.npy", "store");  // a name that the message contains anyway
+  EXPECT_ERROR((void)VectorStore::load("store", runtime), ErrorCode::corrupt_data, "[load] store: the ");
+  std::filesystem::current_path(before);
   store.save(path);
   std::ofstream(path, std::ios::app) << 'x';
   EXPECT_ERROR((void)VectorStore::load(path, runtime), ErrorCode::corrupt_data, path, "bytes follow");

@@ -54,8 +54,8 @@ class VECTIS_API VectorStore {
   // Forked in a forked child.
   void save(ByteWriter& writer, const Context& context = {}) const;
   // Saves all collections to a file: writes a temporary file beside `path` and renames it, so that a failure leaves
-  // the old file unchanged. Throws Io when the file cannot be written, Cancelled or DeadlineExceeded by `context`,
-  // and Forked in a forked child.
+  // the old file unchanged. Throws InvalidInput when `path` has a NUL byte or is not a regular file, Io when the file
+  // cannot be written, Cancelled or DeadlineExceeded by `context`, and Forked in a forked child.
   void save(const std::string& path, const Context& context = {}) const;
 
   // Reads a store that save wrote; `runtime` must outlive it. A collection whose device is missing or not allowed is
@@ -65,8 +65,8 @@ class VECTIS_API VectorStore {
   static VectorStore load(ByteReader& reader, Runtime& runtime = Runtime::get_default());
   // Reads a store from the file that save wrote; `runtime` must outlive it. A collection whose device is missing or
   // not allowed is searched on the CPU, with a warning in the log. Throws Io when the file cannot be opened or read,
-  // CorruptData for truncated or corrupt data or bytes after it, Unsupported for an unknown version or feature, and
-  // Forked in a forked child.
+  // InvalidInput when `path` has a NUL byte, CorruptData for truncated or corrupt data or bytes after it, Unsupported
+  // for an unknown version or feature, and Forked in a forked child.
   static VectorStore load(const std::string& path, Runtime& runtime = Runtime::get_default());
 
  private:
