@@ -70,8 +70,9 @@ class VECTIS_API Context {
   // after source.cancel().
   [[nodiscard]] Context with_cancel(const CancelSource& source) const;
   // Returns a copy whose long calls (add, build, compact, save, load) report their progress to `callback`, which
-  // replaces an earlier one. `callback` must be thread-safe; an exception that it throws ends the reporting call. An
-  // empty `callback` means no reports.
+  // replaces an earlier one. `callback` must be thread-safe; an exception that it throws ends the reporting call. It
+  // must not change or save the index or store whose call reports to it: that would wait for the reporting call
+  // forever. It may search, get and ask for statistics. An empty `callback` means no reports.
   [[nodiscard]] Context with_progress(ProgressCallback callback) const;
   // Returns a copy with the request id `id`, which the texts of the errors Cancelled and DeadlineExceeded contain.
   [[nodiscard]] Context with_request_id(std::string id) const;

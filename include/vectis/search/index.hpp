@@ -260,13 +260,16 @@ class VECTIS_API Index {
     return do_explain(queries, k, options);
   }
 
-  // Writes the index as it is when the call begins to a temporary file beside `path`, flushes it to the disk and
-  // renames it to `path`, so that the file is the old or the new one at any moment. Throws Io, with path and reason,
-  // when a file cannot be written; Cancelled or DeadlineExceeded as `context` says; Forked in a forked child. Then
-  // the old file is unchanged. A mapped index may be saved onto its own file.
+  // Writes the index to a temporary file beside `path`, flushes it to the disk and renames it to `path`, so that the
+  // file is the old or the new one at any moment. "flat" and "gpu" write the index as it is when the call begins;
+  // "graph" and "auto" wait for a running change first, and write the index as it is then. Throws InvalidInput when
+  // `path` has a NUL byte or is a folder, a device, a FIFO or a socket; Io, with path and reason, when a file cannot
+  // be written; Cancelled or DeadlineExceeded as `context` says; Forked in a forked child. Then the old file is
+  // unchanged. A mapped index may be saved onto its own file.
   void save(const std::string& path, const Context& context = {}) const;
-  // Writes the index as it is when the call begins to `writer`. Throws what the writer throws, Cancelled or
-  // DeadlineExceeded as `context` says, and Forked in a forked child; then the bytes written so far are incomplete.
+  // Writes the index to `writer`: "flat" and "gpu" as it is when the call begins, "graph" and "auto" as it is after a
+  // running change, for which they wait. Throws what the writer throws, Cancelled or DeadlineExceeded as `context`
+  // says, and Forked in a forked child; then the bytes written so far are incomplete.
   void save(ByteWriter& writer, const Context& context = {}) const;
 
  protected:
@@ -347,8 +350,9 @@ VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t 
 
 // Reads an index from a file that Index::save wrote. Throws Io when the file cannot be read, CorruptData when it is
 // not an intact index or has bytes after it, Unsupported when it needs a newer version of Vectis, Allocation when
-// memory does not suffice, InvalidInput when options.graph is set and the file is not of "auto" or when
-// options.recall is out of range, Cancelled or DeadlineExceeded as `context` says, and Forked in a forked child.
+// memory does not suffice, InvalidInput when `path` has a NUL byte, options.graph is set and the file is not of
+// "auto", or options.recall is out of range, Cancelled or DeadlineExceeded as `context` says, and Forked in a forked
+// child.
 VECTIS_API std::unique_ptr<Index> load_index(const std::string& path, const IndexOptions& options = {},
                                              const Context& context = {});
 // Reads an index from a reader that is positioned at the first byte that Index::save wrote, and leaves the reader
@@ -372,8 +376,8 @@ struct MapOptions {
 // Maps a file that a "graph" index saved: only ids are copied to memory, searches read the pages they need, and the
 // file never changes. add, upsert, update and compact first copy everything into memory. Throws Io when the file
 // cannot be mapped, CorruptData when it is corrupt, Unsupported for a file of another kind or a newer version,
-// InvalidInput when options.recall is out of range, Allocation when memory does not suffice, and Forked in a forked
-// child.
+// InvalidInput when `path` has a NUL byte or options.recall is out of range, Allocation when memory does not suffice,
+// and Forked in a forked child.
 VECTIS_API std::unique_ptr<Index> map_index(const std::string& path, const MapOptions& options = {});
 // Uses a mapped file that a "graph" index saved as an index, which keeps `file` alive and never changes it. Throws
 // InvalidInput when `file` is null or options.recall is out of range, CorruptData when the file is corrupt,
