@@ -28,7 +28,7 @@ constexpr std::size_t shrink_min = 1024;
 
 // Calibration is repeated when half of the rows were added or removed since the last one, which bounds its total
 // cost.
-constexpr std::size_t calibrated_rows_min = 2500;
+constexpr std::size_t calibrated_rows_min = 2000;
 constexpr std::size_t recalibrate_divisor = 2;
 constexpr std::size_t held_out_max = 1000;
 constexpr std::size_t held_out_min = 100;
