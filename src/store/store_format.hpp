@@ -49,9 +49,9 @@ void write_store_header(ByteWriter& writer, std::uint64_t collections);
 // Writes the record of one collection, which must have passed check_name and check_config. Throws what `writer`
 // throws.
 void write_record(ByteWriter& writer, const CollectionRecord& record);
-// Reads the record of one collection. Throws CorruptData for a wrong checksum, an unknown metric or precision, or a
-// name or configuration that create_collection would reject, and what `reader` throws. VectorStore::load checks the
-// index that follows.
+// Reads the record of one collection and leaves `reader` at the first byte of the collection's index, which the caller
+// loads. Throws CorruptData for a wrong checksum, an unknown metric or precision, or a name or configuration that
+// create_collection would reject, and what `reader` throws.
 [[nodiscard]] CollectionRecord read_record(ByteReader& reader);
 
 }  // namespace vectis::inline v0_1::detail

@@ -175,10 +175,11 @@ VECTIS_API void run(Stream& stream, std::string_view operation, std::initializer
                     std::initializer_list<ParameterValue> parameters = {});
 
 // Returns every kernel of every operation for all types, as planned for the limits of `device`, for tests and to
-// prebuild kernels. Kernels that exceed the limits are left out. Needs the CPU backend, on which it opens a context.
+// prebuild kernels. Kernels that exceed the limits are left out. Plans them on the CPU backend, whatever `device` is;
+// throws BackendCreation when the CPU backend cannot be opened.
 VECTIS_API std::vector<KernelSource> builtin_kernels(const DeviceInfo& device);
 // Returns every kernel of every operation for all types, as planned for a device with work-groups of 256 work-items
-// and 48 KiB of shared memory. Needs the CPU backend, on which it opens a context.
+// and 48 KiB of shared memory. Throws BackendCreation when the CPU backend, on which it plans them, cannot be opened.
 VECTIS_API std::vector<KernelSource> builtin_kernels();
 // Returns the sets of limits for which kernels of this dialect are compiled when Vectis is built: two for
 // glsl_webgpu, one for cuda, none for dialects compiled only at run time. A WebGPU device reports one of its two

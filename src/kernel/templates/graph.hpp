@@ -11,9 +11,9 @@
 namespace vectis::inline v0_1::detail {
 
 // Maximum beam width of graph_search, and of candidates and chosen rows of graph_prune.
-inline constexpr std::uint64_t graph_pool_max = 512;  // beam width of a search, and candidates of a prune
+inline constexpr std::uint64_t graph_pool_max = 512;
 // Maximum neighbors of a row, and entry points, of graph_search.
-inline constexpr std::uint64_t graph_list_max = 256;  // neighbors of a row, and entry points
+inline constexpr std::uint64_t graph_list_max = 256;
 
 // Returns the work-group size of the graph kernels: 64, or the largest power of two below that the device allows.
 std::uint32_t graph_group(const DeviceInfo& device);

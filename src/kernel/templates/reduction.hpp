@@ -49,8 +49,8 @@ class ReductionPlanner {
 
   // Adds a temporary of 32-bit elements to the plan and returns its buffer index, which follows those of the views.
   std::size_t temporary(std::uint64_t elements);
-  // Appends the launches that reduce each row of `x` to one result; long rows are reduced in segments first. `x`
-  // must have at least one row and one column.
+  // Appends the launches that reduce each row of `x` to one result, row r to result r of `out`; long rows are reduced
+  // in segments first, through temporaries. `x` must have at least one row and one column, not checked.
   void rows(Reduction reduction, const ReductionInput& x, const ReductionOutput& out);
   // Appends the launches that reduce all rows of `x` to a single result. `x` must have at least one row and one
   // column. The index of argmax counts elements row by row.

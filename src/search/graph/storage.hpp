@@ -260,8 +260,8 @@ struct GraphStorage {
   Graph graph;
   RowVersions versions;
   VectorRows vectors;
-  // The mapped file that holds codes, links and vectors of `file_rows` rows; then no row can be added. Null when
-  // everything is in memory.
+  // The mapped file that holds codes, links and vectors of `file_rows` rows; null when everything is in memory. A
+  // storage with a file cannot grow: to add rows, GraphStore copies it into one in memory first.
   std::shared_ptr<const MappedFile> file;
   std::size_t file_rows = 0;
 
