@@ -106,14 +106,15 @@ vectis::run(stream, "sum_rows", {{x, vectis::DType::float32, 3, 5}, {out, vectis
 vectis::ops::sum_rows(stream, {x, vectis::DType::float32, 3, 5}, {out, vectis::DType::float32, 3, 1});
 ```
 
-- A view is a rectangle of elements in device memory: rows, columns, an offset and a row stride, all counted in elements.
-  It may begin at any element. A view that is written must not overlap another view.
+- A view is a rectangle of elements in device memory: rows, columns, an offset and a row stride, all counted in
+  elements. It may begin at any element. A view that is written must not overlap another view.
 - Arithmetic is float32 unless stated. Products of int8 are summed exactly.
-- An empty view is checked and nothing runs, except that sums and norms of no elements are 0 and a matrix product over no
-  elements leaves beta * c.
+- If a view has no elements, the call is checked and nothing runs, with these exceptions. Sums and norms of no elements
+  are 0. Mean, min, max and argmax of no elements throw `InvalidInput`. A matrix product over no elements leaves
+  beta * c. graph_search and graph_prune fill their outputs as if nothing was found.
 - A device runs an operation natively or by the portable kernel, which addresses up to 2^32 - 1 elements of a memory.
-- Elements of 8 and 16 bits share 32-bit words, and words are written whole: elements next to a view keep their value, but
-  must not be written at the same time.
+- Elements of 8 and 16 bits share 32-bit words, and words are written whole: elements next to a view keep their value,
+  but must not be written at the same time.
 - [Conformance](conformance.md) states the error limits.)",
       "name | operands | parameters | meaning");
   for (const vectis::Operation& operation : vectis::operations()) {

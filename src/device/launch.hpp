@@ -36,7 +36,8 @@ void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits&
 template <class T, std::size_t InlineCapacity>
 class InlinedVector {
  public:
-  // Makes a list of `size` elements. Throws std::bad_alloc when it needs the heap and memory runs out.
+  // Makes a list of `size` elements; elements of trivial types must be written before they are read. Throws
+  // std::bad_alloc when it needs the heap and memory runs out.
   explicit InlinedVector(std::size_t size) : size_(size) {
     if (size > InlineCapacity) heap_.resize(size);
   }

@@ -30,7 +30,9 @@ class History {
   // Adds a measured run time of a workload with this predicted cost and these features. `seconds` must be finite and
   // above 0, which is not checked. Forgets an older time when max_records are stored.
   void add(const CostBreakdown& cost, const Features& features, double seconds);
-  // Returns the correction for a workload with this predicted cost and these features; a factor of 1 without records.
+  // Returns the correction for a workload with this predicted cost and these features; a factor of 1 before the first
+  // add(). Fits the factors first when new records require it, so it is not const. cost.total() must be above 0, which
+  // is not checked.
   [[nodiscard]] Correction correct(const CostBreakdown& cost, const Features& features);
   // Returns the median of the stored run times at (almost) these features, in seconds; nothing when none is stored.
   [[nodiscard]] std::optional<double> measured(const Features& features) const;

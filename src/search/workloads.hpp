@@ -16,7 +16,9 @@ namespace vectis::inline v0_1::exact {
 // and host seconds. Ignores task.queries and task.options, which may be empty.
 [[nodiscard]] Workload work_on_host(const SearchTask& task, std::size_t queries);
 // Returns the predicted work of a search of `queries` queries over the task's segments on a device that already holds
-// `resident_bytes` of the segments: the work on the host plus copies and launches. Ignores task.queries.
+// `resident_bytes` of the segments: operations, bytes and host seconds as work_on_host() returns them, with the copies
+// and launches of the device. `resident_bytes` may exceed scanned_bytes(task): then no segment is copied. Ignores
+// task.queries and task.options, which may be empty.
 [[nodiscard]] Workload work_on_device(const SearchTask& task, std::size_t queries, double resident_bytes);
 
 }  // namespace vectis::inline v0_1::exact

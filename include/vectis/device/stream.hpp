@@ -132,12 +132,14 @@ class VECTIS_API Stream {
   // fill. Throws InvalidInput when the range exceeds `target` or `target` is of another context; the error of earlier
   // work on this stream when it failed; DeviceLost when the device is gone.
   void fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_t bytes, std::uint8_t value);
-  // Enqueues `kernel` with a braced list of arguments, whose number and types only the driver checks. Throws
+  // Enqueues `kernel` with a braced list of arguments, whose number and types only the backend and its driver check:
+  // what they reject throws an Error, mostly InvalidInput; what they do not notice is undefined behavior. Throws
   // InvalidInput when a dimension of `shape` is 0, `shape` or the shared memory exceeds DeviceLimits, or the kernel
   // or an argument is of another context; the error of earlier work on this stream when it failed; DeviceLost when
   // the device is gone.
   void launch(const EntryPoint& kernel, const LaunchShape& shape, std::initializer_list<LaunchArgument> arguments);
-  // Enqueues `kernel` with a span of arguments, whose number and types only the driver checks. Throws InvalidInput
+  // Enqueues `kernel` with a span of arguments, whose number and types only the backend and its driver check: what they
+  // reject throws an Error, mostly InvalidInput; what they do not notice is undefined behavior. Throws InvalidInput
   // when a dimension of `shape` is 0, `shape` or the shared memory exceeds DeviceLimits, or the kernel or an argument
   // is of another context; the error of earlier work on this stream when it failed; DeviceLost when the device is
   // gone.

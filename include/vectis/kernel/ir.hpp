@@ -202,13 +202,17 @@ class VECTIS_API Builder {
   Value argument(DType type);
   // Returns the u32 index of the current element.
   Value index();
-  // Returns an f32 constant, placed before the outermost open loop.
+  // Returns an f32 constant: an equal one that exists, or a new one at the end of the function's body, but before the
+  // outermost open loop.
   Value constant(float value);
-  // Returns an i32 constant, placed before the outermost open loop.
+  // Returns an i32 constant: an equal one that exists, or a new one at the end of the function's body, but before the
+  // outermost open loop.
   Value constant(std::int32_t value);
-  // Returns a u32 constant, placed before the outermost open loop.
+  // Returns a u32 constant: an equal one that exists, or a new one at the end of the function's body, but before the
+  // outermost open loop.
   Value constant(std::uint32_t value);
-  // Returns a bool constant, placed before the outermost open loop.
+  // Returns a bool constant: an equal one that exists, or a new one at the end of the function's body, but before the
+  // outermost open loop.
   Value constant(bool value);
 
   // Appends an operation whose result type follows from its operands, and returns its value, or that of an equal
@@ -361,8 +365,8 @@ VECTIS_API std::string print(const Function& function, Dialect dialect, std::uin
 // Returns the name of the kernel in source printed as OpenCL C, CUDA, HIP or WGSL: "vt_" and the function's name.
 // Printed GLSL names its kernel "main". Does not verify the function.
 VECTIS_API std::string entry_point(const Function& function);
-// Returns how many elements one work-item of the printed kernel computes: 1, 2 or 4, the most that a 32-bit word of
-// an output holds. Launch ceil(count / elements_per_item) work-items. Does not throw.
+// Returns how many elements one work-item of the printed kernel computes: 1, 2 or 4, as many as a 32-bit word holds of
+// the output with the smallest elements. Launch ceil(count / elements_per_item) work-items. Does not throw.
 VECTIS_API std::uint32_t elements_per_item(const Function& function) noexcept;
 
 }  // namespace vectis::inline v0_1::ir

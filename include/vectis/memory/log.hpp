@@ -110,7 +110,8 @@ class VECTIS_API LogResource final : public MemoryResource {
   // bytes or more than the device's largest allocation, Allocation when memory is short. Logs no failed request.
   [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override;
   // Logs the release and gives the block, which must come from allocate() of this resource, back to the upstream.
-  // Does not throw.
+  // `stream` is the stream that used the memory; null: the memory is idle. Does not throw: when writing the log fails,
+  // logging stops and complete() returns false.
   void deallocate(MemoryBlock block, Stream* stream) noexcept override;
   [[nodiscard]] DeviceContext context() const override { return upstream_.context(); }
   // Returns true as long as every line was written, and false once a line could not be written and logging stopped.

@@ -96,8 +96,8 @@ class VECTIS_API Collection {
   void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context = {});
   // Adds rows of a view under ids that are new and replaces the vectors of ids that exist. Throws InvalidInput when
   // an id repeats, the numbers of ids and vectors differ, `vectors` is not rows of config().dim finite floats,
-  // vectors_max would be exceeded or the collection was dropped; Cancelled or DeadlineExceeded by `context`; Forked
-  // in a forked child.
+  // vectors_max would be exceeded or the collection was dropped; Allocation when memory is exhausted; Cancelled or
+  // DeadlineExceeded by `context`; Forked in a forked child. A call that throws changes nothing.
   void upsert(std::span<const std::uint64_t> ids, const MatrixView& vectors, const Context& context = {});
   // Removes the vectors of the ids that exist and returns how many existed; ignores the other ids. Throws
   // InvalidInput after the collection was dropped, Cancelled or DeadlineExceeded by `context`, and Forked in a forked

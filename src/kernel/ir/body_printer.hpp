@@ -41,7 +41,8 @@ class BodyPrinter {
   std::string comparison(const Instruction& inst, std::string_view a, std::string_view b);
   std::string bits(const Instruction& inst, std::string_view a, std::string_view b);
   std::string conversion(const Instruction& inst, std::string_view a);
-  // Returns the expression that reads element `index` of `buffer` and unpacks f16, bf16 and i8 from their words.
+  // Returns the expression, in the printer's dialect, that reads element `index` of `buffer`: it unpacks f16, bf16 and
+  // i8 from their words and reads other types whole. Adds a helper function that it calls to the set.
   std::string load(std::string_view buffer, DType element, std::string_view index);
 
   const Function& function_;

@@ -75,8 +75,10 @@ class IntervalDomain {
   // Returns the bounds of a gather of type `type`: `value`, the table's element at the interpreter's index, or any
   // value if the index is not known.
   static Value gathered(const Value& value, const Value& index, DType type);
-  // Returns the bounds of an operation, given the type of its first operand; any value if an operand is not known,
-  // unless select ignores it. The instruction must be no leaf, gather or part of a loop; this is not checked.
+  // Returns the bounds of an operation, given the type of its first operand; any value if an operand is not known.
+  // Except select: it ignores the choice that its condition rules out, and if the condition is not known, the result
+  // encloses both choices if these are known and are finite f32 values or equal integers. The instruction must be no
+  // leaf, gather or part of a loop; this is not checked.
   Value apply(const Instruction& inst, DType operand, const std::array<Value, 3>& operands) const;
 
  private:

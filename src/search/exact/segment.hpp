@@ -34,8 +34,9 @@ struct SegmentView {
   std::shared_ptr<const void> storage;
   const Quantizer* quantizer = nullptr;
   std::size_t rows = 0;
-  // Whole groups, and an incomplete last group. With fp32, which has no codes, the first block has the terms of all
-  // rows under cosine and inner_product; under the other metrics both blocks are empty.
+  // [0]: the whole groups of 16 rows; [1]: an incomplete last group, empty without one. With fp32, which has no codes,
+  // [0] has the terms of all rows under cosine and inner_product, and [1] is empty; under the other metrics both
+  // blocks are empty.
   std::array<CodeBlock, 2> code_blocks;
   const float* originals = nullptr;                // fp32 vectors, rows * dim; null: full precision was dropped
   const std::uint64_t* ids = nullptr;              // rows

@@ -235,9 +235,10 @@ inline void scan_bounds(Operands& v, const Parameters& n) {
   }
 }
 
-// Computes the operation tighten_bounds: lowers each query's limit (operand 3) to the k-th smallest upper bound,
-// copies the candidates within it to operands 4 and 5 in reverse order, and their count to operand 2. A query with
-// more candidates than operand 0 holds keeps its count, and nothing is copied. Requires the operation's operands.
+// Computes the operation tighten_bounds: lowers each query's limit (operand 3) to the k-th smallest upper bound, where
+// k is parameter 0, 1 by default; copies the candidates within the limit to operands 4 and 5 in reverse order, and
+// their count to operand 2. For a query with more candidates than operand 0 holds, only the limit is lowered. Requires
+// the operation's operands; does not check them.
 inline void tighten_bounds(Operands& v, const Parameters& n) {
   const std::uint64_t k = n.empty() ? 1 : static_cast<std::uint64_t>(n[0].integer);
   for (std::uint64_t q = 0; q < v[0].rows(); ++q) {
