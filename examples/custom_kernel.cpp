@@ -29,10 +29,14 @@ vectis::KernelSource square_and_shift() {
 int main() try {
   vectis::Runtime runtime;
   const auto& devices = runtime.service<vectis::DeviceRegistry>().devices();
-  const auto device = std::find_if(devices.begin(), devices.end(),
-                                   [](const vectis::Device& candidate) { return !candidate.info().dialects.empty(); });
+  const auto device = std::ranges::find_if(devices, [](const vectis::Device& candidate) {
+    return std::ranges::any_of(candidate.info().dialects, [](const std::string& dialect) {
+      return dialect == "opencl-c" || dialect == "cuda-c++" || dialect == "hip-c++";  // a portable kernel is printed so
+    });
+  });
   if (device == devices.end()) {
-    std::cout << "No device here compiles kernels at run time; `vectis doctor` says what to install.\n";
+    std::cout
+        << "No device here compiles portable kernels (opencl, cuda, hip); `vectis doctor` says what to install.\n";
     return 0;
   }
 

@@ -48,26 +48,17 @@ void configuration(std::ostream& out) {
     fmt::print(out, "| `{}` | `{}` | {} | {} |\n", entry.key, entry.environment,
                entry.default_value.empty() ? "" : fmt::format("`{}`", entry.default_value), entry.description);
   }
-  fmt::print(
-      out,
-      "\n## Settings of backends\n"
-      "The settings of a backend are `backends.<backend>.<key>`, or `VECTIS_BACKENDS_<BACKEND>_<KEY>` in the\n"
-      "environment.\n\n"
-      "| key | value |\n|---|---|\n"
-      "| `backends.cpu.onednn` | `off`: multiply matrices without oneDNN, which is used if installed |\n"
-      "| `backends.opencl.sub_devices` | partitions every OpenCL device that supports it into this many sub-devices |\n"
-      "| `backends.opencl.clblast` | where CLBlast, if installed, multiplies matrices: `on` for every device, `off`; "
-      "default: GPUs |\n"
-      "| `backends.cuda.driver`, `backends.hip.driver` | the driver's library |\n"
-      "| `backends.cuda.compiler`, `backends.hip.compiler` | the library of NVRTC or hipRTC |\n"
-      "| `backends.cuda.monitor` | the library of NVML |\n"
-      "| `backends.cuda.blas` | the library of cuBLASLt, or `off` |\n"
-      "| `backends.webgpu.library` | the library of wgpu-native |\n"
-      "| `backends.webgpu.api` | list devices of this graphics API only: `vulkan`, `metal`, `dx12`, `gl` or `all` |\n"
-      "| `backends.webgpu.memory_mb` | the memory of the devices in MiB, which WebGPU does not report |\n"
-      "| `backends.webgpu.binding_kb` | lowers the largest binding of one memory to a kernel, in KiB; for tests |\n\n"
-      "A library is a path, or a name for the system's loader. By default the usual names are tried, newest version\n"
-      "first.\n");
+  fmt::print(out,
+             "\n## Settings of backends\n"
+             "The settings of a backend are `backends.<backend>.<key>`, or `VECTIS_BACKENDS_<BACKEND>_<KEY>` in the\n"
+             "environment.\n\n"
+             "| key | value |\n|---|---|\n");
+  for (const vectis::BackendSettingEntry& entry : vectis::backend_setting_catalog())
+    fmt::print(out, "| `backends.{}.{}` | {} |\n", entry.backend, entry.key, entry.description);
+  fmt::print(out,
+             "\nA library is a path, or a name for the system's loader. By default the usual names are tried, newest "
+             "version\n"
+             "first.\n");
 }
 
 std::string types(const std::vector<vectis::DType>& allowed) {

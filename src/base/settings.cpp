@@ -70,6 +70,27 @@ constexpr std::array known_settings{
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`, if it exists."},
 };
 
+constexpr std::array known_backend_settings = {
+    BackendSettingEntry{"cpu", "onednn", "`off`: multiply matrices without oneDNN, which is used if installed"},
+    BackendSettingEntry{"opencl", "sub_devices",
+                        "partitions every OpenCL device that supports it into this many sub-devices"},
+    BackendSettingEntry{
+        "opencl", "clblast",
+        "where CLBlast, if installed, multiplies matrices: `on` for every device, `off`; default: GPUs"},
+    BackendSettingEntry{"cuda", "driver", "the driver's library"},
+    BackendSettingEntry{"cuda", "compiler", "the library of NVRTC"},
+    BackendSettingEntry{"cuda", "monitor", "the library of NVML"},
+    BackendSettingEntry{"cuda", "blas", "the library of cuBLASLt, or `off`"},
+    BackendSettingEntry{"hip", "driver", "the driver's library"},
+    BackendSettingEntry{"hip", "compiler", "the library of hipRTC"},
+    BackendSettingEntry{"webgpu", "library", "the library of wgpu-native"},
+    BackendSettingEntry{"webgpu", "api",
+                        "list devices of this graphics API only: `vulkan`, `metal`, `dx12`, `gl` or `all`"},
+    BackendSettingEntry{"webgpu", "memory_mb", "the memory of the devices in MiB, which WebGPU does not report"},
+    BackendSettingEntry{"webgpu", "binding_kb",
+                        "lowers the largest binding of one memory to a kernel, in KiB; for tests"},
+};
+
 constexpr std::string_view backend_prefix = "backends.";
 
 [[noreturn]] void fail(std::string_view message) { throw Error(ErrorCode::invalid_input, "settings", message); }
@@ -255,6 +276,8 @@ std::vector<std::string> unknown_variables(const Os& os) {
 }  // namespace
 
 std::span<const SettingEntry> setting_catalog() noexcept { return known_settings; }
+
+std::span<const BackendSettingEntry> backend_setting_catalog() noexcept { return known_backend_settings; }
 
 Settings Settings::load(const Os& os, const Values& api) {
   Settings settings;

@@ -155,14 +155,31 @@ OpenedBackend open_table(Runtime& runtime, const VectisBackend& table, BackendSt
   return opened;
 }
 
+// The part of a backend's variables in capitals: MY_TOY of my-toy.
+std::string variable_part(std::string_view name) {
+  std::string part;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    part += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return part;
+}
+
 // How the variables of a backend's settings begin: VECTIS_BACKENDS_OPENCL_.
 std::string variable_prefix(std::string_view backend) {
-  std::string prefix(variables_prefix);
-  for (const char c : backend) {
-    const auto byte = static_cast<unsigned char>(c);
-    prefix += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  return fmt::format("{}{}_", variables_prefix, variable_part(backend));
+}
+
+// The keys of a shipped backend when `variable` sets none of them; otherwise empty, also for backends of others.
+std::vector<std::string_view> keys_instead_of(std::string_view variable) {
+  std::vector<std::string_view> keys;
+  for (const BackendSettingEntry& entry : backend_setting_catalog()) {
+    const std::string prefix = variable_prefix(entry.backend);
+    if (!variable.starts_with(prefix)) continue;
+    if (variable.substr(prefix.size()) == variable_part(entry.key)) return {};
+    keys.push_back(entry.key);
   }
-  return prefix + '_';
+  return keys;
 }
 
 std::vector<std::string> unknown_backend_variables(const Os& os, const Settings& settings) {
@@ -173,12 +190,20 @@ std::vector<std::string> unknown_backend_variables(const Os& os, const Settings&
   }
   std::vector<std::string> warnings;
   for (const std::string& variable : os.environment_names()) {
+    if (!variable.starts_with(variables_prefix)) continue;
     const auto sets = [&](const std::string& backend) { return variable.starts_with(variable_prefix(backend)); };
-    if (!variable.starts_with(variables_prefix) || std::ranges::any_of(backends, sets)) continue;
-    warnings.push_back(fmt::format(
-        "the environment variable {} is ignored: it is not VECTIS_BACKENDS_<BACKEND>_<KEY> with one of the backends "
-        "{}; correct or remove it",
-        variable, fmt::join(backends, ", ")));
+    const std::vector<std::string_view> keys = keys_instead_of(variable);
+    if (!std::ranges::any_of(backends, sets)) {
+      warnings.push_back(fmt::format(
+          "the environment variable {} is ignored: it is not VECTIS_BACKENDS_<BACKEND>_<KEY> with one of the backends "
+          "{}; correct or remove it",
+          variable, fmt::join(backends, ", ")));
+    } else if (!keys.empty()) {
+      warnings.push_back(
+          fmt::format("the environment variable {} is ignored: the backend's keys are {}; correct or "
+                      "remove it",
+                      variable, fmt::join(keys, ", ")));
+    }
   }
   return warnings;
 }

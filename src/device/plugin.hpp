@@ -24,8 +24,8 @@ struct PluginFile {
 std::vector<std::string> plugin_directories(const Os& os, const Settings& settings);
 
 // Returns one sentence for each environment variable VECTIS_BACKENDS_<BACKEND>_<KEY> whose backend is neither installed
-// nor of the automatic order, and for each entry of the setting `backend_path` that does not exist; empty when there
-// is nothing to warn of.
+// nor of the automatic order, or whose key a shipped backend does not have, and for each entry of the setting
+// `backend_path` that does not exist; empty when there is nothing to warn of.
 std::vector<std::string> configuration_warnings(const Os& os, const Settings& settings);
 
 // Returns the plug-in files in the places of plugin_directories(), one for each backend name: the first place wins.

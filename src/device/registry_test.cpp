@@ -173,10 +173,11 @@ TEST_F(RegistryTest, AMissingBackendPathIsLogged) {
   EXPECT_THAT(logged, ElementsAre(HasSubstr("backend_path (from VECTIS_BACKEND_PATH) names /nowhere, which does not")));
 }
 
-TEST_F(RegistryTest, VariablesOfUnknownBackendsAreLogged) {
+TEST_F(RegistryTest, VariablesOfUnknownBackendsAndKeysAreLogged) {
   ScriptedBackend<0>::install(os, "my-toy").devices = {gpu("toy")};
   for (const char* variable : {"VECTIS_BACKENDS_MY_TOY_KEY", "VECTIS_BACKENDS_CPU_ONEDNN", "VECTIS_BACKENDS_CUDA_BLAS",
-                               "VECTIS_BACKENDS_OPENCLL_CLBLAST", "VECTIS_BACKENDS_FOO"}) {
+                               "VECTIS_BACKENDS_OPENCLL_CLBLAST", "VECTIS_BACKENDS_FOO",
+                               "VECTIS_BACKENDS_OPENCL_CLBLAT", "VECTIS_BACKENDS_OPENCL_SUB_DEVICES"}) {
     os.variables[variable] = "on";
   }
   std::vector<std::string> logged;
@@ -187,6 +188,8 @@ TEST_F(RegistryTest, VariablesOfUnknownBackendsAreLogged) {
   Runtime own(options);
   static_cast<void>(own.service<DeviceRegistry>());
   EXPECT_THAT(logged, ElementsAre(testing::AllOf(HasSubstr("VECTIS_BACKENDS_FOO is ignored"), HasSubstr("my-toy")),
+                                  testing::AllOf(HasSubstr("VECTIS_BACKENDS_OPENCL_CLBLAT is ignored"),
+                                                 HasSubstr("sub_devices, clblast")),
                                   HasSubstr("VECTIS_BACKENDS_OPENCLL_CLBLAST is ignored")));
 }
 

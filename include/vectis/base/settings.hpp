@@ -27,6 +27,17 @@ struct SettingEntry {
 // ends. Does not throw.
 VECTIS_API std::span<const SettingEntry> setting_catalog() noexcept;
 
+// The description of one setting of a backend that Vectis ships, as backend_setting_catalog() returns it.
+struct BackendSettingEntry {
+  std::string_view backend;  // "opencl"
+  std::string_view key;      // "clblast", of the setting backends.opencl.clblast
+  std::string_view description;
+};
+
+// Returns the settings of the backends that Vectis ships; valid until the process ends. Backends of others may have
+// further ones. Does not throw.
+VECTIS_API std::span<const BackendSettingEntry> backend_setting_catalog() noexcept;
+
 // Where the value of a setting comes from, in increasing precedence; `fallback` is the default value of the catalog.
 enum class SettingOrigin : std::uint8_t { fallback, file, environment, api };
 

@@ -224,6 +224,24 @@ TEST_F(GraphIndexTest, ExplanationsCallTheSelectivityOfAFilterAnEstimate) {
   EXPECT_THAT(found.explanation().reason, HasSubstr("an estimated 0 of 6000 vectors pass the filter"));
 }
 
+TEST_F(GraphIndexTest, TheIndexsOwnRecallIsUsed) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.recall = 0.875, .runtime = &runtime});
+  index->add(clustered_rows(random, 4000, dim));
+  EXPECT_THAT(index->search(clustered_rows(random, 1, dim), 10).explanation().reason, HasSubstr("a recall of 0.875"));
+}
+
+TEST_F(GraphIndexTest, LongAdditionsAreLogged) {
+  constexpr std::size_t dim = 4;
+  std::vector<std::string> logged;
+  runtime.set_log_handler([&](const LogRecord& record) { logged.emplace_back(record.message); }, LogLevel::info);
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 10'000, dim));
+  runtime.set_log_handler(nullptr);
+  EXPECT_THAT(logged,
+              testing::IsSupersetOf({HasSubstr("linking 10000 vectors"), HasSubstr("linked 10000 vectors in")}));
+}
+
 TEST_F(GraphIndexTest, EfSetsTheBeamWidth) {
   constexpr std::size_t dim = 16;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
