@@ -249,7 +249,7 @@ void GraphStore::abort_insert(std::span<const Slot> slots) {
   tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
   try {
     publish();
-  } catch (const std::bad_alloc&) {  // the next epoch counts the rows
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next epoch counts the rows
   }
 }
 
