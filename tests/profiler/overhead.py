@@ -17,7 +17,7 @@ BRANCHES_MAX = 1
 INSTRUCTIONS_MAX = 16  # a load, a test and the branch, and the registers the compiler saves and moves for them
 
 
-def least_counts(program: str, kind: str, folder: str) -> tuple[float, float]:
+def min_counts(program: str, kind: str, folder: str) -> tuple[float, float]:
     """The least of several runs: a thread that happens to wait for a lock adds instructions that are not the hook's."""
     runs = [counts(program, kind, folder) for _ in range(RUNS)]
     return min(run[0] for run in runs), min(run[1] for run in runs)
@@ -45,8 +45,8 @@ def main() -> None:
     with_hook, without_hook, folder = sys.argv[1:]
     failed = False
     for kind in KINDS:
-        instructions, branches = least_counts(with_hook, kind, folder)
-        bare_instructions, bare_branches = least_counts(without_hook, kind, folder)
+        instructions, branches = min_counts(with_hook, kind, folder)
+        bare_instructions, bare_branches = min_counts(without_hook, kind, folder)
         more = instructions - bare_instructions
         more_branches = branches - bare_branches
         print(f"{kind}: {instructions:.1f} instructions with the hook, {bare_instructions:.1f} without: {more:+.2f}, "
