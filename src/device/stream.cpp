@@ -15,11 +15,18 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-void check_disjoint(std::uint64_t target, std::uint64_t source, std::uint64_t bytes) {
-  if (target + bytes <= source || source + bytes <= target) return;
-  throw Error(
-      ErrorCode::invalid_input, "copy_on_device",
-      fmt::format("the ranges at {} and {} of {} bytes overlap; copy through another memory", target, source, bytes));
+// Throws InvalidInput when `bytes` bytes of two memories overlap. Two slices, or a slice and its whole, may share
+// bytes: what counts is their place in the allocation.
+void check_disjoint(const detail::MemoryCore& target, std::uint64_t target_offset, const detail::MemoryCore& source,
+                    std::uint64_t source_offset, std::uint64_t bytes) {
+  const auto allocation = [](const detail::MemoryCore& memory) { return memory.whole ? memory.whole.get() : &memory; };
+  if (allocation(target) != allocation(source)) return;
+  const std::uint64_t to = target.offset + target_offset;
+  const std::uint64_t from = source.offset + source_offset;
+  if (to + bytes <= from || from + bytes <= to) return;
+  throw Error(ErrorCode::invalid_input, "copy_on_device",
+              fmt::format("the ranges of {} bytes at {} and {} of one allocation overlap; copy through another memory",
+                          bytes, to, from));
 }
 
 // Throws the stream's sticky error, or InvalidInput for memory of another context. Returns the stream's context.
@@ -140,7 +147,7 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
   detail::check_range(op, *target.core(), target_offset, bytes);
   detail::check_range(op, *source.core(), source_offset, bytes);
   if (bytes == 0) return;
-  if (target.core() == source.core()) check_disjoint(target_offset, source_offset, bytes);
+  check_disjoint(*target.core(), target_offset, *source.core(), source_offset, bytes);
   enqueue(op, *core_, detail::WorkKind::copy_on_device, op, bytes, context.slots().copy_on_device, core_->handle,
           target.core()->handle, target_offset, source.core()->handle, source_offset, bytes);
 }
