@@ -1,5 +1,6 @@
 // The state behind the handles of the device layer. Each core keeps its parent alive and destroys its own handle, so
-// children are always destroyed before parents.
+// children are always destroyed before parents. In a child process forked later nothing is destroyed: the driver's
+// threads stay in the parent, so that a destroy slot which waits for enqueued work would wait forever.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 
 #include "device/host.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/os.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/backend.h"
 #include "vectis/device/device.hpp"
@@ -29,6 +31,7 @@ struct BackendCore {
   VectisBackendState* state = nullptr;
   std::atomic<StreamObserver*> observer{nullptr};  // null: none; otherwise lives as long as the Runtime
   std::atomic<std::uint64_t> streams_made{0};
+  const std::uint64_t generation = fork_generation();  // of the process that opened the backend
 
   // Copies `table`, which check_table() must have accepted, and makes the host services; does not call the slot
   // `open`. `owner` must outlive this object.
@@ -37,8 +40,12 @@ struct BackendCore {
   BackendCore(const BackendCore&) = delete;
   BackendCore& operator=(const BackendCore&) = delete;
   ~BackendCore() {
-    if (state != nullptr) slots.close(state);
+    if (state != nullptr && !forked()) slots.close(state);
   }
+
+  // Returns whether this process is a child forked after the backend was opened, which must call no slot. Does not
+  // throw.
+  [[nodiscard]] bool forked() const noexcept { return fork_generation() != generation; }
 };
 
 // The state behind a Device: its backend, its index in the backend, its id in the Runtime and its description.
@@ -64,6 +71,7 @@ struct ContextCore {
   ContextCore(const ContextCore&) = delete;
   ContextCore& operator=(const ContextCore&) = delete;
   ~ContextCore() {
+    if (forked()) return;
     if (std::byte* kept = staging.load()) slots().host_free(handle, kept);
     if (handle != nullptr) slots().context_destroy(handle);
   }
@@ -71,6 +79,8 @@ struct ContextCore {
   // Returns the slots of the context's backend; optional slots may be NULL. Valid as long as this object. Does not
   // throw.
   [[nodiscard]] const VectisBackend& slots() const noexcept { return device->backend->slots; }
+  // Returns whether this process is a child forked after the backend was opened. Does not throw.
+  [[nodiscard]] bool forked() const noexcept { return device->backend->forked(); }
 };
 
 // Owns a handle created in a context, which it keeps alive; the destructor destroys the handle with the slot
@@ -84,7 +94,7 @@ struct OwnedHandle {
   OwnedHandle(const OwnedHandle&) = delete;
   OwnedHandle& operator=(const OwnedHandle&) = delete;
   ~OwnedHandle() {
-    if (handle == nullptr) return;
+    if (handle == nullptr || context->forked()) return;
     if constexpr (requires { (context->slots().*Destroy)(context->handle, handle); }) {
       (context->slots().*Destroy)(context->handle, handle);
     } else {
@@ -186,7 +196,7 @@ struct KernelCore : KernelParent, OwnedHandle<VectisKernel, &VectisBackend::kern
 // process, else the driver's error.
 std::byte* allocate_pinned(ContextCore& context, std::uint64_t bytes);
 // Frees `pinned`, a result of allocate_pinned() for the same context that is not null. Work of other contexts that
-// uses the memory must have finished. Does not throw.
+// uses the memory must have finished. Does nothing in a child process. Does not throw.
 void free_pinned(const ContextCore& context, std::byte* pinned) noexcept;
 
 // Records `event` behind all work enqueued on `stream` so far, for callers that hold only the stream's core; only the

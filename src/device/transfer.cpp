@@ -161,7 +161,7 @@ std::byte* detail::allocate_pinned(ContextCore& context, std::uint64_t bytes) {
 }
 
 void detail::free_pinned(const ContextCore& context, std::byte* pinned) noexcept {
-  context.slots().host_free(context.handle, pinned);
+  if (!context.forked()) context.slots().host_free(context.handle, pinned);
 }
 
 HostMemory::HostMemory(const DeviceContext& context, std::size_t bytes) : context_(context.core()), size_(bytes) {

@@ -18,6 +18,7 @@
  * of enqueued work is reported by the next synchronize of its stream, or by the next query or synchronize of an event
  *    recorded after it; the host then rejects further work on that stream.
  * 7. No exception and no allocator crosses this boundary, strings are UTF-8, and nothing is printed.
+ * 8. In a child process forked after `open` the host calls no slot, not even to destroy a handle.
  */
 #ifndef VECTIS_DEVICE_BACKEND_H
 #define VECTIS_DEVICE_BACKEND_H
