@@ -160,11 +160,16 @@ void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_
   if (try_fill(*core_, *target.core(), offset, bytes, value)) return;
   constexpr std::uint64_t block_bytes = 1 << 20;
   const std::vector<std::byte> block(std::min(bytes, block_bytes), std::byte{value});
-  for (std::uint64_t done = 0; done < bytes; done += block.size()) {
-    const std::uint64_t part = std::min<std::uint64_t>(bytes - done, block.size());
-    copy_to_device(target, offset + done, std::span(block).first(part));
+  try {
+    for (std::uint64_t done = 0; done < bytes; done += block.size()) {
+      const std::uint64_t part = std::min<std::uint64_t>(bytes - done, block.size());
+      copy_to_device(target, offset + done, std::span(block).first(part));
+    }
+    synchronize();  // the block must outlive the copies
+  } catch (...) {
+    detail::drain(*core_);  // also those enqueued before a failure
+    throw;
   }
-  synchronize();  // the block must outlive the copies
 }
 
 void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape,

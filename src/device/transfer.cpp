@@ -87,9 +87,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   ~Staging() {
     for (const detail::StreamCore* stream : streams_) {
-      if (done_) break;
-      detail::SlotMessage ignored;
-      static_cast<void>(stream->context->slots().stream_synchronize(stream->handle, ignored.get()));
+      if (!done_) detail::drain(*stream);
     }
     if (pinned_by_ == nullptr) return;
     if (std::byte* other = pinned_by_->staging.exchange(memory_)) detail::free_pinned(*pinned_by_, other);
