@@ -20,7 +20,11 @@
 
 namespace vectis::inline v0_1::detail {
 
+class HostBlocks;
 class StreamObserver;
+
+// Returns the HostBlocks of `runtime`, made at the first call; valid as long as the Runtime.
+HostBlocks& host_blocks(Runtime& runtime);
 
 // An opened backend; the destructor closes it. `slots` is a copy of the plug-in's table, truncated or zero-padded to
 // this host's size. `state` is null until the slot `open` succeeded. `runtime` must outlive this object.
@@ -28,6 +32,7 @@ struct BackendCore {
   Runtime& runtime;
   VectisBackend slots;
   HostServices host;
+  HostBlocks& blocks;  // of the Runtime: the memory of every HostMemory
   VectisBackendState* state = nullptr;
   std::atomic<StreamObserver*> observer{nullptr};  // null: none; otherwise lives as long as the Runtime
   std::atomic<std::uint64_t> streams_made{0};
@@ -36,7 +41,7 @@ struct BackendCore {
   // Copies `table`, which check_table() must have accepted, and makes the host services; does not call the slot
   // `open`. `owner` must outlive this object.
   BackendCore(Runtime& owner, const VectisBackend& table, HostServices::Finder finder)
-      : runtime(owner), slots(table), host(owner, table.name, std::move(finder)) {}
+      : runtime(owner), slots(table), host(owner, table.name, std::move(finder)), blocks(host_blocks(owner)) {}
   BackendCore(const BackendCore&) = delete;
   BackendCore& operator=(const BackendCore&) = delete;
   ~BackendCore() {

@@ -8,6 +8,7 @@
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
+#include "device/host_memory.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
 
@@ -129,6 +130,7 @@ void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, st
   enqueue(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device,
           core_->handle, target.core()->handle, offset, static_cast<const void*>(source.data()),
           std::uint64_t{source.size()});
+  context.device->backend->blocks.add_use(*core_, source.data());
 }
 
 void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
@@ -138,6 +140,7 @@ void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& sourc
   if (target.empty()) return;
   enqueue(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
           static_cast<void*>(target.data()), source.core()->handle, offset, std::uint64_t{target.size()});
+  context.device->backend->blocks.add_use(*core_, target.data());
 }
 
 void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
