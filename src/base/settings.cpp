@@ -39,7 +39,7 @@ constexpr std::array known_settings{
     SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",
                  "Idle time in milliseconds after which a pool returns its cached memory to the device; 0: never."},
     SettingEntry{"memory.trim_allocations", "VECTIS_MEMORY_TRIM_ALLOCATIONS", "65536",
-                 "Number of allocations after which a pool returns cached memory that none of them used."},
+                 "Number of allocations after which a pool returns cached memory that none of them used; 0: never."},
     SettingEntry{"memory.snapshots", "VECTIS_MEMORY_SNAPSHOTS", "",
                  "Folder to which an out-of-memory error writes a snapshot of the pool; empty: none is written."},
     SettingEntry{"memory.live", "VECTIS_MEMORY_LIVE", "",

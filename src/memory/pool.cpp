@@ -130,8 +130,12 @@ std::shared_ptr<detail::Budget> MemoryPool::State::budget_of(const Device& devic
 
 detail::PoolPolicy MemoryPool::State::policy() const {
   detail::PoolPolicy policy;
-  policy.trim_after = std::chrono::milliseconds(runtime.settings().number("memory.trim_after_ms"));
+  // Longer than a Duration can say is as good as the longest one.
+  constexpr auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(Duration::max());
+  policy.trim_after = std::chrono::milliseconds(
+      std::min<std::uint64_t>(runtime.settings().number("memory.trim_after_ms"), longest.count()));
   policy.trim_allocations = runtime.settings().number("memory.trim_allocations");
+  if (policy.trim_allocations == 0) policy.trim_allocations = UINT64_MAX;  // 0: never
   policy.snapshot_folder = runtime.settings().text("memory.snapshots");
   policy.live_folder = runtime.settings().text("memory.live");
   return policy;
