@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -38,6 +39,7 @@ HostBlocks& host_blocks(Runtime& runtime) { return runtime.service<HostBlocks>()
 
 HostBlock::HostBlock(std::shared_ptr<ContextCore> context, std::size_t bytes)
     : context_(std::move(context)), bytes_(bytes) {
+  if (bytes > PTRDIFF_MAX) throw std::bad_alloc();  // no object is larger, and not every allocator checks it
   address_ = allocate_pinned(*context_, bytes);
   if (address_ == nullptr) {
     pageable_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
