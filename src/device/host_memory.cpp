@@ -26,7 +26,7 @@ bool has_finished(const EventCore& event) noexcept {
 }
 
 // Calls the slot itself: a copy may still run when its context is lost, and its error is not the caller's.
-void wait_for(const EventCore& event) noexcept {
+void synchronize(const EventCore& event) noexcept {
   SlotMessage ignored;
   static_cast<void>(event.context->slots().event_synchronize(event.handle, ignored.get()));
 }
@@ -56,7 +56,7 @@ HostBlock::HostBlock(std::shared_ptr<ContextCore> context, std::size_t bytes)
 HostBlock::~HostBlock() {
   if (!context_->forked()) {
     blocks_of(*context_).remove(*this);
-    for (const Use& use : uses_) wait_for(*use.event);
+    for (const Use& use : uses_) synchronize(*use.event);
   }
   if (pinned()) free_pinned(*context_, address_);
 }

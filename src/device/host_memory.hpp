@@ -62,8 +62,8 @@ class HostBlocks {
   void add(HostBlock& block);
   // Removes `block`, which add() must have added. Does not throw.
   void remove(const HostBlock& block) noexcept;
-  // Tells the block that contains `address` about the last work enqueued on `stream`; does nothing when there is none.
-  // Call on the thread that uses the stream. Does not throw.
+  // Calls add_use(stream) of the block that contains `address`; does nothing when there is none. Call on the thread
+  // that uses the stream. Does not throw.
   void add_use(const StreamCore& stream, const void* address) noexcept {
     if (count_.load(std::memory_order_acquire) > 0) find_and_add_use(stream, address);
   }

@@ -183,7 +183,7 @@ TEST_F(SnapshotFilesConcurrent, EachErrorHasAFileOfItsOwn) {
   std::mutex mutex;
   std::set<std::string> pages;
   run_writers("memory.snapshots", [&](int id, MemoryPool& pool) {
-    std::vector<ManagedBuffer> buffers;  // tells the writers apart
+    std::vector<ManagedBuffer> buffers;  // another number for each writer
     for (int i = 0; i <= id; ++i) buffers.push_back(pool.get_managed_buffer(0, 1000, Precision::int8));
     for (int i = 0; i < 8; ++i) {
       const std::string page = fail(pool);
