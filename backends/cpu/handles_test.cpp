@@ -1,13 +1,12 @@
-// Loops of the CPU backend on the host's threads: exceptions of their bodies stay on the backend's side of the C
-// boundary.
+#include "backends/cpu/handles.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <vector>
-
-#include "backends/cpu/handles.hpp"
 
 namespace vectis::cpu {
 namespace {
@@ -33,6 +32,7 @@ struct SerialHost {
   int caught = 0;
 };
 
+// Exceptions stay on the backend's side of the C boundary.
 TEST(Threads, TheFirstExceptionOfALoopIsRethrownBehindTheHost) {
   SerialHost host;
   const Threads threads(&host.table);
