@@ -148,13 +148,16 @@ class Flattener {
  public:
   explicit Flattener(const std::string& path) : path_(path) {}
 
-  // The depth is limited because YAML aliases can make the tree infinite.
+  // The depth is limited because YAML aliases can make the tree infinite, and the number of entries because they can
+  // make it exponentially large.
   void add_map(const YAML::Node& map, const std::string& prefix, int depth) {
     constexpr int depth_max = 16;
     if (depth > depth_max) {
       fail(map, fmt::format("{} is nested more than {} deep; use fewer levels", prefix, depth_max));
     }
     for (const auto& entry : map) {
+      constexpr std::size_t entries_max = 1024;
+      if (++entries_ > entries_max) fail(entry.first, fmt::format("more than {} entries; use fewer", entries_max));
       if (!entry.first.IsScalar()) fail(entry.first, "a key is not plain text; write `name: value`");
       add(entry.first, prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar(), entry.second,
           depth);
@@ -183,6 +186,7 @@ class Flattener {
   }
 
   const std::string& path_;
+  std::size_t entries_ = 0;  // visited, with those that aliases repeat
   std::vector<FileSetting> settings_;
 };
 
