@@ -70,7 +70,12 @@ class ThreadState {
       const std::lock_guard lock(mutex_);
       ++pending_;
     }
-    enqueue(std::move(task));
+    try {
+      enqueue(std::move(task));
+    } catch (...) {
+      end_task();
+      throw;
+    }
   }
 
   void post_after(Duration delay, Executor::Task task) {
@@ -135,6 +140,10 @@ class ThreadState {
       task();
       task = nullptr;  // destroys the captures before the end is published
     }
+    end_task();
+  }
+
+  void end_task() noexcept {
     // Notifies with the lock held, so that the destructor cannot destroy the condition variable meanwhile.
     const std::lock_guard lock(mutex_);
     --pending_;
