@@ -41,10 +41,12 @@ class VECTIS_API Os {
   Os& operator=(const Os&) = delete;
   virtual ~Os() = default;
 
-  // Returns the value of the environment variable `name`; an empty optional when it is not set. No thread may change
-  // the environment meanwhile.
+  // Returns the value of the environment variable `name`; an empty optional when it is not set, or when the process has
+  // privileges that its caller lacks (set-user-ID, set-group-ID, file capabilities): settings name files that are
+  // loaded as code. No thread may change the environment meanwhile.
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
-  // Returns the names of all environment variables, sorted. No thread may change the environment meanwhile.
+  // Returns the names of the environment variables that environment() returns, sorted. No thread may change the
+  // environment meanwhile.
   [[nodiscard]] virtual std::vector<std::string> environment_names() const = 0;
   // Returns the whole content of the file at `path`; an empty optional when the file does not exist or cannot be
   // read.

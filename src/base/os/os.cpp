@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,12 +90,13 @@ void count_fork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
 class RealOs final : public Os {
  public:
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
-    const char* const value = std::getenv(name.c_str());
+    const char* const value = secure_getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   }
 
   [[nodiscard]] std::vector<std::string> environment_names() const override {
     std::vector<std::string> names;
+    if (getauxval(AT_SECURE) != 0) return names;  // as in secure_getenv
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text = *entry;
       names.emplace_back(text.substr(0, text.find('=')));

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -39,6 +42,31 @@ TEST_F(RealOsTest, ReadsTheEnvironment) {
   EXPECT_EQ(os.environment("VECTIS_TEST_VARIABLE"), "");
   ::unsetenv("VECTIS_TEST_VARIABLE");
   EXPECT_EQ(os.environment("VECTIS_TEST_VARIABLE"), std::nullopt);
+}
+
+// Runs itself as a program of another user with set-user-ID. That child ends at once: leak detection does not work in
+// privileged processes.
+TEST(RealOs, APrivilegedProcessIgnoresTheEnvironment) {
+  constexpr const char* child_variable = "VECTIS_TEST_PRIVILEGED_CHILD";
+  constexpr int not_privileged = 77;
+  if (std::getenv(child_variable) != nullptr) {
+    if (getauxval(AT_SECURE) == 0) _exit(not_privileged);
+    const bool seen = real_os().environment(child_variable) || !real_os().environment_names().empty();
+    _exit(seen ? EXIT_FAILURE : EXIT_SUCCESS);
+  }
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a program of another user";
+  constexpr uid_t nobody = 65534;
+  const test::TemporaryFolder temporary;
+  const std::string program = temporary.path("privileged");
+  std::filesystem::copy_file("/proc/self/exe", program);
+  ASSERT_EQ(chown(program.c_str(), nobody, nobody), 0);
+  ASSERT_EQ(chmod(program.c_str(), S_ISUID | 0755), 0);
+  const ProcessResult result = real_os().run({"/usr/bin/env", std::string(child_variable) + "=1", program,
+                                              "--gtest_filter=RealOs.APrivilegedProcessIgnoresTheEnvironment"},
+                                             60s);
+  ASSERT_EQ(result.end, ProcessResult::End::exited) << result.error;
+  if (result.code == not_privileged) GTEST_SKIP() << "the file system ignores set-user-ID";
+  EXPECT_EQ(result.code, EXIT_SUCCESS) << result.output << result.error;
 }
 
 TEST_F(RealOsTest, ReadsWholeFiles) {
