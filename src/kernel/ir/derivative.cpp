@@ -18,9 +18,11 @@ namespace vectis::inline v0_1::ir {
 
 namespace {
 
-// Limits of unrolling, which bound the size of the derivative.
+// Limits of unrolling, which bound the size of the derivative and the time to make it. Loops that only move values
+// execute instructions but add no steps to the tape.
 constexpr std::uint32_t unrolled_trip_count_max = 1024;
 constexpr std::size_t tape_steps_max = std::size_t{1} << 18U;
+constexpr std::size_t executed_max = 16 * tape_steps_max;
 
 // One entry of the tape: one execution of an instruction. Value numbering may give two entries one value; each still
 // has its own adjoint.
@@ -107,6 +109,10 @@ class Unroller {
                          function_.name, trip_count.immediate, unrolled_trip_count_max));
     carried_[number] = steps_of(loop.initial);
     for (std::uint32_t i = 0; i < trip_count.immediate; ++i) {
+      executed_ += 1 + loop.body.size() + loop.next.size();
+      if (executed_ > executed_max)
+        reject(fmt::format("'{}' executes more than {} instructions in its loops; make them shorter", function_.name,
+                           executed_max));
       iteration_[number] = i;
       block(loop.body);
       carried_[number] = steps_of(loop.next);
@@ -125,9 +131,10 @@ class Unroller {
   std::vector<std::size_t> step_of_;  // of each instruction: its latest execution
   std::vector<std::vector<std::size_t>> carried_;
   std::vector<std::uint32_t> iteration_;
+  std::size_t executed_ = 0;  // instructions of loop bodies, and values carried to the next iteration
 };
 
-// Differentiator-mode differentiation (Griewank and Walther, "Evaluating Derivatives") over the tape of the unrolled
+// Reverse-mode differentiation (Griewank and Walther, "Evaluating Derivatives") over the tape of the unrolled
 // function. With g the adjoint of r = op(a, b, c), the operands receive:
 //
 //   add g, g             sub g, -g            mul g*b, g*a          div g/b, -(g/b)*r     fma g*b, g*a, g

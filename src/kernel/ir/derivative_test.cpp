@@ -249,5 +249,28 @@ TEST(IrDerivative, RejectsFunctionsWithoutDerivative) {
                invalid, "unrolls into more than");
 }
 
+// A program of nested loops that swap two values and do nothing else.
+Function swap_in_loops(std::size_t depth, std::uint32_t trip_count) {
+  Builder b("swaps");
+  std::vector<Value> values{b.input(DType::float32), b.input(DType::float32)};
+  const Value count = b.constant(trip_count);
+  std::vector<Builder::LoopHandle> loops;
+  for (std::size_t i = 0; i < depth; ++i) {
+    loops.push_back(b.begin_loop(count, values));
+    values = loops.back().carried;
+  }
+  std::swap(values[0], values[1]);
+  for (; !loops.empty(); loops.pop_back()) values = b.end_loop(loops.back(), values);
+  b.output(values[0], DType::float32);
+  return b.finish();
+}
+
+TEST(IrDerivative, BoundsLoopsThatOnlyMoveValues) {
+  EXPECT_EQ(derivative(swap_in_loops(3, 7)).outputs.size(), 2U);
+  for (const std::size_t depth : {3U, 8U}) {
+    EXPECT_ERROR(derivative(swap_in_loops(depth, 1024)), ErrorCode::invalid_input, "executes more than");
+  }
+}
+
 }  // namespace
 }  // namespace vectis::ir
