@@ -260,9 +260,10 @@ Choice Planner::choose(std::span<const Placement> candidates) {
 }
 
 void Planner::record(const Placement& candidate, double seconds) {
-  if (!std::isfinite(seconds) || seconds <= 0) return;
+  if (!(seconds >= detail::min_seconds && seconds <= detail::max_seconds)) return;
   detail::validate_workload(candidate.workload);
   const CostBreakdown cost = detail::cost_breakdown(profile_of(candidate), candidate.workload);
+  if (cost.total() >= detail::max_seconds) return;  // the true cost is unknown: nothing can be learned from the ratio
   const std::lock_guard lock(state_->mutex);
   state_->recorded_seconds += seconds;
   state_->find_or_make(candidate).add(cost, detail::features_of(candidate.workload), seconds);

@@ -80,8 +80,8 @@ class VECTIS_API Planner {
   // above 0), and the device's own error when its calibration fails.
   [[nodiscard]] Assessment assess(const Placement& candidate);
   // Adds a measured run time, from before the first copy to the arrival of the result, to the history of the
-  // candidate. Ignores `seconds` that is not finite and above 0. Throws InvalidInput for an invalid workload (see
-  // Workload), and the device's own error when its calibration fails.
+  // candidate. Ignores `seconds` outside 1e-9 to 1e15, and workloads predicted to take more. Throws InvalidInput for an
+  // invalid workload (see Workload), and the device's own error when its calibration fails.
   void record(const Placement& candidate, double seconds);
 
  private:
