@@ -161,8 +161,8 @@ void print_targets(std::ostream& out, const DeviceReport& result) {
 }
 
 void print_report(std::ostream& out, const DeviceReport& result) {
-  fmt::print(out, "{}: {}, driver {}; {} vectors of {} dimensions, seed {}\n\n", result.device, result.info.name,
-             result.info.driver, result.rows, result.dim, result.seed);
+  fmt::print(out, "{}: {}, driver {}; {} vectors of {} dimensions, seed {}\n\n", result.device,
+             printable(result.info.name), printable(result.info.driver), result.rows, result.dim, result.seed);
   print_searches(out, result);
   fmt::print(out, "\n");
   print_operations(out, result);
@@ -196,7 +196,7 @@ int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const Re
     progress.flush();
   };
   const DeviceReport result = vectis::report(runtime, device, options);
-  file << json_of(result).dump(1) << "\n";
+  file << json_of(result).dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
   if (!file.flush())
     throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written; check the free space of its disk", path));
   print_report(out, result);

@@ -96,6 +96,18 @@ TEST(ReportCommand, FailsOnABackendThatComputesNothing) {
   EXPECT_EQ(page.at("cpu").at("searches").at(0).at("wrong_answers"), 0);
 }
 
+TEST(ReportCommand, AcceptsADriverWhoseNameIsNotText) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("report.json");
+  const ProcessResult result = test::run_vectis(
+      {"report", "--device", "null", "--op", "fill", "--rows", "200", "--dim", "8", "--out", path, "--no-speeds"},
+      {"VECTIS_BACKEND_PATH=" VECTIS_TEST_BACKENDS, "VECTIS_BACKENDS_NULL_DRIVER=bad\xFF\x1B[2J"});
+  EXPECT_THAT(result.output, HasSubstr("FAILED: written to")) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("?[2J;"));
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("\x1B")));
+  EXPECT_EQ(read_json(path).at("driver"), "bad\uFFFD\x1B[2J");
+}
+
 TEST(ReportCommand, NamesMistakes) {
   EXPECT_THAT(test::run_vectis(small_report("cpu", "/proc/none/x")).error, HasSubstr("cannot be written"));
   EXPECT_THAT(test::run_vectis(small_report("nobody", "/tmp/never")).error, HasSubstr("nobody"));
