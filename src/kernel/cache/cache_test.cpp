@@ -191,6 +191,32 @@ TEST_F(KernelCacheTest, ADeviceWithoutBinariesIsCachedInMemory) {
   EXPECT_TRUE(process.log.empty());
 }
 
+TEST_F(KernelCacheTest, ProgramsNotUsedForLongAreDroppedFromMemory) {
+  os.variables["VECTIS_CACHE_PATH"] = "off";
+  Process process(os);
+  const DeviceContext context = process.context();
+  const auto program = [&](int number) {
+    return process.cache().program(context, "opencl-c", "text " + std::to_string(number));
+  };
+  const auto entry_point = [&](int number) {
+    return process.cache().entry_point(context, std::to_string(number), std::function<EntryPoint()>([&] {
+                                         return EntryPoint(program(number), "kernel");
+                                       }));
+  };
+  constexpr int many = 10'000;
+  for (int i = 0; i < many; ++i) {
+    (void)entry_point(i);
+    (void)entry_point(0);  // stays in use
+    (void)program(0);
+    ASSERT_LE(CompilingBackend::counters.programs.load(), 2 * 4096);
+  }
+  EXPECT_EQ(compiled(), many);
+  (void)entry_point(many - 1);
+  EXPECT_EQ(compiled(), many);
+  (void)entry_point(1);
+  EXPECT_EQ(compiled(), many + 1);
+}
+
 TEST_F(KernelCacheTest, OffWritesNothingToDisk) {
   os.variables["VECTIS_CACHE_PATH"] = "off";
   Process process(os);
