@@ -77,6 +77,28 @@ TEST_F(RealOsTest, ReadsWholeFiles) {
   EXPECT_EQ(os.read_file(folder.string()), std::nullopt);
 }
 
+TEST_F(RealOsTest, ReadsOwnFilesOnlyIfNobodyElseCanHaveWrittenThem) {
+  const std::string file = write("file", "text");
+  const auto read_with_mode = [&](mode_t mode) {
+    EXPECT_EQ(chmod(file.c_str(), mode), 0);
+    return os.read_own_file(file);
+  };
+  EXPECT_EQ(read_with_mode(0600), "text");
+  EXPECT_EQ(read_with_mode(0644), "text");
+  EXPECT_EQ(read_with_mode(0660), std::nullopt);
+  EXPECT_EQ(read_with_mode(0606), std::nullopt);
+  EXPECT_EQ(read_with_mode(0600), "text");
+  std::filesystem::create_symlink(file, folder / "link");
+  ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
+  for (const char* const name : {"link", "fifo", "none", "."}) {
+    EXPECT_EQ(os.read_own_file((folder / name).string()), std::nullopt) << name;
+  }
+  if (geteuid() != 0) return;
+  constexpr uid_t nobody = 65534;
+  ASSERT_EQ(chown(file.c_str(), nobody, nobody), 0);
+  EXPECT_EQ(os.read_own_file(file), std::nullopt);
+}
+
 TEST_F(RealOsTest, ListsFoldersSorted) {
   for (const char* const name : {"b", "a", ".c"}) write(name, "");
   EXPECT_THAT(os.list_directory(folder.string()), testing::ElementsAre(".c", "a", "b"));

@@ -172,6 +172,15 @@ TEST_F(KernelCacheTest, AnUnreadableEntryIsBuiltAndCounted) {
   EXPECT_EQ(process.cache().statistics().compiled, 1U);
 }
 
+TEST_F(KernelCacheTest, AnEntryOfAnotherUserIsNotUsed) {
+  (void)Process(os).program("a");
+  os.foreign.insert(os.files.begin()->first);
+  Process process(os);
+  (void)process.program("a");
+  EXPECT_EQ(process.cache().statistics().disk_hits, 0U);
+  EXPECT_EQ(process.cache().statistics().rebuilt, 1U);
+}
+
 TEST_F(KernelCacheTest, ABinaryTheDriverRejectsIsRebuiltFromSource) {
   (void)Process(os).program("a");
   CompilingBackend::refuses_binaries = true;
