@@ -161,13 +161,21 @@ struct StreamExtensionOwner {
   mutable std::unique_ptr<StreamExtension> extension;  // one thread at a time, like the stream
 };
 
-// The state behind a Stream: its handle, its number among all streams of the backend, and its first error. One thread
-// at a time.
+// Exists exactly as long as its stream, so that a weak_ptr to it expires with the stream. Only the stream may own it.
+struct StreamLife {};
+
+// The state behind a Stream: its handle, its number among all streams of the backend, and its first error. The
+// destructor waits for the enqueued work, so that the work of a stream that is gone has finished. One thread at a
+// time.
 struct StreamCore : StreamExtensionOwner, OwnedHandle<VectisStream, &VectisBackend::stream_destroy> {
   explicit StreamCore(std::shared_ptr<ContextCore> owner)
       : OwnedHandle(std::move(owner)), number(++context->device->backend->streams_made) {}
+  StreamCore(const StreamCore&) = delete;
+  StreamCore& operator=(const StreamCore&) = delete;
+  ~StreamCore();
   std::uint64_t number;  // among all streams of the backend, from 1
   std::shared_ptr<StickyError> sticky = std::make_shared<StickyError>();
+  std::shared_ptr<const StreamLife> life = std::make_shared<const StreamLife>();
 };
 
 // The state behind an Event: its handle and the error state of the stream on which it was last recorded.

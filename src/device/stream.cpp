@@ -111,6 +111,15 @@ bool try_fill(const detail::StreamCore& stream, const detail::MemoryCore& target
 
 }  // namespace
 
+// The slot stream_destroy may let work finish in the background.
+detail::StreamCore::~StreamCore() {
+  if (handle == nullptr) return;
+  try {
+    call("destroy_stream", *context, context->slots().stream_synchronize, handle);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): work that failed has finished, and a destructor cannot report it
+  }
+}
+
 Stream::Stream(const DeviceContext& context) : core_(std::make_unique<detail::StreamCore>(context.core())) {
   detail::ContextCore& owner = *context.core();
   detail::call("create_stream", owner, owner.slots().stream_create, owner.handle, &core_->handle);

@@ -11,15 +11,14 @@ constexpr std::size_t prune_above = 64;  // streams; with more, the orders of de
 
 }  // namespace
 
-StreamOrder::StreamOrder(const StreamCore& stream) : stream_(&stream), alive_(stream.sticky) {}
+StreamOrder::StreamOrder(const StreamCore& stream) : stream_(&stream), life_(stream.life) {}
 
-bool StreamOrder::is_of(const StreamCore& stream) const noexcept { return alive_.lock() == stream.sticky; }
+bool StreamOrder::is_of(const StreamCore& stream) const noexcept { return life_.lock() == stream.life; }
 
 std::uint64_t StreamOrder::release() noexcept {
   const std::lock_guard lock(mutex_);
   ++released_;
-  const auto alive = alive_.lock();
-  if (alive == nullptr) return released_;
+  if (is_destroyed()) return released_;
   try {
     if (event_ == nullptr) event_ = Event(DeviceContext(stream_->context)).core();
     record_event(*stream_, *event_);

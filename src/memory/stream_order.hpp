@@ -16,15 +16,15 @@
 namespace vectis::inline v0_1::detail {
 
 // Counts the releases of blocks on one stream, numbered from 1, and knows which of them the device has passed. May
-// outlive the stream. Thread-safe.
+// outlive the stream, whose destructor waits for its work. Thread-safe.
 class StreamOrder {
  public:
   // Makes the order of a stream, without a release so far. Records no event yet.
   explicit StreamOrder(const StreamCore& stream);
 
   // Counts a release, records the event behind the work enqueued so far and returns the number of the release. Call
-  // on the thread that uses the stream. Does not throw: without an event, only that stream reuses the block until the
-  // stream is destroyed.
+  // on the thread that uses the stream, or after the stream was destroyed, which needs no event. Does not throw:
+  // without an event, only that stream reuses the block until the stream is destroyed.
   std::uint64_t release() noexcept;
 
   // Returns whether all work before release `number` has finished: its event completed, or the stream was destroyed.
@@ -41,11 +41,11 @@ class StreamOrder {
   // with a destroyed one. Does not throw.
   [[nodiscard]] bool is_of(const StreamCore& stream) const noexcept;
   // Returns whether the stream was destroyed, which ends all its work. Does not throw.
-  [[nodiscard]] bool is_destroyed() const noexcept { return alive_.expired(); }
+  [[nodiscard]] bool is_destroyed() const noexcept { return life_.expired(); }
 
  private:
-  const StreamCore* stream_;          // valid while alive_ is not expired
-  std::weak_ptr<StickyError> alive_;  // expires with the stream
+  const StreamCore* stream_;              // valid while life_ is not expired
+  std::weak_ptr<const StreamLife> life_;  // expires with the stream
   std::mutex mutex_;
   std::shared_ptr<EventCore> event_;
   std::uint64_t released_ = 0;

@@ -1,0 +1,87 @@
+// Released blocks that a busy stream may still use: who waits for them, how long, and that nobody else does.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include "tests/memory/fixture.hpp"
+#include "tests/support/expect_error.hpp"
+
+namespace vectis {
+namespace {
+
+using namespace std::chrono_literals;
+using test::kib;
+using test::mib;
+
+// Long enough for a thread to reach its wait. A thread that takes longer makes a test check less, not fail.
+constexpr auto moment = 30ms;
+constexpr auto patience = 10s;
+
+template <class T>
+bool is_ready(const std::future<T>& future, std::chrono::milliseconds within) {
+  return future.wait_for(within) == std::future_status::ready;
+}
+
+class PendingBlocksConcurrent : public test::MemoryTest {
+ protected:
+  // The device is busy while this exists. Declare it last: streams and threads wait for the device when they end.
+  class Busy {
+   public:
+    explicit Busy(DeviceRegistry& registry) : registry_(registry) { registry_.configure("failing", "hold", ""); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() { end(); }
+    void end() { registry_.configure("failing", "resume", ""); }
+
+   private:
+    DeviceRegistry& registry_;
+  };
+
+  // Releases two buffers of 24 MiB while the stream works with them; the limit leaves no room for a third.
+  void release_two(Stream& stream) {
+    pool().set_max_pool_size(id("failing"), 64 * mib);
+    const ManagedBuffer first = bytes("failing", 24 * mib, {.stream = &stream});
+    const ManagedBuffer second = bytes("failing", 24 * mib, {.stream = &stream});
+  }
+
+  // Requests 24 MiB without a stream in another thread.
+  std::future<ManagedBuffer> request(const Context& with = {}) {
+    return std::async(std::launch::async, [this, with] { return bytes("failing", 24 * mib, {.context = with}); });
+  }
+
+  DeviceContext context = bytes("failing", 1).memory().context();
+};
+
+TEST_F(PendingBlocksConcurrent, OfAStreamThatIsDestroyedAreNotReusedBeforeItsWorkHasFinished) {
+  std::optional<Stream> stream(context);
+  ManagedBuffer late = bytes("failing", mib, {.stream = &*stream});
+  ManagedBuffer early = bytes("failing", mib, {.stream = &*stream});
+  const auto* early_block = early.memory().core().get();
+  std::future<void> destroyed;
+  Busy busy(registry());
+  early.release();
+  destroyed = std::async(std::launch::async, [&] { stream.reset(); });
+  EXPECT_FALSE(is_ready(destroyed, moment)) << "work that goes on in the background";
+  EXPECT_NE(bytes("failing", mib).memory().core().get(), early_block);
+  busy.end();
+  destroyed.get();
+  late.release();
+  pool().emergency_cleanup(id("failing"));
+  EXPECT_EQ(stats("failing").reserved_bytes, 0U) << "both blocks are idle";
+}
+
+TEST_F(PendingBlocksConcurrent, AReleaseAfterTheEndOfTheStreamDoesNotUseTheStream) {
+  std::optional<Stream> stream(context);
+  ManagedBuffer late = bytes("failing", mib, {.stream = &*stream});
+  bytes("failing", mib, {.stream = &*stream}).release();  // records an event, which outlives the stream
+  stream.reset();
+  registry().configure("failing", "fail", "any 1 driver_failure");
+  late.release();
+  // The fault is still there: the release called no slot.
+  EXPECT_ERROR(DeviceMemory(context, 1), ErrorCode::driver_failure, "an injected failure in memory_allocate");
+}
+
+}  // namespace
+}  // namespace vectis
