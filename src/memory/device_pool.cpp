@@ -111,12 +111,14 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
 void DevicePool::release(PoolBlock* block) noexcept {
   CacheShard& shard = shards_[shard_of_thread()];
   std::vector<PoolBlock*> dropped;
+  // Calls the device, so before the lock.
+  const std::uint64_t released = block->order == nullptr ? 0 : block->order->release();
   {
     const std::lock_guard lock(shard.mutex);
     block->live = false;
+    block->released = released;
     if (block->tag != nullptr) block->tag->remove(block->requested);
     if (recorder_ != nullptr) recorder_->released(block->number);
-    if (block->order != nullptr) block->released = block->order->release();
     Counters& counters = counters_[shard_of_thread()];
     --counters.live;
     counters.requested -= static_cast<std::int64_t>(block->requested);

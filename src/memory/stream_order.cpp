@@ -1,6 +1,10 @@
 #include "memory/stream_order.hpp"
 
+#include <exception>
+#include <utility>
+
 #include "device/cores.hpp"
+#include "memory/tags.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -15,15 +19,30 @@ StreamOrder::StreamOrder(const StreamCore& stream) : stream_(&stream), life_(str
 
 bool StreamOrder::is_of(const StreamCore& stream) const noexcept { return life_.lock() == stream.life; }
 
+bool StreamOrder::is_known_done(std::uint64_t number) const noexcept {
+  return number <= done_.load(std::memory_order_relaxed) || is_destroyed();
+}
+
+StreamOrder::Recorded StreamOrder::recorded() {
+  const std::lock_guard lock(mutex_);
+  return recorded_;
+}
+
 std::uint64_t StreamOrder::release() noexcept {
   const std::lock_guard lock(mutex_);
   ++released_;
   if (is_destroyed()) return released_;
   try {
-    if (event_ == nullptr) event_ = Event(DeviceContext(stream_->context)).core();
-    record_event(*stream_, *event_);
-    recorded_ = released_;
-  } catch (const Error&) {
+    if (recorded_.event == nullptr || is_waited_for_) {
+      auto event = Event(DeviceContext(stream_->context)).core();
+      record_event(*stream_, *event);
+      recorded_.event = std::move(event);
+      is_waited_for_ = false;
+    } else {
+      record_event(*stream_, *recorded_.event);
+    }
+    recorded_.releases = released_;
+  } catch (const std::exception&) {
     // Without an event only the same stream reuses the block until the stream is destroyed: slower, still correct.
     return released_;
   }
@@ -31,33 +50,42 @@ std::uint64_t StreamOrder::release() noexcept {
 }
 
 bool StreamOrder::is_done(std::uint64_t number) noexcept {
-  if (is_destroyed()) return true;
-  const std::lock_guard lock(mutex_);
+  if (is_known_done(number)) return true;
+  Recorded last = recorded();
+  if (number > last.releases) return false;
   try {
-    return number <= recorded_ && Event{event_}.completed();
+    if (!Event{std::move(last.event)}.completed()) return false;
   } catch (const Error&) {
     return false;
   }
+  raise_to(done_, last.releases);
+  return true;
 }
 
 bool StreamOrder::hand_over(std::uint64_t number, Stream& other) {
-  if (is_destroyed()) return true;
-  const std::lock_guard lock(mutex_);
-  if (number > recorded_) return false;
-  other.wait(Event{event_});
+  if (is_known_done(number)) return true;
+  const Recorded last = recorded();
+  if (number > last.releases) return false;
+  other.wait(Event{last.event});
   return true;
 }
 
 bool StreamOrder::wait(std::uint64_t number) noexcept {
-  if (is_destroyed()) return true;
-  const std::lock_guard lock(mutex_);
-  if (number > recorded_) return false;
+  if (is_known_done(number)) return true;
+  Recorded last;
+  {
+    const std::lock_guard lock(mutex_);
+    if (number > recorded_.releases) return false;
+    is_waited_for_ = true;
+    last = recorded_;
+  }
   try {
-    Event{event_}.synchronize();
-    return true;
+    Event{last.event}.synchronize();
   } catch (const Error&) {
     return false;
   }
+  raise_to(done_, last.releases);
+  return true;
 }
 
 std::shared_ptr<StreamOrder> StreamOrders::find(const Stream& stream) {

@@ -5,6 +5,7 @@
 // behind all releases so far, which only makes the other stream wait a little longer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -16,7 +17,7 @@
 namespace vectis::inline v0_1::detail {
 
 // Counts the releases of blocks on one stream, numbered from 1, and knows which of them the device has passed. May
-// outlive the stream, whose destructor waits for its work. Thread-safe.
+// outlive the stream, whose destructor waits for its work. Holds no lock while it waits for the device. Thread-safe.
 class StreamOrder {
  public:
   // Makes the order of a stream, without a release so far. Records no event yet.
@@ -28,11 +29,11 @@ class StreamOrder {
   std::uint64_t release() noexcept;
 
   // Returns whether all work before release `number` has finished: its event completed, or the stream was destroyed.
-  // Returns false when no event was recorded or the query fails. Does not throw.
+  // Once true, stays true. Returns false when no event was recorded or the query fails. Does not throw.
   [[nodiscard]] bool is_done(std::uint64_t number) noexcept;
-  // Makes `other` wait on the device for release `number`; returns true at once when the stream of this order was
-  // destroyed. Returns false when no event was recorded behind that release; throws the error of the device when the
-  // wait cannot be enqueued.
+  // Makes `other` wait on the device for release `number`; returns true at once when that work has finished or the
+  // stream of this order was destroyed. Returns false when no event was recorded behind that release; throws the
+  // error of the device when the wait cannot be enqueued.
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
   // Blocks until the work before release `number` has finished, and returns true; at once when the stream was
   // destroyed. Returns false when no event was recorded behind that release or waiting failed. Does not throw.
@@ -44,12 +45,24 @@ class StreamOrder {
   [[nodiscard]] bool is_destroyed() const noexcept { return life_.expired(); }
 
  private:
+  // An event and the number of releases before it. Null event: never recorded.
+  struct Recorded {
+    std::shared_ptr<EventCore> event;
+    std::uint64_t releases = 0;
+  };
+
+  // Returns whether the work before release `number` is known to have finished, without a call of the device.
+  [[nodiscard]] bool is_known_done(std::uint64_t number) const noexcept;
+  // Returns a copy of recorded_. Its event may be recorded again meanwhile, and then completes later.
+  [[nodiscard]] Recorded recorded();
+
   const StreamCore* stream_;              // valid while life_ is not expired
   std::weak_ptr<const StreamLife> life_;  // expires with the stream
-  std::mutex mutex_;
-  std::shared_ptr<EventCore> event_;
+  std::atomic<std::uint64_t> done_{0};    // releases whose work is known to have finished
+  std::mutex mutex_;                      // guards what follows; not held while the device is waited for
+  Recorded recorded_;
+  bool is_waited_for_ = false;  // the event, which recorded again would complete later and later
   std::uint64_t released_ = 0;
-  std::uint64_t recorded_ = 0;  // releases before the event
 };
 
 // The StreamOrder of each stream that a pool has seen. Thread-safe.

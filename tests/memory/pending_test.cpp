@@ -54,6 +54,39 @@ class PendingBlocksConcurrent : public test::MemoryTest {
   DeviceContext context = bytes("failing", 1).memory().context();
 };
 
+TEST_F(PendingBlocksConcurrent, AreServedWhenTheStreamHasFinished) {
+  Stream stream(context);
+  std::future<ManagedBuffer> waiting;
+  Busy busy(registry());
+  release_two(stream);
+  waiting = request();
+  EXPECT_FALSE(is_ready(waiting, moment));
+  busy.end();
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(PendingBlocksConcurrent, AWaitDoesNotBlockOtherCalls) {
+  Stream stream(context);
+  ManagedBuffer small = bytes("failing", kib, {.stream = &stream});
+  std::future<ManagedBuffer> waiting;
+  std::future<void> released;
+  std::future<ManagedBuffer> reused;
+  std::future<ManagedBuffer> other;
+  Busy busy(registry());
+  release_two(stream);
+  waiting = request();
+  EXPECT_FALSE(is_ready(waiting, moment));
+  released = std::async(std::launch::async, [&] { small.release(); });
+  ASSERT_TRUE(is_ready(released, patience)) << "the release waited for the device";
+  reused = std::async(std::launch::async, [&] { return bytes("failing", kib, {.stream = &stream}); });
+  ASSERT_TRUE(is_ready(reused, patience)) << "the stream's own request waited for the device";
+  other = std::async(std::launch::async, [&] { return bytes("failing", kib); });
+  ASSERT_TRUE(is_ready(other, patience)) << "a request with enough memory waited for the device";
+  EXPECT_FALSE(is_ready(waiting, 0ms));
+  busy.end();
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(PendingBlocksConcurrent, OfAStreamThatIsDestroyedAreNotReusedBeforeItsWorkHasFinished) {
   std::optional<Stream> stream(context);
   ManagedBuffer late = bytes("failing", mib, {.stream = &*stream});
