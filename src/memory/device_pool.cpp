@@ -110,7 +110,7 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
 
 void DevicePool::release(PoolBlock* block) noexcept {
   CacheShard& shard = shards_[shard_of_thread()];
-  std::vector<PoolBlock*> dropped;
+  bool has_many_classes = false;
   // Calls the device, so before the lock.
   const std::uint64_t released = block->order == nullptr ? 0 : block->order->release();
   {
@@ -126,14 +126,22 @@ void DevicePool::release(PoolBlock* block) noexcept {
     const std::uint64_t in_use = in_use_.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
     if (timeline_.is_notable_drop(in_use)) timeline_.record_drop(runtime_.executor().now(), in_use, bytes);
     shard.put(block);
-    dropped = shard.drop_underused(policy_.max_size_classes);
+    has_many_classes = shard.size_classes() > policy_.max_size_classes;
   }
-  if (!dropped.empty()) {
-    const std::lock_guard lock(core_mutex_);
-    for (PoolBlock* one : dropped) return_to_map(one);
-  }
+  if (has_many_classes) flush_underused(shard);
   schedule_trim();
   schedule_live_snapshot();
+}
+
+// Under the core lock from the start: a thread that is out of memory must find each block in a shard or in the map.
+void DevicePool::flush_underused(CacheShard& shard) {
+  const std::lock_guard core(core_mutex_);
+  std::vector<PoolBlock*> dropped;
+  {
+    const std::lock_guard lock(shard.mutex);
+    dropped = shard.drop_underused(policy_.max_size_classes);
+  }
+  for (PoolBlock* block : dropped) return_to_map(block);
 }
 
 // A block that a stream may still use goes to the first shard instead, where the next flush finds it.

@@ -145,6 +145,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Moves idle cached blocks of at least `min_bytes` from the shards to the block map, which coalesces them, and
   // returns their bytes. The caller holds the core lock.
   std::uint64_t flush_shards(std::uint64_t min_bytes = 0);
+  // Moves the blocks of underused size classes from `shard` to the block map. No lock may be held.
+  void flush_underused(CacheShard& shard);
   // Frees an idle cached block in the block map; puts a block that a stream may still use into the first shard
   // instead. The block must be in no shard, and the caller holds the core lock.
   void return_to_map(PoolBlock* block);
@@ -152,8 +154,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // their bytes. The caller holds the core lock.
   std::uint64_t release_empty_segments(std::uint64_t unused_since);
 
-  // Waits for the streams of cached blocks until the deadline of `context`, and returns the bytes that became idle.
-  // Skips streams on which waiting fails. No lock may be held.
+  // Waits for the streams of cached blocks until the deadline of `context`, coalesces the idle blocks, and returns
+  // their bytes. Skips streams on which waiting fails. No lock may be held.
   std::uint64_t wait_for_streams(const Context& context);
   // Returns the layout of the cached memory. No lock may be held: takes every lock of the pool.
   [[nodiscard]] CacheLayout cache_layout() const;

@@ -70,22 +70,20 @@ bool StreamOrder::hand_over(std::uint64_t number, Stream& other) {
   return true;
 }
 
-bool StreamOrder::wait(std::uint64_t number) noexcept {
-  if (is_known_done(number)) return true;
+void StreamOrder::wait(std::uint64_t number) noexcept {
+  if (is_known_done(number)) return;
   Recorded last;
   {
     const std::lock_guard lock(mutex_);
-    if (number > recorded_.releases) return false;
+    if (recorded_.event == nullptr) return;
     is_waited_for_ = true;
     last = recorded_;
   }
   try {
     Event{last.event}.synchronize();
-  } catch (const Error&) {
-    return false;
+    raise_to(done_, last.releases);
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): is_done() stays false
   }
-  raise_to(done_, last.releases);
-  return true;
 }
 
 std::shared_ptr<StreamOrder> StreamOrders::find(const Stream& stream) {

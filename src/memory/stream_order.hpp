@@ -35,9 +35,9 @@ class StreamOrder {
   // stream of this order was destroyed. Returns false when no event was recorded behind that release; throws the
   // error of the device when the wait cannot be enqueued.
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
-  // Blocks until the work before release `number` has finished, and returns true; at once when the stream was
-  // destroyed. Returns false when no event was recorded behind that release or waiting failed. Does not throw.
-  [[nodiscard]] bool wait(std::uint64_t number) noexcept;
+  // Blocks until the work before release `number` has finished. Waits only for the releases behind which an event was
+  // recorded, and gives up when waiting fails: is_done() tells what was reached. Does not throw.
+  void wait(std::uint64_t number) noexcept;
   // Returns whether the order was made for `stream`. Compares more than the address, which a new stream may share
   // with a destroyed one. Does not throw.
   [[nodiscard]] bool is_of(const StreamCore& stream) const noexcept;

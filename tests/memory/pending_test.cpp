@@ -65,6 +65,39 @@ TEST_F(PendingBlocksConcurrent, AreServedWhenTheStreamHasFinished) {
   EXPECT_TRUE(waiting.get());
 }
 
+TEST_F(PendingBlocksConcurrent, AreSharedByAllThreadsThatWait) {
+  Stream stream(context);
+  std::future<ManagedBuffer> first;
+  std::future<ManagedBuffer> second;
+  Busy busy(registry());
+  release_two(stream);
+  first = request();
+  EXPECT_FALSE(is_ready(first, moment));
+  second = request();
+  EXPECT_FALSE(is_ready(second, moment));
+  busy.end();
+  ManagedBuffer one;
+  ManagedBuffer two;
+  EXPECT_NO_THROW(one = first.get());
+  EXPECT_NO_THROW(two = second.get());
+  EXPECT_TRUE(one);
+  EXPECT_TRUE(two);
+  EXPECT_EQ(stats("failing").failures, 0U);
+}
+
+TEST_F(PendingBlocksConcurrent, AreCachedWhileAThreadWaits) {
+  Stream stream(context);
+  std::future<ManagedBuffer> waiting;
+  std::future<MemoryStats> looking;
+  const Busy busy(registry());
+  release_two(stream);
+  waiting = request();
+  EXPECT_FALSE(is_ready(waiting, moment));
+  looking = std::async(std::launch::async, [&] { return stats("failing"); });
+  ASSERT_TRUE(is_ready(looking, patience));
+  EXPECT_EQ(looking.get().in_use_bytes, 0U);
+}
+
 TEST_F(PendingBlocksConcurrent, AWaitDoesNotBlockOtherCalls) {
   Stream stream(context);
   ManagedBuffer small = bytes("failing", kib, {.stream = &stream});
@@ -85,6 +118,23 @@ TEST_F(PendingBlocksConcurrent, AWaitDoesNotBlockOtherCalls) {
   EXPECT_FALSE(is_ready(waiting, 0ms));
   busy.end();
   EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(PendingBlocksConcurrent, OfAReclaimerAreWaitedFor) {
+  Stream stream(context);
+  pool().set_max_pool_size(id("failing"), 32 * mib);
+  ManagedBuffer held = bytes("failing", 24 * mib, {.stream = &stream});
+  const int reclaimer = pool().add_reclaimer({"cache", 50, [&](int, std::uint64_t) {
+                                                held.release();
+                                                return 24 * mib;
+                                              }});
+  std::future<ManagedBuffer> waiting;
+  Busy busy(registry());
+  waiting = request();
+  EXPECT_FALSE(is_ready(waiting, moment));
+  busy.end();
+  EXPECT_NO_THROW(EXPECT_TRUE(waiting.get()));
+  pool().remove_reclaimer(reclaimer);
 }
 
 TEST_F(PendingBlocksConcurrent, OfAStreamThatIsDestroyedAreNotReusedBeforeItsWorkHasFinished) {
