@@ -73,8 +73,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Returns the registered reclaimers, cheapest first. acquire() calls it only when an allocation is about to fail.
   using ReclaimOrder = std::function<std::vector<ReclaimAction>()>;
   // Returns a live block of at least `request.bytes`, which must be passed to release(). Throws InvalidInput for 0
-  // bytes or more than the device's largest allocation, OutOfMemoryError after the whole reclaim order failed, Forked
-  // in a forked child, and any other error of the device.
+  // bytes or more than the device's largest allocation, OutOfMemoryError after the whole reclaim order failed,
+  // Cancelled when the request's context is cancelled while the reclaim order runs, Forked in a forked child, and any
+  // other error of the device.
   PoolBlock* acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order);
   // Puts a block that acquire() returned into the cache; the caller must not use it any more. A block acquired
   // without a stream must be idle. Does not throw.
@@ -154,8 +155,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // their bytes. The caller holds the core lock.
   std::uint64_t release_empty_segments(std::uint64_t unused_since);
 
-  // Waits for the streams of cached blocks until the deadline of `context`, coalesces the idle blocks, and returns
-  // their bytes. Skips streams on which waiting fails. No lock may be held.
+  // Waits for the streams of cached blocks until `context` expires or is cancelled, coalesces the idle blocks, and
+  // returns their bytes. Skips streams on which waiting fails. No lock may be held.
   std::uint64_t wait_for_streams(const Context& context);
   // Returns the layout of the cached memory. No lock may be held: takes every lock of the pool.
   [[nodiscard]] CacheLayout cache_layout() const;

@@ -105,10 +105,7 @@ std::uint64_t DevicePool::wait_for_streams(const Context& context) {
       });
     }
   }
-  for (const auto& [order, number] : last_releases) {
-    if (context.expired(runtime_.executor())) break;
-    order->wait(number);
-  }
+  for (const auto& [order, number] : last_releases) order->wait(number, context, runtime_.executor());
   const std::lock_guard lock(core_mutex_);
   return flush_shards();
 }
@@ -138,12 +135,17 @@ PoolBlock* DevicePool::acquire_slow(const MemoryRequest& request, const SizeClas
     if (PoolBlock* block = take_range(size_class)) return block;
     return grow();
   };
+  const auto check_cancelled = [&] {
+    if (request.context.cancelled()) request.context.check("get_managed_buffer", runtime_.executor());
+  };
   steps.push_back({"waiting for streams", wait_for_streams(request.context)});
+  check_cancelled();
   if (PoolBlock* block = retry()) return block;
   const std::uint64_t cleaned = cleanup();
   steps.push_back({"returning empty segments", cleaned + std::exchange(growth.exchanged_bytes, 0)});
   if (PoolBlock* block = retry()) return block;
   for (const ReclaimAction& action : reclaim_order()) {
+    check_cancelled();
     const std::uint64_t reported = action.reclaim(size_class.bytes);
     wait_for_streams(request.context);  // which may still use what the reclaimer released
     // Buffers that the reclaimer released are in the cache: count them even where it reports less.

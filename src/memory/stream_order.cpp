@@ -1,17 +1,38 @@
 #include "memory/stream_order.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "device/cores.hpp"
 #include "memory/tags.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::detail {
 
 namespace {
 
 constexpr std::size_t prune_above = 64;  // streams; with more, the orders of destroyed ones are dropped
+
+// Devices have no wait with a deadline, so that such a wait queries the event, at first often: most waits are short.
+constexpr Duration query_interval_min = std::chrono::microseconds(20);
+constexpr Duration query_interval_max = std::chrono::milliseconds(1);
+
+// Waits until `event` has completed; returns false when `context` ends the wait before. Throws the error of the
+// event's work.
+bool wait_until_completed(const Event& event, const Context& context, const Executor& executor) {
+  if (!context.can_stop()) {
+    event.synchronize();
+    return true;
+  }
+  for (Duration interval = query_interval_min; !event.completed();
+       interval = std::min(2 * interval, query_interval_max)) {
+    if (context.cancelled() || context.expired(executor)) return false;
+    pause_thread(interval);
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -70,7 +91,7 @@ bool StreamOrder::hand_over(std::uint64_t number, Stream& other) {
   return true;
 }
 
-void StreamOrder::wait(std::uint64_t number) noexcept {
+void StreamOrder::wait(std::uint64_t number, const Context& context, const Executor& executor) noexcept {
   if (is_known_done(number)) return;
   Recorded last;
   {
@@ -80,8 +101,7 @@ void StreamOrder::wait(std::uint64_t number) noexcept {
     last = recorded_;
   }
   try {
-    Event{last.event}.synchronize();
-    raise_to(done_, last.releases);
+    if (wait_until_completed(Event{last.event}, context, executor)) raise_to(done_, last.releases);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch): is_done() stays false
   }
 }

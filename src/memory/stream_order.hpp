@@ -12,6 +12,8 @@
 #include <unordered_map>
 
 #include "device/cores.hpp"
+#include "vectis/base/context.hpp"
+#include "vectis/base/executor.hpp"
 #include "vectis/device/stream.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -35,9 +37,10 @@ class StreamOrder {
   // stream of this order was destroyed. Returns false when no event was recorded behind that release; throws the
   // error of the device when the wait cannot be enqueued.
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
-  // Blocks until the work before release `number` has finished. Waits only for the releases behind which an event was
-  // recorded, and gives up when waiting fails: is_done() tells what was reached. Does not throw.
-  void wait(std::uint64_t number) noexcept;
+  // Blocks until the work before release `number` has finished, but not longer than until the deadline of `context`,
+  // on the clock of `executor`, has passed or `context` is cancelled. Waits only for the releases behind which an event
+  // was recorded, and gives up when waiting fails: is_done() tells what was reached. Does not throw.
+  void wait(std::uint64_t number, const Context& context, const Executor& executor) noexcept;
   // Returns whether the order was made for `stream`. Compares more than the address, which a new stream may share
   // with a destroyed one. Does not throw.
   [[nodiscard]] bool is_of(const StreamCore& stream) const noexcept;

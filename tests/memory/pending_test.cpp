@@ -120,6 +120,51 @@ TEST_F(PendingBlocksConcurrent, AWaitDoesNotBlockOtherCalls) {
   EXPECT_TRUE(waiting.get());
 }
 
+TEST_F(PendingBlocksConcurrent, ADeadlineEndsTheWait) {
+  for (const bool real_time : {false, true}) {
+    const Context limited = real_time ? Context{}.with_deadline(std::chrono::steady_clock::now() + 20ms)
+                                      : Context{}.with_deadline(runtime().executor().now() + 20ms);
+    Stream stream(context);
+    std::future<ManagedBuffer> waiting;
+    Busy busy(registry());
+    release_two(stream);
+    waiting = request(limited);
+    ASSERT_TRUE(is_ready(waiting, patience));
+    try {
+      static_cast<void>(waiting.get());
+      ADD_FAILURE() << "the stream still works with the memory";
+    } catch (const OutOfMemoryError& error) {
+      EXPECT_EQ(error.report().kind, OutOfMemoryKind::held_in_cache);
+    }
+    busy.end();
+    EXPECT_TRUE(bytes("failing", 24 * mib, {.context = limited})) << "finished work needs no time";
+  }
+}
+
+TEST_F(PendingBlocksConcurrent, CancellationEndsTheWait) {
+  Stream stream(context);
+  CancelSource source;
+  std::future<ManagedBuffer> waiting;
+  const Busy busy(registry());
+  release_two(stream);
+  waiting = request(Context{}.with_cancel(source));
+  EXPECT_FALSE(is_ready(waiting, moment));
+  source.cancel();
+  ASSERT_TRUE(is_ready(waiting, patience));
+  EXPECT_ERROR(static_cast<void>(waiting.get()), ErrorCode::cancelled, "get_managed_buffer");
+}
+
+TEST_F(PendingBlocksConcurrent, AreServedBeforeTheDeadline) {
+  Stream stream(context);
+  std::future<ManagedBuffer> waiting;
+  Busy busy(registry());
+  release_two(stream);
+  waiting = request(Context{}.with_deadline(runtime().executor().now() + 1h).with_cancel(CancelSource{}));
+  EXPECT_FALSE(is_ready(waiting, moment));
+  busy.end();
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(PendingBlocksConcurrent, OfAReclaimerAreWaitedFor) {
   Stream stream(context);
   pool().set_max_pool_size(id("failing"), 32 * mib);

@@ -34,7 +34,9 @@ struct BufferOptions {
   // The stream that uses the buffer, which may then be released while the stream still works with it
   // (stream-ordered). Null: the buffer must be idle when it is released.
   Stream* stream = nullptr;
-  Context context = {};  // its memory tag names the buffer; its deadline bounds the wait for other streams
+  // Its memory tag names the buffer, its deadline bounds the wait for other streams, and its cancellation ends that
+  // wait with Cancelled.
+  Context context = {};
 };
 
 // Memory pressures (held bytes / limit, 0 to 1) above which MemoryPool::check_memory_health warns and cleans up.
@@ -91,13 +93,15 @@ class VECTIS_API MemoryPool {
 
   // Returns a buffer of `elements` elements with undefined content, from the cache or the device. Throws InvalidInput
   // for an unknown device or precision, 0 elements or more bytes than the device's largest allocation;
-  // OutOfMemoryError when neither the cache, the device nor the reclaimers can provide the memory; Forked in a forked
-  // child; and the device's own errors.
+  // OutOfMemoryError when neither the cache, the device nor the reclaimers can provide the memory, or not before the
+  // deadline; Cancelled when the request is cancelled while it waits for memory; Forked in a forked child; and the
+  // device's own errors.
   [[nodiscard]] ManagedBuffer get_managed_buffer(int device, std::size_t elements, Precision precision,
                                                  const BufferOptions& options = {});
   // Returns a buffer of `bytes` bytes with undefined content; its precision is int8, with one element per byte.
   // Throws InvalidInput for an unknown device, 0 bytes or more than the device's largest allocation; OutOfMemoryError
-  // when memory is short; Forked in a forked child; and the device's own errors.
+  // when memory is short; Cancelled when the request is cancelled while it waits for memory; Forked in a forked child;
+  // and the device's own errors.
   [[nodiscard]] ManagedBuffer allocate_bytes(int device, std::uint64_t bytes, const BufferOptions& options = {});
   // Returns an empty batch of buffers on `device`, which the pool must outlive. Throws InvalidInput for an unknown
   // device, and BackendCreation or DeviceLost when the device cannot be opened.
