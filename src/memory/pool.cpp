@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "memory/device_pool.hpp"
+#include "memory/registered_reclaimer.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -85,17 +86,12 @@ ManagedBuffer& BufferBatch::add_buffer(std::span<const std::byte> host_bytes, st
 struct MemoryPool::State {
   explicit State(Runtime& owner) : runtime(owner), by_id(devices().size()) {}
 
-  struct RegisteredReclaimer {
-    int id;
-    Reclaimer reclaimer;
-  };
-
   Runtime& runtime;
   mutable std::mutex mutex;
   std::vector<std::atomic<detail::DevicePool*>> by_id;  // lock-free view of `pools`
   std::map<int, std::shared_ptr<detail::DevicePool>> pools;
-  std::map<std::string, std::shared_ptr<detail::Budget>> budgets;  // by physical id
-  std::vector<RegisteredReclaimer> reclaimers;                     // by cost
+  std::map<std::string, std::shared_ptr<detail::Budget>> budgets;        // by physical id
+  std::vector<std::shared_ptr<detail::RegisteredReclaimer>> reclaimers;  // by cost
   int next_reclaimer = 1;
   HealthThresholds thresholds;
   RawBuffers raw;
@@ -158,10 +154,8 @@ std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) 
   const std::lock_guard lock(mutex);
   std::vector<detail::ReclaimAction> result;
   result.reserve(reclaimers.size());
-  for (const RegisteredReclaimer& one : reclaimers) {
-    result.push_back({one.reclaimer.name, [device, reclaim = one.reclaimer.reclaim](std::uint64_t bytes) {
-                        return reclaim(device, bytes);
-                      }});
+  for (const auto& one : reclaimers) {
+    result.push_back({one->name(), [device, one](std::uint64_t bytes) { return one->reclaim(device, bytes); }});
   }
   return result;
 }
@@ -282,14 +276,21 @@ std::uint64_t MemoryPool::emergency_cleanup_all() {
 int MemoryPool::add_reclaimer(Reclaimer reclaimer) {
   const std::lock_guard lock(state_->mutex);
   const int id = state_->next_reclaimer++;
-  state_->reclaimers.push_back({id, std::move(reclaimer)});
-  std::ranges::sort(state_->reclaimers, {}, [](const auto& one) { return std::pair(one.reclaimer.cost, one.id); });
+  state_->reclaimers.push_back(std::make_shared<detail::RegisteredReclaimer>(id, std::move(reclaimer)));
+  std::ranges::sort(state_->reclaimers, {}, [](const auto& one) { return std::pair(one->cost(), one->id()); });
   return id;
 }
 
 void MemoryPool::remove_reclaimer(int id) {
-  const std::lock_guard lock(state_->mutex);
-  std::erase_if(state_->reclaimers, [id](const auto& one) { return one.id == id; });
+  std::shared_ptr<detail::RegisteredReclaimer> removed;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = std::ranges::find(state_->reclaimers, id, [](const auto& one) { return one->id(); });
+    if (found == state_->reclaimers.end()) return;
+    removed = std::move(*found);
+    state_->reclaimers.erase(found);
+  }
+  removed->remove();  // without the lock: a call in progress may use the pool
 }
 
 void MemoryPool::start_log(int device, std::ostream& out) {

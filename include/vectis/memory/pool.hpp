@@ -152,8 +152,9 @@ class VECTIS_API MemoryPool {
   // Registers a callback that the pool calls, cheapest first, before an allocation on any device fails, and returns
   // its id for remove_reclaimer. `reclaimer.reclaim` must not be empty, which is not checked.
   int add_reclaimer(Reclaimer reclaimer);
-  // Removes the reclaimer that add_reclaimer registered under `id`; ignores an unknown id. An allocation in progress
-  // may still call the reclaimer after this returns.
+  // Removes the reclaimer that add_reclaimer registered under `id`, after waiting for the threads that run it: after
+  // this returns, nothing calls it, and what it refers to may be destroyed. The caller must hold no lock that the
+  // reclaimer takes. Called from the reclaimer itself, does not wait for other threads. Ignores an unknown id.
   void remove_reclaimer(int id);
 
   // Logs every allocation and release on `device` to `out` until stop_log, in the format that `vectis bench replay`
