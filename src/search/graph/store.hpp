@@ -156,7 +156,13 @@ class GraphStore {
   // std::bad_alloc when memory is exhausted.
   [[nodiscard]] std::vector<std::uint64_t> present_ids(std::span<const std::uint64_t> ids,
                                                        const LinkProgress& progress) const;
-  void publish();
+  // Returns an epoch with all the memory that publish() needs. Throws std::bad_alloc when memory is exhausted; then
+  // nothing changed.
+  [[nodiscard]] std::shared_ptr<Epoch> next_epoch();
+  // Shows the rows as they are to searches that begin from now on. `next` must be of next_epoch(). Does not throw, so
+  // that a change whose epoch was made before cannot fail after the change.
+  void publish(std::shared_ptr<Epoch> next) noexcept;
+  void publish() { publish(next_epoch()); }
   // Makes room for `count` more rows; trains the encoding on `vectors` in an empty store, and again when the store
   // has outgrown it. Throws InvalidInput when the store would exceed slots_max rows, Allocation when memory is
   // exhausted, Cancelled or DeadlineExceeded as `context` says.
@@ -183,6 +189,7 @@ class GraphStore {
   // what `progress` throws, and Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
                                          const LinkProgress& progress) const;
+  // Replaces storage and ids by `contents`. Throws std::bad_alloc when memory is exhausted; then nothing changed.
   void replace_storage(GraphContents contents);
 
   Executor& executor_;
