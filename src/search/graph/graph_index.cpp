@@ -256,8 +256,8 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
 std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
   std::call_once(plan.rows_collected, [&] {
     if (plan.filter != nullptr && plan.budget.selectivity < scan_selectivity_min) {
-      // Empty when the storage was replaced since the search began.
-      if (auto rows = store_->rows_of(*plan.filter, *plan.params.storage)) {
+      // Empty when ids were added, replaced or removed since the search began.
+      if (auto rows = store_->rows_of(*plan.filter, *plan.epoch)) {
         plan.rows = std::move(*rows);
         return;
       }
@@ -266,9 +266,10 @@ std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
     plan.rows.resize(plan.epoch->rows);
     std::size_t count = 0;
     for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
+      // Slots of other rows may be reused right now, and a predicate may know only ids that are there.
+      if (!versions.visible(slot, plan.params.epoch)) continue;
       plan.rows[count] = slot;  // no branch: whether a row is allowed is unpredictable
-      const bool allowed = plan.filter == nullptr || plan.filter->allows(versions.id(slot));
-      count += static_cast<std::size_t>(allowed) & static_cast<std::size_t>(versions.visible(slot, plan.params.epoch));
+      count += static_cast<std::size_t>(plan.filter == nullptr || plan.filter->allows(versions.id(slot)));
     }
     plan.rows.resize(count);
   });

@@ -282,6 +282,20 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
   }
 }
 
+// A predicate may look ids up in a table of its own.
+TEST_F(GraphIndexTest, PredicatesAreAskedForPresentIdsOnly) {
+  const auto index = make_index("graph", 4, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 500, 4));
+  Ids gone(50);
+  std::iota(gone.begin(), gone.end(), 100);
+  index->remove(gone);
+  const auto predicate = [](std::uint64_t id) {
+    EXPECT_FALSE(id >= 100 && id < 150) << "id " << id << " was removed";
+    return id % 7 == 0;
+  };
+  EXPECT_EQ(index->search(clustered_rows(random, 1, 4), 10, {.filter = IdFilter::predicate(predicate)})[0].size(), 10U);
+}
+
 TEST_F(GraphIndexTest, RejectsInvalidOptions) {
   const auto index = make_index("graph", 2, Metric::l2, {.runtime = &runtime});
   const Floats two{1, 2};

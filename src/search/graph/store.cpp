@@ -238,6 +238,7 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   }
   {
     const std::unique_lock lock(table_mutex_);
+    table_epoch_ = epoch_ + 1;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
       if (const auto replaced = table_.find(ids[i])) {
@@ -326,6 +327,7 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
     const std::size_t before = tombstones_.size();
     {
       const std::unique_lock table_lock(table_mutex_);
+      table_epoch_ = epoch_ + 1;
       for (const std::uint64_t id : present) {
         const auto slot = table_.find(id);
         if (!slot) continue;  // repeated in `ids`
@@ -392,10 +394,10 @@ std::optional<std::vector<float>> GraphStore::get(std::uint64_t id) const {
   return vector;
 }
 
-std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, const GraphStorage& storage) const {
+std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, const Epoch& epoch) const {
   std::vector<Slot> slots;
   const std::shared_lock lock(table_mutex_);
-  if (storage_.get() != &storage) return std::nullopt;
+  if (storage_ != epoch.storage || table_epoch_ > epoch.number) return std::nullopt;
   const bool listed = filter.for_each(std::max<std::uint64_t>(table_.size(), 1) * 2, [&](std::uint64_t id) {
     if (const auto slot = table_.find(id)) slots.push_back(*slot);
   });

@@ -116,9 +116,9 @@ class GraphStore {
 
   // Returns the dim() floats of the id's vector as stored, or nullopt when the id is absent.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
-  // Returns the rows of the ids that `filter` allows. Returns nullopt when `storage` is no longer the store's, the
-  // filter is a predicate, or it lists more than twice as many ids as the store has.
-  [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const GraphStorage& storage) const;
+  // Returns the rows that the ids allowed by `filter` have in `epoch`. Returns nullopt when ids were added, replaced or
+  // removed since that epoch, the filter is a predicate, or it lists more than twice as many ids as the store has.
+  [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const Epoch& epoch) const;
   // Returns a copy of the live rows, for a file, after consolidating tombstones; empty when no vector was ever added.
   // Waits for a running change. Throws Cancelled or DeadlineExceeded as `context` says, Allocation or std::bad_alloc
   // when memory is exhausted.
@@ -213,6 +213,7 @@ class GraphStore {
 
   mutable std::shared_mutex table_mutex_;
   IdTable table_;
+  std::uint64_t table_epoch_ = 0;  // the first epoch that shows table_; guarded by table_mutex_
 
   mutable std::mutex epoch_mutex_;  // held while the pointer is copied
   std::shared_ptr<const Epoch> now_;
