@@ -65,9 +65,9 @@ class GraphIndex final : public Index {
   [[nodiscard]] std::span<const Slot> allowed_rows(const SearchPlan& plan) const;
   void search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) const;
   void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
-                      std::vector<std::vector<Hit>>& found) const;
+                      std::span<std::vector<Hit>> found) const;
   void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
-                        std::vector<std::vector<Hit>>& found) const;
+                        std::span<std::vector<Hit>> found) const;
 
   std::unique_ptr<GraphStore> store_;
   std::unique_ptr<DeviceGraphSearcher> device_;  // null: the host searches
@@ -76,7 +76,6 @@ class GraphIndex final : public Index {
   mutable std::vector<std::unique_ptr<SearchScratch>> idle_scratch_;
   mutable std::atomic<std::uint64_t> searches_ = 0;
   mutable std::atomic<std::uint64_t> queries_ = 0;
-  mutable std::atomic<std::uint64_t> scored_ = 0;
   mutable std::atomic<std::uint64_t> reranked_ = 0;
 };
 

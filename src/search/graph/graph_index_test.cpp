@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <numeric>
+#include <utility>
 
 #include "tests/support/approximate.hpp"
 #include "tests/support/brute_force.hpp"
@@ -280,6 +281,60 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
       EXPECT_GE(tally.recall(), 0.9) << name(distance);
     }
   }
+}
+
+// Searches from the callback of a large insert near the query, whose rows nobody sees yet.
+TEST_F(GraphIndexTest, SearchesBesideALargeAddFindTheVectorsOfBefore) {
+  constexpr std::size_t dim = 16;
+  constexpr std::size_t rows = 3000;
+  constexpr std::size_t k = 10;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, rows, dim));
+  Floats near(2500 * dim);
+  for (float& x : near) x = static_cast<float>(100 + random.unit());
+  const Floats query(dim, 100.5F);
+  const auto expect_old_hits = [&] {
+    const SearchResult found = index->search(query, k, {.ef = 60});
+    ASSERT_EQ(found[0].size(), k);
+    for (const Hit& hit : found[0]) EXPECT_LT(hit.id, rows);
+    EXPECT_LE(found.explanation().rows_scanned, 2 * rows + 1000) << "a scan would have been cheaper";
+  };
+  expect_old_hits();
+  CancelSource source;
+  const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    expect_old_hits();
+    if (progress.done > 2000) source.cancel();
+  });
+  EXPECT_ERROR(index->add(near, context), ErrorCode::cancelled, "[add]");
+  expect_old_hits();  // the rows of the failed insert are still linked
+  index->remove(0);   // and now there are tombstones
+  const Context searching = Context{}.with_progress([&](const Progress& progress) {
+    if (progress.done < progress.total) expect_old_hits();
+  });
+  index->add(near, searching);
+  for (const Hit& hit : index->search(query, k)[0]) EXPECT_GE(hit.id, rows);
+}
+
+// The predicate of the outer search searches, too.
+TEST_F(GraphIndexTest, ExplanationsCountTheRowsOfTheirOwnSearch) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 2000, dim));
+  const Floats query = clustered_rows(random, 1, dim);
+  const Floats others = clustered_rows(random, 20, dim);
+  const auto scan = [&](bool nested) {
+    bool first = nested;
+    const auto predicate = [&](std::uint64_t /*id*/) {
+      if (std::exchange(first, false)) static_cast<void>(index->search(others, 10));
+      return true;
+    };
+    return index->search(query, 10, {.filter = IdFilter::predicate(predicate)}).explanation();
+  };
+  const SearchExplanation alone = scan(false);
+  const SearchExplanation nested = scan(true);
+  EXPECT_EQ(nested.rows_scanned, alone.rows_scanned);
+  EXPECT_EQ(nested.reranked, alone.reranked);
+  EXPECT_GE(index->statistics().reranked, 2 * alone.reranked + 20U * 10);
 }
 
 // A predicate may look ids up in a table of its own.

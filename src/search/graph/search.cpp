@@ -157,17 +157,18 @@ BeamParams beam_for_ef(std::size_t k, std::size_t ef) noexcept {
   return {.k = width, .epsilon = 1, .width = std::max(width, rerank_count(k))};
 }
 
-void search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) {
-  if (params.no_tombstones) {
-    beam_search(params.storage->graph, params.entry_points, params.beam, scratch);
-  } else {
-    const RowVersions& versions = params.storage->versions;
-    beam_search_visible(
-        params.storage->graph, params.entry_points, params.beam,
-        [&](Slot slot) { return versions.visible(slot, params.epoch); }, scratch);
-  }
+bool search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) {
+  const Graph& graph = params.storage->graph;
+  const RowVersions& versions = params.storage->versions;
+  const bool finished = params.no_tombstones
+                            ? beam_search_below(graph, params.entry_points, params.beam, params.rows, scratch)
+                            : beam_search_visible(
+                                  graph, params.entry_points, params.beam, params.rows,
+                                  [&](Slot slot) { return versions.visible(slot, params.epoch); }, scratch);
+  if (!finished) return false;
   select_candidates(params, scratch.best.sorted(), scratch);
   rerank(params, query, scratch, hits);
+  return true;
 }
 
 void search_at_epsilons(const SearchParams& params, std::span<const float> epsilons, const float* query,

@@ -123,6 +123,7 @@ TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
   SearchParams params{.storage = now->storage.get(),
                       .entry_points = now->entry_points,
                       .epoch = now->number,
+                      .rows = now->rows,
                       .k = calibrated_k,
                       .beam = beam_for_epsilon(calibrated_k, 1)};
   const std::vector<float> epsilons{0.8F, 0.9F, 1.0F, 1.05F, 1.2F};
@@ -143,7 +144,7 @@ TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
     for (std::size_t i = 0; i < epsilons.size(); ++i) {
       params.beam = beam_for_epsilon(calibrated_k, epsilons[i]);
       scratch.scored = 0;
-      search_graph(params, vector.data(), scratch, hits);
+      ASSERT_TRUE(search_graph(params, vector.data(), scratch, hits));
       EXPECT_EQ(hits, found[i]) << epsilons[i];
       EXPECT_EQ(scratch.scored, scored[i]) << epsilons[i];
     }
@@ -162,11 +163,12 @@ TEST_F(GraphStoreTest, WiderBeamsScoreMoreRows) {
     const SearchParams params{.storage = now->storage.get(),
                               .entry_points = now->entry_points,
                               .epoch = now->number,
+                              .rows = now->rows,
                               .k = 10,
                               .beam = beam_for_ef(10, ef)};
     scratch.scored = 0;
     std::vector<Hit> hits;
-    search_graph(params, vector.data(), scratch, hits);
+    ASSERT_TRUE(search_graph(params, vector.data(), scratch, hits));
     EXPECT_EQ(hits.size(), 10U);
     EXPECT_GT(scratch.scored, last);
     last = scratch.scored;
