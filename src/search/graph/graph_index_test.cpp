@@ -283,6 +283,87 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
   }
 }
 
+// Vectors and queries far longer or shorter than those that the encoding was trained on.
+TEST_F(GraphIndexTest, FindsVectorsOfEveryLength) {
+  for (const Metric distance : graph_metrics) {
+    SCOPED_TRACE(name(distance));
+    const auto index = make_index("graph", 2, distance, {.runtime = &runtime});
+    BruteForce truth(2, distance);
+    const Floats vectors{1e-30F, 2e-30F, 1e10F, 2e10F, 3e38F, -3e38F, 1e-44F, 3e-45F, 0, 0, -5, 7};
+    for (std::size_t at = 0; at < vectors.size(); at += 2) {  // each alone, so that the first ones train the encoding
+      const auto vector = std::span(vectors).subspan(at, 2);
+      truth.put(index->add(vector), vector);
+      test::expect_same(*index, truth, vectors, 10);
+    }
+    MemoryWriter writer;
+    index->save(writer);
+    MemoryReader reader(writer.bytes());
+    test::expect_same(*load_index(reader, {.runtime = &runtime}), truth, vectors, 10);
+    index->drop_full_precision();
+    const SearchResult found = index->search(vectors, 10);
+    for (std::size_t i = 0; i < found.queries(); ++i) EXPECT_EQ(found[i].size(), 6U) << "query " << i;
+  }
+}
+
+TEST_F(GraphIndexTest, OrdersSubnormalVectors) {
+  const auto index = make_index("graph", 1, Metric::l2, {.runtime = &runtime});
+  Floats vectors(50);
+  for (std::size_t i = 0; i < vectors.size(); ++i) vectors[i] = static_cast<float>(i) * 1e-41F;
+  const BruteForce truth = fill_index(*index, vectors);
+  test::expect_same(*index, truth, vectors, 3);
+}
+
+TEST_F(GraphIndexTest, LongAndShortQueriesFindVectors) {
+  constexpr std::size_t dim = 12;
+  for (const Metric distance : graph_metrics) {
+    SCOPED_TRACE(name(distance));
+    const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
+    const BruteForce truth = fill_index(*index, clustered_rows(random, 3000, dim));
+    for (const double scale : {1e-40, 1e12, 1e37}) {
+      SCOPED_TRACE(scale);
+      Floats queries = clustered_rows(random, 20, dim);
+      for (float& x : queries) x = static_cast<float>(double{x} * scale);
+      Tally tally;
+      expect_sound(*index, truth, queries, 10, {.ef = 200}, tally);
+      const SearchResult found = index->search(queries, 10, {.ef = 200});
+      for (std::size_t i = 0; i < found.queries(); ++i) EXPECT_EQ(found[i].size(), 10U);
+      // The length of a query does not change the order of products and angles.
+      if (distance != Metric::l2) {
+        EXPECT_GE(tally.recall(), 0.9);
+      }
+    }
+  }
+}
+
+// One corrupt vector must not take the codes of all others.
+TEST_F(GraphIndexTest, OutliersDoNotCostRecall) {
+  constexpr std::size_t dim = 12;
+  for (const Metric distance : {Metric::l2, Metric::inner_product}) {
+    SCOPED_TRACE(name(distance));
+    Floats vectors = clustered_rows(random, 3000, dim);
+    for (std::size_t i = 0; i < dim; ++i) vectors[1234 * dim + i] *= 1e30F;
+    const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
+    BruteForce truth = fill_index(*index, vectors);
+    Floats later = clustered_rows(random, 1, dim);
+    for (float& x : later) x *= -1e35F;
+    truth.put_all(index->add(later), later);
+    Tally tally;
+    expect_sound(*index, truth, clustered_rows(random, 60, dim), 10, {.recall = 0.98}, tally);
+    EXPECT_GE(tally.recall(), 0.9);
+    // The outliers themselves have codes that can be compared and loaded.
+    MemoryWriter writer;
+    index->save(writer);
+    MemoryReader reader(writer.bytes());
+    const auto copy = load_index(reader, {.runtime = &runtime});
+    const Ids some{7, 1234, 2000, 3000};
+    const SearchOptions among{.filter = IdFilter::sorted_list(some)};
+    for (const auto query : {std::span(vectors).subspan(1234 * dim, dim), std::span(later)}) {
+      test::expect_same(*index, truth, query, 4, among);
+      test::expect_same(*copy, truth, query, 4, among);
+    }
+  }
+}
+
 // Searches from the callback of a large insert near the query, whose rows nobody sees yet.
 TEST_F(GraphIndexTest, SearchesBesideALargeAddFindTheVectorsOfBefore) {
   constexpr std::size_t dim = 16;

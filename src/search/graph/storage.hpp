@@ -209,7 +209,7 @@ class VectorRows {
   // read the row meanwhile. Does not throw.
   void write(Slot slot, const float* vector) const noexcept;
   // Returns the dim floats of a row: in place at full precision, else decoded into `scratch`, which must have room
-  // for dim floats and may be null at full precision. Does not throw.
+  // for dim floats and may be null at full precision. Decoded floats are finite. Does not throw.
   [[nodiscard]] const float* read(Slot slot, float* scratch) const noexcept;
   // Returns the stored bytes of a row, row_bytes() of them: floats, or a header and one byte per element. Does not
   // throw.
