@@ -28,10 +28,11 @@ struct CodeBlock {
   const float* group_norm = nullptr;
 };
 
-// A snapshot of the rows of a segment, which keeps their memory alive through `storage`. Immutable, cheap to copy,
-// and readable by any number of threads. Row indexes are not checked.
+// A snapshot of the rows of a segment, which keeps their memory alive through `storage` and `last_group`. Immutable,
+// cheap to copy, and readable by any number of threads. Row indexes are not checked.
 struct SegmentView {
-  std::shared_ptr<const void> storage;
+  std::shared_ptr<const void> storage;     // the same for all views of a segment, whose rows never change
+  std::shared_ptr<const void> last_group;  // a copy of the group that still grows; null when there is none
   const Quantizer* quantizer = nullptr;
   std::size_t rows = 0;
   // [0]: the whole groups of 16 rows; [1]: an incomplete last group, empty without one. With fp32, which has no codes,
