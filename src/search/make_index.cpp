@@ -169,7 +169,7 @@ std::unique_ptr<exact::ExactIndex> exact_index(Runtime& runtime, std::string_vie
 
 // The exact index itself, or an AutoIndex of it; `graph` may be null.
 std::unique_ptr<Index> with_graph(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
-                                  std::unique_ptr<Index> graph, const IndexOptions& options) {
+                                  std::unique_ptr<graph::GraphIndex> graph, const IndexOptions& options) {
   const double recall = options.recall.value_or(default_recall);
   if (exact->kind() != kind_auto || recall == 1 || !exact::can_scan(exact->metric(), Precision::int8)) return exact;
   return std::make_unique<AutoIndex>(runtime, std::move(exact), std::move(graph), recall,
@@ -197,8 +197,8 @@ std::string read_magic(ByteReader& reader) {
 }
 
 // On the one device that the options name, or on the host.
-std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
-                                   const IndexOptions& options) {
+std::unique_ptr<graph::GraphIndex> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
+                                               const IndexOptions& options) {
   const std::optional<IndexDevices> asked = asked_devices(runtime, options);
   const double recall = options.recall.value_or(default_recall);
   if (!asked || only_cpu(asked->devices)) {
@@ -212,17 +212,6 @@ std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::Grap
   return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), asked->devices.front(), asked->reason, recall);
 }
 
-std::unique_ptr<Index> make_graph_index(Runtime& runtime, std::size_t dim, Metric metric, const IndexOptions& options) {
-  const GraphOptions graph = options.graph.value_or(GraphOptions{});
-  graph::GraphParams params;
-  params.degree = graph.degree;
-  params.pruned_degree = graph.degree - graph.degree / 6;
-  params.ef_construction = graph.ef_construction;
-  params.seed = graph.seed;
-  graph::validate_graph("make_index", metric, params);
-  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), metric, dim, params), options);
-}
-
 std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options,
                                     const Context& context) {
   reject_graph_options("load_index", "the file has the graph's parameters", options);
@@ -231,8 +220,8 @@ std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const 
 
 // Reads the graph of the same vectors, which follows an exact index in a file of 'auto'. Sets options.graph, unless
 // the caller did, to the parameters of that graph: later graphs are built alike.
-std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact,
-                                    IndexOptions& options, const Context& context) {
+std::unique_ptr<graph::GraphIndex> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact,
+                                                IndexOptions& options, const Context& context) {
   if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("the graph of the index is missing");
   auto store = graph::load_graph(reader, runtime.executor(), context);
   const graph::GraphParams& params = store->params();
@@ -261,13 +250,25 @@ std::unique_ptr<Index> mapped_index(Runtime& runtime, const std::shared_ptr<cons
 
 }  // namespace
 
+std::unique_ptr<graph::GraphIndex> make_graph_index(std::size_t dim, Metric metric, const IndexOptions& options) {
+  Runtime& runtime = runtime_of(options.runtime);
+  const GraphOptions graph = options.graph.value_or(GraphOptions{});
+  graph::GraphParams params;
+  params.degree = graph.degree;
+  params.pruned_degree = graph.degree - graph.degree / 6;
+  params.ef_construction = graph.ef_construction;
+  params.seed = graph.seed;
+  graph::validate_graph("make_index", metric, params);
+  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), metric, dim, params), options);
+}
+
 std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric, const IndexOptions& options) {
   kind = canonical_kind("make_index", kind);
   detail::check_dim("make_index", dim);
   detail::check_metric("make_index", metric);
   detail::check_recall("make_index", options.recall);
   Runtime& runtime = runtime_of(options.runtime);
-  if (kind == kind_graph) return make_graph_index(runtime, dim, metric, options);
+  if (kind == kind_graph) return make_graph_index(dim, metric, options);
   if (kind != kind_auto) reject_graph_options("make_index", fmt::format("'{}' has no graph", kind), options);
   auto corpus =
       std::make_unique<exact::SegmentStore>(runtime.executor(), metric, dim, exact::default_precision(metric));

@@ -378,7 +378,11 @@ void GraphIndex::do_compact(const Context& context) { store_->compact(context); 
 void GraphIndex::do_drop_full_precision(const Context& context) { store_->drop_full_precision(context); }
 
 void GraphIndex::do_save(ByteWriter& writer, const Context& context) const {
-  save_graph(writer, *store_, store_->contents(context), runtime().executor(), context);
+  save_contents(writer, contents(context), context);
+}
+
+void GraphIndex::save_contents(ByteWriter& writer, const GraphContents& contents, const Context& context) const {
+  save_graph(writer, *store_, contents, runtime().executor(), context);
 }
 
 IndexDevices GraphIndex::devices() const {

@@ -43,6 +43,12 @@ class GraphIndex final : public Index {
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
+  // Returns a copy of the vectors and links, for save_contents(). Waits for a running change. Throws Cancelled or
+  // DeadlineExceeded as `context` says, Allocation or std::bad_alloc when memory is exhausted.
+  [[nodiscard]] GraphContents contents(const Context& context) const { return store_->contents(context); }
+  // Writes `contents`, which must be of contents(), as save() does. Throws what the writer throws, Cancelled or
+  // DeadlineExceeded as `context` says.
+  void save_contents(ByteWriter& writer, const GraphContents& contents, const Context& context) const;
 
  private:
   std::uint64_t do_add(std::span<const float> vectors, const Context& context) override;
