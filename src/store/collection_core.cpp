@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "search/common/device_failure.hpp"
 #include "store/placement.hpp"
 #include "store/store_format.hpp"
 
@@ -12,9 +12,9 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Returns whether an error of a search counts as a failure of `devices`: by its code the caller did not cause it.
-// InvalidInput and Unsupported come from a driver when their message names one of the devices.
-bool is_device_failure(const Error& error, std::span<const Device> devices) {
+// Returns whether an error of a search counts as a failure of the collection's devices: by its code the caller did not
+// cause it. InvalidInput and Unsupported may come from a driver; then they are a DeviceFailure.
+bool is_device_failure(const Error& error) {
   switch (error.code()) {
     case ErrorCode::cancelled:
     case ErrorCode::deadline_exceeded:
@@ -22,11 +22,9 @@ bool is_device_failure(const Error& error, std::span<const Device> devices) {
       return false;
     case ErrorCode::invalid_input:
     case ErrorCode::unsupported:
-      return std::ranges::any_of(devices, [&](const Device& device) {
-        return std::string_view(error.what()).find(device.label()) != std::string_view::npos;
-      });
+      return dynamic_cast<const DeviceFailure*>(&error) != nullptr;
     default:
-      return !devices.empty();
+      return true;
   }
 }
 
@@ -93,7 +91,7 @@ SearchOptions CollectionCore::with_recall(const SearchOptions& options) const {
 }
 
 void CollectionCore::log_failure(const Error& error) const {
-  if (!is_device_failure(error, devices_)) return;
+  if (devices_.empty() || !is_device_failure(error)) return;
   runtime_.logger().log(
       LogLevel::error, "store",
       fmt::format("a search in collection '{}' failed on {} (backend {}) and was not repeated on "

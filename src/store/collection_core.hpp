@@ -107,7 +107,7 @@ class CollectionCore {
   [[nodiscard]] SearchOptions with_recall(const SearchOptions& options) const;
   // Logs `error` of a search with the collection's devices and their backend. Logs nothing if the collection has no
   // devices, nor for errors that the caller caused: Cancelled, DeadlineExceeded, Forked, and InvalidInput and
-  // Unsupported whose message names none of the devices.
+  // Unsupported unless a device threw them.
   void log_failure(const Error& error) const;
 
   // Returns what `search` returns. When it throws an Error, passes it to log_failure() and rethrows.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "search/common/device_failure.hpp"
 #include "search/graph/prune.hpp"
 #include "vectis/base/error.hpp"
 
@@ -429,7 +430,7 @@ std::optional<std::uint64_t> DeviceGraphSearcher::search(const Epoch& epoch, con
     return graph_->fetch_scored();
   } catch (...) {
     graph_.reset();  // a failed stream fails every later call
-    throw;
+    detail::rethrow_as_device_failure(device_);
   }
 }
 
