@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::array known_settings{
     SettingEntry{"device", "VECTIS_DEVICE", "auto",
-                 "Device that runs work: `auto`, `cpu`, `gpu`, a backend such as `opencl`, a label such as `opencl:1`, "
-                 "or an id."},
+                 "Device that runs work: `auto`, `cpu`, `gpu`, a backend such as `opencl` or `rocm`, a label such as "
+                 "`opencl:1`, or an id."},
     SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether devices other than the CPU may be used."},
     SettingEntry{"gpu.allow_software", "VECTIS_GPU_ALLOW_SOFTWARE", "false",
                  "Whether software drivers, which compute on the CPU (PoCL, llvmpipe), count as GPUs."},

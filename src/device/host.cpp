@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "device/backend_names.hpp"
 #include "device/plugin.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -41,6 +42,7 @@ const char* HostServices::setting(void* state, const char* key) noexcept {
   auto& self = *static_cast<HostServices*>(state);
   try {
     auto value = self.runtime_.settings().backend(self.backend_, key);
+    if (!value && self.backend_ == plugin_name("rocm")) value = self.runtime_.settings().backend("rocm", key);
     if (!value) return nullptr;
     const std::lock_guard lock(self.mutex_);
     return self.settings_given_.try_emplace(key, *std::move(value)).first->second.c_str();
