@@ -237,10 +237,20 @@ std::string detect_best_backend(Runtime& runtime) {
 }
 
 Device active_device(Runtime& runtime) {
+  const std::optional<Device> own = thread_device(runtime);
+  return own ? *own : default_device(runtime);
+}
+
+std::optional<Device> thread_device(Runtime& runtime) {
   runtime.check_fork("active_device");
   const auto found = active_ids.find(runtime.service<RuntimeSerial>().value);
-  if (found == active_ids.end()) return default_device(runtime);
+  if (found == active_ids.end()) return std::nullopt;
   return runtime.service<DeviceRegistry>().at(found->second, "active_device");
+}
+
+void reset_active_device(Runtime& runtime) {
+  runtime.check_fork("reset_active_device");
+  active_ids.erase(runtime.service<RuntimeSerial>().value);
 }
 
 void set_active_device(int id, Runtime& runtime) {

@@ -77,5 +77,11 @@ VECTIS_API Device active_device(Runtime& runtime = Runtime::get_default());
 // Sets the device that active_device() returns in the calling thread for `runtime`; other threads keep theirs. Throws
 // InvalidInput, naming the valid ids, when there is no device `id`, Forked in a child process.
 VECTIS_API void set_active_device(int id, Runtime& runtime = Runtime::get_default());
+// Undoes set_active_device in the calling thread, so that active_device() returns the default device again. Throws
+// Forked in a child process.
+VECTIS_API void reset_active_device(Runtime& runtime = Runtime::get_default());
+// Returns the device that this thread set last with set_active_device for `runtime`; nothing when it set none. Throws
+// Forked in a child process.
+VECTIS_API std::optional<Device> thread_device(Runtime& runtime = Runtime::get_default());
 
 }  // namespace vectis::inline v0_1
