@@ -100,12 +100,13 @@ std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k,
 
 AutoIndex::GraphDecision AutoIndex::decide_graph() const {
   const std::vector<Placement> all = placements(1, 10, default_search_recall());
-  double exact_seconds = planner(runtime()).assess(all.front()).predicted.seconds();
+  const Choice choice = planner(runtime()).choose(all);  // leaves out a device whose speed cannot be measured
+  double exact_seconds = choice.candidates.front().predicted.seconds();
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
-    const Assessment device = planner(runtime()).assess(all[i]);
+    const Assessment& device = choice.candidates[i];
     if (device.excluded.empty()) exact_seconds = std::min(exact_seconds, device.predicted.seconds());
   }
-  const double graph_seconds = planner(runtime()).assess(all.back()).predicted.seconds();
+  const double graph_seconds = choice.candidates.back().predicted.seconds();
   const double build_seconds = graph::build_seconds(
       {.rows = size(), .dim = dim(), .recall = default_search_recall(), .threads = runtime().executor().concurrency()});
   const double payback = exact_seconds > graph_seconds ? build_seconds / (exact_seconds - graph_seconds) : 0;
@@ -129,7 +130,7 @@ void AutoIndex::build_graph(std::string reason, const Context& context) {
     rows.ids.insert(rows.ids.end(), some.ids.begin(), some.ids.end());
   }
   std::shared_ptr<graph::GraphIndex> made =
-      make_graph_index(dim(), metric(), {.graph = graph_options_, .runtime = &runtime()});
+      make_graph_index(dim(), metric(), {.device = "cpu", .graph = graph_options_, .runtime = &runtime()});
   made->add(rows.ids, rows.vectors, context);
   set_graph(std::move(made), std::move(reason));
 }

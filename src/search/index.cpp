@@ -135,6 +135,12 @@ std::span<const Hit> SearchResult::operator[](std::size_t query) const {
 
 IndexDevices Index::devices() const { return {{}, "the index searches on the host CPU"}; }
 
+std::string IndexDevices::labels() const {
+  std::string all = host || devices.empty() ? "cpu" : "";
+  for (const Device& device : devices) all += (all.empty() ? "" : ", ") + device.label();
+  return all;
+}
+
 std::uint64_t Index::add(std::span<const float> vectors, const Context& context) {
   context.check("add", runtime_->executor());
   const std::size_t rows = detail::check_rows("add", *runtime_, vectors, dim_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "search/common/device_failure.hpp"
+#include "search/device_set.hpp"
 #include "store/placement.hpp"
 #include "store/store_format.hpp"
 
@@ -36,6 +37,7 @@ CollectionCore::CollectionCore(Runtime& runtime, CollectionRecord record, std::u
       record_(std::move(record)),
       index_(std::move(index)),
       devices_(index_->devices().devices),
+      labels_(index_->devices().labels()),
       reason_(std::move(reason)) {}
 
 Index& CollectionCore::live_index(std::string_view op) const {
@@ -106,20 +108,28 @@ CollectionMetadata CollectionCore::metadata() const {
   metadata.config = record_.config;
   metadata.vector_count = statistics.vectors;
   metadata.bytes = statistics.bytes;
-  metadata.device = join_labels(devices_);
+  metadata.device = labels_;
   metadata.reason = reason_;
   if (devices_.empty()) return metadata;
   metadata.gpu_backend = gpu_backend_of(devices_.front());
   metadata.gpu_memory_used = statistics.device_bytes;
+  std::string names;
+  std::uint64_t total = 0;
   for (const Device& device : devices_) {
-    metadata.gpu_device += (metadata.gpu_device.empty() ? "" : ", ") + device.info().name;
-    metadata.gpu_memory_total += device.info().memory_bytes;
+    names += (names.empty() ? "" : ", ") + device.info().name;
+    total += device.info().memory_bytes;
+  }
+  metadata.gpu_device = std::move(names);
+  const bool all_known = std::ranges::all_of(devices_, [](const Device& device) { return device.info().memory_bytes; });
+  if (all_known) metadata.gpu_memory_total = total;
+  for (const Device& device : devices_) {
+    if (is_lost(runtime_, device)) metadata.reason += fmt::format("; {} was lost: searches on it fail", device.label());
   }
   return metadata;
 }
 
 std::string CollectionCore::explain(std::size_t queries, std::size_t k) const {
-  return fmt::format("collection '{}' on {}: {}\n{}", record_.name, join_labels(devices_), reason_,
+  return fmt::format("collection '{}' on {}: {}\n{}", record_.name, labels_, reason_,
                      live_index("explain").explain(queries, k, with_recall({})));
 }
 

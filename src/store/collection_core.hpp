@@ -127,6 +127,7 @@ class CollectionCore {
   const CollectionRecord record_;
   const std::unique_ptr<Index> index_;
   const std::vector<Device> devices_;
+  const std::string labels_;  // of the devices, and of the CPU if it may search
   const std::string reason_;
   std::mutex changes_;  // held during a change
   std::atomic<bool> dropped_ = false;

@@ -163,6 +163,7 @@ TEST(StoreFaults, LosesNoVectorWithTheDevice) {
         EXPECT_EQ(error.code(), ErrorCode::device_lost) << error.what();
       }
       EXPECT_ERROR((void)fixture.collection().search(queries, 9), ErrorCode::device_lost, "failing");
+      EXPECT_THAT(fixture.collection().metadata().reason, HasSubstr("failing:0 was lost: searches on it fail"));
       ASSERT_EQ(fixture.collection().size(), fixture.model.rows().size());
       for (const auto& [id, vector] : fixture.model.rows()) ASSERT_EQ(fixture.collection().get(id), vector);
       const Bytes file = saved(fixture.store);

@@ -71,9 +71,9 @@ class VECTIS_API Planner {
   Planner& operator=(const Planner&) = delete;
 
   // Returns the candidate with the shortest predicted time, or an uncertain one to learn its time (Choice::explored).
-  // Calibrates devices without a profile; excludes those that fail, and those that plan.gpu_bytes_min or
-  // plan.gpu_free_factor exclude unless these exclude all. Throws InvalidInput without candidates or for an invalid
-  // workload (see Workload), and the last device's own error when no device can be used.
+  // Calibrates devices without a profile; excludes those that fail, with a warning in the log, and those that
+  // plan.gpu_bytes_min or plan.gpu_free_factor exclude unless these exclude all. Throws InvalidInput without candidates
+  // or for an invalid workload (see Workload), and the last device's own error when no device can be used.
   [[nodiscard]] Choice choose(std::span<const Placement> candidates);
   // Returns the predicted and the measured time of one candidate; calibrates its device if it has no profile yet.
   // Throws InvalidInput for an invalid workload (an amount that is negative or not finite, an efficiency that is not

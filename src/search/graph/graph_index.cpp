@@ -258,6 +258,9 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
             ? fmt::format("all {} vectors are scanned", live)
             : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
   }
+  if (device_ && plan.device_width == 0) {
+    plan.reason += fmt::format("; on the host, since {} runs only unfiltered beam searches", device_->device().label());
+  }
 }
 
 std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
