@@ -36,6 +36,9 @@ constexpr std::array known_settings{
     SettingEntry{
         "backend_path", "VECTIS_BACKEND_PATH", "",
         "Folders and files searched for backend plug-ins before the library's own folder, separated by colons."},
+    SettingEntry{"memory.pool", "VECTIS_MEMORY_POOL", "true",
+                 "Whether released buffers are cached for reuse; false: every buffer is allocated from the device and "
+                 "returned to it, with the same limits and errors."},
     SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",
                  "Idle time in milliseconds after which a pool returns its cached memory to the device; 0: never."},
     SettingEntry{"memory.trim_allocations", "VECTIS_MEMORY_TRIM_ALLOCATIONS", "65536",
@@ -64,7 +67,8 @@ constexpr std::array known_settings{
         "Percentage of the recorded time that the planner may spend on exploring candidates with little history; "
         "0: no exploration."},
     SettingEntry{"debug", "VECTIS_DEBUG", "false",
-                 "Whether to log the source of every kernel and its compiler's output; lowers the log level to debug."},
+                 "Whether to log the source of every kernel, its compiler's output, and at shutdown the buffers that "
+                 "were not released; lowers the log level to debug."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
                  "The configuration file; cannot be set in a file. Empty: "
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`, if it exists."},

@@ -74,8 +74,11 @@ PoolBlock* DevicePool::acquire(const MemoryRequest& request, const ReclaimOrder&
   if (block == nullptr) {
     bool hit = true;
     block = acquire_slow(request, size_class, order.get(), reclaim_order, &hit);
-    const std::lock_guard lock(shard.mutex);
-    make_live(*block, request, std::move(order), hit);
+    {
+      const std::lock_guard lock(shard.mutex);
+      make_live(*block, request, std::move(order), hit);
+    }
+    if (!hit) relieve_pressure();
   }
   if (block->number / shard_count % count_step == 0) count_allocations();
   return block;
@@ -125,11 +128,15 @@ void DevicePool::release(PoolBlock* block) noexcept {
     const std::uint64_t bytes = block->memory.bytes();
     const std::uint64_t in_use = in_use_.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
     if (timeline_.is_notable_drop(in_use)) timeline_.record_drop(runtime_.executor().now(), in_use, bytes);
-    shard.put(block);
-    has_many_classes = shard.size_classes() > policy_.max_size_classes;
+    if (policy_.caching) {
+      shard.put(block);
+      has_many_classes = shard.size_classes() > policy_.max_size_classes;
+    }
   }
+  if (!policy_.caching) free_now(block);
   if (has_many_classes) flush_underused(shard);
   schedule_trim();
+  if (pressure_level_.load(std::memory_order_relaxed) > 0) schedule_relief();
   schedule_live_snapshot();
 }
 

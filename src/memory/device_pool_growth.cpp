@@ -77,7 +77,8 @@ bool DevicePool::add_segment(std::uint64_t bytes) {
 
 // Null when the limit or the device refuses. Any other failure of the device throws.
 PoolBlock* DevicePool::grow_and_take(const SizeClass& size_class, std::uint64_t exact, Growth* growth) {
-  const std::uint64_t wanted = std::min(segment_size(size_class.bytes, map_.reserved_bytes(), unit_), allocation_max_);
+  const std::uint64_t wanted =
+      policy_.caching ? std::min(segment_size(size_class.bytes, map_.reserved_bytes(), unit_), allocation_max_) : exact;
   // Before raising the high-water mark, return empty segments: all are too small, or this request would be in one.
   if (map_.reserved_bytes() + wanted > peak_reserved_) growth->exchanged_bytes += release_empty_segments(UINT64_MAX);
   for (const std::uint64_t bytes : {wanted, size_class.bytes, exact}) {

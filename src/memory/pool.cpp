@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "device/cores.hpp"
 #include "memory/device_pool.hpp"
 #include "memory/registered_reclaimer.hpp"
 #include "vectis/base/error.hpp"
@@ -134,6 +135,7 @@ detail::PoolPolicy MemoryPool::State::policy() const {
   if (policy.trim_allocations == 0) policy.trim_allocations = UINT64_MAX;  // 0: never
   policy.snapshot_folder = runtime.settings().text("memory.snapshots");
   policy.live_folder = runtime.settings().text("memory.live");
+  policy.caching = runtime.settings().flag("memory.pool");
   return policy;
 }
 
@@ -145,6 +147,7 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, 
   auto& pool = pools[device];
   if (pool == nullptr) {
     pool = std::make_shared<detail::DevicePool>(runtime, std::move(upstream), budget_of(target), policy());
+    pool->set_thresholds(thresholds.warn, thresholds.clean);
     by_id[static_cast<std::size_t>(device)].store(pool.get(), std::memory_order_release);
   }
   return pool;
@@ -161,7 +164,22 @@ std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) 
 }
 
 MemoryPool::MemoryPool(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
-MemoryPool::~MemoryPool() = default;
+
+MemoryPool::~MemoryPool() {
+  if (!state_->runtime.settings().flag("debug")) return;
+  const std::string leaks = leak_report();
+  if (!leaks.empty()) state_->runtime.logger().log(LogLevel::warning, "memory", "at shutdown, " + leaks);
+}
+
+std::string MemoryPool::leak_report() const {
+  std::string report;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [device, pool] : state_->pools) {
+    const std::string one = pool->leak_report();
+    if (!one.empty()) report += (report.empty() ? "" : "\n") + one;
+  }
+  return report;
+}
 
 ManagedBuffer MemoryPool::get_managed_buffer(int device, std::size_t elements, Precision precision,
                                              const BufferOptions& options) {
@@ -208,6 +226,7 @@ void MemoryPool::set_health_thresholds(HealthThresholds thresholds) {
   }
   const std::lock_guard lock(state_->mutex);
   state_->thresholds = thresholds;
+  for (const auto& [device, pool] : state_->pools) pool->set_thresholds(thresholds.warn, thresholds.clean);
 }
 
 std::optional<double> MemoryPool::memory_pressure(int device) const {
@@ -232,8 +251,14 @@ MemoryUsage MemoryPool::total_memory_usage() const {
 }
 
 std::optional<MemoryStats> MemoryPool::get_memory_stats(int device) const {
-  const auto pool = state_->find(device);
-  return pool == nullptr ? std::nullopt : std::optional(pool->stats());
+  if (const auto pool = state_->find(device)) return pool->stats();
+  if (!state_->exists(device)) return std::nullopt;
+  const Device& unused = state_->devices()[static_cast<std::size_t>(device)];
+  MemoryStats stats;
+  stats.total_bytes = unused.info().memory_bytes;
+  const std::lock_guard lock(state_->mutex);
+  stats.limit_bytes = state_->budget_of(unused)->limit();
+  return stats;
 }
 
 std::optional<MemorySnapshot> MemoryPool::snapshot(int device) const {
@@ -315,5 +340,10 @@ std::shared_ptr<detail::DevicePool> MemoryPool::device_pool(int device) {
 }
 
 MemoryPool& memory_pool(Runtime& runtime) { return runtime.service<MemoryPool>(); }
+
+MemoryStats DeviceContext::memory_stats() const {
+  const Device own = device();
+  return memory_pool(own.core()->backend->runtime).get_memory_stats(own.id()).value();
+}
 
 }  // namespace vectis::inline v0_1

@@ -39,11 +39,12 @@ struct BufferOptions {
   Context context = {};
 };
 
-// Memory pressures (held bytes / limit, 0 to 1) above which MemoryPool::check_memory_health warns and cleans up.
-// MemoryPool::set_health_thresholds throws InvalidInput unless 0 <= warn <= clean <= 1.
+// Memory pressures (held bytes / limit, 0 to 1) at which a pool acts by itself, when it grows beyond them and when it
+// is idle above them, and which MemoryPool::check_memory_health compares with. MemoryPool::set_health_thresholds throws
+// InvalidInput unless 0 <= warn <= clean <= 1.
 struct HealthThresholds {
-  double warn = 0.7;
-  double clean = 0.9;
+  double warn = 0.7;   // above: logs a warning and trims, returning cached memory not used lately to the device
+  double clean = 0.9;  // above: logs an error and cleans up, returning all idle cached memory to the device
 };
 
 // Result of MemoryPool::check_memory_health: `high` above HealthThresholds::warn, `critical` above
@@ -117,8 +118,9 @@ class VECTIS_API MemoryPool {
   // live buffers stay. Returns false for an unknown device. Throws BackendCreation or DeviceLost when the device
   // cannot be opened.
   bool set_max_pool_size(int device, std::uint64_t bytes);
-  // Sets the memory pressures above which check_memory_health warns and cleans up, for all devices. Throws
-  // InvalidInput, and changes nothing, unless 0 <= warn <= clean <= 1.
+  // Sets the memory pressures above which the pools of all devices trim and clean up, and which check_memory_health
+  // compares with; with both 1 they never act by themselves. Throws InvalidInput, and changes nothing, unless 0 <= warn
+  // <= clean <= 1.
   void set_health_thresholds(HealthThresholds thresholds);
 
   // Returns the bytes that the pool holds on `device` divided by the limit, at most 1. Returns nothing for an unknown
@@ -130,8 +132,8 @@ class VECTIS_API MemoryPool {
   // Returns the sums over all devices of the held bytes and of the high-water marks, which need not have been reached
   // at the same time. Returns zeros when no device was used.
   [[nodiscard]] MemoryUsage total_memory_usage() const;
-  // Returns all counters of the pool on `device`. Returns nothing for an unknown device and for a device that was
-  // never used.
+  // Returns all counters of the pool on `device`; for a device that was never used, its memory, its limit and zeros,
+  // without opening it. Returns nothing for an unknown device.
   [[nodiscard]] std::optional<MemoryStats> get_memory_stats(int device) const;
   // Returns every block, the counters and the timeline of the pool on `device`, as of now. Returns nothing for an
   // unknown device and for a device that was never used.
@@ -140,6 +142,11 @@ class VECTIS_API MemoryPool {
   // above `clean`, calls emergency_cleanup, logs an error and returns `critical`; otherwise returns `good`. Returns
   // nothing for an unknown device and for a device that was never used.
   std::optional<MemoryHealth> check_memory_health(int device);
+
+  // Returns one line for each device with buffers that are not released: their number, bytes and tags; empty when all
+  // are. With the setting `debug` (VECTIS_DEBUG), a pool logs these lines when it is destroyed; the pool of the default
+  // Runtime is not.
+  [[nodiscard]] std::string leak_report() const;
 
   // Frees the cached memory of `device` that no stream uses any more, and returns how many bytes went back to the
   // device. Segments that contain a live buffer stay. Returns 0 for an unknown device and for a device that was never

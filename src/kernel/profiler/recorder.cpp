@@ -29,6 +29,7 @@ std::vector<SampleRecord> PoolSampler::changes(std::uint64_t now, bool at_once) 
   std::vector<SampleRecord> changed;
   const MemoryPool& pool = memory_pool(runtime_);
   for (int device = 0; device < devices_; ++device) {
+    if (!pool.memory_usage(device)) continue;  // never used
     const auto stats = pool.get_memory_stats(device);
     if (!stats) continue;
     const SampleRecord sample{device, now, stats->in_use_bytes, stats->cached_bytes};
