@@ -235,6 +235,20 @@ void Index::drop_full_precision(const Context& context) {
   timed_on_all(*this, *runtime_, "drop_full_precision", context, [&] { do_drop_full_precision(context); });
 }
 
+void Index::drop_full_precision(Precision precision, const Context& context) {
+  const Precision before = this->precision();
+  set_precision(precision, context);
+  try {
+    drop_full_precision(context);
+  } catch (...) {
+    try {
+      set_precision(before);
+    } catch (const Error&) {  // memory is exhausted: the first error says so
+    }
+    throw;
+  }
+}
+
 void Index::save(ByteWriter& writer, const Context& context) const {
   timed_on_all(*this, *runtime_, "save", context, [&] { do_save(writer, context); });
 }

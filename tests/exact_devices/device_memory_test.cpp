@@ -180,5 +180,42 @@ TEST_F(ExactDevicesTest, AFailingDeviceIsAnErrorWithItsName) {
   }
 }
 
+// One call halves what the vectors take on the host and on the device.
+TEST_F(ExactDevicesTest, HalfPrecisionTakesHalfOfTheMemory) {
+  constexpr std::size_t wide = 512;
+  constexpr std::size_t rows = 3000;
+  const auto index = make_index("gpu", wide, Metric::l2, {.device = "failing", .runtime = &runtime()});
+  index->add(cloud(random, rows * wide));
+  const std::vector<float> query = cloud(random, wide);
+  const auto bytes_at = [&](auto&& change) {
+    change();
+    (void)index->search(query, 1);
+    return std::pair(index->statistics().bytes, index->statistics().device_bytes);
+  };
+  const auto [host, device] = bytes_at([&] { index->set_precision(Precision::fp32); });
+  EXPECT_GE(host, rows * wide * sizeof(float));
+  EXPECT_GE(device, rows * wide * sizeof(float));
+  const auto [half_host, half_device] = bytes_at([&] { index->drop_full_precision(Precision::fp16); });
+  EXPECT_EQ(index->precision(), Precision::fp16);
+  EXPECT_LE(static_cast<double>(half_host), 0.53 * static_cast<double>(host));
+  EXPECT_LE(static_cast<double>(half_device), 0.53 * static_cast<double>(device));
+  std::cout << "fp32: " << host << " and " << device << " bytes, fp16: " << half_host << " and " << half_device << '\n';
+}
+
+TEST_F(ExactDevicesTest, ADropThatFailsKeepsThePrecision) {
+  const auto index = make_index("flat", 8, Metric::l2, {.runtime = &runtime()});
+  index->add(cloud(random, 100 * 8));
+  const Precision before = index->precision();
+  const std::vector<float> vector = index->get(3).value();
+  const Context throwing = Context{}.with_progress([](const Progress& progress) {
+    if (progress.operation == "drop_full_precision") throw Error(ErrorCode::cancelled, "a test", "enough");
+  });
+  EXPECT_ERROR(index->drop_full_precision(Precision::fp16, throwing), ErrorCode::cancelled, "enough");
+  EXPECT_EQ(index->precision(), before);
+  EXPECT_EQ(index->get(3).value(), vector);
+  EXPECT_ERROR(make_index("graph", 8, Metric::l2, {.runtime = &runtime()})->drop_full_precision(Precision::fp16),
+               ErrorCode::unsupported, "int8");
+}
+
 }  // namespace
 }  // namespace vectis::test

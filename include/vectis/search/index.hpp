@@ -253,6 +253,10 @@ class VECTIS_API Index {
   // codes' values. Also reclaims the memory of removed vectors, which is all it does when precision() is fp32. Throws
   // Allocation when memory is exhausted, Cancelled, DeadlineExceeded or Forked; then the index is unchanged.
   void drop_full_precision(const Context& context = {});
+  // Calls set_precision(precision) and then drop_full_precision(), which loses information: at fp16 or bf16 the vectors
+  // take half of the host and device memory of fp32, at int8 a quarter. Throws what the two throw; the precision is
+  // then as before, or, when memory is exhausted, the new one with full precision kept.
+  void drop_full_precision(Precision precision, const Context& context = {});
 
   // Returns the sizes and counters of the index at this moment. Any thread may call it during a change.
   [[nodiscard]] virtual IndexStatistics statistics() const = 0;
