@@ -11,6 +11,7 @@
 #include "search/workloads.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
+#include "vectis/device/selection.hpp"
 #include "vectis/plan/planner.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -20,7 +21,8 @@ namespace {
 class DeviceSearcher final : public Searcher {
  public:
   DeviceSearcher(Runtime& runtime, std::span<const Device> devices, DeviceSplit split, std::string reason)
-      : search_(runtime, devices),
+      : runtime_(runtime),
+        search_(runtime, devices),
         devices_(devices.begin(), devices.end()),
         split_(split),
         reason_(std::move(reason)) {}
@@ -63,6 +65,7 @@ class DeviceSearcher final : public Searcher {
     return text;
   }
 
+  Runtime& runtime_;
   mutable DeviceSearch search_;  // thread-safe; keeps segments on its devices
   std::vector<Device> devices_;
   DeviceSplit split_;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/exact_devices/fixture.hpp"
+#include "vectis/memory/pool.hpp"
 #include "vectis/search/index.hpp"
 
 #if defined(VECTIS_HAS_OPENCL)

@@ -74,8 +74,9 @@ VECTIS_API std::string detect_best_backend(Runtime& runtime = Runtime::get_defau
 // Returns the device that this thread set last with set_active_device for `runtime`, else default_device(runtime).
 // Throws Forked in a child process and, when this thread set none, what default_device throws.
 VECTIS_API Device active_device(Runtime& runtime = Runtime::get_default());
-// Sets the device that active_device() returns in the calling thread for `runtime`; other threads keep theirs. Throws
-// InvalidInput, naming the valid ids, when there is no device `id`, Forked in a child process.
+// Sets the device that active_device() returns in the calling thread for `runtime`; other threads keep theirs. An index
+// on several devices puts the vectors that the thread adds on that device. Throws InvalidInput, naming the valid ids,
+// when there is no device `id`, Forked in a child process.
 VECTIS_API void set_active_device(int id, Runtime& runtime = Runtime::get_default());
 // Undoes set_active_device in the calling thread, so that active_device() returns the default device again. Throws
 // Forked in a child process.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct SegmentView {
   const float* originals = nullptr;                // fp32 vectors, rows * dim; null: full precision was dropped
   const std::uint64_t* ids = nullptr;              // rows
   std::shared_ptr<const std::uint64_t[]> removed;  // tombstones: a bit for each row, lowest first; null: none
+  std::optional<int> device;  // id of the device that was active when the rows were added; empty: any
 
   // Returns whether the row has a tombstone. Precondition, not checked: row < rows. Does not throw.
   [[nodiscard]] bool is_removed(std::size_t row) const noexcept {
