@@ -11,7 +11,8 @@ namespace vectis::test {
 namespace {
 
 struct State {
-  const void* module = nullptr;
+  bool armed = false;
+  const void* module = nullptr;  // null: every module
   NewForm form = NewForm::throwing;
   std::uint32_t nth = 0;
   std::uint32_t seen = 0;
@@ -24,7 +25,8 @@ const void* module_of(const void* address) {
 }
 
 bool must_fail(NewForm form, const void* caller) {
-  if (state.module == nullptr || state.form != form || module_of(caller) != state.module) return false;
+  if (!state.armed || state.form != form) return false;
+  if (state.module != nullptr && module_of(caller) != state.module) return false;
   return ++state.seen == state.nth;
 }
 
@@ -48,11 +50,11 @@ constexpr std::size_t usual_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 }  // namespace
 
 void arm_allocation_fault(const void* address, NewForm form, std::uint32_t nth) {
-  state = {module_of(address), form, nth, 0};
+  state = {true, address == nullptr ? nullptr : module_of(address), form, nth, 0};
 }
 
 std::uint32_t disarm_allocation_fault() {
-  state.module = nullptr;
+  state.armed = false;
   return state.seen;
 }
 
