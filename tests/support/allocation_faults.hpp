@@ -11,8 +11,8 @@ namespace vectis::test {
 enum class NewForm : std::uint8_t { throwing, nothrow };
 
 // Makes this thread's `nth` allocation by the module that contains `address` fail, or by any module when `address` is
-// null; nth 0: only counts allocations.
-void arm_allocation_fault(const void* address, NewForm form, std::uint32_t nth);
+// null; nth 0: only counts allocations. A persistent fault makes all later allocations fail as well, until disarmed.
+void arm_allocation_fault(const void* address, NewForm form, std::uint32_t nth, bool persistent = false);
 // Stops counting; returns the number of such allocations since arm.
 std::uint32_t disarm_allocation_fault();
 

@@ -64,7 +64,7 @@ def magnitudes() -> list[Figure]:
 
 
 def allocation_failures() -> list[Figure]:
-    text = test("*AllocationFailures*")
+    text = test("*AllocationFailures*", 1)
     return [Figure.measured(f"failed allocations of the host that changed nothing, {name}", count, "failures", ">= 100")
             for name, count in counts("failed allocations of the host", text)] + \
         [Figure.measured(f"failed calls of a device that changed nothing, {name}", count, "failures", ">= 0")
