@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "device/backend_names.hpp"
-#include "search/device_set.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"
@@ -42,32 +40,27 @@ std::vector<DeviceRecord> records_of(std::span<const Device> devices) {
 
 std::string gpu_backend_of(const Device& device) {
   if (device.backend() == "hip") return "rocm";
-  if (is_on_metal(device)) return "metal";
+  if (device.backend() == "webgpu" && device.info().driver.starts_with("Metal")) return "metal";
   return std::string(device.backend());
 }
 
 std::string join_labels(std::span<const Device> devices) {
   std::string all;
   for (const Device& device : devices) all += (all.empty() ? "" : ", ") + device.label();
-  return all;
+  return all.empty() ? "cpu" : all;
 }
 
 RestoredDevices restore_devices(Runtime& runtime, const CollectionRecord& record) {
-  const CollectionConfig& config = record.config;
-  const bool named = config.device && !config.device->empty() && *config.device != "auto";
-  const bool set = !named && config.index != "gpu" && runtime.settings().text("device") != "auto";
-  if (record.devices.empty() || set) return {{.device = config.device}, {}, false};
+  if (record.devices.empty()) return {{.device = record.config.device}, {}};
   std::string labels;
   try {
-    for (const DeviceRecord& one : record.devices) {
-      const Device device = find_recorded_device(runtime, one);
-      check_usable(runtime, device, config.index == "auto");
-      labels += (labels.empty() ? "" : ",") + device.label();
+    for (const DeviceRecord& device : record.devices) {
+      labels += (labels.empty() ? "" : ",") + find_recorded_device(runtime, device).label();
     }
   } catch (const Error& error) {
-    return {{.device = "cpu"}, error.what(), false};
+    return {{.device = "cpu"}, error.what()};
   }
-  return {{.device = labels}, {}, true};
+  return {{.device = labels}, {}};
 }
 
 }  // namespace vectis::inline v0_1::detail

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,6 @@
 #include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/graph/graph_index.hpp"
-#include "search/graph/id_table.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -482,12 +482,10 @@ void validate_mapped(const Section& section, std::span<const std::byte> bytes, s
 }
 
 void validate_unique_ids(const GraphStorage& storage, std::size_t rows) {
-  IdTable ids;
-  ids.reserve(rows);
+  std::unordered_set<std::uint64_t> ids;
   for (Slot slot = 0; slot < rows; ++slot) {
     const std::uint64_t id = storage.versions.id(slot);
-    if (ids.find(id)) throw_corrupt(fmt::format("id {} occurs twice", id));
-    ids.insert(id, slot);
+    if (!ids.insert(id).second) throw_corrupt(fmt::format("id {} occurs twice", id));
   }
 }
 
