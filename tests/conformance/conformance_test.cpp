@@ -56,6 +56,14 @@ class Conformance : public testing::Test {
     options.coverage = Coverage::slice;
     return conformance::test(runtime_, device(name), options);
   }
+  // As test() on the failing backend, one of whose calls fails as `fault` says: "copy_to_device 3 driver_failure".
+  Report test_with_fault(const std::string& fault, const std::string& operations) {
+    DeviceRegistry& registry = runtime_.service<DeviceRegistry>();
+    registry.configure("failing", "fail", fault);
+    Report report = test("failing", operations);
+    registry.configure("failing", "reset", "");
+    return report;
+  }
 
  private:
   Runtime runtime_;
@@ -139,10 +147,7 @@ TEST_F(Conformance, ADeviceThatComputesNothingFailsEveryOperation) {
 }
 
 TEST_F(Conformance, ADeviceErrorIsAFailureAndTheSuiteContinues) {
-  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
-  registry.configure("failing", "fail", "copy_to_device 3 driver_failure");
-  const Report report = test("failing", "copy");
-  registry.configure("failing", "reset", "");
+  const Report report = test_with_fault("copy_to_device 3 driver_failure", "copy");
   ASSERT_EQ(report.failures.size(), 1U);
   EXPECT_THAT(report.failures[0].what, testing::HasSubstr("DriverFailure: [copy_to_device]"));
   EXPECT_GT(report.cases(), 50U);
@@ -151,10 +156,7 @@ TEST_F(Conformance, ADeviceErrorIsAFailureAndTheSuiteContinues) {
 
 // A plug-in may run some operations itself and compile no kernels: the others are not offered, which is not wrong.
 TEST_F(Conformance, OperationsNotOfferedAreNotFailures) {
-  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
-  registry.configure("failing", "fail", "run_op 1 unsupported");
-  const Report report = test("failing", "copy");
-  registry.configure("failing", "reset", "");
+  const Report report = test_with_fault("run_op 1 unsupported", "copy");
   EXPECT_EQ(report.failed(), 0U);
   EXPECT_THAT(report.failures, testing::IsEmpty());
   EXPECT_TRUE(report.passed());
@@ -170,10 +172,7 @@ TEST_F(Conformance, OperationsNotOfferedAreNotFailures) {
 }
 
 TEST_F(Conformance, OperationsNotOfferedToThreadsAreNotFailures) {
-  DeviceRegistry& registry = runtime().service<DeviceRegistry>();
-  registry.configure("failing", "fail", "run_op 1 unsupported");
-  const Report report = test("failing", "threads");
-  registry.configure("failing", "reset", "");
+  const Report report = test_with_fault("run_op 1 unsupported", "threads");
   EXPECT_EQ(report.failed(), 0U);
   ASSERT_EQ(report.lines.size(), 1U);
   EXPECT_EQ(report.lines[0].not_offered, 1U);
