@@ -289,10 +289,10 @@ std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const Sear
     text += fmt::format("{}: {}\n", current ? "with a graph" : "no graph", reason_);
   }
   if (!current) return text;
-  SearchOptions graph_options = options;
-  if (!options.ef) graph_options.recall = options.recall.value_or(default_search_recall());
-  text += current->explain(queries, k, graph_options);
   const double recall = options.recall.value_or(default_search_recall());
+  SearchOptions graph_options = options;
+  if (!options.ef) graph_options.recall = recall;
+  text += current->explain(queries, k, graph_options);
   return text + planner(runtime()).choose(placements(std::max<std::size_t>(queries, 1), k, recall)).explain();
 }
 
