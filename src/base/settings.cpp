@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/backend_variable.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
@@ -119,16 +120,6 @@ std::string known_keys() {
 void check_key(std::string_view key, std::string_view where) {
   if (find_entry(key) != nullptr || is_backend_key(key)) return;
   fail(fmt::format("{}unknown key {}; known keys are {}", where, key, known_keys()));
-}
-
-// VECTIS_BACKENDS_OPENCL_PLATFORM for backends.opencl.platform.
-std::string backend_variable(std::string_view key) {
-  std::string variable = "VECTIS_";
-  for (const char c : key) {
-    const auto byte = static_cast<unsigned char>(c);
-    variable += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
-  }
-  return variable;
 }
 
 // Empty when the variable is not set or set to an empty value.
@@ -256,6 +247,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_variable(std::string_view name) {
   constexpr std::string_view singular = "VECTIS_BACKEND_";
   std::vector<std::string> known;
+  known.reserve(known_settings.size() + 1);
   for (const SettingEntry& entry : known_settings) known.emplace_back(entry.environment);
   if (name.starts_with(singular)) known.push_back("VECTIS_BACKENDS_" + std::string(name.substr(singular.size())));
   return *std::ranges::min_element(known, {}, [&](const std::string& other) { return edit_distance(name, other); });
@@ -308,7 +300,7 @@ Setting Settings::get(std::string_view key) const {
   const auto found = values_.find(key);
   const SettingEntry* const entry = find_entry(key);
   if (entry == nullptr && os_ != nullptr && (found == values_.end() || found->second.origin == SettingOrigin::file)) {
-    const std::string variable = backend_variable(key);
+    const std::string variable = detail::backend_variable(key);
     if (auto value = read_variable(*os_, variable)) return {*std::move(value), SettingOrigin::environment, variable};
   }
   if (found != values_.end()) return found->second;

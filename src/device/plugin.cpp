@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <set>
 #include <utility>
 
+#include "base/backend_variable.hpp"
 #include "device/call.hpp"
 #include "device/slots.hpp"
 
@@ -155,28 +155,15 @@ OpenedBackend open_table(Runtime& runtime, const VectisBackend& table, BackendSt
   return opened;
 }
 
-// The part of a backend's variables in capitals: MY_TOY of my-toy.
-std::string variable_part(std::string_view name) {
-  std::string part;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    part += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
-  }
-  return part;
-}
-
 // How the variables of a backend's settings begin: VECTIS_BACKENDS_OPENCL_.
-std::string variable_prefix(std::string_view backend) {
-  return fmt::format("{}{}_", variables_prefix, variable_part(backend));
-}
+std::string variable_prefix(std::string_view backend) { return backend_variable(fmt::format("backends.{}.", backend)); }
 
 // The keys of a shipped backend when `variable` sets none of them; otherwise empty, also for backends of others.
 std::vector<std::string_view> keys_instead_of(std::string_view variable) {
   std::vector<std::string_view> keys;
   for (const BackendSettingEntry& entry : backend_setting_catalog()) {
-    const std::string prefix = variable_prefix(entry.backend);
-    if (!variable.starts_with(prefix)) continue;
-    if (variable.substr(prefix.size()) == variable_part(entry.key)) return {};
+    if (!variable.starts_with(variable_prefix(entry.backend))) continue;
+    if (variable == backend_variable(fmt::format("backends.{}.{}", entry.backend, entry.key))) return {};
     keys.push_back(entry.key);
   }
   return keys;
@@ -253,7 +240,7 @@ std::vector<PluginFile> find_plugins(const Os& os, const Settings& settings) {
       continue;
     }
     for (const std::string& name : os.list_directory(place)) {
-      if (is_plugin_name(name)) add(place + "/" + name);
+      if (is_plugin_name(name)) add(fmt::format("{}/{}", place, name));
     }
   }
   return found;
