@@ -29,7 +29,7 @@ int main() {
 
   const vectis::CollectionMetadata metadata = books.metadata();
   std::cout << metadata.vector_count << " vectors in " << metadata.bytes << " bytes, searched on " << metadata.device
-            << " (GPU: " << metadata.gpu_backend << ") because " << metadata.reason << '\n';
+            << " (GPU: " << metadata.gpu_backend.value_or("none") << ") because " << metadata.reason << '\n';
 
   const std::string path = std::filesystem::temp_directory_path() / "vectis-example-store.vectis";
   store.save(path);

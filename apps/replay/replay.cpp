@@ -132,6 +132,7 @@ Duration median(std::vector<Duration> times) {
 
 ReplayReport replay(Runtime& runtime, const Device& device, const AllocationLog& log, std::size_t rounds) {
   if (rounds == 0) throw Error(ErrorCode::invalid_input, "replay", "got 0 rounds; ask for at least 1");
+  validate_allocation_log(log);
   const DeviceContext context(device);
   const Trace trace(log, context);
   const auto allocators = make_allocators(runtime, context, trace.slots());

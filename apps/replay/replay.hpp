@@ -43,8 +43,8 @@ struct ReplayReport {
 };
 
 // Runs the log once per allocator to measure memory, then `rounds` times, interleaved, to measure time; releases live
-// buffers after each round and accesses no buffer's content. `log` must satisfy the rules of AllocationLog::events.
-// Throws InvalidInput for 0 rounds or a buffer beyond the device's largest allocation, and OutOfMemoryError or
+// buffers after each round and accesses no buffer's content. Throws InvalidInput for 0 rounds, a log that
+// validate_allocation_log rejects or a buffer beyond the device's largest allocation, and OutOfMemoryError or
 // Allocation when memory is short.
 ReplayReport replay(Runtime& runtime, const Device& device, const AllocationLog& log, std::size_t rounds);
 

@@ -87,6 +87,22 @@ TEST_F(ReplayTest, ABufferBeyondTheDeviceThrows) {
   EXPECT_ERROR(run("", 0), ErrorCode::invalid_input, "0 rounds");
 }
 
+TEST_F(ReplayTest, AHandMadeLogIsValidated) {
+  const Device cpu = runtime.service<DeviceRegistry>().find("cpu").value();
+  AllocationEvent allocated;
+  allocated.id = 1;
+  allocated.bytes = 4096;
+  AllocationEvent released;
+  released.kind = AllocationEvent::Kind::release;
+  released.id = 1;
+  const auto run_events = [&](std::vector<AllocationEvent> events) { replay(runtime, cpu, {std::move(events)}, 1); };
+  run_events({allocated, released});
+  EXPECT_ERROR(run_events({released}), ErrorCode::invalid_input, "event 0: id 1 is released but was never allocated");
+  EXPECT_ERROR(run_events({allocated, released, released}), ErrorCode::invalid_input,
+               "event 2: id 1 is released a second time");
+  EXPECT_ERROR(run_events({allocated, allocated}), ErrorCode::invalid_input, "event 1: id 1 was allocated before");
+}
+
 TEST_F(ReplayTest, PrintsATableAndJson) {
   ReplayReport report{"cpu:0 (test)", 6, 3, 2 << 20, 5, {}};
   report.results.push_back({"pool", Duration(70), 3 << 20, {0.01, 0.02, 0.03}, 4, 0});

@@ -79,6 +79,16 @@ std::unique_ptr<Index> index_on(Runtime& runtime, const std::string& device, std
   return make_index("gpu", dim, Metric::l2, {.runtime = &runtime});
 }
 
+// Throws InvalidInput when `what`, of `needed` bytes, exceeds the memory of the host; `remedy` is what to use instead.
+void check_bytes(Runtime& runtime, std::string_view op, double needed, std::string_view what, std::string_view remedy) {
+  const auto total = static_cast<double>(runtime.os().memory_total_bytes());
+  if (total == 0 || needed <= total) return;
+  constexpr double gibibyte = 1U << 30;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("{} need {:.1f} GiB, this host has {:.1f} GiB; use {}", what, needed / gibibyte,
+                          total / gibibyte, remedy));
+}
+
 void print_report(std::ostream& out, const Json& report) {
   std::vector<Row> rows = {{"measure", "value"}};
   for (const auto& [key, value] : report.items()) {
@@ -93,14 +103,9 @@ void print_report(std::ostream& out, const Json& report) {
 }  // namespace
 
 void check_host_memory(Runtime& runtime, std::string_view op, std::uint64_t vectors, std::uint64_t dim) {
-  const std::uint64_t total = runtime.os().memory_total_bytes();
-  const double needed = 2 * static_cast<double>(vectors) * static_cast<double>(dim) * sizeof(float);
-  if (total == 0 || needed <= static_cast<double>(total)) return;
-  constexpr double gibibyte = 1U << 30;
-  throw Error(ErrorCode::invalid_input, op,
-              fmt::format("{} vectors of {} floats and the index over them need {:.1f} GiB, this host has {:.1f} GiB; "
-                          "use fewer vectors or dimensions",
-                          vectors, dim, needed / gibibyte, static_cast<double>(total) / gibibyte));
+  check_bytes(runtime, op, 2 * static_cast<double>(vectors) * static_cast<double>(dim) * sizeof(float),
+              fmt::format("{} vectors of {} floats and the index over them", vectors, dim),
+              "fewer vectors or dimensions");
 }
 
 int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& arguments, bool json) {
@@ -108,6 +113,11 @@ int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& argum
   const Precision precision = precision_of(arguments.precision);
   check_host_memory(runtime, "bench exact", arguments.rows, dim);
   check_host_memory(runtime, "bench exact", arguments.queries, dim);
+  const std::size_t hits = std::min(arguments.k, arguments.rows);
+  // Twice: a search merges the candidates of several threads into its result.
+  check_bytes(runtime, "bench exact",
+              2 * static_cast<double>(arguments.queries) * static_cast<double>(hits) * sizeof(Hit),
+              fmt::format("{} hits for each of {} queries", hits, arguments.queries), "a smaller --k or fewer queries");
   const std::unique_ptr<Index> index = index_on(runtime, arguments.device, dim);
   index->set_precision(precision);
   SampleVectors data(arguments.seed, dim);
@@ -153,7 +163,7 @@ int bench_exact(Runtime& runtime, std::ostream& out, const ExactArguments& argum
       {"wrong_answers", wrong},
   };
   if (json) {
-    fmt::print(out, "{}\n", report.dump(2));
+    fmt::print(out, "{}\n", report.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
     print_report(out, report);
   }

@@ -101,7 +101,7 @@ int devices(Runtime& runtime, std::ostream& out, bool json) {
     std::vector<Row> rows = {{"id", "device", "name", "kind", "memory", "capabilities"}};
     for (const Device& device : all) rows.push_back(row(device, chosen.device));
     print_table(out, rows, Columns::text);
-    fmt::print(out, "\n* default device: {}\n", chosen.reason);
+    fmt::print(out, "\n* default device: {}\n", printable(chosen.reason));
     fmt::print(out, "Is a device missing? `vectis doctor` says why.\n");
   }
   return chosen.device ? 0 : 1;

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 
 #include "vectis/base/error.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
+#include "vectis/table.hpp"
 
 namespace vectis::app {
 
@@ -66,8 +68,10 @@ int doctor(Runtime& runtime, std::ostream& out, bool json) {
   if (json) {
     out << json_of(report, selected).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
-    print(out, report);
-    fmt::print(out, "Default device: {}: {}\n", selected.label.empty() ? "none" : selected.label, selected.reason);
+    std::ostringstream text;
+    print(text, report);
+    fmt::print(text, "Default device: {}: {}\n", selected.label.empty() ? "none" : selected.label, selected.reason);
+    out << printable(text.str(), "\n");
   }
   return selected.invalid ? 1 : 0;
 }

@@ -21,14 +21,18 @@
 #include "vectis/base.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/suggestion.hpp"
+#include "vectis/table.hpp"
 
 namespace {
 
 using vectis::Runtime;
 using vectis::RuntimeOptions;
+using vectis::app::printable;
 
 constexpr int exit_failure = 1;
 constexpr int exit_usage = 2;
+// Of texts with names from files and drivers: kernel sources and compiler output have several lines.
+constexpr std::string_view kept_characters = "\n\t";
 
 constexpr const char* exit_codes =
     "Exit codes: 0 success; 1 the command failed, or a check it ran failed; 2 wrong usage (unknown subcommand or "
@@ -48,7 +52,8 @@ RuntimeOptions options_for(const std::string& config, bool verbose, bool setting
   options.log_level = verbose ? vectis::LogLevel::debug : vectis::LogLevel::warning;
   options.log = [settings_logged](const vectis::LogRecord& record) {
     if (!settings_logged && record.component == "settings") return;
-    fmt::print(std::cerr, "vectis: {}: {}: {}\n", name(record.level), record.component, record.message);
+    fmt::print(std::cerr, "vectis: {}: {}: {}\n", name(record.level), record.component,
+               printable(record.message, kept_characters));
   };
   return options;
 }
@@ -273,12 +278,12 @@ int main(int argc, char** argv) {
     Runtime runtime(std::move(options));
     return run(runtime);
   } catch (const vectis::Error& error) {
-    fmt::print(std::cerr, "vectis: {}: {}\n", describe(error.code()).name, error.what());
-    if (!error.detail().empty()) fmt::print(std::cerr, "{}\n", error.detail());
+    fmt::print(std::cerr, "vectis: {}: {}\n", describe(error.code()).name, printable(error.what(), kept_characters));
+    if (!error.detail().empty()) fmt::print(std::cerr, "{}\n", printable(error.detail(), kept_characters));
   } catch (const std::bad_alloc&) {
     fmt::print(std::cerr, "vectis: out of host memory; use smaller sizes or free memory on this host\n");
   } catch (const std::exception& error) {
-    fmt::print(std::cerr, "vectis: unexpected error: {}\n", error.what());
+    fmt::print(std::cerr, "vectis: unexpected error: {}\n", printable(error.what(), kept_characters));
   }
   return exit_failure;
 }

@@ -45,12 +45,6 @@ std::string seconds(Duration duration) {
   return value < 1 ? fmt::format("{:.0f} ms", value * 1000) : fmt::format("{:.1f} s", value);
 }
 
-// Replaces control characters: names in a file are untrusted and must not control the terminal.
-std::string printable(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  return text;
-}
-
 // "####===.....": in use, cached, available under the limit.
 std::string bar(const MemoryStats& stats) {
   const std::uint64_t whole = std::max({stats.limit_bytes, stats.reserved_bytes, std::uint64_t{1}});
@@ -79,7 +73,7 @@ void print_numbers(std::ostream& out, const MemoryStats& stats) {
              stats.failures);
 }
 
-std::string tag_name(const std::string& tag) { return tag.empty() ? "(untagged)" : printable(tag); }
+std::string tag_name(const std::string& tag) { return tag.empty() ? "(untagged)" : tag; }
 
 void print_tags(std::ostream& out, std::vector<TagUsage> tags) {
   if (tags.empty()) return;
@@ -193,7 +187,7 @@ void print_devices(Runtime& runtime, std::ostream& out) {
   for (const Device& device : runtime.service<DeviceRegistry>().devices()) {
     const auto memory = device.memory();
     const auto busy = device.utilization();
-    rows.push_back({fmt::format("{} {}", device.label(), printable(device.info().name)),
+    rows.push_back({fmt::format("{} {}", device.label(), device.info().name),
                     bytes(memory ? memory->total_bytes : device.info().memory_bytes),
                     memory ? bytes(memory->free_bytes) : "unknown",
                     busy ? fmt::format("{:.0f} %", 100 * *busy) : "unknown"});

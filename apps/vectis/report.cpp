@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -72,6 +73,7 @@ Json json_of(const IndexSpeed& index) {
                {"build_seconds", index.build_seconds},
                {"insert_10000_ms", index.insert_seconds * 1e3},
                {"searches", searches}};
+  if (index.graph_seconds) page["graph_seconds"] = *index.graph_seconds;
   if (index.memory_overhead) page["memory_overhead_percent"] = *index.memory_overhead * 100;
   return page;
 }
@@ -113,9 +115,11 @@ Json json_of(const DeviceReport& result) {
                {"index", json_of(result.index)},
                {"cpu", json_of(result.host)},
                {"benchmarks", Json::array()},
+               {"cpu_benchmarks", Json::array()},
                {"speeds", json_of(result.speeds)}};
   for (const TargetResult& target : result.targets) page["targets"].push_back(json_of(target));
   for (const OperationSpeed& speed : result.operations) page["benchmarks"].push_back(json_of(speed));
+  for (const OperationSpeed& speed : result.host_operations) page["cpu_benchmarks"].push_back(json_of(speed));
   return page;
 }
 
@@ -136,14 +140,15 @@ void print_searches(std::ostream& out, const DeviceReport& result) {
 }
 
 void print_operations(std::ostream& out, const DeviceReport& result) {
-  std::vector<Row> rows = {{"operation", "ms", "% of roofline"}};
+  std::vector<Row> rows = {{"operation", "ms", "% of roofline", "CPU ms", "CPU / device"}};
   for (const OperationSpeed& speed : result.operations) {
-    if (speed.skipped.empty()) {
-      rows.push_back(
-          {speed.name, fmt::format("{:.3f}", speed.seconds * 1e3), fmt::format("{:.1f}", speed.of_roofline * 100)});
-    } else {
-      rows.push_back({speed.name, "-", speed.skipped});
-    }
+    const auto host = std::ranges::find(result.host_operations, speed.name, &OperationSpeed::name);
+    const bool has_host = host != result.host_operations.end() && host->skipped.empty();
+    const bool has_both = has_host && speed.skipped.empty();
+    rows.push_back({speed.name, speed.skipped.empty() ? fmt::format("{:.3f}", speed.seconds * 1e3) : "-",
+                    speed.skipped.empty() ? fmt::format("{:.1f}", speed.of_roofline * 100) : speed.skipped,
+                    has_host ? fmt::format("{:.3f}", host->seconds * 1e3) : "-",
+                    has_both ? fmt::format("{:.2f}", host->seconds / speed.seconds) : "-"});
   }
   print_table(out, rows, Columns::numbers);
 }
@@ -161,8 +166,8 @@ void print_targets(std::ostream& out, const DeviceReport& result) {
 }
 
 void print_report(std::ostream& out, const DeviceReport& result) {
-  fmt::print(out, "{}: {}, driver {}; {} vectors of {} dimensions, seed {}\n\n", result.device, result.info.name,
-             result.info.driver, result.rows, result.dim, result.seed);
+  fmt::print(out, "{}: {}, driver {}; {} vectors of {} dimensions, seed {}\n\n", result.device,
+             printable(result.info.name), printable(result.info.driver), result.rows, result.dim, result.seed);
   print_searches(out, result);
   fmt::print(out, "\n");
   print_operations(out, result);
@@ -196,7 +201,7 @@ int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const Re
     progress.flush();
   };
   const DeviceReport result = vectis::report(runtime, device, options);
-  file << json_of(result).dump(1) << "\n";
+  file << json_of(result).dump(1, ' ', false, Json::error_handler_t::replace) << "\n";
   if (!file.flush())
     throw Error(ErrorCode::io, "report", fmt::format("{} cannot be written; check the free space of its disk", path));
   print_report(out, result);

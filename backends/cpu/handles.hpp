@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "backends/cpu/onednn.hpp"
 #include "vectis/device/backend.h"
@@ -32,20 +33,32 @@ class Threads {
 
   // Calls body(begin, end) for disjoint ranges that cover [0, count), each but the last of at least `grain`, and
   // returns when all calls have returned. Calls nothing when `count` is 0. Precondition: several threads can call
-  // `body` at once, and `body` does not throw.
+  // `body` at once. Rethrows the first exception of `body` after the other calls have returned: the host is behind a C
+  // boundary, which no exception may cross.
   template <class Body>
   void parallel_for(std::uint64_t count, std::uint64_t grain, const Body& body) const {
     if (count == 0) return;
     if (host_ == nullptr || count <= grain) return body(std::uint64_t{0}, count);
-    const auto call = [](void* argument, std::uint64_t begin, std::uint64_t end) {
-      (*static_cast<const Body*>(argument))(begin, end);
+    struct Loop {
+      const Body& body;
+      std::atomic<bool> has_failed{false};
+      std::exception_ptr failure{};  // written by the thread that sets has_failed
+    } loop{body};
+    const auto call = [](void* argument, std::uint64_t begin, std::uint64_t end) noexcept {
+      auto& running = *static_cast<Loop*>(argument);
+      try {
+        running.body(begin, end);
+      } catch (...) {
+        if (!running.has_failed.exchange(true)) running.failure = std::current_exception();
+      }
     };
-    host_->parallel_for(host_->state, count, grain, call, const_cast<Body*>(&body));
+    host_->parallel_for(host_->state, count, grain, call, &loop);
+    if (loop.failure != nullptr) std::rethrow_exception(loop.failure);
   }
 
   // Calls body(worker, item) once for every item of [0, items) from up to `workers` threads. No two threads share a
-  // worker index, so each worker can own a workspace. Preconditions: `workers` is at least 1 (0 processes nothing),
-  // `body` does not throw, and no result depends on the worker, because items are assigned dynamically.
+  // worker index, so each worker can own a workspace. Preconditions: `workers` is at least 1 (0 processes nothing), and
+  // no result depends on the worker, because items are assigned dynamically. Rethrows the first exception of `body`.
   template <class Body>
   void for_each_item(std::uint64_t items, std::uint64_t workers, const Body& body) const {
     std::atomic<std::uint64_t> next{0};

@@ -68,7 +68,7 @@ VectisStatus configure(VectisBackendState* /*state*/, const char* key, const cha
     return VECTIS_OK;
   }
   std::snprintf(message->text, message->capacity,
-                "unknown command '%s %s'; valid commands are fail, lose, reset and others", key, value);
+                "unknown command '%s %s'; valid commands are fail, lose, hold, resume, reset and others", key, value);
   return VECTIS_INVALID_INPUT;
 }
 

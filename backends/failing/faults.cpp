@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace failing {
@@ -31,7 +32,14 @@ bool Injector::command(const std::string& key, const std::string& value) {
   const std::lock_guard lock(mutex_);
   if (key == "fail") return add_faults(value);
   if (key == "lose") return lose_after(value);
-  if (key != "reset") return false;
+  if (key == "hold") {
+    held_ = true;
+    return true;
+  }
+  if (key != "resume" && key != "reset") return false;
+  held_ = false;
+  resumed_.notify_all();
+  if (key == "resume") return true;
   faults_.clear();
   calls_until_lost_ = 0;
   lost_ = false;
@@ -64,7 +72,11 @@ bool Injector::lose_after(const std::string& value) {
 }
 
 VectisStatus Injector::before(const char* slot, VectisMessage* message) {
-  const std::lock_guard lock(mutex_);
+  using namespace std::string_view_literals;
+  std::unique_lock lock(mutex_);
+  if (slot == "stream_synchronize"sv || slot == "event_synchronize"sv) {
+    resumed_.wait(lock, [this] { return !held_; });
+  }
   if (calls_until_lost_ > 0 && --calls_until_lost_ == 0) lost_ = true;
   if (lost_) return fail(message, VECTIS_DEVICE_LOST, "the device was lost", slot);
   for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
@@ -74,6 +86,7 @@ VectisStatus Injector::before(const char* slot, VectisMessage* message) {
     faults_.erase(fault);
     return fail(message, status, "an injected failure", slot);
   }
+  if (held_ && slot == "event_query"sv) return VECTIS_NOT_READY;
   return VECTIS_OK;
 }
 

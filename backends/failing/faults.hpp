@@ -2,6 +2,7 @@
 // per process, since the handles of the wrapped backend carry no pointer to it.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -20,11 +21,14 @@ class Injector {
   //   Semicolons separate faults. Statuses: invalid_input, allocation, backend_creation, unsupported, device_lost,
   //   compile_failed, driver_failure.
   // "lose" with "<n>": from the n-th call of any slot on, every call returns device_lost.
-  // "reset" with any value: removes all faults, and the device is no longer lost.
+  // "hold" with any value: from now on no work finishes. Events do not complete, and synchronizing waits.
+  // "resume" with any value: ends "hold".
+  // "reset" with any value: removes all faults, the device is no longer lost, and work finishes.
   bool command(const std::string& key, const std::string& value);
 
-  // Counts a call of `slot`. Returns VECTIS_OK when the slot may be called; otherwise writes `message`, which must
-  // not be null, and returns the injected status, which the caller must return instead of calling the slot.
+  // Counts a call of `slot`, and waits while "hold" delays it. Returns VECTIS_OK when the slot may be called;
+  // otherwise writes `message`, which must not be null, and returns the injected status, or VECTIS_NOT_READY for an
+  // event that "hold" delays, which the caller must return instead of calling the slot.
   VectisStatus before(const char* slot, VectisMessage* message);
 
  private:
@@ -40,6 +44,8 @@ class Injector {
   std::vector<Fault> faults_;
   std::uint64_t calls_until_lost_ = 0;  // 0: never
   bool lost_ = false;
+  bool held_ = false;
+  std::condition_variable resumed_;
 };
 
 // Simulates a device memory of a given size: counts the allocations of this process and bytes attributed to other

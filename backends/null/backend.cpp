@@ -1,16 +1,19 @@
 // A test backend whose devices accept all work and compute nothing: it measures the host's overhead. Settings:
-// `devices`, the number of devices (default 1); `memory_bytes`, the memory of each device (default 1 TiB).
+// `devices`, the number of devices (default 1); `memory_bytes`, the memory of each device (default 1 TiB); `driver`,
+// its driver's name.
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
 
 #include "backends/plugin/slots.hpp"
 
 struct VectisBackendState {
   std::uint32_t devices = 1;
   std::uint64_t memory_bytes = std::uint64_t{1} << 40;
+  std::string driver = "computes nothing";
 };
 struct VectisContext {};
 struct VectisStream {};
@@ -58,6 +61,7 @@ std::string open(const VectisHost* host, VectisBackendState** state) {
     throw Failure(VECTIS_BACKEND_CREATION, "backends.null.devices and .memory_bytes must be positive integers",
                   VECTIS_REASON_OTHER);
   }
+  if (const char* const driver = host->setting(host->state, "driver"); driver != nullptr) wanted.driver = driver;
   make(state);
   **state = wanted;
   return {};
@@ -69,7 +73,7 @@ void device_count(VectisBackendState* state, std::uint32_t* count) { *count = st
 void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info) {
   std::snprintf(info->name, sizeof(info->name), "null device %u", index);
   std::snprintf(info->vendor, sizeof(info->vendor), "Vectis");
-  std::snprintf(info->driver, sizeof(info->driver), "computes nothing");
+  std::snprintf(info->driver, sizeof(info->driver), "%s", state->driver.c_str());
   std::snprintf(info->dialects, sizeof(info->dialects), "opencl-c,cuda-c++,hip-c++,spirv,wgsl");
   info->kind = VECTIS_DEVICE_GPU;
   info->software = 1;

@@ -1,5 +1,5 @@
-// Copies and fills with any offset and size. WebGPU itself copies only multiples of four bytes, between two different
-// buffers, so these are compute kernels.
+// Copies and fills with any offset and size. WebGPU itself copies only multiples of four bytes, so these are compute
+// kernels.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class ByteKernels {
   void fill(CommandRecorder& recorder, const DeviceBuffer& buffer, std::uint64_t offset, std::uint64_t bytes,
             std::uint32_t pattern);
 
-  // Records a copy of `bytes` bytes. Preconditions, unchecked: the ranges lie inside the buffers and do not overlap.
+  // Records a copy of `bytes` bytes. Preconditions, unchecked: the buffers differ, and the ranges lie inside them.
   // Throws Failure: VECTIS_DEVICE_LOST when the device is lost, VECTIS_COMPILE_FAILED when wgpu rejects the kernel,
   // and what CommandRecorder::dispatch throws.
   void copy(CommandRecorder& recorder, const DeviceBuffer& source, std::uint64_t source_offset,

@@ -78,6 +78,43 @@ void read(VectisStream& stream, std::byte* target, const DeviceBuffer& source, s
 
 bool is_aligned(std::uint64_t a, std::uint64_t b, std::uint64_t c) { return (a | b | c) % word == 0; }
 
+// Copies between two different buffers.
+void copy(VectisStream& stream, const DeviceBuffer& source, std::uint64_t from, const DeviceBuffer& target,
+          std::uint64_t to, std::uint64_t bytes) {
+  if (is_aligned(from, to, bytes)) {
+    stream.recorder.copy({&source, from, bytes}, {&target, to, bytes});
+  } else {
+    stream.context.byte_kernels.copy(stream.recorder, source, from, target, to, bytes);
+  }
+}
+
+constexpr std::uint64_t scratch_bytes = std::uint64_t{4} << 20U;
+
+const DeviceBuffer& scratch_of(VectisStream& stream) {
+  constexpr WGPUBufferUsage usage = WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst;
+  if (!stream.scratch) {
+    stream.scratch.emplace(DeviceBuffer{stream.context.gpu.make_buffer(scratch_bytes, usage), scratch_bytes});
+  }
+  return *stream.scratch;
+}
+
+// Copies within one buffer, whose ranges do not overlap, through the stream's scratch buffer: WebGPU copies between two
+// different buffers only, and a kernel must not bind one buffer twice when a binding is writable.
+void copy_within(VectisStream& stream, const DeviceBuffer& buffer, std::uint64_t from, std::uint64_t to,
+                 std::uint64_t bytes) {
+  const DeviceBuffer& scratch = scratch_of(stream);
+  while (bytes > 0) {
+    const std::uint64_t part = std::min(bytes, scratch_bytes - 2 * word);
+    const std::uint64_t skip = from % word;
+    const std::uint64_t copied = plugin::round_up_to_word(skip + part);
+    stream.recorder.copy({&buffer, from - skip, copied}, {&scratch, 0, copied});
+    copy(stream, scratch, skip, buffer, to, part);
+    from += part;
+    to += part;
+    bytes -= part;
+  }
+}
+
 }  // namespace
 
 }  // namespace vectis::webgpu
@@ -118,15 +155,15 @@ void copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std:
   read(*stream, static_cast<std::byte*>(target), *source->buffer, source->offset + offset, bytes);
 }
 
-// WebGPU copies between two different buffers; slices often share one.
+// Slices often share a buffer.
 void copy_on_device(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset, VectisMemory* source,
                     std::uint64_t source_offset, std::uint64_t bytes) {
   const std::uint64_t from = source->offset + source_offset;
   const std::uint64_t to = target->offset + target_offset;
-  if (source->buffer != target->buffer && is_aligned(from, to, bytes)) {
-    stream->recorder.copy({source->buffer.get(), from, bytes}, {target->buffer.get(), to, bytes});
+  if (source->buffer == target->buffer) {
+    copy_within(*stream, *source->buffer, from, to, bytes);
   } else {
-    stream->context.byte_kernels.copy(stream->recorder, *source->buffer, from, *target->buffer, to, bytes);
+    copy(*stream, *source->buffer, from, *target->buffer, to, bytes);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,7 @@ struct VectisMemory {
 struct VectisStream {
   VectisContext& context;
   vectis::webgpu::CommandRecorder recorder;
+  std::optional<vectis::webgpu::DeviceBuffer> scratch;  // for copies within one buffer; made by the first one
 };
 
 // An event of the ABI: the submission after which it has completed. Thread-safe.

@@ -9,7 +9,7 @@ namespace vectis::plugin {
 using namespace webgpu;
 
 void stream_create(VectisContext* context, VectisStream** stream) {
-  *stream = new VectisStream{*context, {context->gpu, context->bind_groups}};
+  *stream = new VectisStream{*context, {context->gpu, context->bind_groups}, {}};
 }
 
 void stream_destroy(VectisStream* stream) noexcept {
@@ -17,6 +17,7 @@ void stream_destroy(VectisStream* stream) noexcept {
     stream->context.gpu.wait(stream->recorder.flush());
   } catch (...) {  // NOLINT(bugprone-empty-catch): a destroy slot cannot report a failure
   }
+  if (stream->scratch) stream->context.bind_groups.forget(stream->scratch->serial);
   delete stream;
 }
 

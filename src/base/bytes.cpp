@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
 #include "base/crc32c.hpp"
 #include "vectis/base/error.hpp"
@@ -31,7 +32,14 @@ std::string ByteReader::get_string(std::size_t bytes_max) {
                 fmt::format("a string has {} bytes, at most {} were expected; the data is corrupt or of another format",
                             length, bytes_max));
   }
-  std::string text(static_cast<std::size_t>(length), '\0');
+  std::string text;
+  try {
+    text.resize(static_cast<std::size_t>(length));
+  } catch (const std::exception&) {  // std::bad_alloc or std::length_error
+    throw Error(
+        ErrorCode::allocation, "get_string",
+        fmt::format("the host is out of memory for a string of {} bytes; free memory, or check the data", length));
+  }
   read(std::as_writable_bytes(std::span(text)));
   return text;
 }

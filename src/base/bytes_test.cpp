@@ -57,6 +57,13 @@ TEST(Bytes, AStringAboveTheLimitIsCorruptBeforeAllocation) {
   EXPECT_ERROR(reader.get_string(100), ErrorCode::corrupt_data, "[get_string]", "18446744073709551615", "at most 100");
 }
 
+TEST(Bytes, AStringThatNoMemoryHoldsIsAnAllocationError) {
+  MemoryWriter writer;
+  writer.put(std::numeric_limits<std::uint64_t>::max() - 1);
+  MemoryReader reader(writer.bytes());
+  EXPECT_ERROR(reader.get_string(SIZE_MAX), ErrorCode::allocation, "[get_string]", "18446744073709551614 bytes");
+}
+
 TEST(Bytes, ATruncatedStringIsCorrupt) {
   MemoryWriter writer;
   writer.put_string("hello");

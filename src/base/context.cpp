@@ -113,6 +113,10 @@ bool Context::cancelled() const noexcept {
   return fields_ != nullptr && fields_->cancel != nullptr && fields_->cancel->cancelled.load(std::memory_order_acquire);
 }
 
+bool Context::can_stop() const noexcept {
+  return fields_ != nullptr && (fields_->deadline || fields_->steady_deadline || fields_->cancel != nullptr);
+}
+
 std::string_view Context::request_id() const noexcept {
   return fields_ == nullptr ? std::string_view{} : fields_->request_id;
 }

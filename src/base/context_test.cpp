@@ -79,6 +79,14 @@ TEST(Context, ASteadyClockDeadlineIsRealTime) {
   EXPECT_THROW(later.with_deadline(executor.now()).check("search", executor), Error);
 }
 
+TEST(Context, OnlyADeadlineOrASourceCanStopACall) {
+  EXPECT_FALSE(Context{}.can_stop());
+  EXPECT_FALSE(Context{}.with_memory_tag("index").with_request_id("r-9").can_stop());
+  EXPECT_TRUE(Context{}.with_deadline(TimePoint::max()).can_stop());
+  EXPECT_TRUE(Context{}.with_deadline(std::chrono::steady_clock::time_point::max()).can_stop());
+  EXPECT_TRUE(Context{}.with_cancel(CancelSource{}).can_stop());
+}
+
 TEST(Context, TheMinimumDeadlineHasAReadableMessage) {
   SimulatedExecutor executor(1);
   const Context context = Context{}.with_deadline(TimePoint::min());

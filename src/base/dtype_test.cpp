@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vectis/base/random.hpp"
+#include "vectis/base/rounding.hpp"
 
 namespace vectis {
 namespace {
@@ -129,6 +130,65 @@ TEST(Bfloat16, FromFloatRoundsToNearestEven) {
 TEST(Bfloat16, NanNeverBecomesInfinity) {
   EXPECT_TRUE(std::isnan(to_float(to_bfloat16(from_bits(0x7f800001)))));
   EXPECT_TRUE(std::isnan(to_float(to_bfloat16(from_bits(0xffffffff)))));
+}
+
+// Doubles around every midpoint of two halves and of two bfloat16, which a rounding to float would make ties.
+std::vector<double> edge_doubles() {
+  std::vector<double> values{0.0, -0.0, 1e300, -1e300, 1e-300, -1e-300, 0x1.fffffffp127, INFINITY, -INFINITY};
+  const auto add_around = [&](double below, double above) {
+    const double middle = below / 2 + above / 2;  // exact: both have few bits
+    for (const double value : {middle, std::nextafter(middle, above), std::nextafter(middle, below)}) {
+      values.insert(values.end(), {value, -value});
+    }
+  };
+  for (std::uint32_t pattern = 0; pattern < 0x7bff; ++pattern) {
+    const auto half = [](std::uint32_t bits) { return double{to_float(Half{static_cast<std::uint16_t>(bits)})}; };
+    add_around(half(pattern), half(pattern + 1));
+  }
+  for (std::uint32_t pattern = 0; pattern < 0x7f7f; ++pattern) {
+    const auto brain = [](std::uint32_t bits) { return double{to_float(Bfloat16{static_cast<std::uint16_t>(bits)})}; };
+    add_around(brain(pattern), brain(pattern + 1));
+  }
+  return values;
+}
+
+TEST(RoundToOdd, RoundsADoubleToHalfOnce) {
+  EXPECT_EQ(to_half(round_to_odd(0x1.002p0 + 0x1p-40)).bits, 0x3c01);
+  EXPECT_EQ(to_half(static_cast<float>(0x1.002p0 + 0x1p-40)).bits, 0x3c00) << "rounded twice";
+  for (const double value : edge_doubles()) {
+    const auto oracle = std::bit_cast<std::uint16_t>(static_cast<CompilerHalf>(value));
+    ASSERT_EQ(to_half(round_to_odd(value)).bits, oracle) << value;
+  }
+}
+
+// The nearer of the two neighbors, by exact differences of doubles; for a tie, the even one.
+TEST(RoundToOdd, RoundsADoubleToBfloat16Once) {
+  for (const double value : edge_doubles()) {
+    const Bfloat16 got = to_bfloat16(round_to_odd(value));
+    ASSERT_EQ(std::signbit(to_float(got)), std::signbit(value));
+    const std::uint32_t magnitude = got.bits & 0x7fffU;
+    const auto exact = [](std::uint32_t bits) {  // infinity counts as the next power of two
+      return bits == 0x7f80U ? 0x1p128 : double{to_float(Bfloat16{static_cast<std::uint16_t>(bits)})};
+    };
+    if (std::fabs(value) >= 0x1p128) {
+      ASSERT_EQ(magnitude, 0x7f80U) << value;
+      continue;
+    }
+    const double away = std::fabs(std::fabs(value) - exact(magnitude));
+    for (const std::uint32_t other : {magnitude - 1, magnitude + 1}) {
+      if (other > 0x7f80U) continue;
+      const double other_away = std::fabs(std::fabs(value) - exact(other));
+      ASSERT_TRUE(away < other_away || (away == other_away && magnitude % 2 == 0)) << value;
+    }
+  }
+}
+
+TEST(RoundToOdd, KeepsWhatAFloatCanRepresent) {
+  for (const float value : {0.0F, -1.5F, 0x1p-149F, std::numeric_limits<float>::max()}) {
+    EXPECT_EQ(bits_of(round_to_odd(double{value})), bits_of(value));
+  }
+  EXPECT_TRUE(std::isnan(round_to_odd(std::nan(""))));
+  EXPECT_EQ(round_to_odd(1e300), std::numeric_limits<float>::max());
 }
 
 TEST(DType, NamesAndSizes) {

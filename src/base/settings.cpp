@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::array known_settings{
     SettingEntry{"device", "VECTIS_DEVICE", "auto",
-                 "Device that runs work: `auto`, `cpu`, `gpu`, a backend such as `opencl`, a label such as `opencl:1`, "
-                 "or an id."},
+                 "Device that runs work: `auto`, `cpu`, `gpu`, a backend such as `opencl` or `rocm`, a label such as "
+                 "`opencl:1`, or an id."},
     SettingEntry{"gpu.enabled", "VECTIS_GPU_ENABLED", "true", "Whether devices other than the CPU may be used."},
     SettingEntry{"gpu.allow_software", "VECTIS_GPU_ALLOW_SOFTWARE", "false",
                  "Whether software drivers, which compute on the CPU (PoCL, llvmpipe), count as GPUs."},
@@ -37,10 +37,13 @@ constexpr std::array known_settings{
     SettingEntry{
         "backend_path", "VECTIS_BACKEND_PATH", "",
         "Folders and files searched for backend plug-ins before the library's own folder, separated by colons."},
+    SettingEntry{"memory.pool", "VECTIS_MEMORY_POOL", "true",
+                 "Whether released buffers are cached for reuse; false: every buffer is allocated from the device and "
+                 "returned to it, with the same limits and errors."},
     SettingEntry{"memory.trim_after_ms", "VECTIS_MEMORY_TRIM_AFTER_MS", "30000",
                  "Idle time in milliseconds after which a pool returns its cached memory to the device; 0: never."},
     SettingEntry{"memory.trim_allocations", "VECTIS_MEMORY_TRIM_ALLOCATIONS", "65536",
-                 "Number of allocations after which a pool returns cached memory that none of them used."},
+                 "Number of allocations after which a pool returns cached memory that none of them used; 0: never."},
     SettingEntry{"memory.snapshots", "VECTIS_MEMORY_SNAPSHOTS", "",
                  "Folder to which an out-of-memory error writes a snapshot of the pool; empty: none is written."},
     SettingEntry{"memory.live", "VECTIS_MEMORY_LIVE", "",
@@ -65,7 +68,8 @@ constexpr std::array known_settings{
         "Percentage of the recorded time that the planner may spend on exploring candidates with little history; "
         "0: no exploration."},
     SettingEntry{"debug", "VECTIS_DEBUG", "false",
-                 "Whether to log the source of every kernel and its compiler's output; lowers the log level to debug."},
+                 "Whether to log the source of every kernel, its compiler's output, and at shutdown the buffers that "
+                 "were not released; lowers the log level to debug."},
     SettingEntry{"config", "VECTIS_CONFIG", "",
                  "The configuration file; cannot be set in a file. Empty: "
                  "`$XDG_CONFIG_HOME/vectis/config.yaml` or `~/.config/vectis/config.yaml`, if it exists."},
@@ -139,13 +143,16 @@ class Flattener {
  public:
   explicit Flattener(const std::string& path) : path_(path) {}
 
-  // The depth is limited because YAML aliases can make the tree infinite.
+  // The depth is limited because YAML aliases can make the tree infinite, and the number of entries because they can
+  // make it exponentially large.
   void add_map(const YAML::Node& map, const std::string& prefix, int depth) {
     constexpr int depth_max = 16;
     if (depth > depth_max) {
       fail(map, fmt::format("{} is nested more than {} deep; use fewer levels", prefix, depth_max));
     }
     for (const auto& entry : map) {
+      constexpr std::size_t entries_max = 1024;
+      if (++entries_ > entries_max) fail(entry.first, fmt::format("more than {} entries; use fewer", entries_max));
       if (!entry.first.IsScalar()) fail(entry.first, "a key is not plain text; write `name: value`");
       add(entry.first, prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar(), entry.second,
           depth);
@@ -174,6 +181,7 @@ class Flattener {
   }
 
   const std::string& path_;
+  std::size_t entries_ = 0;  // visited, with those that aliases repeat
   std::vector<FileSetting> settings_;
 };
 

@@ -1,5 +1,6 @@
 #include "vectis/base/settings.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -157,6 +158,11 @@ TEST(Settings, AnEndlesslyNestedFileIsRejected) {
   for (int i = 0; i < 40; ++i) deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   load_failure(deep + std::string(40, ' ') + "b: 1\n", "nested more than 16 deep");
   load_failure("backends: &loop\n  x: *loop\n", "line");
+  std::string laughs = "a0: &a0 {x: 1, y: 2}\n";
+  for (int i = 1; i < 14; ++i) {
+    laughs += fmt::format("a{0}: &a{0} {{k0: *a{1}, k1: *a{1}, k2: *a{1}, k3: *a{1}, k4: *a{1}}}\n", i, i - 1);
+  }
+  load_failure(laughs, "more than 1024 entries");
 }
 
 TEST(Settings, AnEmptyFileIsValid) {

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/split.hpp"
 #include "vectis/base/cpu.hpp"
@@ -24,18 +26,24 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// The executor whose task or range this thread is running, if any.
-thread_local const void* current_executor = nullptr;
+// The executor whose task or range this thread is running, if any, and whether the thread does so in one of the
+// executor's arenas.
+struct Current {
+  const void* executor = nullptr;
+  bool in_arena = false;
+};
+thread_local Current current;
 
 class InsideScope {
  public:
-  explicit InsideScope(const void* executor) noexcept : before_(std::exchange(current_executor, executor)) {}
-  ~InsideScope() { current_executor = before_; }
+  InsideScope(const void* executor, bool in_arena) noexcept
+      : before_(std::exchange(current, Current{executor, in_arena})) {}
+  ~InsideScope() { current = before_; }
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
 
  private:
-  const void* before_;
+  Current before_;
 };
 
 // The state shared with the threads. A forked child cannot destroy it, since the threads stay in the parent; the child
@@ -48,7 +56,7 @@ class ThreadState {
         limit_(tbb::global_control::max_allowed_parallelism, std::max<std::size_t>(threads_, cpu_info().cores) + 1),
         workers_(
             std::min(threads_, tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) - 1)),
-        arena_(workers_ == 0 ? 1 : static_cast<int>(workers_), workers_ == 0 ? 1 : 0),
+        arena_(slots(), workers_ == 0 ? 1 : 0),
         timer_thread_([this] { run_timers(); }) {}
 
   ~ThreadState() {
@@ -70,7 +78,12 @@ class ThreadState {
       const std::lock_guard lock(mutex_);
       ++pending_;
     }
-    enqueue(std::move(task));
+    try {
+      enqueue(std::move(task));
+    } catch (...) {
+      end_task();
+      throw;
+    }
   }
 
   void post_after(Duration delay, Executor::Task task) {
@@ -91,17 +104,24 @@ class ThreadState {
   }
 
   void parallel_for(const Split& split, const Executor::Range& body) {
-    const auto run_piece = [&](std::size_t index) {
-      const InsideScope inside(this);
+    const bool in_arena = current.executor == this && current.in_arena;
+    const auto run_piece = [&](std::size_t index, bool piece_in_arena) {
+      const InsideScope inside(this, piece_in_arena);
       const SubRange range = split.piece(index);
       body(range.begin, range.end);
     };
-    if (split.pieces() == 1) return run_piece(0);
+    if (split.pieces() == 1) return run_piece(0, in_arena);
     // Isolated: a thread that waits for its own pieces must not run pieces of another loop inside its body.
-    arena_.execute([&] {
-      tbb::this_task_arena::isolate(
-          [&] { tbb::parallel_for(std::size_t{0}, split.pieces(), run_piece, tbb::simple_partitioner{}); });
-    });
+    const auto run = [&] {
+      tbb::this_task_arena::isolate([&] {
+        tbb::parallel_for(
+            std::size_t{0}, split.pieces(), [&](std::size_t index) { run_piece(index, true); },
+            tbb::simple_partitioner{});
+      });
+    };
+    if (in_arena) return run();
+    const CallerArena arena(*this);
+    arena->execute(run);
   }
 
   [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
@@ -119,6 +139,36 @@ class ThreadState {
   }
 
  private:
+  // An arena with a slot reserved for the one thread outside all arenas that uses it. Such a caller must not wait for a
+  // slot among other threads: it may hold a lock that all of them wait for.
+  class CallerArena {
+   public:
+    explicit CallerArena(ThreadState& state) : state_(state) {
+      const std::lock_guard lock(state.arenas_mutex_);
+      if (state.idle_arenas_.empty()) {
+        state.idle_arenas_.reserve(++state.caller_arenas_);  // so that the destructor does not allocate
+        arena_ = std::make_unique<tbb::task_arena>(state.slots(), 1);
+      } else {
+        arena_ = std::move(state.idle_arenas_.back());  // the last one used: workers may still be in it
+        state.idle_arenas_.pop_back();
+      }
+    }
+    ~CallerArena() {
+      const std::lock_guard lock(state_.arenas_mutex_);
+      state_.idle_arenas_.push_back(std::move(arena_));
+    }
+    CallerArena(const CallerArena&) = delete;
+    CallerArena& operator=(const CallerArena&) = delete;
+    tbb::task_arena* operator->() const noexcept { return arena_.get(); }
+
+   private:
+    ThreadState& state_;
+    std::unique_ptr<tbb::task_arena> arena_;
+  };
+
+  // Slots of an arena: a caller or a worker takes one.
+  [[nodiscard]] int slots() const noexcept { return workers_ == 0 ? 1 : static_cast<int>(workers_); }
+
   // Mutable, since oneTBB calls a const copy.
   struct Queued {
     ThreadState& state;
@@ -131,10 +181,14 @@ class ThreadState {
   // noexcept: a task must not throw; an exception terminates the program, as in any thread.
   void run(Executor::Task& task) noexcept {
     {
-      const InsideScope inside(this);
+      const InsideScope inside(this, true);
       task();
       task = nullptr;  // destroys the captures before the end is published
     }
+    end_task();
+  }
+
+  void end_task() noexcept {
     // Notifies with the lock held, so that the destructor cannot destroy the condition variable meanwhile.
     const std::lock_guard lock(mutex_);
     --pending_;
@@ -182,7 +236,12 @@ class ThreadState {
   // may be 0; oneTBB then runs enqueued tasks on one thread of its own.
   tbb::global_control limit_;
   const std::size_t workers_;
-  tbb::task_arena arena_;
+  tbb::task_arena arena_;  // of posted tasks
+
+  std::mutex arenas_mutex_;
+  std::vector<std::unique_ptr<tbb::task_arena>> idle_arenas_;  // not in use by a caller of parallel_for
+  std::size_t caller_arenas_ = 0;                              // idle or in use
+
   std::thread timer_thread_;  // last member: starts when all others are constructed
 };
 
@@ -209,7 +268,7 @@ class ThreadExecutor final : public Executor {
   [[nodiscard]] std::size_t concurrency() const override { return state_->threads(); }
   void run_until(const std::function<bool()>& done) override {
     ThreadState& threads = state("run_until");
-    if (current_executor == &threads) {
+    if (current.executor == &threads) {
       throw Error(ErrorCode::invalid_input, "run_until",
                   "called from inside a task of the same executor, where waiting would block one of its threads; "
                   "co_await instead");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -228,6 +230,57 @@ TEST(ThreadExecutorConcurrent, SeveralThreadsRunRangesAtOnce) {
     });
   }
   for (auto& caller : callers) caller.join();
+}
+
+// Whether a parallel_for that this function starts ends while all other threads of the executor wait for it, as for a
+// lock that its caller holds. `occupy` gives the executor bodies that wait.
+bool caller_makes_progress(Executor& executor, const std::function<void(const std::function<void()>&)>& occupy) {
+  std::atomic<std::size_t> waiting{0};
+  std::atomic<bool> released{false};
+  std::thread occupier([&] {
+    occupy([&] {
+      waiting.fetch_add(1);
+      released.wait(false);
+    });
+  });
+  while (waiting.load() < executor.concurrency()) std::this_thread::yield();
+  std::promise<std::size_t> covered;
+  auto result = covered.get_future();
+  std::thread caller([&] {
+    std::atomic<std::size_t> sum{0};
+    executor.parallel_for(100, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        executor.parallel_for(10, 1, [&](std::size_t b, std::size_t e) { sum.fetch_add(e - b); });
+      }
+    });
+    covered.set_value(sum.load());
+  });
+  const bool ended = result.wait_for(5s) == std::future_status::ready;
+  released.store(true);
+  released.notify_all();
+  caller.join();
+  occupier.join();
+  EXPECT_EQ(result.get(), 1000U);
+  return ended;
+}
+
+TEST(ThreadExecutorConcurrent, ACallerThatAllThreadsWaitForMakesProgress) {
+  const auto executor = make_thread_executor({.threads = 2});
+  const auto in_ranges = [&](const std::function<void()>& wait) {
+    executor->parallel_for(64, 1, [&](std::size_t, std::size_t) { wait(); });
+  };
+  EXPECT_TRUE(caller_makes_progress(*executor, in_ranges));
+  const auto in_tasks = [&](const std::function<void()>& wait) {
+    std::atomic<int> left{2};
+    for (int task = 0; task < 2; ++task) {
+      executor->post([&] {
+        wait();
+        left.fetch_sub(1);
+      });
+    }
+    executor->run_until([&] { return left.load() == 0; });
+  };
+  EXPECT_TRUE(caller_makes_progress(*executor, in_tasks));
 }
 
 TEST(ThreadExecutorConcurrent, WaitingInsideATaskOrARangeIsRejected) {

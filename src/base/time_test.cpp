@@ -20,5 +20,13 @@ TEST(Clock, NeverDecreasesAndFollowsRealTime) {
   EXPECT_GE(monotonic_nanoseconds() - begin, 2000000U);
 }
 
+TEST(Clock, APauseLastsAtLeastItsTime) {
+  const std::uint64_t begin = monotonic_nanoseconds();
+  pause_thread(std::chrono::milliseconds(2));
+  EXPECT_GE(monotonic_nanoseconds() - begin, 2000000U);
+  pause_thread(Duration::zero());
+  pause_thread(Duration::min());
+}
+
 }  // namespace
 }  // namespace vectis

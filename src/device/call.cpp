@@ -51,6 +51,12 @@ void fail(std::string_view op, ContextCore& context, VectisStatus status, const 
   throw slot_error(op, describe(*context.device), status, message);
 }
 
+void drain(const StreamCore& stream) noexcept {
+  if (stream.context->forked()) return;
+  SlotMessage ignored;
+  static_cast<void>(stream.context->slots().stream_synchronize(stream.handle, ignored.get()));
+}
+
 std::string describe(const DeviceCore& device) { return fmt::format("{} ({})", device.label(), device.info.name); }
 
 }  // namespace vectis::inline v0_1::detail

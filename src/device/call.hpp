@@ -70,6 +70,10 @@ template <class Slot, class... Arguments>
   return true;
 }
 
+// Waits for all work enqueued on `stream` and ignores its failures, so that host memory which that work may use can be
+// freed. Only the thread that uses the stream may call it. Does nothing in a child process. Does not throw.
+void drain(const StreamCore& stream) noexcept;
+
 // Returns the label and name of a device as errors print them: "opencl:0 (Portable Computing Language)".
 std::string describe(const DeviceCore& device);
 

@@ -1,5 +1,6 @@
 // The state behind the handles of the device layer. Each core keeps its parent alive and destroys its own handle, so
-// children are always destroyed before parents.
+// children are always destroyed before parents. In a child process forked later nothing is destroyed: the driver's
+// threads stay in the parent, so that a destroy slot which waits for enqueued work would wait forever.
 #pragma once
 
 #include <atomic>
@@ -12,13 +13,18 @@
 
 #include "device/host.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/os.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/backend.h"
 #include "vectis/device/device.hpp"
 
 namespace vectis::inline v0_1::detail {
 
+class HostBlocks;
 class StreamObserver;
+
+// Returns the HostBlocks of `runtime`, made at the first call; valid as long as the Runtime.
+HostBlocks& host_blocks(Runtime& runtime);
 
 // An opened backend; the destructor closes it. `slots` is a copy of the plug-in's table, truncated or zero-padded to
 // this host's size. `state` is null until the slot `open` succeeded. `runtime` must outlive this object.
@@ -26,19 +32,25 @@ struct BackendCore {
   Runtime& runtime;
   VectisBackend slots;
   HostServices host;
+  HostBlocks& blocks;  // of the Runtime: the memory of every HostMemory
   VectisBackendState* state = nullptr;
   std::atomic<StreamObserver*> observer{nullptr};  // null: none; otherwise lives as long as the Runtime
   std::atomic<std::uint64_t> streams_made{0};
+  const std::uint64_t generation = fork_generation();  // of the process that opened the backend
 
   // Copies `table`, which check_table() must have accepted, and makes the host services; does not call the slot
   // `open`. `owner` must outlive this object.
   BackendCore(Runtime& owner, const VectisBackend& table, HostServices::Finder finder)
-      : runtime(owner), slots(table), host(owner, table.name, std::move(finder)) {}
+      : runtime(owner), slots(table), host(owner, table.name, std::move(finder)), blocks(host_blocks(owner)) {}
   BackendCore(const BackendCore&) = delete;
   BackendCore& operator=(const BackendCore&) = delete;
   ~BackendCore() {
-    if (state != nullptr) slots.close(state);
+    if (state != nullptr && !forked()) slots.close(state);
   }
+
+  // Returns whether this process is a child forked after the backend was opened, which must call no slot. Does not
+  // throw.
+  [[nodiscard]] bool forked() const noexcept { return fork_generation() != generation; }
 };
 
 // The state behind a Device: its backend, its index in the backend, its id in the Runtime and its description.
@@ -64,6 +76,7 @@ struct ContextCore {
   ContextCore(const ContextCore&) = delete;
   ContextCore& operator=(const ContextCore&) = delete;
   ~ContextCore() {
+    if (forked()) return;
     if (std::byte* kept = staging.load()) slots().host_free(handle, kept);
     if (handle != nullptr) slots().context_destroy(handle);
   }
@@ -71,6 +84,8 @@ struct ContextCore {
   // Returns the slots of the context's backend; optional slots may be NULL. Valid as long as this object. Does not
   // throw.
   [[nodiscard]] const VectisBackend& slots() const noexcept { return device->backend->slots; }
+  // Returns whether this process is a child forked after the backend was opened. Does not throw.
+  [[nodiscard]] bool forked() const noexcept { return device->backend->forked(); }
 };
 
 // Owns a handle created in a context, which it keeps alive; the destructor destroys the handle with the slot
@@ -84,7 +99,7 @@ struct OwnedHandle {
   OwnedHandle(const OwnedHandle&) = delete;
   OwnedHandle& operator=(const OwnedHandle&) = delete;
   ~OwnedHandle() {
-    if (handle == nullptr) return;
+    if (handle == nullptr || context->forked()) return;
     if constexpr (requires { (context->slots().*Destroy)(context->handle, handle); }) {
       (context->slots().*Destroy)(context->handle, handle);
     } else {
@@ -146,13 +161,21 @@ struct StreamExtensionOwner {
   mutable std::unique_ptr<StreamExtension> extension;  // one thread at a time, like the stream
 };
 
-// The state behind a Stream: its handle, its number among all streams of the backend, and its first error. One thread
-// at a time.
+// Exists exactly as long as its stream, so that a weak_ptr to it expires with the stream. Only the stream may own it.
+struct StreamLife {};
+
+// The state behind a Stream: its handle, its number among all streams of the backend, and its first error. The
+// destructor waits for the enqueued work, so that the work of a stream that is gone has finished. One thread at a
+// time.
 struct StreamCore : StreamExtensionOwner, OwnedHandle<VectisStream, &VectisBackend::stream_destroy> {
   explicit StreamCore(std::shared_ptr<ContextCore> owner)
       : OwnedHandle(std::move(owner)), number(++context->device->backend->streams_made) {}
+  StreamCore(const StreamCore&) = delete;
+  StreamCore& operator=(const StreamCore&) = delete;
+  ~StreamCore();
   std::uint64_t number;  // among all streams of the backend, from 1
   std::shared_ptr<StickyError> sticky = std::make_shared<StickyError>();
+  std::shared_ptr<const StreamLife> life = std::make_shared<const StreamLife>();
 };
 
 // The state behind an Event: its handle and the error state of the stream on which it was last recorded.
@@ -186,7 +209,7 @@ struct KernelCore : KernelParent, OwnedHandle<VectisKernel, &VectisBackend::kern
 // process, else the driver's error.
 std::byte* allocate_pinned(ContextCore& context, std::uint64_t bytes);
 // Frees `pinned`, a result of allocate_pinned() for the same context that is not null. Work of other contexts that
-// uses the memory must have finished. Does not throw.
+// uses the memory must have finished. Does nothing in a child process. Does not throw.
 void free_pinned(const ContextCore& context, std::byte* pinned) noexcept;
 
 // Records `event` behind all work enqueued on `stream` so far, for callers that hold only the stream's core; only the

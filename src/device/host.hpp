@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/backend.h"
@@ -30,15 +31,17 @@ class HostServices {
   [[nodiscard]] const VectisHost* table() const noexcept { return &table_; }
 
  private:
-  static void log(void* state, VectisLogLevel level, const char* text);
-  static const char* setting(void* state, const char* key);
-  static void* library_open(void* state, const char* name, VectisMessage* message);
-  static void* library_symbol(void* state, void* library, const char* symbol);
+  // The services as the C boundary needs them: no exception leaves them.
+  static void log(void* state, VectisLogLevel level, const char* text) noexcept;
+  static const char* setting(void* state, const char* key) noexcept;
+  static void* library_open(void* state, const char* name, VectisMessage* message) noexcept;
+  static void* library_symbol(void* state, void* library, const char* symbol) noexcept;
   static VectisStatus find_backend(void* state, const char* name, const VectisBackend** table,
-                                   VectisBackendState** opened, VectisMessage* message);
+                                   VectisBackendState** opened, VectisMessage* message) noexcept;
   static void parallel_for(void* state, std::uint64_t count, std::uint64_t grain,
-                           void (*body)(void* argument, std::uint64_t begin, std::uint64_t end), void* argument);
-  static std::uint32_t thread_count(void* state);
+                           void (*body)(void* argument, std::uint64_t begin, std::uint64_t end),
+                           void* argument) noexcept;
+  static std::uint32_t thread_count(void* state) noexcept;
 
   Runtime& runtime_;
   std::string backend_;
@@ -50,6 +53,6 @@ class HostServices {
 
 // Copies `text` into `message`, truncated to its capacity and NUL-terminated. Does nothing when `message` or its
 // buffer is null or its capacity is 0. Does not throw.
-void write_message(VectisMessage* message, const std::string& text);
+void write_message(VectisMessage* message, std::string_view text) noexcept;
 
 }  // namespace vectis::inline v0_1::detail

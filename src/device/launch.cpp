@@ -38,7 +38,7 @@ void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
           fmt::format("dimension {} has {} work-items per work-group, the device's limit is {}; use a smaller block",
                       axis, shape.block[axis], limits.group_size_max[axis]));
     }
-    items *= shape.block[axis];
+    if (items <= UINT32_MAX) items *= shape.block[axis];  // a larger product is above every limit: it must not wrap
   }
   if (items > limits.group_items_max) {
     throw Error(ErrorCode::invalid_input, "launch",
@@ -50,7 +50,9 @@ void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
 void check_shared(std::span<const VectisArgument> arguments, const DeviceLimits& limits) {
   std::uint64_t bytes = 0;
   for (const VectisArgument& argument : arguments) {
-    if (argument.kind == VECTIS_ARGUMENT_SHARED) bytes += argument.bytes;
+    if (argument.kind != VECTIS_ARGUMENT_SHARED) continue;
+    // Saturates: a sum that wraps could pass for a small one.
+    bytes = argument.bytes > UINT64_MAX - bytes ? UINT64_MAX : bytes + argument.bytes;
   }
   if (bytes > limits.shared_bytes_max) {
     throw Error(

@@ -180,7 +180,7 @@ std::vector<std::string> unknown_backend_variables(const Os& os, const Settings&
     if (!variable.starts_with(variables_prefix)) continue;
     const auto sets = [&](const std::string& backend) { return variable.starts_with(variable_prefix(backend)); };
     const std::vector<std::string_view> keys = keys_instead_of(variable);
-    if (!std::ranges::any_of(backends, sets)) {
+    if (!std::ranges::any_of(backends, sets) && !sets("rocm")) {
       warnings.push_back(fmt::format(
           "the environment variable {} is ignored: it is not VECTIS_BACKENDS_<BACKEND>_<KEY> with one of the backends "
           "{}; correct or remove it",

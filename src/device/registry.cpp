@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "device/backend_names.hpp"
 #include "device/call.hpp"
 #include "device/cores.hpp"
 #include "device/plugin.hpp"
@@ -59,6 +60,17 @@ std::optional<int> parse_number(std::string_view text) {
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// The device of "metal" or "metal:<n>": the first or the n-th GPU that WebGPU drives through Metal.
+std::optional<Device> find_on_metal(const std::vector<Device>& all, std::string_view text) {
+  constexpr std::string_view first = "metal:";
+  int left = text.starts_with(first) ? parse_number(text.substr(first.size())).value_or(-1) : 0;
+  if (left < 0) return std::nullopt;
+  for (const Device& device : all) {
+    if (detail::is_on_metal(device) && left-- == 0) return device;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -175,11 +187,13 @@ std::optional<Device> DeviceRegistry::find(std::string_view text) const {
     if (*id < 0 || static_cast<std::size_t>(*id) >= all.size()) return std::nullopt;
     return all[static_cast<std::size_t>(*id)];
   }
-  const auto found = std::ranges::find_if(all, [&](const Device& device) {
-    return device.label() == text || (device.backend() == text && device.core()->index == 0);
-  });
-  if (found == all.end()) return std::nullopt;
-  return *found;
+  for (const std::string& name : {std::string(text), detail::with_plugin_name(text)}) {
+    const auto found = std::ranges::find_if(all, [&](const Device& device) {
+      return device.label() == name || (device.backend() == name && device.core()->index == 0);
+    });
+    if (found != all.end()) return *found;
+  }
+  return detail::backend_part(text) == "metal" ? find_on_metal(all, text) : std::nullopt;
 }
 
 const Device& DeviceRegistry::at(int id, std::string_view op) const {
@@ -194,6 +208,7 @@ void DeviceRegistry::configure(std::string_view backend, std::string_view key, s
   constexpr std::string_view op = "configure";
   state_->runtime.check_fork(op);
   const detail::OpenedBackend* found = state_->find_open(backend);
+  if (found == nullptr) found = state_->find_open(detail::plugin_name(backend));
   if (found == nullptr) {
     throw Error(ErrorCode::unsupported_backend, op,
                 fmt::format("backend '{}' is not open; `vectis doctor` says why", backend));

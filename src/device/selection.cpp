@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "device/advice.hpp"
+#include "device/backend_names.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -101,6 +102,21 @@ std::string why_no_gpu(Runtime& runtime, const DeviceRegistry& registry) {
                   request.device.by, fmt::join(std::vector<std::string>(labels.begin(), labels.end()), ", ")));
 }
 
+[[noreturn]] void throw_no_metal(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
+  const auto webgpu = std::ranges::find(registry.backends(), "webgpu", &BackendStatus::name);
+  std::string why = "the backend webgpu is not installed";
+  if (webgpu != registry.backends().end()) {
+    why = webgpu->state == BackendState::ready ? "webgpu has no such device on this machine"
+                                               : detail::why_unusable(runtime.os(), *webgpu);
+  }
+  throw Error(
+      ErrorCode::unsupported_backend, choose_op,
+      fmt::format("'{}' was requested by {}; Vectis has no Metal backend yet and uses Apple's GPUs through WebGPU, but "
+                  "{}; on a Mac install the backend webgpu, elsewhere use auto, gpu or a device that `vectis devices` "
+                  "lists",
+                  request.device.value, request.device.by, why));
+}
+
 // The device that the request names. Throws when there is none.
 Device named_device(Runtime& runtime, const DeviceRegistry& registry, const Request& request) {
   const std::string& requested = request.device.value;
@@ -112,8 +128,9 @@ Device named_device(Runtime& runtime, const DeviceRegistry& registry, const Requ
     return *found;
   }
   if (const auto found = registry.find(requested)) return *found;
-  const std::string backend = requested.substr(0, requested.find(':'));
+  const std::string_view backend = detail::plugin_name(detail::backend_part(requested));
   const auto status = std::ranges::find(registry.backends(), backend, &BackendStatus::name);
+  if (backend == "metal" && status == registry.backends().end()) throw_no_metal(runtime, registry, request);
   if (status == registry.backends().end() || status->state == BackendState::ready) throw_unknown(registry, request);
   throw Error(ErrorCode::backend_creation, choose_op, detail::why_unusable(runtime.os(), *status));
 }
@@ -187,6 +204,28 @@ DeviceContext open_device(Runtime& runtime, const DeviceRequest& request) {
 
 Device default_device(Runtime& runtime) { return choose_device(runtime).device; }
 
+namespace {
+
+// Whether the plug-in has a real GPU or accelerator.
+bool has_gpu(Runtime& runtime, std::string_view plugin) {
+  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(),
+                             [&](const Device& device) { return device.is_gpu() && device.backend() == plugin; });
+}
+
+}  // namespace
+
+bool is_cuda_available(Runtime& runtime) { return has_gpu(runtime, "cuda"); }
+bool is_hip_available(Runtime& runtime) { return has_gpu(runtime, "hip"); }
+bool is_rocm_available(Runtime& runtime) { return is_hip_available(runtime); }
+bool is_webgpu_available(Runtime& runtime) { return has_gpu(runtime, "webgpu"); }
+bool is_opencl_available(Runtime& runtime) { return has_gpu(runtime, "opencl"); }
+
+bool is_metal_available(Runtime& runtime) {
+  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), [](const Device& device) {
+    return device.is_gpu() && (device.backend() == "metal" || detail::is_on_metal(device));
+  });
+}
+
 bool is_gpu_available(Runtime& runtime) {
   return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), &Device::is_gpu);
 }
@@ -198,10 +237,20 @@ std::string detect_best_backend(Runtime& runtime) {
 }
 
 Device active_device(Runtime& runtime) {
+  const std::optional<Device> own = thread_device(runtime);
+  return own ? *own : default_device(runtime);
+}
+
+std::optional<Device> thread_device(Runtime& runtime) {
   runtime.check_fork("active_device");
   const auto found = active_ids.find(runtime.service<RuntimeSerial>().value);
-  if (found == active_ids.end()) return default_device(runtime);
+  if (found == active_ids.end()) return std::nullopt;
   return runtime.service<DeviceRegistry>().at(found->second, "active_device");
+}
+
+void reset_active_device(Runtime& runtime) {
+  runtime.check_fork("reset_active_device");
+  active_ids.erase(runtime.service<RuntimeSerial>().value);
 }
 
 void set_active_device(int id, Runtime& runtime) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <thread>
 
 #include "tests/support/expect_error.hpp"
@@ -39,6 +40,59 @@ TEST_F(SelectionTest, AutomaticOrderIsCudaHipWebgpuOpenclCpu) {
     EXPECT_EQ(is_gpu_available(own), present > 0);
   }
   EXPECT_THAT(order, ElementsAre("cuda:0", "hip:0", "webgpu:0", "opencl:0", "cpu:0"));
+}
+
+TEST_F(SelectionTest, EachBackendSaysWhetherItHasAGpu) {
+  for (const char* const present : {"none", "cuda", "hip", "webgpu", "opencl"}) {
+    FakeOs fake;
+    if (present != std::string("none")) ScriptedBackend<0>::install(fake, present).devices = {gpu("g")};
+    Runtime own(options_on(fake));
+    const auto is = [&](const char* name) { return present == std::string(name); };
+    EXPECT_EQ(is_cuda_available(own), is("cuda"));
+    EXPECT_EQ(is_hip_available(own), is("hip"));
+    EXPECT_EQ(is_rocm_available(own), is("hip"));
+    EXPECT_EQ(is_webgpu_available(own), is("webgpu"));
+    EXPECT_EQ(is_opencl_available(own), is("opencl"));
+    EXPECT_FALSE(is_metal_available(own));
+  }
+  ScriptedBackend<0>::install(os, "opencl").devices = {test::software("PoCL")};
+  EXPECT_FALSE(is_opencl_available(runtime())) << "a software driver";
+}
+
+TEST_F(SelectionTest, RocmIsAnotherNameOfHip) {
+  ScriptedBackend<0>::install(os, "hip").devices = {gpu("A"), gpu("B")};
+  EXPECT_EQ(chosen({.device = "rocm"}), "hip:0");
+  EXPECT_EQ(chosen({.device = "rocm:1"}), "hip:1");
+  EXPECT_ERROR(chosen({.device = "rocm:2"}), ErrorCode::unsupported_backend, "rocm:2");
+  os.variables["VECTIS_DEVICE"] = "rocm:1";
+  os.variables["VECTIS_BACKENDS_ROCM_DRIVER"] = "/x";
+  Runtime own(options_on(os));
+  EXPECT_EQ(default_device(own).label(), "hip:1");
+}
+
+TEST_F(SelectionTest, RocmSaysWhyHipIsNotUsable) {
+  auto& hip = ScriptedBackend<0>::install(os, "hip");
+  hip.open_status = VECTIS_BACKEND_CREATION;
+  hip.open_reason = VECTIS_REASON_NO_DRIVER;
+  hip.open_message = "no kernel driver";
+  EXPECT_ERROR(chosen({.device = "rocm"}), ErrorCode::backend_creation, "hip: no driver: no kernel driver");
+}
+
+TEST_F(SelectionTest, MetalIsWebgpuOnMetalOrAnErrorThatSaysSo) {
+  VectisDeviceInfo apple = gpu("M3");
+  std::snprintf(apple.driver, sizeof(apple.driver), "Metal 3");
+  auto& webgpu = ScriptedBackend<0>::install(os, "webgpu");
+  webgpu.devices = {gpu("other"), apple};
+  EXPECT_EQ(chosen({.device = "metal"}), "webgpu:1");
+  EXPECT_EQ(chosen({.device = "metal:0"}), "webgpu:1");
+  EXPECT_ERROR(chosen({.device = "metal:1"}), ErrorCode::unsupported_backend, "no Metal backend yet");
+  EXPECT_ERROR(chosen({.device = "metal:x"}), ErrorCode::unsupported_backend, "no Metal backend yet");
+  EXPECT_TRUE(is_metal_available(runtime()));
+  FakeOs linux_machine;
+  Runtime own(options_on(linux_machine));
+  EXPECT_ERROR((void)choose_device(own, {.device = "metal"}), ErrorCode::unsupported_backend,
+               "'metal' was requested by the call", "no Metal backend yet", "WebGPU", "`vectis devices`");
+  EXPECT_FALSE(is_metal_available(own));
 }
 
 TEST_F(SelectionTest, SoftwareIsUsedOnlyOnRequest) {

@@ -8,6 +8,7 @@
 
 #include "device/call.hpp"
 #include "device/cores.hpp"
+#include "device/host_memory.hpp"
 #include "device/launch.hpp"
 #include "device/observer.hpp"
 
@@ -15,11 +16,18 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
-void check_disjoint(std::uint64_t target, std::uint64_t source, std::uint64_t bytes) {
-  if (target + bytes <= source || source + bytes <= target) return;
-  throw Error(
-      ErrorCode::invalid_input, "copy_on_device",
-      fmt::format("the ranges at {} and {} of {} bytes overlap; copy through another memory", target, source, bytes));
+// Throws InvalidInput when `bytes` bytes of two memories overlap. Two slices, or a slice and its whole, may share
+// bytes: what counts is their place in the allocation.
+void check_disjoint(const detail::MemoryCore& target, std::uint64_t target_offset, const detail::MemoryCore& source,
+                    std::uint64_t source_offset, std::uint64_t bytes) {
+  const auto allocation = [](const detail::MemoryCore& memory) { return memory.whole ? memory.whole.get() : &memory; };
+  if (allocation(target) != allocation(source)) return;
+  const std::uint64_t to = target.offset + target_offset;
+  const std::uint64_t from = source.offset + source_offset;
+  if (to + bytes <= from || from + bytes <= to) return;
+  throw Error(ErrorCode::invalid_input, "copy_on_device",
+              fmt::format("the ranges of {} bytes at {} and {} of one allocation overlap; copy through another memory",
+                          bytes, to, from));
 }
 
 // Throws the stream's sticky error, or InvalidInput for memory of another context. Returns the stream's context.
@@ -103,6 +111,15 @@ bool try_fill(const detail::StreamCore& stream, const detail::MemoryCore& target
 
 }  // namespace
 
+// The slot stream_destroy may let work finish in the background.
+detail::StreamCore::~StreamCore() {
+  if (handle == nullptr) return;
+  try {
+    call("destroy_stream", *context, context->slots().stream_synchronize, handle);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): work that failed has finished, and a destructor cannot report it
+  }
+}
+
 Stream::Stream(const DeviceContext& context) : core_(std::make_unique<detail::StreamCore>(context.core())) {
   detail::ContextCore& owner = *context.core();
   detail::call("create_stream", owner, owner.slots().stream_create, owner.handle, &core_->handle);
@@ -122,6 +139,7 @@ void Stream::copy_to_device(const DeviceMemory& target, std::uint64_t offset, st
   enqueue(op, *core_, detail::WorkKind::copy_to_device, op, source.size(), context.slots().copy_to_device,
           core_->handle, target.core()->handle, offset, static_cast<const void*>(source.data()),
           std::uint64_t{source.size()});
+  context.device->backend->blocks.add_use(*core_, source.data());
 }
 
 void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& source, std::uint64_t offset) {
@@ -131,6 +149,7 @@ void Stream::copy_to_host(std::span<std::byte> target, const DeviceMemory& sourc
   if (target.empty()) return;
   enqueue(op, *core_, detail::WorkKind::copy_to_host, op, target.size(), context.slots().copy_to_host, core_->handle,
           static_cast<void*>(target.data()), source.core()->handle, offset, std::uint64_t{target.size()});
+  context.device->backend->blocks.add_use(*core_, target.data());
 }
 
 void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_offset, const DeviceMemory& source,
@@ -140,7 +159,7 @@ void Stream::copy_on_device(const DeviceMemory& target, std::uint64_t target_off
   detail::check_range(op, *target.core(), target_offset, bytes);
   detail::check_range(op, *source.core(), source_offset, bytes);
   if (bytes == 0) return;
-  if (target.core() == source.core()) check_disjoint(target_offset, source_offset, bytes);
+  check_disjoint(*target.core(), target_offset, *source.core(), source_offset, bytes);
   enqueue(op, *core_, detail::WorkKind::copy_on_device, op, bytes, context.slots().copy_on_device, core_->handle,
           target.core()->handle, target_offset, source.core()->handle, source_offset, bytes);
 }
@@ -153,11 +172,16 @@ void Stream::fill(const DeviceMemory& target, std::uint64_t offset, std::uint64_
   if (try_fill(*core_, *target.core(), offset, bytes, value)) return;
   constexpr std::uint64_t block_bytes = 1 << 20;
   const std::vector<std::byte> block(std::min(bytes, block_bytes), std::byte{value});
-  for (std::uint64_t done = 0; done < bytes; done += block.size()) {
-    const std::uint64_t part = std::min<std::uint64_t>(bytes - done, block.size());
-    copy_to_device(target, offset + done, std::span(block).first(part));
+  try {
+    for (std::uint64_t done = 0; done < bytes; done += block.size()) {
+      const std::uint64_t part = std::min<std::uint64_t>(bytes - done, block.size());
+      copy_to_device(target, offset + done, std::span(block).first(part));
+    }
+    synchronize();  // the block must outlive the copies
+  } catch (...) {
+    detail::drain(*core_);  // also those enqueued before a failure
+    throw;
   }
-  synchronize();  // the block must outlive the copies
 }
 
 void Stream::launch(const EntryPoint& kernel, const LaunchShape& shape,

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "device/call.hpp"
@@ -87,9 +86,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   ~Staging() {
     for (const detail::StreamCore* stream : streams_) {
-      if (done_) break;
-      detail::SlotMessage ignored;
-      static_cast<void>(stream->context->slots().stream_synchronize(stream->handle, ignored.get()));
+      if (!done_) detail::drain(*stream);
     }
     if (pinned_by_ == nullptr) return;
     if (std::byte* other = pinned_by_->staging.exchange(memory_)) detail::free_pinned(*pinned_by_, other);
@@ -161,34 +158,7 @@ std::byte* detail::allocate_pinned(ContextCore& context, std::uint64_t bytes) {
 }
 
 void detail::free_pinned(const ContextCore& context, std::byte* pinned) noexcept {
-  context.slots().host_free(context.handle, pinned);
-}
-
-HostMemory::HostMemory(const DeviceContext& context, std::size_t bytes) : context_(context.core()), size_(bytes) {
-  if (bytes == 0) return;
-  address_ = detail::allocate_pinned(*context_, bytes);
-  if (address_ != nullptr) return;
-  pageable_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-  address_ = pageable_.get();
-}
-
-HostMemory::HostMemory(HostMemory&& other) noexcept
-    : context_(std::move(other.context_)),
-      pageable_(std::move(other.pageable_)),
-      address_(std::exchange(other.address_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
-
-HostMemory& HostMemory::operator=(HostMemory&& other) noexcept {
-  HostMemory taken(std::move(other));
-  std::swap(context_, taken.context_);
-  std::swap(pageable_, taken.pageable_);
-  std::swap(address_, taken.address_);
-  std::swap(size_, taken.size_);
-  return *this;
-}
-
-HostMemory::~HostMemory() {
-  if (pinned()) detail::free_pinned(*context_, address_);
+  if (!context.forked()) context.slots().host_free(context.handle, pinned);
 }
 
 }  // namespace vectis::inline v0_1

@@ -48,6 +48,16 @@ class alignas(cache_line_bytes) CacheShard {
     return taken;
   }
 
+  // Calls `visitor` with every block, which must not change the shard. The caller holds `mutex`.
+  template <class Visitor>
+  void visit(const Visitor& visitor) const {
+    for (const auto& [size_class, list] : free_lists_) {
+      for (const PoolBlock* block : list.blocks) visitor(*block);
+    }
+  }
+
+  // Returns the number of size classes with a free list. The caller holds `mutex`.
+  [[nodiscard]] std::size_t size_classes() const noexcept { return free_lists_.size(); }
   // Bounds fragmentation: with more than `max_size_classes` size classes, takes out and returns the blocks of the
   // half used least since the last call that took out any; otherwise returns nothing. The caller holds `mutex`.
   std::vector<PoolBlock*> drop_underused(std::size_t max_size_classes);

@@ -74,8 +74,11 @@ PoolBlock* DevicePool::acquire(const MemoryRequest& request, const ReclaimOrder&
   if (block == nullptr) {
     bool hit = true;
     block = acquire_slow(request, size_class, order.get(), reclaim_order, &hit);
-    const std::lock_guard lock(shard.mutex);
-    make_live(*block, request, std::move(order), hit);
+    {
+      const std::lock_guard lock(shard.mutex);
+      make_live(*block, request, std::move(order), hit);
+    }
+    if (!hit) relieve_pressure();
   }
   if (block->number / shard_count % count_step == 0) count_allocations();
   return block;
@@ -110,28 +113,42 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
 
 void DevicePool::release(PoolBlock* block) noexcept {
   CacheShard& shard = shards_[shard_of_thread()];
-  std::vector<PoolBlock*> dropped;
+  bool has_many_classes = false;
+  // Calls the device, so before the lock.
+  const std::uint64_t released = block->order == nullptr ? 0 : block->order->release();
   {
     const std::lock_guard lock(shard.mutex);
     block->live = false;
+    block->released = released;
     if (block->tag != nullptr) block->tag->remove(block->requested);
     if (recorder_ != nullptr) recorder_->released(block->number);
-    if (block->order != nullptr) block->released = block->order->release();
     Counters& counters = counters_[shard_of_thread()];
     --counters.live;
     counters.requested -= static_cast<std::int64_t>(block->requested);
     const std::uint64_t bytes = block->memory.bytes();
     const std::uint64_t in_use = in_use_.fetch_sub(bytes, std::memory_order_relaxed) - bytes;
     if (timeline_.is_notable_drop(in_use)) timeline_.record_drop(runtime_.executor().now(), in_use, bytes);
-    shard.put(block);
+    if (policy_.caching) {
+      shard.put(block);
+      has_many_classes = shard.size_classes() > policy_.max_size_classes;
+    }
+  }
+  if (!policy_.caching) free_now(block);
+  if (has_many_classes) flush_underused(shard);
+  schedule_trim();
+  if (pressure_level_.load(std::memory_order_relaxed) > 0) schedule_relief();
+  schedule_live_snapshot();
+}
+
+// Under the core lock from the start: a thread that is out of memory must find each block in a shard or in the map.
+void DevicePool::flush_underused(CacheShard& shard) {
+  const std::lock_guard core(core_mutex_);
+  std::vector<PoolBlock*> dropped;
+  {
+    const std::lock_guard lock(shard.mutex);
     dropped = shard.drop_underused(policy_.max_size_classes);
   }
-  if (!dropped.empty()) {
-    const std::lock_guard lock(core_mutex_);
-    for (PoolBlock* one : dropped) return_to_map(one);
-  }
-  schedule_trim();
-  schedule_live_snapshot();
+  for (PoolBlock* block : dropped) return_to_map(block);
 }
 
 // A block that a stream may still use goes to the first shard instead, where the next flush finds it.

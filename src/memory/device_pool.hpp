@@ -56,6 +56,7 @@ struct PoolPolicy {
   std::size_t max_size_classes = 64;               // per shard
   std::string snapshot_folder;                     // for snapshots of out-of-memory errors; empty: none
   std::string live_folder;                         // for the live snapshot (memory.live); empty: none
+  bool caching = true;  // false: every buffer is an allocation of the device, which its release returns at once
 };
 
 // The memory pool of one device: caches released blocks and grows by segments within a budget. Blocks must not
@@ -73,8 +74,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Returns the registered reclaimers, cheapest first. acquire() calls it only when an allocation is about to fail.
   using ReclaimOrder = std::function<std::vector<ReclaimAction>()>;
   // Returns a live block of at least `request.bytes`, which must be passed to release(). Throws InvalidInput for 0
-  // bytes or more than the device's largest allocation, OutOfMemoryError after the whole reclaim order failed, Forked
-  // in a forked child, and any other error of the device.
+  // bytes or more than the device's largest allocation, OutOfMemoryError after the whole reclaim order failed,
+  // Cancelled when the request's context is cancelled while the reclaim order runs, Forked in a forked child, and any
+  // other error of the device.
   PoolBlock* acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order);
   // Puts a block that acquire() returned into the cache; the caller must not use it any more. A block acquired
   // without a stream must be idle. Does not throw.
@@ -83,6 +85,12 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Returns all idle cached memory to the device and returns the number of bytes. Segments with a live block, or with
   // one that a stream may still use, stay.
   std::uint64_t cleanup();
+  // Returns the empty segments that none of the last 1,024 allocations used to the device, and returns their bytes.
+  std::uint64_t trim();
+  // Sets the pressures above which the pool trims and cleans up by itself; 0 <= warn <= clean <= 1, not checked.
+  void set_thresholds(double warn, double clean) noexcept;
+  // Returns one sentence about the live buffers, the largest first; empty when there is none.
+  [[nodiscard]] std::string leak_report() const;
   // Returns all counters of the pool, consistent with each other: takes every lock of the pool.
   [[nodiscard]] MemoryStats stats() const;
   // Returns the bytes held from the device and their high-water mark.
@@ -145,6 +153,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Moves idle cached blocks of at least `min_bytes` from the shards to the block map, which coalesces them, and
   // returns their bytes. The caller holds the core lock.
   std::uint64_t flush_shards(std::uint64_t min_bytes = 0);
+  // Moves the blocks of underused size classes from `shard` to the block map. No lock may be held.
+  void flush_underused(CacheShard& shard);
   // Frees an idle cached block in the block map; puts a block that a stream may still use into the first shard
   // instead. The block must be in no shard, and the caller holds the core lock.
   void return_to_map(PoolBlock* block);
@@ -152,8 +162,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // their bytes. The caller holds the core lock.
   std::uint64_t release_empty_segments(std::uint64_t unused_since);
 
-  // Waits for the streams of cached blocks until the deadline of `context`, and returns the bytes that became idle.
-  // Skips streams on which waiting fails. No lock may be held.
+  // Waits for the streams of cached blocks until `context` expires or is cancelled, coalesces the idle blocks, and
+  // returns their bytes. Skips streams on which waiting fails. No lock may be held.
   std::uint64_t wait_for_streams(const Context& context);
   // Returns the layout of the cached memory. No lock may be held: takes every lock of the pool.
   [[nodiscard]] CacheLayout cache_layout() const;
@@ -167,6 +177,16 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   void record_reserved();
   void count_allocations();
   void schedule_trim() noexcept;
+  // Trims the cache above the first threshold, returns all of it above the second, and logs that when the pressure
+  // rose. No lock may be held.
+  void relieve_pressure();
+  // Returns 0 for a pressure up to the first threshold, 1 above it, 2 above the second.
+  [[nodiscard]] int level_of(double pressure) const noexcept;
+  // Calls relieve_pressure() as soon as the pool was idle for a second. Does not throw.
+  void schedule_relief() noexcept;
+  void relieve_if_idle();
+  // Returns a released block to the device without caching it: the device waits for the work on it.
+  void free_now(PoolBlock* block) noexcept;
   void schedule_live_snapshot() noexcept;
   void write_live_snapshot();
   void trim_if_idle();
@@ -191,6 +211,10 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   std::atomic<Duration::rep> last_use_{0};
   std::atomic<bool> trim_scheduled_{false};
   std::atomic<bool> live_scheduled_{false};
+  std::atomic<double> warn_{0.7};  // as HealthThresholds
+  std::atomic<double> clean_{0.9};
+  std::atomic<int> pressure_level_{0};  // level_of() the pressure after the last response
+  std::atomic<bool> relief_scheduled_{false};
 
   mutable std::mutex core_mutex_;
   BlockMap map_;

@@ -1,5 +1,7 @@
 // The slow path of the pool: everything cached, then the device, then the reclaim order.
 #include <algorithm>
+#include <memory>
+#include <unordered_map>
 #include <utility>
 
 #include "memory/device_pool.hpp"
@@ -75,7 +77,8 @@ bool DevicePool::add_segment(std::uint64_t bytes) {
 
 // Null when the limit or the device refuses. Any other failure of the device throws.
 PoolBlock* DevicePool::grow_and_take(const SizeClass& size_class, std::uint64_t exact, Growth* growth) {
-  const std::uint64_t wanted = std::min(segment_size(size_class.bytes, map_.reserved_bytes(), unit_), allocation_max_);
+  const std::uint64_t wanted =
+      policy_.caching ? std::min(segment_size(size_class.bytes, map_.reserved_bytes(), unit_), allocation_max_) : exact;
   // Before raising the high-water mark, return empty segments: all are too small, or this request would be in one.
   if (map_.reserved_bytes() + wanted > peak_reserved_) growth->exchanged_bytes += release_empty_segments(UINT64_MAX);
   for (const std::uint64_t bytes : {wanted, size_class.bytes, exact}) {
@@ -90,21 +93,22 @@ PoolBlock* DevicePool::grow_and_take(const SizeClass& size_class, std::uint64_t 
 }
 
 std::uint64_t DevicePool::wait_for_streams(const Context& context) {
-  std::uint64_t bytes = 0;
-  for (CacheShard& shard : shards_) {
-    std::vector<PoolBlock*> waiting;
-    {
+  // The blocks stay in the shards meanwhile: another thread that runs out of memory must find them and wait, too.
+  std::unordered_map<std::shared_ptr<StreamOrder>, std::uint64_t> last_releases;
+  {
+    const std::lock_guard core(core_mutex_);  // no block is between a shard and the map
+    for (CacheShard& shard : shards_) {
       const std::lock_guard lock(shard.mutex);
-      waiting = shard.drain([](const PoolBlock& block) { return block.order != nullptr; });
-    }
-    for (PoolBlock* block : waiting) {
-      const bool in_time = !context.expired(runtime_.executor());
-      if (in_time && block->order->wait(block->released)) bytes += block->memory.bytes();
-      const std::lock_guard lock(core_mutex_);
-      return_to_map(block);
+      shard.visit([&](const PoolBlock& block) {
+        if (block.order == nullptr) return;
+        std::uint64_t& last = last_releases[block.order];
+        last = std::max(last, block.released);
+      });
     }
   }
-  return bytes;
+  for (const auto& [order, number] : last_releases) order->wait(number, context, runtime_.executor());
+  const std::lock_guard lock(core_mutex_);
+  return flush_shards();
 }
 
 PoolBlock* DevicePool::acquire_slow(const MemoryRequest& request, const SizeClass& size_class, const StreamOrder* order,
@@ -132,13 +136,19 @@ PoolBlock* DevicePool::acquire_slow(const MemoryRequest& request, const SizeClas
     if (PoolBlock* block = take_range(size_class)) return block;
     return grow();
   };
+  const auto check_cancelled = [&] {
+    if (request.context.cancelled()) request.context.check("get_managed_buffer", runtime_.executor());
+  };
   steps.push_back({"waiting for streams", wait_for_streams(request.context)});
+  check_cancelled();
   if (PoolBlock* block = retry()) return block;
   const std::uint64_t cleaned = cleanup();
   steps.push_back({"returning empty segments", cleaned + std::exchange(growth.exchanged_bytes, 0)});
   if (PoolBlock* block = retry()) return block;
   for (const ReclaimAction& action : reclaim_order()) {
+    check_cancelled();
     const std::uint64_t reported = action.reclaim(size_class.bytes);
+    wait_for_streams(request.context);  // which may still use what the reclaimer released
     // Buffers that the reclaimer released are in the cache: count them even where it reports less.
     steps.push_back({action.name, std::max(reported, cleanup())});
     if (PoolBlock* block = retry()) return block;

@@ -38,6 +38,7 @@ MemoryStats DevicePool::stats() const {
     live += counters_[i].live;
     requested += counters_[i].requested;
   }
+  stats.total_bytes = context().device().info().memory_bytes;
   stats.limit_bytes = budget_->limit();
   stats.reserved_bytes = map_.reserved_bytes();
   stats.cached_bytes = map_.free_bytes() + shard_bytes;

@@ -190,13 +190,31 @@ AllocationEvent parse_event(std::string_view line, std::string* fault) {
   return event;
 }
 
+// What is wrong with the fields of an event that was not read from a text; empty when they are valid.
+std::string field_fault(const AllocationEvent& event) {
+  if (event.kind == AllocationEvent::Kind::release) return {};
+  if (event.kind != AllocationEvent::Kind::allocate) {
+    return fmt::format("{} is no kind; use allocate or release", static_cast<int>(event.kind));
+  }
+  if (event.bytes < 1 || event.bytes > log_live_bytes_max) {
+    return fmt::format("the size {} is not between 1 and {}", event.bytes, log_live_bytes_max);
+  }
+  if (std::ranges::find(precisions, event.precision) == precisions.end()) {
+    return fmt::format("{} is no precision; use an enumerator of Precision", static_cast<int>(event.precision));
+  }
+  if (event.stream > log_streams_max) {
+    return fmt::format("the stream {} is not between 0 and {}", event.stream, log_streams_max);
+  }
+  return {};
+}
+
 // Checks that events follow each other as AllocationLog::events requires.
 class OrderChecker {
  public:
   // What is wrong with the next event; empty when it is valid.
   std::string fault(const AllocationEvent& event) {
     if (event.time && last_time_ && *event.time < *last_time_)
-      return "its time is earlier than that of the line before";
+      return "its time is earlier than that of the event before";
     if (event.time) last_time_ = event.time;
     return event.kind == AllocationEvent::Kind::allocate ? allocate(event) : release(event);
   }
@@ -261,6 +279,16 @@ AllocationLog read_allocation_log(std::istream& in) {
     log.events.push_back(std::move(event));
   }
   return log;
+}
+
+void validate_allocation_log(const AllocationLog& log) {
+  OrderChecker order;
+  for (std::size_t i = 0; i < log.events.size(); ++i) {
+    std::string fault = field_fault(log.events[i]);
+    if (fault.empty()) fault = order.fault(log.events[i]);
+    if (fault.empty()) continue;
+    throw Error(ErrorCode::invalid_input, "validate_allocation_log", fmt::format("event {}: {}", i, fault));
+  }
 }
 
 void write_allocation_log(std::ostream& out, const AllocationLog& log) {

@@ -112,7 +112,7 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
       {header + "a 1 1 fp32 0 x @\n", "line 2: the time '' is not a number"},
       {header + "a 1 1 fp32 0 x @9223372036854775808\n", "line 2: the time '9223372036854775808' is not between"},
       {header + "a 1 1 fp32 0 x @1 2\n", "line 2: '2' follows the time, which must be last"},
-      {header + "a 1 1 fp32 0 x @5\nf 1 @4\n", "line 3: its time is earlier than that of the line before"},
+      {header + "a 1 1 fp32 0 x @5\nf 1 @4\n", "line 3: its time is earlier than that of the event before"},
       {header + "f 1\n", "line 2: id 1 is released but was never allocated"},
       {header + "a 1 1 fp32 0 x\nf 1\nf 1\n", "line 4: id 1 is released a second time"},
       {header + "a 1 1 fp32 0 x\na 1 1 fp32 0 x\n", "line 3: id 1 was allocated before"},
@@ -123,6 +123,28 @@ TEST(AllocationLog, EveryFaultIsNamedWithItsLine) {
     SCOPED_TRACE(one.text);
     EXPECT_ERROR(read_log(one.text), ErrorCode::corrupt_data, "[read_allocation_log] " + one.fault);
   }
+}
+
+TEST(AllocationLog, AHandMadeLogIsValidated) {
+  AllocationEvent good;
+  good.bytes = 1;
+  const auto with = [&](auto change) {
+    AllocationEvent event = good;
+    event.id = 1;
+    change(event);
+    validate_allocation_log({{good, event}});
+  };
+  with([](AllocationEvent&) {});
+  const auto expect = [&](auto change, const std::string& fault) {
+    EXPECT_ERROR(with(change), ErrorCode::invalid_input, "[validate_allocation_log] event 1: " + fault);
+  };
+  expect([](AllocationEvent& event) { event.kind = static_cast<AllocationEvent::Kind>(7); }, "7 is no kind");
+  expect([](AllocationEvent& event) { event.bytes = 0; }, "the size 0 is not between 1 and 4611686018427387904");
+  expect([](AllocationEvent& event) { event.bytes = UINT64_MAX; }, "the size 18446744073709551615 is not between");
+  expect([](AllocationEvent& event) { event.bytes = log_live_bytes_max; }, "more than 4611686018427387904 bytes");
+  expect([](AllocationEvent& event) { event.precision = Precision{}; }, "0 is no precision");
+  expect([](AllocationEvent& event) { event.stream = 1025; }, "the stream 1025 is not between 0 and 1024");
+  expect([](AllocationEvent& event) { event.id = 0; }, "id 0 was allocated before");
 }
 
 TEST(AllocationLog, AStreamThatCannotBeReadIsNotAnEmptyLog) {

@@ -8,7 +8,9 @@
 #include <mutex>
 #include <utility>
 
+#include "device/cores.hpp"
 #include "memory/device_pool.hpp"
+#include "memory/registered_reclaimer.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -85,17 +87,12 @@ ManagedBuffer& BufferBatch::add_buffer(std::span<const std::byte> host_bytes, st
 struct MemoryPool::State {
   explicit State(Runtime& owner) : runtime(owner), by_id(devices().size()) {}
 
-  struct RegisteredReclaimer {
-    int id;
-    Reclaimer reclaimer;
-  };
-
   Runtime& runtime;
   mutable std::mutex mutex;
   std::vector<std::atomic<detail::DevicePool*>> by_id;  // lock-free view of `pools`
   std::map<int, std::shared_ptr<detail::DevicePool>> pools;
-  std::map<std::string, std::shared_ptr<detail::Budget>> budgets;  // by physical id
-  std::vector<RegisteredReclaimer> reclaimers;                     // by cost
+  std::map<std::string, std::shared_ptr<detail::Budget>> budgets;        // by physical id
+  std::vector<std::shared_ptr<detail::RegisteredReclaimer>> reclaimers;  // by cost
   int next_reclaimer = 1;
   HealthThresholds thresholds;
   RawBuffers raw;
@@ -130,10 +127,15 @@ std::shared_ptr<detail::Budget> MemoryPool::State::budget_of(const Device& devic
 
 detail::PoolPolicy MemoryPool::State::policy() const {
   detail::PoolPolicy policy;
-  policy.trim_after = std::chrono::milliseconds(runtime.settings().number("memory.trim_after_ms"));
+  // Longer than a Duration can say is as good as the longest one.
+  constexpr auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(Duration::max());
+  policy.trim_after = std::chrono::milliseconds(
+      std::min<std::uint64_t>(runtime.settings().number("memory.trim_after_ms"), longest.count()));
   policy.trim_allocations = runtime.settings().number("memory.trim_allocations");
+  if (policy.trim_allocations == 0) policy.trim_allocations = UINT64_MAX;  // 0: never
   policy.snapshot_folder = runtime.settings().text("memory.snapshots");
   policy.live_folder = runtime.settings().text("memory.live");
+  policy.caching = runtime.settings().flag("memory.pool");
   return policy;
 }
 
@@ -145,6 +147,7 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, 
   auto& pool = pools[device];
   if (pool == nullptr) {
     pool = std::make_shared<detail::DevicePool>(runtime, std::move(upstream), budget_of(target), policy());
+    pool->set_thresholds(thresholds.warn, thresholds.clean);
     by_id[static_cast<std::size_t>(device)].store(pool.get(), std::memory_order_release);
   }
   return pool;
@@ -154,16 +157,29 @@ std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) 
   const std::lock_guard lock(mutex);
   std::vector<detail::ReclaimAction> result;
   result.reserve(reclaimers.size());
-  for (const RegisteredReclaimer& one : reclaimers) {
-    result.push_back({one.reclaimer.name, [device, reclaim = one.reclaimer.reclaim](std::uint64_t bytes) {
-                        return reclaim(device, bytes);
-                      }});
+  for (const auto& one : reclaimers) {
+    result.push_back({one->name(), [device, one](std::uint64_t bytes) { return one->reclaim(device, bytes); }});
   }
   return result;
 }
 
 MemoryPool::MemoryPool(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
-MemoryPool::~MemoryPool() = default;
+
+MemoryPool::~MemoryPool() {
+  if (!state_->runtime.settings().flag("debug")) return;
+  const std::string leaks = leak_report();
+  if (!leaks.empty()) state_->runtime.logger().log(LogLevel::warning, "memory", "at shutdown, " + leaks);
+}
+
+std::string MemoryPool::leak_report() const {
+  std::string report;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [device, pool] : state_->pools) {
+    const std::string one = pool->leak_report();
+    if (!one.empty()) report += (report.empty() ? "" : "\n") + one;
+  }
+  return report;
+}
 
 ManagedBuffer MemoryPool::get_managed_buffer(int device, std::size_t elements, Precision precision,
                                              const BufferOptions& options) {
@@ -210,6 +226,7 @@ void MemoryPool::set_health_thresholds(HealthThresholds thresholds) {
   }
   const std::lock_guard lock(state_->mutex);
   state_->thresholds = thresholds;
+  for (const auto& [device, pool] : state_->pools) pool->set_thresholds(thresholds.warn, thresholds.clean);
 }
 
 std::optional<double> MemoryPool::memory_pressure(int device) const {
@@ -234,8 +251,14 @@ MemoryUsage MemoryPool::total_memory_usage() const {
 }
 
 std::optional<MemoryStats> MemoryPool::get_memory_stats(int device) const {
-  const auto pool = state_->find(device);
-  return pool == nullptr ? std::nullopt : std::optional(pool->stats());
+  if (const auto pool = state_->find(device)) return pool->stats();
+  if (!state_->exists(device)) return std::nullopt;
+  const Device& unused = state_->devices()[static_cast<std::size_t>(device)];
+  MemoryStats stats;
+  stats.total_bytes = unused.info().memory_bytes;
+  const std::lock_guard lock(state_->mutex);
+  stats.limit_bytes = state_->budget_of(unused)->limit();
+  return stats;
 }
 
 std::optional<MemorySnapshot> MemoryPool::snapshot(int device) const {
@@ -278,14 +301,21 @@ std::uint64_t MemoryPool::emergency_cleanup_all() {
 int MemoryPool::add_reclaimer(Reclaimer reclaimer) {
   const std::lock_guard lock(state_->mutex);
   const int id = state_->next_reclaimer++;
-  state_->reclaimers.push_back({id, std::move(reclaimer)});
-  std::ranges::sort(state_->reclaimers, {}, [](const auto& one) { return std::pair(one.reclaimer.cost, one.id); });
+  state_->reclaimers.push_back(std::make_shared<detail::RegisteredReclaimer>(id, std::move(reclaimer)));
+  std::ranges::sort(state_->reclaimers, {}, [](const auto& one) { return std::pair(one->cost(), one->id()); });
   return id;
 }
 
 void MemoryPool::remove_reclaimer(int id) {
-  const std::lock_guard lock(state_->mutex);
-  std::erase_if(state_->reclaimers, [id](const auto& one) { return one.id == id; });
+  std::shared_ptr<detail::RegisteredReclaimer> removed;
+  {
+    const std::lock_guard lock(state_->mutex);
+    const auto found = std::ranges::find(state_->reclaimers, id, [](const auto& one) { return one->id(); });
+    if (found == state_->reclaimers.end()) return;
+    removed = std::move(*found);
+    state_->reclaimers.erase(found);
+  }
+  removed->remove();  // without the lock: a call in progress may use the pool
 }
 
 void MemoryPool::start_log(int device, std::ostream& out) {
@@ -310,5 +340,10 @@ std::shared_ptr<detail::DevicePool> MemoryPool::device_pool(int device) {
 }
 
 MemoryPool& memory_pool(Runtime& runtime) { return runtime.service<MemoryPool>(); }
+
+MemoryStats DeviceContext::memory_stats() const {
+  const Device own = device();
+  return memory_pool(own.core()->backend->runtime).get_memory_stats(own.id()).value();
+}
 
 }  // namespace vectis::inline v0_1

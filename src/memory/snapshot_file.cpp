@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
+#include <sstream>
 
 #include "memory/device_pool.hpp"
 
@@ -44,11 +47,21 @@ bool write_file(const fs::path& path, const std::function<void(std::ostream&)>& 
   return false;
 }
 
-// The first numbered name without a file; empty when there is none.
-fs::path unused_stem(const fs::path& folder, const std::string& label) {
+// Creates an empty file; false when there is one, or it cannot be created.
+bool create_file(const fs::path& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "wbx");  // x: fails if the file exists, also for another process
+  return file != nullptr && std::fclose(file) == 0;
+}
+
+// The first numbered name without files, whose .json file is then created: no other process takes the same name. Empty
+// when there is none.
+fs::path claim_stem(const fs::path& folder, const std::string& label) {
   for (int number = 1; number <= max_names; ++number) {
     fs::path stem = folder / fmt::format("memory-{}-{}", label, number);
-    if (!fs::exists(fs::path(stem).concat(".json")) && !fs::exists(fs::path(stem).concat(".html"))) return stem;
+    const fs::path data = fs::path(stem).concat(".json");
+    if (fs::exists(data) || fs::exists(fs::path(stem).concat(".html"))) continue;
+    if (create_file(data)) return stem;
+    if (!fs::exists(data)) return {};
   }
   return {};
 }
@@ -59,9 +72,9 @@ std::string write_snapshot(const DevicePool& pool, const std::string& folder, co
     try {
   if (folder.empty() || pool.runtime().service<SnapshotQuota>().left.fetch_sub(1) <= 0) return {};
   fs::create_directories(folder);
-  const fs::path stem = unused_stem(folder, file_label(pool));
-  if (stem.empty()) return {};
   const MemorySnapshot snapshot = pool.snapshot(describe_failure(report) + "\n" + report.text());
+  const fs::path stem = claim_stem(folder, file_label(pool));
+  if (stem.empty()) return {};
   const fs::path page = fs::path(stem).concat(".html");
   const fs::path data = fs::path(stem).concat(".json");
   if (!write_file(data, [&](std::ostream& out) { write_json(out, snapshot); })) return {};
@@ -74,10 +87,9 @@ std::string write_snapshot(const DevicePool& pool, const std::string& folder, co
 bool replace_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept try {
   fs::create_directories(folder);
   const fs::path path = fs::path(folder) / fmt::format("live-{}.json", file_label(pool));
-  const fs::path fresh = fs::path(path).concat(".new");
-  const MemorySnapshot snapshot = pool.snapshot("");
-  if (!write_file(fresh, [&](std::ostream& out) { write_json(out, snapshot); })) return false;
-  fs::rename(fresh, path);
+  std::ostringstream text;
+  write_json(text, pool.snapshot(""));
+  pool.runtime().os().replace_file(path.string(), std::as_bytes(std::span(text.view())));
   return true;
 } catch (...) {
   return false;

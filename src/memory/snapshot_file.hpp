@@ -15,8 +15,9 @@ class DevicePool;
 // so that repeated failures do not fill the disk. The caller holds no lock of the pool. Does not throw.
 std::string write_snapshot(const DevicePool& pool, const std::string& folder, const OutOfMemoryReport& report) noexcept;
 
-// Replaces `folder`/live-<device>.json atomically by a new snapshot: readers see the old or the new file. Returns
-// false when writing failed; the old file then stays. The caller holds no lock of the pool. Does not throw.
+// Replaces `folder`/live-<device>.json atomically by a new snapshot: readers see the old or the new file, also when
+// several processes write it. The file is readable by this user alone (Os::replace_file). Returns false when writing
+// failed; the old file then stays. The caller holds no lock of the pool. Does not throw.
 bool replace_live_snapshot(const DevicePool& pool, const std::string& folder) noexcept;
 
 }  // namespace vectis::inline v0_1::detail

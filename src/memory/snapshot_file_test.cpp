@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
 
 #include "tests/support/memory_snapshot.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -123,6 +128,72 @@ TEST_F(SnapshotFiles, AFailedLiveSnapshotIsLogged) {
   const ManagedBuffer one = memory_pool(runtime).get_managed_buffer(0, 1000, Precision::int8);
   executor->run(1);
   EXPECT_THAT(logged, HasSubstr("check memory.live"));
+}
+
+// Each thread has a Runtime of its own, as if it were another process; all write to one folder.
+class SnapshotFilesConcurrent : public SnapshotFiles {
+ protected:
+  static constexpr int writers = 4;
+
+  template <class Work>
+  void run_writers(const std::string& key, const Work& work) {
+    std::vector<std::thread> threads;
+    for (int id = 0; id < writers; ++id) {
+      threads.emplace_back([&, id] {
+        RuntimeOptions own = options(key, folder_);
+        own.threads = 1;
+        Runtime runtime(std::move(own));
+        work(id, memory_pool(runtime));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+TEST_F(SnapshotFilesConcurrent, ALiveSnapshotIsAlwaysWhole) {
+  std::atomic<int> failed{0};
+  std::atomic<int> torn{0};
+  std::atomic<int> running{writers};
+  std::thread reader([&] {
+    while (running > 0) {
+      std::ifstream file(folder_ / "live-cpu-0.json");
+      if (!file) continue;
+      try {
+        if (read_memory_snapshot(file).stats.live_buffers != 50) ++torn;
+      } catch (const Error&) {
+        ++torn;
+      }
+    }
+  });
+  run_writers("memory.snapshots", [&](int, MemoryPool& pool) {
+    std::vector<ManagedBuffer> buffers;
+    for (int i = 0; i < 50; ++i) buffers.push_back(pool.get_managed_buffer(0, 1000, Precision::int8));
+    for (int i = 0; i < 50; ++i) {
+      if (!detail::replace_live_snapshot(*pool.device_pool(0), folder_.string())) ++failed;
+    }
+    --running;
+  });
+  reader.join();
+  EXPECT_EQ(torn, 0);
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(SnapshotFilesConcurrent, EachErrorHasAFileOfItsOwn) {
+  std::mutex mutex;
+  std::set<std::string> pages;
+  run_writers("memory.snapshots", [&](int id, MemoryPool& pool) {
+    std::vector<ManagedBuffer> buffers;  // another number for each writer
+    for (int i = 0; i <= id; ++i) buffers.push_back(pool.get_managed_buffer(0, 1000, Precision::int8));
+    for (int i = 0; i < 8; ++i) {
+      const std::string page = fail(pool);
+      EXPECT_EQ(read(fs::path(page).replace_extension(".json")).stats.live_buffers, buffers.size());
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(pages.insert(page).second) << page;
+    }
+  });
+  EXPECT_EQ(pages.size(), 8U * writers);
+  EXPECT_EQ(files(), 16U * writers);
 }
 
 }  // namespace

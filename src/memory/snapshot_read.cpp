@@ -30,11 +30,17 @@ const Parsed& member(const Parsed& object, std::string_view key) {
   return *found;
 }
 
+// A value for a message. Lists and objects are only named: printing or copying one recurses into each level of nesting,
+// of which a file may have more than the stack holds.
+std::string shown(const Parsed& value) {
+  return value.is_structured() ? std::string("a list or an object") : value.dump().substr(0, 40);
+}
+
 std::uint64_t number(const Parsed& object, std::string_view key,
                      std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
   const Parsed& value = member(object, key);
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > max) {
-    throw_corrupt(fmt::format("`{}` is {}, not a integer from 0 to {}", key, value.dump().substr(0, 40), max));
+    throw_corrupt(fmt::format("`{}` is {}, not an integer from 0 to {}", key, shown(value), max));
   }
   return value.get<std::uint64_t>();
 }
@@ -133,7 +139,9 @@ MemorySnapshot read_memory_snapshot(std::istream& in) {
   if (in.bad()) throw Error(ErrorCode::io, reading, "reading the snapshot failed; check the file and its disk");
   const Parsed page = Parsed::parse(text, nullptr, false);
   if (page.is_discarded()) throw_corrupt("the file is not JSON, or is truncated");
-  if (!page.is_object() || page.value("format", Parsed()) != detail::snapshot_format) {
+  const auto format = page.find("format");  // the end for a page that is no object
+  if (format == page.end() || !format->is_string() ||
+      format->get_ref<const std::string&>() != detail::snapshot_format) {
     throw_corrupt("the file is JSON, but no snapshot of a memory pool");
   }
   if (const std::uint64_t version = number(page, "version"); version != detail::snapshot_version) {

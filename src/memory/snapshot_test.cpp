@@ -117,6 +117,17 @@ TEST(Snapshot, EveryCorruptFieldIsNamed) {
   }
 }
 
+TEST(Snapshot, DeepNestingIsRejected) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const std::string good = json_text(test::random_snapshot(1, 3));
+  for (const std::string key : {"format", "version", "device", "time_ns", "stats", "tags", "blocks", "timeline"}) {
+    const std::size_t start = good.find("\"" + key + "\": ") + key.size() + 4;
+    EXPECT_ERROR(read_back(good.substr(0, start) + deep + ", \"rest\": " + good.substr(start)), ErrorCode::corrupt_data,
+                 "[read_memory_snapshot]");
+  }
+  EXPECT_ERROR(read_back(deep), ErrorCode::corrupt_data, "no snapshot of a memory pool");
+}
+
 TEST(Snapshot, TruncatedFilesAreRejected) {
   MemorySnapshot snapshot = test::random_snapshot(1, 3);
   snapshot.timeline.resize(2);

@@ -47,6 +47,7 @@ TagCounters* TagTable::find(std::string_view tag) {
   const std::lock_guard lock(mutex_);
   const auto found = tags_.find(tag);
   if (found != tags_.end()) return found->second.get();
+  if (tags_.size() >= tags_max) tag = other_tags;
   return tags_.emplace(std::string(tag), std::make_unique<TagCounters>()).first->second.get();
 }
 

@@ -52,8 +52,13 @@ void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t seen) noexcept;
 // The counters of each memory tag. Entries are never moved or removed, so that blocks can point at them. Thread-safe.
 class TagTable {
  public:
-  // Returns the counters of `tag`, created at the first call and valid as long as the table. Returns null for the
-  // empty tag: untagged buffers touch no shared counter.
+  // Tags with counters of their own. A program that makes a tag of every request would else fill the memory.
+  static constexpr std::size_t tags_max = 4096;
+  // The tag of all buffers whose tag came when there were tags_max others.
+  static constexpr std::string_view other_tags = "(other tags)";
+
+  // Returns the counters of `tag`, created at the first call and valid as long as the table; those of other_tags for a
+  // new tag when there are tags_max. Returns null for the empty tag: untagged buffers touch no shared counter.
   TagCounters* find(std::string_view tag);
   // Returns the usage of every tag that ever had live bytes, sorted by name.
   [[nodiscard]] std::vector<TagUsage> usage() const;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "vectis/base/error.hpp"
@@ -13,7 +15,7 @@ namespace {
 
 constexpr std::array precisions{Precision::fp32, Precision::fp16, Precision::bf16, Precision::int8};
 
-constexpr double min_seconds = 1e-9;  // keeps the total above zero
+double bounded(double seconds) noexcept { return seconds < max_seconds ? seconds : max_seconds; }
 
 double quotient(double amount, double rate) noexcept { return amount > 0 && rate > 0 ? amount / rate : 0; }
 
@@ -31,7 +33,8 @@ double copy_seconds(const CopySpeed& speed, double bytes) noexcept {
   return bytes > 0 ? speed.call_seconds + quotient(bytes, speed.bytes_per_second) : 0;
 }
 
-double log2_1p(double amount) noexcept { return std::log2(1 + amount); }
+// A sum of finite amounts may be infinite.
+double log2_1p(double amount) noexcept { return std::log2(1 + std::min(amount, std::numeric_limits<double>::max())); }
 
 void validate_amount(const Workload& workload, std::string_view field, double amount) {
   if (std::isfinite(amount) && amount >= 0) return;
@@ -51,6 +54,7 @@ CostBreakdown cost_breakdown(const DeviceProfile& profile, const Workload& workl
   cost.seconds[CostBreakdown::arithmetic] = arithmetic_seconds(profile, workload);
   cost.seconds[CostBreakdown::memory] = quotient(workload.bytes, profile.memory_bytes_per_second);
   cost.seconds[CostBreakdown::host] = workload.host_seconds;
+  std::ranges::transform(cost.seconds, cost.seconds.begin(), bounded);
   return cost;
 }
 

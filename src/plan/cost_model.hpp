@@ -10,6 +10,11 @@
 
 namespace vectis::inline v0_1::detail {
 
+// Limits of predicted and recorded times. Within them the logarithms and ratios of the history stay finite; one
+// infinite record would make all its predictions NaN.
+constexpr double min_seconds = 1e-9;
+constexpr double max_seconds = 1e15;  // 30 million years
+
 // Predicted seconds of a workload by component. Arithmetic and memory traffic overlap, so that only the longer one
 // counts (roofline model).
 struct CostBreakdown {
@@ -32,9 +37,9 @@ struct CostBreakdown {
   }
 };
 
-// Predicts the seconds of a workload, which must pass validate_workload, on a device. The total is above 0, so that
-// its logarithm exists. A rate of 0 in the profile was not measured: arithmetic then takes the fp32 rate, and other
-// components count as 0 seconds. Does not throw.
+// Predicts the seconds of a workload, which must pass validate_workload, on a device. The total is at least
+// min_seconds, and each component at most max_seconds. A rate of 0 in the profile was not measured: arithmetic then
+// takes the fp32 rate, and other components count as 0 seconds. Does not throw.
 CostBreakdown cost_breakdown(const DeviceProfile& profile, const Workload& workload) noexcept;
 
 // Feature vector of a workload, by which the history compares sizes: log2(1 + x) of operations, bytes, bytes copied

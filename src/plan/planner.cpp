@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "plan/cost_model.hpp"
@@ -40,7 +41,7 @@ std::string human_seconds(double seconds) {
 }
 
 // One sentence: why the chosen candidate was chosen.
-std::string reason_of(const Choice& choice) {
+std::string reason_for_chosen(const Choice& choice) {
   const Assessment& chosen = choice.candidates[choice.index];
   const double seconds = chosen.predicted.seconds();
   const Assessment* rival = nullptr;
@@ -58,6 +59,15 @@ std::string reason_of(const Choice& choice) {
   }
   return fmt::format("{} is predicted to take {}, {:.2g} times as fast as {}", chosen.label, human_seconds(seconds),
                      rival->predicted.seconds() / seconds, rival->label);
+}
+
+// Why the chosen candidate was chosen, and which ones could not be chosen because their device failed.
+std::string reason_of(const Choice& choice, std::span<const std::size_t> failed) {
+  std::string reason = reason_for_chosen(choice);
+  for (const std::size_t i : failed) {
+    reason += fmt::format("; {} cannot be used: {}", choice.candidates[i].label, choice.candidates[i].excluded);
+  }
+  return reason;
 }
 
 using ExplainRow = std::vector<std::string>;
@@ -106,21 +116,24 @@ std::string Choice::explain() const {
 }
 
 struct Planner::State {
-  explicit State(const Settings& settings)
-      : gpu_bytes_min(settings.number("plan.gpu_bytes_min")),
-        gpu_free_factor(settings.number("plan.gpu_free_factor")),
-        explore_share(static_cast<double>(settings.number("plan.explore_percent")) / 100) {}
+  explicit State(const Runtime& runtime)
+      : logger(runtime.logger()),
+        gpu_bytes_min(runtime.settings().number("plan.gpu_bytes_min")),
+        gpu_free_factor(runtime.settings().number("plan.gpu_free_factor")),
+        explore_share(static_cast<double>(runtime.settings().number("plan.explore_percent")) / 100) {}
 
   struct Entry {
     History history;
     std::uint64_t used = 0;
   };
 
+  const Logger& logger;
   std::uint64_t gpu_bytes_min;
   std::uint64_t gpu_free_factor;
   double explore_share;
 
   std::mutex mutex;
+  std::set<std::string, std::less<>> failed_devices;    // labels of those that were logged; guarded by mutex
   std::map<std::string, Entry, std::less<>> histories;  // guarded by mutex, as is all below
   std::uint64_t uses = 0;
   double recorded_seconds = 0;
@@ -167,6 +180,16 @@ struct Planner::State {
     result.measured = history->measured(features);
     result.records = history->records();
     return result;
+  }
+
+  // Logs that a device cannot be used, once for each device.
+  void log_failed(const Placement& candidate, std::string_view failure) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!failed_devices.insert(candidate.device_label()).second) return;
+    }
+    logger.log(LogLevel::warning, "plan",
+               fmt::format("the planner does not choose {}: {}", candidate.device_label(), failure));
   }
 
   // Why the settings exclude a candidate; empty when they do not.
@@ -223,7 +246,7 @@ struct Planner::State {
   }
 };
 
-Planner::Planner(Runtime& runtime) : state_(std::make_unique<State>(runtime.settings())) {}
+Planner::Planner(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
 Planner::~Planner() = default;
 
 Assessment Planner::assess(const Placement& candidate) {
@@ -238,13 +261,16 @@ Choice Planner::choose(std::span<const Placement> candidates) {
   for (const Placement& candidate : candidates) detail::validate_workload(candidate.workload);
   Choice choice;
   std::vector<std::size_t> usable;
+  std::vector<std::size_t> failed;
   std::optional<Error> failure;
   for (const Placement& candidate : candidates) {
     try {
       choice.candidates.push_back(state_->assess(candidate, profile_of(candidate)));
       usable.push_back(choice.candidates.size() - 1);
     } catch (const Error& error) {
+      failed.push_back(choice.candidates.size());
       choice.candidates.push_back({candidate.label, {}, {}, 0, error.what()});
+      state_->log_failed(candidate, error.what());
       failure = error;
     }
   }
@@ -255,14 +281,15 @@ Choice Planner::choose(std::span<const Placement> candidates) {
   const std::size_t tried = state_->explore(choice, usable);
   choice.explored = tried != choice.index;
   choice.index = tried;
-  choice.reason = reason_of(choice);
+  choice.reason = reason_of(choice, failed);
   return choice;
 }
 
 void Planner::record(const Placement& candidate, double seconds) {
-  if (!std::isfinite(seconds) || seconds <= 0) return;
+  if (!(seconds >= detail::min_seconds && seconds <= detail::max_seconds)) return;
   detail::validate_workload(candidate.workload);
   const CostBreakdown cost = detail::cost_breakdown(profile_of(candidate), candidate.workload);
+  if (cost.total() >= detail::max_seconds) return;  // the true cost is unknown: nothing can be learned from the ratio
   const std::lock_guard lock(state_->mutex);
   state_->recorded_seconds += seconds;
   state_->find_or_make(candidate).add(cost, detail::features_of(candidate.workload), seconds);

@@ -172,6 +172,30 @@ TEST_F(PlannerTest, TimesThatAreNotPositiveAreIgnored) {
   EXPECT_EQ(plan().assess(Placement(host, scan(1e5))).records, 0U);
 }
 
+TEST_F(PlannerTest, ExtremeRecordsDoNotChangePredictions) {
+  const double before = plan().assess(Placement(host, scan(1e5))).predicted.seconds();
+  Workload slow = scan(1e5);
+  slow.operations.fp32 = 1e30;
+  slow.efficiency = 1e-300;
+  plan().record(Placement(host, slow), 1e-3);
+  Workload huge = copied(scan(1e5));
+  huge.bytes = huge.copy_in_bytes = huge.host_seconds = 1e308;
+  huge.operations = {.fp32 = 1.7e308, .fp16 = 1.7e308};
+  plan().record(Placement(host, huge), 1);
+  plan().record(Placement(host, scan(1e5)), std::numeric_limits<double>::denorm_min());
+  plan().record(Placement(host, scan(1e5)), std::numeric_limits<double>::max());
+  EXPECT_DOUBLE_EQ(plan().assess(Placement(host, scan(1e5))).predicted.seconds(), before);
+  for (int i = 0; i < 10; ++i) plan().record(Placement(host, scan(1e5)), 2 * before);
+  EXPECT_NEAR(plan().assess(Placement(host, scan(1e5))).predicted.seconds() / (2 * before), 1, 0.1);
+  for (const Workload& work : {slow, huge}) {
+    const Prediction predicted = plan().assess(Placement(host, work)).predicted;
+    EXPECT_TRUE(std::isfinite(predicted.seconds()));
+    EXPECT_TRUE(std::isfinite(predicted.deviation));
+    EXPECT_EQ(choose(scan(1e5), work).index, 0U);
+    EXPECT_EQ(choose(work, scan(1e5)).index, 1U);
+  }
+}
+
 TEST_F(PlannerTest, InvalidWorkloadsThrow) {
   EXPECT_ERROR((void)plan().choose({}), ErrorCode::invalid_input, "0 candidates");
   Workload work = scan(1);

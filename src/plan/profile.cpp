@@ -35,6 +35,8 @@ double ByPrecision::at(Precision precision) const noexcept { return const_cast<B
 namespace {
 
 constexpr double calibration_budget = 0.45;  // seconds
+// After this time a device that could not be calibrated is tried again: it may have been busy, or short of memory.
+constexpr std::int64_t retry_seconds = 60;
 
 std::string profile_key(const Runtime& runtime, const Device& device) {
   const CpuInfo& cpu = cpu_info();
@@ -52,14 +54,17 @@ class Profiles {
   const DeviceProfile& of(const Device& device) {
     Entry& entry = entry_of(device);
     const std::lock_guard lock(entry.mutex);
-    if (entry.failure) throw Error(*entry.failure);
-    if (!entry.profile) {
-      try {
-        entry.profile = load_or_calibrate(device);
-      } catch (const Error& error) {
-        entry.failure = error;
-        throw;
-      }
+    if (entry.profile) return *entry.profile;
+    const std::int64_t now = runtime_.os().unix_seconds();
+    // A clock that was set back does not make the wait longer.
+    const bool waits = now >= entry.failed_at && now - entry.failed_at < retry_seconds;
+    if (entry.failure && waits) throw Error(*entry.failure);
+    try {
+      entry.profile = load_or_calibrate(device);
+    } catch (const Error& error) {
+      entry.failure = error;
+      entry.failed_at = now;
+      throw;
     }
     return *entry.profile;
   }
@@ -74,6 +79,7 @@ class Profiles {
     std::mutex mutex;
     std::optional<DeviceProfile> profile;
     std::optional<Error> failure;
+    std::int64_t failed_at = 0;  // seconds since 1970 UTC
   };
 
   Entry& entry_of(const Device& device) {

@@ -199,6 +199,25 @@ TEST_F(ProfileTest, ADeviceThatCannotBeCalibratedIsExcluded) {
   EXPECT_ERROR((void)planner(process.runtime).choose(std::array{ways[0]}), ErrorCode::unsupported, message);
 }
 
+TEST_F(ProfileTest, ADeviceThatCannotBeCalibratedIsTriedAgainLater) {
+  test::CompilingBackend::install(os);
+  Process process(os);
+  const Device broken = process.device("cuda");
+  const auto tries = [&] {
+    const int before = test::CompilingBackend::counters.contexts_made;
+    EXPECT_THROW((void)profile(broken), Error);
+    return test::CompilingBackend::counters.contexts_made - before;
+  };
+  EXPECT_EQ(tries(), 1);
+  EXPECT_EQ(tries(), 0);
+  os.now_seconds += 59;
+  EXPECT_EQ(tries(), 0);
+  os.now_seconds += 1;
+  EXPECT_EQ(tries(), 1);
+  os.now_seconds -= 1000;  // the clock was set back
+  EXPECT_EQ(tries(), 1);
+}
+
 TEST(ProfileStore, RoundTripsAndRejectsInvalidValues) {
   DeviceProfile profile;
   profile.device = "x:0";

@@ -8,6 +8,7 @@
 
 #include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
+#include "search/exact/exact_format.hpp"
 #include "search/workloads.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
@@ -50,8 +51,9 @@ bool is_stop(const std::exception& error) {
 
 }  // namespace
 
-AutoIndex::AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph,
-                     double recall, const GraphOptions& graph_options, AutoRules rules)
+AutoIndex::AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
+                     std::shared_ptr<graph::GraphIndex> graph, double recall, const GraphOptions& graph_options,
+                     AutoRules rules)
     : Index(runtime, exact->dim(), exact->metric(), recall),
       exact_(std::move(exact)),
       graph_options_(graph_options),
@@ -60,12 +62,12 @@ AutoIndex::AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
   reason_ = graph_ ? "loaded from the file" : fmt::format("fewer than {} vectors", rules_.rows_min);
 }
 
-std::shared_ptr<Index> AutoIndex::graph() const {
+std::shared_ptr<graph::GraphIndex> AutoIndex::graph() const {
   const std::lock_guard lock(graph_mutex_);
   return graph_;
 }
 
-void AutoIndex::set_graph(std::shared_ptr<Index> graph, std::string reason) {
+void AutoIndex::set_graph(std::shared_ptr<graph::GraphIndex> graph, std::string reason) {
   const std::lock_guard lock(graph_mutex_);
   graph_.swap(graph);  // running searches keep the old graph alive
   reason_ = std::move(reason);
@@ -98,12 +100,13 @@ std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k,
 
 AutoIndex::GraphDecision AutoIndex::decide_graph() const {
   const std::vector<Placement> all = placements(1, 10, default_search_recall());
-  double exact_seconds = planner(runtime()).assess(all.front()).predicted.seconds();
+  const Choice choice = planner(runtime()).choose(all);  // leaves out a device whose speed cannot be measured
+  double exact_seconds = choice.candidates.front().predicted.seconds();
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
-    const Assessment device = planner(runtime()).assess(all[i]);
+    const Assessment& device = choice.candidates[i];
     if (device.excluded.empty()) exact_seconds = std::min(exact_seconds, device.predicted.seconds());
   }
-  const double graph_seconds = planner(runtime()).assess(all.back()).predicted.seconds();
+  const double graph_seconds = choice.candidates.back().predicted.seconds();
   const double build_seconds = graph::build_seconds(
       {.rows = size(), .dim = dim(), .recall = default_search_recall(), .threads = runtime().executor().concurrency()});
   const double payback = exact_seconds > graph_seconds ? build_seconds / (exact_seconds - graph_seconds) : 0;
@@ -126,7 +129,8 @@ void AutoIndex::build_graph(std::string reason, const Context& context) {
     rows.vectors.insert(rows.vectors.end(), some.vectors.begin(), some.vectors.end());
     rows.ids.insert(rows.ids.end(), some.ids.begin(), some.ids.end());
   }
-  std::shared_ptr<Index> made = make_index("graph", dim(), metric(), {.graph = graph_options_, .runtime = &runtime()});
+  std::shared_ptr<graph::GraphIndex> made =
+      make_graph_index(dim(), metric(), {.device = "cpu", .graph = graph_options_, .runtime = &runtime()});
   made->add(rows.ids, rows.vectors, context);
   set_graph(std::move(made), std::move(reason));
 }
@@ -297,17 +301,25 @@ std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const Sear
 }
 
 void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {
-  const std::lock_guard lock(writer_mutex_);  // exact index and graph of the same moment
-  const auto current = graph();
-  if (!current) return exact_->save(writer, context);
+  std::shared_ptr<const exact::Snapshot> snapshot;
+  std::shared_ptr<const graph::GraphIndex> current;
+  graph::GraphContents contents;
+  {
+    // Exact index and graph of the same moment. Writers wait for the copy of the graph, not for the file.
+    const std::lock_guard lock(writer_mutex_);
+    snapshot = exact_->snapshot();
+    current = graph();
+    if (current) contents = current->contents(context);
+  }
+  if (!current) return exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, context);
   writer.write(std::as_bytes(std::span(auto_magic)));
   writer.put(auto_version);
   detail::ChecksumWriter out(writer);
   out.put(std::uint64_t{0});  // features that a reader must support: none yet
   out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.close();
-  exact_->save(writer, context);
-  current->save(writer, context);
+  exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, context);
+  current->save_contents(writer, contents, context);
 }
 
 void read_auto_header(ByteReader& reader) {

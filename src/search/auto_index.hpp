@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "search/exact/exact_index.hpp"
+#include "search/graph/graph_index.hpp"
 #include "vectis/plan/workload.hpp"
 #include "vectis/search/index.hpp"
 
@@ -37,8 +38,8 @@ class AutoIndex final : public Index {
   // Takes over `exact`, which must not be null, and `graph`, which may be null and otherwise must hold the same
   // vectors. Later graphs are built with `graph_options`. `recall`, above 0 and below 1, applies to searches that set
   // none. `runtime` must outlive the index. Checks none of this.
-  AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<Index> graph, double recall,
-            const GraphOptions& graph_options = {}, AutoRules rules = {});
+  AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact, std::shared_ptr<graph::GraphIndex> graph,
+            double recall, const GraphOptions& graph_options = {}, AutoRules rules = {});
 
   [[nodiscard]] std::string_view kind() const noexcept override { return exact_->kind(); }
   [[nodiscard]] std::size_t size() const override { return exact_->size(); }
@@ -62,8 +63,8 @@ class AutoIndex final : public Index {
   [[nodiscard]] std::string do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const override;
   [[nodiscard]] bool has_beam() const noexcept override { return true; }
 
-  [[nodiscard]] std::shared_ptr<Index> graph() const;
-  void set_graph(std::shared_ptr<Index> graph, std::string reason);
+  [[nodiscard]] std::shared_ptr<graph::GraphIndex> graph() const;
+  void set_graph(std::shared_ptr<graph::GraphIndex> graph, std::string reason);
   // Returns the placements among which the planner chooses for a search of `queries` queries: exact on the host
   // first, then exact on each device, the graph on the host last. `recall` must be below 1.
   [[nodiscard]] std::vector<Placement> placements(std::size_t queries, std::size_t k, double recall) const;
@@ -98,9 +99,14 @@ class AutoIndex final : public Index {
   mutable std::mutex writer_mutex_;  // held through a change
   std::size_t decided_at_ = 0;       // vectors at the last decision; guarded by writer_mutex_
   mutable std::mutex graph_mutex_;   // guards graph_ and reason_
-  std::shared_ptr<Index> graph_;
+  std::shared_ptr<graph::GraphIndex> graph_;
   std::string reason_;  // why there is a graph or none
 };
+
+// Makes an empty graph index, as make_index("graph") does after checking dimension, metric and recall. Throws what
+// make_index throws for options.graph and options.device.
+[[nodiscard]] std::unique_ptr<graph::GraphIndex> make_graph_index(std::size_t dim, Metric metric,
+                                                                  const IndexOptions& options);
 
 // Reads the header of an "auto" file: the bytes between auto_magic, which the caller has read, and the exact index.
 // Throws Unsupported for another format version or unknown features, CorruptData for a wrong checksum or too few

@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
+#include <future>
+#include <thread>
+
 #include "search/workloads.hpp"
 #include "tests/support/approximate.hpp"
 #include "tests/support/expect_error.hpp"
@@ -180,6 +185,54 @@ TEST_F(AutoIndexTest, LoadsItsGraphUnlessRecallIsOne) {
   EXPECT_THAT(copy->explain(), HasSubstr("with a graph: loaded from the file"));
   MemoryReader again(writer.bytes());
   EXPECT_THAT(load_index(again, {.recall = 1.0, .runtime = &runtime})->explain(), Not(HasSubstr("graph")));
+}
+
+// Runs a change on another thread during the first write, and waits for it.
+class ChangingWriter final : public ByteWriter {
+ public:
+  explicit ChangingWriter(std::function<void()> change) : change_(std::move(change)) {}
+  ~ChangingWriter() override {
+    if (thread_.joinable()) thread_.join();
+  }
+  void write(std::span<const std::byte> some) override {
+    if (!thread_.joinable()) {
+      std::promise<void> done;
+      finished = done.get_future();
+      thread_ = std::thread([this, promise = std::move(done)]() mutable {
+        change_();
+        promise.set_value();
+      });
+      in_time = finished.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+    }
+    bytes.insert(bytes.end(), some.begin(), some.end());
+  }
+
+  std::vector<std::byte> bytes;
+  std::future<void> finished;
+  bool in_time = false;
+
+ private:
+  std::function<void()> change_;
+  std::thread thread_;
+};
+
+TEST_F(AutoIndexTest, ChangesDoNotWaitForTheFileOfASave) {
+  for (const std::size_t rows : {100U, 2000U}) {  // without and with a graph
+    const auto index = make(eager);
+    index->add(clustered_rows(random, rows, auto_dim));
+    const Floats more = clustered_rows(random, 3, auto_dim);
+    ChangingWriter writer([&] {
+      index->add(more);
+      index->remove(Ids{5});
+    });
+    index->save(writer);
+    EXPECT_TRUE(writer.in_time) << rows;
+    MemoryReader reader(writer.bytes);
+    const auto copy = load_index(reader, {.runtime = &runtime});
+    EXPECT_EQ(copy->size(), rows) << "the file has the index as it was when the call began";
+    EXPECT_TRUE(copy->get(5));
+    EXPECT_EQ(index->size(), rows + 2);
+  }
 }
 
 TEST_F(AutoIndexTest, MismatchedExactIndexAndGraphAreCorrupt) {

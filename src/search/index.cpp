@@ -135,6 +135,12 @@ std::span<const Hit> SearchResult::operator[](std::size_t query) const {
 
 IndexDevices Index::devices() const { return {{}, "the index searches on the host CPU"}; }
 
+std::string IndexDevices::labels() const {
+  std::string all = host || devices.empty() ? "cpu" : "";
+  for (const Device& device : devices) all += (all.empty() ? "" : ", ") + device.label();
+  return all;
+}
+
 std::uint64_t Index::add(std::span<const float> vectors, const Context& context) {
   context.check("add", runtime_->executor());
   const std::size_t rows = detail::check_rows("add", *runtime_, vectors, dim_);
@@ -227,6 +233,20 @@ void Index::compact(const Context& context) {
 
 void Index::drop_full_precision(const Context& context) {
   timed_on_all(*this, *runtime_, "drop_full_precision", context, [&] { do_drop_full_precision(context); });
+}
+
+void Index::drop_full_precision(Precision precision, const Context& context) {
+  const Precision before = this->precision();
+  set_precision(precision, context);
+  try {
+    drop_full_precision(context);
+  } catch (...) {
+    try {
+      set_precision(before);
+    } catch (const Error&) {  // memory is exhausted: the first error says so
+    }
+    throw;
+  }
 }
 
 void Index::save(ByteWriter& writer, const Context& context) const {

@@ -8,6 +8,7 @@
 #include <new>
 #include <string_view>
 
+#include "memory/size_class.hpp"
 #include "search/common/checks.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
@@ -54,9 +55,27 @@ double unit_of(Precision precision, float largest) {
   return 1;
 }
 
+// The floats that the device allocates in one piece at most, as the memory pool rounds them; 0: unknown.
+std::uint64_t floats_max(const Device& device) {
+  const DeviceLimits& limits = device.info().limits;
+  const std::uint64_t unit = detail::round_up(detail::block_unit, limits.memory_alignment);
+  return limits.allocation_bytes_max / unit * unit / sizeof(float);
+}
+
+// Throws Allocation, with what would fit, when the device cannot allocate `rows` rows of floats in one piece.
+void expect_room_for_rows(const Device& device, std::string_view what, std::size_t rows, std::size_t dim) {
+  const std::uint64_t most = floats_max(device);
+  if (most == 0 || rows <= most / dim) return;
+  throw Error(ErrorCode::allocation, distances_op,
+              fmt::format("{} {} of dimension {} are {} floats, but {} allocates at most {} at once; {}", rows, what,
+                          dim, rows * dim, device.label(), most,
+                          dim <= most ? fmt::format("pass at most {} {} at once", most / dim, what)
+                                      : std::string("not even one row fits; use a device with more memory")));
+}
+
 // Throws Allocation, with what would fit, when the device cannot allocate the result in one piece.
 void expect_room(const Device& device, std::size_t count, std::size_t n_queries, std::size_t n_vectors) {
-  const std::uint64_t most = device.info().limits.allocation_bytes_max / sizeof(float);
+  const std::uint64_t most = floats_max(device);
   if (most == 0 || count <= most) return;
   throw Error(ErrorCode::allocation, distances_op,
               fmt::format("{} queries by {} vectors are {} distances, but {} allocates at most {} at once; pass {}",
@@ -122,6 +141,8 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
   detail::check_finite(distances_op, runtime.executor(), queries, dim);
   detail::check_finite(distances_op, runtime.executor(), vectors, dim);
   const Device chosen = device ? runtime.service<DeviceRegistry>().at(*device, distances_op) : active_device(runtime);
+  expect_room_for_rows(chosen, "queries", n_queries, dim);
+  expect_room_for_rows(chosen, "vectors", n_vectors, dim);
   expect_room(chosen, count, n_queries, n_vectors);
 
   try {

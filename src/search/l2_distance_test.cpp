@@ -7,6 +7,8 @@
 
 #include "tests/support/brute_force.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/fake_os.hpp"
+#include "tests/support/scripted_backend.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/search/metric.hpp"
 
@@ -101,6 +103,24 @@ TEST_F(L2DistanceTest, MoreThanTheDeviceHoldsIsAnError) {
   const Floats rows(std::size_t{1} << 21);  // 2^42 distances, 16 TiB
   EXPECT_ERROR(l2_distance(rows, rows, 1, rows.size(), rows.size(), {}, Precision::fp32, runtime),
                ErrorCode::allocation, "4398046511104 distances", "queries at once");
+}
+
+// A device that allocates 1 MiB at most: 262,144 floats.
+TEST(L2DistanceLimits, OperandsLargerThanTheDeviceAllocatesAreAnAllocationErrorWithWhatFits) {
+  test::FakeOs os;
+  test::ScriptedBackend<0>::install(os, "cuda").devices = {test::gpu("small")};
+  RuntimeOptions options;
+  options.os = &os;
+  Runtime runtime(options);
+  const auto distances = [&](std::size_t queries, std::size_t vectors, std::size_t dim) {
+    return l2_distance(Floats(queries * dim), Floats(vectors * dim), dim, queries, vectors, 0, Precision::fp32,
+                       runtime);
+  };
+  EXPECT_ERROR(distances(1, 4000, 100), ErrorCode::allocation, "4000 vectors of dimension 100 are 400000 floats",
+               "cuda:0 allocates at most 262144", "pass at most 2621 vectors at once");
+  EXPECT_ERROR(distances(4000, 1, 100), ErrorCode::allocation, "pass at most 2621 queries at once");
+  EXPECT_ERROR(distances(1, 1, 300'000), ErrorCode::allocation, "not even one row fits");
+  EXPECT_ERROR(distances(1000, 1000, 1), ErrorCode::allocation, "pass at most 262 queries at once");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "search/auto_index.hpp"
 #include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
+#include "search/device_set.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/search_task.hpp"
@@ -50,20 +51,6 @@ void reject_graph_options(std::string_view op, std::string_view why, const Index
   throw Error(ErrorCode::invalid_input, op, fmt::format("graph options were given, but {}; leave them out", why));
 }
 
-// The devices of a list of names separated by commas. Throws as choose_device does for each name.
-std::vector<Device> named_devices(Runtime& runtime, std::string_view names) {
-  std::vector<Device> devices;
-  while (!names.empty()) {
-    const std::size_t comma = std::min(names.find(','), names.size());
-    std::string_view one = names.substr(0, comma);
-    while (one.starts_with(' ')) one.remove_prefix(1);
-    while (one.ends_with(' ')) one.remove_suffix(1);
-    devices.push_back(choose_device(runtime, {.device = std::string(one)}).device);
-    names.remove_prefix(std::min(comma + 1, names.size()));
-  }
-  return devices;
-}
-
 exact::DeviceSplit split_of(const Runtime& runtime) {
   const Setting setting = runtime.settings().get("gpu.split");
   if (setting.value == "shards") return exact::DeviceSplit::shards;
@@ -72,33 +59,38 @@ exact::DeviceSplit split_of(const Runtime& runtime) {
               fmt::format("gpu.split is '{}' by {}; it may be 'shards' or 'replicas'", setting.value, setting.source));
 }
 
-// The devices that the options name; nothing when the kind's own rules choose.
-std::optional<IndexDevices> asked_devices(Runtime& runtime, const IndexOptions& options) {
-  if (!options.device || options.device->empty() || *options.device == "auto") return std::nullopt;
-  return IndexDevices{named_devices(runtime, *options.device),
-                      fmt::format("'{}' was requested by the call", *options.device)};
+// The device of "gpu" when none was named: the first GPU that works.
+IndexDevices first_gpu(Runtime& runtime) {
+  IndexDevices found{{}, {}, false};
+  std::vector<Device> gpus = allowed_devices(runtime, {.device = "gpu"});  // throws why when there is none
+  std::erase_if(gpus, [](const Device& device) { return device.info().parent.has_value(); });
+  for (; gpus.size() > 1; gpus.erase(gpus.begin())) {
+    const detail::UsableDevices first = detail::usable_devices(runtime, {gpus.front()}, false);
+    if (!first.devices.empty()) break;
+    found.reason += "; " + first.failures;
+  }
+  found.devices = {gpus.front()};  // the caller opens it: the error of the last one is the caller's
+  found.reason = fmt::format("{} is the first usable GPU", gpus.front().label()) + found.reason;
+  return found;
 }
 
-bool only_cpu(std::span<const Device> devices) {
-  return std::ranges::all_of(devices, [](const Device& device) { return device.backend() == "cpu"; });
-}
-
-exact::SearchPlace gpu_place(Runtime& runtime) {
+IndexDevices gpu_devices(Runtime& runtime) {
   const Setting named = runtime.settings().get("gpu.devices");
   if (!named.value.empty()) {
-    return {exact::make_device_searcher(runtime, named_devices(runtime, named.value), split_of(runtime),
-                                        fmt::format("gpu.devices names them, by {}", named.source)),
-            {}};
+    return {detail::named_devices(runtime, named.value), fmt::format("gpu.devices names them, by {}", named.source),
+            false};
   }
-  const Device active = active_device(runtime);
-  if (active.backend() != "cpu") {
-    return {exact::make_device_searcher(runtime, std::span(&active, 1), exact::DeviceSplit::shards,
-                                        "it was the active device when the index was made"),
-            {}};
+  const std::optional<Device> active = thread_device(runtime);
+  if (active && active->backend() != "cpu") {
+    return {{*active}, "it was the active device when the index was made", false};
   }
-  const DeviceChoice choice = choose_device(runtime, {.device = "gpu"});
-  return {exact::make_device_searcher(runtime, std::span(&choice.device, 1), exact::DeviceSplit::shards, choice.reason),
-          {}};
+  const std::optional<IndexDevices> set = detail::device_of_setting(runtime);
+  return set && !set->host ? *set : first_gpu(runtime);
+}
+
+exact::SearchPlace gpu_place(Runtime& runtime, const IndexDevices& devices) {
+  for (const Device& device : devices.devices) detail::check_usable(runtime, device, false);
+  return {exact::make_device_searcher(runtime, devices.devices, split_of(runtime), devices.reason), {}};
 }
 
 // Whole devices that may be used without being named; not the CPU, which is always a candidate.
@@ -119,21 +111,36 @@ std::string why_no_gpu(Runtime& runtime) {
   }
 }
 
+// The host, and beside it the devices that the call named, or else every device that works.
 exact::SearchPlace automatic_place(Runtime& runtime, Metric metric, const std::optional<IndexDevices>& asked) {
-  std::vector<Device> devices = asked ? asked->devices : automatic_devices(runtime);
+  constexpr std::string_view reason = "the planner chooses the host or a device for each search";
   if (!exact::can_scan(metric, Precision::int8)) {
+    if (asked) {
+      runtime.logger().log(LogLevel::warning, "search",
+                           fmt::format("an 'auto' index is searched on the host: {}, but devices do not scan {}",
+                                       asked->reason, name(metric)));
+    }
     return host_place(fmt::format("devices do not scan {}", name(metric)));
   }
-  if (devices.empty()) {
-    return host_place(why_no_gpu(runtime));
+  if (asked) {
+    std::vector<Device> devices = asked->devices;
+    std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu"; });
+    for (const Device& device : devices) detail::check_usable(runtime, device, true);
+    return {exact::make_planned_searcher(runtime, devices, fmt::format("{}; {}", asked->reason, reason)), {}};
   }
-  std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu"; });
-  return {exact::make_planned_searcher(runtime, devices), {}};
+  const std::vector<Device> found = automatic_devices(runtime);
+  if (found.empty()) return host_place(why_no_gpu(runtime));
+  const detail::UsableDevices usable = detail::usable_devices(runtime, found, true);
+  if (usable.devices.empty()) return host_place(usable.failures);
+  return {exact::make_planned_searcher(
+              runtime, usable.devices,
+              usable.failures.empty() ? std::string(reason) : fmt::format("{}; {}", reason, usable.failures)),
+          {}};
 }
 
 // Throws Unsupported when devices other than the CPU are named for a kind that uses none.
 void reject_devices(std::string_view kind, const std::optional<IndexDevices>& asked) {
-  if (!asked || only_cpu(asked->devices)) return;
+  if (!asked || detail::only_cpu(*asked)) return;
   throw Error(ErrorCode::unsupported, "make_index",
               fmt::format("'{}' searches on the host, but {}; use 'gpu', 'graph' or 'auto', or name no device", kind,
                           asked->reason));
@@ -149,15 +156,18 @@ void reject_host_metrics(Metric metric) {
 
 exact::SearchPlace place_for(Runtime& runtime, std::string_view kind, Metric metric, const IndexOptions& options) {
   if (kind == kind_gpu) reject_host_metrics(metric);  // also on the host: a file of the index may be loaded elsewhere
-  const std::optional<IndexDevices> asked = asked_devices(runtime, options);
+  const std::optional<IndexDevices> asked = detail::asked_devices(runtime, options);
   if (kind == kind_flat) {
     reject_devices(kind, asked);
     return host_place("the index is 'flat'");
   }
-  if (asked && only_cpu(asked->devices)) return host_place(asked->reason);
-  if (kind == kind_auto) return automatic_place(runtime, metric, asked);
-  if (asked) return {exact::make_device_searcher(runtime, asked->devices, split_of(runtime), asked->reason), {}};
-  return gpu_place(runtime);
+  if (asked && detail::only_cpu(*asked)) return host_place(asked->reason);
+  if (kind == kind_gpu) return gpu_place(runtime, asked ? *asked : gpu_devices(runtime));
+  const std::optional<IndexDevices> set = asked ? std::nullopt : detail::device_of_setting(runtime);
+  if (!set) return automatic_place(runtime, metric, asked);
+  if (set->host) return host_place(set->reason);
+  reject_host_metrics(metric);
+  return gpu_place(runtime, *set);
 }
 
 std::unique_ptr<exact::ExactIndex> exact_index(Runtime& runtime, std::string_view kind,
@@ -169,9 +179,16 @@ std::unique_ptr<exact::ExactIndex> exact_index(Runtime& runtime, std::string_vie
 
 // The exact index itself, or an AutoIndex of it; `graph` may be null.
 std::unique_ptr<Index> with_graph(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
-                                  std::unique_ptr<Index> graph, const IndexOptions& options) {
+                                  std::unique_ptr<graph::GraphIndex> graph, const IndexOptions& options) {
   const double recall = options.recall.value_or(default_recall);
   if (exact->kind() != kind_auto || recall == 1 || !exact::can_scan(exact->metric(), Precision::int8)) return exact;
+  if (const IndexDevices devices = exact->devices(); !devices.host) {  // and this graph would be searched on the host
+    if (graph) {
+      runtime.logger().log(LogLevel::warning, "search",
+                           fmt::format("the graph of an 'auto' index is not used: {}", devices.reason));
+    }
+    return exact;
+  }
   return std::make_unique<AutoIndex>(runtime, std::move(exact), std::move(graph), recall,
                                      options.graph.value_or(GraphOptions{}));
 }
@@ -196,12 +213,13 @@ std::string read_magic(ByteReader& reader) {
   throw Error(ErrorCode::allocation, op, "not enough memory for the index; free some, or load it on a larger machine");
 }
 
-// On the one device that the options name, or on the host.
-std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
-                                   const IndexOptions& options) {
-  const std::optional<IndexDevices> asked = asked_devices(runtime, options);
+// On the one device that the options or the setting `device` name, or on the host.
+std::unique_ptr<graph::GraphIndex> graph_index(Runtime& runtime, std::unique_ptr<graph::GraphStore> corpus,
+                                               const IndexOptions& options) {
+  std::optional<IndexDevices> asked = detail::asked_devices(runtime, options);
+  if (!asked) asked = detail::device_of_setting(runtime);
   const double recall = options.recall.value_or(default_recall);
-  if (!asked || only_cpu(asked->devices)) {
+  if (!asked || detail::only_cpu(*asked)) {
     return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), std::nullopt, "", recall);
   }
   if (asked->devices.size() > 1) {
@@ -209,18 +227,8 @@ std::unique_ptr<Index> graph_index(Runtime& runtime, std::unique_ptr<graph::Grap
                 fmt::format("'graph' searches on one device, but {} were named: {}; name one", asked->devices.size(),
                             asked->reason));
   }
+  detail::check_usable(runtime, asked->devices.front(), false);
   return std::make_unique<graph::GraphIndex>(runtime, std::move(corpus), asked->devices.front(), asked->reason, recall);
-}
-
-std::unique_ptr<Index> make_graph_index(Runtime& runtime, std::size_t dim, Metric metric, const IndexOptions& options) {
-  const GraphOptions graph = options.graph.value_or(GraphOptions{});
-  graph::GraphParams params;
-  params.degree = graph.degree;
-  params.pruned_degree = graph.degree - graph.degree / 6;
-  params.ef_construction = graph.ef_construction;
-  params.seed = graph.seed;
-  graph::validate_graph("make_index", metric, params);
-  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), metric, dim, params), options);
 }
 
 std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const IndexOptions& options,
@@ -231,15 +239,15 @@ std::unique_ptr<Index> loaded_graph(ByteReader& reader, Runtime& runtime, const 
 
 // Reads the graph of the same vectors, which follows an exact index in a file of 'auto'. Sets options.graph, unless
 // the caller did, to the parameters of that graph: later graphs are built alike.
-std::unique_ptr<Index> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact,
-                                    IndexOptions& options, const Context& context) {
+std::unique_ptr<graph::GraphIndex> graph_beside(ByteReader& reader, Runtime& runtime, const exact::ExactIndex& exact,
+                                                IndexOptions& options, const Context& context) {
   if (read_magic(reader) != graph::graph_magic) detail::throw_corrupt("the graph of the index is missing");
   auto store = graph::load_graph(reader, runtime.executor(), context);
   const graph::GraphParams& params = store->params();
   if (!options.graph) {
     options.graph = {.degree = params.degree, .ef_construction = params.ef_construction, .seed = params.seed};
   }
-  auto graph = graph_index(runtime, std::move(store), {});
+  auto graph = graph_index(runtime, std::move(store), {.device = "cpu"});
   if (exact.kind() != kind_auto || graph->dim() != exact.dim() || graph->metric() != exact.metric() ||
       graph->size() != exact.size()) {
     detail::throw_corrupt("the graph has other vectors than the index");
@@ -259,7 +267,24 @@ std::unique_ptr<Index> mapped_index(Runtime& runtime, const std::shared_ptr<cons
   return graph_index(runtime, graph::map_graph(file, options.verify, runtime.executor()), {.recall = options.recall});
 }
 
+std::unique_ptr<Index> logged(const Runtime& runtime, std::unique_ptr<Index> index) {
+  detail::log_devices(runtime, *index);
+  return index;
+}
+
 }  // namespace
+
+std::unique_ptr<graph::GraphIndex> make_graph_index(std::size_t dim, Metric metric, const IndexOptions& options) {
+  Runtime& runtime = runtime_of(options.runtime);
+  const GraphOptions graph = options.graph.value_or(GraphOptions{});
+  graph::GraphParams params;
+  params.degree = graph.degree;
+  params.pruned_degree = graph.degree - graph.degree / 6;
+  params.ef_construction = graph.ef_construction;
+  params.seed = graph.seed;
+  graph::validate_graph("make_index", metric, params);
+  return graph_index(runtime, std::make_unique<graph::GraphStore>(runtime.executor(), metric, dim, params), options);
+}
 
 std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric, const IndexOptions& options) {
   kind = canonical_kind("make_index", kind);
@@ -267,11 +292,11 @@ std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric
   detail::check_metric("make_index", metric);
   detail::check_recall("make_index", options.recall);
   Runtime& runtime = runtime_of(options.runtime);
-  if (kind == kind_graph) return make_graph_index(runtime, dim, metric, options);
+  if (kind == kind_graph) return logged(runtime, make_graph_index(dim, metric, options));
   if (kind != kind_auto) reject_graph_options("make_index", fmt::format("'{}' has no graph", kind), options);
   auto corpus =
       std::make_unique<exact::SegmentStore>(runtime.executor(), metric, dim, exact::default_precision(metric));
-  return with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options);
+  return logged(runtime, with_graph(runtime, exact_index(runtime, kind, std::move(corpus), options), nullptr, options));
 }
 
 std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& options, const Context& context) {
@@ -281,7 +306,7 @@ std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& option
   context.check("load_index", runtime.executor());
   try {
     std::string magic = read_magic(reader);
-    if (magic == graph::graph_magic) return loaded_graph(reader, runtime, options, context);
+    if (magic == graph::graph_magic) return logged(runtime, loaded_graph(reader, runtime, options, context));
     const bool has_graph = magic == auto_magic;
     if (has_graph) {
       read_auto_header(reader);
@@ -295,7 +320,7 @@ std::unique_ptr<Index> load_index(ByteReader& reader, const IndexOptions& option
     auto exact = exact_index(runtime, loaded.kind, std::move(loaded.store), options);
     IndexOptions completed = options;
     auto graph = has_graph ? graph_beside(reader, runtime, *exact, completed, context) : nullptr;
-    return with_graph(runtime, std::move(exact), std::move(graph), completed);
+    return logged(runtime, with_graph(runtime, std::move(exact), std::move(graph), completed));
   } catch (const std::bad_alloc&) {
     no_memory("load_index");
   }
@@ -315,7 +340,7 @@ std::unique_ptr<Index> map_index(std::shared_ptr<const MappedFile> file, const M
   detail::check_recall("map_index", options.recall);
   if (!file) throw Error(ErrorCode::invalid_input, "map_index", "the file is null; use std::make_shared<MappedFile>");
   try {
-    return mapped_index(runtime, file, options);
+    return logged(runtime, mapped_index(runtime, file, options));
   } catch (const Error& error) {
     detail::rethrow_with_path("map_index", file->path(), error);
     throw;

@@ -11,6 +11,7 @@
 #include "search/workloads.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/registry.hpp"
+#include "vectis/device/selection.hpp"
 #include "vectis/plan/planner.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -20,7 +21,8 @@ namespace {
 class DeviceSearcher final : public Searcher {
  public:
   DeviceSearcher(Runtime& runtime, std::span<const Device> devices, DeviceSplit split, std::string reason)
-      : search_(runtime, devices),
+      : runtime_(runtime),
+        search_(runtime, devices),
         devices_(devices.begin(), devices.end()),
         split_(split),
         reason_(std::move(reason)) {}
@@ -42,7 +44,14 @@ class DeviceSearcher final : public Searcher {
                        task.k, search_.labels(), search_.resident_bytes(), reason_);
   }
 
-  [[nodiscard]] IndexDevices devices() const override { return {devices_, reason_}; }
+  [[nodiscard]] IndexDevices devices() const override { return {devices_, reason_, false}; }
+
+  [[nodiscard]] std::optional<int> device_for_rows() const override {
+    if (split_ != DeviceSplit::shards || devices_.size() < 2) return std::nullopt;
+    const std::optional<Device> active = thread_device(runtime_);
+    if (!active || std::ranges::find(devices_, *active) == devices_.end()) return std::nullopt;
+    return active->id();
+  }
 
   void prepare(std::span<const SegmentView> segments) override { search_.prepare(segments, split_); }
 
@@ -56,6 +65,7 @@ class DeviceSearcher final : public Searcher {
     return text;
   }
 
+  Runtime& runtime_;
   mutable DeviceSearch search_;  // thread-safe; keeps segments on its devices
   std::vector<Device> devices_;
   DeviceSplit split_;
@@ -87,8 +97,8 @@ class DeviceOption {
 
 class PlannedSearcher final : public Searcher {
  public:
-  PlannedSearcher(Runtime& runtime, std::span<const Device> devices)
-      : runtime_(runtime), cpu_(runtime.service<DeviceRegistry>().find("cpu").value()) {
+  PlannedSearcher(Runtime& runtime, std::span<const Device> devices, std::string reason)
+      : runtime_(runtime), cpu_(runtime.service<DeviceRegistry>().find("cpu").value()), reason_(std::move(reason)) {
     for (const Device& device : devices) options_.push_back(std::make_unique<DeviceOption>(runtime, device));
   }
 
@@ -110,7 +120,7 @@ class PlannedSearcher final : public Searcher {
   }
 
   [[nodiscard]] IndexDevices devices() const override {
-    IndexDevices all{{}, "the planner chooses the host or a device for each search"};
+    IndexDevices all{{}, reason_};
     for (const auto& option : options_) all.devices.push_back(option->device());
     return all;
   }
@@ -134,6 +144,7 @@ class PlannedSearcher final : public Searcher {
 
   Runtime& runtime_;
   Device cpu_;
+  std::string reason_;
   std::vector<std::unique_ptr<DeviceOption>> options_;
 };
 
@@ -144,8 +155,8 @@ std::unique_ptr<Searcher> make_device_searcher(Runtime& runtime, std::span<const
   return std::make_unique<DeviceSearcher>(runtime, devices, split, std::move(reason));
 }
 
-std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices) {
-  return std::make_unique<PlannedSearcher>(runtime, devices);
+std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices, std::string reason) {
+  return std::make_unique<PlannedSearcher>(runtime, devices, std::move(reason));
 }
 
 }  // namespace vectis::inline v0_1::exact

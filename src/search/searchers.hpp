@@ -19,8 +19,9 @@ namespace vectis::inline v0_1::exact {
                                                              DeviceSplit split, std::string reason);
 
 // Makes a searcher that runs each search on the host or on one of the devices, whichever the planner predicts to be
-// fastest. `devices` may be empty; `runtime` must outlive the searcher. A search throws the error of the chosen
-// device.
-[[nodiscard]] std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices);
+// fastest. `devices` may be empty; `reason` says why these; `runtime` must outlive the searcher. A search throws the
+// error of the chosen device.
+[[nodiscard]] std::unique_ptr<Searcher> make_planned_searcher(Runtime& runtime, std::span<const Device> devices,
+                                                              std::string reason);
 
 }  // namespace vectis::inline v0_1::exact

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "search/common/device_failure.hpp"
+#include "search/device_set.hpp"
 #include "store/placement.hpp"
 #include "store/store_format.hpp"
 
@@ -12,9 +13,9 @@ namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Returns whether an error of a search counts as a failure of `devices`: by its code the caller did not cause it.
-// InvalidInput and Unsupported come from a driver when their message names one of the devices.
-bool is_device_failure(const Error& error, std::span<const Device> devices) {
+// Returns whether an error of a search counts as a failure of the collection's devices: by its code the caller did not
+// cause it. InvalidInput and Unsupported may come from a driver; then they are a DeviceFailure.
+bool is_device_failure(const Error& error) {
   switch (error.code()) {
     case ErrorCode::cancelled:
     case ErrorCode::deadline_exceeded:
@@ -22,11 +23,9 @@ bool is_device_failure(const Error& error, std::span<const Device> devices) {
       return false;
     case ErrorCode::invalid_input:
     case ErrorCode::unsupported:
-      return std::ranges::any_of(devices, [&](const Device& device) {
-        return std::string_view(error.what()).find(device.label()) != std::string_view::npos;
-      });
+      return dynamic_cast<const DeviceFailure*>(&error) != nullptr;
     default:
-      return !devices.empty();
+      return true;
   }
 }
 
@@ -38,6 +37,7 @@ CollectionCore::CollectionCore(Runtime& runtime, CollectionRecord record, std::u
       record_(std::move(record)),
       index_(std::move(index)),
       devices_(index_->devices().devices),
+      labels_(index_->devices().labels()),
       reason_(std::move(reason)) {}
 
 Index& CollectionCore::live_index(std::string_view op) const {
@@ -93,7 +93,7 @@ SearchOptions CollectionCore::with_recall(const SearchOptions& options) const {
 }
 
 void CollectionCore::log_failure(const Error& error) const {
-  if (!is_device_failure(error, devices_)) return;
+  if (devices_.empty() || !is_device_failure(error)) return;
   runtime_.logger().log(
       LogLevel::error, "store",
       fmt::format("a search in collection '{}' failed on {} (backend {}) and was not repeated on "
@@ -108,20 +108,28 @@ CollectionMetadata CollectionCore::metadata() const {
   metadata.config = record_.config;
   metadata.vector_count = statistics.vectors;
   metadata.bytes = statistics.bytes;
-  metadata.device = join_labels(devices_);
+  metadata.device = labels_;
   metadata.reason = reason_;
   if (devices_.empty()) return metadata;
   metadata.gpu_backend = gpu_backend_of(devices_.front());
   metadata.gpu_memory_used = statistics.device_bytes;
+  std::string names;
+  std::uint64_t total = 0;
   for (const Device& device : devices_) {
-    metadata.gpu_device += (metadata.gpu_device.empty() ? "" : ", ") + device.info().name;
-    metadata.gpu_memory_total += device.info().memory_bytes;
+    names += (names.empty() ? "" : ", ") + device.info().name;
+    total += device.info().memory_bytes;
+  }
+  metadata.gpu_device = std::move(names);
+  const bool all_known = std::ranges::all_of(devices_, [](const Device& device) { return device.info().memory_bytes; });
+  if (all_known) metadata.gpu_memory_total = total;
+  for (const Device& device : devices_) {
+    if (is_lost(runtime_, device)) metadata.reason += fmt::format("; {} was lost: searches on it fail", device.label());
   }
   return metadata;
 }
 
 std::string CollectionCore::explain(std::size_t queries, std::size_t k) const {
-  return fmt::format("collection '{}' on {}: {}\n{}", record_.name, join_labels(devices_), reason_,
+  return fmt::format("collection '{}' on {}: {}\n{}", record_.name, labels_, reason_,
                      live_index("explain").explain(queries, k, with_recall({})));
 }
 

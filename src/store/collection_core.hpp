@@ -107,7 +107,7 @@ class CollectionCore {
   [[nodiscard]] SearchOptions with_recall(const SearchOptions& options) const;
   // Logs `error` of a search with the collection's devices and their backend. Logs nothing if the collection has no
   // devices, nor for errors that the caller caused: Cancelled, DeadlineExceeded, Forked, and InvalidInput and
-  // Unsupported whose message names none of the devices.
+  // Unsupported unless a device threw them.
   void log_failure(const Error& error) const;
 
   // Returns what `search` returns. When it throws an Error, passes it to log_failure() and rethrows.
@@ -127,6 +127,7 @@ class CollectionCore {
   const CollectionRecord record_;
   const std::unique_ptr<Index> index_;
   const std::vector<Device> devices_;
+  const std::string labels_;  // of the devices, and of the CPU if it may search
   const std::string reason_;
   std::mutex changes_;  // held during a change
   std::atomic<bool> dropped_ = false;

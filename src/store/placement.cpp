@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "device/backend_names.hpp"
+#include "search/device_set.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"
@@ -40,27 +42,32 @@ std::vector<DeviceRecord> records_of(std::span<const Device> devices) {
 
 std::string gpu_backend_of(const Device& device) {
   if (device.backend() == "hip") return "rocm";
-  if (device.backend() == "webgpu" && device.info().driver.starts_with("Metal")) return "metal";
+  if (is_on_metal(device)) return "metal";
   return std::string(device.backend());
 }
 
 std::string join_labels(std::span<const Device> devices) {
   std::string all;
   for (const Device& device : devices) all += (all.empty() ? "" : ", ") + device.label();
-  return all.empty() ? "cpu" : all;
+  return all;
 }
 
 RestoredDevices restore_devices(Runtime& runtime, const CollectionRecord& record) {
-  if (record.devices.empty()) return {{.device = record.config.device}, {}};
+  const CollectionConfig& config = record.config;
+  const bool named = config.device && !config.device->empty() && *config.device != "auto";
+  const bool set = !named && config.index != "gpu" && runtime.settings().text("device") != "auto";
+  if (record.devices.empty() || set) return {{.device = config.device}, {}, false};
   std::string labels;
   try {
-    for (const DeviceRecord& device : record.devices) {
-      labels += (labels.empty() ? "" : ",") + find_recorded_device(runtime, device).label();
+    for (const DeviceRecord& one : record.devices) {
+      const Device device = find_recorded_device(runtime, one);
+      check_usable(runtime, device, config.index == "auto");
+      labels += (labels.empty() ? "" : ",") + device.label();
     }
   } catch (const Error& error) {
-    return {{.device = "cpu"}, error.what()};
+    return {{.device = "cpu"}, error.what(), false};
   }
-  return {{.device = labels}, {}};
+  return {{.device = labels}, {}, true};
 }
 
 }  // namespace vectis::inline v0_1::detail

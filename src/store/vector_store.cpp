@@ -46,7 +46,7 @@ CorePointer load_collection(ByteReader& reader, Runtime& runtime, detail::Collec
   options.runtime = &runtime;
   std::unique_ptr<Index> index = load_index(reader, options);
   check_index_matches(record, *index);
-  std::string reason = record.devices.empty() ? index->devices().reason : record.reason;
+  std::string reason = restored.recorded ? record.reason : index->devices().reason;
   if (!restored.missing.empty()) {
     const detail::DeviceRecord& first = record.devices.front();
     reason = fmt::format("{} ({}), selected when the collection was created, cannot be used: {}", first.label,

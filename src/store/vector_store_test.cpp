@@ -44,10 +44,10 @@ TEST_F(VectorStoreTest, SelectsTheDeviceOnceAndSaysWhy) {
   const Collection books = store.create_collection("books", {.dim = 4, .metric = Metric::cosine, .device = "cpu"});
   const CollectionMetadata about = books.metadata();
   EXPECT_EQ(about.name, "books");
-  EXPECT_EQ(about.gpu_backend, "none");
-  EXPECT_EQ(about.gpu_device, "");
-  EXPECT_EQ(about.gpu_memory_used, 0U);
-  EXPECT_EQ(about.gpu_memory_total, 0U);
+  EXPECT_EQ(about.gpu_backend, std::nullopt);
+  EXPECT_EQ(about.gpu_device, std::nullopt);
+  EXPECT_EQ(about.gpu_memory_used, std::nullopt);
+  EXPECT_EQ(about.gpu_memory_total, std::nullopt);
   EXPECT_EQ(about.device, "cpu");
   EXPECT_EQ(about.reason, "'cpu' was requested by the call");
   EXPECT_THAT(log, Contains("info store: collection 'books' is searched on cpu: " + about.reason));

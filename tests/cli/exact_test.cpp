@@ -72,6 +72,17 @@ TEST(BenchExactText, NamesMistakes) {
   EXPECT_EQ(large.code, 1);
   EXPECT_EQ(large.end, ProcessResult::End::exited);
   EXPECT_THAT(large.error, HasSubstr("100000000000 vectors of 128 floats and the index over them need 95367.4 GiB"));
+  const std::string absurd = "18446744073709551615";
+  for (const std::vector<std::string>& sizes :
+       {std::vector<std::string>{"--rows", absurd},
+        {"--queries", absurd},
+        {"--rows", "1000000", "--dim", "1", "--queries", "1000000", "--k", absurd}}) {
+    std::vector<std::string> arguments = {"bench", "exact"};
+    arguments.insert(arguments.end(), sizes.begin(), sizes.end());
+    const ProcessResult result = run_vectis(arguments);
+    EXPECT_EQ(result.end, ProcessResult::End::exited) << sizes[0];
+    EXPECT_THAT(result.error, HasSubstr("this host has")) << sizes[0];
+  }
   const ProcessResult device = run_vectis({"bench", "exact", "--device", "abacus", "--rows", "10"});
   EXPECT_EQ(device.code, 1);
   EXPECT_THAT(device.error, HasSubstr("abacus"));

@@ -137,6 +137,23 @@ TEST_F(MemoryCommand, EscapesControlCharacters) {
   EXPECT_THAT(result.output, Not(HasSubstr("\x1b")));
 }
 
+TEST_F(MemoryCommand, EscapesControlCharactersOfUtf8AndOfErrors) {
+  const std::string text = real_os().read_file(snapshot("json")).value();
+  const auto with = [&](const std::string& key, const std::string& value) {
+    const std::size_t begin = text.find('"' + key + "\": \"") + key.size() + 5;
+    const std::size_t end = text.find('"', begin);
+    return run_vectis({"memory", write("control.json", text.substr(0, begin) + value + text.substr(end))});
+  };
+  // CSI as one character, and a mark that reverses the direction of text.
+  const ProcessResult name = with("device", "x\\u009b2Jy\\u202ez\\u00e9");
+  EXPECT_EQ(name.code, 0) << name.error;
+  EXPECT_THAT(name.output, HasSubstr("x?2Jy?z\u00e9,"));
+  const ProcessResult state = with("state", "\\u001b]0;owned\\u0007\\u001b[2J");
+  EXPECT_EQ(state.code, 1);
+  EXPECT_THAT(state.error, HasSubstr("unknown value `?]0;owned??[2J`"));
+  EXPECT_THAT(state.error, Not(HasSubstr("\x1b")));
+}
+
 TEST_F(MemoryCommand, NamesOptionsThatNeedAFile) {
   EXPECT_NE(run_vectis({"memory", "--follow"}).code, 0);
   EXPECT_NE(run_vectis({"memory", snapshot("json"), "--count", "2"}).code, 0);

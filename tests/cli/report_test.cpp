@@ -26,12 +26,13 @@ void expect_complete(const nlohmann::json& page, const std::string& device) {
   EXPECT_EQ(page.at("passed"), true);
   EXPECT_GT(page.at("conformance").at("cases"), 0);
   EXPECT_EQ(page.at("conformance").at("failed"), 0);
-  ASSERT_EQ(page.at("targets").size(), 14U);
+  ASSERT_EQ(page.at("targets").size(), 16U);
   for (const nlohmann::json& target : page.at("targets")) {
     EXPECT_EQ(target.at("verdict"), "does not apply") << target;
     EXPECT_THAT(target.at("reason").get<std::string>(), HasSubstr("stated for GPUs")) << target;
   }
   for (const char* side : {"index", "cpu"}) {
+    EXPECT_GT(page.at(side).at("graph_seconds"), 0);
     ASSERT_EQ(page.at(side).at("searches").size(), 3U);
     for (const nlohmann::json& speed : page.at(side).at("searches")) {
       EXPECT_GT(speed.at("single_ms"), 0);
@@ -40,6 +41,8 @@ void expect_complete(const nlohmann::json& page, const std::string& device) {
     }
   }
   EXPECT_EQ(page.at("benchmarks").size(), 7U);
+  ASSERT_EQ(page.at("cpu_benchmarks").size(), 7U);
+  EXPECT_GT(page.at("cpu_benchmarks").at(3).at("ms"), 0) << "matmul 512";
   EXPECT_EQ(page.at("benchmarks").at(2).at("name"), "l2_distance int8");
   EXPECT_GT(page.at("benchmarks").at(0).at("percent_of_roofline"), 0);
 }
@@ -54,7 +57,8 @@ TEST(ReportCommand, RunsOnTheCpuWhereNoTargetApplies) {
   EXPECT_GT(page.at("speeds").at("operations").size(), 0U);
   EXPECT_GT(page.at("speeds").at("operations").at(0).at("percent_of_roofline"), 0);
   for (const char* part :
-       {"% of roofline", "l2_distance fp16", "matmul 512", "at most 67.8 ms",
+       {"% of roofline", "CPU ms", "index all vectors in a graph", "at least 400 times as fast", "l2_distance fp16",
+        "matmul 512", "at most 67.8 ms",
         "does not apply: stated for GPUs, but this is the CPU that GPUs are compared with", "0 failures"}) {
     EXPECT_THAT(result.output, HasSubstr(part));
   }
@@ -94,6 +98,18 @@ TEST(ReportCommand, FailsOnABackendThatComputesNothing) {
   EXPECT_GT(page.at("conformance").at("failed"), 0);
   EXPECT_EQ(page.at("index").at("searches").at(0).at("wrong_answers"), 100);
   EXPECT_EQ(page.at("cpu").at("searches").at(0).at("wrong_answers"), 0);
+}
+
+TEST(ReportCommand, AcceptsADriverWhoseNameIsNotText) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("report.json");
+  const ProcessResult result = test::run_vectis(
+      {"report", "--device", "null", "--op", "fill", "--rows", "200", "--dim", "8", "--out", path, "--no-speeds"},
+      {"VECTIS_BACKEND_PATH=" VECTIS_TEST_BACKENDS, "VECTIS_BACKENDS_NULL_DRIVER=bad\xFF\x1B[2J"});
+  EXPECT_THAT(result.output, HasSubstr("FAILED: written to")) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("?[2J;"));
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("\x1B")));
+  EXPECT_EQ(read_json(path).at("driver"), "bad\uFFFD\x1B[2J");
 }
 
 TEST(ReportCommand, NamesMistakes) {

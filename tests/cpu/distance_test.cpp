@@ -1,4 +1,6 @@
 // Distances of all pairs, compared with sums in float64; those of int8 must be exact.
+#include <array>
+
 #include "tests/cpu/fixture.hpp"
 
 namespace vectis {
@@ -99,6 +101,26 @@ TEST_P(CpuDistance, CosineOfZeroIsOne) {
   for (std::uint64_t k = 0; k < 40; ++k) x.set(1, k, 0);
   check(q, x, {});
   check(x, q, {});
+}
+
+// Squares and products of the rows overflow and underflow in float32, but their cosines do not.
+TEST_P(CpuDistance, CosineOfLongAndShortRows) {
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    Sheet q = random_sheet(type, 4, 40);
+    Sheet x = random_sheet(type, 5, 40);
+    const Sheet expected = sheet(DType::float32, 4, 5);
+    ASSERT_TRUE(run("cosine_distance", {&q, &x, &expected}));
+    constexpr std::array<double, 5> scales = {0x1p83, 0x1p-83, 1, 0x1p120, 0x1p-100};
+    for (std::uint64_t k = 0; k < 40; ++k) {
+      for (std::uint64_t row = 0; row < 4; ++row) q.set(row, k, q.get(row, k) * scales[row]);
+      for (std::uint64_t row = 0; row < 5; ++row) x.set(row, k, x.get(row, k) * scales[row]);
+    }
+    const Sheet found = sheet(DType::float32, 4, 5);
+    ASSERT_TRUE(run("cosine_distance", {&q, &x, &found}));
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      for (std::uint64_t j = 0; j < 5; ++j) ASSERT_NEAR(found.get(i, j), expected.get(i, j), 0x1p-20) << i << ' ' << j;
+    }
+  }
 }
 
 VECTIS_ON_EVERY_SET(CpuDistance);

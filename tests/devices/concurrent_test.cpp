@@ -2,6 +2,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <future>
+#include <optional>
 #include <thread>
 
 #include "tests/devices/fixture.hpp"
@@ -81,6 +83,33 @@ TEST_F(DevicesConcurrent, OneRegistryForAllThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(different, 0);
+}
+
+// Whatever outlives a stream, as its buffers do, may rely on its work having finished.
+TEST_F(DevicesConcurrent, DestroyingAStreamWaitsForItsWork) {
+  const DeviceContext context(device("failing"));
+  const Event event(context);
+  std::optional<Stream> stream(context);
+  std::future<void> destroyed;
+  registry().configure("failing", "hold", "");
+  stream->record(event);
+  EXPECT_FALSE(event.completed());
+  destroyed = std::async(std::launch::async, [&] { stream.reset(); });
+  EXPECT_EQ(destroyed.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
+  registry().configure("failing", "resume", "");
+  destroyed.get();
+  EXPECT_TRUE(event.completed());
+}
+
+TEST_F(DevicesConcurrent, DestroyingAStreamHidesTheErrorOfItsWork) {
+  const DeviceContext context(device("failing"));
+  for (const char* fault : {"stream_synchronize 1 driver_failure", "stream_synchronize 1 device_lost"}) {
+    std::optional<Stream> stream(context);
+    registry().configure("failing", "fail", fault);
+    stream.reset();
+    registry().configure("failing", "reset", "");
+  }
+  EXPECT_TRUE(context.lost());
 }
 
 }  // namespace

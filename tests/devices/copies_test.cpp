@@ -240,6 +240,27 @@ TEST_P(HostMemories, ServeCopiesBothWays) {
   EXPECT_TRUE(HostMemory(context, 0).bytes().empty());
 }
 
+// The copy waits behind slow work, and the memory's place is soon taken by others.
+TEST_P(HostMemories, MayBeDestroyedBeforeTheirCopiesHaveRun) {
+  constexpr std::size_t bytes = 1 << 16;
+  constexpr std::size_t slow_bytes = 16 << 20;
+  const DeviceContext context(device(GetParam()));
+  Stream stream(context);
+  const DeviceMemory memory(context, bytes);
+  const DeviceMemory slow(context, slow_bytes);
+  stream.fill(memory, 0, bytes, 7);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint8_t value = 0; value < 4; ++value) stream.fill(slow, 0, slow_bytes, value);
+    {
+      const HostMemory received(context, bytes);
+      stream.copy_to_host(received.bytes(), memory, 0);
+    }
+    const std::vector<std::vector<std::byte>> others(8, std::vector<std::byte>(bytes, std::byte{1}));
+    stream.synchronize();
+    for (const auto& other : others) EXPECT_EQ(other, others.front());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, HostMemories, testing::ValuesIn(test::computing_devices()), test::case_name);
 
 // Out of pinned memory, HostMemory falls back to pageable memory; any other failure is thrown.

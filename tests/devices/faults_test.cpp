@@ -193,6 +193,20 @@ TEST_F(Faults, AreSettableByConfiguration) {
   stream.synchronize();
 }
 
+TEST_F(Faults, HeldWorkDoesNotFinish) {
+  const DeviceContext context(device("failing"));
+  Stream stream(context);
+  const Event event(context);
+  for (const char* end : {"resume", "reset"}) {
+    command("hold", "");
+    stream.record(event);
+    EXPECT_FALSE(event.completed());
+    EXPECT_FALSE(event.completed());
+    command(end, "");
+    EXPECT_TRUE(event.completed());
+  }
+}
+
 TEST_F(Faults, CommandsAreChecked) {
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"fial", ""}, {"fail", ""}, {"fail", "fill 0 allocation"}, {"fail", "fill 1 nonsense"}, {"lose", "x"}}) {

@@ -82,6 +82,33 @@ TEST_P(RoundTrip, WithinOneMemoryRangesMustNotOverlap) {
   stream.synchronize();
 }
 
+TEST_P(RoundTrip, SlicesThatShareBytesMustNotOverlap) {
+  if (!DeviceMemory::can_slice(context)) GTEST_SKIP() << "no slices";
+  const std::uint64_t step = context.device().info().limits.memory_alignment;
+  Stream stream(context);
+  const DeviceMemory memory(context, 4 * step);
+  const DeviceMemory low = memory.slice(0, 3 * step);
+  const DeviceMemory high = memory.slice(step, 3 * step);
+  const DeviceMemory inner = high.slice(step, step);
+  const auto sent = test::random_bytes(random, 4 * step);
+  stream.copy_to_device(memory, 0, sent);
+  EXPECT_ERROR(stream.copy_on_device(high, 0, low, 0, 3 * step), ErrorCode::invalid_input, "overlap");
+  EXPECT_ERROR(stream.copy_on_device(low, 0, high, 0, step + 1), ErrorCode::invalid_input, "overlap");
+  EXPECT_ERROR(stream.copy_on_device(memory, 1, low, 0, step), ErrorCode::invalid_input, "overlap");
+  EXPECT_ERROR(stream.copy_on_device(inner, step - 1, memory, 3 * step - 1, 1), ErrorCode::invalid_input, "overlap");
+  EXPECT_ERROR(copy_between(stream, memory, 1, stream, low, 0, step), ErrorCode::invalid_input, "overlap");
+  stream.copy_on_device(high, 2 * step, low, 0, step);  // equal offsets in different slices are different bytes
+  stream.copy_on_device(inner, 0, memory, step, step);
+  std::vector<std::byte> received(4 * step);
+  stream.copy_to_host(received, memory, 0);
+  stream.synchronize();
+  std::vector<std::byte> expected = sent;
+  const auto at = [&](std::uint64_t part) { return expected.begin() + static_cast<std::ptrdiff_t>(part * step); };
+  std::copy(at(0), at(1), at(3));
+  std::copy(at(1), at(2), at(2));
+  EXPECT_EQ(received, expected);
+}
+
 TEST_P(RoundTrip, RangesAreCheckedAndTheStreamStaysUsable) {
   Stream stream(context);
   const DeviceMemory memory(context, 16);

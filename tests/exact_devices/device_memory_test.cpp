@@ -1,6 +1,7 @@
 // Several devices, small devices and failing ones.
 #include <gmock/gmock.h>
 
+#include "search/exact/device/resident.hpp"
 #include "tests/exact_devices/fixture.hpp"
 #include "vectis/memory/explain.hpp"
 #include "vectis/memory/pool.hpp"
@@ -69,6 +70,67 @@ TEST_F(ExactDevicesTest, ASegmentThatGrowsIsBroughtAnew) {
   expect_truth(problem, devices.search(task(problem, {before})));  // the longer one serves it
 }
 
+// Only the new rows of a growing segment come from the host: the copy is continued with the same layout.
+TEST_F(ExactDevicesTest, TheCopyOfAGrowingSegmentIsContinued) {
+  for (const Precision precision : {Precision::int8, Precision::bf16, Precision::fp32}) {
+    SCOPED_TRACE(name(precision));
+    SearchProblem problem = many_segments(random);
+    problem.precision = precision;
+    problem.corpus.resize(700 * problem.dim);
+    const std::vector<float> all = problem.corpus;
+    std::vector<std::uint64_t> ids(700);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+    exact::Segment segment(runtime().executor(), problem.metric, precision, problem.dim, 700,
+                           std::span(all).first(300 * problem.dim), std::span(ids).first(300));
+    exact::ResidentSegments resident(runtime(), device("failing"));
+    exact::DeviceSearch devices = on({"failing"});
+    Stream stream(
+        memory_pool(runtime()).get_managed_buffer(device("failing").id(), 1, Precision::fp32).memory().context());
+    const auto first = resident.get(segment.view(), stream, 0);
+    ASSERT_NE(first, nullptr);
+    EXPECT_EQ(resident.get(segment.view(), stream, 0), first) << "another view of the same rows";
+    EXPECT_FALSE(resident.wants(segment.view()));
+    std::shared_ptr<const exact::ResidentCodes> last = first;
+    for (const std::size_t rows : {301U, 302U, 317U, 600U, 601U, 700U}) {
+      segment.append(runtime().executor(),
+                     std::span(all).subspan(last->rows * problem.dim, (rows - last->rows) * problem.dim),
+                     std::span(ids).subspan(last->rows, rows - last->rows));
+      const auto grown = resident.get(segment.view(), stream, 0);
+      ASSERT_NE(grown, nullptr);
+      EXPECT_EQ(grown->rows, rows);
+      EXPECT_EQ(grown->layout == first->layout, rows <= 600) << rows << " rows; from twice as many on it is made anew";
+      EXPECT_EQ(resident.bytes(), rows * (grown->layout->row_bytes() + 16)) << "one copy";
+      problem.corpus.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows * problem.dim));
+      expect_truth(problem, devices.search(task(problem, {segment.view()})));
+      last = grown;
+    }
+    // The rows that were copied on the device are those of a fresh copy.
+    exact::ResidentSegments fresh(runtime(), device("failing"));
+    if (precision != Precision::fp32) {
+      EXPECT_EQ(fresh.get(segment.view(), stream, 0)->terms_host, last->terms_host);
+    }
+  }
+}
+
+// Without memory for both, the old copy makes room for the new one.
+TEST_F(ExactDevicesTest, AGrowingSegmentNeedsNoMemoryForTwoCopies) {
+  const SearchProblem problem = many_segments(random);
+  std::vector<std::uint64_t> ids(9000);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
+  exact::Segment segment(runtime().executor(), problem.metric, Precision::fp32, problem.dim, 9000,
+                         std::span(problem.corpus).first(8000 * problem.dim), std::span(ids).first(8000));
+  exact::ResidentSegments resident(runtime(), device("failing"));
+  MemoryPool& pool = memory_pool(runtime());
+  Stream stream(pool.get_managed_buffer(device("failing").id(), 1, Precision::fp32).memory().context());
+  ASSERT_NE(resident.get(segment.view(), stream, 0), nullptr);
+  ASSERT_TRUE(pool.set_max_pool_size(device("failing").id(), resident.bytes() * 5 / 4));
+  segment.append(runtime().executor(), std::span(problem.corpus).subspan(8000 * problem.dim),
+                 std::span(ids).subspan(8000));
+  const auto grown = resident.get(segment.view(), stream, 0);
+  ASSERT_NE(grown, nullptr);
+  EXPECT_EQ(grown->rows, 9000U);
+}
+
 TEST_F(ExactDevicesTest, ACorpusOverTheLimitStreamsThrough) {
   exact::DeviceSearch devices = on({"failing"});
   SearchProblem problem = many_segments(random);
@@ -116,6 +178,43 @@ TEST_F(ExactDevicesTest, AFailingDeviceIsAnErrorWithItsName) {
     registry().configure("failing", "reset", "");
     expect_truth(problem, search(devices, problem));  // and the next search works
   }
+}
+
+// One call halves what the vectors take on the host and on the device.
+TEST_F(ExactDevicesTest, HalfPrecisionTakesHalfOfTheMemory) {
+  constexpr std::size_t wide = 512;
+  constexpr std::size_t rows = 3000;
+  const auto index = make_index("gpu", wide, Metric::l2, {.device = "failing", .runtime = &runtime()});
+  index->add(cloud(random, rows * wide));
+  const std::vector<float> query = cloud(random, wide);
+  const auto bytes_at = [&](auto&& change) {
+    change();
+    (void)index->search(query, 1);
+    return std::pair(index->statistics().bytes, index->statistics().device_bytes);
+  };
+  const auto [host, device] = bytes_at([&] { index->set_precision(Precision::fp32); });
+  EXPECT_GE(host, rows * wide * sizeof(float));
+  EXPECT_GE(device, rows * wide * sizeof(float));
+  const auto [half_host, half_device] = bytes_at([&] { index->drop_full_precision(Precision::fp16); });
+  EXPECT_EQ(index->precision(), Precision::fp16);
+  EXPECT_LE(static_cast<double>(half_host), 0.53 * static_cast<double>(host));
+  EXPECT_LE(static_cast<double>(half_device), 0.53 * static_cast<double>(device));
+  std::cout << "fp32: " << host << " and " << device << " bytes, fp16: " << half_host << " and " << half_device << '\n';
+}
+
+TEST_F(ExactDevicesTest, ADropThatFailsKeepsThePrecision) {
+  const auto index = make_index("flat", 8, Metric::l2, {.runtime = &runtime()});
+  index->add(cloud(random, 100 * 8));
+  const Precision before = index->precision();
+  const std::vector<float> vector = index->get(3).value();
+  const Context throwing = Context{}.with_progress([](const Progress& progress) {
+    if (progress.operation == "drop_full_precision") throw Error(ErrorCode::cancelled, "a test", "enough");
+  });
+  EXPECT_ERROR(index->drop_full_precision(Precision::fp16, throwing), ErrorCode::cancelled, "enough");
+  EXPECT_EQ(index->precision(), before);
+  EXPECT_EQ(index->get(3).value(), vector);
+  EXPECT_ERROR(make_index("graph", 8, Metric::l2, {.runtime = &runtime()})->drop_full_precision(Precision::fp16),
+               ErrorCode::unsupported, "int8");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/exact_devices/fixture.hpp"
+#include "vectis/memory/pool.hpp"
 #include "vectis/search/index.hpp"
 
 #if defined(VECTIS_HAS_OPENCL)
@@ -81,6 +82,86 @@ TEST_F(KindsTest, TheCallNamesTheDevices) {
   }
   EXPECT_ERROR(make_index("flat", dim, Metric::l2, {.device = "opencl:1", .runtime = &runtime}), ErrorCode::unsupported,
                "'flat' searches on the host");
+}
+
+// The bytes of segments in the memory of a device.
+std::uint64_t segment_bytes(Runtime& runtime, const std::string& device) {
+  const MemoryStats stats =
+      *memory_pool(runtime).get_memory_stats(choose_device(runtime, {.device = device}).device.id());
+  for (const TagUsage& tag : stats.tags) {
+    if (tag.tag == "search.segments") return tag.live_bytes;
+  }
+  return 0;
+}
+
+// As in the guide of several devices.
+TEST_F(KindsTest, RowsGoToTheDeviceThatIsActiveWhenTheyAreAdded) {
+  Runtime runtime(options({}));
+  const auto index = make_index("gpu", dim, Metric::l2, {.device = "opencl:1,opencl:2", .runtime = &runtime});
+  const auto brute = make_index("flat", dim, Metric::l2, {.runtime = &runtime});
+  constexpr std::size_t row = dim + 16;  // an int8 code and its terms
+  std::uint64_t expected[2] = {0, 0};
+  for (const std::size_t rows : {std::size_t{3000}, std::size_t{500}}) {
+    for (int i = 0; i < 2; ++i) {
+      const std::string label = "opencl:" + std::to_string(i + 1);
+      set_active_device(choose_device(runtime, {.device = label}).device.id(), runtime);
+      const std::size_t portion = rows * static_cast<std::size_t>(i + 1);
+      const std::vector<float> vectors = cloud(random_, portion * dim);
+      index->add(vectors);
+      brute->add(vectors);
+      expected[i] += portion * row;
+    }
+  }
+  reset_active_device(runtime);
+  EXPECT_EQ(thread_device(runtime), std::nullopt);
+  const std::vector<float> queries = cloud(random_, 20 * dim);
+  const auto expect_equal = [&](Index& own) {
+    const SearchResult found = own.search(queries, 10);
+    const SearchResult wanted = brute->search(queries, 10);
+    for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(std::ranges::equal(found[i], wanted[i])) << i;
+  };
+  expect_equal(*index);
+  EXPECT_EQ(segment_bytes(runtime, "opencl:1"), expected[0]);
+  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1]);
+  // Removing, compacting and other codes leave the rows where they are.
+  std::vector<std::uint64_t> removed(2900);
+  for (std::size_t i = 0; i < removed.size(); ++i) removed[i] = i;
+  for (Index* const one : {index.get(), brute.get()}) one->remove(removed);
+  expect_equal(*index);
+  EXPECT_LE(segment_bytes(runtime, "opencl:1"), expected[0] - 2900 * row);
+  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1]);
+  index->set_precision(Precision::fp16);
+  expect_equal(*index);
+  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1] / row * (2 * dim + 16));
+  index->drop_full_precision();
+  static_cast<void>(index->search(queries, 10));
+  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1] / row * (2 * dim + 16));
+}
+
+TEST_F(KindsTest, RowsAreSharedWhileNoDeviceOfTheIndexIsActive) {
+  Runtime runtime(options({}));
+  const auto index = make_index("gpu", dim, Metric::l2, {.device = "opencl:1,opencl:2", .runtime = &runtime});
+  set_active_device(choose_device(runtime, {.device = "cpu"}).device.id(), runtime);
+  expect_brute(*index, runtime);
+  reset_active_device(runtime);
+}
+
+TEST_F(KindsTest, TheSettingHoldsForAutoAndGraph) {
+  Settings::Values settings{{"config", ""}, {"device", "failing"}};
+  RuntimeOptions with_failing;
+  with_failing.settings = settings;
+  Runtime runtime(with_failing);
+  const auto exact = make_index("auto", dim, Metric::l2, {.runtime = &runtime});
+  expect_brute(*exact, runtime);
+  EXPECT_EQ(exact->search(cloud(random_, dim), 1).explanation().device, "failing:0");
+  EXPECT_EQ(exact->devices().labels(), "failing:0");
+  const auto graph = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  graph->add(cloud(random_, 2500 * dim));
+  EXPECT_EQ(graph->search(cloud(random_, dim), 1).explanation().device, "failing:0");
+  const SearchExplanation filtered =
+      graph->search(cloud(random_, dim), 1, {.filter = IdFilter::range(0, 2)}).explanation();
+  EXPECT_EQ(filtered.device, "cpu");
+  EXPECT_THAT(filtered.reason, HasSubstr("on the host, since failing:0 runs only unfiltered beam searches"));
 }
 
 TEST_F(KindsTest, GpuGoesToTheActiveDevice) {

@@ -1,6 +1,7 @@
 // A graph index on a device: hits have exact distances, recall is as requested, and the explanation names the device.
 #include <gmock/gmock.h>
 
+#include "search/graph/device.hpp"
 #include "tests/graph_devices/fixture.hpp"
 #include "tests/support/expect_error.hpp"
 #include "vectis/memory/explain.hpp"
@@ -99,6 +100,51 @@ TEST_F(GraphDevicesTest, RejectsSeveralDevices) {
   EXPECT_ERROR((void)make_index("graph", dim, Metric::l2, {.device = "failing,failing", .runtime = &runtime()}),
                ErrorCode::unsupported, "'graph' searches on one device", "2 were named",
                "'failing,failing' was requested");
+}
+
+// Rows of the later epoch would take the places of those that the search may find.
+TEST_F(GraphDevicesTest, ACopyOfALaterEpochDoesNotServeAnEarlierOne) {
+  graph::GraphStore store(runtime().executor(), Metric::l2, dim, {});
+  store.add(clustered_rows(random, 600, dim), {});
+  const auto before = store.now();
+  store.add(Floats(300 * dim, 50.0F), {});
+  const auto after = store.now();
+  graph::DeviceGraphSearcher searcher(runtime(), device("failing"));
+  const Floats query(dim, 50.0F);
+  graph::RowLists found;
+  const graph::BeamParams beam{.k = 10, .epsilon = 1.1F, .width = 32};
+  EXPECT_TRUE(searcher.search(*before, beam, query, found));
+  EXPECT_TRUE(searcher.search(*after, beam, query, found));
+  EXPECT_EQ(searcher.search(*before, beam, query, found), std::nullopt);
+  EXPECT_TRUE(searcher.search(*after, beam, query, found));
+}
+
+TEST_F(GraphDevicesTest, SearchesBesideALargeAddFindTheVectorsOfBefore) {
+  constexpr std::size_t rows = 2100;
+  const auto index = make_index("graph", dim, Metric::l2, {.device = "failing", .runtime = &runtime()});
+  index->add(clustered_rows(random, rows, dim));
+  const Floats query(dim, 100.5F);
+  const auto expect_old_hits = [&] {
+    const SearchResult found = index->search(query, 10, {.ef = 60});
+    ASSERT_EQ(found[0].size(), 10U);
+    for (const Hit& hit : found[0]) EXPECT_LT(hit.id, rows);
+  };
+  CancelSource source;
+  const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    expect_old_hits();
+    if (progress.done > 400) source.cancel();
+  });
+  for (const std::size_t more : {200U, 900U}) {  // linked on the host, and on the device
+    Floats near(more * dim);
+    for (float& x : near) x = static_cast<float>(100 + random.unit());
+    const Context stopping = more == 200 ? Context{}.with_progress([&](const Progress& progress) {
+      if (progress.done < progress.total) expect_old_hits();
+      if (progress.done == progress.total) throw 7;
+    })
+                                         : context;
+    EXPECT_ANY_THROW(index->add(near, stopping));
+    expect_old_hits();
+  }
 }
 
 // An error of the device reaches the caller and leaves the index unchanged.

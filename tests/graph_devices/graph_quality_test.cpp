@@ -42,6 +42,7 @@ class GraphQuality : public EveryGraphDevice {
       const graph::SearchParams params{.storage = now->storage.get(),
                                        .entry_points = now->entry_points,
                                        .epoch = now->number,
+                                       .rows = now->rows,
                                        .no_tombstones = true,
                                        .k = k,
                                        .beam = graph::beam_for_epsilon(k, epsilon)};
@@ -49,7 +50,7 @@ class GraphQuality : public EveryGraphDevice {
       std::size_t found = 0;
       for (std::size_t i = 0; i < nearest.size(); ++i) {
         scratch.query.set_vector(now->storage->graph.encoding, queries.data() + i * dim);
-        graph::search_graph(params, queries.data() + i * dim, scratch, hits);
+        EXPECT_TRUE(graph::search_graph(params, queries.data() + i * dim, scratch, hits));
         for (const Hit& hit : hits) found += static_cast<std::size_t>(hit.distance <= nearest[i].back().distance);
       }
       const auto count = static_cast<double>(nearest.size());

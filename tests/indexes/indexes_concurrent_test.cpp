@@ -218,6 +218,27 @@ TEST_P(IndexesConcurrent, ReadersOfExactKindsSeePublishedStates) {
   scene.expect_truth();
 }
 
+// An id that is there all the time is replaced again and again: a search that allows this id alone must find it.
+TEST_P(IndexesConcurrent, FilteredSearchesFindIdsThatAreReplaced) {
+  const auto index = make(4);
+  index->add(random_rows(random, 800, 4));
+  const Ids id{5};
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&] {
+      do {
+        const SearchResult found = index->search(Floats(4, 1.0F), 1, {.filter = IdFilter::sorted_list(id)});
+        ASSERT_EQ(found[0].size(), 1U);
+        ASSERT_EQ(found[0].front().id, 5U);
+      } while (!done);
+    });
+  }
+  for (int i = 0; i < 300 && !HasFailure(); ++i) index->upsert(id, Floats(4, static_cast<float>(i % 7)));
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, IndexesConcurrent, testing::ValuesIn(index_kinds), kind_name);
 INSTANTIATE_TEST_SUITE_P(More, IndexesConcurrent, testing::Values(planned_kind, growing_kind), kind_name);
 

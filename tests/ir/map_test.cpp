@@ -92,6 +92,31 @@ TEST_P(Map, TunedWorkGroupsComputeTheSame) {
   EXPECT_EQ(tuner(runtime).statistics().measured, tuned_device.info().dialects.empty() ? 0U : 1U);
 }
 
+// Buffers of a pool are slices of one allocation.
+TEST_P(Map, SlicesOfOneAllocationAreTuned) {
+  RuntimeOptions options;
+  options.settings["autotune"] = "on";
+  options.settings["cache_path"] = "off";
+  Runtime runtime(options);
+  const Device tuned_device = *runtime.service<DeviceRegistry>().find(GetParam());
+  const DeviceContext context(tuned_device);
+  if (!DeviceMemory::can_slice(context)) GTEST_SKIP() << GetParam() << " has no slices";
+  Stream stream(context);
+  const std::size_t count = tuned_items_min;
+  const DeviceMemory whole(context, count * 8);
+  const std::vector<DeviceMemory> in{whole.slice(0, count * 4)};
+  const std::vector<DeviceMemory> out{whole.slice(count * 4, count * 4)};
+  const std::vector<std::uint32_t> three{std::bit_cast<std::uint32_t>(3.0F)};
+  const std::vector<std::int32_t> fives(count, 5);
+  stream.copy_to_device(in[0], 0, std::as_bytes(std::span(fives)));
+  map(stream, scaled_add(7), {in, {}, out, three}, count);
+  std::vector<std::int32_t> result(count);
+  stream.copy_to_host(std::as_writable_bytes(std::span(result)), out[0], 0);
+  stream.synchronize();
+  EXPECT_EQ(result, std::vector<std::int32_t>(count, 22));
+  EXPECT_EQ(tuner(runtime).statistics().measured, tuned_device.info().dialects.empty() ? 0U : 1U);
+}
+
 TEST_P(Map, KeepsPackedElementsBeyondTheCount) {
   Builder b("bytes");
   b.output(b.add(b.input(DType::int8), b.constant(1)), DType::int8);

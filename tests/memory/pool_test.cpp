@@ -308,6 +308,34 @@ TEST(IdleTrim, ReturnsTheCacheToTheDevice) {
   EXPECT_EQ(idle.live_buffers, 1U);
 }
 
+// A time beyond what a Duration can say is the longest one, not a short or negative one.
+TEST(IdleTrim, AfterAnAbsurdTimeKeepsTheCache) {
+  for (const char* milliseconds : {"9223372036854", "9223372036855", "18446744073710", "18446744073709551615"}) {
+    RuntimeOptions options;
+    auto simulator = std::make_shared<SimulatedExecutor>(test::seed());
+    options.executor = simulator;
+    options.settings["memory.trim_after_ms"] = milliseconds;
+    Runtime runtime(options);
+    MemoryPool& pool = memory_pool(runtime);
+    static_cast<void>(pool.get_managed_buffer(0, mib, Precision::int8));
+    bool reached = false;
+    simulator->post_after(std::chrono::hours(24 * 365), [&] { reached = true; });
+    simulator->run_until([&] { return reached; });
+    EXPECT_GE(pool.get_memory_stats(0)->cached_bytes, mib) << milliseconds;
+  }
+}
+
+TEST(IdleTrim, AfterNoNumberOfAllocationsIsNever) {
+  RuntimeOptions options;
+  options.settings["memory.trim_allocations"] = "0";
+  Runtime runtime(options);
+  MemoryPool& pool = memory_pool(runtime);
+  const ManagedBuffer kept = pool.get_managed_buffer(0, 100, Precision::int8);
+  static_cast<void>(pool.get_managed_buffer(0, 64 * mib, Precision::int8));
+  for (int i = 0; i < 5000; ++i) static_cast<void>(pool.get_managed_buffer(0, 100, Precision::int8));
+  EXPECT_GE(pool.get_memory_stats(0)->cached_bytes, 64 * mib);
+}
+
 TEST(IdleTrim, ByNumberOfAllocations) {
   RuntimeOptions options;
   options.settings["memory.trim_allocations"] = "100";

@@ -79,6 +79,22 @@ TEST_P(StreamOrdered, ABufferMayOutliveItsStream) {
   EXPECT_TRUE(bytes(on, mib));
 }
 
+TEST_P(StreamOrdered, ABufferMayOutliveItsStreamAfterAnotherWasReleased) {
+  ManagedBuffer late;
+  {
+    Stream stream(context);
+    ManagedBuffer early = bytes(on, mib, {.stream = &stream});
+    late = bytes(on, mib, {.stream = &stream});
+    stream.fill(early.memory(), 0, mib, 1);
+    stream.fill(late.memory(), 0, mib, 1);
+  }
+  late.release();
+  const std::uint64_t reserved = stats(on).reserved_bytes;
+  const ManagedBuffer one = bytes(on, mib);
+  const ManagedBuffer two = bytes(on, mib);
+  EXPECT_EQ(stats(on).reserved_bytes, reserved) << "both blocks are idle";
+}
+
 TEST_P(StreamOrdered, OrdersOfDestroyedStreamsAreDropped) {
   for (int i = 0; i < 300; ++i) {
     Stream stream(context);

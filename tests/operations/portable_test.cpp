@@ -44,6 +44,20 @@ TEST_F(PortableTest, FillWritesOnlyTheView) {
   });
 }
 
+// Float would round the values to a tie, which then goes to even.
+TEST_F(PortableTest, FillRoundsOnce) {
+  const auto filled = [&](DType type, double value) {
+    HostMatrix x(type, {1, 3, 1, 0});
+    run_on("fill", {&x}, {value});
+    return x.get(0, 2);
+  };
+  EXPECT_EQ(filled(DType::float16, 0x1.002p0 + 0x1p-40), 0x1.004p0);
+  EXPECT_EQ(filled(DType::float16, 0x1.002p0), 1.0);
+  EXPECT_EQ(filled(DType::float16, 0x1.8p-24 - 0x1p-60), 0x1p-24);
+  EXPECT_EQ(filled(DType::bfloat16, 0x1.01p0 + 0x1p-40), 0x1.02p0);
+  EXPECT_EQ(filled(DType::bfloat16, 0x1.01p0), 1.0);
+}
+
 TEST_F(PortableTest, CopyConvertsBetweenLayouts) {
   each(all_types, [&](HostMatrix x, const Layout& layout) {
     for (const Layout& other : {Layout{layout.rows, layout.columns, 1, 2}, Layout{layout.rows, layout.columns, 0, 0}}) {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/profiler/fixture.hpp"
+#include "tests/support/expect_error.hpp"
 #include "vectis/memory.hpp"
 
 namespace vectis {
@@ -26,7 +27,7 @@ TEST_F(ProfilerConcurrent, ThreadsHaveTheirOwnRangesAndStreams) {
   DeviceContext context(device("cpu"));
   Profiler profiler(runtime(), {.counter_interval = Duration{0}});
   std::atomic<bool> done = false;
-  std::latch all_began(threads);  // a thread that began after another has ended may have its number
+  std::latch all_began(threads);
   std::thread reader([&] {
     while (!done) {
       static_cast<void>(profiler.rows());
@@ -74,6 +75,22 @@ TEST_F(ProfilerConcurrent, ProfilersCanBeCreatedAndDestroyedDuringWork) {
   });
   done = true;
   worker.join();
+}
+
+// The system reuses the id of an ended thread.
+TEST_F(ProfilerConcurrent, ANewThreadDoesNotContinueTheRangesOfAnEndedOne) {
+  Profiler profiler(runtime());
+  for (int i = 0; i < 10; ++i) {
+    std::thread([&] { profiler.start("abandoned"); }).join();
+    std::thread([&] {
+      EXPECT_ERROR(profiler.end("abandoned"), ErrorCode::invalid_input, "which has 0 open ranges");
+      profiler.start("own");
+      profiler.end("own");
+    }).join();
+  }
+  const auto rows = profiler.rows();
+  EXPECT_EQ(test::row(rows, "own")->calls, 10U);
+  EXPECT_FALSE(test::row(rows, "abandoned").has_value());
 }
 
 class Count : public ProfilerSink {

@@ -1,6 +1,7 @@
 // Lets each call of a device fail once during each operation, and compares the store with its model afterwards.
 #include <functional>
 #include <iostream>
+#include <utility>
 
 #include "tests/store/fixture.hpp"
 
@@ -162,6 +163,7 @@ TEST(StoreFaults, LosesNoVectorWithTheDevice) {
         EXPECT_EQ(error.code(), ErrorCode::device_lost) << error.what();
       }
       EXPECT_ERROR((void)fixture.collection().search(queries, 9), ErrorCode::device_lost, "failing");
+      EXPECT_THAT(fixture.collection().metadata().reason, HasSubstr("failing:0 was lost: searches on it fail"));
       ASSERT_EQ(fixture.collection().size(), fixture.model.rows().size());
       for (const auto& [id, vector] : fixture.model.rows()) ASSERT_EQ(fixture.collection().get(id), vector);
       const Bytes file = saved(fixture.store);
@@ -174,6 +176,33 @@ TEST(StoreFaults, LosesNoVectorWithTheDevice) {
     }
   }
   std::cout << points << " calls at which the device was lost; no vector was lost\n";
+}
+
+// Errors of the device are logged by what threw them, not by their words.
+TEST(StoreFaults, LogsErrorsOfTheDeviceAndNotOfTheCaller) {
+  LoggedRuntime runtime;
+  VectorStore store(*runtime);
+  Collection graph = store.create_collection("c", {.dim = fault_dim, .index = "graph", .device = "failing"});
+  Random random(seed());
+  graph.add(random_rows(random, 1500, fault_dim));
+  const Floats query = random_rows(random, 1, fault_dim);
+  const std::string label = runtime.registry().find("failing").value().label();
+  runtime.take_log();
+  const auto rejects = [&](std::uint64_t /*id*/) -> bool {
+    throw Error(ErrorCode::invalid_input, "predicate", "the caller knows nothing of " + label);
+  };
+  EXPECT_ERROR((void)graph.search(query, 3, {.filter = IdFilter::predicate(rejects)}), ErrorCode::invalid_input,
+               "the caller knows");
+  EXPECT_THAT(runtime.take_log(), testing::IsEmpty());
+  for (const auto& [status, code] :
+       {std::pair("invalid_input", ErrorCode::invalid_input), std::pair("unsupported", ErrorCode::unsupported),
+        std::pair("driver_failure", ErrorCode::driver_failure)}) {
+    SCOPED_TRACE(status);
+    runtime.registry().configure("failing", "fail", std::string("copy_to_device 1 ") + status);
+    EXPECT_ERROR((void)graph.search(query, 3, {.ef = 10}), code, "failing");
+    EXPECT_THAT(runtime.take_log(), Contains(StartsWith("error store: a search in collection 'c' failed")));
+    runtime.registry().configure("failing", "reset", "");
+  }
 }
 
 }  // namespace

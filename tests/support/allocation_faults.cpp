@@ -11,9 +11,11 @@ namespace vectis::test {
 namespace {
 
 struct State {
-  const void* module = nullptr;
+  bool armed = false;
+  const void* module = nullptr;  // null: every module
   NewForm form = NewForm::throwing;
   std::uint32_t nth = 0;
+  bool persistent = false;  // all later ones fail as well
   std::uint32_t seen = 0;
 };
 thread_local State state;
@@ -24,8 +26,10 @@ const void* module_of(const void* address) {
 }
 
 bool must_fail(NewForm form, const void* caller) {
-  if (state.module == nullptr || state.form != form || module_of(caller) != state.module) return false;
-  return ++state.seen == state.nth;
+  if (!state.armed || state.form != form) return false;
+  if (state.module != nullptr && module_of(caller) != state.module) return false;
+  ++state.seen;
+  return state.persistent ? state.nth != 0 && state.seen >= state.nth : state.seen == state.nth;
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
@@ -47,12 +51,12 @@ constexpr std::size_t usual_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 }  // namespace
 
-void arm_allocation_fault(const void* address, NewForm form, std::uint32_t nth) {
-  state = {module_of(address), form, nth, 0};
+void arm_allocation_fault(const void* address, NewForm form, std::uint32_t nth, bool persistent) {
+  state = {true, address == nullptr ? nullptr : module_of(address), form, nth, persistent, 0};
 }
 
 std::uint32_t disarm_allocation_fault() {
-  state.module = nullptr;
+  state.armed = false;
   return state.seen;
 }
 

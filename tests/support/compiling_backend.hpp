@@ -26,7 +26,8 @@ class CompilingBackend {
     std::atomic<int> loaded;
     std::atomic<int> programs;  // alive
     std::atomic<int> contexts;  // alive
-    std::atomic<int> orphans;   // programs destroyed after their last context
+    std::atomic<int> contexts_made;
+    std::atomic<int> orphans;  // programs destroyed after their last context
   };
 
   // A fresh backend "cuda" with one GPU that takes "opencl-c".
@@ -40,6 +41,7 @@ class CompilingBackend {
       for (auto& [name, symbol] : library.symbols) symbol = reinterpret_cast<void*>(&entry);
     }
     counters.compiled = counters.loaded = counters.programs = counters.contexts = counters.orphans = 0;
+    counters.contexts_made = 0;
     gives_binaries = true;
     refuses_binaries = false;
     compile_time = std::chrono::milliseconds(0);
@@ -100,6 +102,7 @@ class CompilingBackend {
     Scripted::entry();
     table.context_create = [](VectisBackendState*, std::uint32_t, VectisContext** context, VectisMessage*) {
       ++counters.contexts;
+      ++counters.contexts_made;
       *context = reinterpret_cast<VectisContext*>(new CompiledText{});
       return VectisStatus{VECTIS_OK};
     };

@@ -36,6 +36,7 @@ class FakeOs final : public Os {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   std::set<std::string> unreadable;  // these files and folders exist, but may not be opened
+  std::set<std::string> foreign;     // these files were written by another user
   bool writable = true;              // whether files can be written at all
   std::map<std::string, std::vector<std::string>> directories;
   std::map<std::string, FileAccess> accesses;  // over what `files` and `directories` imply
@@ -72,6 +73,9 @@ class FakeOs final : public Os {
     if (unreadable.contains(path)) return std::nullopt;
     const std::lock_guard lock(mutex_);
     return find(files, path);
+  }
+  [[nodiscard]] std::optional<std::string> read_own_file(const std::string& path) const override {
+    return foreign.contains(path) ? std::nullopt : read_file(path);
   }
   void replace_file(const std::string& path, std::span<const std::byte> bytes) override {
     if (unreadable.contains(path) || !writable) {

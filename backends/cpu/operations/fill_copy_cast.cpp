@@ -8,6 +8,7 @@
 
 #include "backends/cpu/operation.hpp"
 #include "backends/cpu/simd.hpp"
+#include "vectis/base/rounding.hpp"
 
 namespace vectis::cpu {
 
@@ -51,8 +52,11 @@ void make_pattern(VectisType type, double value, std::size_t count, Pattern& pat
     for (std::size_t i = 0; i < count; ++i) std::memcpy(pattern.data() + 4 * i, &integer, sizeof(integer));
     return;
   }
+  // To odd where write_floats() rounds again.
+  const bool narrower = type == VECTIS_FLOAT16 || type == VECTIS_BFLOAT16;
+  const float rounded = narrower ? round_to_odd(value) : static_cast<float>(type == VECTIS_INT8 ? integer : value);
   std::array<float, block_elements> floats;
-  std::fill_n(floats.begin(), count, static_cast<float>(type == VECTIS_INT8 ? integer : value));
+  std::fill_n(floats.begin(), count, rounded);
   write_floats(type, floats.data(), count, pattern.data());
 }
 

@@ -83,8 +83,8 @@ class VECTIS_API ByteReader {
     }
   }
   // Reads and returns a string that ByteWriter::put_string wrote. Throws CorruptData, before allocating, when the
-  // stored length exceeds `bytes_max`, or when fewer bytes are left than that length; Io when the source cannot be
-  // read.
+  // stored length exceeds `bytes_max`, or when fewer bytes are left than that length; Allocation when the host has no
+  // memory for it; Io when the source cannot be read.
   std::string get_string(std::size_t bytes_max);
 
  private:

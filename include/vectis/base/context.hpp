@@ -90,6 +90,9 @@ class VECTIS_API Context {
   [[nodiscard]] bool expired(const Executor& executor) const;
   // Returns true when the CancelSource passed to with_cancel was cancelled; false without a source. Does not throw.
   [[nodiscard]] bool cancelled() const noexcept;
+  // Returns true when a deadline, on either clock, or a CancelSource was set: a call that waits must then end its wait
+  // once expired() or cancelled() returns true. Does not throw.
+  [[nodiscard]] bool can_stop() const noexcept;
   // Returns the request id, empty when none was set; valid as long as this Context or a copy lives. Does not throw.
   [[nodiscard]] std::string_view request_id() const noexcept;
   // Returns the memory tag, empty when none was set; valid as long as this Context or a copy lives. Does not throw.

@@ -41,14 +41,20 @@ class VECTIS_API Os {
   Os& operator=(const Os&) = delete;
   virtual ~Os() = default;
 
-  // Returns the value of the environment variable `name`; an empty optional when it is not set. No thread may change
-  // the environment meanwhile.
+  // Returns the value of the environment variable `name`; an empty optional when it is not set, or when the process has
+  // privileges that its caller lacks (set-user-ID, set-group-ID, file capabilities): settings name files that are
+  // loaded as code. No thread may change the environment meanwhile.
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
-  // Returns the names of all environment variables, sorted. No thread may change the environment meanwhile.
+  // Returns the names of the environment variables that environment() returns, sorted. No thread may change the
+  // environment meanwhile.
   [[nodiscard]] virtual std::vector<std::string> environment_names() const = 0;
   // Returns the whole content of the file at `path`; an empty optional when the file does not exist or cannot be
   // read.
   [[nodiscard]] virtual std::optional<std::string> read_file(const std::string& path) const = 0;
+  // Returns the whole content of the file at `path` if nobody but this user and root can have written it: a regular
+  // file that one of them owns and that neither its group nor others may write. Else, for a symbolic link, and when the
+  // file does not exist or cannot be read, returns an empty optional.
+  [[nodiscard]] virtual std::optional<std::string> read_own_file(const std::string& path) const = 0;
   // Replaces the file's content atomically (temporary file and rename), creating missing folders, readable by this
   // user alone. Concurrent readers see the old or the new bytes; of concurrent writers, one wins. Throws Io, with
   // path and reason, when that fails, InvalidInput when `path` has a NUL byte; the old content then stays. Not

@@ -27,4 +27,9 @@ using TimePoint = ExecutorClock::time_point;
 // does not throw.
 VECTIS_API std::uint64_t monotonic_nanoseconds() noexcept;
 
+// Blocks the calling thread for `duration` of real time; returns at once for 0 or less. For polling real hardware that
+// cannot be waited for with a deadline; code that waits for other code must use its Executor. Thread-safe, does not
+// throw.
+VECTIS_API void pause_thread(Duration duration) noexcept;
+
 }  // namespace vectis::inline v0_1

@@ -18,6 +18,7 @@
  * of enqueued work is reported by the next synchronize of its stream, or by the next query or synchronize of an event
  *    recorded after it; the host then rejects further work on that stream.
  * 7. No exception and no allocator crosses this boundary, strings are UTF-8, and nothing is printed.
+ * 8. In a child process forked after `open` the host calls no slot, not even to destroy a handle.
  */
 #ifndef VECTIS_DEVICE_BACKEND_H
 #define VECTIS_DEVICE_BACKEND_H
@@ -101,8 +102,8 @@ typedef struct VectisHost {
   /* Logs `text`, NUL-terminated, at `level` under the backend's name. A NULL text is logged as empty, a level out
      of range is clamped. Cannot fail. */
   void (*log)(void* state, VectisLogLevel level, const char* text);
-  /* Returns the user's setting `backends.<this backend>.<key>`, valid until `close`; NULL when it is not set.
-     `key` must not be empty. */
+  /* Returns the user's setting `backends.<this backend>.<key>`, valid until `close`; NULL when it is not set, or when
+     it cannot be read, which the host logs. `key` must not be empty. */
   const char* (*setting)(void* state, const char* key);
   /* Opens a shared library by path, or by a name that the system's loader or the plug-in folders resolve;
      libraries are never closed. Returns NULL, with the loader's error in `message`, when that fails. */

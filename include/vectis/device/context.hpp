@@ -17,6 +17,8 @@
 
 namespace vectis::inline v0_1 {
 
+struct MemoryStats;  // of the memory layer
+
 namespace detail {
 struct ContextCore;
 struct MemoryCore;
@@ -39,6 +41,11 @@ class VECTIS_API DeviceContext {
   // Returns true once any call on this context has thrown DeviceLost: from then on every call on it throws
   // DeviceLost, while a new context may work. Does not throw.
   [[nodiscard]] bool lost() const noexcept;
+
+  // Returns the counters of the Runtime's memory pool on this device, and the device's memory. Allocations beside the
+  // pool (DeviceMemory) are not counted. Include <vectis/memory.hpp>, which defines MemoryStats, to call it. Throws
+  // Forked in a child process.
+  [[nodiscard]] MemoryStats memory_stats() const;
 
   // Returns the shared state behind the handle; for the layers of Vectis itself. Does not throw.
   [[nodiscard]] const std::shared_ptr<detail::ContextCore>& core() const noexcept { return core_; }

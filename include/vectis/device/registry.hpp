@@ -66,15 +66,16 @@ class VECTIS_API DeviceRegistry {
   // so that device 0 may always be chosen automatically. Valid as long as the registry. Does not throw.
   [[nodiscard]] const std::vector<Device>& devices() const noexcept;
   // Returns the device with the id ("1") or label ("opencl:1") `text`, or the first device of the backend `text`
-  // ("opencl"); an empty optional when there is none. Does not know "auto" and "gpu": see choose_device.
+  // ("opencl"); an empty optional when there is none. "rocm" is the backend "hip", and "metal" the GPUs that "webgpu"
+  // drives through Metal. Does not know "auto" and "gpu": see choose_device.
   [[nodiscard]] std::optional<Device> find(std::string_view text) const;
   // Returns the device with this id, valid as long as the registry; ids go from 0 to devices().size() - 1. Throws
   // InvalidInput, naming `op` and the valid ids, when there is no such device.
   [[nodiscard]] const Device& at(int id, std::string_view op) const;
 
-  // Changes the setting `key` of the open backend `backend` to `value`. Throws UnsupportedBackend when the backend is
-  // not ready, Unsupported when it has no settings that can change while open, InvalidInput when it rejects the key
-  // or the value, Forked in a child process.
+  // Changes the setting `key` of the open backend `backend` ("rocm" is "hip") to `value`. Throws UnsupportedBackend
+  // when the backend is not ready, Unsupported when it has no settings that can change while open, InvalidInput when it
+  // rejects the key or the value, Forked in a child process.
   void configure(std::string_view backend, std::string_view key, std::string_view value);
 
  private:

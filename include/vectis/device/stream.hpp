@@ -107,8 +107,7 @@ class VECTIS_API Stream {
   Stream& operator=(Stream&&) noexcept;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  // Waits for the enqueued work or, where the backend can, lets it finish in the background. Errors of that work are
-  // not reported: call synchronize() first.
+  // Waits for the enqueued work. Errors of that work are not reported: call synchronize() first.
   ~Stream();
 
   // Returns the context in which the stream was created. The stream must not have been moved from.

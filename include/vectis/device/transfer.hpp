@@ -12,31 +12,34 @@
 
 namespace vectis::inline v0_1 {
 
+namespace detail {
+class HostBlock;
+}  // namespace detail
+
 // Owns host memory for copies to and from a context's device: pinned (page-locked) where the backend offers it, so
-// that copies run asynchronously without an intermediate buffer, else pageable. Destroy it only after the streams
-// that use it were synchronized. Construction throws std::bad_alloc when memory runs out. Movable. One thread at a
-// time.
+// that copies run asynchronously without an intermediate buffer, else pageable. Destroying it or assigning to it waits
+// for the copies enqueued on streams that use it, on any device of the same Runtime. Movable. One thread at a time.
 class VECTIS_API HostMemory {
  public:
-  // Allocates `bytes` uninitialized bytes, pinned if possible; 0 bytes give an empty span. Throws std::bad_alloc when
-  // the host has no memory left, DeviceLost when the context is lost, Forked in a child process.
+  // Allocates `bytes` uninitialized bytes, pinned if possible; 0 bytes give an empty span. Throws Allocation when the
+  // host has no memory left, DeviceLost when the context is lost, Forked in a child process.
   HostMemory(const DeviceContext& context, std::size_t bytes);
   HostMemory(HostMemory&&) noexcept;
   HostMemory& operator=(HostMemory&&) noexcept;
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
-  // Frees the memory. The streams that use it must have been synchronized before.
+  // Waits for the copies that use the memory, of any stream, and frees it. Does not report their errors: the streams
+  // do.
   ~HostMemory();
 
   // Returns the memory, uninitialized until written; empty after a move. Valid until this object is destroyed or
   // assigned to. Does not throw.
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {address_, size_}; }
   // Returns true when the memory is pinned; false when it is pageable or empty. Does not throw.
-  [[nodiscard]] bool pinned() const noexcept { return pageable_ == nullptr && address_ != nullptr; }
+  [[nodiscard]] bool pinned() const noexcept;
 
  private:
-  std::shared_ptr<detail::ContextCore> context_;
-  std::unique_ptr<std::byte[]> pageable_;
+  std::unique_ptr<detail::HostBlock> block_;
   std::byte* address_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -34,7 +34,8 @@ struct KernelText {
 // Caches programs by text, dialect, options, device, driver and Vectis version. A disk entry holds its whole key and
 // a checksum, is written to a temporary file and renamed, and is rebuilt if it is corrupt. If the cache folder
 // cannot be written, that is logged once. Concurrent requests for the same program compile it once. Programs of a
-// context are dropped some time after its last other user is gone. Thread-safe.
+// context are dropped from memory some time after its last other user is gone, and of more than 4096 programs or entry
+// points of a context the less recently used half. Thread-safe.
 class VECTIS_API KernelCache {
  public:
   // Creates a cache whose disk entries are in the folder `kernels` of the runtime's cache folder. The runtime must

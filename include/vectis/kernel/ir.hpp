@@ -110,7 +110,7 @@ VECTIS_API std::size_t operand_count(Op op) noexcept;  // 0 to 3
 // A counter-based random number generator (in the manner of Philox, Salmon et al. 2011): 32 well mixed bits that are
 // the same on every device and never change between versions. In wrapping unsigned 32-bit arithmetic:
 //   mix(x): x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15; x *= 0x846ca68b; x ^= x >> 16
-//   k = mix(key + 0x9e3779b9);  random_u32 = mix(mix(counter ^ k) + key)
+//   first = mix(counter ^ mix(key + 0x9e3779b9));  random_u32 = mix(first + key) + first
 VECTIS_API std::uint32_t random_u32(std::uint32_t key, std::uint32_t counter) noexcept;
 
 // Identifies a value of a function: the index of the instruction that computes it.

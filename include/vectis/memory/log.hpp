@@ -61,8 +61,12 @@ struct AllocationLog {
 // Reads a whole allocation log from `in`. Throws CorruptData, naming the line and its fault, when the text is empty,
 // truncated, of an unknown version or breaks a rule of the format; throws Io when reading from the stream fails.
 VECTIS_API AllocationLog read_allocation_log(std::istream& in);
-// Writes `log` as text that read_allocation_log accepts. `log` must satisfy the rules of AllocationLog::events, which
-// are not checked. Does not report a failure to write: check the state of `out` afterwards.
+// Checks a log that was not read by read_allocation_log. Throws InvalidInput, naming the index of the event and its
+// fault, when the log breaks a rule of AllocationLog::events, an event has a size of 0 or an unknown kind or precision,
+// or a limit (log_live_bytes_max, log_streams_max) is exceeded.
+VECTIS_API void validate_allocation_log(const AllocationLog& log);
+// Writes `log` as text that read_allocation_log accepts. `log` must satisfy validate_allocation_log, which is not
+// checked. Does not report a failure to write: check the state of `out` afterwards.
 VECTIS_API void write_allocation_log(std::ostream& out, const AllocationLog& log);
 
 // Writes an allocation log as allocations happen. A failure to write never reaches the caller: recording stops and

@@ -34,14 +34,17 @@ struct BufferOptions {
   // The stream that uses the buffer, which may then be released while the stream still works with it
   // (stream-ordered). Null: the buffer must be idle when it is released.
   Stream* stream = nullptr;
-  Context context = {};  // its memory tag names the buffer; its deadline bounds the wait for other streams
+  // Its memory tag names the buffer, its deadline bounds the wait for other streams, and its cancellation ends that
+  // wait with Cancelled.
+  Context context = {};
 };
 
-// Memory pressures (held bytes / limit, 0 to 1) above which MemoryPool::check_memory_health warns and cleans up.
-// MemoryPool::set_health_thresholds throws InvalidInput unless 0 <= warn <= clean <= 1.
+// Memory pressures (held bytes / limit, 0 to 1) at which a pool acts by itself, when it grows beyond them and when it
+// is idle above them, and which MemoryPool::check_memory_health compares with. MemoryPool::set_health_thresholds throws
+// InvalidInput unless 0 <= warn <= clean <= 1.
 struct HealthThresholds {
-  double warn = 0.7;
-  double clean = 0.9;
+  double warn = 0.7;   // above: logs a warning and trims, returning cached memory not used lately to the device
+  double clean = 0.9;  // above: logs an error and cleans up, returning all idle cached memory to the device
 };
 
 // Result of MemoryPool::check_memory_health: `high` above HealthThresholds::warn, `critical` above
@@ -91,13 +94,15 @@ class VECTIS_API MemoryPool {
 
   // Returns a buffer of `elements` elements with undefined content, from the cache or the device. Throws InvalidInput
   // for an unknown device or precision, 0 elements or more bytes than the device's largest allocation;
-  // OutOfMemoryError when neither the cache, the device nor the reclaimers can provide the memory; Forked in a forked
-  // child; and the device's own errors.
+  // OutOfMemoryError when neither the cache, the device nor the reclaimers can provide the memory, or not before the
+  // deadline; Cancelled when the request is cancelled while it waits for memory; Forked in a forked child; and the
+  // device's own errors.
   [[nodiscard]] ManagedBuffer get_managed_buffer(int device, std::size_t elements, Precision precision,
                                                  const BufferOptions& options = {});
   // Returns a buffer of `bytes` bytes with undefined content; its precision is int8, with one element per byte.
   // Throws InvalidInput for an unknown device, 0 bytes or more than the device's largest allocation; OutOfMemoryError
-  // when memory is short; Forked in a forked child; and the device's own errors.
+  // when memory is short; Cancelled when the request is cancelled while it waits for memory; Forked in a forked child;
+  // and the device's own errors.
   [[nodiscard]] ManagedBuffer allocate_bytes(int device, std::uint64_t bytes, const BufferOptions& options = {});
   // Returns an empty batch of buffers on `device`, which the pool must outlive. Throws InvalidInput for an unknown
   // device, and BackendCreation or DeviceLost when the device cannot be opened.
@@ -113,8 +118,9 @@ class VECTIS_API MemoryPool {
   // live buffers stay. Returns false for an unknown device. Throws BackendCreation or DeviceLost when the device
   // cannot be opened.
   bool set_max_pool_size(int device, std::uint64_t bytes);
-  // Sets the memory pressures above which check_memory_health warns and cleans up, for all devices. Throws
-  // InvalidInput, and changes nothing, unless 0 <= warn <= clean <= 1.
+  // Sets the memory pressures above which the pools of all devices trim and clean up, and which check_memory_health
+  // compares with; with both 1 they never act by themselves. Throws InvalidInput, and changes nothing, unless 0 <= warn
+  // <= clean <= 1.
   void set_health_thresholds(HealthThresholds thresholds);
 
   // Returns the bytes that the pool holds on `device` divided by the limit, at most 1. Returns nothing for an unknown
@@ -126,8 +132,8 @@ class VECTIS_API MemoryPool {
   // Returns the sums over all devices of the held bytes and of the high-water marks, which need not have been reached
   // at the same time. Returns zeros when no device was used.
   [[nodiscard]] MemoryUsage total_memory_usage() const;
-  // Returns all counters of the pool on `device`. Returns nothing for an unknown device and for a device that was
-  // never used.
+  // Returns all counters of the pool on `device`; for a device that was never used, its memory, its limit and zeros,
+  // without opening it. Returns nothing for an unknown device.
   [[nodiscard]] std::optional<MemoryStats> get_memory_stats(int device) const;
   // Returns every block, the counters and the timeline of the pool on `device`, as of now. Returns nothing for an
   // unknown device and for a device that was never used.
@@ -136,6 +142,11 @@ class VECTIS_API MemoryPool {
   // above `clean`, calls emergency_cleanup, logs an error and returns `critical`; otherwise returns `good`. Returns
   // nothing for an unknown device and for a device that was never used.
   std::optional<MemoryHealth> check_memory_health(int device);
+
+  // Returns one line for each device with buffers that are not released: their number, bytes and tags; empty when all
+  // are. With the setting `debug` (VECTIS_DEBUG), a pool logs these lines when it is destroyed; the pool of the default
+  // Runtime is not.
+  [[nodiscard]] std::string leak_report() const;
 
   // Frees the cached memory of `device` that no stream uses any more, and returns how many bytes went back to the
   // device. Segments that contain a live buffer stay. Returns 0 for an unknown device and for a device that was never
@@ -148,8 +159,9 @@ class VECTIS_API MemoryPool {
   // Registers a callback that the pool calls, cheapest first, before an allocation on any device fails, and returns
   // its id for remove_reclaimer. `reclaimer.reclaim` must not be empty, which is not checked.
   int add_reclaimer(Reclaimer reclaimer);
-  // Removes the reclaimer that add_reclaimer registered under `id`; ignores an unknown id. An allocation in progress
-  // may still call the reclaimer after this returns.
+  // Removes the reclaimer that add_reclaimer registered under `id`, after waiting for the threads that run it: after
+  // this returns, nothing calls it, and what it refers to may be destroyed. The caller must hold no lock that the
+  // reclaimer takes. Called from the reclaimer itself, does not wait for other threads. Ignores an unknown id.
   void remove_reclaimer(int id);
 
   // Logs every allocation and release on `device` to `out` until stop_log, in the format that `vectis bench replay`

@@ -23,6 +23,7 @@ struct TagUsage {
 
 // The counters of the memory pool of one device since its creation, as MemoryPool::get_memory_stats returns them.
 struct MemoryStats {
+  std::uint64_t total_bytes = 0;  // memory of the device; 0 where its driver does not report it
   std::uint64_t limit_bytes = 0;
   std::uint64_t reserved_bytes = 0;   // held from the device: in use plus cached
   std::uint64_t in_use_bytes = 0;     // in live buffers, after rounding

@@ -56,7 +56,7 @@ struct DeviceProfile {
 // Returns the profile of `device` from this process, else from the cache folder, else calibrates in less than half a
 // second plus the time to compile kernels; concurrent callers calibrate once. The reference is valid, and its values
 // constant, as long as the device's Runtime. Throws the device's own error (such as BackendCreation or DeviceLost)
-// when the device cannot be used, and that error again at every later call. Thread-safe.
+// when the device cannot be used, and that error again for a minute before it calibrates again. Thread-safe.
 VECTIS_API const DeviceProfile& profile(const Device& device);
 
 // Calibrates `device` now and returns that measurement alone; neither reads nor writes the cache. An idle machine is

@@ -136,10 +136,15 @@ struct IndexStatistics {
   std::uint64_t reranked = 0;  // as SearchExplanation counts, of all queries so far
 };
 
-// The devices on which an index searches, and why. An index chooses them when it is made and never changes them.
-struct IndexDevices {
-  std::vector<Device> devices;  // besides the host; empty: the host CPU alone
-  std::string reason;           // why these
+// The devices on which an index may search, and why. An index chooses and opens them when it is made and never changes
+// them. With several, or with the host besides, SearchExplanation says which of them ran a search.
+struct VECTIS_API IndexDevices {
+  std::vector<Device> devices = {};  // besides the host; empty: the host CPU alone
+  std::string reason = {};           // why these
+  bool host = true;                  // whether the host CPU may search, too; always true without devices
+
+  // Returns the labels of all that may search, joined by ", ": "cpu", "opencl:0", "cpu, opencl:0".
+  [[nodiscard]] std::string labels() const;
 };
 
 // The interface of every kind of index. Thread-safe: any number of searches run beside one change; changes wait for
@@ -248,10 +253,14 @@ class VECTIS_API Index {
   // codes' values. Also reclaims the memory of removed vectors, which is all it does when precision() is fp32. Throws
   // Allocation when memory is exhausted, Cancelled, DeadlineExceeded or Forked; then the index is unchanged.
   void drop_full_precision(const Context& context = {});
+  // Calls set_precision(precision) and then drop_full_precision(), which loses information: at fp16 or bf16 the vectors
+  // take half of the host and device memory of fp32, at int8 a quarter. Throws what the two throw; the precision is
+  // then as before, or, when memory is exhausted, the new one with full precision kept.
+  void drop_full_precision(Precision precision, const Context& context = {});
 
   // Returns the sizes and counters of the index at this moment. Any thread may call it during a change.
   [[nodiscard]] virtual IndexStatistics statistics() const = 0;
-  // Returns the devices on which the index searches besides the host, and why; none for an index on the host alone.
+  // Returns the devices on which the index may search, and why; none for an index on the host alone.
   [[nodiscard]] virtual IndexDevices devices() const;
   // Returns text for people: what the index stores, and how it would search `queries` queries with these options.
   // Does not search and does not check the options: values that search() rejects are not reported here.
@@ -326,8 +335,10 @@ struct IndexOptions {
   std::optional<double> recall = std::nullopt;
   // Device names as DeviceRequest takes them, separated by commas: the devices of "gpu", those that "auto" may choose
   // besides the host, or the one device of "graph". "cpu" is the host: "gpu" then searches there, which lets a machine
-  // without a GPU use the files of one. Empty or "auto": the kind chooses. make_index throws Unsupported for a device
-  // with "flat" and for several with "graph".
+  // without a GPU use the files of one. Empty or "auto": the setting `device` (VECTIS_DEVICE) names the one device of
+  // "auto" and "graph"; without it "graph" uses the host, and "auto" the host and every GPU that works. make_index
+  // throws Unsupported for a device with "flat" and for several with "graph", and the device's own error when a named
+  // device cannot be used.
   std::optional<std::string> device = std::nullopt;
   // Parameters of the graph that "graph" and "auto" build. make_index throws InvalidInput when they are set for
   // "flat" or "gpu", or out of range for "graph". load_index takes them for "auto" only, and throws InvalidInput for
@@ -342,9 +353,10 @@ struct IndexOptions {
 //   "graph" (alias "hnsw")  approximate search with a proximity graph; l2, l2_squared, cosine and inner_product
 //   "gpu"                   exact search on devices; l2, l2_squared, cosine and inner_product
 //   "auto"                  exact search on the host or a device, or a graph: whichever is predicted faster
-// and `dim` is 1 to 65,536. Throws InvalidInput for an unknown kind or metric and a dim or option out of range,
-// Unsupported for a metric or device that the kind cannot serve, and for "gpu" without a usable GPU BackendCreation
-// with the reason.
+// and `dim` is 1 to 65,536. Opens the devices of the index and logs them; "auto" leaves out a GPU that fails, with a
+// warning. Throws InvalidInput for an unknown kind or metric and a dim or option out of range, Unsupported for a metric
+// or device that the kind cannot serve, for "gpu" without a usable GPU BackendCreation with the reason, and the error
+// of a named device that cannot be used.
 VECTIS_API std::unique_ptr<Index> make_index(std::string_view kind, std::size_t dim, Metric metric = Metric::l2,
                                              const IndexOptions& options = {});
 

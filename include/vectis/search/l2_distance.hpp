@@ -19,8 +19,9 @@ namespace vectis::inline v0_1 {
 // single precision, so they are close to exact_distance, not equal.
 //
 // Throws InvalidInput when dim, n_queries or n_vectors is 0, when a size does not match, when a float is NaN or
-// infinite, when `precision` is no enumerator, and when the device does not exist; Allocation when the result does not
-// fit into device or host memory; Forked in a forked child; and the error of the device when a copy or kernel fails.
+// infinite, when `precision` is no enumerator, and when the device does not exist; Allocation, with
+// what would fit, when queries, vectors or the result exceed what the device allocates, or host memory is short; Forked
+// in a forked child; and the error of the device when a copy or kernel fails.
 VECTIS_API std::vector<float> l2_distance(std::span<const float> queries, std::span<const float> vectors,
                                           std::size_t dim, std::size_t n_queries, std::size_t n_vectors,
                                           std::optional<int> device = std::nullopt,

@@ -41,11 +41,13 @@ struct SearchSpeed {
   std::uint64_t wrong = 0;  // queries of the batch whose hits differ from those found on the CPU
 };
 
-// The measured speed of an exact index on one device: building, inserting and searching. Plain data.
+// The measured speed of indexes on one device: building, inserting and searching an exact index, and building a graph.
+// Plain data.
 struct IndexSpeed {
   std::string device;                     // "cpu", "cuda:0"
-  double build_seconds = 0;               // adding all vectors, up to the first search result
+  double build_seconds = 0;               // adding all vectors to an exact index, up to the first search result
   double insert_seconds = 0;              // adding 10,000 more, up to the next search result
+  std::optional<double> graph_seconds;    // adding all vectors to a graph, up to the first search result
   std::optional<double> memory_overhead;  // device memory beyond the fp32 vectors, as a share of them; empty: CPU
   std::vector<SearchSpeed> searches;
 };
@@ -91,6 +93,7 @@ struct VECTIS_API DeviceReport {
   IndexSpeed index;  // on the device
   IndexSpeed host;   // on the CPU, for comparison
   std::vector<OperationSpeed> operations;
+  std::vector<OperationSpeed> host_operations;  // the same on the CPU, for comparison
   std::vector<TargetResult> targets;
   std::vector<std::string> failures;  // "part: message" for each part that threw an Error
 

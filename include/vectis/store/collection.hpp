@@ -42,13 +42,15 @@ struct CollectionMetadata {
   std::string name;
   CollectionConfig config;
   std::uint64_t vector_count = 0;
-  std::uint64_t bytes = 0;             // host memory of everything that grows with the vectors
-  std::string gpu_backend = "none";    // "cuda", "rocm", "metal", "webgpu", "opencl"; "none": the CPU alone
-  std::string gpu_device;              // "NVIDIA RTX 4090"; several joined by ", "
-  std::uint64_t gpu_memory_used = 0;   // bytes of this collection in device memory
-  std::uint64_t gpu_memory_total = 0;  // memory of these devices in bytes
-  std::string device;                  // "cpu", "opencl:0"; several joined by ", "
-  std::string reason;                  // why this device was selected
+  std::uint64_t bytes = 0;  // host memory of everything that grows with the vectors
+  // Of the devices other than the CPU; all empty when the CPU alone searches.
+  std::optional<std::string> gpu_backend;         // "cuda", "rocm", "metal", "webgpu", "opencl"
+  std::optional<std::string> gpu_device;          // "NVIDIA RTX 4090"; several joined by ", "
+  std::optional<std::uint64_t> gpu_memory_used;   // bytes of this collection in device memory
+  std::optional<std::uint64_t> gpu_memory_total;  // memory of these devices in bytes; empty where one reports none
+  // All that may search, joined by ", ": "cpu", "opencl:0", "cpu, opencl:0" where the planner chooses for each search.
+  std::string device;
+  std::string reason;  // why these devices were selected, and which of them were lost since
 };
 
 // A handle to a collection, cheap to copy; copies refer to the same collection. Thread-safe: any number of searches

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +60,22 @@ std::string folder_of(const std::string& path) {
   return path.find('/') == std::string::npos || slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
+// All bytes of the file; nothing when it is not open or cannot be read.
+std::optional<std::string> read_all(const Descriptor& file) {
+  if (!file.is_open()) return std::nullopt;
+  std::string text;
+  std::array<char, 16384> block;
+  for (;;) {
+    const ssize_t got = read(file.number(), block.data(), block.size());
+    if (got == 0) return text;
+    if (got > 0) {
+      text.append(block.data(), static_cast<std::size_t>(got));
+    } else if (errno != EINTR) {
+      return std::nullopt;
+    }
+  }
+}
+
 // Creates the folder and its parents. Another process may create the same folder at the same time.
 void make_folders(const std::string& folder) {
   if (folder.empty() || mkdir(folder.c_str(), folder_mode) == 0 || errno == EEXIST) return;
@@ -89,12 +106,13 @@ void count_fork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
 class RealOs final : public Os {
  public:
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
-    const char* const value = std::getenv(name.c_str());
+    const char* const value = secure_getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   }
 
   [[nodiscard]] std::vector<std::string> environment_names() const override {
     std::vector<std::string> names;
+    if (getauxval(AT_SECURE) != 0) return names;  // as in secure_getenv
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text = *entry;
       names.emplace_back(text.substr(0, text.find('=')));
@@ -106,18 +124,17 @@ class RealOs final : public Os {
   [[nodiscard]] std::optional<std::string> read_file(const std::string& path) const override {
     if (has_nul(path)) return std::nullopt;
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.is_open()) return std::nullopt;
-    std::string text;
-    std::array<char, 16384> block;
-    for (;;) {
-      const ssize_t got = read(file.number(), block.data(), block.size());
-      if (got == 0) return text;
-      if (got > 0) {
-        text.append(block.data(), static_cast<std::size_t>(got));
-      } else if (errno != EINTR) {
-        return std::nullopt;
-      }
-    }
+    return read_all(file);
+  }
+
+  [[nodiscard]] std::optional<std::string> read_own_file(const std::string& path) const override {
+    if (has_nul(path)) return std::nullopt;
+    const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status = {};
+    if (!file.is_open() || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+    if (status.st_uid != geteuid() && status.st_uid != 0) return std::nullopt;
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return std::nullopt;
+    return read_all(file);
   }
 
   void replace_file(const std::string& path, std::span<const std::byte> bytes) override {

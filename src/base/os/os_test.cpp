@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -41,12 +44,59 @@ TEST_F(RealOsTest, ReadsTheEnvironment) {
   EXPECT_EQ(os.environment("VECTIS_TEST_VARIABLE"), std::nullopt);
 }
 
+// Runs itself as a program of another user with set-user-ID. That child ends at once: leak detection does not work in
+// privileged processes.
+TEST(RealOs, APrivilegedProcessIgnoresTheEnvironment) {
+  constexpr const char* child_variable = "VECTIS_TEST_PRIVILEGED_CHILD";
+  constexpr int not_privileged = 77;
+  if (std::getenv(child_variable) != nullptr) {
+    if (getauxval(AT_SECURE) == 0) _exit(not_privileged);
+    const bool seen = real_os().environment(child_variable) || !real_os().environment_names().empty();
+    _exit(seen ? EXIT_FAILURE : EXIT_SUCCESS);
+  }
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a program of another user";
+  constexpr uid_t nobody = 65534;
+  const test::TemporaryFolder temporary;
+  const std::string program = temporary.path("privileged");
+  std::filesystem::copy_file("/proc/self/exe", program);
+  ASSERT_EQ(chown(program.c_str(), nobody, nobody), 0);
+  ASSERT_EQ(chmod(program.c_str(), S_ISUID | 0755), 0);
+  const ProcessResult result = real_os().run({"/usr/bin/env", std::string(child_variable) + "=1", program,
+                                              "--gtest_filter=RealOs.APrivilegedProcessIgnoresTheEnvironment"},
+                                             60s);
+  ASSERT_EQ(result.end, ProcessResult::End::exited) << result.error;
+  if (result.code == not_privileged) GTEST_SKIP() << "the file system ignores set-user-ID";
+  EXPECT_EQ(result.code, EXIT_SUCCESS) << result.output << result.error;
+}
+
 TEST_F(RealOsTest, ReadsWholeFiles) {
   const std::string big(100000, 'z');
   EXPECT_EQ(os.read_file(write("big", big)), big);
   EXPECT_EQ(os.read_file(write("empty", "")), "");
   EXPECT_EQ(os.read_file((folder / "none").string()), std::nullopt);
   EXPECT_EQ(os.read_file(folder.string()), std::nullopt);
+}
+
+TEST_F(RealOsTest, ReadsOwnFilesOnlyIfNobodyElseCanHaveWrittenThem) {
+  const std::string file = write("file", "text");
+  const auto read_with_mode = [&](mode_t mode) {
+    EXPECT_EQ(chmod(file.c_str(), mode), 0);
+    return os.read_own_file(file);
+  };
+  EXPECT_EQ(read_with_mode(0600), "text");
+  EXPECT_EQ(read_with_mode(0644), "text");
+  EXPECT_EQ(read_with_mode(0660), std::nullopt);
+  EXPECT_EQ(read_with_mode(0606), std::nullopt);
+  EXPECT_EQ(read_with_mode(0600), "text");
+  std::filesystem::create_symlink(file, folder / "link");
+  ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
+  for (const char* const name : {"link", "fifo", "none", "."}) {
+    EXPECT_EQ(os.read_own_file((folder / name).string()), std::nullopt) << name;
+  }
+  if (geteuid() != 0) return;
+  constexpr uid_t nobody = 65534;
+  ASSERT_EQ(chown(file.c_str(), nobody, nobody), 0);
+  EXPECT_EQ(os.read_own_file(file), std::nullopt);
 }
 
 TEST_F(RealOsTest, ListsFoldersSorted) {

@@ -25,6 +25,7 @@ struct Slot {
   std::mutex mutex;
   std::optional<T> value;  // written once, under mutex
   std::atomic<bool> ready{false};
+  std::uint64_t used = 0;  // when, by the count of requests; guarded by the cache's mutex
 
   // Returns the value, made now if there is none; `found` is set to whether there was one.
   template <class Make>
@@ -79,10 +80,47 @@ struct PerContext {
   }
 };
 
+// Programs, and entry points, that a context keeps in memory.
+constexpr std::size_t slots_max = 4096;
+
+// Whether only the cache holds the slot and what it holds. A program is also held by its entry points.
 template <class T>
-std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::string_view key) {
-  if (const auto found = slots.find(key); found != slots.end()) return found->second;
-  return slots.emplace(std::string(key), std::make_shared<Slot<T>>()).first->second;
+bool unused(const std::shared_ptr<Slot<T>>& slot) {
+  if (slot.use_count() != 1) return false;
+  return !slot->ready.load(std::memory_order_acquire) || slot->value->core().use_count() == 1;
+}
+
+// Moves the less recently used half of the slots to the result, but for those in use.
+template <class T>
+std::vector<std::shared_ptr<Slot<T>>> evict(Slots<T>& slots) {
+  std::vector<std::uint64_t> used;
+  used.reserve(slots.size());
+  for (const auto& [key, slot] : slots) used.push_back(slot->used);
+  const auto middle = used.begin() + static_cast<std::ptrdiff_t>(used.size() / 2);
+  std::nth_element(used.begin(), middle, used.end());
+  std::vector<std::shared_ptr<Slot<T>>> evicted;
+  for (auto entry = slots.begin(); entry != slots.end();) {
+    if (entry->second->used < *middle && unused(entry->second)) {
+      evicted.push_back(std::move(entry->second));
+      entry = slots.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+  return evicted;
+}
+
+// Returns the slot of the key, and makes it if there is none. Then slots may be evicted, which are moved to `evicted`.
+template <class T>
+std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::string_view key, std::uint64_t now,
+                                 std::vector<std::shared_ptr<Slot<T>>>& evicted) {
+  auto found = slots.find(key);
+  if (found == slots.end()) {
+    if (slots.size() >= slots_max) evicted = evict(slots);
+    found = slots.emplace(std::string(key), std::make_shared<Slot<T>>()).first;
+  }
+  found->second->used = now;
+  return found->second;
 }
 
 // The key of a disk entry. Every part but the text is one line.
@@ -108,6 +146,7 @@ struct KernelCache::State {
   std::atomic<std::uint64_t> rebuilt{0};
   std::mutex mutex;
   std::unordered_map<const detail::ContextCore*, PerContext> contexts;  // guarded by mutex
+  std::uint64_t requests = 0;                                           // guarded by mutex
 
   void log(const std::string& message) const {
     if (debug) runtime.logger().log(LogLevel::debug, "kernel", message);
@@ -195,10 +234,12 @@ Program KernelCache::program(const DeviceContext& context, std::string_view dial
                              std::string_view options) {
   const std::string key = fmt::format("{}\n{}\n{}", dialect, options, text);
   std::shared_ptr<Slot<Program>> slot;
+  std::vector<std::shared_ptr<Slot<Program>>> evicted;  // destroyed without the lock, since drivers may be slow
   {
     const std::lock_guard lock(state_->mutex);
-    slot = slot_of(state_->contexts[context.core().get()].programs, key);
+    slot = slot_of(state_->contexts[context.core().get()].programs, key, ++state_->requests, evicted);
   }
+  evicted.clear();
   bool found = false;
   Program program = slot->get([&] { return state_->build(context, dialect, text, options); }, found);
   if (found) ++state_->memory_hits;
@@ -208,10 +249,12 @@ Program KernelCache::program(const DeviceContext& context, std::string_view dial
 EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_view key,
                                     const std::function<EntryPoint()>& make) {
   std::shared_ptr<Slot<EntryPoint>> slot;
+  std::vector<std::shared_ptr<Slot<EntryPoint>>> evicted;
   {
     const std::lock_guard lock(state_->mutex);
-    slot = slot_of(state_->contexts[context.core().get()].entry_points, key);
+    slot = slot_of(state_->contexts[context.core().get()].entry_points, key, ++state_->requests, evicted);
   }
+  evicted.clear();
   bool found = false;
   EntryPoint entry_point = slot->get(make, found);
   if (found) ++state_->memory_hits;

@@ -172,6 +172,15 @@ TEST_F(KernelCacheTest, AnUnreadableEntryIsBuiltAndCounted) {
   EXPECT_EQ(process.cache().statistics().compiled, 1U);
 }
 
+TEST_F(KernelCacheTest, AnEntryOfAnotherUserIsNotUsed) {
+  (void)Process(os).program("a");
+  os.foreign.insert(os.files.begin()->first);
+  Process process(os);
+  (void)process.program("a");
+  EXPECT_EQ(process.cache().statistics().disk_hits, 0U);
+  EXPECT_EQ(process.cache().statistics().rebuilt, 1U);
+}
+
 TEST_F(KernelCacheTest, ABinaryTheDriverRejectsIsRebuiltFromSource) {
   (void)Process(os).program("a");
   CompilingBackend::refuses_binaries = true;
@@ -189,6 +198,32 @@ TEST_F(KernelCacheTest, ADeviceWithoutBinariesIsCachedInMemory) {
   EXPECT_EQ(compiled(), 1);
   EXPECT_TRUE(os.files.empty());
   EXPECT_TRUE(process.log.empty());
+}
+
+TEST_F(KernelCacheTest, ProgramsNotUsedForLongAreDroppedFromMemory) {
+  os.variables["VECTIS_CACHE_PATH"] = "off";
+  Process process(os);
+  const DeviceContext context = process.context();
+  const auto program = [&](int number) {
+    return process.cache().program(context, "opencl-c", "text " + std::to_string(number));
+  };
+  const auto entry_point = [&](int number) {
+    return process.cache().entry_point(context, std::to_string(number), std::function<EntryPoint()>([&] {
+                                         return EntryPoint(program(number), "kernel");
+                                       }));
+  };
+  constexpr int many = 10'000;
+  for (int i = 0; i < many; ++i) {
+    (void)entry_point(i);
+    (void)entry_point(0);  // stays in use
+    (void)program(0);
+    ASSERT_LE(CompilingBackend::counters.programs.load(), 2 * 4096);
+  }
+  EXPECT_EQ(compiled(), many);
+  (void)entry_point(many - 1);
+  EXPECT_EQ(compiled(), many);
+  (void)entry_point(1);
+  EXPECT_EQ(compiled(), many + 1);
 }
 
 TEST_F(KernelCacheTest, OffWritesNothingToDisk) {

@@ -60,7 +60,7 @@ std::string DiskCache::file_of(std::string_view key) const {
 DiskCache::Found DiskCache::find(std::string_view key) const {
   if (path_.empty()) return {};
   const std::string path = file_of(key);
-  const auto file = runtime_.os().read_file(path);
+  const auto file = runtime_.os().read_own_file(path);
   if (!file) return {std::nullopt, runtime_.os().access(path) != FileAccess::absent};
   auto payload = decode_cache_entry(*file, key);
   const bool corrupt = !payload.has_value();

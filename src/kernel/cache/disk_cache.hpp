@@ -35,7 +35,8 @@ class DiskCache {
     bool corrupt = false;  // there is a file, but not a valid entry for the key
   };
   // Reads the entry of the key. Returns no payload if there is no cache folder or no file. Returns no payload and sets
-  // `corrupt` if the file exists but cannot be read, is corrupt or has another key. Disk errors do not throw.
+  // `corrupt` if the file exists but cannot be read, is corrupt, has another key, or may have been written by another
+  // user than this one and root. Disk errors do not throw.
   [[nodiscard]] Found find(std::string_view key) const;
   // Writes the entry of the key, replacing the file atomically; no effect without a cache folder. If writing fails,
   // nothing is thrown, and a warning is logged the first time.

@@ -24,7 +24,8 @@ namespace vectis::inline v0_1 {
 namespace {
 
 constexpr int timed_runs = 3;
-constexpr double gain_min = 0.95;  // of the default_size's time: what a better size must reach
+constexpr std::size_t kernels_max = 4096;  // kept in memory
+constexpr double gain_min = 0.95;          // of the default_size's time: what a better size must reach
 
 enum class Mode : std::uint8_t { off, known, on };
 
@@ -95,6 +96,9 @@ struct Tuner::State {
 
   std::shared_ptr<Known> known_of(const std::string& key) {
     const std::lock_guard lock(mutex);
+    // Kernels are looked up on disk again, and those that a thread measures stay.
+    if (kernels.size() >= kernels_max)
+      std::erase_if(kernels, [](auto& entry) { return entry.second.use_count() == 1; });
     std::shared_ptr<Known>& known = kernels[key];
     if (known == nullptr) known = std::make_shared<Known>();
     return known;

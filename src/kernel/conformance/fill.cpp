@@ -22,7 +22,8 @@ void add_fill(Suite& suite) {
   fill.timed = {4096, 4096};
   fill.large = {{1000, 257}, {1, 1000003}};
   fill.huge = {{32769, 16385}};
-  // Ties of integers, overflow of each type, what float16 rounds up to infinity and just does not, a denormal.
+  // Ties of integers, overflow of each type, what float16 rounds up to infinity and just does not, a denormal, and what
+  // float would round to a tie of float16 or bfloat16.
   for (const double value : {1.5,
                              0.0,
                              -0.0,
@@ -41,6 +42,10 @@ void add_fill(Suite& suite) {
                              0x1p-25,
                              0x1.8p-25,
                              0x1p-140,
+                             0x1.002p0 + 0x1p-40,
+                             -0x1.002p0 - 0x1p-40,
+                             0x1.01p0 + 0x1p-40,
+                             0x1.8p-24 - 0x1p-60,
                              double{INFINITY},
                              -double{INFINITY},
                              double{NAN}}) {
@@ -49,7 +54,7 @@ void add_fill(Suite& suite) {
   fill.parameters.erase(fill.parameters.begin());
   fill.random_max = {3000, 3000};
   fill.random_parameters = [](Random& random) -> std::vector<ParameterValue> {
-    return {static_cast<double>(static_cast<float>((random.unit() - 0.5) * std::exp2(random.unit() * 40 - 20)))};
+    return {(random.unit() - 0.5) * std::exp2(random.unit() * 40 - 20)};
   };
   fill.outputs = {0};
   fill.reference = [](const Problem& before, std::size_t, std::uint64_t, std::span<Expectation> row) {

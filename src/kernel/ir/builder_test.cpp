@@ -130,6 +130,17 @@ TEST(IrBuilder, RejectsInvalidFunctions) {
   EXPECT_ERROR(b.finish(), invalid, "no output");
 }
 
+TEST(IrBuilder, ARejectedEndOfALoopLeavesTheLoopOpen) {
+  Builder b("f");
+  const Value x = b.input(DType::float32);
+  const Value count = b.constant(3U);
+  const auto loop = b.begin_loop(count, std::array{x, x});
+  EXPECT_ERROR(b.end_loop(loop, std::array{loop.carried[0], count}), invalid, "next value 1");
+  const auto results = b.end_loop(loop, std::array{loop.carried[1], loop.carried[0]});
+  b.output(results[0], DType::float32);
+  EXPECT_EQ(b.finish().loops.at(0).next, (std::vector<Id>{loop.carried[1].id, loop.carried[0].id}));
+}
+
 TEST(IrBuilder, RejectsInvalidLoops) {
   Builder b("f");
   const Value x = b.input(DType::float32);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <utility>
@@ -18,9 +19,11 @@ namespace vectis::inline v0_1::ir {
 
 namespace {
 
-// Limits of unrolling, which bound the size of the derivative.
+// Limits of unrolling, which bound the size of the derivative and the time to make it. Loops that only move values
+// execute instructions but add no steps to the tape.
 constexpr std::uint32_t unrolled_trip_count_max = 1024;
 constexpr std::size_t tape_steps_max = std::size_t{1} << 18U;
+constexpr std::size_t executed_max = 16 * tape_steps_max;
 
 // One entry of the tape: one execution of an instruction. Value numbering may give two entries one value; each still
 // has its own adjoint.
@@ -107,6 +110,10 @@ class Unroller {
                          function_.name, trip_count.immediate, unrolled_trip_count_max));
     carried_[number] = steps_of(loop.initial);
     for (std::uint32_t i = 0; i < trip_count.immediate; ++i) {
+      executed_ += 1 + loop.body.size() + loop.next.size();
+      if (executed_ > executed_max)
+        reject(fmt::format("'{}' executes more than {} instructions in its loops; make them shorter", function_.name,
+                           executed_max));
       iteration_[number] = i;
       block(loop.body);
       carried_[number] = steps_of(loop.next);
@@ -125,17 +132,19 @@ class Unroller {
   std::vector<std::size_t> step_of_;  // of each instruction: its latest execution
   std::vector<std::vector<std::size_t>> carried_;
   std::vector<std::uint32_t> iteration_;
+  std::size_t executed_ = 0;  // instructions of loop bodies, and values carried to the next iteration
 };
 
-// Differentiator-mode differentiation (Griewank and Walther, "Evaluating Derivatives") over the tape of the unrolled
+// Reverse-mode differentiation (Griewank and Walther, "Evaluating Derivatives") over the tape of the unrolled
 // function. With g the adjoint of r = op(a, b, c), the operands receive:
 //
 //   add g, g             sub g, -g            mul g*b, g*a          div g/b, -(g/b)*r     fma g*b, g*a, g
 //   neg -g               sqrt g*0.5/r         rsqrt -g*0.5*r/a      exp g*r               exp2 g*r*ln 2
 //   log g/a              log2 g/a/ln 2        sin g*cos a           cos -g*sin a          tan g*(1+r*r)
 //   tanh g*(1-r*r)       asin g/sqrt(1-a*a)   acos -g/sqrt(1-a*a)   atan g/(1+a*a)        erf g*exp(-a*a)*2/sqrt(pi)
-//   pow g*b*pow(a,b-1), and g*r*log a where a > 0, else 0           atan2 g*b/(a*a+b*b), -g*a/(a*a+b*b); 0 at 0, 0
-//   rem g, -g*trunc(a/b)
+//   pow g*b*pow(a,b-1), 0 where b = 0; and g*r*log a where a > 0, else 0
+//   atan2 g*b/(a*a+b*b), -g*a/(a*a+b*b); 0 at 0, 0 and at infinity
+//   rem g, -g*round((a-r)/b), which is trunc(a/b) without the rounding of a/b to the next integer
 //   abs g*sign a (0 at 0)      min, max: g to the operand that was returned, to a when both are equal
 //   select: g to the value that was chosen, 0 to the other
 //   floor, ceil, round, trunc, sign, comparisons, convert, bitcast, gather, random: nothing
@@ -252,7 +261,7 @@ class Differentiator {
         return division_contribution(number);
       case Op::rem:
         if (number == 0) return passed(g);
-        return scaled(op(Op::neg, times(g, op(Op::trunc, op(Op::div, a, operand(1))))));
+        return scaled(op(Op::neg, times(g, op(Op::round, op(Op::div, op(Op::sub, a, step_->value), operand(1))))));
       case Op::abs:
         return passed(times(g, op(Op::sign, a)));
       case Op::min:
@@ -262,13 +271,8 @@ class Differentiator {
         return branch(a, number == 1);
       case Op::pow:
         return pow_contribution(number);
-      case Op::atan2: {
-        const Value squares = op(Op::add, times(a, a), times(operand(1), operand(1)));
-        const Value share = op(Op::div, times(g, operand(1 - number)), squares);
-        const Adjoint given = scaled(number == 0 ? share : op(Op::neg, share));
-        const Value none = real(0);
-        return passed(choose(boolean(Op::eq, squares, none), none, given.value));
-      }
+      case Op::atan2:
+        return atan2_contribution(number);
       case Op::convert:
       case Op::bitcast:  // f32 to f32: otherwise operand or result would not be active
         return passed(g);
@@ -290,12 +294,31 @@ class Differentiator {
     return branch(from_b, number == 1);
   }
 
+  // The operands are divided by the larger one first, since squares of representable numbers underflow and overflow.
+  Adjoint atan2_contribution(std::size_t number) {
+    const Value a_size = op(Op::abs, operand(0));
+    const Value b_size = op(Op::abs, operand(1));
+    const Value size = choose(boolean(Op::lt, a_size, b_size), b_size, a_size);
+    const Value a = op(Op::div, operand(0), size);
+    const Value b = op(Op::div, operand(1), size);
+    const Value squares = op(Op::add, times(a, a), times(b, b));
+    const Value slope = op(Op::div, op(Op::div, number == 0 ? b : op(Op::neg, a), squares), size);
+    const Value none = real(0);
+    const Value sum = op(Op::add, a_size, b_size);  // NaN if an operand is NaN
+    const Value flat = boolean(Op::bit_or, boolean(Op::eq, sum, none),
+                               boolean(Op::gt, sum, folder_.real(std::numeric_limits<float>::max())));
+    return scaled(times(adjoint_.value, choose(flat, none, slope)));
+  }
+
   Adjoint pow_contribution(std::size_t number) {
     const Value g = adjoint_.value;
     const Value a = operand(0);
     const Value b = operand(1);
-    if (number == 0) return scaled(times(times(g, b), op(Op::pow, a, op(Op::sub, b, real(1)))));
     const Value none = real(0);
+    if (number == 0) {
+      const Value slope = times(b, op(Op::pow, a, op(Op::sub, b, real(1))));
+      return scaled(times(g, choose(boolean(Op::eq, b, none), none, slope)));
+    }
     const Value slope = times(step_->value, op(Op::log, a));
     return scaled(times(g, choose(boolean(Op::gt, a, none), slope, none)));
   }

@@ -4,9 +4,12 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "kernel/ir/interpreter.hpp"
 #include "kernel/ir/random_program.hpp"
+#include "kernel/vm/compiled_function.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 
@@ -194,12 +197,61 @@ TEST(IrDerivative, FollowsTheRulesOfTheTable) {
   EXPECT_THAT(slopes(Op::pow, 0, 2), ElementsAre(0, 0));
   EXPECT_THAT(slopes(Op::atan2, 1, 2), ElementsAre(near(0.4), near(-0.2)));
   EXPECT_THAT(slopes(Op::atan2, 0, 0), ElementsAre(0, 0));
+  EXPECT_THAT(slopes(Op::atan2, INFINITY, 1), ElementsAre(0, 0));
+  EXPECT_THAT(slopes(Op::atan2, NAN, 0), ElementsAre(testing::IsNan(), testing::IsNan()));
+  EXPECT_THAT(slopes(Op::atan2, 0, NAN), ElementsAre(testing::IsNan(), testing::IsNan()));
+  EXPECT_THAT(slopes(Op::pow, 0, 0), ElementsAre(0, 0));
+  EXPECT_THAT(slopes(Op::pow, 0, 1), ElementsAre(1, 0));
   EXPECT_THAT(slopes(Op::erf, 0.5F), ElementsAre(near(2 / std::sqrt(std::acos(-1)) * std::exp(-0.25))));
   EXPECT_THAT(slopes(Op::acos, 0.5F), ElementsAre(near(-1 / std::sqrt(0.75))));
   EXPECT_THAT(slopes(Op::exp2, 3), ElementsAre(near(8 * std::log(2))));
   EXPECT_THAT(slopes(Op::log2, 3), ElementsAre(near(1 / (3 * std::log(2)))));
   EXPECT_THAT(slopes(Op::rsqrt, 4), ElementsAre(near(-1.0 / 16)));
   EXPECT_THAT(slopes(Op::tan, 1), ElementsAre(near(1 + std::tan(1) * std::tan(1))));
+}
+
+// The slopes in single precision, as on devices, by the CPU's vector VM.
+std::vector<float> float_slopes(Op op, float a, float b) {
+  Builder builder("f");
+  const Value left = builder.input(DType::float32);
+  builder.output(builder.binary(op, left, builder.input(DType::float32)), DType::float32);
+  const Function d = derivative(builder.finish());
+  const std::array<float, 3> inputs = {a, b, 1};
+  std::array<float, 2> outputs{};
+  vm::HostBuffers buffers;
+  for (const float& input : inputs) buffers.inputs.push_back(reinterpret_cast<const std::byte*>(&input));
+  for (float& output : outputs) buffers.outputs.push_back(reinterpret_cast<std::byte*>(&output));
+  SimulatedExecutor executor(1);
+  vm::CompiledFunction(d).run(executor, buffers, 1);
+  return {outputs.begin(), outputs.end()};
+}
+
+TEST(IrDerivative, SlopesAreRightInSinglePrecision) {
+  const auto expect_slopes = [](Op op, float a, float b, double by_a, double by_b) {
+    const std::vector<float> got = float_slopes(op, a, b);
+    constexpr double flushed = std::numeric_limits<float>::min();
+    EXPECT_NEAR(got[0], by_a, 1e-6 * std::fabs(by_a) + flushed) << ir::name(op) << ' ' << a << ' ' << b;
+    EXPECT_NEAR(got[1], by_b, 1e-6 * std::fabs(by_b) + flushed) << ir::name(op) << ' ' << a << ' ' << b;
+  };
+  for (const auto& [y, x] :
+       {std::pair(1e-23F, 1e-23F), {1e-20F, 3e-23F}, {-1e20F, 1e20F}, {3e30F, 2e-5F}, {0, 1e30F}}) {
+    const double squares = static_cast<double>(y) * y + static_cast<double>(x) * x;
+    expect_slopes(Op::atan2, y, x, x / squares, -y / squares);
+  }
+  // A quotient just below an integer, which division rounds up to it.
+  int crossed = 0;
+  for (std::uint32_t i = 1; i < 2000; ++i) {
+    const float b = std::bit_cast<float>(0x3f800000U + i * 977U);
+    const float a = std::nextafter(3 * b, 0.0F);
+    const double quotient = std::trunc(static_cast<double>(a) / static_cast<double>(b));
+    crossed += std::trunc(a / b) != static_cast<float>(quotient) ? 1 : 0;
+    expect_slopes(Op::rem, a, b, 1, -quotient);
+    expect_slopes(Op::rem, -a, b, 1, quotient);
+  }
+  EXPECT_GT(crossed, 0);
+  expect_slopes(Op::rem, 1e30F, 3, 1, -static_cast<double>(1e30F) / 3);
+  expect_slopes(Op::pow, 0, 0, 0, 0);
+  expect_slopes(Op::pow, 1e-30F, 0, 0, std::log(1e-30));
 }
 
 // A branch that is not taken contributes nothing, even where its slope is infinite.
@@ -247,6 +299,29 @@ TEST(IrDerivative, RejectsFunctionsWithoutDerivative) {
                                "%3 = carried f32 %2 0\n%4 = loop %1 %3 {\n%5 = carried f32 %4 0\n%6 = sin f32 %5\n"
                                "} %6\n%7 = result f32 %4 0\n} %7\n%8 = result f32 %2 0\noutput f32 %8\n")),
                invalid, "unrolls into more than");
+}
+
+// A program of nested loops that swap two values and do nothing else.
+Function swap_in_loops(std::size_t depth, std::uint32_t trip_count) {
+  Builder b("swaps");
+  std::vector<Value> values{b.input(DType::float32), b.input(DType::float32)};
+  const Value count = b.constant(trip_count);
+  std::vector<Builder::LoopHandle> loops;
+  for (std::size_t i = 0; i < depth; ++i) {
+    loops.push_back(b.begin_loop(count, values));
+    values = loops.back().carried;
+  }
+  std::swap(values[0], values[1]);
+  for (; !loops.empty(); loops.pop_back()) values = b.end_loop(loops.back(), values);
+  b.output(values[0], DType::float32);
+  return b.finish();
+}
+
+TEST(IrDerivative, BoundsLoopsThatOnlyMoveValues) {
+  EXPECT_EQ(derivative(swap_in_loops(3, 7)).outputs.size(), 2U);
+  for (const std::size_t depth : {3U, 8U}) {
+    EXPECT_ERROR(derivative(swap_in_loops(depth, 1024)), ErrorCode::invalid_input, "executes more than");
+  }
 }
 
 }  // namespace

@@ -216,7 +216,8 @@ DType loaded_type(DType element) noexcept {
 
 // The mixing function is "lowbias32" of Chris Wellons' hash prospector, a bijection of 32 bits with low avalanche bias.
 // The key enters before and between two rounds, so that the streams of different keys are not shifted copies of each
-// other. All dialects have 32-bit multiply, add, xor and shift.
+// other. Adding the input of the second round to its result makes values of one key repeat as often as random ones do;
+// without it, no value would occur twice. All dialects have 32-bit multiply, add, xor and shift.
 std::uint32_t random_u32(std::uint32_t key, std::uint32_t counter) noexcept {
   const auto mix = [](std::uint32_t x) {
     x ^= x >> 16U;
@@ -225,7 +226,8 @@ std::uint32_t random_u32(std::uint32_t key, std::uint32_t counter) noexcept {
     x *= 0x846ca68bU;
     return x ^ (x >> 16U);
   };
-  return mix(mix(counter ^ mix(key + 0x9e3779b9U)) + key);
+  const std::uint32_t first = mix(counter ^ mix(key + 0x9e3779b9U));
+  return mix(first + key) + first;
 }
 
 }  // namespace vectis::inline v0_1::ir

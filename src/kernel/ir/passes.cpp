@@ -23,6 +23,11 @@ class DeadCode {
       work_.pop_back();
       follow(id);
     }
+    for (const std::vector<bool>& live : slot_live_) {
+      std::vector<std::uint32_t>& slots = new_slot_.emplace_back();
+      std::uint32_t before = 0;
+      for (const bool one : live) slots.push_back(one ? before++ : before);
+    }
     new_.name = old_.name;
     new_.inputs = old_.inputs;
     new_.tables = old_.tables;
@@ -63,19 +68,12 @@ class DeadCode {
       Instruction inst = old_.instructions[id];
       for (std::size_t i = 0; i < operand_count(inst.op); ++i) inst.operands[i] = new_id_[inst.operands[i]];
       if (inst.op == Op::result || inst.op == Op::carried)
-        inst.immediate = slot(loop_of(old_.instructions[id]), inst.immediate);
+        inst.immediate = new_slot_[loop_of(old_.instructions[id])][inst.immediate];
       const std::uint32_t loop = inst.immediate;
       if (inst.op == Op::loop) inst.immediate = static_cast<std::uint32_t>(new_.loops.size());
       new_.instructions.push_back(inst);
       if (inst.op == Op::loop) copy_loop(loop, inst.immediate);
     }
-  }
-
-  // The new index of a carried value among the live ones.
-  [[nodiscard]] std::uint32_t slot(std::uint32_t loop, std::uint32_t old_slot) const {
-    std::uint32_t before = 0;
-    for (std::uint32_t i = 0; i < old_slot; ++i) before += slot_live_[loop][i] ? 1U : 0U;
-    return before;
   }
 
   void copy_loop(std::uint32_t from, std::uint32_t to) {
@@ -97,7 +95,8 @@ class DeadCode {
   std::vector<bool> live_;
   std::vector<Id> work_;
   std::vector<Id> new_id_;
-  std::vector<std::vector<bool>> slot_live_;  // of each loop's carried values
+  std::vector<std::vector<bool>> slot_live_;          // of each loop's carried values
+  std::vector<std::vector<std::uint32_t>> new_slot_;  // of each loop's carried values: the index among the live ones
 };
 
 }  // namespace

@@ -250,7 +250,9 @@ const std::vector<Helper>& helpers() {
        uint32,
        {{uint32, "key"}, {uint32, "counter"}},
        {"vt_mix"},
-       "  return vt_mix(vt_mix(counter ^ vt_mix(key + 0x9e3779b9u)) + key);\n"},
+       R"(  %u first = vt_mix(counter ^ vt_mix(key + 0x9e3779b9u));
+  return vt_mix(first + key) + first;
+)"},
       // A subnormal half is a multiple of 2^-24, which is exact as a float.
       {"vt_from_f16", float32, {{uint32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
   %u magnitude = bits & 0x7fffu;

@@ -132,13 +132,13 @@ std::vector<LaunchArgument> kernel_arguments(const detail::PreparedFunction& pre
   return arguments;
 }
 
-// Whether an output is an input: running twice is then not as good as once.
+// Whether an output shares bytes with an input: running twice is then not as good as once. Slices of one allocation,
+// such as buffers of a pool, need not share any.
 bool changes_inputs(const MapBuffers& buffers) {
-  const auto whole = [](const DeviceMemory& memory) {
-    return memory.core()->whole ? memory.core()->whole.get() : memory.core().get();
-  };
+  const auto whole = [](const DeviceMemory& memory) { return detail::byte_range(memory, 0, memory.bytes()); };
   return std::ranges::any_of(buffers.outputs, [&](const DeviceMemory& output) {
-    return std::ranges::any_of(buffers.inputs, [&](auto& input) { return whole(input) == whole(output); });
+    return std::ranges::any_of(buffers.inputs,
+                               [&](auto& input) { return detail::overlaps(whole(input), whole(output)); });
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernel/templates/definition.hpp"
 #include "kernel/templates/packing.hpp"
+#include "vectis/base/rounding.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -21,20 +22,19 @@ std::int32_t to_integer(double value, double least, double most) {
 
 // A 32-bit word whose elements are all `value`.
 std::uint32_t pattern(DType type, double value) {
-  const auto single = static_cast<float>(value);
   constexpr std::uint32_t twice = 0x10001;
   constexpr std::uint32_t four_times = 0x1010101;
   switch (type) {
     case DType::float16:
-      return to_half(single).bits * twice;
+      return to_half(round_to_odd(value)).bits * twice;
     case DType::bfloat16:
-      return to_bfloat16(single).bits * twice;
+      return to_bfloat16(round_to_odd(value)).bits * twice;
     case DType::int8:
       return static_cast<std::uint8_t>(to_integer(value, INT8_MIN, INT8_MAX)) * four_times;
     case DType::int32:
       return static_cast<std::uint32_t>(to_integer(value, INT32_MIN, INT32_MAX));
     default:
-      return std::bit_cast<std::uint32_t>(single);
+      return std::bit_cast<std::uint32_t>(static_cast<float>(value));
   }
 }
 

@@ -203,6 +203,8 @@ std::vector<TimedWork> DeviceTimestamps::flush(bool wait) {
   }
   std::vector<TimedWork> timed_work;
   for (auto& [stream, queue] : taken) flush_queue(queue, wait, ends_[stream], timed_work);
+  // The ends of streams without work are forgotten: their next work begins long after it, and they may be gone.
+  std::erase_if(ends_, [&](const auto& end) { return !taken.contains(end.first); });
   if (wait) resynchronize();
   const std::lock_guard lock(mutex_);
   pending_count_ -= timed_work.size();

@@ -29,6 +29,7 @@ std::vector<SampleRecord> PoolSampler::changes(std::uint64_t now, bool at_once) 
   std::vector<SampleRecord> changed;
   const MemoryPool& pool = memory_pool(runtime_);
   for (int device = 0; device < devices_; ++device) {
+    if (!pool.memory_usage(device)) continue;  // never used
     const auto stats = pool.get_memory_stats(device);
     if (!stats) continue;
     const SampleRecord sample{device, now, stats->in_use_bytes, stats->cached_bytes};
@@ -122,9 +123,12 @@ void Recorder::notify(const std::shared_ptr<const Sinks>& sinks, const Notify& n
 }
 
 Recorder::ThreadRanges& Recorder::this_thread() {
-  ThreadRanges& thread = threads_[std::this_thread::get_id()];
-  if (thread.number == 0) thread.number = ++threads_seen_;
-  return thread;
+  thread_local const auto token = std::make_shared<const ThreadToken>();
+  const auto found = threads_.find(token.get());
+  if (found != threads_.end()) return found->second;
+  // A new thread: forgets those that have ended and left no range open.
+  std::erase_if(threads_, [](const auto& one) { return one.second.open.empty() && one.second.thread.expired(); });
+  return threads_.emplace(token.get(), ThreadRanges{token, ++threads_seen_, {}}).first->second;
 }
 
 std::uint32_t Recorder::intern(std::string_view name) {

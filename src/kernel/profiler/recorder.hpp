@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -51,6 +51,10 @@ struct WorkInFlight {
   SpanRecord record;
   std::optional<EventPair> events;
 };
+
+// Identifies a thread as long as it runs. Made by make_shared, so that its address is not reused while a weak pointer
+// to it exists.
+struct ThreadToken {};
 
 // Records ranges, submitted work and samples of the memory pools for one Profiler. Thread-safe.
 class Recorder {
@@ -114,6 +118,7 @@ class Recorder {
     bool seen = false;  // it began while the recorder was enabled
   };
   struct ThreadRanges {
+    std::weak_ptr<const ThreadToken> thread;  // expires with the thread
     std::uint32_t number = 0;
     std::vector<OpenRange> open;  // innermost last
   };
@@ -165,7 +170,9 @@ class Recorder {
   mutable std::mutex mutex_;  // guards the members below
   StringTable names_;
   EventLog log_;
-  std::map<std::thread::id, ThreadRanges> threads_;
+  // By the address of the thread's token, which is not reused while the weak pointer exists. std::thread::id would be
+  // reused, and a new thread would get the open ranges of an ended one.
+  std::unordered_map<const ThreadToken*, ThreadRanges> threads_;
   std::uint32_t threads_seen_ = 0;
   std::shared_ptr<const Sinks> sinks_ = std::make_shared<const Sinks>();
   int next_sink_ = 1;

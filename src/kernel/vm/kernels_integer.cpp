@@ -47,8 +47,8 @@ struct RandomOp {
   }
   template <class D, class V>
   static HWY_INLINE V Apply(D d, V key, V counter) {
-    const V mixed = Mix(d, hn::Add(key, hn::Set(d, 0x9e3779b9U)));
-    return Mix(d, hn::Add(Mix(d, hn::Xor(counter, mixed)), key));
+    const V first = Mix(d, hn::Xor(counter, Mix(d, hn::Add(key, hn::Set(d, 0x9e3779b9U)))));
+    return hn::Add(Mix(d, hn::Add(first, key)), first);
   }
 };
 

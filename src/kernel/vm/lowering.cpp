@@ -1,6 +1,7 @@
 #include "kernel/vm/lowering.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace vectis::inline v0_1::vm {
@@ -134,10 +135,11 @@ class Lowering {
     push({.out = iterations_[number], .in = {registers_[loop.trip_count]}, .op = Op::loop});
     block(loop.body, false);
     // Carried values change together (a parallel copy): one that is the next value of another is saved first.
+    const std::unordered_set<VirtualRegister> all(carried.begin(), carried.end());
     std::vector<VirtualRegister> next;
     for (std::size_t k = 0; k < carried.size(); ++k) {
       const VirtualRegister value = registers_[loop.next[k]];
-      const bool other = value != carried[k] && std::ranges::find(carried, value) != carried.end();
+      const bool other = value != carried[k] && all.contains(value);
       next.push_back(other ? copy(value, add({})) : value);
     }
     for (std::size_t k = 0; k < carried.size(); ++k) {

@@ -1,6 +1,8 @@
 #include "kernel/vm/program.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "kernel/vm/lowering.hpp"
 
@@ -25,7 +27,7 @@ class RegisterAllocator {
     result.uniform_values = program_.uniform_values;
     for (const LoweredInstruction& one : program_.prologue) result.prologue.push_back(located(one));
     for (const LoweredInstruction& one : program_.body) result.body.push_back(located(one));
-    for (VectorInstruction& one : result.body) one.result_unread = !is_read(result, one.out);
+    mark_unread_results(result);
     result.registers = registers_;
     result.uniforms = program_.uniforms;
     return result;
@@ -69,13 +71,14 @@ class RegisterAllocator {
         if (operand != no_register && kind(operand) == Location::Kind::input) last_input_read = i;
       }
     }
+    const std::vector<bool> in_loop = instructions_in_loops();
     for (LoweredInstruction& store : program_.body) {
       if (store.out == no_register || kind(store.out) != Location::Kind::output) continue;
       const VirtualRegister value = store.in[0];
       const LiveRange& range = ranges_[value];
       const bool unpacked = store.kernel == store_kernel(DType::uint32);
       if (!unpacked || kind(value) != Location::Kind::unassigned || range.writers != 1) continue;
-      if (range.first < last_input_read || inside_loop(range.first)) continue;
+      if (range.first < last_input_read || in_loop[range.first]) continue;
       program_.locations[value] = program_.locations[store.out];
       store.out = no_register;
       store.in.clear();
@@ -85,35 +88,41 @@ class RegisterAllocator {
                   [](const LoweredInstruction& one) { return one.kernel != nullptr && one.out == no_register; });
   }
 
-  [[nodiscard]] bool inside_loop(std::size_t position) const {
-    return std::ranges::any_of(program_.body, [&](const LoweredInstruction& one) {
-      const auto begin = static_cast<std::size_t>(&one - program_.body.data());
-      return one.kernel == nullptr && begin < position && position < one.end;
-    });
+  // Of each instruction: whether a loop contains it.
+  [[nodiscard]] std::vector<bool> instructions_in_loops() const {
+    std::vector<bool> result(program_.body.size());
+    std::size_t end = 0;  // of the loops so far
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      result[i] = i < end;
+      if (program_.body[i].kernel == nullptr) end = std::max(end, program_.body[i].end);
+    }
+    return result;
   }
 
   void assign_registers() {
     std::vector<std::uint32_t> free;
-    std::vector<VirtualRegister> live;
+    std::vector<std::vector<std::uint32_t>> freed(program_.body.size());  // registers, by the end of their live range
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       // A register whose live range ends here can hold the result: kernels may overwrite their operands.
-      std::erase_if(live, [&](VirtualRegister value) {
-        if (ranges_[value].last > i) return false;
-        free.push_back(program_.locations[value].number);
-        return true;
-      });
+      free.insert(free.end(), freed[i].begin(), freed[i].end());
       const VirtualRegister out = program_.body[i].out;
       if (out == no_register || kind(out) != Location::Kind::unassigned) continue;
       if (free.empty()) free.push_back(registers_++);
       program_.locations[out] = {Location::Kind::vector, free.back()};
+      const std::size_t end = std::max(ranges_[out].last, i + 1);  // later than here, if the value is never read
+      if (end < freed.size()) freed[end].push_back(free.back());
       free.pop_back();
-      live.push_back(out);
     }
   }
 
-  static bool is_read(const Program& program, Location location) {
-    return std::ranges::any_of(program.body,
-                               [&](const VectorInstruction& one) { return std::ranges::count(one.in, location) > 0; });
+  static void mark_unread_results(Program& program) {
+    std::set<std::pair<Location::Kind, std::uint32_t>> read;
+    for (const VectorInstruction& one : program.body) {
+      for (const Location& location : one.in) read.emplace(location.kind, location.number);
+    }
+    for (VectorInstruction& one : program.body) {
+      one.result_unread = !read.contains({one.out.kind, one.out.number});
+    }
   }
   [[nodiscard]] Location::Kind kind(VirtualRegister value) const { return program_.locations[value].kind; }
   [[nodiscard]] Location location(VirtualRegister value) const {

@@ -45,16 +45,20 @@ ExactIndex::ExactIndex(Runtime& runtime, std::string_view kind, std::unique_ptr<
 
 std::size_t ExactIndex::size() const { return static_cast<std::size_t>(store_->now()->vectors()); }
 
+std::optional<int> ExactIndex::device_for_rows() const {
+  return place_.searcher ? place_.searcher->device_for_rows() : std::nullopt;
+}
+
 std::uint64_t ExactIndex::do_add(std::span<const float> vectors, const Context& context) {
-  return store_->add(vectors, context);
+  return store_->add(vectors, context, device_for_rows());
 }
 
 void ExactIndex::do_add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
-  store_->add(ids, vectors, context);
+  store_->add(ids, vectors, context, device_for_rows());
 }
 
 void ExactIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
-  store_->upsert(ids, vectors, context);
+  store_->upsert(ids, vectors, context, device_for_rows());
 }
 
 void ExactIndex::do_update(std::uint64_t id, std::span<const float> vector) { store_->update(id, vector); }

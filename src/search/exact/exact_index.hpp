@@ -73,6 +73,8 @@ class ExactIndex final : public Index {
   [[nodiscard]] bool has_beam() const noexcept override { return kind_ == "auto"; }
 
   std::string_view kind_;
+  [[nodiscard]] std::optional<int> device_for_rows() const;  // see Searcher::device_for_rows
+
   SearchPlace place_;
   std::unique_ptr<SegmentStore> store_;
   mutable std::atomic<std::uint64_t> searches_ = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "search/common/id_hash.hpp"
+
 namespace vectis::inline v0_1::exact {
 
 // Open addressing with at least two slots per row, so that probing ends.
@@ -12,13 +14,14 @@ struct IdLookup::Table {
         slots(std::make_unique<std::atomic<std::uint32_t>[]>(std::size_t{1} << bits)) {}
 
   [[nodiscard]] std::size_t slot_of(std::uint64_t id) const noexcept {
-    return static_cast<std::size_t>((id * 0x9e3779b97f4a7c15ULL) >> (64 - bits));
+    return static_cast<std::size_t>(hash(id) >> (64 - bits));
   }
   [[nodiscard]] std::size_t after(std::size_t slot) const noexcept {
     return (slot + 1) & ((std::size_t{1} << bits) - 1);
   }
 
   int bits;
+  detail::IdHash hash;
   std::unique_ptr<std::atomic<std::uint32_t>[]> slots;  // a row + 1; 0: free
 };
 

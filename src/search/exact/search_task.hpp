@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,9 @@ class Searcher {
   [[nodiscard]] virtual IndexDevices devices() const = 0;
   // Returns the bytes of device memory that segments occupy between searches; 0 when none stay there.
   [[nodiscard]] virtual std::uint64_t resident_bytes() const { return 0; }
+  // Returns the id of the device that shall hold the rows which the calling thread adds: the thread's active device, if
+  // the thread set one and several devices share the rows. Otherwise nothing.
+  [[nodiscard]] virtual std::optional<int> device_for_rows() const { return std::nullopt; }
   // Copies new segments to the devices; the default does nothing. The writer calls it before readers see the
   // segments, so that the first search finds them there. Device errors are ignored here: the search that needs the
   // rows throws them.

@@ -172,7 +172,8 @@ SegmentView Segment::view() const {
   view.code_blocks = storage_->runs(last);
   view.originals = storage_->originals.as<float>();
   view.ids = storage_->ids.as<std::uint64_t>();
-  view.storage = std::make_shared<std::pair<std::shared_ptr<Storage>, std::shared_ptr<CodeStorage>>>(storage_, last);
+  view.storage = storage_;
+  view.last_group = last;
   return view;
 }
 

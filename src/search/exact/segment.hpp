@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,10 +29,11 @@ struct CodeBlock {
   const float* group_norm = nullptr;
 };
 
-// A snapshot of the rows of a segment, which keeps their memory alive through `storage`. Immutable, cheap to copy,
-// and readable by any number of threads. Row indexes are not checked.
+// A snapshot of the rows of a segment, which keeps their memory alive through `storage` and `last_group`. Immutable,
+// cheap to copy, and readable by any number of threads. Row indexes are not checked.
 struct SegmentView {
-  std::shared_ptr<const void> storage;
+  std::shared_ptr<const void> storage;     // the same for all views of a segment, whose rows never change
+  std::shared_ptr<const void> last_group;  // a copy of the group that still grows; null when there is none
   const Quantizer* quantizer = nullptr;
   std::size_t rows = 0;
   // [0]: the whole groups of 16 rows; [1]: an incomplete last group, empty without one. With fp32, which has no codes,
@@ -41,6 +43,7 @@ struct SegmentView {
   const float* originals = nullptr;                // fp32 vectors, rows * dim; null: full precision was dropped
   const std::uint64_t* ids = nullptr;              // rows
   std::shared_ptr<const std::uint64_t[]> removed;  // tombstones: a bit for each row, lowest first; null: none
+  std::optional<int> device;  // id of the device that was active when the rows were added; empty: any
 
   // Returns whether the row has a tombstone. Precondition, not checked: row < rows. Does not throw.
   [[nodiscard]] bool is_removed(std::size_t row) const noexcept {

@@ -70,18 +70,19 @@ void SegmentStore::publish(WriteBatch&& batch) {
   snapshot_.swap(next);  // the old one goes after the lock, with its last reader
 }
 
-std::uint64_t SegmentStore::add(std::span<const float> vectors, const Context& context) {
+std::uint64_t SegmentStore::add(std::span<const float> vectors, const Context& context, std::optional<int> device) {
   return detail::with_memory("add", vectors.size_bytes(), [&] {
     const std::lock_guard lock(writer_);
     WriteBatch batch(*this, "add", context);
     const std::optional<std::uint64_t> highest = batch.snapshot.highest_id;
-    batch.append(vectors, detail::next_ids("add", highest, vectors.size() / dim_));
+    batch.append(vectors, detail::next_ids("add", highest, vectors.size() / dim_), device);
     publish(std::move(batch));
     return highest ? *highest + 1 : 0;
   });
 }
 
-void SegmentStore::add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+void SegmentStore::add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context,
+                       std::optional<int> device) {
   detail::with_memory("add", vectors.size_bytes(), [&] {
     detail::check_distinct("add", ids);
     const std::lock_guard lock(writer_);
@@ -89,7 +90,7 @@ void SegmentStore::add(std::span<const std::uint64_t> ids, std::span<const float
     for (const std::uint64_t id : ids) {
       if (batch.snapshot.find(id)) detail::throw_id_exists("add", id);
     }
-    batch.append(vectors, ids);
+    batch.append(vectors, ids, device);
     publish(std::move(batch));
   });
 }
@@ -118,13 +119,14 @@ void SegmentStore::update(std::uint64_t id, std::span<const float> vector) {
   });
 }
 
-void SegmentStore::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context) {
+void SegmentStore::upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context,
+                          std::optional<int> device) {
   detail::with_memory("upsert", vectors.size_bytes(), [&] {
     detail::check_distinct("upsert", ids);
     const std::lock_guard lock(writer_);
     WriteBatch batch(*this, "upsert", context);
     for (const std::uint64_t id : ids) static_cast<void>(batch.remove(id));
-    batch.append(vectors, ids);
+    batch.append(vectors, ids, device);
     batch.reclaim();
     publish(std::move(batch));
   });

@@ -73,15 +73,18 @@ class SegmentStore {
   [[nodiscard]] Metric metric() const noexcept { return metric_; }
 
   // Adds whole rows of finite floats under consecutive ids above the highest ever used, and returns the first id.
-  // Throws InvalidInput when the ids would pass 2^64 - 1, Allocation when memory is exhausted, and Cancelled or
-  // DeadlineExceeded as `context` says; then nothing is added.
-  std::uint64_t add(std::span<const float> vectors, const Context& context);
+  // With `device`, all rows are in segments of that device (SegmentView::device). Throws InvalidInput when the ids
+  // would pass 2^64 - 1, Allocation when memory is exhausted, and Cancelled or DeadlineExceeded as `context` says; then
+  // nothing is added.
+  std::uint64_t add(std::span<const float> vectors, const Context& context, std::optional<int> device = std::nullopt);
   // Adds row i under ids[i]; there must be one id for each row, which is not checked. Throws InvalidInput when an id
   // exists or repeats, Allocation when memory is exhausted, and Cancelled or DeadlineExceeded as `context` says.
-  void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
+  void add(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context,
+           std::optional<int> device = std::nullopt);
   // Stores row i under ids[i]: adds new ids and replaces existing ones; there must be one id for each row. Throws
   // InvalidInput when an id repeats, Allocation, and Cancelled or DeadlineExceeded as `context` says.
-  void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context);
+  void upsert(std::span<const std::uint64_t> ids, std::span<const float> vectors, const Context& context,
+              std::optional<int> device = std::nullopt);
   // Replaces the vector of an id by `vector`, dim() finite floats, which is not checked. Throws InvalidInput when the
   // id does not exist, and Allocation when memory is exhausted.
   void update(std::uint64_t id, std::span<const float> vector);

@@ -1,6 +1,7 @@
 #include "search/exact/write_batch.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "search/exact/packed_segment.hpp"
@@ -32,15 +33,17 @@ void SegmentStore::WriteBatch::step(std::uint64_t done, std::uint64_t total) con
   context_.report_progress(op_, done, total);
 }
 
-void SegmentStore::WriteBatch::append(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+void SegmentStore::WriteBatch::append(std::span<const float> vectors, std::span<const std::uint64_t> ids,
+                                      std::optional<int> device) {
   if (ids.empty()) return;
+  if (device && tail != nullptr && snapshot.views.back().device != device) tail = nullptr;
   const std::uint64_t highest = *std::ranges::max_element(ids);
   snapshot.highest_id = std::max(snapshot.highest_id.value_or(highest), highest);
   const std::size_t total = ids.size();
   while (!ids.empty()) {
     std::size_t taken = 0;
     if (tail == nullptr) {
-      taken = begin_tail(vectors, ids);
+      taken = begin_tail(vectors, ids, device);
     } else if (has_abandoned_rows() ||
                (tail->capacity() < segment_rows_max(store_.dim_) && tail->capacity() - tail->rows() < ids.size())) {
       taken = grow_tail(vectors, ids);
@@ -60,6 +63,7 @@ std::size_t SegmentStore::WriteBatch::fill_tail(std::span<const float> vectors, 
     tail->append(store_.executor_, vectors.first(taken * store_.dim_), ids.first(taken));
     SegmentView view = tail->view();
     view.removed = snapshot.views.back().removed;
+    view.device = snapshot.views.back().device;
     snapshot.views.back() = std::move(view);
     snapshot.parts.back().lookup.append(std::span(snapshot.views.back().ids, tail->rows()), before);
     snapshot.parts.back().live += taken;
@@ -79,24 +83,27 @@ std::size_t SegmentStore::WriteBatch::grow_tail(std::span<const float> vectors, 
   rows.vectors.insert(rows.vectors.end(), vectors.begin(),
                       vectors.begin() + static_cast<std::ptrdiff_t>(taken * store_.dim_));
   rows.ids.insert(rows.ids.end(), ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(taken));
+  const std::optional<int> device = snapshot.views.back().device;
   drop(snapshot.parts.size() - 1);
-  make_tail(capacity, rows.vectors, rows.ids);
+  make_tail(capacity, rows.vectors, rows.ids, device);
   return taken;
 }
 
-std::size_t SegmentStore::WriteBatch::begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids) {
+std::size_t SegmentStore::WriteBatch::begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids,
+                                                 std::optional<int> device) {
   const std::size_t most = segment_rows_max(store_.dim_);
   const std::size_t taken = std::min(ids.size(), most);
   make_tail(std::clamp(taken, std::min(first_capacity, most), most), vectors.first(taken * store_.dim_),
-            ids.first(taken));
+            ids.first(taken), device);
   return taken;
 }
 
 void SegmentStore::WriteBatch::make_tail(std::size_t capacity, std::span<const float> vectors,
-                                         std::span<const std::uint64_t> ids) {
+                                         std::span<const std::uint64_t> ids, std::optional<int> device) {
   tail = std::make_shared<Segment>(store_.executor_, store_.metric_, snapshot.precision, store_.dim_, capacity, vectors,
                                    ids);
   keep(tail->view(), tail->capacity(), tail->bytes());
+  snapshot.views.back().device = device;
 }
 
 void SegmentStore::WriteBatch::keep(const SegmentView& view, std::size_t capacity, std::size_t bytes) {
@@ -130,7 +137,7 @@ bool SegmentStore::WriteBatch::remove(std::uint64_t id) {
 }
 
 void SegmentStore::WriteBatch::reclaim() {
-  OwnedRows moved;
+  std::map<std::optional<int>, OwnedRows> moved;  // by device
   for (std::size_t part = snapshot.parts.size(); part-- > 0;) {
     const SegmentView view = snapshot.views[part];
     const std::size_t live = snapshot.parts[part].live;
@@ -138,16 +145,18 @@ void SegmentStore::WriteBatch::reclaim() {
     if (live > 0 && view.originals == nullptr) {  // codes alone are copied, not quantized again
       const auto smaller = packed(view);
       snapshot.views[part] = PackedSegment::view(smaller);
+      snapshot.views[part].device = view.device;
       snapshot.parts[part] = make_part(snapshot.views[part], live, smaller->bytes());
       bitmaps_[part] = nullptr;
       continue;
     }
     const OwnedRows rows = live_rows(view);
-    moved.vectors.insert(moved.vectors.end(), rows.vectors.begin(), rows.vectors.end());
-    moved.ids.insert(moved.ids.end(), rows.ids.begin(), rows.ids.end());
+    OwnedRows& target = moved[view.device];
+    target.vectors.insert(target.vectors.end(), rows.vectors.begin(), rows.vectors.end());
+    target.ids.insert(target.ids.end(), rows.ids.begin(), rows.ids.end());
     drop(part);
   }
-  append(moved.vectors, moved.ids);
+  for (const auto& [device, rows] : moved) append(rows.vectors, rows.ids, device);
 }
 
 Snapshot SegmentStore::WriteBatch::begin_anew(Precision precision) {
@@ -190,6 +199,7 @@ void SegmentStore::WriteBatch::requantize(Precision precision) {
       const bool is_tail = grows && part + 1 == before.parts.size();
       keep_rows(view, precision, is_tail ? before.parts[part].capacity : 0, is_tail);
     }
+    snapshot.views.back().device = view.device;
   }
   step(before.parts.size(), before.parts.size());
 }
@@ -215,6 +225,7 @@ void SegmentStore::WriteBatch::compact() {
     } else {
       keep_rows(view, before.precision, 0, is_tail);
     }
+    snapshot.views.back().device = view.device;
   }
   step(before.parts.size(), before.parts.size());
 }
@@ -230,6 +241,7 @@ void SegmentStore::WriteBatch::drop_full_precision() {
     } else {
       keep_codes(before.views[part]);
     }
+    snapshot.views.back().device = before.views[part].device;
   }
   step(before.parts.size(), before.parts.size());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,10 +20,12 @@ class SegmentStore::WriteBatch {
   // messages. Between segments, later calls check `context` and throw Cancelled or DeadlineExceeded as it says.
   WriteBatch(const SegmentStore& store, std::string_view op, const Context& context);
 
-  // Appends rows to the tail, whose capacity doubles up to a full segment, and then to new segments. Preconditions,
-  // not checked: finite floats, one id for each row, no id that is live. Throws Cancelled or DeadlineExceeded as the
-  // context says, Allocation or std::bad_alloc when memory is exhausted.
-  void append(std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  // Appends rows to the tail, whose capacity doubles up to a full segment, and then to new segments. With `device`,
+  // a tail of another device stays as it is, and the new segments are of that device. Preconditions, not checked:
+  // finite floats, one id for each row, no id that is live. Throws Cancelled or DeadlineExceeded as the context says,
+  // Allocation or std::bad_alloc when memory is exhausted.
+  void append(std::span<const float> vectors, std::span<const std::uint64_t> ids,
+              std::optional<int> device = std::nullopt);
   // Sets the tombstone of the id's row and returns true; returns false when the id does not exist. Throws
   // std::bad_alloc when memory for the tombstones is exhausted.
   bool remove(std::uint64_t id);
@@ -50,8 +53,9 @@ class SegmentStore::WriteBatch {
   [[nodiscard]] bool has_abandoned_rows() const noexcept;
   std::size_t fill_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
-  std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
-  void make_tail(std::size_t capacity, std::span<const float> vectors, std::span<const std::uint64_t> ids);
+  std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids, std::optional<int> device);
+  void make_tail(std::size_t capacity, std::span<const float> vectors, std::span<const std::uint64_t> ids,
+                 std::optional<int> device);
   void keep(const SegmentView& view, std::size_t capacity, std::size_t bytes);
   void keep_codes(const SegmentView& view);
   void keep_rows(const SegmentView& view, Precision precision, std::size_t capacity, bool grows);

@@ -88,6 +88,22 @@ struct NeverTerminate {
   }
 };
 
+// Terminates when the search has scored more rows than a scan would and the next row cannot be found: then rows that
+// searches do not see yet, or no longer, surround the query.
+template <class Visible>
+class ScanInstead {
+ public:
+  ScanInstead(std::size_t scores_max, const Visible& visible, std::uint64_t scored_before)
+      : scored_max_(scored_before + scores_max), visible_(visible) {}
+  [[nodiscard]] bool may_expand(const Neighbor& next, const SearchScratch& scratch) const {
+    return scratch.scored <= scored_max_ || visible_(next.slot());
+  }
+
+ private:
+  std::uint64_t scored_max_;
+  const Visible& visible_;
+};
+
 // Records where the search would have stopped with each of several epsilons. A search with a smaller epsilon is a
 // prefix of one with a larger epsilon: both expand the same rows in the same order, and one stops earlier.
 class StopRecorder {
@@ -191,11 +207,19 @@ void beam_search(const Graph& graph, std::span<const Slot> entry_points, const B
   best_first_search(graph, entry_points, params, [](Slot) { return true; }, scratch.visited_filter, policy, scratch);
 }
 
-void beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
-                         const std::function<bool(Slot)>& visible, SearchScratch& scratch) {
+bool beam_search_below(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                       std::size_t end, SearchScratch& scratch) {
   scratch.visited_filter.clear();
-  NeverTerminate policy;
-  best_first_search(graph, entry_points, params, visible, scratch.visited_filter, policy, scratch);
+  const auto below_end = [end](Slot slot) { return slot < end; };
+  ScanInstead policy(end, below_end, scratch.scored);
+  return best_first_search(graph, entry_points, params, below_end, scratch.visited_filter, policy, scratch);
+}
+
+bool beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                         std::size_t scores_max, const std::function<bool(Slot)>& visible, SearchScratch& scratch) {
+  scratch.visited_filter.clear();
+  ScanInstead policy(scores_max, visible, scratch.scored);
+  return best_first_search(graph, entry_points, params, visible, scratch.visited_filter, policy, scratch);
 }
 
 void beam_search_at_epsilons(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,

@@ -69,10 +69,18 @@ void beam_search(const Graph& graph, std::span<const Slot> entry_points, const B
                  SearchScratch& scratch);
 
 // Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
-// for which `visible` returns true in scratch.best; other rows are traversed only. Meant for few tombstones. Needs 1
-// <= params.k <= params.width, not checked. Throws what `visible` throws and std::bad_alloc.
-void beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
-                         const std::function<bool(Slot)>& visible, SearchScratch& scratch);
+// below the slot `end` in scratch.best; later rows, which an insert is linking, are traversed only. Returns false, with
+// an unusable result, when the search meets so many later rows that scanning the `end` rows is cheaper. Needs 1 <=
+// params.k <= params.width, not checked. Throws std::bad_alloc when memory is exhausted.
+bool beam_search_below(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                       std::size_t end, SearchScratch& scratch);
+
+// Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
+// for which `visible` returns true in scratch.best; other rows are traversed only. Meant for few tombstones: returns
+// false, with an unusable result, when the search scores more than `scores_max` rows and meets further rows that are
+// not visible. Needs 1 <= params.k <= params.width, not checked. Throws what `visible` throws and std::bad_alloc.
+bool beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                         std::size_t scores_max, const std::function<bool(Slot)>& visible, SearchScratch& scratch);
 
 // Runs one beam search over the rows for which `visible` returns true and sets stops[i] to the result that
 // beam_search_visible with epsilons[i] has; ignores params.epsilon. Preconditions, not checked: scratch.query is set,

@@ -15,6 +15,9 @@ constexpr std::size_t batch_divisor = 32;  // a batch is at most 1/32 of the gra
 constexpr std::size_t build_grain = 4;     // rows per task
 constexpr std::size_t consolidated_batch = 1024;
 constexpr std::size_t replacements_per_link = 4;
+// Tombstones whose lists are read for one row. Without a limit, each row beside a large removed region would read all
+// of it.
+constexpr std::size_t followed_tombstones_max = 128;
 
 struct BackLink {
   Slot to = 0;
@@ -91,7 +94,8 @@ void link_batch(Executor& executor, Graph& graph, std::span<const Slot> entry_po
 }
 
 // Collects the live links of `row`, and instead of each tombstone its neighbors, through further tombstones until there
-// are enough. Tombstones keep their lists, so that rows that are consolidated at the same time see the same lists.
+// are enough, or one after followed_tombstones_max of them. Tombstones keep their lists, so that rows that are
+// consolidated at the same time see the same lists.
 void replacement_candidates(const Graph& graph, Slot row, std::span<const Slot> list,
                             const std::function<bool(Slot)>& is_tombstone, std::vector<Slot>& candidates) {
   const std::size_t candidates_max = replacements_per_link * graph.links.degree();
@@ -106,6 +110,7 @@ void replacement_candidates(const Graph& graph, Slot row, std::span<const Slot> 
   };
   for (const Slot link : list) collect(link);
   for (std::size_t i = 0; i < tombstones.size() && candidates.size() < candidates_max; ++i) {
+    if (i >= followed_tombstones_max && !candidates.empty()) break;
     const std::size_t count = graph.links.read(tombstones[i], links.data());
     for (std::size_t j = 0; j < count; ++j) collect(links[j]);
   }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "search/common/device_failure.hpp"
 #include "search/graph/prune.hpp"
 #include "vectis/base/error.hpp"
 
@@ -396,10 +397,8 @@ std::uint64_t DeviceGraphSearcher::bytes() const {
   return graph_ ? graph_->bytes() : 0;
 }
 
-void DeviceGraphSearcher::copy_to_device(const Epoch& epoch) {
-  // A copy of a later epoch will do: rows that are not visible are left out of the result, and links may have changed
-  // since the search began anyway.
-  if (graph_ && storage_.lock() == epoch.storage && epoch_ >= epoch.number) return;
+bool DeviceGraphSearcher::copy_to_device(const Epoch& epoch) {
+  if (graph_ && epoch_ >= epoch.number) return epoch_ == epoch.number;
   graph_.reset();
   // A row that is not visible in the epoch may be overwritten right now. Unlike on the host, tombstones are not
   // traversed.
@@ -408,12 +407,12 @@ void DeviceGraphSearcher::copy_to_device(const Epoch& epoch) {
                                             [&](Slot slot) { return versions.visible(slot, epoch.number); });
   copy->copy_links(runtime_.executor(), epoch.storage->graph.links);
   graph_ = std::move(copy);
-  storage_ = epoch.storage;
   epoch_ = epoch.number;
+  return true;
 }
 
-std::uint64_t DeviceGraphSearcher::search(const Epoch& epoch, const BeamParams& params, std::span<const float> queries,
-                                          RowLists& found) {
+std::optional<std::uint64_t> DeviceGraphSearcher::search(const Epoch& epoch, const BeamParams& params,
+                                                         std::span<const float> queries, RowLists& found) {
   const Projection& projection = epoch.storage->graph.encoding.projection;
   const std::size_t count = queries.size() / projection.dim;
   std::vector<float> projected(count * projection.output_dim);
@@ -425,13 +424,13 @@ std::uint64_t DeviceGraphSearcher::search(const Epoch& epoch, const BeamParams& 
   });
   const std::lock_guard lock(mutex_);
   try {
-    copy_to_device(epoch);
+    if (!copy_to_device(epoch)) return std::nullopt;
     graph_->search_queries(projected, params);
     graph_->fetch_found(found);
     return graph_->fetch_scored();
   } catch (...) {
     graph_.reset();  // a failed stream fails every later call
-    throw;
+    detail::rethrow_as_device_failure(device_);
   }
 }
 

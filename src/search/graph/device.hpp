@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -126,20 +127,22 @@ class DeviceGraphSearcher {
   [[nodiscard]] const Device& device() const noexcept { return device_; }
   [[nodiscard]] std::uint64_t bytes() const;  // of device memory
 
-  // Writes the best params.width rows (at most device_list_max) of each query to `found`, nearest first; some may not
-  // be visible in the epoch. Returns the number of rows scored. epoch.storage must not be null. Throws
-  // OutOfMemoryError or the backend's error; the next call then copies the graph to the device again.
-  std::uint64_t search(const Epoch& epoch, const BeamParams& params, std::span<const float> queries, RowLists& found);
+  // Writes the best params.width rows (at most device_list_max) of each query to `found`, nearest first, and returns
+  // the number of rows scored. Returns nullopt when a search of a later epoch has copied the graph to the device since:
+  // rows of that epoch may crowd those of `epoch` out. epoch.storage must not be null. Throws OutOfMemoryError or the
+  // backend's error; the next call then copies the graph to the device again.
+  std::optional<std::uint64_t> search(const Epoch& epoch, const BeamParams& params, std::span<const float> queries,
+                                      RowLists& found);
 
  private:
-  void copy_to_device(const Epoch& epoch);
+  // Makes graph_ a copy of the epoch, unless it is one. Returns false when graph_ is a copy of a later epoch.
+  [[nodiscard]] bool copy_to_device(const Epoch& epoch);
 
   Runtime& runtime_;
   Device device_;
   mutable std::mutex mutex_;
   std::unique_ptr<DeviceGraph> graph_;
-  std::weak_ptr<const GraphStorage> storage_;  // that graph_ is a copy of
-  std::uint64_t epoch_ = 0;                    // of the copy
+  std::uint64_t epoch_ = 0;  // that graph_ is a copy of; every epoch of a store has its own number
 };
 
 // Returns whether inserting `new_rows` rows into a graph of `linked_rows` rows is worth copying the graph to a

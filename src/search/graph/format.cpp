@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <span>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/graph/graph_index.hpp"
+#include "search/graph/id_table.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -482,10 +482,12 @@ void validate_mapped(const Section& section, std::span<const std::byte> bytes, s
 }
 
 void validate_unique_ids(const GraphStorage& storage, std::size_t rows) {
-  std::unordered_set<std::uint64_t> ids;
+  IdTable ids;
+  ids.reserve(rows);
   for (Slot slot = 0; slot < rows; ++slot) {
     const std::uint64_t id = storage.versions.id(slot);
-    if (!ids.insert(id).second) throw_corrupt(fmt::format("id {} occurs twice", id));
+    if (ids.find(id)) throw_corrupt(fmt::format("id {} occurs twice", id));
+    ids.insert(id, slot);
   }
 }
 

@@ -112,12 +112,17 @@ struct GraphIndex::SearchPlan {
   // The rows that may be found, collected by the first query that needs them.
   mutable std::once_flag rows_collected;
   mutable std::vector<Slot> rows;
+  // What the search did so far; its threads add to them.
+  mutable std::atomic<std::uint64_t> scored = 0;
+  mutable std::atomic<std::uint64_t> reranked = 0;
+  mutable std::size_t host_queries = 0;  // that the host answered although a device was chosen
 };
 
-// Borrows a SearchScratch from the index, and adds its counters when it ends.
+// Borrows a SearchScratch from the index, and adds its counters to those of the plan when it ends.
 class GraphIndex::ScratchLease {
  public:
-  ScratchLease(const GraphIndex& index, const Graph& graph) : index_(index) {
+  ScratchLease(const GraphIndex& index, const SearchPlan& plan) : index_(index), plan_(plan) {
+    const Graph& graph = plan.params.storage->graph;
     {
       const std::lock_guard lock(index_.scratch_mutex_);
       if (!index_.idle_scratch_.empty()) {
@@ -133,8 +138,8 @@ class GraphIndex::ScratchLease {
   ScratchLease(const ScratchLease&) = delete;
   ScratchLease& operator=(const ScratchLease&) = delete;
   ~ScratchLease() {
-    index_.scored_.fetch_add(scratch_->scored, std::memory_order_relaxed);
-    index_.reranked_.fetch_add(scratch_->reranked, std::memory_order_relaxed);
+    plan_.scored.fetch_add(scratch_->scored, std::memory_order_relaxed);
+    plan_.reranked.fetch_add(scratch_->reranked, std::memory_order_relaxed);
     const std::lock_guard lock(index_.scratch_mutex_);
     if (index_.idle_scratch_.size() < index_.idle_scratch_.capacity()) {
       index_.idle_scratch_.push_back(std::move(scratch_));
@@ -144,6 +149,7 @@ class GraphIndex::ScratchLease {
 
  private:
   const GraphIndex& index_;
+  const SearchPlan& plan_;
   std::unique_ptr<SearchScratch> scratch_;
 };
 
@@ -206,6 +212,7 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
   plan.params = {.storage = plan.epoch->storage.get(),
                  .entry_points = plan.epoch->entry_points,
                  .epoch = plan.epoch->number,
+                 .rows = plan.epoch->rows,
                  .no_tombstones = plan.epoch->removed == 0,
                  .k = k,
                  .beam = options.ef ? beam_for_ef(k, *options.ef) : beam_for_epsilon(k, point.epsilon),
@@ -251,13 +258,16 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
             ? fmt::format("all {} vectors are scanned", live)
             : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
   }
+  if (device_ && plan.device_width == 0) {
+    plan.reason += fmt::format("; on the host, since {} runs only unfiltered beam searches", device_->device().label());
+  }
 }
 
 std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
   std::call_once(plan.rows_collected, [&] {
     if (plan.filter != nullptr && plan.budget.selectivity < scan_selectivity_min) {
-      // Empty when the storage was replaced since the search began.
-      if (auto rows = store_->rows_of(*plan.filter, *plan.params.storage)) {
+      // Empty when ids were added, replaced or removed since the search began.
+      if (auto rows = store_->rows_of(*plan.filter, *plan.epoch)) {
         plan.rows = std::move(*rows);
         return;
       }
@@ -266,9 +276,10 @@ std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
     plan.rows.resize(plan.epoch->rows);
     std::size_t count = 0;
     for (Slot slot = 0; slot < plan.epoch->rows; ++slot) {
+      // Slots of other rows may be reused right now, and a predicate may know only ids that are there.
+      if (!versions.visible(slot, plan.params.epoch)) continue;
       plan.rows[count] = slot;  // no branch: whether a row is allowed is unpredictable
-      const bool allowed = plan.filter == nullptr || plan.filter->allows(versions.id(slot));
-      count += static_cast<std::size_t>(allowed) & static_cast<std::size_t>(versions.visible(slot, plan.params.epoch));
+      count += static_cast<std::size_t>(plan.filter == nullptr || plan.filter->allows(versions.id(slot)));
     }
     plan.rows.resize(count);
   });
@@ -277,20 +288,18 @@ std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
 
 void GraphIndex::search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch,
                               std::vector<Hit>& hits) const {
-  if (!plan.brute_force && plan.filter == nullptr) {
-    search_graph(plan.params, query, scratch, hits);
-    return;
-  }
-  if (!plan.brute_force && filtered_search(plan.params, *plan.filter, plan.budget, query, scratch, hits)) return;
-  brute_force_scan(plan.params, allowed_rows(plan), query, scratch, hits);
+  const bool found = !plan.brute_force && (plan.filter == nullptr ? search_graph(plan.params, query, scratch, hits)
+                                                                  : filtered_search(plan.params, *plan.filter,
+                                                                                    plan.budget, query, scratch, hits));
+  if (!found) brute_force_scan(plan.params, allowed_rows(plan), query, scratch, hits);
 }
 
 void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
-                                std::vector<std::vector<Hit>>& found) const {
+                                std::span<std::vector<Hit>> found) const {
   const Graph& graph = plan.params.storage->graph;
   runtime().executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
     const std::size_t projected_dim = graph.encoding.projection.output_dim;
-    const ScratchLease lease(*this, graph);
+    const ScratchLease lease(*this, plan);
     SearchScratch& scratch = lease.scratch();
     scratch.projected.resize(projected_batch * projected_dim);
     for (std::size_t i = first; i < end; ++i) {
@@ -309,7 +318,7 @@ void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> q
 }
 
 void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
-                                  std::vector<std::vector<Hit>>& found) const {
+                                  std::span<std::vector<Hit>> found) const {
   RowLists lists;
   BeamParams beam = plan.params.beam;
   beam.width = plan.device_width;
@@ -317,9 +326,15 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
     options.context.check("search", runtime().executor());
     const std::size_t count = std::min(device_queries_max, found.size() - first);
     const std::span<const float> batch = queries.subspan(first * dim(), count * dim());
-    scored_.fetch_add(device_->search(*plan.epoch, beam, batch, lists), std::memory_order_relaxed);
+    const std::optional<std::uint64_t> scored = device_->search(*plan.epoch, beam, batch, lists);
+    if (!scored) {  // the device has later rows, which would take the places of rows of this epoch
+      plan.host_queries += count;
+      search_on_host(plan, batch, options, found.subspan(first, count));
+      continue;
+    }
+    plan.scored.fetch_add(*scored, std::memory_order_relaxed);
     runtime().executor().parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
-      const ScratchLease lease(*this, plan.params.storage->graph);
+      const ScratchLease lease(*this, plan);
       for (std::size_t i = begin; i < end; ++i) {
         rerank_found(plan.params, std::span(lists.rows).subspan(i * lists.columns, lists.columns),
                      batch.data() + i * dim(), lease.scratch(), found[first + i]);
@@ -334,8 +349,6 @@ SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k
   SearchPlan plan;
   make_plan(k, options, plan);
   std::vector<std::vector<Hit>> found(count);
-  const std::uint64_t scored_before = scored_.load(std::memory_order_relaxed);
-  const std::uint64_t reranked_before = reranked_.load(std::memory_order_relaxed);
   if (plan.params.k > 0 && plan.device_width > 0) {
     search_on_device(plan, queries, options, found);
   } else if (plan.params.k > 0) {
@@ -343,13 +356,16 @@ SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k
   }
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
+  reranked_.fetch_add(plan.reranked, std::memory_order_relaxed);
   SearchExplanation explanation;
-  explanation.device = plan.device_width > 0 ? device_->device().label() : "cpu";
+  const bool on_device = plan.device_width > 0 && plan.host_queries < count;
+  explanation.device = on_device ? device_->device().label() : "cpu";
+  if (on_device && plan.host_queries > 0) explanation.device += ", cpu";
   explanation.kernel = plan.kernel.empty() ? "none" : plan.kernel;
   explanation.reason = plan.reason.empty() ? "the index or k is empty" : plan.reason;
-  explanation.precision = plan.device_width > 0 ? Precision::fp32 : Precision::int8;
-  explanation.rows_scanned = scored_.load(std::memory_order_relaxed) - scored_before;
-  explanation.reranked = reranked_.load(std::memory_order_relaxed) - reranked_before;
+  explanation.precision = on_device ? Precision::fp32 : Precision::int8;
+  explanation.rows_scanned = plan.scored;
+  explanation.reranked = plan.reranked;
   explanation.seconds = static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
   return {found, std::move(explanation)};
 }
@@ -365,7 +381,11 @@ void GraphIndex::do_compact(const Context& context) { store_->compact(context); 
 void GraphIndex::do_drop_full_precision(const Context& context) { store_->drop_full_precision(context); }
 
 void GraphIndex::do_save(ByteWriter& writer, const Context& context) const {
-  save_graph(writer, *store_, store_->contents(context), runtime().executor(), context);
+  save_contents(writer, contents(context), context);
+}
+
+void GraphIndex::save_contents(ByteWriter& writer, const GraphContents& contents, const Context& context) const {
+  save_graph(writer, *store_, contents, runtime().executor(), context);
 }
 
 IndexDevices GraphIndex::devices() const {

@@ -43,6 +43,12 @@ class GraphIndex final : public Index {
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
+  // Returns a copy of the vectors and links, for save_contents(). Waits for a running change. Throws Cancelled or
+  // DeadlineExceeded as `context` says, Allocation or std::bad_alloc when memory is exhausted.
+  [[nodiscard]] GraphContents contents(const Context& context) const { return store_->contents(context); }
+  // Writes `contents`, which must be of contents(), as save() does. Throws what the writer throws, Cancelled or
+  // DeadlineExceeded as `context` says.
+  void save_contents(ByteWriter& writer, const GraphContents& contents, const Context& context) const;
 
  private:
   std::uint64_t do_add(std::span<const float> vectors, const Context& context) override;
@@ -65,9 +71,9 @@ class GraphIndex final : public Index {
   [[nodiscard]] std::span<const Slot> allowed_rows(const SearchPlan& plan) const;
   void search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) const;
   void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
-                      std::vector<std::vector<Hit>>& found) const;
+                      std::span<std::vector<Hit>> found) const;
   void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
-                        std::vector<std::vector<Hit>>& found) const;
+                        std::span<std::vector<Hit>> found) const;
 
   std::unique_ptr<GraphStore> store_;
   std::unique_ptr<DeviceGraphSearcher> device_;  // null: the host searches
@@ -76,7 +82,6 @@ class GraphIndex final : public Index {
   mutable std::vector<std::unique_ptr<SearchScratch>> idle_scratch_;
   mutable std::atomic<std::uint64_t> searches_ = 0;
   mutable std::atomic<std::uint64_t> queries_ = 0;
-  mutable std::atomic<std::uint64_t> scored_ = 0;
   mutable std::atomic<std::uint64_t> reranked_ = 0;
 };
 

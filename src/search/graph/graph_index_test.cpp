@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <numeric>
+#include <utility>
 
 #include "tests/support/approximate.hpp"
 #include "tests/support/brute_force.hpp"
@@ -280,6 +281,155 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
       EXPECT_GE(tally.recall(), 0.9) << name(distance);
     }
   }
+}
+
+// Vectors and queries far longer or shorter than those that the encoding was trained on.
+TEST_F(GraphIndexTest, FindsVectorsOfEveryLength) {
+  for (const Metric distance : graph_metrics) {
+    SCOPED_TRACE(name(distance));
+    const auto index = make_index("graph", 2, distance, {.runtime = &runtime});
+    BruteForce truth(2, distance);
+    const Floats vectors{1e-30F, 2e-30F, 1e10F, 2e10F, 3e38F, -3e38F, 1e-44F, 3e-45F, 0, 0, -5, 7};
+    for (std::size_t at = 0; at < vectors.size(); at += 2) {  // each alone, so that the first ones train the encoding
+      const auto vector = std::span(vectors).subspan(at, 2);
+      truth.put(index->add(vector), vector);
+      test::expect_same(*index, truth, vectors, 10);
+    }
+    MemoryWriter writer;
+    index->save(writer);
+    MemoryReader reader(writer.bytes());
+    test::expect_same(*load_index(reader, {.runtime = &runtime}), truth, vectors, 10);
+    index->drop_full_precision();
+    const SearchResult found = index->search(vectors, 10);
+    for (std::size_t i = 0; i < found.queries(); ++i) EXPECT_EQ(found[i].size(), 6U) << "query " << i;
+  }
+}
+
+TEST_F(GraphIndexTest, OrdersSubnormalVectors) {
+  const auto index = make_index("graph", 1, Metric::l2, {.runtime = &runtime});
+  Floats vectors(50);
+  for (std::size_t i = 0; i < vectors.size(); ++i) vectors[i] = static_cast<float>(i) * 1e-41F;
+  const BruteForce truth = fill_index(*index, vectors);
+  test::expect_same(*index, truth, vectors, 3);
+}
+
+TEST_F(GraphIndexTest, LongAndShortQueriesFindVectors) {
+  constexpr std::size_t dim = 12;
+  for (const Metric distance : graph_metrics) {
+    SCOPED_TRACE(name(distance));
+    const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
+    const BruteForce truth = fill_index(*index, clustered_rows(random, 3000, dim));
+    for (const double scale : {1e-40, 1e12, 1e37}) {
+      SCOPED_TRACE(scale);
+      Floats queries = clustered_rows(random, 20, dim);
+      for (float& x : queries) x = static_cast<float>(double{x} * scale);
+      Tally tally;
+      expect_sound(*index, truth, queries, 10, {.ef = 200}, tally);
+      const SearchResult found = index->search(queries, 10, {.ef = 200});
+      for (std::size_t i = 0; i < found.queries(); ++i) EXPECT_EQ(found[i].size(), 10U);
+      // The length of a query does not change the order of products and angles.
+      if (distance != Metric::l2) {
+        EXPECT_GE(tally.recall(), 0.9);
+      }
+    }
+  }
+}
+
+// One corrupt vector must not take the codes of all others.
+TEST_F(GraphIndexTest, OutliersDoNotCostRecall) {
+  constexpr std::size_t dim = 12;
+  for (const Metric distance : {Metric::l2, Metric::inner_product}) {
+    SCOPED_TRACE(name(distance));
+    Floats vectors = clustered_rows(random, 3000, dim);
+    for (std::size_t i = 0; i < dim; ++i) vectors[1234 * dim + i] *= 1e30F;
+    const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
+    BruteForce truth = fill_index(*index, vectors);
+    Floats later = clustered_rows(random, 1, dim);
+    for (float& x : later) x *= -1e35F;
+    truth.put_all(index->add(later), later);
+    Tally tally;
+    expect_sound(*index, truth, clustered_rows(random, 60, dim), 10, {.recall = 0.98}, tally);
+    EXPECT_GE(tally.recall(), 0.9);
+    // The outliers themselves have codes that can be compared and loaded.
+    MemoryWriter writer;
+    index->save(writer);
+    MemoryReader reader(writer.bytes());
+    const auto copy = load_index(reader, {.runtime = &runtime});
+    const Ids some{7, 1234, 2000, 3000};
+    const SearchOptions among{.filter = IdFilter::sorted_list(some)};
+    for (const auto query : {std::span(vectors).subspan(1234 * dim, dim), std::span(later)}) {
+      test::expect_same(*index, truth, query, 4, among);
+      test::expect_same(*copy, truth, query, 4, among);
+    }
+  }
+}
+
+// Searches from the callback of a large insert near the query, whose rows nobody sees yet.
+TEST_F(GraphIndexTest, SearchesBesideALargeAddFindTheVectorsOfBefore) {
+  constexpr std::size_t dim = 16;
+  constexpr std::size_t rows = 3000;
+  constexpr std::size_t k = 10;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, rows, dim));
+  Floats near(2500 * dim);
+  for (float& x : near) x = static_cast<float>(100 + random.unit());
+  const Floats query(dim, 100.5F);
+  const auto expect_old_hits = [&] {
+    const SearchResult found = index->search(query, k, {.ef = 60});
+    ASSERT_EQ(found[0].size(), k);
+    for (const Hit& hit : found[0]) EXPECT_LT(hit.id, rows);
+    EXPECT_LE(found.explanation().rows_scanned, 2 * rows + 1000) << "a scan would have been cheaper";
+  };
+  expect_old_hits();
+  CancelSource source;
+  const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+    expect_old_hits();
+    if (progress.done > 2000) source.cancel();
+  });
+  EXPECT_ERROR(index->add(near, context), ErrorCode::cancelled, "[add]");
+  expect_old_hits();  // the rows of the failed insert are still linked
+  index->remove(0);   // and now there are tombstones
+  const Context searching = Context{}.with_progress([&](const Progress& progress) {
+    if (progress.done < progress.total) expect_old_hits();
+  });
+  index->add(near, searching);
+  for (const Hit& hit : index->search(query, k)[0]) EXPECT_GE(hit.id, rows);
+}
+
+// The predicate of the outer search searches, too.
+TEST_F(GraphIndexTest, ExplanationsCountTheRowsOfTheirOwnSearch) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 2000, dim));
+  const Floats query = clustered_rows(random, 1, dim);
+  const Floats others = clustered_rows(random, 20, dim);
+  const auto scan = [&](bool nested) {
+    bool first = nested;
+    const auto predicate = [&](std::uint64_t /*id*/) {
+      if (std::exchange(first, false)) static_cast<void>(index->search(others, 10));
+      return true;
+    };
+    return index->search(query, 10, {.filter = IdFilter::predicate(predicate)}).explanation();
+  };
+  const SearchExplanation alone = scan(false);
+  const SearchExplanation nested = scan(true);
+  EXPECT_EQ(nested.rows_scanned, alone.rows_scanned);
+  EXPECT_EQ(nested.reranked, alone.reranked);
+  EXPECT_GE(index->statistics().reranked, 2 * alone.reranked + 20U * 10);
+}
+
+// A predicate may look ids up in a table of its own.
+TEST_F(GraphIndexTest, PredicatesAreAskedForPresentIdsOnly) {
+  const auto index = make_index("graph", 4, Metric::l2, {.runtime = &runtime});
+  index->add(clustered_rows(random, 500, 4));
+  Ids gone(50);
+  std::iota(gone.begin(), gone.end(), 100);
+  index->remove(gone);
+  const auto predicate = [](std::uint64_t id) {
+    EXPECT_FALSE(id >= 100 && id < 150) << "id " << id << " was removed";
+    return id % 7 == 0;
+  };
+  EXPECT_EQ(index->search(clustered_rows(random, 1, 4), 10, {.filter = IdFilter::predicate(predicate)})[0].size(), 10U);
 }
 
 TEST_F(GraphIndexTest, RejectsInvalidOptions) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "search/common/id_hash.hpp"
 #include "search/graph/row_blocks.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -66,10 +67,11 @@ class IdTable {
     Slot slot = empty;
   };
   [[nodiscard]] std::size_t bucket(std::uint64_t id) const noexcept {
-    return static_cast<std::size_t>((id * 0x9E37'79B9'7F4A'7C15ULL) >> 20U) & (entries_.size() - 1);
+    return static_cast<std::size_t>(hash_(id)) & (entries_.size() - 1);
   }
   [[nodiscard]] std::size_t next(std::size_t i) const noexcept { return (i + 1) & (entries_.size() - 1); }
 
+  detail::IdHash hash_;
   std::vector<Entry> entries_;
   std::size_t count_ = 0;
 };

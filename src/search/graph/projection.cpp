@@ -15,6 +15,12 @@ constexpr std::size_t basis_grain = 16;        // rows per task
 constexpr std::size_t covariance_block = 512;  // rows
 constexpr float degenerate_norm = 1e-6F;       // below this a unit vector was linearly dependent on the ones before
 
+// Bounds of coordinates after scaling, in units of the longest vector of the training sample. Scores multiply a query
+// by a row and sum up to 65,537 coordinates: less than 2^90, far from the end of floats. Queries may be longer than
+// rows, so that clamping a query does not change the order of rows.
+constexpr double row_coordinate_max = 0x1p20;
+constexpr double query_coordinate_max = 0x1p40;
+
 // `stride` columns; those beyond dim are zero.
 std::vector<float> transposed(std::span<const float> rows, std::size_t dim, std::size_t stride) {
   const std::size_t count = rows.size() / dim;
@@ -109,13 +115,38 @@ void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim,
   }
 }
 
-// Scales or normalizes the vector as the metric needs it. `added` is the extra coordinate of inner product.
-void transform(const Projection& projection, const float* vector, double added, float* target) {
-  double factor = std::ldexp(1.0, -projection.exponent);
+double largest_magnitude(const float* vector, std::size_t dim) {
+  float largest = 0;
+  for (std::size_t i = 0; i < dim; ++i) largest = std::max(largest, std::abs(vector[i]));
+  return double{largest};
+}
+
+// What a vector is multiplied by, so that no coordinate exceeds `coordinate_max`: far longer vectors keep their
+// direction, and stay longer than all others.
+double scale_of(const Projection& projection, const float* vector, double coordinate_max) {
+  const double factor = std::ldexp(1.0, -projection.exponent);
   if (projection.metric == Metric::cosine) {
     const double norm = std::sqrt(squared_norm(vector, projection.dim));
-    if (norm > 0) factor = 1 / norm;
+    return norm > 0 ? 1 / norm : factor;
   }
+  const double largest = largest_magnitude(vector, projection.dim);
+  return largest * factor > coordinate_max ? coordinate_max / largest : factor;
+}
+
+double scale_of_row(const Projection& projection, const float* vector) {
+  return scale_of(projection, vector, row_coordinate_max);
+}
+
+double scale_of_query(const Projection& projection, const float* vector) {
+  const double factor = scale_of(projection, vector, query_coordinate_max);
+  if (projection.metric != Metric::inner_product) return factor;
+  // The length of a query does not change the order of its inner products, which must not vanish.
+  const double largest = largest_magnitude(vector, projection.dim);
+  return largest > 0 && largest * factor * row_coordinate_max < 1 ? 1 / (row_coordinate_max * largest) : factor;
+}
+
+// Multiplies the vector by `factor`. `added` is the extra coordinate of inner product.
+void transform(const Projection& projection, const float* vector, double factor, double added, float* target) {
   for (std::size_t i = 0; i < projection.dim; ++i) target[i] = static_cast<float>(double{vector[i]} * factor);
   if (projection.augmented_dim > projection.dim) target[projection.dim] = static_cast<float>(added);
 }
@@ -187,7 +218,7 @@ std::vector<float> fit_mean(Projection& projection, std::span<const float> vecto
   for (std::size_t i = 0; i < count; ++i) {
     const float* const vector = vectors.data() + i * projection.dim;
     float* const row = rows.data() + i * projection.augmented_dim;
-    transform(projection, vector, extra_coordinate(projection, vector), row);
+    transform(projection, vector, scale_of_row(projection, vector), extra_coordinate(projection, vector), row);
     for (std::size_t j = 0; j < projection.augmented_dim; ++j) sums[j] += double{row[j]};
   }
   for (std::size_t j = 0; j < projection.augmented_dim; ++j) {
@@ -216,7 +247,7 @@ std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, st
 
 void project_row(const Projection& projection, const float* vector, float* output) {
   std::vector<float>& input = input_scratch(projection);
-  transform(projection, vector, extra_coordinate(projection, vector), input.data());
+  transform(projection, vector, scale_of_row(projection, vector), extra_coordinate(projection, vector), input.data());
   for (std::size_t i = 0; i < input.size(); ++i) input[i] -= projection.mean[i];
   apply_basis(projection, input, output);
 }
@@ -230,7 +261,8 @@ void project_queries(const Projection& projection, std::span<const float> vector
   std::vector<float>& inputs = input_scratch(projection, count);
   for (std::size_t row = 0; row < count; ++row) {
     float* const target = inputs.data() + row * projection.augmented_dim;
-    transform(projection, vectors.data() + row * projection.dim, 0, target);
+    const float* const vector = vectors.data() + row * projection.dim;
+    transform(projection, vector, scale_of_query(projection, vector), 0, target);
     if (projection.metric == Metric::inner_product) continue;  // the mean adds the same product to all rows
     for (std::size_t i = 0; i < projection.augmented_dim; ++i) target[i] -= projection.mean[i];
   }
@@ -239,7 +271,7 @@ void project_queries(const Projection& projection, std::span<const float> vector
 
 void project_query_as_row(const Projection& projection, const float* vector, float* output) {
   std::vector<float>& input = input_scratch(projection);
-  transform(projection, vector, 0, input.data());
+  transform(projection, vector, scale_of_query(projection, vector), 0, input.data());
   const double norm = std::sqrt(squared_norm(input.data(), input.size()));
   if (projection.metric == Metric::inner_product && norm > 0) {
     for (float& x : input) x = static_cast<float>(double{x} * double{projection.max_norm} / norm);
@@ -250,7 +282,7 @@ void project_query_as_row(const Projection& projection, const float* vector, flo
 
 float inner_product_offset(const Projection& projection, const float* vector) {
   std::vector<float>& input = input_scratch(projection);
-  transform(projection, vector, 0, input.data());
+  transform(projection, vector, scale_of_query(projection, vector), 0, input.data());
   double mean_product = 0;
   for (std::size_t i = 0; i < input.size(); ++i) mean_product += double{input[i]} * double{projection.mean[i]};
   const double norm = std::sqrt(squared_norm(input.data(), input.size()));

@@ -17,7 +17,8 @@ namespace vectis::inline v0_1::graph {
 // The parameters that map vectors to points whose squared Euclidean distances order as the metric does. Cosine:
 // vectors are divided by their norms. Inner product: vectors get one more coordinate that gives all of them the same
 // norm (Bachrach et al., "Speeding Up the Xbox Recommender System", 2014). Then the mean is subtracted and the
-// leading principal components are kept. Immutable once trained.
+// leading principal components are kept. Vectors more than 2^20 times (queries: 2^40 times) as long as the longest
+// training vector are shortened to that length, so that scores stay finite. Immutable once trained.
 struct Projection {
   Metric metric = Metric::l2;
   std::size_t dim = 0;            // of the user's vectors

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "search/graph/float_kernels.hpp"
 #include "search/graph/row_blocks.hpp"
@@ -90,6 +91,9 @@ constexpr std::size_t trial_k = 10;
 constexpr std::size_t trial_reranked = 32;  // as a search for trial_k neighbors reranks
 constexpr double trial_recall_min = 0.995;
 constexpr std::size_t error_stride = 50;  // every 50th pair of a query and a row is measured
+// Training vectors this many times as long as the median are left out, most of them errors in the data. They would set
+// the scale and move the mean so far that all other vectors get the same codes.
+constexpr double outlier_factor = 1024;
 
 // A training sample and its ground truth.
 struct CodeTrial {
@@ -196,6 +200,26 @@ float measure_relative_error(const Quantizer& quantizer, const CodeTrial& trial)
   return count > 0 ? static_cast<float>(std::min(1.0, std::sqrt(sum / count))) : 0;
 }
 
+// The vectors without those that are outlier_factor times as long as the median; empty when there are none of these.
+std::vector<float> without_outliers(std::span<const float> vectors, std::size_t dim) {
+  const std::size_t count = vectors.size() / dim;
+  std::vector<double> squares(count);
+  for (std::size_t i = 0; i < count; ++i) squares[i] = squared_norm(vectors.data() + i * dim, dim);
+  std::vector<double> sorted = squares;
+  std::erase(sorted, 0.0);
+  if (sorted.empty()) return {};
+  const auto median = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
+  std::nth_element(sorted.begin(), median, sorted.end());
+  const double limit = *median * outlier_factor * outlier_factor;
+  if (std::ranges::none_of(squares, [&](double square) { return square > limit; })) return {};
+  std::vector<float> typical;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::span<const float> vector = vectors.subspan(i * dim, dim);
+    if (squares[i] <= limit) typical.insert(typical.end(), vector.begin(), vector.end());
+  }
+  return typical;
+}
+
 // Stores the first output_dim components, transposed and padded.
 void set_basis(std::span<const float> components, Projection& projection) {
   const std::size_t stride = projection.basis_stride();
@@ -263,10 +287,12 @@ Encoding make_encoding(Metric metric, std::size_t dim) {
 Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim, std::span<const float> vectors) {
   Encoding encoding = make_encoding(metric, dim);
   Projection& projection = encoding.projection;
-  const std::vector<float> rows = fit_mean(projection, vectors);
+  const std::vector<float> typical = metric == Metric::cosine ? std::vector<float>() : without_outliers(vectors, dim);
+  const std::vector<float> rows = fit_mean(projection, typical.empty() ? vectors : typical);
+  const std::size_t typical_rows = std::exchange(projection.trained_rows, vectors.size() / dim);
   if (encoding.quantizer.row_bytes == cache_line_bytes) return encoding;
-  const std::size_t used = std::min({projection.trained_rows, basis_rows_max,
-                                     covariance_products_max / (projection.augmented_dim * projection.augmented_dim)});
+  const std::size_t used = std::min(
+      {typical_rows, basis_rows_max, covariance_products_max / (projection.augmented_dim * projection.augmented_dim)});
   const std::size_t components = std::min({projection.augmented_dim, components_max, used / rows_per_component});
   if (components < projection.augmented_dim && components < components_max) return encoding;
   const std::span<const float> sample = std::span(rows).first(used * projection.augmented_dim);

@@ -28,11 +28,24 @@ void gather_vectors(const VectorRows& vectors, std::size_t dim, SearchScratch& s
   }
 }
 
+// A distance of float_distances at `scale`, or the same in double precision where floats overflow or vanish: vectors
+// may be far longer or shorter than those that the encoding was trained on.
+double rerank_distance(Metric metric, std::span<const float> query, const float* row, float scale, float distance) {
+  const float size = std::abs(distance);
+  if (metric == Metric::cosine || (size > 1e-30F && size < 1e30F)) return double{distance};
+  const std::span<const float> vector(row, query.size());
+  if (metric == Metric::inner_product) {
+    return exact_distance(metric, query, vector) * double{scale} * double{scale};
+  }
+  const double scaled = exact_distance(Metric::l2, query, vector) * double{scale};
+  return scaled * scaled;
+}
+
 // Moves the k nearest of scratch.unvisited and scratch.vectors to the front, by single-precision distances. Returns
 // their number.
 std::size_t select_nearest(const GraphStorage& storage, const float* query, std::size_t k, SearchScratch& scratch) {
   struct Reranked {
-    float distance = 0;
+    double distance = 0;
     std::uint64_t id = 0;
     Slot slot = 0;
     const float* vector = nullptr;
@@ -41,12 +54,15 @@ std::size_t select_nearest(const GraphStorage& storage, const float* query, std:
   if (count <= k) return count;
   scratch.reserve(count);
   const Projection& projection = storage.graph.encoding.projection;
-  float_distances(projection.metric, query, scratch.vectors.data(), count, projection.dim,
-                  std::ldexp(1.0F, -projection.exponent), scratch.scores.data());
+  const float scale = std::ldexp(1.0F, std::clamp(-projection.exponent, -126, 127));  // a normal float
+  float_distances(projection.metric, query, scratch.vectors.data(), count, projection.dim, scale,
+                  scratch.scores.data());
   std::vector<Reranked> rows(count);
   for (std::size_t i = 0; i < count; ++i) {
     const Slot slot = scratch.unvisited[i];
-    rows[i] = {scratch.scores[i], storage.versions.id(slot), slot, scratch.vectors[i]};
+    const double distance =
+        rerank_distance(projection.metric, {query, projection.dim}, scratch.vectors[i], scale, scratch.scores[i]);
+    rows[i] = {distance, storage.versions.id(slot), slot, scratch.vectors[i]};
   }
   std::partial_sort(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(k), rows.end(),
                     [](const Reranked& a, const Reranked& b) {
@@ -157,17 +173,18 @@ BeamParams beam_for_ef(std::size_t k, std::size_t ef) noexcept {
   return {.k = width, .epsilon = 1, .width = std::max(width, rerank_count(k))};
 }
 
-void search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) {
-  if (params.no_tombstones) {
-    beam_search(params.storage->graph, params.entry_points, params.beam, scratch);
-  } else {
-    const RowVersions& versions = params.storage->versions;
-    beam_search_visible(
-        params.storage->graph, params.entry_points, params.beam,
-        [&](Slot slot) { return versions.visible(slot, params.epoch); }, scratch);
-  }
+bool search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) {
+  const Graph& graph = params.storage->graph;
+  const RowVersions& versions = params.storage->versions;
+  const bool finished = params.no_tombstones
+                            ? beam_search_below(graph, params.entry_points, params.beam, params.rows, scratch)
+                            : beam_search_visible(
+                                  graph, params.entry_points, params.beam, params.rows,
+                                  [&](Slot slot) { return versions.visible(slot, params.epoch); }, scratch);
+  if (!finished) return false;
   select_candidates(params, scratch.best.sorted(), scratch);
   rerank(params, query, scratch, hits);
+  return true;
 }
 
 void search_at_epsilons(const SearchParams& params, std::span<const float> epsilons, const float* query,

@@ -20,10 +20,9 @@ inline constexpr std::size_t calibrated_k = 10;  // neighbors for which recall i
 struct SearchParams {
   const GraphStorage* storage = nullptr;
   std::span<const Slot> entry_points;
-  std::uint64_t epoch = 0;  // rows visible in this epoch are found
-  // Whether the graph had no tombstones when the search began. Rows added since then may be met; the search drops
-  // them after the beam search.
-  bool no_tombstones = false;
+  std::uint64_t epoch = 0;     // rows visible in this epoch are found
+  std::size_t rows = 0;        // slots in use in this epoch; later slots are of rows that are not published yet
+  bool no_tombstones = false;  // whether all of these rows are visible, so that slots tell which rows are
   std::size_t k = 0;
   BeamParams beam = {};
   float error_margin = 4;  // of brute_force_scan, in standard deviations of the quantization error
@@ -43,9 +42,11 @@ struct SearchParams {
 
 // Replaces `hits` by rows that a beam search finds: of the best 2k + 12 visible rows by code, the k = params.k nearest
 // by single-precision distances of their vectors, without rows beyond params.radius, sorted by exact distance, equal
-// distances by lower id. Preconditions, not checked: scratch.query is set to `query`, dim floats, and params.k >= 1.
-// Throws std::bad_alloc when memory is exhausted.
-void search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits);
+// distances by lower id. Returns false, with meaningless hits, when so many rows near the query are not visible that a
+// scan is cheaper. Preconditions, not checked: scratch.query is set to `query`, dim floats, and params.k >= 1. Throws
+// std::bad_alloc when memory is exhausted.
+[[nodiscard]] bool search_graph(const SearchParams& params, const float* query, SearchScratch& scratch,
+                                std::vector<Hit>& hits);
 
 // Runs one beam search for several epsilons and calls `report(i, hits, scored)` with the hits that a search with
 // epsilons[i] has and the number of rows that it scores. Preconditions, not checked: scratch.query is set to `query`,

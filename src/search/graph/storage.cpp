@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr float byte_code_max = 255;
+constexpr double byte_code_max = 255;
+constexpr float float_max = std::numeric_limits<float>::max();
 
 // A byte-coded vector begins with these; element i is min + scale * code[i].
 struct ByteCodeHeader {
@@ -36,12 +38,14 @@ void VectorRows::write(Slot slot, const float* vector) const noexcept {
     std::memcpy(row, vector, dim_ * sizeof(float));
     return;
   }
+  // In double precision: the difference of two floats may not be a float.
   const auto [min, max] = std::minmax_element(vector, vector + dim_);
-  const ByteCodeHeader header{*min, *max / byte_code_max - *min / byte_code_max};
+  const ByteCodeHeader header{*min, static_cast<float>((double{*max} - double{*min}) / byte_code_max)};
   std::memcpy(row, &header, sizeof header);
   for (std::size_t i = 0; i < dim_; ++i) {
-    const float code = header.scale > 0 ? std::nearbyint((vector[i] - *min) / header.scale) : 0;
-    row[sizeof header + i] = static_cast<std::byte>(std::clamp(code, 0.0F, byte_code_max));
+    const double above_min = double{vector[i]} - double{*min};
+    const double code = header.scale > 0 ? std::nearbyint(above_min / double{header.scale}) : 0;
+    row[sizeof header + i] = static_cast<std::byte>(std::clamp(code, 0.0, byte_code_max));
   }
 }
 
@@ -50,9 +54,14 @@ const float* VectorRows::read(Slot slot, float* scratch) const noexcept {
   if (full_precision_) return reinterpret_cast<const float*>(row);
   ByteCodeHeader header;
   std::memcpy(&header, row, sizeof header);
+  const auto code = [&](std::size_t i) { return std::to_integer<std::uint8_t>(row[sizeof header + i]); };
+  if (std::abs(header.min) < float_max / 2 && std::abs(header.scale) < float_max / 512) {
+    for (std::size_t i = 0; i < dim_; ++i) scratch[i] = header.min + header.scale * static_cast<float>(code(i));
+    return scratch;
+  }
   for (std::size_t i = 0; i < dim_; ++i) {
-    const auto code = static_cast<float>(std::to_integer<std::uint8_t>(row[sizeof header + i]));
-    scratch[i] = header.min + header.scale * code;
+    const double value = double{header.min} + double{header.scale} * code(i);
+    scratch[i] = static_cast<float>(std::clamp(value, -double{float_max}, double{float_max}));
   }
   return scratch;
 }

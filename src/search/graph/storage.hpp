@@ -159,7 +159,7 @@ class RowVersions {
   // Gives the row the id and makes it visible from `epoch` on. Call it before the row is linked, for a slot that no
   // search can reach. Readers may concurrently test the visibility of the slot's previous occupant. Does not throw.
   void create(Slot slot, std::uint64_t id, std::uint64_t epoch) const noexcept {
-    version(slot)->id = id;
+    std::atomic_ref(version(slot)->id).store(id, std::memory_order_relaxed);
     std::atomic_ref(version(slot)->created_at).store(epoch, std::memory_order_relaxed);
     std::atomic_ref(version(slot)->deleted_at).store(never, std::memory_order_release);
   }
@@ -168,7 +168,10 @@ class RowVersions {
   void remove(Slot slot, std::uint64_t epoch) const noexcept {
     std::atomic_ref(version(slot)->deleted_at).store(epoch, std::memory_order_relaxed);
   }
-  [[nodiscard]] std::uint64_t id(Slot slot) const noexcept { return version(slot)->id; }
+  // Returns the id of the row, which is meaningful for a row that is visible in an epoch that the caller holds.
+  [[nodiscard]] std::uint64_t id(Slot slot) const noexcept {
+    return std::atomic_ref(version(slot)->id).load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t deleted_at(Slot slot) const noexcept {
     return std::atomic_ref(version(slot)->deleted_at).load(std::memory_order_relaxed);
   }
@@ -206,7 +209,7 @@ class VectorRows {
   // read the row meanwhile. Does not throw.
   void write(Slot slot, const float* vector) const noexcept;
   // Returns the dim floats of a row: in place at full precision, else decoded into `scratch`, which must have room
-  // for dim floats and may be null at full precision. Does not throw.
+  // for dim floats and may be null at full precision. Decoded floats are finite. Does not throw.
   [[nodiscard]] const float* read(Slot slot, float* scratch) const noexcept;
   // Returns the stored bytes of a row, row_bytes() of them: floats, or a header and one byte per element. Does not
   // throw.

@@ -83,21 +83,27 @@ std::shared_ptr<const Epoch> GraphStore::now() const {
   return now_;
 }
 
-void GraphStore::publish() {
+std::shared_ptr<Epoch> GraphStore::next_epoch() {
   auto next = std::make_shared<Epoch>();
+  next->entry_points.reserve(std::max(entry_points_max, entry_points_.size()));
+  next->released = std::make_shared<std::atomic<bool>>(false);
+  forget_released_epochs();
+  epochs_.emplace_back(epoch_ + 1, next->released);  // counts as released when `next` is dropped instead of published
+  return next;
+}
+
+void GraphStore::publish(std::shared_ptr<Epoch> next) noexcept {
   next->storage = storage_;
   next->number = ++epoch_;
-  next->entry_points = entry_points_;
+  next->entry_points.assign(entry_points_.begin(), entry_points_.end());
   next->live = table_.size();
   next->removed = rows_ - table_.size();
   next->rows = rows_;
   next->table_bytes = table_.bytes();
   next->calibration = calibration_;
-  next->released = std::make_shared<std::atomic<bool>>(false);
-  forget_released_epochs();
-  epochs_.emplace_back(epoch_, next->released);
+  std::shared_ptr<const Epoch> published = std::move(next);
   const std::lock_guard lock(epoch_mutex_);
-  now_ = std::move(next);
+  now_.swap(published);  // the old one goes after the lock, with its last reader
 }
 
 void GraphStore::forget_released_epochs() {
@@ -118,7 +124,9 @@ void GraphStore::collect_free_slots() {
 std::vector<Slot> GraphStore::allocate_slots(std::size_t count) {
   const std::size_t reused = std::min(count, free_slots_.size());
   storage_->reserve(rows_ + (count - reused));
-  std::vector<Slot> slots(free_slots_.end() - static_cast<std::ptrdiff_t>(reused), free_slots_.end());
+  std::vector<Slot> slots;
+  slots.reserve(count);
+  slots.assign(free_slots_.end() - static_cast<std::ptrdiff_t>(reused), free_slots_.end());
   free_slots_.resize(free_slots_.size() - reused);
   while (slots.size() < count) slots.push_back(static_cast<Slot>(rows_++));
   return slots;
@@ -219,15 +227,18 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   }
   tombstones_.reserve(tombstones_.size() + 2 * ids.size());
   const std::vector<Slot> slots = allocate_slots(ids.size());
+  std::shared_ptr<Epoch> next;
   try {
     write_rows(slots, ids, vectors);
     link(slots, progress_of(op, context, 0, slots.size()));
+    next = next_epoch();
   } catch (...) {
     abort_insert(slots);
     throw;
   }
   {
     const std::unique_lock lock(table_mutex_);
+    table_epoch_ = epoch_ + 1;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
       if (const auto replaced = table_.find(ids[i])) {
@@ -240,7 +251,7 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   }
   const std::uint64_t highest = *std::ranges::max_element(ids);
   highest_id_ = std::max(highest_id_.value_or(highest), highest);
-  publish();
+  publish(std::move(next));
   consolidate_if_due(op, context);
 }
 
@@ -307,10 +318,16 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
     const std::lock_guard lock(writer_mutex_);
     context.check("remove", executor_);
     const std::vector<std::uint64_t> present = present_ids(ids, progress_of("remove", context, 0, ids.size()));
+    if (present.empty()) {
+      consolidate_if_due("remove", context);
+      return std::size_t{0};
+    }
     tombstones_.reserve(tombstones_.size() + present.size());
+    std::shared_ptr<Epoch> next = next_epoch();
     const std::size_t before = tombstones_.size();
     {
       const std::unique_lock table_lock(table_mutex_);
+      table_epoch_ = epoch_ + 1;
       for (const std::uint64_t id : present) {
         const auto slot = table_.find(id);
         if (!slot) continue;  // repeated in `ids`
@@ -321,7 +338,7 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
     }
     const std::size_t count = tombstones_.size() - before;
     changed_since_calibration_ += count;
-    if (count > 0) publish();
+    publish(std::move(next));
     consolidate_if_due("remove", context);
     return count;
   });
@@ -331,18 +348,18 @@ void GraphStore::consolidate_if_due(std::string_view op, const Context& context)
   if (tombstones_.size() < std::max(consolidate_min, rows_ / consolidate_divisor)) return;
   try {
     const LinkProgress check = stop_check(op, context);
+    std::shared_ptr<Epoch> next = next_epoch();
     consolidate(check);
     std::size_t unused = free_slots_.size();
     for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
     if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
+    publish(std::move(next));
   } catch (const std::bad_alloc&) {
-    return;  // the removed rows stay tombstones, and the next change tries again
+    // The removed rows stay tombstones, and the next change tries again.
   } catch (const Error& error) {
     const bool stopped = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
     if (!stopped && error.code() != ErrorCode::allocation) throw;
-    return;
   }
-  publish();
 }
 
 void GraphStore::consolidate(const LinkProgress& progress) {
@@ -353,15 +370,17 @@ void GraphStore::consolidate(const LinkProgress& progress) {
   for (Slot slot = 0; slot < rows_; ++slot) {
     if (!is_tombstone(slot)) live.push_back(slot);
   }
+  entry_points_.reserve(entry_points_max);
   consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
+  limbo_.emplace_back();  // the last step that may throw
   std::erase_if(entry_points_, is_tombstone);
   Random random(params_.seed + epoch_);
   while (entry_points_.size() < std::min(entry_points_max, live.size())) {
     const Slot slot = live[random.below(live.size())];
     if (std::ranges::find(entry_points_, slot) == entry_points_.end()) entry_points_.push_back(slot);
   }
-  limbo_.push_back({epoch_, std::move(tombstones_)});
-  tombstones_.clear();
+  limbo_.back().epoch = epoch_;
+  limbo_.back().slots.swap(tombstones_);
 }
 
 // Reading.
@@ -375,10 +394,10 @@ std::optional<std::vector<float>> GraphStore::get(std::uint64_t id) const {
   return vector;
 }
 
-std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, const GraphStorage& storage) const {
+std::optional<std::vector<Slot>> GraphStore::rows_of(const IdFilter& filter, const Epoch& epoch) const {
   std::vector<Slot> slots;
   const std::shared_lock lock(table_mutex_);
-  if (storage_.get() != &storage) return std::nullopt;
+  if (storage_ != epoch.storage || table_epoch_ > epoch.number) return std::nullopt;
   const bool listed = filter.for_each(std::max<std::uint64_t>(table_.size(), 1) * 2, [&](std::uint64_t id) {
     if (const auto slot = table_.find(id)) slots.push_back(*slot);
   });
@@ -495,20 +514,24 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
 }
 
 void GraphStore::replace_storage(GraphContents contents) {
+  IdTable table;
+  table.reserve(contents.rows);
+  for (Slot slot = 0; slot < contents.rows; ++slot) table.insert(contents.storage->versions.id(slot), slot);
+  std::shared_ptr<const Calibration> calibration = calibration_;
+  if (!contents.calibration.points.empty()) {
+    calibration = std::make_shared<const Calibration>(std::move(contents.calibration));
+  }
+  // Nothing throws from here on.
   const std::unique_lock lock(table_mutex_);
   storage_ = std::move(contents.storage);
   rows_ = contents.rows;
   highest_id_ = contents.highest_id;
   entry_points_ = std::move(contents.entry_points);
-  if (!contents.calibration.points.empty()) {
-    calibration_ = std::make_shared<const Calibration>(std::move(contents.calibration));
-  }
+  calibration_ = std::move(calibration);
   tombstones_.clear();
   free_slots_.clear();
   limbo_.clear();
-  table_ = IdTable();
-  table_.reserve(rows_);
-  for (Slot slot = 0; slot < rows_; ++slot) table_.insert(storage_->versions.id(slot), slot);
+  table_ = std::move(table);
 }
 
 void GraphStore::compact_storage(bool full_precision, const LinkProgress& progress) {
@@ -522,9 +545,10 @@ void GraphStore::rebuild(std::string_view op, bool keep_floats, const Context& c
     if (!storage_) return;
     const std::size_t live = table_.size();
     const std::size_t total = tombstones_.empty() ? live : 2 * live;
+    std::shared_ptr<Epoch> next = next_epoch();
     if (!tombstones_.empty()) consolidate(progress_of(op, context, 0, total));
     compact_storage(keep_floats && storage_->vectors.full_precision(), progress_of(op, context, total - live, total));
-    publish();
+    publish(std::move(next));
   });
 }
 

@@ -116,9 +116,9 @@ class GraphStore {
 
   // Returns the dim() floats of the id's vector as stored, or nullopt when the id is absent.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
-  // Returns the rows of the ids that `filter` allows. Returns nullopt when `storage` is no longer the store's, the
-  // filter is a predicate, or it lists more than twice as many ids as the store has.
-  [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const GraphStorage& storage) const;
+  // Returns the rows that the ids allowed by `filter` have in `epoch`. Returns nullopt when ids were added, replaced or
+  // removed since that epoch, the filter is a predicate, or it lists more than twice as many ids as the store has.
+  [[nodiscard]] std::optional<std::vector<Slot>> rows_of(const IdFilter& filter, const Epoch& epoch) const;
   // Returns a copy of the live rows, for a file, after consolidating tombstones; empty when no vector was ever added.
   // Waits for a running change. Throws Cancelled or DeadlineExceeded as `context` says, Allocation or std::bad_alloc
   // when memory is exhausted.
@@ -156,7 +156,13 @@ class GraphStore {
   // std::bad_alloc when memory is exhausted.
   [[nodiscard]] std::vector<std::uint64_t> present_ids(std::span<const std::uint64_t> ids,
                                                        const LinkProgress& progress) const;
-  void publish();
+  // Returns an epoch with all the memory that publish() needs. Throws std::bad_alloc when memory is exhausted; then
+  // nothing changed.
+  [[nodiscard]] std::shared_ptr<Epoch> next_epoch();
+  // Shows the rows as they are to searches that begin from now on. `next` must be of next_epoch(). Does not throw, so
+  // that a change whose epoch was made before cannot fail after the change.
+  void publish(std::shared_ptr<Epoch> next) noexcept;
+  void publish() { publish(next_epoch()); }
   // Makes room for `count` more rows; trains the encoding on `vectors` in an empty store, and again when the store
   // has outgrown it. Throws InvalidInput when the store would exceed slots_max rows, Allocation when memory is
   // exhausted, Cancelled or DeadlineExceeded as `context` says.
@@ -183,6 +189,7 @@ class GraphStore {
   // what `progress` throws, and Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
                                          const LinkProgress& progress) const;
+  // Replaces storage and ids by `contents`. Throws std::bad_alloc when memory is exhausted; then nothing changed.
   void replace_storage(GraphContents contents);
 
   Executor& executor_;
@@ -206,6 +213,7 @@ class GraphStore {
 
   mutable std::shared_mutex table_mutex_;
   IdTable table_;
+  std::uint64_t table_epoch_ = 0;  // the first epoch that shows table_; guarded by table_mutex_
 
   mutable std::mutex epoch_mutex_;  // held while the pointer is copied
   std::shared_ptr<const Epoch> now_;

@@ -89,6 +89,33 @@ TEST_F(GraphStoreTest, AStoppedConsolidationDoesNotUndoARemoval) {
   EXPECT_EQ(store.now()->number, epoch + 3) << "one epoch of the removal, one of the consolidation";
 }
 
+// A search of an earlier epoch must not look ids up in the table of a later one: their rows are not visible to it.
+TEST_F(GraphStoreTest, RowsOfIdsAreThoseOfTheEpoch) {
+  store.add(test::clustered_rows(random, 100, dim), {});
+  const std::vector<std::uint64_t> id{5};
+  const IdFilter filter = IdFilter::sorted_list(id);
+  const auto expect_present = [&] {
+    const auto now = store.now();
+    const auto rows = store.rows_of(filter, *now);
+    ASSERT_TRUE(rows);
+    ASSERT_EQ(rows->size(), 1U);
+    EXPECT_TRUE(now->storage->versions.visible(rows->front(), now->number));
+    EXPECT_EQ(now->storage->versions.id(rows->front()), 5U);
+  };
+  expect_present();
+  const auto before = store.now();
+  store.upsert(id, test::clustered_rows(random, 1, dim), {});
+  EXPECT_EQ(store.rows_of(filter, *before), std::nullopt);
+  expect_present();
+  const auto replaced = store.now();
+  EXPECT_EQ(store.remove(id, {}), 1U);
+  EXPECT_EQ(store.rows_of(filter, *replaced), std::nullopt);
+  EXPECT_EQ(store.rows_of(filter, *store.now()), std::vector<Slot>{});
+  store.add(id, test::clustered_rows(random, 1, dim), {});
+  store.compact({});
+  expect_present();
+}
+
 // A search with a smaller epsilon is a prefix of one with a larger epsilon, so one search measures all of them.
 TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
   store.add(test::clustered_rows(random, 3000, dim), {});
@@ -96,6 +123,7 @@ TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
   SearchParams params{.storage = now->storage.get(),
                       .entry_points = now->entry_points,
                       .epoch = now->number,
+                      .rows = now->rows,
                       .k = calibrated_k,
                       .beam = beam_for_epsilon(calibrated_k, 1)};
   const std::vector<float> epsilons{0.8F, 0.9F, 1.0F, 1.05F, 1.2F};
@@ -116,7 +144,7 @@ TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
     for (std::size_t i = 0; i < epsilons.size(); ++i) {
       params.beam = beam_for_epsilon(calibrated_k, epsilons[i]);
       scratch.scored = 0;
-      search_graph(params, vector.data(), scratch, hits);
+      ASSERT_TRUE(search_graph(params, vector.data(), scratch, hits));
       EXPECT_EQ(hits, found[i]) << epsilons[i];
       EXPECT_EQ(scratch.scored, scored[i]) << epsilons[i];
     }
@@ -135,11 +163,12 @@ TEST_F(GraphStoreTest, WiderBeamsScoreMoreRows) {
     const SearchParams params{.storage = now->storage.get(),
                               .entry_points = now->entry_points,
                               .epoch = now->number,
+                              .rows = now->rows,
                               .k = 10,
                               .beam = beam_for_ef(10, ef)};
     scratch.scored = 0;
     std::vector<Hit> hits;
-    search_graph(params, vector.data(), scratch, hits);
+    ASSERT_TRUE(search_graph(params, vector.data(), scratch, hits));
     EXPECT_EQ(hits.size(), 10U);
     EXPECT_GT(scratch.scored, last);
     last = scratch.scored;

@@ -35,6 +35,10 @@ using Answers = std::vector<std::vector<Hit>>;
 [[nodiscard]] IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet& samples,
                                        Answers& answers);
 
+// Returns the seconds in which an index of kind "graph" on `device` takes all vectors of the samples and answers one
+// query. Throws InvalidInput when samples.dim is not 1 to 65,536, and the errors of the device.
+[[nodiscard]] double measure_graph(Runtime& runtime, const Device& device, const SampleSet& samples);
+
 // Measures l2_distance of one query at fp32, fp16 and int8, and matrix products of growing size. An operation that
 // fails with Allocation or Unsupported, or would take too long, is returned as skipped; throws every other error of
 // the device.

@@ -128,4 +128,13 @@ IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet
   return speed;
 }
 
+double measure_graph(Runtime& runtime, const Device& device, const SampleSet& samples) {
+  const std::unique_ptr<Index> index =
+      make_index("graph", samples.dim, Metric::l2, {.device = device.label(), .runtime = &runtime});
+  return seconds_of([&] {
+    index->add(samples.corpus);
+    static_cast<void>(index->search(std::span(samples.queries).first(samples.dim), neighbors));
+  });
+}
+
 }  // namespace vectis::inline v0_1::detail

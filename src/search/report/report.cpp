@@ -60,8 +60,16 @@ DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions&
   attempt("search on the device", [&] {
     result.index = device == host ? result.host : detail::measure_index(runtime, device, samples, answers);
   });
-  attempt("benchmark of distances and matrix products",
-          [&] { result.operations = detail::measure_operations(device, samples); });
+  attempt("graph on the CPU", [&] { result.host.graph_seconds = detail::measure_graph(runtime, host, samples); });
+  attempt("graph on the device", [&] {
+    result.index.graph_seconds =
+        device == host ? result.host.graph_seconds : detail::measure_graph(runtime, device, samples);
+  });
+  attempt("distances and matrix products on the CPU",
+          [&] { result.host_operations = detail::measure_operations(host, samples); });
+  attempt("distances and matrix products on the device", [&] {
+    result.operations = device == host ? result.host_operations : detail::measure_operations(device, samples);
+  });
   result.targets = detail::evaluate_targets(result);
   return result;
 }

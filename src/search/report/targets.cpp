@@ -87,6 +87,18 @@ std::optional<double> ratio(std::optional<double> of_host, std::optional<double>
   return of_host && of_device && *of_device > 0 ? std::optional(*of_host / *of_device) : std::nullopt;
 }
 
+// A time of 0 was not measured.
+std::optional<double> measured(double seconds) { return seconds > 0 ? std::optional(seconds) : std::nullopt; }
+
+// Percent of device memory beyond the vectors. HIP has the limit of CUDA, whose interface it follows, and backends
+// without a stated limit have that of Metal, the highest.
+double overhead_limit(std::string_view backend, const DeviceInfo& info) {
+  constexpr double metal = 20;
+  if (backend == "cuda" || backend == "hip") return 15;
+  if (backend == "webgpu") return info.driver.starts_with("Metal") ? metal : 10;
+  return metal;
+}
+
 const OperationSpeed* find_speed(const DeviceReport& report, std::string_view name) {
   const auto found = std::ranges::find(report.operations, name, &OperationSpeed::name);
   return found == report.operations.end() ? nullptr : &*found;
@@ -115,13 +127,19 @@ std::vector<TargetResult> evaluate_targets(const DeviceReport& report) {
   evaluator.add("search, 1 query", ratio(shortest(report.host, &SearchSpeed::single_seconds), single), 10,
                 "times as fast as the CPU", true, other_size);
   evaluator.add("search, 100 queries", to_milliseconds(batch), 5, "ms", false, other_size);
-  evaluator.add("search, 100 queries", ratio(shortest(report.host, &SearchSpeed::batch_seconds), batch), 100,
+  evaluator.add("search, 100 queries", ratio(shortest(report.host, &SearchSpeed::batch_seconds), batch), 400,
                 "times as fast as the CPU", true, other_size);
-  evaluator.add("insert 10,000 vectors", report.index.insert_seconds * in_milliseconds, 50, "ms", false, other_size);
-  evaluator.add("build the index", report.index.build_seconds, 30, "s", false, other_size);
+  evaluator.add("insert 10,000 vectors", to_milliseconds(measured(report.index.insert_seconds)), 50, "ms", false,
+                other_size);
+  evaluator.add("insert 10,000 vectors",
+                ratio(measured(report.host.insert_seconds), measured(report.index.insert_seconds)), 100,
+                "times as fast as the CPU", true, other_size);
+  evaluator.add("index all vectors in a graph", report.index.graph_seconds, 30, "s", false, other_size);
+  evaluator.add("index all vectors in a graph", ratio(report.host.graph_seconds, report.index.graph_seconds), 20,
+                "times as fast as the CPU", true, other_size);
   const std::optional<double> overhead = report.index.memory_overhead;
-  evaluator.add("device memory overhead", overhead ? std::optional(*overhead * 100) : std::nullopt, 15, "%", false,
-                cuda ? other_size : "stated for CUDA");
+  evaluator.add("device memory overhead", overhead ? std::optional(*overhead * 100) : std::nullopt,
+                overhead_limit(evaluator.backend(), report.info), "%", false, other_size);
   add_operation(evaluator, report, "l2_distance fp32", 15, other_size);
   add_operation(evaluator, report, "l2_distance fp16", 9, other_size);
   add_operation(evaluator, report, "l2_distance int8", 6, other_size);

@@ -18,9 +18,12 @@ DeviceReport good_report() {
   report.rows = detail::target_rows;
   report.dim = 128;
   report.index.searches = {{Precision::fp32, 0.004, 0.02, 0, 0, 0}, {Precision::int8, 0.001, 0.0025, 0, 0, 0}};
-  report.host.searches = {{Precision::int8, 0.020, 0.5, 0, 0, 0}};
+  report.host.searches = {{Precision::int8, 0.020, 2, 0, 0, 0}};
   report.index.insert_seconds = 0.025;
+  report.host.insert_seconds = 5;
   report.index.build_seconds = 15;
+  report.index.graph_seconds = 15;
+  report.host.graph_seconds = 600;
   report.index.memory_overhead = 0.07;
   for (const auto& [name, milliseconds] : {std::pair{"l2_distance fp32", 7.5},
                                            {"l2_distance fp16", 4.5},
@@ -46,8 +49,8 @@ std::size_t targets_that_are(const DeviceReport& report, Verdict verdict) {
 
 TEST(ReportTargets, AreMetByAFastGpu) {
   const DeviceReport report = evaluated(good_report());
-  EXPECT_EQ(report.targets.size(), 14U);
-  EXPECT_EQ(targets_that_are(report, Verdict::met), 14U);
+  EXPECT_EQ(report.targets.size(), 16U);
+  EXPECT_EQ(targets_that_are(report, Verdict::met), 16U);
   EXPECT_TRUE(report.passed());
 }
 
@@ -56,9 +59,11 @@ TEST(ReportTargets, AreMissedOneByOne) {
   const std::map<std::string, std::pair<std::function<void(DeviceReport&)>, std::size_t>> slowed = {
       {"single", {[](DeviceReport& r) { r.index.searches[1].single_seconds = 0.003; }, 2}},
       {"batch", {[](DeviceReport& r) { r.index.searches[1].batch_seconds = 0.0075; }, 2}},
-      {"fast CPU", {[](DeviceReport& r) { r.host.searches[0] = {Precision::fp32, 0.009, 0.2, 0, 0, 0}; }, 2}},
-      {"insert", {[](DeviceReport& r) { r.index.insert_seconds = 0.075; }, 1}},
-      {"build", {[](DeviceReport& r) { r.index.build_seconds = 45; }, 1}},
+      {"fast CPU", {[](DeviceReport& r) { r.host.searches[0] = {Precision::fp32, 0.009, 0.9, 0, 0, 0}; }, 2}},
+      {"insert", {[](DeviceReport& r) { r.index.insert_seconds = 0.075; }, 2}},
+      {"fast insert on the CPU", {[](DeviceReport& r) { r.host.insert_seconds = 2.4; }, 1}},
+      {"graph", {[](DeviceReport& r) { r.index.graph_seconds = 45; }, 2}},
+      {"fast graph on the CPU", {[](DeviceReport& r) { r.host.graph_seconds = 290; }, 1}},
       {"memory", {[](DeviceReport& r) { r.index.memory_overhead = 0.21; }, 1}},
   };
   for (const auto& [name, change] : slowed) {
@@ -80,7 +85,7 @@ TEST(ReportTargets, DoNotApplyToCpus) {
   DeviceReport report = good_report();
   report.gpu = false;
   report = evaluated(report);
-  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 14U);
+  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 16U);
   EXPECT_THAT(report.targets[0].reason, HasSubstr("the CPU that GPUs are compared with"));
   EXPECT_TRUE(report.targets[0].measured.has_value())
       << "the measured value is reported although the target does not apply";
@@ -105,7 +110,24 @@ TEST(ReportTargets, DependOnTheBackend) {
   report.index.searches[1].single_seconds = 0.0019;
   report = evaluated(report);
   EXPECT_EQ(targets_that_are(report, Verdict::missed), 0U);
-  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 1U) << "memory overhead, which is stated for CUDA";
+  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 0U);
+}
+
+TEST(ReportTargets, OfMemoryOverheadAreStatedForEveryBackend) {
+  const auto limit = [](const std::string& device, const std::string& driver) {
+    DeviceReport report = good_report();
+    report.device = device;
+    report.info.driver = driver;
+    report = evaluated(report);
+    const auto found = std::ranges::find(report.targets, "device memory overhead", &TargetResult::name);
+    EXPECT_EQ(found->verdict, Verdict::met) << device;
+    return found->limit;
+  };
+  EXPECT_EQ(limit("cuda:0", "12.4"), 15);
+  EXPECT_EQ(limit("hip:0", "6.1"), 15);
+  EXPECT_EQ(limit("webgpu:0", "Vulkan"), 10);
+  EXPECT_EQ(limit("webgpu:0", "Metal"), 20);
+  EXPECT_EQ(limit("opencl:0", "3.1"), 20);
 }
 
 TEST(ReportTargets, AreNotMetWithoutAMeasurement) {
@@ -113,8 +135,10 @@ TEST(ReportTargets, AreNotMetWithoutAMeasurement) {
   report.operations[0] = {"l2_distance fp32", 0, 0, "no memory for it"};
   report.operations.pop_back();
   report.index.memory_overhead.reset();
+  report.host.graph_seconds.reset();
+  report.index.insert_seconds = 0;  // and with it the ratio
   report = evaluated(report);
-  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 3U);
+  EXPECT_EQ(targets_that_are(report, Verdict::not_applicable), 6U);
   EXPECT_EQ(std::ranges::find(report.targets, "l2_distance fp32", &TargetResult::name)->reason, "no memory for it");
 }
 

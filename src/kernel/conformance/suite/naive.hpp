@@ -39,13 +39,13 @@ inline std::int32_t to_integer(double value, std::int64_t least, std::int64_t mo
   return static_cast<std::int32_t>(std::lrint(value));
 }
 
-// Rounds a double to bfloat16 once, ties to even. Rounding to float first would round twice, so the part that float
-// cannot represent is kept as an odd last bit (round to odd).
-inline Bfloat16 to_bfloat16_once(double value) {
+// Returns `value` as a float for a second rounding to a narrower type. Rounding to nearest would round twice, so the
+// part that float cannot represent is kept as an odd last bit (round to odd).
+inline float to_odd_float(double value) {
   auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   if (std::fabs(std::bit_cast<float>(bits)) > std::fabs(value)) --bits;
   if (std::bit_cast<float>(bits) != value && std::isfinite(value)) bits |= 1U;
-  return to_bfloat16(std::bit_cast<float>(bits));
+  return std::bit_cast<float>(bits);
 }
 
 // Writes an element, rounded to the operand's type; integers saturate and NaN becomes 0 in them. Requires float32,
@@ -53,9 +53,9 @@ inline Bfloat16 to_bfloat16_once(double value) {
 inline void store(Operand& operand, std::uint64_t row, std::uint64_t column, double value) {
   switch (operand.type()) {
     case DType::float16:
-      return operand.set_bits(row, column, to_half(static_cast<float>(value)).bits);
+      return operand.set_bits(row, column, to_half(to_odd_float(value)).bits);
     case DType::bfloat16:
-      return operand.set_bits(row, column, to_bfloat16_once(value).bits);
+      return operand.set_bits(row, column, to_bfloat16(to_odd_float(value)).bits);
     case DType::int8:
       return operand.set_bits(row, column, static_cast<std::uint8_t>(to_integer(value, -128, 127)));
     case DType::int32:

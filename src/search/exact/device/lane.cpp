@@ -84,7 +84,7 @@ void DeviceLane::start(std::size_t segment, std::shared_ptr<const ResidentCodes>
 void DeviceLane::bring_rows(const SegmentView& segment) {
   own_layout_ = std::make_unique<const DeviceLayout>(segment);
   layout_ = own_layout_.get();
-  layout_->pack_codes(segment, segment.rows, row_codes_host_, row_terms_host_);
+  layout_->pack_codes(segment, 0, row_codes_host_, row_terms_host_);
   if (row_codes_.bytes() < row_codes_host_.size()) {
     row_codes_.release();
     row_codes_ = buffer(row_codes_host_.size(), Precision::int8);

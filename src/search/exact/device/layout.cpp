@@ -73,20 +73,21 @@ DType DeviceLayout::query_type() const noexcept {
   return form_ == QueryForm::bf16 ? DType::bfloat16 : DType::float32;
 }
 
-void DeviceLayout::pack_codes(const SegmentView& segment, std::size_t rows, std::vector<std::byte>& codes,
+void DeviceLayout::pack_codes(const SegmentView& segment, std::size_t first_row, std::vector<std::byte>& codes,
                               std::vector<float>& terms) const {
+  const std::size_t rows = segment.rows - first_row;
   codes.assign(rows * row_bytes_, std::byte{});
   terms.resize(rows * device_terms);
-  if (row_type_ != DType::float32) return pack_coded(segment, rows, codes.data(), terms.data());
+  if (row_type_ != DType::float32) return pack_coded(segment, first_row, codes.data(), terms.data());
   for (std::size_t row = 0; row < rows; ++row) {
-    pack_original(segment, row, codes.data() + row * row_bytes_, terms.data() + row * device_terms);
+    pack_original(segment, first_row + row, codes.data() + row * row_bytes_, terms.data() + row * device_terms);
   }
 }
 
-void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const {
+void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t first_row, std::byte* codes, float* terms) const {
   for (const CodeBlock& run : segment.code_blocks) {
-    for (std::size_t i = 0; i < run.rows && run.first_row + i < rows; ++i) {
-      const std::size_t row = run.first_row + i;
+    for (std::size_t i = first_row - std::min(first_row, run.first_row); i < run.rows; ++i) {
+      const std::size_t row = run.first_row + i - first_row;
       const std::byte* const group = run.codes + i / group_rows * quantizer_.chunks * group_rows * chunk_bytes;
       for (std::size_t place = 0; place < row_bytes_; place += chunk_bytes) {
         const std::byte* const from = group + (place / chunk_bytes * group_rows + i % group_rows) * chunk_bytes;

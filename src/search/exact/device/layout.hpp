@@ -29,10 +29,10 @@ class DeviceLayout {
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
   [[nodiscard]] std::size_t row_stride() const noexcept { return row_bytes_ / size_of(row_type_); }
 
-  // Replaces `codes` and `terms` by those of the first `rows` rows of the segment this layout was made for, or of a
-  // later view of it. Precondition, not checked: rows <= segment.rows. Throws std::bad_alloc when memory is
+  // Replaces `codes` and `terms` by those of the rows of `segment` from `first_row` on. `segment` must be a view of the
+  // segment this layout was made for, and first_row <= segment.rows; not checked. Throws std::bad_alloc when memory is
   // exhausted.
-  void pack_codes(const SegmentView& segment, std::size_t rows, std::vector<std::byte>& codes,
+  void pack_codes(const SegmentView& segment, std::size_t first_row, std::vector<std::byte>& codes,
                   std::vector<float>& terms) const;
   // Replaces `terms` by four terms per query: gamma, a, b and limit. b is larger than on the host, because devices
   // sum in any order and round each step. `queries` must be prepared with quantizer() and form(). May throw
@@ -44,7 +44,7 @@ class DeviceLayout {
   static constexpr double absolute_error = 0x1p-98;
 
  private:
-  void pack_coded(const SegmentView& segment, std::size_t rows, std::byte* codes, float* terms) const;
+  void pack_coded(const SegmentView& segment, std::size_t first_row, std::byte* codes, float* terms) const;
   void pack_original(const SegmentView& segment, std::size_t row, std::byte* codes, float* terms) const;
 
   Quantizer quantizer_;

@@ -10,7 +10,9 @@ namespace {
 
 constexpr int reclaim_cost = 200;  // codes must be packed and copied again
 
-bool is_of(const std::weak_ptr<const void>& held, const std::shared_ptr<const void>& storage) noexcept {
+// Whether both are of the same storage, which may be gone.
+template <class Storage>
+bool is_of(const std::weak_ptr<const void>& held, const Storage& storage) noexcept {
   return !held.owner_before(storage) && !storage.owner_before(held);
 }
 
@@ -29,8 +31,15 @@ ResidentSegments::~ResidentSegments() { pool_.remove_reclaimer(reclaimer_); }
 
 std::shared_ptr<const ResidentCodes> ResidentSegments::get(const SegmentView& segment, Stream& stream,
                                                            std::uint64_t reserve) {
-  if (auto held = find(segment)) return held;
-  return load(segment, stream, reserve);
+  auto held = find(segment);
+  if (held && held->rows >= segment.rows) return held;
+  // The layout of an fp32 segment is made for the rows that it had: twice as many get a new one.
+  if (held && segment.rows <= 2 * held->layout_rows) {
+    if (auto grown = load(segment, held.get(), stream, reserve)) return grown;
+  }
+  if (held) drop(held);  // running scans keep the old copy alive
+  held.reset();
+  return load(segment, nullptr, stream, reserve);
 }
 
 bool ResidentSegments::wants(const SegmentView& segment) const {
@@ -47,24 +56,38 @@ std::uint64_t ResidentSegments::bytes() const {
   return sum;
 }
 
-// Rows never change, so a copy with more rows than the view is usable.
+// Rows never change, so a copy with more rows than the view is usable, and one with fewer can be continued.
 std::shared_ptr<const ResidentCodes> ResidentSegments::find(const SegmentView& segment) {
   const std::lock_guard lock(mutex_);
   std::erase_if(held_, [](const auto& held) { return held->storage.expired() && held.use_count() == 1; });
   const auto found =
       std::ranges::find_if(held_, [&](const auto& held) { return is_of(held->storage, segment.storage); });
-  if (found == held_.end()) return nullptr;
-  if ((*found)->rows >= segment.rows) return *found;
-  held_.erase(found);  // the segment has grown; running scans keep the old copy alive
-  return nullptr;
+  return found == held_.end() ? nullptr : *found;
 }
 
-std::shared_ptr<const ResidentCodes> ResidentSegments::load(const SegmentView& segment, Stream& stream,
-                                                            std::uint64_t reserve) {
+void ResidentSegments::drop(const std::shared_ptr<const ResidentCodes>& held) {
+  const std::lock_guard lock(mutex_);
+  std::erase(held_, held);
+}
+
+// Replaces a copy with fewer rows. Of two that were made at the same time, the one with most rows stays.
+void ResidentSegments::hold(const std::shared_ptr<const ResidentCodes>& made) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(held_, [&](const auto& held) { return is_of(held->storage, made->storage); });
+  if (found == held_.end()) {
+    held_.push_back(made);
+  } else if ((*found)->rows < made->rows) {
+    *found = made;
+  }
+}
+
+std::shared_ptr<const ResidentCodes> ResidentSegments::load(const SegmentView& segment, const ResidentCodes* older,
+                                                            Stream& stream, std::uint64_t reserve) {
   auto made = std::make_shared<ResidentCodes>();
   made->storage = segment.storage;
   made->rows = segment.rows;
-  made->layout = std::make_unique<const DeviceLayout>(segment);
+  made->layout = older != nullptr ? older->layout : std::make_shared<const DeviceLayout>(segment);
+  made->layout_rows = older != nullptr ? older->layout_rows : segment.rows;
   const std::uint64_t needed = segment.rows * (made->layout->row_bytes() + device_terms * sizeof(float));
   const auto stats = pool_.get_memory_stats(device_);
   if (stats && stats->in_use_bytes + needed + reserve > stats->limit_bytes) return nullptr;
@@ -75,13 +98,22 @@ std::shared_ptr<const ResidentCodes> ResidentSegments::load(const SegmentView& s
   } catch (const OutOfMemoryError&) {
     return nullptr;  // the scan streams it instead
   }
+  const std::size_t present = older != nullptr ? older->rows : 0;
+  const std::size_t code_bytes = present * made->layout->row_bytes();
+  const std::size_t term_bytes = present * device_terms * sizeof(float);
   std::vector<std::byte> codes;
-  made->layout->pack_codes(segment, segment.rows, codes, made->terms_host);
-  stream.copy_to_device(made->codes.memory(), 0, codes);
-  stream.copy_to_device(made->terms.memory(), 0, std::as_bytes(std::span(made->terms_host)));
+  std::vector<float> terms;
+  made->layout->pack_codes(segment, present, codes, terms);
+  if (older != nullptr) {
+    stream.copy_on_device(made->codes.memory(), 0, older->codes.memory(), 0, code_bytes);
+    stream.copy_on_device(made->terms.memory(), 0, older->terms.memory(), 0, term_bytes);
+    made->terms_host = older->terms_host;
+  }
+  stream.copy_to_device(made->codes.memory(), code_bytes, codes);
+  stream.copy_to_device(made->terms.memory(), term_bytes, std::as_bytes(std::span<const float>(terms)));
+  made->terms_host.insert(made->terms_host.end(), terms.begin(), terms.end());
   stream.synchronize();
-  const std::lock_guard lock(mutex_);
-  held_.push_back(made);
+  hold(made);
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "search/common/device_failure.hpp"
 #include "search/exact/device/lane.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/settings.hpp"
@@ -56,10 +57,8 @@ std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
                                   std::clamp<std::uint64_t>(fitting, 1, half));
     }
     throw OutOfMemoryError("search", std::move(report));
-  } catch (const Error& error) {
-    const bool is_ours = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
-    if (is_ours || std::string_view(error.what()).find(device.label()) != std::string_view::npos) throw;
-    throw Error(error.code(), "search", fmt::format("{} failed: {}", device.label(), error.what()), error.detail());
+  } catch (...) {
+    detail::rethrow_as_device_failure(device);
   }
 }
 

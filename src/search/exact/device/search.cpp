@@ -21,7 +21,8 @@ struct DevicePart {
 };
 
 // Shards: all queries and a share of the segments. Replicas: a share of the queries and all segments.
-std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std::size_t devices) {
+std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std::span<const std::size_t> shards,
+                                 std::size_t devices) {
   std::vector<DevicePart> parts(devices);
   const std::size_t queries = task.query_count();
   for (std::size_t i = 0; i < devices; ++i) {
@@ -30,9 +31,8 @@ std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std:
     parts[i].task = task;
     parts[i].task.queries = task.queries.subspan(first * task.dim, (last - first) * task.dim);
     parts[i].first_query = first;
-    const std::size_t step = split == DeviceSplit::shards ? devices : 1;
-    for (std::size_t s = split == DeviceSplit::shards ? i : 0; s < task.segments.size(); s += step) {
-      parts[i].segments.push_back(s);
+    for (std::size_t s = 0; s < task.segments.size(); ++s) {
+      if (split == DeviceSplit::replicas || shards[s] == i) parts[i].segments.push_back(s);
     }
   }
   return parts;
@@ -56,11 +56,21 @@ std::uint64_t DeviceSearch::resident_bytes() const {
   return sum;
 }
 
+std::vector<std::size_t> DeviceSearch::shards_of(std::span<const SegmentView> segments) const {
+  std::vector<std::size_t> shards(segments.size());
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const auto own = std::ranges::find_if(
+        scans_, [&](const auto& scan) { return segments[s].device && scan->device().id() == *segments[s].device; });
+    shards[s] = own == scans_.end() ? s % scans_.size() : static_cast<std::size_t>(own - scans_.begin());
+  }
+  return shards;
+}
+
 void DeviceSearch::prepare(std::span<const SegmentView> segments, DeviceSplit split) {
+  const std::vector<std::size_t> shards = shards_of(segments);
   for (std::size_t i = 0; i < scans_.size(); ++i) {
-    const std::size_t step = split == DeviceSplit::shards ? scans_.size() : 1;
-    for (std::size_t s = split == DeviceSplit::shards ? i : 0; s < segments.size(); s += step) {
-      scans_[i]->prepare(segments[s]);
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+      if (split == DeviceSplit::replicas || shards[s] == i) scans_[i]->prepare(segments[s]);
     }
   }
 }
@@ -85,7 +95,7 @@ DeviceSearchAnswer DeviceSearch::search(const SearchTask& task, DeviceSplit spli
 
 void DeviceSearch::search_batch(const SearchTask& task, DeviceSplit split, std::span<std::vector<Hit>> hits,
                                 DeviceSearchAnswer& answer) {
-  std::vector<DevicePart> parts = parts_of(task, split, scans_.size());
+  std::vector<DevicePart> parts = parts_of(task, split, shards_of(task.segments), scans_.size());
   std::vector<std::unique_ptr<SharedLimits>> limits;
   for (DevicePart& part : parts) {
     if (limits.empty() || split == DeviceSplit::replicas) {

@@ -16,8 +16,8 @@
 
 namespace vectis::inline v0_1::exact {
 
-// How devices share a search. shards: each device scans some segments for all queries. replicas: each device scans
-// all segments for some queries.
+// How devices share a search. shards: each device scans some segments for all queries, those added while it was the
+// active device and a share of the others. replicas: each device scans all segments for some queries.
 enum class DeviceSplit : std::uint8_t { shards, replicas };
 
 // The hits of an exact search on devices, and its counters.
@@ -48,6 +48,9 @@ class DeviceSearch {
   [[nodiscard]] std::uint64_t resident_bytes() const;
 
  private:
+  // Returns for each segment the position of the device that scans it under `shards`: the segment's own device, else
+  // the devices in turn.
+  [[nodiscard]] std::vector<std::size_t> shards_of(std::span<const SegmentView> segments) const;
   void search_batch(const SearchTask& task, DeviceSplit split, std::span<std::vector<Hit>> hits,
                     DeviceSearchAnswer& answer);
 

@@ -1,0 +1,28 @@
+// How much a random test of the hostile suite does, and how a failed run is repeated.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+
+namespace vectis::test {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitizer = true;
+#else
+inline constexpr bool thread_sanitizer = false;
+#endif
+#else
+inline constexpr bool thread_sanitizer = false;
+#endif
+
+// Returns VECTIS_TEST_RUNS, or `usual`; ThreadSanitizer, under which a run takes ten times as long, does a tenth.
+inline std::uint64_t runs_wanted(std::uint64_t usual) {
+  const char* const text = std::getenv("VECTIS_TEST_RUNS");
+  if (text != nullptr) return std::strtoull(text, nullptr, 10);
+  return thread_sanitizer ? (usual + 9) / 10 : usual;
+}
+
+}  // namespace vectis::test
