@@ -70,6 +70,7 @@ def sanitizer_environment() -> dict[str, str]:
         "ASAN_OPTIONS": f"{common}:use_sigaltstack=0:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
         "LSAN_OPTIONS": with_suppressions("print_suppressions=0", "lsan.supp"),
         "UBSAN_OPTIONS": f"{common}:print_stacktrace=1",
+        "VECTIS_TEST_SCHEDULE": os.environ.get("VECTIS_TEST_SCHEDULE", os.environ.get("VECTIS_TEST_SEED", "1")),
         "TSAN_OPTIONS": with_suppressions(f"{common}:halt_on_error=1:second_deadlock_stack=1", "tsan.supp"),
     }
 

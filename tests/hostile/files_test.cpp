@@ -193,8 +193,11 @@ TEST(HostileSnapshotFiles, AreReadOrRejected) {
 TEST(HostileLogFiles, AreReadOrRejected) {
   AllocationLog log;
   for (std::uint64_t id = 1; id <= 12; ++id) {
-    log.events.push_back({.id = id, .bytes = id * 1000, .stream = static_cast<std::uint32_t>(id % 3), .tag = "tag"});
-    if (id % 2 == 0) log.events.push_back({.kind = AllocationEvent::Kind::release, .id = id / 2});
+    log.events.push_back(
+        {.id = id, .bytes = id * 1000, .stream = static_cast<std::uint32_t>(id % 3), .tag = "tag", .time = {}});
+    if (id % 2 == 0) {
+      log.events.push_back({.kind = AllocationEvent::Kind::release, .id = id / 2, .tag = {}, .time = {}});
+    }
   }
   std::ostringstream out;
   write_allocation_log(out, log);
