@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -260,6 +261,15 @@ std::vector<std::string> shipped_plugins(const Os& os) {
   return names;
 }
 
+// Opens the backend of a plug-in. Drivers are not made to be started by several threads at once (PoCL crashes), so
+// that all runtimes of a process take turns.
+OpenedBackend open_in_turn(Runtime& runtime, const VectisBackend& table, BackendStatus status,
+                           HostServices::Finder finder) {
+  static std::mutex turn;
+  const std::lock_guard lock(turn);
+  return open_table(runtime, table, std::move(status), std::move(finder));
+}
+
 OpenedBackend open_plugin(Runtime& runtime, const PluginFile& file, HostServices::Finder finder) {
   OpenedBackend opened;
   opened.status.name = file.name;
@@ -280,7 +290,7 @@ OpenedBackend open_plugin(Runtime& runtime, const PluginFile& file, HostServices
         std::move(opened), BackendState::misnamed,
         fmt::format("its file is named for '{}', but its table says '{}'", file.name, checked.table->name));
   }
-  opened = open_table(runtime, *checked.table, std::move(opened.status), std::move(finder));
+  opened = open_in_turn(runtime, *checked.table, std::move(opened.status), std::move(finder));
   const bool has_path = !runtime.os().environment("PATH").value_or("").empty();
   if (has_path || !std::ranges::any_of(opened.devices, is_pocl)) return opened;
   opened.status.install = "set PATH, for example to /usr/bin:/bin";

@@ -140,7 +140,7 @@ TEST_F(MemoryCommand, EscapesControlCharacters) {
 TEST_F(MemoryCommand, EscapesControlCharactersOfUtf8AndOfErrors) {
   const std::string text = real_os().read_file(snapshot("json")).value();
   const auto with = [&](const std::string& key, const std::string& value) {
-    const std::size_t begin = text.find('"' + key + "\": \"") + key.size() + 5;
+    const std::size_t begin = text.find('"', text.find('"' + key + "\":") + key.size() + 3) + 1;  // of the first value
     const std::size_t end = text.find('"', begin);
     return run_vectis({"memory", write("control.json", text.substr(0, begin) + value + text.substr(end))});
   };
