@@ -111,9 +111,11 @@ std::shared_ptr<StreamOrder> StreamOrders::find(const Stream& stream) {
   const std::lock_guard lock(mutex_);
   if (orders_.size() >= prune_above)
     std::erase_if(orders_, [](const auto& entry) { return entry.second->is_destroyed(); });
-  auto& order = orders_[core];
+  const auto known = orders_.find(core);
   // A new stream may have the address of a destroyed one.
-  if (order == nullptr || !order->is_of(*core)) order = std::make_shared<StreamOrder>(*core);
+  if (known != orders_.end() && known->second->is_of(*core)) return known->second;
+  auto order = std::make_shared<StreamOrder>(*core);
+  orders_.insert_or_assign(core, order);
   return order;
 }
 

@@ -88,6 +88,31 @@ TEST_F(ExactDevicesTest, AdversarialDataHasItsTruth) {
   }
 }
 
+// Distances of rows that are far smaller than the query are equal after rounding; then the lowest ids count.
+TEST_F(ExactDevicesTest, MagnitudesOfEveryOrderHaveTheirTruth) {
+  exact::DeviceSearch devices = on({computing});
+  for (int i = 0; i < 30; ++i) {
+    SearchProblem problem;
+    problem.dim = 1 + random.below(20);
+    const auto row = [&](std::vector<float>& rows) {
+      const double size = std::pow(10.0, -38 + 76 * random.unit());
+      for (std::size_t j = 0; j < problem.dim; ++j) {
+        rows.push_back(static_cast<float>(size * (2 * random.unit() - 1)));
+      }
+    };
+    for (int j = 0; j < 60; ++j) row(problem.corpus);
+    for (int j = 0; j < 9; ++j) row(problem.queries);
+    for (const Metric metric : products) {
+      for (const Precision precision : precisions) {
+        problem.metric = metric;
+        problem.precision = precision;
+        expect_truth(problem, search(devices, problem));
+        if (HasFatalFailure()) FAIL() << "problem " << i;
+      }
+    }
+  }
+}
+
 TEST_F(ExactDevicesTest, WhatDoesNotFitIsScannedAgainAndNothingIsLost) {
   SearchProblem problem;
   problem.dim = 8;

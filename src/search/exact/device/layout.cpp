@@ -16,6 +16,9 @@ namespace {
 
 constexpr float unknown_term = std::numeric_limits<float>::infinity();
 constexpr std::size_t word_bytes = 4;
+// The least norm of a row on a device, in units of the quantizer, in which most rows have a norm near 1. Through it the
+// bounds of every row have room for the rounding of distances, see query_terms().
+constexpr float norm_min = 0x1p-6F;
 
 Quantizer copy_of(const Quantizer& quantizer) {
   Quantizer copy{.metric = quantizer.metric,
@@ -97,7 +100,7 @@ void DeviceLayout::pack_coded(const SegmentView& segment, std::size_t first_row,
       to[0] = run.offset[i];
       to[1] = run.step[i];
       to[2] = run.residual[i];
-      to[3] = run.norm[i];
+      to[3] = std::max(run.norm[i], norm_min);
     }
   }
 }
@@ -131,9 +134,11 @@ void DeviceLayout::pack_original(const SegmentView& segment, std::size_t row, st
   terms[0] = euclidean ? static_cast<float>(squares * (1 - double{loosening(quantizer_.dim)})) : 0.0F;
   terms[1] = 1;
   terms[2] = rounded_up(std::sqrt(lost) * (1 + 0x1p-20) + rounding);
-  terms[3] = rounded_up(norm * (1 + 0x1p-20) + 0x1p-120);
+  terms[3] = std::max(rounded_up(norm * (1 + 0x1p-20) + 0x1p-120), norm_min);
 }
 
+// Rows are ordered by their distance in double precision and then by id. Distances of rows that are far smaller than
+// the query are equal after rounding, though their keys differ, so that a device must not drop the larger key.
 void DeviceLayout::query_terms(const PreparedQueries& queries, std::vector<float>& terms) const {
   const double any_order = form_ == QueryForm::f32 ? static_cast<double>(quantizer_.dim + 16) * 0x1p-23 : 0.0;
   terms.resize(queries.count * device_terms);
@@ -141,7 +146,10 @@ void DeviceLayout::query_terms(const PreparedQueries& queries, std::vector<float
     float* const to = terms.data() + i * device_terms;
     to[0] = queries.gamma[i];
     to[1] = queries.a[i];
-    to[2] = rounded_up(double{queries.b[i]} + double{queries.a[i]} * (0x1p-21 + any_order));
+    const double distance_error =
+        (queries.rank_error[i] + std::abs(queries.shift[i]) * queries.rounding) / queries.unit[i];
+    to[2] = rounded_up(double{queries.b[i]} + double{queries.a[i]} * (0x1p-21 + any_order) +
+                       4 * distance_error / double{norm_min});
     to[3] = queries.limit[i];
   }
 }
