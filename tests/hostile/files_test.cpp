@@ -1,4 +1,7 @@
 // Every byte of every small file changed, and every file cut at every length: an Error, or what the intact file gives.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -9,7 +12,6 @@
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/fake_runtime.hpp"
-#include "tests/support/temporary_folder.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/cache.hpp"
 #include "vectis/memory.hpp"
@@ -97,6 +99,21 @@ std::string text_of_bytes(const FileBytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// A file without a disk, which a thousand changes of a file on disk would wait for.
+class MemoryFile {
+ public:
+  explicit MemoryFile(const FileBytes& bytes) : descriptor_(memfd_create("hostile", MFD_CLOEXEC)) {
+    std::ofstream(path(), std::ios::binary) << text_of_bytes(bytes);
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  ~MemoryFile() { close(descriptor_); }
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
 // What can be seen of an index.
 struct Visible {
   explicit Visible(const Index& index, std::size_t dim = 3) : kind(index.kind()), metric(index.metric()) {
@@ -136,11 +153,9 @@ TEST_P(HostileFiles, OfIndexesAreLoadedOrRejected) {
 
 TEST_P(HostileFiles, OfIndexesAreMappedOrRejected) {
   if (kind().name != std::string_view("graph")) GTEST_SKIP() << "only graphs are mapped";
-  const TemporaryFolder folder;
   expect_error_or_same("mapped", small_index(), [&](const FileBytes& bytes) {
-    const std::string path = folder.path("index");
-    std::ofstream(path, std::ios::binary) << text_of_bytes(bytes);  // a FileWriter would wait for the disk
-    return Visible(*map_index(path, {.runtime = &runtime}));
+    const MemoryFile file(bytes);
+    return Visible(*map_index(file.path(), {.runtime = &runtime}));
   });
 }
 
