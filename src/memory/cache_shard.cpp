@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
+#include <utility>
 
 namespace vectis::inline v0_1::detail {
 
@@ -43,24 +45,31 @@ PoolBlock* CacheShard::steal(const SizeClass& size_class, Stream& stream) {
   return block;
 }
 
-void CacheShard::put(PoolBlock* block) {
-  free_lists_[block->size_class()].blocks.push_back(block);
+void CacheShard::put(PoolBlock* block) noexcept {
+  try {
+    free_lists_[block->size_class()].blocks.push_back(block);
+  } catch (const std::bad_alloc&) {
+    block->next = std::exchange(unlisted_, block);
+  }
   bytes_ += block->memory.bytes();
 }
 
-std::vector<PoolBlock*> CacheShard::drop_underused(std::size_t max_size_classes) {
-  if (free_lists_.size() <= max_size_classes) return {};
+PoolBlock* CacheShard::drop_underused(std::size_t max_size_classes) {
+  if (free_lists_.size() <= max_size_classes) return nullptr;
   std::vector<std::uint64_t> uses;
   for (const auto& [size_class, list] : free_lists_) uses.push_back(list.uses);
   auto middle = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 2);
   std::ranges::nth_element(uses, middle);
-  std::vector<PoolBlock*> dropped;
+  PoolBlock* dropped = nullptr;
   for (auto& [size_class, list] : free_lists_) {
-    if (list.uses <= *middle) dropped.insert(dropped.end(), list.blocks.begin(), list.blocks.end());
+    if (list.uses > *middle) continue;
+    for (PoolBlock* block : list.blocks) {
+      bytes_ -= block->memory.bytes();
+      block->next = std::exchange(dropped, block);
+    }
   }
   std::erase_if(free_lists_, [&](const auto& entry) { return entry.second.uses <= *middle; });
   for (auto& [size_class, list] : free_lists_) list.uses = 0;
-  for (const PoolBlock* block : dropped) bytes_ -= block->memory.bytes();
   return dropped;
 }
 

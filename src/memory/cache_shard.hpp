@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "memory/pool_block.hpp"
@@ -29,22 +30,28 @@ class alignas(cache_line_bytes) CacheShard {
   // release. Returns null when there is none or no event was recorded; throws the error of the device when the wait
   // cannot be enqueued. The caller holds `mutex`.
   PoolBlock* steal(const SizeClass& size_class, Stream& stream);
-  // Adds a released block to the free list of its size class. The block must be in no shard, and the caller holds
-  // `mutex`.
-  void put(PoolBlock* block);
+  // Adds a released block to the free list of its size class, or, when the host has no memory for that, to a chain from
+  // which only drain() takes it. The block must be in no shard, and the caller holds `mutex`. Does not throw.
+  void put(PoolBlock* block) noexcept;
 
-  // Takes out and returns every block for which `predicate` is true. The caller holds `mutex`.
+  // Takes out every block for which `predicate`, which must not throw, is true, and returns them as a chain. The caller
+  // holds `mutex`. Does not throw.
   template <class Predicate>
-  std::vector<PoolBlock*> drain(const Predicate& predicate) {
-    std::vector<PoolBlock*> taken;
-    for (auto& [size_class, list] : free_lists_) {
-      std::erase_if(list.blocks, [&](PoolBlock* block) {
-        if (!predicate(*block)) return false;
-        taken.push_back(block);
-        return true;
-      });
+  PoolBlock* drain(const Predicate& predicate) noexcept {
+    PoolBlock* taken = nullptr;
+    const auto take_if = [&](PoolBlock* block) {
+      if (!predicate(*block)) return false;
+      bytes_ -= block->memory.bytes();
+      block->next = std::exchange(taken, block);
+      return true;
+    };
+    for (auto& [size_class, list] : free_lists_) std::erase_if(list.blocks, take_if);
+    PoolBlock* block = std::exchange(unlisted_, nullptr);
+    while (block != nullptr) {
+      PoolBlock* const after = block->next;
+      if (!take_if(block)) block->next = std::exchange(unlisted_, block);
+      block = after;
     }
-    for (const PoolBlock* block : taken) bytes_ -= block->memory.bytes();
     return taken;
   }
 
@@ -54,13 +61,15 @@ class alignas(cache_line_bytes) CacheShard {
     for (const auto& [size_class, list] : free_lists_) {
       for (const PoolBlock* block : list.blocks) visitor(*block);
     }
+    for (const PoolBlock* block = unlisted_; block != nullptr; block = block->next) visitor(*block);
   }
 
   // Returns the number of size classes with a free list. The caller holds `mutex`.
   [[nodiscard]] std::size_t size_classes() const noexcept { return free_lists_.size(); }
-  // Bounds fragmentation: with more than `max_size_classes` size classes, takes out and returns the blocks of the
-  // half used least since the last call that took out any; otherwise returns nothing. The caller holds `mutex`.
-  std::vector<PoolBlock*> drop_underused(std::size_t max_size_classes);
+  // Bounds fragmentation: with more than `max_size_classes` size classes, takes out the blocks of the half used least
+  // since the last call that took out any, and returns them as a chain; otherwise returns null. The caller holds
+  // `mutex`. Throws std::bad_alloc, and changes nothing, when the host is out of memory.
+  PoolBlock* drop_underused(std::size_t max_size_classes);
 
   // Returns the bytes of all blocks in the shard. The caller holds `mutex`.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -71,6 +80,7 @@ class alignas(cache_line_bytes) CacheShard {
     std::uint64_t uses = 0;
   };
   std::unordered_map<SizeClass, FreeList, SizeClassHash> free_lists_;
+  PoolBlock* unlisted_ = nullptr;  // chain of the blocks for whose free list the host had no memory
   std::uint64_t bytes_ = 0;
 };
 

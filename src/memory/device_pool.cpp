@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "device/call.hpp"
@@ -64,29 +66,35 @@ PoolBlock* DevicePool::acquire(const MemoryRequest& request, const ReclaimOrder&
   schedule_live_snapshot();
   const SizeClass size_class{std::min(class_bytes(request.bytes, unit_), allocation_max_), request.precision};
   std::shared_ptr<StreamOrder> order = request.stream == nullptr ? nullptr : orders_.find(*request.stream);
+  TagCounters* const tag = tags_.find(request.context.memory_tag());  // may throw, so before a block is taken
   CacheShard& shard = shards_[shard_of_thread()];
   PoolBlock* block = nullptr;
   {
     const std::lock_guard lock(shard.mutex);
     block = shard.take(size_class, order.get());
-    if (block != nullptr) make_live(*block, request, std::move(order), true);
+    if (block != nullptr) make_live(*block, request, std::move(order), tag, true);
   }
+  bool hit = true;
   if (block == nullptr) {
-    bool hit = true;
     block = acquire_slow(request, size_class, order.get(), reclaim_order, &hit);
-    {
-      const std::lock_guard lock(shard.mutex);
-      make_live(*block, request, std::move(order), hit);
-    }
-    if (!hit) relieve_pressure();
+    const std::lock_guard lock(shard.mutex);
+    make_live(*block, request, std::move(order), tag, hit);
   }
-  if (block->number / shard_count % count_step == 0) count_allocations();
+  maintain(*block, !hit);
   return block;
+}
+
+void DevicePool::maintain(const PoolBlock& allocated, bool grown) noexcept {
+  try {
+    if (grown) relieve_pressure();
+    if (allocated.number / shard_count % count_step == 0) count_allocations();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): out of host memory; the next call tries again
+  }
 }
 
 // Precondition: the lock of this thread's shard is held.
 void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order,
-                           bool hit) {
+                           TagCounters* tag, bool hit) noexcept {
   const TimePoint now = runtime_.executor().now();
   block.live = true;
   block.precision = request.precision;
@@ -95,7 +103,7 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
   block.number = ++counters.allocations * shard_count + shard_of_thread();  // unique; increases within a shard
   block.since = now;
   block.order = std::move(order);
-  block.tag = tags_.find(request.context.memory_tag());
+  block.tag = tag;
   if (block.tag != nullptr) block.tag->add(request.bytes);
   if (recorder_ != nullptr) recorder_->allocated(block.number, request);
   counters.hits += hit ? 1 : 0;
@@ -141,40 +149,45 @@ void DevicePool::release(PoolBlock* block) noexcept {
 }
 
 // Under the core lock from the start: a thread that is out of memory must find each block in a shard or in the map.
-void DevicePool::flush_underused(CacheShard& shard) {
+void DevicePool::flush_underused(CacheShard& shard) noexcept {
   const std::lock_guard core(core_mutex_);
-  std::vector<PoolBlock*> dropped;
-  {
+  PoolBlock* dropped = nullptr;
+  try {
     const std::lock_guard lock(shard.mutex);
     dropped = shard.drop_underused(policy_.max_size_classes);
+  } catch (const std::bad_alloc&) {
+    return;
   }
-  for (PoolBlock* block : dropped) return_to_map(block);
+  return_to_map(dropped);
 }
 
 // A block that a stream may still use goes to the first shard instead, where the next flush finds it.
-void DevicePool::return_to_map(PoolBlock* block) {
-  if (!block->is_idle()) {
-    const std::lock_guard lock(shards_[0].mutex);
-    shards_[0].put(block);
-    return;
+std::uint64_t DevicePool::return_to_map(PoolBlock* chain) noexcept {
+  std::uint64_t bytes = 0;
+  while (chain != nullptr) {
+    PoolBlock* const block = std::exchange(chain, chain->next);
+    bytes += block->memory.bytes();
+    if (!block->is_idle()) {
+      const std::lock_guard lock(shards_[0].mutex);
+      shards_[0].put(block);
+      continue;
+    }
+    const BlockMap::BlockId id = block->id;
+    blocks_.erase(id);
+    map_.give(id);
   }
-  const BlockMap::BlockId id = block->id;
-  blocks_.erase(id);
-  map_.give(id);
+  return bytes;
 }
 
-std::uint64_t DevicePool::flush_shards(std::uint64_t min_bytes) {
+std::uint64_t DevicePool::flush_shards(std::uint64_t min_bytes) noexcept {
   std::uint64_t bytes = 0;
   for (CacheShard& shard : shards_) {
-    std::vector<PoolBlock*> idle;
+    PoolBlock* idle = nullptr;
     {
       const std::lock_guard lock(shard.mutex);
       idle = shard.drain([&](const PoolBlock& block) { return block.memory.bytes() >= min_bytes && block.is_idle(); });
     }
-    for (PoolBlock* block : idle) {
-      bytes += block->memory.bytes();
-      return_to_map(block);
-    }
+    bytes += return_to_map(idle);
   }
   return bytes;
 }
@@ -228,8 +241,9 @@ void DevicePool::schedule_trim() noexcept {
     runtime_.executor().post_after(policy_.trim_after, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->trim_if_idle();
     });
-  } catch (const Error&) {
-    // A forked child has no executor; releasing a buffer there must not fail, so that nothing is trimmed.
+  } catch (const std::exception&) {
+    // A forked child has no executor, or the host is out of memory; releasing a buffer must not fail, so that nothing
+    // is trimmed.
     trim_scheduled_.store(false, std::memory_order_relaxed);
   }
 }

@@ -131,8 +131,10 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // and other errors of the device.
   PoolBlock* acquire_slow(const MemoryRequest& request, const SizeClass& size_class, const StreamOrder* order,
                           const ReclaimOrder& reclaim_order, bool* hit);
-  // Makes a block live for the request and counts it. The caller holds the lock of its thread's shard.
-  void make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order, bool hit);
+  // Makes a block live for the request and counts it, also in `tag`, null without a tag. The caller holds the lock of
+  // its thread's shard. Does not throw: nobody would release the block.
+  void make_live(PoolBlock& block, const MemoryRequest& request, std::shared_ptr<StreamOrder> order, TagCounters* tag,
+                 bool hit) noexcept;
 
   // Records, for one request, whether the device refused to allocate and how many bytes were returned to it.
   struct Growth;
@@ -151,13 +153,15 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // device is out of memory, and its other errors. The caller holds the core lock.
   bool add_segment(std::uint64_t bytes);
   // Moves idle cached blocks of at least `min_bytes` from the shards to the block map, which coalesces them, and
-  // returns their bytes. The caller holds the core lock.
-  std::uint64_t flush_shards(std::uint64_t min_bytes = 0);
-  // Moves the blocks of underused size classes from `shard` to the block map. No lock may be held.
-  void flush_underused(CacheShard& shard);
-  // Frees an idle cached block in the block map; puts a block that a stream may still use into the first shard
-  // instead. The block must be in no shard, and the caller holds the core lock.
-  void return_to_map(PoolBlock* block);
+  // returns their bytes. The caller holds the core lock. Does not throw.
+  std::uint64_t flush_shards(std::uint64_t min_bytes = 0) noexcept;
+  // Moves the blocks of underused size classes from `shard` to the block map; leaves them when the host is out of
+  // memory. No lock may be held. Does not throw.
+  void flush_underused(CacheShard& shard) noexcept;
+  // Frees the idle blocks of a chain in the block map; puts a block that a stream may still use into the first shard
+  // instead. The blocks must be in no shard, and the caller holds the core lock. Returns the bytes of all. Does not
+  // throw.
+  std::uint64_t return_to_map(PoolBlock* chain) noexcept;
   // Returns the empty segments last used at or before allocation number `unused_since` to the device, and returns
   // their bytes. The caller holds the core lock.
   std::uint64_t release_empty_segments(std::uint64_t unused_since);
@@ -176,6 +180,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   void visit_locked(const BlockVisitor& visitor) const;
   void record_reserved();
   void count_allocations();
+  // Trims and responds to memory pressure after an allocation; `grown`: it needed a device allocation. No lock may be
+  // held. Does not throw: the allocation has succeeded.
+  void maintain(const PoolBlock& allocated, bool grown) noexcept;
   void schedule_trim() noexcept;
   // Trims the cache above the first threshold, returns all of it above the second, and logs that when the pressure
   // rose. No lock may be held.

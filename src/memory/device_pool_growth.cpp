@@ -64,7 +64,13 @@ bool DevicePool::add_segment(std::uint64_t bytes) {
   if (!budget_->take(bytes)) return false;
   try {
     MemoryBlock memory = upstream_->allocate({.bytes = bytes});
-    segments_.emplace(map_.add_segment(bytes), Segment{std::move(memory), 0});
+    const BlockMap::SegmentId id = map_.add_segment(bytes);
+    try {
+      segments_.emplace(id, Segment{std::move(memory), 0});
+    } catch (...) {
+      map_.remove_segment(id);
+      throw;
+    }
   } catch (...) {
     budget_->give(bytes);
     throw;

@@ -32,6 +32,7 @@ struct PoolBlock {
   TagCounters* tag = nullptr;
   std::shared_ptr<StreamOrder> order;  // of the stream that uses the block; null: idle when released
   std::uint64_t released = 0;          // number of its release in that order
+  PoolBlock* next = nullptr;           // in a chain of blocks, which needs no memory
 
   [[nodiscard]] SizeClass size_class() const noexcept { return {memory.bytes(), precision}; }
   // Returns whether all work on the block has finished, so that any stream or the host may use it. The block must be
