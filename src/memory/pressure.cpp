@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
 
 #include "memory/device_pool.hpp"
 
@@ -57,8 +60,8 @@ void DevicePool::schedule_relief() noexcept {
     runtime_.executor().post_after(relief_idle, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->relieve_if_idle();
     });
-  } catch (const Error&) {
-    relief_scheduled_.store(false, std::memory_order_relaxed);  // a forked child has no executor
+  } catch (const std::exception&) {  // a forked child has no executor, or the host is out of memory
+    relief_scheduled_.store(false, std::memory_order_relaxed);
   }
 }
 
@@ -95,11 +98,25 @@ std::string DevicePool::leak_report() const {
 }
 
 void DevicePool::free_now(PoolBlock* block) noexcept {
-  const std::lock_guard lock(core_mutex_);
-  const BlockMap::BlockId id = block->id;
-  blocks_.erase(id);
-  map_.give(id);
-  release_empty_segments(UINT64_MAX);
+  std::optional<MemoryBlock> freed;
+  {
+    const std::lock_guard lock(core_mutex_);
+    const BlockMap::BlockId id = block->id;
+    const BlockMap::SegmentId segment = map_.block(id).segment;
+    blocks_.erase(id);
+    map_.give(id);
+    if (!map_.is_empty(segment)) return;
+    map_.remove_segment(segment);
+    const auto found = segments_.find(segment);
+    freed = std::move(found->second.memory);
+    segments_.erase(found);
+    ++device_frees_;
+    record_reserved();
+  }
+  // Without the lock: the device waits for the work on the memory.
+  const std::uint64_t bytes = freed->memory.bytes();
+  upstream_->deallocate(*std::move(freed), nullptr);
+  budget_->give(bytes);
 }
 
 }  // namespace vectis::inline v0_1::detail

@@ -2,8 +2,12 @@
 // released, and a pool that caches nothing.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <mutex>
 
+#include "memory/device_pool.hpp"
 #include "tests/memory/fixture.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
@@ -11,6 +15,7 @@
 namespace vectis {
 namespace {
 
+using namespace std::chrono_literals;
 using test::kib;
 using test::mib;
 using testing::AllOf;
@@ -200,6 +205,42 @@ TEST_F(MemoryPressure, WithoutPoolingReleasesAreStreamOrdered) {
   }
   stream.synchronize();
   EXPECT_EQ(stats().reserved_bytes, mib);
+}
+
+// Frees memory as cuMemFree does, which waits for the work of the device.
+class WaitingResource final : public MemoryResource {
+ public:
+  WaitingResource(DeviceContext context, const std::atomic<bool>& idle) : device_(std::move(context)), idle_(idle) {}
+  [[nodiscard]] MemoryBlock allocate(const MemoryRequest& request) override { return device_.allocate(request); }
+  void deallocate(MemoryBlock block, Stream* stream) noexcept override {
+    idle_.wait(false);
+    device_.deallocate(std::move(block), stream);
+  }
+  [[nodiscard]] DeviceContext context() const override { return device_.context(); }
+
+ private:
+  DeviceResource device_;
+  const std::atomic<bool>& idle_;
+};
+
+TEST_F(MemoryPressure, WithoutPoolingAReleaseThatWaitsBlocksNoOtherCall) {
+  start({});
+  std::atomic<bool> idle{false};
+  detail::PoolPolicy policy;
+  policy.caching = false;
+  policy.trim_after = Duration::zero();
+  const DeviceContext context(*runtime->service<DeviceRegistry>().find("cpu"));
+  const auto own = std::make_shared<detail::DevicePool>(*runtime, std::make_unique<WaitingResource>(context, idle),
+                                                        std::make_shared<detail::Budget>(mib), policy);
+  detail::PoolBlock* block = own->acquire({.bytes = 1000}, {});
+  auto released = std::async(std::launch::async, [&] { own->release(block); });
+  EXPECT_EQ(released.wait_for(30ms), std::future_status::timeout);
+  auto queried = std::async(std::launch::async, [&] { return own->stats(); });
+  EXPECT_EQ(queried.wait_for(10s), std::future_status::ready) << "it waits for the release";
+  idle = true;
+  idle.notify_all();
+  released.get();
+  EXPECT_EQ(own->stats().device_frees, 1U);
 }
 
 }  // namespace
