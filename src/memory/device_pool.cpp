@@ -37,6 +37,7 @@ DevicePool::DevicePool(Runtime& runtime, std::unique_ptr<MemoryResource> upstrea
       map_(unit_, DeviceMemory::can_slice(upstream_->context())) {}
 
 DevicePool::~DevicePool() {
+  if (forked()) return;
   blocks_.clear();
   for (auto& [id, segment] : segments_) {
     budget_->give(segment.memory.memory.bytes());
@@ -120,6 +121,7 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
 }
 
 void DevicePool::release(PoolBlock* block) noexcept {
+  if (forked()) return;
   CacheShard& shard = shards_[shard_of_thread()];
   bool has_many_classes = false;
   // Calls the device, so before the lock.

@@ -27,6 +27,7 @@
 #include "memory/stream_order.hpp"
 #include "memory/tags.hpp"
 #include "memory/timeline.hpp"
+#include "vectis/base/os.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/memory/explain.hpp"
 #include "vectis/memory/log.hpp"
@@ -79,7 +80,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // other error of the device.
   PoolBlock* acquire(const MemoryRequest& request, const ReclaimOrder& reclaim_order);
   // Puts a block that acquire() returned into the cache; the caller must not use it any more. A block acquired
-  // without a stream must be idle. Does not throw.
+  // without a stream must be idle. Does nothing in a forked child. Does not throw.
   void release(PoolBlock* block) noexcept;
 
   // Returns all idle cached memory to the device and returns the number of bytes. Segments with a live block, or with
@@ -111,6 +112,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Returns every block, the counters and the timeline of the pool as of now; `cause` is copied into the snapshot.
   [[nodiscard]] MemorySnapshot snapshot(std::string cause) const;
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
+  // Returns whether this process is a child forked after the pool was made. There, a lock may be held by a thread that
+  // stayed in the parent. Does not throw.
+  [[nodiscard]] bool forked() const noexcept { return fork_generation() != generation_; }
 
  private:
   struct alignas(cache_line_bytes) Counters {  // guarded by the shard's lock
@@ -203,6 +207,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   std::unique_ptr<MemoryResource> upstream_;
   std::shared_ptr<Budget> budget_;
   const PoolPolicy policy_;
+  const std::uint64_t generation_ = fork_generation();  // of the process that made the pool
   const std::uint64_t unit_;
   const std::uint64_t allocation_max_;
   StreamOrders orders_;

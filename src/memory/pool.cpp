@@ -12,6 +12,7 @@
 #include "memory/device_pool.hpp"
 #include "memory/registered_reclaimer.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/os.hpp"
 #include "vectis/device/registry.hpp"
 
 namespace vectis::inline v0_1 {
@@ -88,6 +89,7 @@ struct MemoryPool::State {
   explicit State(Runtime& owner) : runtime(owner), by_id(devices().size()) {}
 
   Runtime& runtime;
+  const std::uint64_t generation = fork_generation();  // of the process that made the pool
   mutable std::mutex mutex;
   std::vector<std::atomic<detail::DevicePool*>> by_id;  // lock-free view of `pools`
   std::map<int, std::shared_ptr<detail::DevicePool>> pools;
@@ -166,7 +168,8 @@ std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) 
 MemoryPool::MemoryPool(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
 
 MemoryPool::~MemoryPool() {
-  if (!state_->runtime.settings().flag("debug")) return;
+  const bool forked = fork_generation() != state_->generation;
+  if (forked || !state_->runtime.settings().flag("debug")) return;
   const std::string leaks = leak_report();
   if (!leaks.empty()) state_->runtime.logger().log(LogLevel::warning, "memory", "at shutdown, " + leaks);
 }

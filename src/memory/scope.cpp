@@ -23,7 +23,9 @@ MemoryScope::MemoryScope(MemoryPool& pool, int device, const std::string& tag, c
   counters.open_scope(state_->peak);
 }
 
-MemoryScope::~MemoryScope() { state_->tag.close_scope(state_->peak); }
+MemoryScope::~MemoryScope() {
+  if (!state_->pool->forked()) state_->tag.close_scope(state_->peak);
+}
 
 std::uint64_t MemoryScope::live_bytes() const { return state_->tag.live_bytes(); }
 

@@ -42,7 +42,7 @@ class VECTIS_API ManagedBuffer {
 
   // Returns the memory to the pool now and leaves the buffer empty; does nothing for an empty buffer. A buffer
   // requested with a stream may be released while that stream still uses it (stream-ordered), by the thread that uses
-  // the stream; any other buffer must be idle. Does not throw.
+  // the stream; any other buffer must be idle. In a forked child it only empties the buffer. Does not throw.
   void release() noexcept;
 
  private:
