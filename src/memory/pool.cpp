@@ -160,6 +160,7 @@ std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) 
   std::vector<detail::ReclaimAction> result;
   result.reserve(reclaimers.size());
   for (const auto& one : reclaimers) {
+    if (one->is_removed()) continue;
     result.push_back({one->name(), [device, one](std::uint64_t bytes) { return one->reclaim(device, bytes); }});
   }
   return result;
@@ -303,6 +304,7 @@ std::uint64_t MemoryPool::emergency_cleanup_all() {
 
 int MemoryPool::add_reclaimer(Reclaimer reclaimer) {
   const std::lock_guard lock(state_->mutex);
+  std::erase_if(state_->reclaimers, [](const auto& one) { return one->has_ended(); });  // removed by themselves
   const int id = state_->next_reclaimer++;
   state_->reclaimers.push_back(std::make_shared<detail::RegisteredReclaimer>(id, std::move(reclaimer)));
   std::ranges::sort(state_->reclaimers, {}, [](const auto& one) { return std::pair(one->cost(), one->id()); });
@@ -315,10 +317,12 @@ void MemoryPool::remove_reclaimer(int id) {
     const std::lock_guard lock(state_->mutex);
     const auto found = std::ranges::find(state_->reclaimers, id, [](const auto& one) { return one->id(); });
     if (found == state_->reclaimers.end()) return;
-    removed = std::move(*found);
-    state_->reclaimers.erase(found);
+    removed =
+        *found;  // stays in the list while a call is in progress, for another thread that removes it and must wait
   }
   removed->remove();  // without the lock: a call in progress may use the pool
+  const std::lock_guard lock(state_->mutex);
+  std::erase_if(state_->reclaimers, [](const auto& one) { return one->has_ended(); });
 }
 
 void MemoryPool::start_log(int device, std::ostream& out) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -27,13 +28,14 @@ class RegisteredReclaimer {
   [[nodiscard]] int cost() const noexcept { return reclaimer_.cost; }
   [[nodiscard]] const std::string& name() const noexcept { return reclaimer_.name; }
 
-  // Calls the reclaimer and returns the bytes it freed; returns 0, without a call, once it was removed. Throws what
+  // Calls the reclaimer and returns the bytes it freed. Returns 0, without a call, once it was removed, and when this
+  // thread is in a call of it: a reclaimer whose own request fails would otherwise call itself without end. Throws what
   // the reclaimer throws.
   std::uint64_t reclaim(int device, std::uint64_t bytes) {
     const std::thread::id self = std::this_thread::get_id();
     {
       const std::lock_guard lock(mutex_);
-      if (removed_) return 0;
+      if (removed_ || is_called_by(self)) return 0;
       callers_.push_back(self);
       running_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -46,26 +48,46 @@ class RegisteredReclaimer {
     return reclaimer_.reclaim(device, bytes);
   }
 
-  // Prevents further calls, waits for the calls of other threads and destroys the callback. Called from the callback
-  // itself, does not wait, since two threads that both do so would wait for each other.
+  // Prevents further calls, waits for the calls of other threads and destroys the callback, or lets the last call
+  // destroy it. Called from the callback itself, does not wait, since two threads that both do so would wait for each
+  // other.
   void remove() {
+    std::function<std::uint64_t(int, std::uint64_t)> unused;  // destroyed without the lock
     {
       const std::lock_guard lock(mutex_);
       removed_ = true;
-      if (std::ranges::find(callers_, std::this_thread::get_id()) != callers_.end()) return;
+      if (is_called_by(std::this_thread::get_id())) return;
+      if (callers_.empty()) unused.swap(reclaimer_.reclaim);
     }
     for (std::size_t running = running_.load(std::memory_order_acquire); running > 0;
          running = running_.load(std::memory_order_acquire)) {
       running_.wait(running, std::memory_order_acquire);
     }
-    reclaimer_.reclaim = nullptr;
+  }
+
+  // Returns whether the reclaimer was removed, so that no further call begins.
+  [[nodiscard]] bool is_removed() {
+    const std::lock_guard lock(mutex_);
+    return removed_;
+  }
+  // Returns whether the reclaimer was removed and no call is in progress.
+  [[nodiscard]] bool has_ended() {
+    const std::lock_guard lock(mutex_);
+    return removed_ && running_.load(std::memory_order_acquire) == 0;
   }
 
  private:
+  // The caller holds mutex_.
+  [[nodiscard]] bool is_called_by(std::thread::id thread) const {
+    return std::ranges::find(callers_, thread) != callers_.end();
+  }
+
   void end_call(std::thread::id caller) {
     {
+      std::function<std::uint64_t(int, std::uint64_t)> unused;  // destroyed without the lock, before remove() returns
       const std::lock_guard lock(mutex_);
       callers_.erase(std::ranges::find(callers_, caller));
+      if (removed_ && callers_.empty()) unused.swap(reclaimer_.reclaim);
     }
     running_.fetch_sub(1, std::memory_order_release);
     running_.notify_all();
@@ -75,8 +97,8 @@ class RegisteredReclaimer {
   Reclaimer reclaimer_;
   std::mutex mutex_;
   bool removed_ = false;
-  std::vector<std::thread::id> callers_;  // one entry per call in progress; a reclaimer that allocates calls itself
-  std::atomic<std::size_t> running_{0};   // size of callers_, which remove() waits for
+  std::vector<std::thread::id> callers_;  // the threads with a call in progress
+  std::atomic<std::size_t> running_{0};   // calls that have not ended, which remove() waits for
 };
 
 }  // namespace vectis::inline v0_1::detail

@@ -1,7 +1,9 @@
 // Reclaimers that are removed while requests run them.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "tests/memory/fixture.hpp"
@@ -69,6 +71,64 @@ TEST_F(ReclaimersConcurrent, OneMayRemoveItself) {
   exceed_limit();
   exceed_limit();
   EXPECT_EQ(calls, 1);
+}
+
+TEST_F(ReclaimersConcurrent, OneWhoseOwnRequestFailsIsNotCalledAgain) {
+  int depth = 0;
+  int deepest = 0;
+  const auto request = [&](int, std::uint64_t) {
+    deepest = std::max(deepest, ++depth);
+    if (depth < 100) exceed_limit();
+    --depth;
+    return std::uint64_t{0};
+  };
+  pool().add_reclaimer({"first", 50, request});
+  pool().add_reclaimer({"second", 60, request});
+  exceed_limit();
+  EXPECT_EQ(deepest, 2) << "one reclaimer inside the other";
+}
+
+TEST_F(ReclaimersConcurrent, EveryRemovalWaitsForACallInProgress) {
+  for (const bool by_itself : {true, false}) {
+    std::atomic<bool> entered{false};
+    std::atomic<bool> leave{false};
+    std::atomic<bool> left{false};
+    int reclaimer = 0;
+    reclaimer = pool().add_reclaimer({"slow", 50, [&](int, std::uint64_t) {
+                                        if (by_itself) pool().remove_reclaimer(reclaimer);
+                                        entered = true;
+                                        entered.notify_all();
+                                        leave.wait(false);
+                                        left = true;
+                                        return std::uint64_t{0};
+                                      }});
+    const auto remove = [&] {
+      pool().remove_reclaimer(reclaimer);
+      return left.load();
+    };
+    auto request = std::async(std::launch::async, [&] { exceed_limit(); });
+    entered.wait(false);
+    auto first = std::async(std::launch::async, remove);
+    EXPECT_EQ(first.wait_for(30ms), std::future_status::timeout);
+    auto second = std::async(std::launch::async, remove);
+    EXPECT_EQ(second.wait_for(30ms), std::future_status::timeout);
+    leave = true;
+    leave.notify_all();
+    EXPECT_TRUE(first.get()) << "the reclaimer still ran";
+    EXPECT_TRUE(second.get()) << "the reclaimer still ran";
+    request.get();
+  }
+}
+
+TEST_F(ReclaimersConcurrent, RemovalByItselfDestroysTheCallback) {
+  const auto owned = std::make_shared<int>(7);
+  int reclaimer = 0;
+  reclaimer = pool().add_reclaimer({"once", 50, [&, owned](int, std::uint64_t) {
+                                      pool().remove_reclaimer(reclaimer);
+                                      return std::uint64_t{0};
+                                    }});
+  exceed_limit();
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 TEST_F(ReclaimersConcurrent, RemovalDestroysTheCallback) {

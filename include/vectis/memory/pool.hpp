@@ -57,7 +57,8 @@ struct Reclaimer {
   std::string name;  // appears in OutOfMemoryReport::steps
   int cost = 100;    // the reclaim order: cheaper ones run first
   // Frees about `bytes` bytes on `device` and returns the number of bytes freed. Must not be empty. Any thread calls
-  // it, without locks held, before an allocation fails; an exception from it ends that allocation.
+  // it, without locks held, before an allocation fails; an exception from it ends that allocation. A request that it
+  // makes itself does not call it again.
   std::function<std::uint64_t(int device, std::uint64_t bytes)> reclaim;
 };
 
