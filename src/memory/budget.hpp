@@ -34,6 +34,11 @@ class Budget {
     const std::lock_guard lock(mutex_);
     return limit_;
   }
+  // Returns whether more bytes are reserved than a lowered limit allows.
+  [[nodiscard]] bool is_exceeded() const {
+    const std::lock_guard lock(mutex_);
+    return used_ > limit_;
+  }
   // Returns the bytes that take() can still reserve; 0 when a lowered limit is already exceeded.
   [[nodiscard]] std::uint64_t left() const {
     const std::lock_guard lock(mutex_);

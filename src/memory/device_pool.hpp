@@ -37,8 +37,8 @@
 
 namespace vectis::inline v0_1::detail {
 
-// A registered Reclaimer bound to one device: `reclaim` frees about `bytes` there and returns how many bytes it
-// freed. An exception from it ends the allocation that called it.
+// A registered Reclaimer bound to one device, or the cache of a device that shares its memory: `reclaim` frees about
+// `bytes` there and returns how many bytes it freed. An exception from it ends the allocation that called it.
 struct ReclaimAction {
   std::string name;
   std::function<std::uint64_t(std::uint64_t bytes)> reclaim;
@@ -72,7 +72,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
-  // Returns the registered reclaimers, cheapest first. acquire() calls it only when an allocation is about to fail.
+  // Returns the steps that free memory elsewhere: the caches of devices with the same memory, then the registered
+  // reclaimers, cheapest first. acquire() calls it only when an allocation is about to fail.
   using ReclaimOrder = std::function<std::vector<ReclaimAction>()>;
   // Returns a live block of at least `request.bytes`, which must be passed to release(). Throws InvalidInput for 0
   // bytes or more than the device's largest allocation, OutOfMemoryError after the whole reclaim order failed,

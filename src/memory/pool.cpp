@@ -110,6 +110,9 @@ struct MemoryPool::State {
   std::shared_ptr<detail::DevicePool> find(int device) const;
   std::shared_ptr<detail::DevicePool> find_or_make(int device, std::string_view op);
   std::shared_ptr<detail::Budget> budget_of(const Device& device);
+  // The pools of the other devices that share the physical memory, and so the limit, of `device`. The caller holds
+  // `mutex`.
+  [[nodiscard]] std::vector<std::shared_ptr<detail::DevicePool>> pools_beside(int device) const;
   std::vector<detail::ReclaimAction> reclaim_order(int device) const;
   detail::PoolPolicy policy() const;
 };
@@ -155,10 +158,22 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find_or_make(int device, 
   return pool;
 }
 
+std::vector<std::shared_ptr<detail::DevicePool>> MemoryPool::State::pools_beside(int device) const {
+  std::vector<std::shared_ptr<detail::DevicePool>> result;
+  const auto own = pools.find(device);
+  for (const auto& [other, pool] : pools) {
+    if (own != pools.end() && other != device && &pool->budget() == &own->second->budget()) result.push_back(pool);
+  }
+  return result;
+}
+
 std::vector<detail::ReclaimAction> MemoryPool::State::reclaim_order(int device) const {
   const std::lock_guard lock(mutex);
   std::vector<detail::ReclaimAction> result;
-  result.reserve(reclaimers.size());
+  for (const auto& pool : pools_beside(device)) {
+    result.push_back({"returning the cache of " + pool->context().device().label(),
+                      [pool](std::uint64_t /*bytes*/) { return pool->cleanup(); }});
+  }
   for (const auto& one : reclaimers) {
     if (one->is_removed()) continue;
     result.push_back({one->name(), [device, one](std::uint64_t bytes) { return one->reclaim(device, bytes); }});
@@ -218,7 +233,14 @@ bool MemoryPool::set_max_pool_size(int device, std::uint64_t bytes) {
   if (!state_->exists(device)) return false;
   const auto pool = state_->find_or_make(device, "set_max_pool_size");
   pool->budget().set_limit(bytes);
-  if (pool->usage().allocated_bytes > bytes) pool->cleanup();
+  if (!pool->budget().is_exceeded()) return true;
+  std::vector<std::shared_ptr<detail::DevicePool>> beside;
+  {
+    const std::lock_guard lock(state_->mutex);
+    beside = state_->pools_beside(device);
+  }
+  pool->cleanup();
+  for (const auto& other : beside) other->cleanup();
   return true;
 }
 

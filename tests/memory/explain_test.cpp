@@ -179,6 +179,19 @@ TEST_F(Explain, SubDevicesShareOneBudget) {
   EXPECT_EQ(refused("opencl:2", 32 * mib).kind, OutOfMemoryKind::over_limit);
   EXPECT_TRUE(bytes("opencl:2", 16 * mib));
 }
+
+TEST_F(Explain, SubDevicesReturnTheirCachesToEachOther) {
+  pool().set_max_pool_size(id("opencl:1"), 64 * mib);
+  bytes("opencl:1", 48 * mib).release();
+  EXPECT_EQ(stats("opencl:1").cached_bytes, 48 * mib);
+  EXPECT_TRUE(bytes("opencl:2", 32 * mib)) << "the rest is only cached";
+  EXPECT_EQ(stats("opencl:1").cached_bytes, 0U);
+  EXPECT_EQ(stats("opencl:2").failures, 0U);
+  bytes("opencl:1", 24 * mib).release();
+  EXPECT_EQ(stats("opencl:2").cached_bytes, 32 * mib);
+  pool().set_max_pool_size(id("opencl:1"), 48 * mib);
+  EXPECT_EQ(stats("opencl:1").reserved_bytes + stats("opencl:2").reserved_bytes, 0U) << "56 MiB were held";
+}
 #endif
 
 TEST_F(Explain, LeavesASnapshot) {

@@ -115,9 +115,9 @@ class VECTIS_API MemoryPool {
   void warm_up(int device, std::size_t elements, Precision precision, std::size_t count = 1);
 
   // Limits the bytes, live and cached, that the pool holds on `device`; 70 % of the device's memory by default.
-  // Devices that share one physical memory share the limit. A limit below the held bytes frees idle cached memory;
-  // live buffers stay. Returns false for an unknown device. Throws BackendCreation or DeviceLost when the device
-  // cannot be opened.
+  // Devices that share one physical memory share the limit, and one that runs out of it takes idle cached memory of the
+  // others. A limit below the held bytes of all of them frees their idle cached memory; live buffers stay. Returns
+  // false for an unknown device. Throws BackendCreation or DeviceLost when the device cannot be opened.
   bool set_max_pool_size(int device, std::uint64_t bytes);
   // Sets the memory pressures above which the pools of all devices trim and clean up, and which check_memory_health
   // compares with; with both 1 they never act by themselves. Throws InvalidInput, and changes nothing, unless 0 <= warn
