@@ -16,6 +16,7 @@ PoolBlock* pop_newest(std::vector<PoolBlock*>& blocks, const Condition& conditio
     PoolBlock* block = *position;
     if (!condition(*block)) continue;
     blocks.erase(std::next(position).base());
+    block->cached = false;
     return block;
   }
   return nullptr;
@@ -51,6 +52,7 @@ void CacheShard::put(PoolBlock* block) noexcept {
   } catch (const std::bad_alloc&) {
     block->next = std::exchange(unlisted_, block);
   }
+  block->cached = true;
   bytes_ += block->memory.bytes();
 }
 
@@ -65,6 +67,7 @@ PoolBlock* CacheShard::drop_underused(std::size_t max_size_classes) {
     if (list.uses > *middle) continue;
     for (PoolBlock* block : list.blocks) {
       bytes_ -= block->memory.bytes();
+      block->cached = false;
       block->next = std::exchange(dropped, block);
     }
   }

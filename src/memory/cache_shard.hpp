@@ -42,6 +42,7 @@ class alignas(cache_line_bytes) CacheShard {
     const auto take_if = [&](PoolBlock* block) {
       if (!predicate(*block)) return false;
       bytes_ -= block->memory.bytes();
+      block->cached = false;
       block->next = std::exchange(taken, block);
       return true;
     };

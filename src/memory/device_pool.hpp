@@ -106,7 +106,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // Makes `recorder` log every later acquire and release, in place of the recorder before; null ends logging.
   void set_recorder(std::shared_ptr<AllocationRecorder> recorder);
 
-  // Receives one range of a segment. `block` is null for a free range; `cached` is true for a released block.
+  // Receives one range of a segment. `block` is null for a free range; `cached` is true for a released block, and false
+  // for a live one and for one that a request has taken and not made live yet.
   using BlockVisitor = std::function<void(const BlockMap::Block& range, const PoolBlock* block, bool cached)>;
   // Calls `visitor` for every range, by segment and offset, with all locks held, so that it must not call the pool.
   void visit(const BlockVisitor& visitor) const;

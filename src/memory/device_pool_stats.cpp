@@ -108,7 +108,7 @@ void DevicePool::visit_locked(const BlockVisitor& visitor) const {
   map_.visit([&](BlockMap::BlockId id, const BlockMap::Block& range) {
     const auto found = blocks_.find(id);
     const PoolBlock* block = found == blocks_.end() ? nullptr : found->second.get();
-    visitor(range, block, block != nullptr && !block->live);
+    visitor(range, block, block != nullptr && block->cached);
   });
 }
 

@@ -25,6 +25,7 @@ struct PoolBlock {
   const DeviceMemory memory;  // kept for the block's lifetime, so that reuse creates no handle
 
   bool live = false;
+  bool cached = false;  // in a shard; neither live nor cached: on its way from the cache or the device to a request
   Precision precision = Precision::fp32;
   std::uint64_t requested = 0;  // bytes, before rounding
   std::uint64_t number = 0;     // of the allocation; unique in the pool

@@ -135,6 +135,8 @@ TEST_F(PoolConcurrent, CleanupTrimAndQueriesFromOtherThreads) {
     pool().emergency_cleanup(cpu);
     if (const auto now = pool().get_memory_stats(cpu)) {
       EXPECT_EQ(now->in_use_bytes + now->cached_bytes, now->reserved_bytes);
+      EXPECT_LE(now->largest_free_bytes, now->cached_bytes);
+      EXPECT_GE(now->fragmentation, 0.0);
     }
     pool().check_memory_health(cpu);
   }
