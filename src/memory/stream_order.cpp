@@ -87,6 +87,7 @@ bool StreamOrder::hand_over(std::uint64_t number, Stream& other) {
   if (is_known_done(number)) return true;
   const Recorded last = recorded();
   if (number > last.releases) return false;
+  if (last.event->context != other.core()->context) return false;  // a device waits for events of one context only
   other.wait(Event{last.event});
   return true;
 }

@@ -34,8 +34,8 @@ class StreamOrder {
   // Once true, stays true. Returns false when no event was recorded or the query fails. Does not throw.
   [[nodiscard]] bool is_done(std::uint64_t number) noexcept;
   // Makes `other` wait on the device for release `number`; returns true at once when that work has finished or the
-  // stream of this order was destroyed. Returns false when no event was recorded behind that release; throws the
-  // error of the device when the wait cannot be enqueued.
+  // stream of this order was destroyed. Returns false when no event was recorded behind that release or `other` is of
+  // another context; throws the error of the device when the wait cannot be enqueued.
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
   // Blocks until the work before release `number` has finished, but not longer than until the deadline of `context`,
   // on the clock of `executor`, has passed or `context` is cancelled. Waits only for the releases behind which an event

@@ -200,6 +200,15 @@ TEST_F(PendingBlocksConcurrent, OfAStreamThatIsDestroyedAreNotReusedBeforeItsWor
   EXPECT_EQ(stats("failing").reserved_bytes, 0U) << "both blocks are idle";
 }
 
+TEST_F(PendingBlocksConcurrent, OfAnotherContextAreNotHandedOver) {
+  const DeviceContext other_context(device("failing"));
+  Stream stream(context);
+  Stream foreign(other_context);
+  const Busy busy(registry());
+  bytes("failing", mib, {.stream = &foreign}).release();
+  EXPECT_NO_THROW(EXPECT_TRUE(bytes("failing", mib, {.stream = &stream})));
+}
+
 TEST_F(PendingBlocksConcurrent, AReleaseAfterTheEndOfTheStreamDoesNotUseTheStream) {
   std::optional<Stream> stream(context);
   ManagedBuffer late = bytes("failing", mib, {.stream = &*stream});
