@@ -9,7 +9,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <unordered_map>
 #include <utility>
 
 #include "replay/allocators.hpp"
@@ -31,7 +30,7 @@ struct Step {
 class Trace {
  public:
   Trace(const AllocationLog& log, const DeviceContext& context) {
-    std::unordered_map<std::uint64_t, std::size_t> slots;
+    std::map<std::uint64_t, std::size_t> slots;  // no hash: a log may have ids chosen to collide
     std::map<std::string, Context, std::less<>> tags;
     std::uint32_t streams = 0;
     for (const AllocationEvent& event : log.events) streams = std::max(streams, event.stream);

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <istream>
 #include <limits>
+#include <map>
 #include <ostream>
 #include <utility>
 
@@ -19,7 +20,7 @@ std::size_t AllocationLog::allocations() const noexcept {
 }
 
 std::uint64_t AllocationLog::peak_bytes() const {
-  std::unordered_map<std::uint64_t, std::uint64_t> live;
+  std::map<std::uint64_t, std::uint64_t> live;  // no hash: a log may have ids chosen to collide
   std::uint64_t bytes = 0;
   std::uint64_t peak = 0;
   for (const AllocationEvent& event : events) {
@@ -213,6 +214,7 @@ class OrderChecker {
  public:
   // What is wrong with the next event; empty when it is valid.
   std::string fault(const AllocationEvent& event) {
+    if (event.time && *event.time < Duration::zero()) return "its time is before the start of the log";
     if (event.time && last_time_ && *event.time < *last_time_)
       return "its time is earlier than that of the event before";
     if (event.time) last_time_ = event.time;
@@ -243,7 +245,7 @@ class OrderChecker {
     return {};
   }
 
-  std::unordered_map<std::uint64_t, Allocation> known_;
+  std::map<std::uint64_t, Allocation> known_;  // no hash: a log may have ids chosen to collide
   std::uint64_t live_bytes_ = 0;
   std::optional<Duration> last_time_;
 };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <sstream>
 #include <utility>
 
@@ -145,6 +146,20 @@ TEST(AllocationLog, AHandMadeLogIsValidated) {
   expect([](AllocationEvent& event) { event.precision = Precision{}; }, "0 is no precision");
   expect([](AllocationEvent& event) { event.stream = 1025; }, "the stream 1025 is not between 0 and 1024");
   expect([](AllocationEvent& event) { event.id = 0; }, "id 0 was allocated before");
+  expect([](AllocationEvent& event) { event.time = Duration(-1); }, "its time is before the start of the log");
+}
+
+// Multiples of two bucket counts of std::unordered_map, which would put all of them into one bucket.
+TEST(AllocationLog, ChosenIdsTakeNoLongerThanOthers) {
+  const auto time_to_read = [](std::uint64_t factor) {
+    std::string text = header;
+    for (std::uint64_t i = 0; i < 20'000; ++i) text += "a " + std::to_string(i * factor) + " 1 fp32 0 -\n";
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(read_log(text).peak_bytes(), 20'000U);
+    return std::chrono::steady_clock::now() - start;
+  };
+  const auto usual = time_to_read(7919);
+  EXPECT_LT(time_to_read(std::uint64_t{20753} * 10273), 10 * usual + std::chrono::milliseconds(200));
 }
 
 TEST(AllocationLog, AStreamThatCannotBeReadIsNotAnEmptyLog) {

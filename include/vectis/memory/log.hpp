@@ -48,7 +48,7 @@ constexpr std::uint32_t log_streams_max = 1024;
 // A recorded sequence of allocations and releases, as read_allocation_log returns it.
 struct AllocationLog {
   // The events in the order they happened. Each id is allocated once and released at most once, after its allocation;
-  // times do not decrease.
+  // times are not negative and do not decrease.
   std::vector<AllocationEvent> events;
 
   // Returns the number of allocations in the log, without releases.
