@@ -20,6 +20,13 @@ std::uint64_t unit_of(const DeviceContext& context) {
   return round_up(block_unit, context.device().info().limits.memory_alignment);
 }
 
+// Rounding up to a size class must not wrap; some drivers state 2^64 - 1.
+std::uint64_t allocation_max_of(const DeviceContext& context) {
+  constexpr std::uint64_t largest_class = std::uint64_t{1} << 62;
+  const std::uint64_t unit = unit_of(context);
+  return std::min(context.device().info().limits.allocation_bytes_max, largest_class) / unit * unit;
+}
+
 // Threads update the shared counter once per 64 allocations and the time of last use once per millisecond.
 constexpr std::uint64_t count_step = 64;
 constexpr Duration use_step = std::chrono::milliseconds(1);
@@ -33,7 +40,7 @@ DevicePool::DevicePool(Runtime& runtime, std::unique_ptr<MemoryResource> upstrea
       budget_(std::move(budget)),
       policy_(std::move(policy)),
       unit_(unit_of(upstream_->context())),
-      allocation_max_(upstream_->context().device().info().limits.allocation_bytes_max / unit_ * unit_),
+      allocation_max_(allocation_max_of(upstream_->context())),
       map_(unit_, DeviceMemory::can_slice(upstream_->context())) {}
 
 DevicePool::~DevicePool() {

@@ -224,8 +224,7 @@ BufferBatch MemoryPool::create_buffer_batch(int device) {
 }
 
 void MemoryPool::warm_up(int device, std::size_t elements, Precision precision, std::size_t count) {
-  std::vector<ManagedBuffer> buffers;
-  buffers.reserve(count);
+  std::vector<ManagedBuffer> buffers;  // not reserved: most counts that do not fit the device do not fit the host
   for (std::size_t i = 0; i < count; ++i) buffers.push_back(get_managed_buffer(device, elements, precision));
 }
 

@@ -200,6 +200,26 @@ TEST_P(Pool, BadRequests) {
   }
 }
 
+TEST_P(Pool, WarmUpWithAnAbsurdCountIsOutOfMemory) {
+  pool().set_max_pool_size(id(on), 4 * mib);
+  EXPECT_THROW(pool().warm_up(id(on), mib, Precision::int8, SIZE_MAX), OutOfMemoryError);
+  EXPECT_EQ(stats(on).live_buffers, 0U);
+}
+
+TEST(PoolLimits, SizesNearTheLargestNumberAreRejected) {
+  RuntimeOptions options;
+  options.settings["backends.null.memory_bytes"] = std::to_string(UINT64_MAX);
+  Runtime runtime(options);
+  MemoryPool& pool = memory_pool(runtime);
+  const int null = runtime.service<DeviceRegistry>().find("null")->id();
+  pool.set_max_pool_size(null, UINT64_MAX);
+  for (const std::uint64_t bytes : {UINT64_MAX, UINT64_MAX - 255, std::uint64_t{1} << 63}) {
+    EXPECT_ERROR(static_cast<void>(pool.allocate_bytes(null, bytes)), ErrorCode::invalid_input,
+                 "the largest allocation on null:0");
+  }
+  EXPECT_EQ(pool.get_memory_stats(null)->reserved_bytes, 0U);
+}
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 TEST_P(Pool, GetBufferAndReturnBufferAreValidated) {
