@@ -114,6 +114,40 @@ TEST_F(Profiles, WithoutAStartAreRejected) {
   EXPECT_ERROR(profiler.end("one"), ErrorCode::invalid_input, "'one'");
 }
 
+TEST_F(Profiles, EndAlsoBeyondTheLargestNumberOfNames) {
+  for (int i = 0; i < 65'536; ++i) {
+    const std::string name = "name " + std::to_string(i);
+    profiler.start(name);
+    profiler.end(name);
+  }
+  const std::uint64_t before = profiler.losses().other_names;
+  profiler.start("one more");
+  profiler.start("and another");
+  profiler.end("one more");
+  EXPECT_ERROR(profiler.end("(other names)"), ErrorCode::invalid_input, "1 open ranges");
+  profiler.end("and another");
+  EXPECT_EQ(profiler.losses().other_names, before + 2);
+}
+
+// The destructor of a sink that forwards events to a device.
+class DeviceSink : public ProfilerSink {
+ public:
+  explicit DeviceSink(Runtime& runtime) : context_(runtime.service<DeviceRegistry>().find("cpu").value()) {}
+  ~DeviceSink() override {
+    const DeviceMemory memory(context_, 4);
+    Stream(context_).fill(memory, 0, 4, 0);
+  }
+
+ private:
+  DeviceContext context_;
+};
+
+TEST_F(Profiles, ARemovedSinkMayUseAStreamInItsDestructor) {
+  const int sink = profiler.add_sink(std::make_shared<DeviceSink>(runtime()));
+  profiler.remove_sink(sink);
+  EXPECT_EQ(test::row(profiler.rows(), "fill")->calls, 1U);
+}
+
 TEST_F(Profiles, OpenRangesAreInTheTrace) {
   profiler.start("open");
   pass(microseconds(5));

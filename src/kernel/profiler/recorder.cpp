@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
@@ -149,6 +150,7 @@ std::uint64_t Recorder::open(const NamedRange& range) {
   ThreadRanges& thread = this_thread();
   record.thread = thread.number;
   record.name = intern(range.name);
+  if (record.name == 0) opened.name = range.name;
   record.begin = now_();
   thread.open.push_back(opened);
   const auto sinks = sinks_;
@@ -182,8 +184,9 @@ void Recorder::close(std::string_view name, std::uint64_t bytes, int device) {
   check_device(device);
   std::unique_lock lock(mutex_);
   std::vector<OpenRange>& open = this_thread().open;
-  const auto found = std::find_if(open.rbegin(), open.rend(),
-                                  [&](const OpenRange& one) { return names_.name(one.record.name) == name; });
+  const auto found = std::find_if(open.rbegin(), open.rend(), [&](const OpenRange& one) {
+    return (one.record.name == 0 ? one.name : names_.name(one.record.name)) == name;
+  });
   if (found == open.rend()) {
     throw Error(ErrorCode::invalid_input, "end",
                 fmt::format("no range '{}' is open in this thread, which has {} open ranges; call start first", name,
@@ -329,10 +332,11 @@ int Recorder::add_sink(std::shared_ptr<ProfilerSink> sink) {
 }
 
 void Recorder::remove_sink(int number) {
+  std::shared_ptr<const Sinks> replaced;  // destroyed without the lock: the destructor of a sink may use a stream
   const std::lock_guard lock(mutex_);
   auto sinks = std::make_shared<Sinks>(*sinks_);
   std::erase_if(*sinks, [&](const auto& one) { return one.first == number; });
-  sinks_ = std::move(sinks);
+  replaced = std::exchange(sinks_, std::move(sinks));
 }
 
 namespace {

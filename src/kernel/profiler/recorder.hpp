@@ -115,7 +115,8 @@ class Recorder {
   using Sinks = std::vector<std::pair<int, std::shared_ptr<ProfilerSink>>>;
   struct OpenRange {
     SpanRecord record;
-    bool seen = false;  // it began while the recorder was enabled
+    bool seen = false;      // it began while the recorder was enabled
+    std::string name = {};  // if the table of names was full; empty: that of the record
   };
   struct ThreadRanges {
     std::weak_ptr<const ThreadToken> thread;  // expires with the thread
