@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "search/common/checks.hpp"
@@ -135,10 +137,14 @@ void AutoIndex::build_graph(std::string reason, const Context& context) {
   set_graph(std::move(made), std::move(reason));
 }
 
-void AutoIndex::drop_graph(std::string_view failure) {
-  runtime().logger().log(LogLevel::warning, "search",
-                         fmt::format("an 'auto' index continues without a graph: {}", failure));
-  set_graph(nullptr, fmt::format("it failed: {}", failure));
+void AutoIndex::drop_graph(std::string_view failure) noexcept {
+  set_graph(nullptr, "out of memory");  // a reason that needs no allocation
+  try {
+    set_graph(nullptr, fmt::format("it failed: {}", failure));
+    runtime().logger().log(LogLevel::warning, "search",
+                           fmt::format("an 'auto' index continues without a graph: {}", failure));
+  } catch (const std::bad_alloc&) {  // memory is exhausted: the graph goes without a message
+  }
 }
 
 void AutoIndex::change_both(const Change& on_graph, const Change& on_exact, const Context& context) {
@@ -162,7 +168,11 @@ void AutoIndex::change_both(const Change& on_graph, const Change& on_exact, cons
     throw;
   }
   if (current && !changed) drop_graph(failure);
-  follow_size(context);
+  try {
+    follow_size(context);
+  } catch (const std::exception&) {  // the change is made; the next one decides again
+    decided_at_ = 0;
+  }
 }
 
 void AutoIndex::follow_size(const Context& context) {
@@ -176,17 +186,17 @@ void AutoIndex::follow_size(const Context& context) {
     decided_at_ = vectors;
     GraphDecision decision = decide_graph();
     if (decision.pays_off) {
-      try_build_graph(std::move(decision.reason), context);
+      try_build_graph(decision.reason, context);
     } else {
       set_graph(nullptr, std::move(decision.reason));
     }
   }
 }
 
-void AutoIndex::try_build_graph(std::string reason, const Context& context) {
+void AutoIndex::try_build_graph(std::string_view reason, const Context& context) noexcept {
   std::atomic<bool> callback_threw = false;
   try {
-    build_graph(std::move(reason), watching(context, callback_threw));
+    build_graph(std::string(reason), watching(context, callback_threw));
   } catch (const std::exception& error) {                   // the exact index has every vector
     if (callback_threw || is_stop(error)) decided_at_ = 0;  // the next change tries again
     drop_graph(error.what());
@@ -198,8 +208,9 @@ void AutoIndex::try_build_graph(std::string reason, const Context& context) {
 
 std::uint64_t AutoIndex::do_add(std::span<const float> vectors, const Context& context) {
   const std::lock_guard lock(writer_mutex_);
-  const std::vector<std::uint64_t> ids =
-      detail::next_ids("add", exact_->snapshot()->highest_id, vectors.size() / dim());
+  const std::vector<std::uint64_t> ids = detail::with_memory("add", vectors.size_bytes(), [&] {
+    return detail::next_ids("add", exact_->snapshot()->highest_id, vectors.size() / dim());
+  });
   std::uint64_t first = 0;
   change_both([&](Index& graph, const Context& some) { graph.add(ids, vectors, some); },
               [&](Index& exact, const Context& some) { first = exact.add(vectors, some); }, context);
@@ -311,7 +322,8 @@ void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {
     current = graph();
     if (current) contents = current->contents(context);
   }
-  if (!current) return exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, context);
+  if (!current)
+    return exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, context);
   writer.write(std::as_bytes(std::span(auto_magic)));
   writer.put(auto_version);
   detail::ChecksumWriter out(writer);

@@ -80,17 +80,18 @@ class AutoIndex final : public Index {
   // graph as it was.
   void build_graph(std::string reason, const Context& context);
   // Like build_graph(), but drops the graph when that fails or the context stops it; the next change tries again then.
-  void try_build_graph(std::string reason, const Context& context);
-  // Logs a warning and continues without a graph.
-  void drop_graph(std::string_view failure);
+  void try_build_graph(std::string_view reason, const Context& context) noexcept;
+  // Continues without a graph and logs a warning; without either message when memory is exhausted.
+  void drop_graph(std::string_view failure) noexcept;
   using Change = std::function<void(Index&, const Context&)>;
   // Makes a change to the graph, if there is one, and then to the exact index. The graph is first because it takes
   // longest: when the context stops it, the call throws and both are as before. When the graph fails otherwise, the
-  // exact index alone is changed and the graph dropped. Throws what the exact index throws. Then calls follow_size().
-  // The caller holds writer_mutex_.
+  // exact index alone is changed and the graph dropped. Throws what the exact index throws. Then calls follow_size(),
+  // whose failure is no failure of the change. The caller holds writer_mutex_.
   void change_both(const Change& on_graph, const Change& on_exact, const Context& context);
   // Builds or drops the graph by rules_. Does not throw when building fails or is stopped: the vectors are in the
-  // exact index. The caller holds writer_mutex_.
+  // exact index. Throws std::bad_alloc, and what the planner throws, before it changes anything. The caller holds
+  // writer_mutex_.
   void follow_size(const Context& context);
 
   std::unique_ptr<exact::ExactIndex> exact_;

@@ -33,6 +33,17 @@ struct Contents {
   std::vector<std::vector<Hit>> answers;
 };
 
+// The graph of an "auto" index, if it has one, has the vectors of the exact index: a beam that is wide enough for all
+// of them finds the same ones.
+void expect_graph_like_exact(const Index& index) {
+  if (index.kind() != "auto") return;
+  Random random(6);
+  const Floats query = random_rows(random, 1, failing_dim);
+  const SearchResult exact = index.search(query, 1000, {.recall = 1.0});
+  const SearchResult beam = index.search(query, 1000, {.ef = 1000});
+  EXPECT_TRUE(hits_of(beam, 0) == hits_of(exact, 0)) << "the graph differs from the exact index";
+}
+
 struct FailingCall {
   const char* name;
   std::function<void(Index&)> act;
@@ -137,6 +148,7 @@ class AllocationFailures : public testing::TestWithParam<IndexKind> {
     EXPECT_TRUE(now.vectors == expected.vectors) << "other vectors after: " << text;
     EXPECT_TRUE(now.answers == expected.answers) << "other answers after: " << text;
     EXPECT_EQ(index.statistics().vectors, now.size);
+    expect_graph_like_exact(index);
     return threw;
   }
 
