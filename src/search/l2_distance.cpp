@@ -7,7 +7,9 @@
 #include <limits>
 #include <new>
 #include <string_view>
+#include <utility>
 
+#include "device/call.hpp"
 #include "memory/size_class.hpp"
 #include "search/common/checks.hpp"
 #include "vectis/base/error.hpp"
@@ -84,6 +86,19 @@ void expect_room(const Device& device, std::size_t count, std::size_t n_queries,
                                             : fmt::format("at most {} vectors at once", most)));
 }
 
+// Calls `enqueue` and waits for the stream; also for work that was enqueued before a failure, since it uses memory of
+// the caller.
+template <class Enqueue>
+void finish(Stream& stream, const Enqueue& enqueue) {
+  try {
+    enqueue();
+    stream.synchronize();
+  } catch (...) {
+    detail::drain(*stream.core());
+    throw;
+  }
+}
+
 // Uploads rows to the device. One thread at a time.
 class Operands {
  public:
@@ -103,15 +118,12 @@ class Operands {
       values = scaled;
     }
     ManagedBuffer plain = buffer(values.size(), Precision::fp32);
-    stream.copy_to_device(plain.memory(), 0, std::as_bytes(values));
-    if (precision_ == Precision::fp32) {
-      stream.synchronize();
-      return plain;
-    }
-    ManagedBuffer rounded = buffer(values.size(), precision_);
-    run(stream, "cast", {view(plain, rows), view(rounded, rows)});
-    stream.synchronize();
-    return rounded;
+    ManagedBuffer rounded = precision_ == Precision::fp32 ? ManagedBuffer{} : buffer(values.size(), precision_);
+    finish(stream, [&] {
+      stream.copy_to_device(plain.memory(), 0, std::as_bytes(values));
+      if (precision_ != Precision::fp32) run(stream, "cast", {view(plain, rows), view(rounded, rows)});
+    });
+    return precision_ == Precision::fp32 ? std::move(plain) : std::move(rounded);
   }
   [[nodiscard]] static View view(const ManagedBuffer& buffer, std::size_t rows) {
     return {buffer.memory(), dtype_of(buffer.precision()), rows, buffer.elements() / rows};
@@ -152,11 +164,12 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
     const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(vectors)));
     const ManagedBuffer q = operands.upload(stream, queries, n_queries, unit);
     const ManagedBuffer x = operands.upload(stream, vectors, n_vectors, unit);
-    run(stream, "l2_squared",
-        {Operands::view(q, n_queries), Operands::view(x, n_vectors), Operands::view(out, n_queries)});
     std::vector<float> distances(count);
-    stream.copy_to_host(std::as_writable_bytes(std::span(distances)), out.memory(), 0);
-    stream.synchronize();
+    finish(stream, [&] {
+      run(stream, "l2_squared",
+          {Operands::view(q, n_queries), Operands::view(x, n_vectors), Operands::view(out, n_queries)});
+      stream.copy_to_host(std::as_writable_bytes(std::span(distances)), out.memory(), 0);
+    });
     for (float& distance : distances) distance = static_cast<float>(std::sqrt(double{distance}) * unit);
     return distances;
   } catch (const std::bad_alloc&) {

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "tests/support/brute_force.hpp"
+#include "tests/support/deferred_backend.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_os.hpp"
 #include "tests/support/scripted_backend.hpp"
@@ -121,6 +123,20 @@ TEST(L2DistanceLimits, OperandsLargerThanTheDeviceAllocatesAreAnAllocationErrorW
   EXPECT_ERROR(distances(4000, 1, 100), ErrorCode::allocation, "pass at most 2621 queries at once");
   EXPECT_ERROR(distances(1, 1, 300'000), ErrorCode::allocation, "not even one row fits");
   EXPECT_ERROR(distances(1000, 1000, 1), ErrorCode::allocation, "pass at most 262 queries at once");
+}
+
+// The copy of the scaled queries is enqueued, but nothing runs after it.
+TEST(L2DistanceFailures, CopiesAreDoneWhenTheOperationAfterThemFails) {
+  test::FakeOs os;
+  test::DeferredBackend::install(os);
+  test::DeferredBackend::operation = [](const VectisOpCall&) { return std::function<void()>(); };
+  RuntimeOptions options;
+  options.os = &os;
+  Runtime runtime(options);
+  EXPECT_ERROR(l2_distance(Floats(64, 3.0F), Floats(64, 5.0F), 16, 4, 4, 0, Precision::fp16, runtime),
+               ErrorCode::driver_failure, "no more operations");
+  EXPECT_EQ(test::DeferredBackend::changed, 0) << "a copy of floats that were freed";
+  EXPECT_EQ(test::DeferredBackend::pending, 0);
 }
 
 }  // namespace

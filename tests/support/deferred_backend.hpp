@@ -1,8 +1,8 @@
-// A scripted backend whose copies run as late as the contract allows: when their stream, or an event behind them, is
-// waited for. A caller that frees host memory too early is found without luck.
+// A scripted backend whose work runs as late as the contract allows: when its stream, or an event behind it, is waited
+// for. A caller that frees or changes host memory too early is found without luck.
 //
 //   FakeOs os;
-//   DeferredBackend::install(os);   // devices "cuda:0" and "cuda:1", without a fill
+//   DeferredBackend::install(os);   // devices "cuda:0" and "cuda:1", without run_op and fill
 //   Runtime runtime({.os = &os});
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,15 +34,25 @@ class DeferredBackend {
     }
     pending = 0;
     destroyed = 0;
+    changed = 0;
     copies_until_failure = 0;
     fails_events = false;
+    operation = nullptr;
     return script;
   }
 
-  static inline int pending = 0;               // copies that have not run yet
+  static inline int pending = 0;               // copies and operations that have not run yet
+  static inline int changed = 0;               // copies to a device whose source was not the same when they ran
   static inline int destroyed = 0;             // calls of slots that destroy or free, and of close
   static inline int copies_until_failure = 0;  // the n-th copy from now on fails when it is enqueued; 0: none
   static inline bool fails_events = false;     // no event can be created
+
+  // Returns what an operation does when it runs, or nothing: then it fails at once. Set before the Runtime is made, it
+  // gives the devices the slots run_op and fill.
+  using Operation = std::function<std::function<void()>(const VectisOpCall& call)>;
+  static inline Operation operation;
+  // Returns the bytes of a device memory, such as that of a view of an operation.
+  static std::span<std::byte> bytes(VectisMemory* memory) { return *bytes_of(memory); }
 
  private:
   using Scripted = ScriptedBackend<101>;
@@ -86,14 +97,29 @@ class DeferredBackend {
 
   static VectisStatus copy_to_device(VectisStream* stream, VectisMemory* target, std::uint64_t offset,
                                      const void* source, std::uint64_t size, VectisMessage* message) {
-    return enqueue(stream, message,
-                   [to = bytes_of(target), offset, source, size] { std::memcpy(to->data() + offset, source, size); });
+    const auto* const begin = static_cast<const std::byte*>(source);
+    return enqueue(stream, message, [to = bytes_of(target), offset, begin, seen = std::vector(begin, begin + size)] {
+      if (std::memcmp(begin, seen.data(), seen.size()) != 0) ++changed;
+      std::memcpy(to->data() + offset, begin, seen.size());
+    });
   }
   static VectisStatus copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std::uint64_t offset,
                                    std::uint64_t size, VectisMessage* message) {
     return enqueue(stream, message, [from = bytes_of(source), offset, target, size] {
       std::memcpy(target, from->data() + offset, size);
     });
+  }
+
+  static VectisStatus run_op(VectisStream* stream, const VectisOpCall* call, VectisMessage* message) {
+    std::function<void()> work = operation(*call);
+    if (work) return enqueue(stream, message, std::move(work));
+    std::snprintf(message->text, message->capacity, "no more operations");
+    return VECTIS_DRIVER_FAILURE;
+  }
+  static VectisStatus fill(VectisStream* stream, VectisMemory* target, std::uint64_t offset, std::uint64_t size,
+                           std::uint8_t value, VectisMessage* message) {
+    return enqueue(stream, message,
+                   [to = bytes_of(target), offset, size, value] { std::memset(to->data() + offset, value, size); });
   }
 
   static const VectisBackend* entry() {
@@ -128,6 +154,8 @@ class DeferredBackend {
     };
     table.copy_to_device = copy_to_device;
     table.copy_to_host = copy_to_host;
+    if (operation) table.run_op = run_op;
+    if (operation) table.fill = fill;
     add_events(table);
     return &table;
   }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "vectis/base/error.hpp"
+#include "device/call.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -36,10 +36,7 @@ DeviceLane::DeviceLane(MemoryPool& pool, int device, const SearchTask& task, std
 }
 
 DeviceLane::~DeviceLane() {
-  try {
-    if (stream_) stream_->synchronize();
-  } catch (const Error&) {  // already reported to the first that waited
-  }
+  if (stream_) detail::drain(*stream_->core());
 }
 
 ManagedBuffer DeviceLane::buffer(std::size_t elements, Precision precision) {
@@ -106,11 +103,11 @@ void DeviceLane::send_terms() {
 // Removed and filtered rows must not lower a limit.
 void DeviceLane::leave_out_rows(const SegmentView& segment) {
   if (segment.removed == nullptr && !task_.options->filter) return;
+  stream_->synchronize();  // the terms may still be copied
   if (row_terms_host_.empty()) row_terms_host_ = resident_->terms_host;
   for (std::size_t row = 0; row < segment.rows; ++row) {
     if (!task_.allows(segment, row)) std::copy_n(left_out, device_terms, row_terms_host_.data() + row * device_terms);
   }
-  stream_->synchronize();  // the previous terms may still be copied
   send_terms();
 }
 
@@ -224,13 +221,13 @@ void DeviceLane::scan_again(const std::vector<std::size_t>& queries, const Share
   for (const std::size_t query : queries) {
     chosen.insert(chosen.end(), task_.query(query), task_.query(query) + task_.dim);
   }
-  PreparedQueries again = prepare_queries(layout_->quantizer(), layout_->form(), chosen);
+  again_ = prepare_queries(layout_->quantizer(), layout_->form(), chosen);
   counts_host_.resize(queries.size());
   const std::size_t rows = task_.segments[*segment_].rows;
   for (std::size_t first = 0; first < rows; first += capacity_) {
-    for (std::size_t i = 0; i < queries.size(); ++i) again.set_limit(i, limits.get(queries[i]));
-    send_queries(again);
-    scan_piece(first, std::min(capacity_, rows - first), again);
+    for (std::size_t i = 0; i < queries.size(); ++i) again_.set_limit(i, limits.get(queries[i]));
+    send_queries(again_);
+    scan_piece(first, std::min(capacity_, rows - first), again_);
     stream_->copy_to_host(writable_bytes(counts_host_), counts_.memory(), 0);
     stream_->synchronize();
     const std::size_t columns = columns_found();

@@ -26,7 +26,8 @@ class DeviceLane {
   DeviceLane(MemoryPool& pool, int device, const SearchTask& task, std::size_t capacity);
   DeviceLane(const DeviceLane&) = delete;
   DeviceLane& operator=(const DeviceLane&) = delete;
-  // Waits for the stream. Ignores an error of the stream, which the call that waited first has reported.
+  // Waits for the work of the stream, which uses members. Ignores its failures, which the call that waited first has
+  // reported.
   ~DeviceLane();
 
   [[nodiscard]] Stream& stream() noexcept { return *stream_; }
@@ -82,6 +83,7 @@ class DeviceLane {
   const DeviceMemory* terms_ = nullptr;
   std::size_t now_ = 0;  // index of found_ with the candidates
   PreparedQueries prepared_;
+  PreparedQueries again_;  // of scan_again(); a member, since copies may still read it when scan_again() throws
   std::vector<float> query_terms_host_;
   std::vector<std::byte> row_codes_host_;
   std::vector<float> row_terms_host_;

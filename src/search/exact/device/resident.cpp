@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/call.hpp"
 #include "vectis/memory/explain.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -104,15 +105,20 @@ std::shared_ptr<const ResidentCodes> ResidentSegments::load(const SegmentView& s
   std::vector<std::byte> codes;
   std::vector<float> terms;
   made->layout->pack_codes(segment, present, codes, terms);
-  if (older != nullptr) {
-    stream.copy_on_device(made->codes.memory(), 0, older->codes.memory(), 0, code_bytes);
-    stream.copy_on_device(made->terms.memory(), 0, older->terms.memory(), 0, term_bytes);
-    made->terms_host = older->terms_host;
+  try {
+    if (older != nullptr) {
+      stream.copy_on_device(made->codes.memory(), 0, older->codes.memory(), 0, code_bytes);
+      stream.copy_on_device(made->terms.memory(), 0, older->terms.memory(), 0, term_bytes);
+      made->terms_host = older->terms_host;
+    }
+    stream.copy_to_device(made->codes.memory(), code_bytes, codes);
+    stream.copy_to_device(made->terms.memory(), term_bytes, std::as_bytes(std::span<const float>(terms)));
+    made->terms_host.insert(made->terms_host.end(), terms.begin(), terms.end());
+    stream.synchronize();
+  } catch (...) {
+    detail::drain(*stream.core());  // earlier copies use `codes`, `terms` and the buffers
+    throw;
   }
-  stream.copy_to_device(made->codes.memory(), code_bytes, codes);
-  stream.copy_to_device(made->terms.memory(), term_bytes, std::as_bytes(std::span<const float>(terms)));
-  made->terms_host.insert(made->terms_host.end(), terms.begin(), terms.end());
-  stream.synchronize();
   hold(made);
   return made;
 }
