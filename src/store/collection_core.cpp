@@ -8,25 +8,18 @@
 #include "search/device_set.hpp"
 #include "store/placement.hpp"
 #include "store/store_format.hpp"
+#include "vectis/memory/explain.hpp"
 
 namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Returns whether an error of a search counts as a failure of the collection's devices: by its code the caller did not
-// cause it. InvalidInput and Unsupported may come from a driver; then they are a DeviceFailure.
+// Returns whether an error of a search is a failure of the collection's devices. Other errors are the caller's, such as
+// those of a filter's predicate, or the host's.
 bool is_device_failure(const Error& error) {
-  switch (error.code()) {
-    case ErrorCode::cancelled:
-    case ErrorCode::deadline_exceeded:
-    case ErrorCode::forked:
-      return false;
-    case ErrorCode::invalid_input:
-    case ErrorCode::unsupported:
-      return dynamic_cast<const DeviceFailure*>(&error) != nullptr;
-    default:
-      return true;
-  }
+  if (error.code() == ErrorCode::forked) return false;
+  return dynamic_cast<const DeviceFailure*>(&error) != nullptr ||
+         dynamic_cast<const OutOfMemoryError*>(&error) != nullptr;
 }
 
 }  // namespace

@@ -106,8 +106,7 @@ class CollectionCore {
   // Returns `options` with the collection's recall filled in, unless they name a recall or an ef.
   [[nodiscard]] SearchOptions with_recall(const SearchOptions& options) const;
   // Logs `error` of a search with the collection's devices and their backend. Logs nothing if the collection has no
-  // devices, nor for errors that the caller caused: Cancelled, DeadlineExceeded, Forked, and InvalidInput and
-  // Unsupported unless a device threw them.
+  // devices, nor for errors that no device threw, such as Cancelled or an error of the filter's predicate.
   void log_failure(const Error& error) const;
 
   // Returns what `search` returns. When it throws an Error, passes it to log_failure() and rethrows.

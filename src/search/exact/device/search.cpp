@@ -38,6 +38,25 @@ std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std:
   return parts;
 }
 
+// The segments with a tombstone also for each row that the task's filter excludes. The filter, whose predicate may
+// throw or search, is asked here once for each row: outside of the scans, which hold a lock and whose errors are the
+// device's.
+std::vector<SegmentView> filtered_segments(const SearchTask& task, const Executor& executor) {
+  std::vector<SegmentView> segments(task.segments.begin(), task.segments.end());
+  for (SegmentView& segment : segments) {
+    task.options->context.check("search", executor);
+    const auto excluded = std::make_shared<std::uint64_t[]>((segment.rows + 63) / 64);
+    bool any = false;
+    for (std::size_t row = 0; row < segment.rows; ++row) {
+      if (task.allows(segment, row)) continue;
+      excluded.get()[row / 64] |= std::uint64_t{1} << (row % 64);
+      any = true;
+    }
+    segment.removed = any ? excluded : nullptr;
+  }
+  return segments;
+}
+
 }  // namespace
 
 DeviceSearch::DeviceSearch(Runtime& runtime, std::span<const Device> devices) : runtime_(runtime) {
@@ -80,6 +99,15 @@ DeviceSearchAnswer DeviceSearch::search(const SearchTask& task, DeviceSplit spli
   DeviceSearchAnswer answer;
   answer.hits.resize(queries);
   if (task.segments.empty() || queries == 0 || task.k == 0) return answer;
+  if (task.options->filter) {
+    const std::vector<SegmentView> segments = filtered_segments(task, runtime_.executor());
+    SearchOptions options = *task.options;
+    options.filter.reset();
+    SearchTask unfiltered = task;
+    unfiltered.segments = segments;
+    unfiltered.options = &options;
+    return search(unfiltered, split);
+  }
   std::size_t batch = SIZE_MAX;
   for (const auto& scan : scans_) batch = std::min(batch, scan->batch_size(task.dim, task.k));
   if (split == DeviceSplit::replicas) batch *= scans_.size();
