@@ -33,6 +33,11 @@ CollectionCore::CollectionCore(Runtime& runtime, CollectionRecord record, std::u
       labels_(index_->devices().labels()),
       reason_(std::move(reason)) {}
 
+std::unique_lock<std::mutex> CollectionCore::begin_change(std::string_view op) {
+  runtime_.check_fork(op);
+  return std::unique_lock(changes_);
+}
+
 Index& CollectionCore::live_index(std::string_view op) const {
   if (!dropped_.load()) return *index_;
   throw Error(
@@ -60,7 +65,7 @@ void CollectionCore::check_limit_of_new(const Index& index, std::span<const std:
 }
 
 std::size_t CollectionCore::remove(std::span<const std::uint64_t> ids, const Context& context) {
-  const std::lock_guard lock(changes_);
+  const auto lock = begin_change("remove");
   return live_index("remove").remove(ids, context);
 }
 
@@ -127,7 +132,7 @@ std::string CollectionCore::explain(std::size_t queries, std::size_t k) const {
 }
 
 void CollectionCore::drop() {
-  const std::lock_guard lock(changes_);
+  const auto lock = begin_change("drop_collection");
   dropped_ = true;
 }
 

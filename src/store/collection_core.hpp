@@ -36,7 +36,7 @@ class CollectionCore {
   // otherwise what Index::add throws.
   template <class Vectors>
   std::uint64_t add(const Vectors& vectors, const Context& context) {
-    const std::lock_guard lock(changes_);
+    const auto lock = begin_change("add");
     Index& index = live_index("add");
     check_limit("add", rows_of(vectors, index.dim()));
     return index.add(vectors, context);
@@ -46,7 +46,7 @@ class CollectionCore {
   // id; and otherwise what Index::add throws.
   template <class Vectors>
   void add(std::span<const std::uint64_t> ids, const Vectors& vectors, const Context& context) {
-    const std::lock_guard lock(changes_);
+    const auto lock = begin_change("add");
     Index& index = live_index("add");
     check_limit("add", ids.size());
     index.add(ids, vectors, context);
@@ -56,7 +56,7 @@ class CollectionCore {
   // finite floats per id; and otherwise what Index::upsert throws.
   template <class Vectors>
   void upsert(std::span<const std::uint64_t> ids, const Vectors& vectors, const Context& context) {
-    const std::lock_guard lock(changes_);
+    const auto lock = begin_change("upsert");
     Index& index = live_index("upsert");
     check_limit_of_new(index, ids);
     index.upsert(ids, vectors, context);
@@ -89,13 +89,16 @@ class CollectionCore {
   [[nodiscard]] std::string explain(std::size_t queries, std::size_t k) const;
 
   // Waits for a running change and marks the collection as dropped: every later call except record(), metadata() and
-  // save() throws InvalidInput. The index is freed with the last handle.
+  // save() throws InvalidInput. The index is freed with the last handle. Throws Forked in a forked child.
   void drop();
   // Writes the record and the index. Throws what `writer` throws, Cancelled or DeadlineExceeded by `context`, and
   // Forked in a forked child.
   void save(ByteWriter& writer, const Context& context) const;
 
  private:
+  // Waits for a running change and keeps others out as long as the lock lives. Throws Forked, naming `op`, in a forked
+  // child, where a lock that another thread held is never released.
+  [[nodiscard]] std::unique_lock<std::mutex> begin_change(std::string_view op);
   // Returns the index for the operation `op`. Throws InvalidInput, naming `op`, when the collection was dropped.
   [[nodiscard]] Index& live_index(std::string_view op) const;
   // Throws InvalidInput, naming `op`, when `added` more vectors would exceed vectors_max. The caller holds changes_.

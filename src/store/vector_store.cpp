@@ -141,6 +141,7 @@ std::vector<std::string> VectorStore::list_collections() const {
 }
 
 bool VectorStore::drop_collection(std::string_view name) {
+  state_->runtime.check_fork("drop_collection");
   CorePointer core;
   {
     const std::unique_lock lock(state_->mutex);

@@ -46,7 +46,8 @@ class VECTIS_API VectorStore {
   // Returns the names of all collections in ascending byte order.
   [[nodiscard]] std::vector<std::string> list_collections() const;
   // Removes the collection `name` from the store, waits for a running change of it, and returns whether it existed.
-  // Later calls through its handles throw InvalidInput, except name, config and metadata.
+  // Later calls through its handles throw InvalidInput, except name, config and metadata. Throws Forked in a forked
+  // child.
   bool drop_collection(std::string_view name);
 
   // Writes all collections that exist when save begins (docs/formats/vector-store.md), each as it is when its turn
