@@ -18,6 +18,7 @@
 #include "vectis/device/stream.hpp"
 #include "vectis/kernel/operation.hpp"
 #include "vectis/memory/pool.hpp"
+#include "vectis/search/metric.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -48,13 +49,30 @@ float largest_of(std::span<const float> values) noexcept {
   return largest;
 }
 
-// The scale by which values are divided before they are rounded.
+// The scale by which values are divided before they are rounded. Squares of values below 2^-63 vanish in single
+// precision, so small values are scaled up.
 double unit_of(Precision precision, float largest) {
-  constexpr int half_exponent = 14;  // 2^14 is near the largest fp16
+  constexpr int half_exponent = 14;    // 2^14 is near the largest fp16
+  constexpr int small_exponent = -40;  // leaves 23 bits for differences
   if (largest == 0) return 1;
   if (precision == Precision::int8) return double{largest} / 127;
-  if (precision == Precision::fp16) return std::ldexp(1.0, std::ilogb(largest) - half_exponent);
-  return 1;
+  const int exponent = std::ilogb(largest);
+  if (precision == Precision::fp16) return std::ldexp(1.0, exponent - half_exponent);
+  return exponent < small_exponent ? std::ldexp(1.0, exponent) : 1.0;
+}
+
+constexpr float overflowing = 0x1p40F;  // sums of squares of larger values may exceed single precision
+
+// Computes distances whose squares overflowed on the host. Large values are not scaled: small ones beside them would
+// vanish.
+void replace_overflows(std::span<const float> queries, std::span<const float> vectors, std::size_t dim,
+                       std::span<float> distances) {
+  const std::size_t n_vectors = vectors.size() / dim;
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    if (std::isfinite(distances[i])) continue;
+    distances[i] = static_cast<float>(exact_distance(Metric::l2, queries.subspan(i / n_vectors * dim, dim),
+                                                     vectors.subspan(i % n_vectors * dim, dim)));
+  }
 }
 
 // The floats that the device allocates in one piece at most, as the memory pool rounds them; 0: unknown.
@@ -161,7 +179,8 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
     Operands operands(runtime, chosen.id(), precision);
     const ManagedBuffer out = operands.buffer(count, Precision::fp32);  // fails before anything is computed
     Stream stream(out.memory().context());
-    const double unit = unit_of(precision, std::max(largest_of(queries), largest_of(vectors)));
+    const float largest = std::max(largest_of(queries), largest_of(vectors));
+    const double unit = unit_of(precision, largest);
     const ManagedBuffer q = operands.upload(stream, queries, n_queries, unit);
     const ManagedBuffer x = operands.upload(stream, vectors, n_vectors, unit);
     std::vector<float> distances(count);
@@ -171,6 +190,7 @@ std::vector<float> l2_distance(std::span<const float> queries, std::span<const f
       stream.copy_to_host(std::as_writable_bytes(std::span(distances)), out.memory(), 0);
     });
     for (float& distance : distances) distance = static_cast<float>(std::sqrt(double{distance}) * unit);
+    if (largest > overflowing) replace_overflows(queries, vectors, dim, distances);
     return distances;
   } catch (const std::bad_alloc&) {
     throw Error(ErrorCode::allocation, distances_op,

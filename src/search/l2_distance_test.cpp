@@ -67,6 +67,19 @@ TEST_F(L2DistanceTest, IsNearTheTruthAtEveryPrecision) {
   }
 }
 
+// Squares of these values overflow or vanish in single precision.
+TEST_F(L2DistanceTest, IsNearTheTruthAtEveryMagnitude) {
+  for (const Rounding& rounding : roundings) {
+    for (const float size : {1e36F, 3e19F, 1e12F, 1e-13F, 1e-19F, 1e-25F, 1e-35F}) {
+      expect_near_truth(rounding, 3, 5, 7, size);
+      expect_near_truth(rounding, 128, 2, 9, size);
+    }
+  }
+  const Floats mixed = l2_distance(Floats{1e-5F}, Floats{3e38F, 3e-5F}, 1, 1, 2, {}, Precision::fp32, runtime);
+  EXPECT_FLOAT_EQ(mixed[0], 3e38F);
+  EXPECT_FLOAT_EQ(mixed[1], 2e-5F) << "a small distance beside a large one";
+}
+
 TEST_F(L2DistanceTest, OfEqualVectorsIsZero) {
   const Floats row{0.1F, 0.2F, 0.3F};
   for (const Rounding& rounding : roundings) {

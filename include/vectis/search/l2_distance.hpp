@@ -16,7 +16,7 @@ namespace vectis::inline v0_1 {
 // of n_vectors distances. `queries` are n_queries rows and `vectors` n_vectors rows of `dim` floats. `device` is a
 // device id; without it the active device computes. Values are rounded to `precision` first (int8: in steps of the
 // largest absolute value over 127; fp16: scaled by a power of two to use its range) and distances are computed in
-// single precision, so they are close to exact_distance, not equal.
+// single precision, so they are close to exact_distance, not equal; one that exceeds the largest float is infinite.
 //
 // Throws InvalidInput when dim, n_queries or n_vectors is 0, when a size does not match, when a float is NaN or
 // infinite, when `precision` is no enumerator, and when the device does not exist; Allocation, with
