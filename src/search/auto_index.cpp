@@ -323,14 +323,14 @@ void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {
     if (current) contents = current->contents(context);
   }
   if (!current)
-    return exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, context);
+    return exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, runtime().executor(), context);
   writer.write(std::as_bytes(std::span(auto_magic)));
   writer.put(auto_version);
   detail::ChecksumWriter out(writer);
   out.put(std::uint64_t{0});  // features that a reader must support: none yet
   out.put(std::uint64_t{0});  // features that a writer must support: none yet
   out.close();
-  exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, context);
+  exact::save_exact(writer, exact_->kind(), metric(), dim(), *snapshot, runtime().executor(), context);
   current->save_contents(writer, contents, context);
 }
 

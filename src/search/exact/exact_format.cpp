@@ -188,12 +188,17 @@ void write_codes(ByteWriter& writer, const SegmentView& view) {
   out.close();
 }
 
-void write_rows(ByteWriter& writer, std::span<const SegmentView> views) {
+// `check` is called before each block with the rows of the blocks before.
+template <class Check>
+void write_rows(ByteWriter& writer, std::span<const SegmentView> views, const Check& check) {
   if (views.empty()) return;
   const std::size_t dim = views.front().quantizer->dim;
+  std::uint64_t written = 0;
   for (const std::vector<RowRun>& block : blocks_of_rows(views, segment_rows_max(dim))) {
+    check(written);
     std::size_t rows = 0;
     for (const RowRun& run : block) rows += run.rows;
+    written += rows;
     detail::ChecksumWriter out(writer);
     begin_block(out, block_rows, rows);
     for (const RowRun& run : block) out.write(std::as_bytes(std::span(run.view->ids + run.first, run.rows)));
@@ -290,7 +295,7 @@ void BlockReader::check_ids(const std::optional<std::uint64_t>& highest) const {
 }  // namespace
 
 void save_exact(ByteWriter& writer, std::string_view kind, Metric metric, std::size_t dim, const Snapshot& snapshot,
-                const Context& context) {
+                const Executor& executor, const Context& context) {
   Header header;
   header.kind = kind;
   header.metric = metric;
@@ -301,13 +306,18 @@ void save_exact(ByteWriter& writer, std::string_view kind, Metric metric, std::s
   header.has_codes =
       std::ranges::any_of(snapshot.views, [](const SegmentView& view) { return view.originals == nullptr; });
   write_header(writer, header);
-  std::uint64_t written = 0;
-  for (const SegmentView& view : snapshot.views) {
-    if (view.originals != nullptr) continue;
-    write_codes(writer, view);
-    context.report_progress("save", written += view.rows, header.vectors);
+  std::uint64_t coded = 0;
+  const auto check = [&](std::uint64_t written) {
+    context.check("save", executor);
+    if (written > 0) context.report_progress("save", written, header.vectors);
+  };
+  for (std::size_t i = 0; i < snapshot.views.size(); ++i) {
+    if (snapshot.views[i].originals != nullptr) continue;
+    check(coded);
+    write_codes(writer, snapshot.views[i]);
+    coded += snapshot.parts[i].live;
   }
-  write_rows(writer, snapshot.views);
+  write_rows(writer, snapshot.views, [&](std::uint64_t written) { check(coded + written); });
   context.report_progress("save", header.vectors, header.vectors);
 }
 

@@ -14,11 +14,12 @@ namespace vectis::inline v0_1::exact {
 
 inline constexpr std::string_view exact_magic = "VECTISEX";  // the first bytes of a file
 
-// Writes magic, header and all live vectors of the snapshot in the format of docs/formats/exact-index.md, and reports
-// progress to `context`, which it does not check for cancellation. `kind` must be "flat", "gpu" or "auto". Throws
-// what the writer throws, such as Io; then the bytes written so far are incomplete.
+// Writes magic, header and all live vectors of the snapshot in the format of docs/formats/exact-index.md. Between
+// blocks reports progress to `context`, whose deadline is one of `executor`. `kind` must be "flat", "gpu" or "auto".
+// Throws what the writer throws, such as Io, and Cancelled or DeadlineExceeded as the context says; then the bytes
+// written so far are incomplete.
 void save_exact(ByteWriter& writer, std::string_view kind, Metric metric, std::size_t dim, const Snapshot& snapshot,
-                const Context& context);
+                const Executor& executor, const Context& context);
 
 // The contents of a file of an exact index: its kind and its vectors.
 struct LoadedExact {

@@ -124,7 +124,7 @@ void ExactIndex::do_compact(const Context& context) { store_->compact(context); 
 void ExactIndex::do_drop_full_precision(const Context& context) { store_->drop_full_precision(context); }
 
 void ExactIndex::do_save(ByteWriter& writer, const Context& context) const {
-  save_exact(writer, kind_, metric(), dim(), *store_->now(), context);
+  save_exact(writer, kind_, metric(), dim(), *store_->now(), runtime().executor(), context);
 }
 
 bool ExactIndex::compacted() const { return any_compacted(*store_->now()); }

@@ -287,6 +287,39 @@ TEST_F(ExactIndexTest, ChangesOfAllRowsReportTheirEnd) {
   expect_end();
 }
 
+// Cancels when it is given the first bytes after the header.
+class CancellingWriter final : public ByteWriter {
+ public:
+  void write(std::span<const std::byte> bytes) override {
+    written += bytes.size();
+    if (written > header_bytes) source.cancel();
+  }
+
+  static constexpr std::size_t header_bytes = 8 + 4 + 48;  // magic, version, fields with their checksum
+  CancelSource source;
+  std::size_t written = 0;
+};
+
+// A block of codes, and one of rows.
+TEST_F(ExactIndexTest, ASaveStopsBetweenBlocks) {
+  const auto index = make_index("flat", 3, Metric::l2, {.runtime = &runtime});
+  index->add(random_rows(random, 50, 3));
+  index->drop_full_precision();
+  index->add(random_rows(random, 20, 3));
+  index->remove(7);
+  std::vector<std::uint64_t> done;
+  MemoryWriter whole;
+  index->save(whole, Context{}.with_progress([&](const Progress& progress) {
+    EXPECT_EQ(progress.total, 69U);
+    done.push_back(progress.done);
+  }));
+  EXPECT_EQ(done, (std::vector<std::uint64_t>{49, 69}));
+  CancellingWriter writer;
+  EXPECT_ERROR(index->save(writer, Context{}.with_cancel(writer.source)), ErrorCode::cancelled, "[save]");
+  EXPECT_GT(writer.written, CancellingWriter::header_bytes);
+  EXPECT_LT(writer.written, whole.bytes().size() - 20 * 3 * sizeof(float));
+}
+
 TEST_F(ExactIndexTest, CompactingKeepsWhatCodesCannotHold) {
   const auto index = make_index("flat", 2, Metric::l2, {.runtime = &runtime});
   index->add(Floats{1, 2, 2, 1, 1e38F, -1e38F, 1.5F, 1.5F});
