@@ -257,6 +257,16 @@ TEST_F(AutoIndexTest, MismatchedExactIndexAndGraphAreCorrupt) {
   EXPECT_ERROR(load(), ErrorCode::corrupt_data, "");
   bytes.insert(bytes.end(), wrong.bytes().begin(), wrong.bytes().end());
   EXPECT_ERROR(load(), ErrorCode::corrupt_data, "other vectors");
+  // As many vectors, one of them under another id.
+  Ids ids(1600);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i == 700 ? 5000 : i;
+  const auto shifted = make_index("graph", auto_dim, Metric::l2, {.runtime = &runtime});
+  shifted->add(ids, clustered_rows(random, ids.size(), auto_dim));
+  MemoryWriter graph;
+  shifted->save(graph);
+  bytes.resize(graph_at(bytes));
+  bytes.insert(bytes.end(), graph.bytes().begin(), graph.bytes().end());
+  EXPECT_ERROR(load(), ErrorCode::corrupt_data, "no vector of id 700");
   bytes[8] ^= std::byte{1};
   EXPECT_ERROR(load(), ErrorCode::unsupported, "version");
 }

@@ -252,6 +252,14 @@ std::unique_ptr<graph::GraphIndex> graph_beside(ByteReader& reader, Runtime& run
       graph->size() != exact.size()) {
     detail::throw_corrupt("the graph has other vectors than the index");
   }
+  const auto snapshot = exact.snapshot();
+  for (const exact::SegmentView& view : snapshot->views) {
+    for (std::size_t row = 0; row < view.rows; ++row) {
+      if (!graph->get(view.ids[row])) {
+        detail::throw_corrupt(fmt::format("the graph has no vector of id {}, which the index has", view.ids[row]));
+      }
+    }
+  }
   return graph;
 }
 
