@@ -15,6 +15,7 @@ namespace vectis::inline v0_1 {
 class VECTIS_API SampleVectors {
  public:
   // Draws the clusters and the projection from `seed`. `dim` should be at least 1; with 0 every vector is empty.
+  // Throws std::bad_alloc when memory is exhausted.
   SampleVectors(std::uint64_t seed, std::size_t dim);
 
   // Returns `rows` vectors of `dim` floats, one after the other. Successive calls continue one random sequence, so
