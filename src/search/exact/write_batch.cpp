@@ -36,7 +36,17 @@ void SegmentStore::WriteBatch::step(std::uint64_t done, std::uint64_t total) con
 void SegmentStore::WriteBatch::append(std::span<const float> vectors, std::span<const std::uint64_t> ids,
                                       std::optional<int> device) {
   if (ids.empty()) return;
-  if (device && tail != nullptr && snapshot.views.back().device != device) tail = nullptr;
+  OwnedRows joined;
+  if (device && tail != nullptr && snapshot.views.back().device != device) {
+    tail = nullptr;
+    joined = take_small_segment(*device);
+  }
+  if (!joined.ids.empty()) {
+    joined.vectors.insert(joined.vectors.end(), vectors.begin(), vectors.end());
+    joined.ids.insert(joined.ids.end(), ids.begin(), ids.end());
+    vectors = joined.vectors;
+    ids = joined.ids;
+  }
   const std::uint64_t highest = *std::ranges::max_element(ids);
   snapshot.highest_id = std::max(snapshot.highest_id.value_or(highest), highest);
   const std::size_t total = ids.size();
@@ -54,6 +64,16 @@ void SegmentStore::WriteBatch::append(std::span<const float> vectors, std::span<
     ids = ids.subspan(taken);
     step(total - ids.size(), total);
   }
+}
+
+OwnedRows SegmentStore::WriteBatch::take_small_segment(int device) {
+  for (std::size_t part = snapshot.parts.size(); part-- > 0;) {
+    const SegmentView view = snapshot.views[part];
+    if (view.device != device || view.originals == nullptr || view.rows >= first_capacity) continue;
+    drop(part);
+    return live_rows(view);
+  }
+  return {};
 }
 
 std::size_t SegmentStore::WriteBatch::fill_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids) {

@@ -21,9 +21,10 @@ class SegmentStore::WriteBatch {
   WriteBatch(const SegmentStore& store, std::string_view op, const Context& context);
 
   // Appends rows to the tail, whose capacity doubles up to a full segment, and then to new segments. With `device`,
-  // a tail of another device stays as it is, and the new segments are of that device. Preconditions, not checked:
-  // finite floats, one id for each row, no id that is live. Throws Cancelled or DeadlineExceeded as the context says,
-  // Allocation or std::bad_alloc when memory is exhausted.
+  // a tail of another device stays as it is, the new segments are of that device, and a small segment of the device is
+  // joined with them, so that devices that add single rows in turn do not leave a segment each time. Preconditions,
+  // not checked: finite floats, one id for each row, no id that is live. Throws Cancelled or DeadlineExceeded as the
+  // context says, Allocation or std::bad_alloc when memory is exhausted.
   void append(std::span<const float> vectors, std::span<const std::uint64_t> ids,
               std::optional<int> device = std::nullopt);
   // Sets the tombstone of the id's row and returns true; returns false when the id does not exist. Throws
@@ -51,6 +52,9 @@ class SegmentStore::WriteBatch {
  private:
   // Whether the tail has rows of an abandoned batch after the published ones. Precondition, not checked: a tail.
   [[nodiscard]] bool has_abandoned_rows() const noexcept;
+  // Removes the last segment of the device that has fp32 vectors and few rows from the snapshot, and returns its live
+  // rows; none when there is no such segment.
+  [[nodiscard]] OwnedRows take_small_segment(int device);
   std::size_t fill_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t grow_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids);
   std::size_t begin_tail(std::span<const float> vectors, std::span<const std::uint64_t> ids, std::optional<int> device);
