@@ -51,10 +51,21 @@ void fail(std::string_view op, ContextCore& context, VectisStatus status, const 
   throw slot_error(op, describe(*context.device), status, message);
 }
 
+void keep_failure(ContextCore& context, StickyError& sticky, VectisStatus status, const SlotMessage& message) noexcept {
+  if (status == VECTIS_OK || status == VECTIS_NOT_READY) return;
+  if (status == VECTIS_DEVICE_LOST) context.lost.store(true, std::memory_order_release);
+  try {
+    sticky.set(slot_error("synchronize", describe(*context.device), status, message));
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the host has no memory for the error
+  }
+}
+
 void drain(const StreamCore& stream) noexcept {
-  if (stream.context->forked()) return;
-  SlotMessage ignored;
-  static_cast<void>(stream.context->slots().stream_synchronize(stream.handle, ignored.get()));
+  ContextCore& context = *stream.context;
+  if (context.forked()) return;
+  SlotMessage message;
+  const VectisStatus status = context.slots().stream_synchronize(stream.handle, message.get());
+  keep_failure(context, *stream.sticky, status, message);
 }
 
 std::string describe(const DeviceCore& device) { return fmt::format("{} ({})", device.label(), device.info.name); }

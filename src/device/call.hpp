@@ -70,8 +70,14 @@ template <class Slot, class... Arguments>
   return true;
 }
 
-// Waits for all work enqueued on `stream` and ignores its failures, so that host memory which that work may use can be
-// freed. Only the thread that uses the stream may call it. Does nothing in a child process. Does not throw.
+// Keeps a failure of enqueued work that `status` reports to a caller which cannot throw it: it becomes the error of the
+// work's stream, whose error state is `sticky`, since a backend need not report it again. VECTIS_DEVICE_LOST also marks
+// the context as lost. Does nothing for VECTIS_OK and VECTIS_NOT_READY. Does not throw.
+void keep_failure(ContextCore& context, StickyError& sticky, VectisStatus status, const SlotMessage& message) noexcept;
+
+// Waits for all work enqueued on `stream`, also when its context is lost, so that host memory which that work may use
+// can be freed; a failure of the work becomes the error of the stream. Only the thread that uses the stream may call
+// it. Does nothing in a child process. Does not throw.
 void drain(const StreamCore& stream) noexcept;
 
 // Returns the label and name of a device as errors print them: "opencl:0 (Portable Computing Language)".

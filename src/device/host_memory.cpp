@@ -20,15 +20,18 @@ namespace {
 
 constexpr std::size_t prune_above = 8;  // streams; with more, those whose copies have finished are forgotten
 
-bool has_finished(const EventCore& event) noexcept {
-  SlotMessage ignored;
-  return event.context->slots().event_query(event.handle, ignored.get()) == VECTIS_OK;
+// These call the slots themselves: a copy may still run when its context is lost, and its error is that of its stream.
+bool has_finished(const EventCore& event, StickyError& stream) noexcept {
+  SlotMessage message;
+  const VectisStatus status = event.context->slots().event_query(event.handle, message.get());
+  keep_failure(*event.context, stream, status, message);
+  return status == VECTIS_OK;
 }
 
-// Calls the slot itself: a copy may still run when its context is lost, and its error is not the caller's.
-void synchronize(const EventCore& event) noexcept {
-  SlotMessage ignored;
-  static_cast<void>(event.context->slots().event_synchronize(event.handle, ignored.get()));
+void synchronize(const EventCore& event, StickyError& stream) noexcept {
+  SlotMessage message;
+  const VectisStatus status = event.context->slots().event_synchronize(event.handle, message.get());
+  keep_failure(*event.context, stream, status, message);
 }
 
 HostBlocks& blocks_of(const ContextCore& context) noexcept { return context.device->backend->blocks; }
@@ -56,7 +59,7 @@ HostBlock::HostBlock(std::shared_ptr<ContextCore> context, std::size_t bytes)
 HostBlock::~HostBlock() {
   if (!context_->forked()) {
     blocks_of(*context_).remove(*this);
-    for (const Use& use : uses_) synchronize(*use.event);
+    for (const Use& use : uses_) synchronize(*use.event, *use.stream);
   }
   if (pinned()) free_pinned(*context_, address_);
 }
@@ -64,7 +67,9 @@ HostBlock::~HostBlock() {
 EventCore& HostBlock::event_for(const StreamCore& stream) {
   const auto found = std::ranges::find(uses_, stream.sticky, &Use::stream);
   if (found != uses_.end()) return *found->event;
-  if (uses_.size() >= prune_above) std::erase_if(uses_, [](const Use& use) { return has_finished(*use.event); });
+  if (uses_.size() >= prune_above) {
+    std::erase_if(uses_, [](const Use& use) { return has_finished(*use.event, *use.stream); });
+  }
   uses_.push_back({stream.sticky, Event(DeviceContext(stream.context)).core()});
   return *uses_.back().event;
 }

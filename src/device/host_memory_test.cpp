@@ -111,6 +111,48 @@ TEST_F(DeferredCopies, OfOtherMemoryAreNotWaitedFor) {
   stream.synchronize();
 }
 
+// The memory waits without the caller, and what its wait reports is reported by no other: the stream must keep it.
+TEST_F(DeferredCopies, ThatFailAreReportedByTheirStream) {
+  const DeviceContext device = context("cuda:0");
+  const DeviceMemory memory(device, bytes);
+  Stream stream(device);
+  {
+    const HostMemory host(device, bytes);
+    stream.copy_to_host(host.bytes(), memory, 0);
+    DeferredBackend::work_failure = VECTIS_DRIVER_FAILURE;
+  }
+  EXPECT_ERROR(stream.synchronize(), ErrorCode::driver_failure, "cuda:0");
+  EXPECT_ERROR(stream.synchronize(), ErrorCode::driver_failure, "cuda:0");
+}
+
+TEST_F(DeferredCopies, ThatFailAreReportedByTheirStreamWithoutAnEvent) {
+  const DeviceContext device = context("cuda:0");
+  const DeviceMemory memory(device, bytes);
+  Stream stream(device);
+  const HostMemory host(device, bytes);
+  DeferredBackend::fails_events = true;
+  DeferredBackend::work_failure = VECTIS_DEVICE_LOST;
+  stream.copy_to_host(host.bytes(), memory, 0);
+  EXPECT_ERROR(stream.synchronize(), ErrorCode::device_lost, "cuda:0");
+  EXPECT_TRUE(device.lost());
+}
+
+// More streams than a memory remembers: it asks which copies have finished.
+TEST_F(DeferredCopies, ThatFailAreReportedByTheirStreamAfterAQuery) {
+  const DeviceContext device = context("cuda:0");
+  const DeviceMemory memory(device, bytes);
+  std::vector<Stream> streams;
+  for (int i = 0; i < 9; ++i) streams.emplace_back(device);
+  const HostMemory host(device, bytes);
+  for (int i = 0; i < 8; ++i) streams[static_cast<std::size_t>(i)].copy_to_host(host.bytes(), memory, 0);
+  const Event passed(device);
+  streams[0].record(passed);
+  passed.synchronize();
+  DeferredBackend::work_failure = VECTIS_DRIVER_FAILURE;
+  streams[8].copy_to_host(host.bytes(), memory, 0);
+  EXPECT_ERROR(streams[0].synchronize(), ErrorCode::driver_failure, "cuda:0");
+}
+
 TEST(HostMemoryErrors, TooMuchIsAnAllocationError) {
   test::FakeOs os;  // without plug-ins
   Runtime runtime(test::options_on(os));

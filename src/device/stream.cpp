@@ -111,13 +111,9 @@ bool try_fill(const detail::StreamCore& stream, const detail::MemoryCore& target
 
 }  // namespace
 
-// The slot stream_destroy may let work finish in the background.
+// The slot stream_destroy may let work finish in the background, also that of a lost device.
 detail::StreamCore::~StreamCore() {
-  if (handle == nullptr) return;
-  try {
-    call("destroy_stream", *context, context->slots().stream_synchronize, handle);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): work that failed has finished, and a destructor cannot report it
-  }
+  if (handle != nullptr) drain(*this);
 }
 
 Stream::Stream(const DeviceContext& context) : core_(std::make_unique<detail::StreamCore>(context.core())) {

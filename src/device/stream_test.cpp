@@ -40,5 +40,39 @@ TEST(StreamFill, ACopyThatFailsLeavesNoneThatReadsTheBlock) {
   EXPECT_EQ(left[2 << 20], std::byte{9});
 }
 
+// A stream may be destroyed after its device was lost, for which nothing ends the copies that read the host's memory.
+TEST(StreamDestruction, WaitsForTheWorkOfALostDevice) {
+  test::FakeOs os;
+  DeferredBackend::install(os);
+  DeferredBackend::destroys_at_once = true;
+  Runtime runtime(test::options_on(os));
+  const DeviceContext device(runtime.service<DeviceRegistry>().find("cuda:0").value());
+  const DeviceMemory memory(device, 100);
+  const std::vector<std::byte> host(100);
+  {
+    Stream stream(device);
+    stream.copy_to_device(memory, 0, host);
+    DeferredBackend::copies_until_failure = 1;
+    DeferredBackend::copy_failure = VECTIS_DEVICE_LOST;
+    EXPECT_ERROR(stream.copy_to_device(memory, 0, host), ErrorCode::device_lost, "no more copies");
+    ASSERT_EQ(DeferredBackend::pending, 1);
+  }
+  EXPECT_EQ(DeferredBackend::pending, 0);
+}
+
+// The wait for the block's copies is the one that gets the failure of earlier work: the stream must keep it.
+TEST(StreamFill, AFailureOfEarlierWorkStaysOnTheStream) {
+  test::FakeOs os;
+  DeferredBackend::install(os);
+  Runtime runtime(test::options_on(os));
+  const DeviceContext device(runtime.service<DeviceRegistry>().find("cuda:0").value());
+  const DeviceMemory memory(device, 100);
+  Stream stream(device);
+  DeferredBackend::work_failure = VECTIS_DRIVER_FAILURE;
+  DeferredBackend::copies_until_failure = 1;
+  EXPECT_ERROR(stream.fill(memory, 0, memory.bytes(), 8), ErrorCode::driver_failure, "no more copies");
+  EXPECT_ERROR(stream.synchronize(), ErrorCode::driver_failure, "cuda:0");
+}
+
 }  // namespace
 }  // namespace vectis

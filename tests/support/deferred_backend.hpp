@@ -36,6 +36,9 @@ class DeferredBackend {
     destroyed = 0;
     changed = 0;
     copies_until_failure = 0;
+    copy_failure = VECTIS_DRIVER_FAILURE;
+    work_failure = VECTIS_OK;
+    destroys_at_once = false;
     fails_events = false;
     operation = nullptr;
     return script;
@@ -45,7 +48,10 @@ class DeferredBackend {
   static inline int changed = 0;               // copies to a device whose source was not the same when they ran
   static inline int destroyed = 0;             // calls of slots that destroy or free, and of close
   static inline int copies_until_failure = 0;  // the n-th copy from now on fails when it is enqueued; 0: none
-  static inline bool fails_events = false;     // no event can be created
+  static inline VectisStatus copy_failure = VECTIS_DRIVER_FAILURE;  // the status of that copy
+  static inline VectisStatus work_failure = VECTIS_OK;  // of enqueued work: the next wait or query reports it, once
+  static inline bool destroys_at_once = false;          // a destroyed stream leaves its copies to the background
+  static inline bool fails_events = false;              // no event can be created
 
   // Returns what an operation does when it runs, or nothing: then it fails at once. Set before the Runtime is made, it
   // gives the devices the slots run_op and fill.
@@ -88,7 +94,7 @@ class DeferredBackend {
   static VectisStatus enqueue(VectisStream* stream, VectisMessage* message, std::function<void()> copy) {
     if (copies_until_failure > 0 && --copies_until_failure == 0) {
       std::snprintf(message->text, message->capacity, "no more copies");
-      return VECTIS_DRIVER_FAILURE;
+      return copy_failure;
     }
     queue_of(stream)->copies.push_back(std::move(copy));
     ++pending;
@@ -145,12 +151,12 @@ class DeferredBackend {
     };
     table.stream_destroy = [](VectisStream* stream) {
       ++destroyed;
-      queue_of(stream)->run_until(queue_of(stream)->enqueued());
+      if (!destroys_at_once) queue_of(stream)->run_until(queue_of(stream)->enqueued());
       delete &queue_of(stream);
     };
     table.stream_synchronize = [](VectisStream* stream, VectisMessage*) {
       queue_of(stream)->run_until(queue_of(stream)->enqueued());
-      return VectisStatus{VECTIS_OK};
+      return std::exchange(work_failure, VECTIS_OK);
     };
     table.copy_to_device = copy_to_device;
     table.copy_to_host = copy_to_host;
@@ -177,12 +183,12 @@ class DeferredBackend {
     table.event_query = [](VectisEvent* event, VectisMessage*) {
       const Recorded& last = recorded(event);
       const bool done = last.queue == nullptr || last.queue->finished >= last.count;
-      return VectisStatus{done ? VECTIS_OK : VECTIS_NOT_READY};
+      return done ? std::exchange(work_failure, VECTIS_OK) : VectisStatus{VECTIS_NOT_READY};
     };
     table.event_synchronize = [](VectisEvent* event, VectisMessage*) {
       const Recorded& last = recorded(event);
       if (last.queue != nullptr) last.queue->run_until(last.count);
-      return VectisStatus{VECTIS_OK};
+      return std::exchange(work_failure, VECTIS_OK);
     };
   }
 };
