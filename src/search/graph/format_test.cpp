@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -130,6 +131,36 @@ TEST_F(MappedIndexTest, ChangesDoNotReachTheFile) {
   EXPECT_GE(grown.recall(), 0.9);
   EXPECT_EQ(copy->get(1), other);
   EXPECT_TRUE(bytes_of(path) == before);
+}
+
+// Several indexes may use one MappedFile, and its owner may read its bytes.
+TEST_F(MappedIndexTest, ChangesDoNotReachOtherUsersOfTheMapping) {
+  const auto index = built(3000);
+  const auto file = std::make_shared<MappedFile>(saved(*index));
+  const std::vector<std::byte> before(file->bytes().begin(), file->bytes().end());
+  const auto changed = map_index(file, {.runtime = &runtime});
+  const auto other = map_index(file, {.runtime = &runtime});
+  const auto expect_unchanged = [&](const char* after) {
+    EXPECT_TRUE(std::ranges::equal(file->bytes(), before)) << after;
+    for (std::uint64_t id = 0; id < 3000; ++id) ASSERT_EQ(other->get(id), index->get(id)) << after << ", id " << id;
+  };
+  Ids ids(400);
+  std::iota(ids.begin(), ids.end(), 0);
+  changed->remove(Ids{2000});
+  MemoryWriter writer;
+  changed->save(writer);  // consolidates the tombstone
+  expect_unchanged("save");
+  changed->remove(ids);
+  expect_unchanged("remove");
+  const IndexStatistics statistics = changed->statistics();
+  EXPECT_GT(statistics.mapped_bytes, 3000 * dim * sizeof(float)) << "codes and vectors stay in the file";
+  EXPECT_EQ(statistics.bytes + statistics.mapped_bytes, index->statistics().bytes);
+  changed->add(clustered_rows(random, 50, dim));  // there is room for it in rows that were removed
+  expect_unchanged("add");
+  EXPECT_EQ(changed->statistics().mapped_bytes, 0U);
+  changed->update(500, clustered_rows(random, 1, dim));
+  expect_unchanged("update");
+  expect_equal(*index, *other);
 }
 
 TEST_F(MappedIndexTest, AddingCopiesTheIndexToMemory) {

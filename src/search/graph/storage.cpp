@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
+constexpr std::size_t copy_grain = 256;  // rows per task
 constexpr double byte_code_max = 255;
 constexpr float float_max = std::numeric_limits<float>::max();
 
@@ -25,6 +27,11 @@ constexpr std::size_t vector_row_bytes(std::size_t dim, bool full_precision) {
 
 std::size_t bytes_per_row(const GraphStorage& storage) noexcept {
   return storage.graph.encoding.quantizer.row_bytes + storage.graph.links.row_bytes() + storage.vectors.row_bytes();
+}
+
+std::size_t file_bytes_per_row(const GraphStorage& storage) noexcept {
+  if (!storage.file) return 0;
+  return bytes_per_row(storage) - (storage.links_in_memory ? storage.graph.links.row_bytes() : 0);
 }
 
 }  // namespace
@@ -84,11 +91,35 @@ void GraphStorage::reserve(std::size_t rows) {
   vectors.reserve(rows);
 }
 
-std::size_t GraphStorage::row_bytes() const noexcept {
-  return sizeof(RowVersions::Version) + (file ? 0 : bytes_per_row(*this));
+std::shared_ptr<GraphStorage> GraphStorage::with_links_in_memory(Executor& executor) const {
+  auto result = std::make_shared<GraphStorage>(graph.encoding, graph.params, file_rows, vectors.full_precision());
+  GraphStorage& target = *result;
+  target.graph.links.reserve(file_rows);
+  target.versions.reserve(file_rows);
+  executor.parallel_for(file_rows, copy_grain, [&](std::size_t begin, std::size_t end) {
+    std::vector<Slot> list(graph.links.degree());
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto slot = static_cast<Slot>(i);
+      target.graph.links.write(slot, std::span(list).first(graph.links.read(slot, list.data())));
+      target.versions.create(slot, versions.id(slot), 0);
+      target.versions.remove(slot, versions.deleted_at(slot));
+    }
+  });
+  if (file_rows > 0) {
+    target.graph.codes.point_at(graph.codes[0], file_rows);
+    target.vectors.point_at(vectors.bytes(0).data(), file_rows);
+  }
+  target.file = file;
+  target.file_rows = file_rows;
+  target.links_in_memory = true;
+  return result;
 }
 
-std::size_t GraphStorage::mapped_bytes() const noexcept { return file ? bytes_per_row(*this) : 0; }
+std::size_t GraphStorage::row_bytes() const noexcept {
+  return sizeof(RowVersions::Version) + bytes_per_row(*this) - file_bytes_per_row(*this);
+}
+
+std::size_t GraphStorage::mapped_bytes() const noexcept { return file_bytes_per_row(*this); }
 
 void GraphStorage::read_vector(Slot slot, float* target) const {
   const float* const vector = vectors.read(slot, target);

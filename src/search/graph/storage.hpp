@@ -263,10 +263,12 @@ struct GraphStorage {
   Graph graph;
   RowVersions versions;
   VectorRows vectors;
-  // The mapped file that holds codes, links and vectors of `file_rows` rows; null when everything is in memory. A
-  // storage with a file cannot grow: to add rows, GraphStore copies it into one in memory first.
+  // The mapped file that holds codes, links and vectors of `file_rows` rows; null when everything is in memory. Others
+  // may read the same mapping, so nothing is written to it: to consolidate, GraphStore copies the links into memory
+  // first, and to add rows everything.
   std::shared_ptr<const MappedFile> file;
   std::size_t file_rows = 0;
+  bool links_in_memory = false;  // although there is a file
 
   // Returns the largest number of rows that the storage can hold: file_rows with a mapped file, else what links can
   // address. Does not throw.
@@ -274,6 +276,9 @@ struct GraphStorage {
   // Makes room for `rows` rows in total. `rows` must be at most rows_max(), not checked. Throws Allocation when
   // memory is exhausted; then existing rows are unchanged.
   void reserve(std::size_t rows);
+  // Makes a storage of the same rows with links and versions of its own, which uses codes and vectors of the same file.
+  // There must be a file, not checked. Throws Allocation or std::bad_alloc when memory is exhausted.
+  [[nodiscard]] std::shared_ptr<GraphStorage> with_links_in_memory(Executor& executor) const;
   // Returns the bytes of memory that a row uses, without those in a mapped file. Does not throw.
   [[nodiscard]] std::size_t row_bytes() const noexcept;
   // Returns the bytes of the mapped file that a row uses; 0 when everything is in memory. Does not throw.

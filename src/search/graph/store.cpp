@@ -363,6 +363,11 @@ void GraphStore::consolidate_if_due(std::string_view op, const Context& context)
 }
 
 void GraphStore::consolidate(const LinkProgress& progress) {
+  if (storage_->file && !storage_->links_in_memory) {
+    std::shared_ptr<GraphStorage> copy = storage_->with_links_in_memory(executor_);
+    const std::unique_lock lock(table_mutex_);
+    storage_ = std::move(copy);
+  }
   const RowVersions& versions = storage_->versions;
   const auto is_tombstone = [&](Slot slot) { return versions.deleted_at(slot) <= epoch_; };
   std::vector<Slot> live;
@@ -409,7 +414,11 @@ GraphContents GraphStore::contents(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   if (!storage_) return {};
   const LinkProgress check = stop_check("save", context);
-  if (!tombstones_.empty()) consolidate(check);
+  if (!tombstones_.empty()) {
+    std::shared_ptr<Epoch> next = next_epoch();
+    consolidate(check);
+    publish(std::move(next));
+  }
   return dense_copy(storage_->graph.encoding, 0, storage_->vectors.full_precision(), check);
 }
 
@@ -430,10 +439,9 @@ void GraphStore::reserve_rows(std::string_view op, std::span<const float> vector
     storage_ = std::make_shared<GraphStorage>(std::move(encoding), params_, rows, true);
     return;
   }
-  const Encoding& encoding = storage_->graph.encoding;
-  const std::size_t trained_rows = encoding.projection.trained_rows;
+  const std::size_t trained_rows = storage_->graph.encoding.projection.trained_rows;
   const bool outgrown = trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows;
-  if (!outgrown && rows <= storage_->rows_max()) return;
+  if (!outgrown && !storage_->file && rows <= storage_->rows_max()) return;
   const LinkProgress check = stop_check(op, context);
   if (!tombstones_.empty()) consolidate(check);
   if (outgrown) {
@@ -442,7 +450,7 @@ void GraphStore::reserve_rows(std::string_view op, std::span<const float> vector
     replace_storage(
         dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, storage_->vectors.full_precision(), check));
   } else {
-    replace_storage(dense_copy(encoding, rows, storage_->vectors.full_precision(), check));
+    replace_storage(dense_copy(storage_->graph.encoding, rows, storage_->vectors.full_precision(), check));
   }
 }
 
