@@ -24,8 +24,9 @@ void CommandTracker::reserve() {
   const std::lock_guard lock(mutex_);
   if (commands_.size() < capacity_) return;
   drop_finished();
-  capacity_ = std::max(capacity_min, 2 * commands_.size());
-  commands_.reserve(capacity_);
+  const std::size_t capacity = std::max(capacity_min, 2 * commands_.size());
+  commands_.reserve(capacity);  // may throw: the capacity changes only when there is room for it
+  capacity_ = capacity;
 }
 
 void CommandTracker::add(Owned<cl_event> event, const char* call) noexcept {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
+#include <cstring>
 #include <iostream>
 
 #include "tests/drivers/opencl_layer/fault_layer.h"
@@ -178,6 +179,34 @@ TEST(OpenclFault, EveryAllocationInsideEverySlot) {
   EXPECT_GT(points_by_slot["event_create"], 0U);
   EXPECT_EQ(points_by_slot["device_count"], 0U);
   std::cout << points << " allocation fault points" << std::endl;
+}
+
+// A driver whose commands never end, so that the stream keeps a record of each.
+cl_int CL_API_CALL report_queued(cl_event, cl_event_info, std::size_t, void* status, std::size_t*) {
+  const cl_int queued = CL_QUEUED;
+  std::memcpy(status, &queued, sizeof queued);
+  return CL_SUCCESS;
+}
+
+TEST(OpenclFault, HostMemoryStaysExhaustedWhileCommandsAreInFlight) {
+  Rig rig;
+  rig.host.replaced["clGetEventInfo"] = reinterpret_cast<void*>(&report_queued);
+  rig.need_streams();
+  rig.need_memory();
+  const auto fill = [&] { return call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1}); };
+  SlotResult result;
+  for (std::uint32_t failed = 0; failed == 0;) {
+    arm_allocation_fault(&plugin(), NewForm::throwing, 1, true);
+    result = fill();
+    failed = disarm_allocation_fault();
+  }
+  EXPECT_EQ(result.status, VECTIS_ALLOCATION) << result;
+  arm_allocation_fault(&plugin(), NewForm::throwing, 1, true);
+  result = fill();
+  disarm_allocation_fault();
+  EXPECT_EQ(result.status, VECTIS_ALLOCATION) << result;
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(succeeded(fill()));
+  EXPECT_TRUE(succeeded(rig.synchronize()));
 }
 
 // --- Commands that fail after they were accepted -------------------------------------------------------------------
