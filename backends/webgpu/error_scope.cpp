@@ -1,6 +1,7 @@
 #include "error_scope.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "gpu.hpp"
 
@@ -10,10 +11,13 @@ namespace {
 
 thread_local ErrorScope* innermost = nullptr;
 
+constexpr const char* no_host_memory = "no host memory";  // short enough that a std::string allocates nothing
+
 // wgpu reports some lost devices and some exhausted memory as validation errors.
 bool means_lost(std::string_view text) { return text.find("device is lost") != std::string_view::npos; }
 bool means_out_of_memory(WGPUErrorType type, std::string_view text) {
-  return type == WGPUErrorType_OutOfMemory || text.find("Not enough memory left") != std::string_view::npos;
+  return type == WGPUErrorType_OutOfMemory || text == no_host_memory ||
+         text.find("Not enough memory left") != std::string_view::npos;
 }
 
 VectisStatus status_of(WGPUErrorType type, std::string_view text, VectisStatus invalid) {
@@ -27,9 +31,9 @@ ErrorScope::ErrorScope(Gpu& gpu) noexcept : gpu_(gpu), outer_(innermost) { inner
 
 ErrorScope::~ErrorScope() { innermost = outer_; }
 
-bool ErrorScope::capture(const Gpu& gpu, WGPUErrorType type, std::string_view text) {
+bool ErrorScope::capture(const Gpu& gpu, WGPUErrorType type, std::string_view text) noexcept {
   if (innermost == nullptr || &innermost->gpu_ != &gpu) return false;
-  if (!innermost->first_) innermost->first_ = CapturedError{type, trim_error(text)};
+  if (!innermost->first_) innermost->first_.emplace(CapturedError{type, copy_error(text)});
   return true;
 }
 
@@ -56,6 +60,14 @@ std::string trim_error(std::string_view text) {
     skip_blanks();
   }
   return std::string(text.substr(0, text.find_last_not_of(" \n\t") + 1));
+}
+
+std::string copy_error(std::string_view text) noexcept {
+  try {
+    return trim_error(text);
+  } catch (const std::bad_alloc&) {
+    return no_host_memory;
+  }
 }
 
 namespace {

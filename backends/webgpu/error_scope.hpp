@@ -35,8 +35,9 @@ class ErrorScope {
   void check(std::string_view what, VectisStatus invalid);
 
   // Stores an error in this thread's innermost scope, which keeps the first, and returns true. Returns false, with
-  // nothing stored, when the thread has no scope or its innermost one belongs to another device.
-  static bool capture(const Gpu& gpu, WGPUErrorType type, std::string_view text);
+  // nothing stored, when the thread has no scope or its innermost one belongs to another device. Does not throw: an
+  // error without host memory for its text counts as exhausted memory.
+  static bool capture(const Gpu& gpu, WGPUErrorType type, std::string_view text) noexcept;
 
  private:
   struct CapturedError {
@@ -52,6 +53,10 @@ class ErrorScope {
 // Returns wgpu's error text without its constant first lines ("Validation Error", "Caused by:", "In wgpu...") and
 // without blanks around it. Other texts are only trimmed.
 std::string trim_error(std::string_view text);
+
+// Returns trim_error(text), or "no host memory" when the host has no memory for it. For wgpu's callbacks: an exception
+// that reaches wgpu aborts the process. Does not throw.
+std::string copy_error(std::string_view text) noexcept;
 
 // Returns the error text of a failed shader module with a first line "wgsl:LINE:COLUMN: error: MESSAGE" added. A text
 // without message or location comes back unchanged.

@@ -18,7 +18,7 @@ void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStringView
   if (status == WGPURequestDeviceStatus_Success) {
     requested.device = device;
   } else {
-    requested.error = trim_error(from_view(message));
+    requested.error = copy_error(from_view(message));
   }
 }
 
@@ -60,9 +60,9 @@ void Gpu::destroy_device() {
   api_.DeviceDestroy(device());
 }
 
-void Gpu::mark_lost(const std::string& reason) {
+void Gpu::mark_lost(std::string reason) {
   const std::lock_guard lock(mutex_);
-  if (!lost_.exchange(true, std::memory_order_acq_rel)) loss_reason_ = reason;
+  if (!lost_.exchange(true, std::memory_order_acq_rel)) loss_reason_ = std::move(reason);
 }
 
 void Gpu::check_uncaptured() {
@@ -120,14 +120,14 @@ Owned<WGPUBuffer> Gpu::make_buffer(std::uint64_t bytes, WGPUBufferUsage usage) {
 }
 
 void Gpu::on_lost(const WGPUDevice*, WGPUDeviceLostReason, WGPUStringView message, void* gpu, void*) {
-  static_cast<Gpu*>(gpu)->mark_lost(trim_error(from_view(message)));
+  static_cast<Gpu*>(gpu)->mark_lost(copy_error(from_view(message)));
 }
 
 void Gpu::on_error(const WGPUDevice*, WGPUErrorType type, WGPUStringView message, void* gpu, void*) {
   auto& self = *static_cast<Gpu*>(gpu);
   if (ErrorScope::capture(self, type, from_view(message))) return;
   const std::lock_guard lock(self.mutex_);
-  if (self.uncaptured_.empty()) self.uncaptured_ = trim_error(from_view(message));
+  if (self.uncaptured_.empty()) self.uncaptured_ = copy_error(from_view(message));
 }
 
 void Gpu::on_done(WGPUQueueWorkDoneStatus, WGPUStringView, void* gpu, void* submission) {

@@ -33,7 +33,7 @@ class Gpu {
   // Returns whether the device is lost, which is final. Does not throw.
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_acquire); }
   // Declares the device lost, so that check() throws with `reason` from now on. The first reason stays.
-  void mark_lost(const std::string& reason);
+  void mark_lost(std::string reason);
 
   // Declares the device lost and destroys it, as a failing driver would. Waits until no thread holds keep_alive():
   // the calling thread must not hold it. Does not throw.
