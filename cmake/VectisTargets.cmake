@@ -201,6 +201,14 @@ function(vectis_intrinsics)
   endif()
 endfunction()
 
+# Sources that the fuzz targets of tests/fuzz explore: instrumented for libFuzzer in the builds that have these targets.
+function(vectis_fuzzed)
+  if(VECTIS_SANITIZE STREQUAL "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS -fsanitize=fuzzer-no-link SKIP_PRECOMPILE_HEADERS ON
+                                                   SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 # vectis_precompile(target first [header...])
 # Precompiles common standard headers and `header`s in the target `first`; targets with the same flags reuse the result.
 # A precompiled header for a single unity-built target costs more time than it saves.

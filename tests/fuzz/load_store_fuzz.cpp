@@ -1,8 +1,11 @@
 // Fuzzes VectorStore::load, and uses every store it accepts.
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/index_checksums.hpp"
 #include "vectis/base.hpp"
 #include "vectis/store.hpp"
 
@@ -35,12 +38,6 @@ std::optional<std::size_t> record_end(const Bytes& bytes, std::size_t at) {
   return offset;
 }
 
-Bytes saved(const VectorStore& store) {
-  MemoryWriter writer;
-  store.save(writer);
-  return {writer.bytes().begin(), writer.bytes().end()};
-}
-
 // An accepted store must work like any other.
 void use(VectorStore& store) {
   const Bytes file = saved(store);
@@ -51,11 +48,16 @@ void use(VectorStore& store) {
     const CollectionMetadata about = collection.metadata();
     expect(about.name == name && about.vector_count == collection.size());
     if (about.config.dim > 64) continue;
+    const bool approximate = about.config.index == "graph";
     const std::vector<float> query(about.config.dim, 0.5F);
-    expect(collection.search(query, 3)[0].size() == std::min<std::size_t>(3, collection.size()));
+    const SearchOptions options{.recall = approximate ? std::nullopt : std::optional(1.0)};
+    const std::size_t hits = collection.search(query, 3, options)[0].size();
+    const std::size_t expected = std::min<std::size_t>(3, collection.size());
+    expect(approximate ? hits <= expected : hits == expected);
     try {
       const std::uint64_t id = collection.add(query);
-      expect(collection.get(id) == query);
+      expect(approximate ? collection.get(id).has_value()
+                         : collection.get(id) == query);  // a graph may hold codes only
       collection.upsert(std::vector<std::uint64_t>{id}, query);
       expect(collection.remove(id));
     } catch (const Error& error) {
@@ -65,18 +67,43 @@ void use(VectorStore& store) {
   }
 }
 
-}  // namespace
+void read_and_use(BytesView file) {
+  MemoryReader reader(file);
+  VectorStore store = VectorStore::load(reader, runtime());
+  use(store);
+}
 
-// Corrects the checksums as far as records and indexes can be parsed.
-void fix_checksums(Bytes& bytes) {
+bool fix_checksums(Bytes& file) {
   constexpr std::size_t header_end = 8 + 4 + 24;
-  if (header_end + 8 > bytes.size()) return;
-  std::size_t at = close_block(bytes, 12, header_end);
-  while (at != 0 && at < bytes.size()) {
-    const auto end = record_end(bytes, at);
-    if (!end) return;
-    at = fix_index_checksums(bytes, close_block(bytes, at, *end));
+  if (header_end + 8 > file.size()) return false;
+  std::optional<std::size_t> at = write_checksum(file, 12, header_end, header_end);
+  while (at && *at < file.size()) {
+    const auto end = record_end(file, *at);
+    if (!end) return false;
+    at = IndexChecksums(file, write_checksum(file, *at, *end, *end)).fix();
   }
+  return at.has_value();
+}
+
+// Replaces the index of the only collection, of the kind "auto", by one with a graph, which the collection would build
+// for far more vectors only.
+Bytes with_graph(const Bytes& file) {
+  const std::size_t index_begin = record_end(file, 8 + 4 + 24 + 8).value() + 8;
+  MemoryReader reader(std::span(file).subspan(index_begin));
+  const auto exact = load_index(reader, {.device = "cpu", .runtime = &runtime()});
+  const auto graph = make_index("graph", exact->dim(), exact->metric(),
+                                {.graph = GraphOptions{.degree = 4, .ef_construction = 16}, .runtime = &runtime()});
+  for (std::uint64_t id = 0; id < exact->size(); ++id) graph->add(std::vector{id}, exact->get(id).value());
+  MemoryWriter writer;
+  writer.write(std::span(file).first(index_begin));
+  writer.write(bytes_of("VECTISAU"));
+  writer.put(std::uint32_t{1});
+  writer.write(Bytes(24));  // features and their checksum
+  exact->save(writer);
+  graph->save(writer);
+  Bytes joined(writer.bytes().begin(), writer.bytes().end());
+  expect(fix_checksums(joined));
+  return joined;
 }
 
 // Small stores in several states.
@@ -97,12 +124,23 @@ std::vector<Bytes> seeds() {
                                 .tenant = "t"});
   store.collection("b").add(std::vector<float>{5, 6});
   files.push_back(saved(store));
+  for (const char* const kind : {"flat", "graph", "auto", "gpu"}) {
+    VectorStore one(runtime());
+    Collection collection = one.create_collection(kind, {.dim = 2, .index = kind, .device = "cpu"});
+    files.push_back(saved(one));
+    collection.add(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 9, 8, 3});
+    files.push_back(saved(one));
+    if (kind == std::string_view("auto")) files.push_back(with_graph(files.back()));
+  }
   return files;
 }
 
-void load_and_use(ByteReader& reader) {
-  VectorStore store = VectorStore::load(reader, runtime());
-  use(store);
-}
+}  // namespace
+
+const Target target{
+    seeds,
+    fix_checksums,
+    read_and_use,
+    {ErrorCode::corrupt_data, ErrorCode::unsupported, ErrorCode::backend_creation, ErrorCode::unsupported_backend}};
 
 }  // namespace vectis::fuzz
