@@ -33,6 +33,14 @@ class Figure:
 Measurement = Callable[[], list[Figure]]
 
 
+class Unfinished(Exception):
+    """Raised by a measurement that the next soak continues; `figures` are those so far."""
+
+    def __init__(self, figures: list[Figure]) -> None:
+        super().__init__("the next soak continues")
+        self.figures = figures
+
+
 class Soak:
     """Runs measurements and caches each result, so that a stopped soak resumes."""
 
@@ -52,7 +60,13 @@ class Soak:
                 print(f"soak: {name}: cached from commit {self.done[name]['commit'][:7]} (--fresh measures again)", flush=True)
             else:
                 print(f"soak: {name}", flush=True)
-                self.done[name] = {"commit": self.commit, "figures": [asdict(figure) for figure in measure()]}
+                try:
+                    measured = measure()
+                except Unfinished as unfinished:
+                    print(f"soak: {name}: not finished; run the soak again to continue", flush=True)
+                    figures += unfinished.figures
+                    continue
+                self.done[name] = {"commit": self.commit, "figures": [asdict(figure) for figure in measured]}
                 self.cache.parent.mkdir(parents=True, exist_ok=True)
                 self.cache.write_text(json.dumps(self.kept | self.done, indent=1))
             commit = self.done[name]["commit"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tools import coverage, seed
-from tools.evidence import Figure, Soak
+from tools.evidence import Figure, Soak, Unfinished
 
 
 @pytest.mark.parametrize("value, aim, met", [(95, ">= 95", True), (94.9, ">= 95", False), (0, "== 0", True),
@@ -44,6 +44,22 @@ def test_soak_resumes_after_what_is_done(tmp_path, monkeypatch):
     assert [figure["name"] for figure in written["figures"]] == ["a", "b"]
     Soak("x", tmp_path, fresh=True).run({"a": measure("a")})
     assert ran[-1] == "a"
+
+
+def test_unfinished_measurement_is_reported_and_continued(tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTIS_TEST_SEED", "5")
+    done = []
+
+    def measure():
+        done.append(1)
+        figures = [Figure.measured("a", len(done), "", ">= 2")]
+        if not figures[0].met:
+            raise Unfinished(figures)
+        return figures
+
+    assert [[figure.met for figure in Soak("x", tmp_path, fresh=False).run({"a": measure, "b": lambda: []})]
+            for _ in range(3)] == [[False], [True], [True]]
+    assert len(done) == 2
 
 
 def test_figures_of_another_commit_are_kept_only_when_asked_and_say_so(tmp_path, monkeypatch):

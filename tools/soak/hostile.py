@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools import suite
 from tools.evidence import Figure, Measurement, output_of, run_soak
+from tools.loader_fuzzing import READERS, fuzz
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -104,6 +105,7 @@ MEASUREMENTS |= {f"pairs, pool on {device}": (lambda device=device: pool_pairs(d
 MEASUREMENTS |= {"pairs, ThreadSanitizer": sanitized_pairs, "magnitudes": magnitudes,
                  "allocation failures": allocation_failures, "destruction": destruction_orders, "ids": ids,
                  "settings": settings, "files": files}
+MEASUREMENTS |= {f"fuzz, {target}": (lambda target=target: fuzz(target)) for target in READERS}
 
 
 if __name__ == "__main__":
