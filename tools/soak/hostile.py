@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools import suite
+from tools import baseline, suite
 from tools.evidence import Figure, Measurement, output_of, run_soak
 from tools.loader_fuzzing import READERS, fuzz
 
@@ -14,9 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
 KINDS = ("flat", "gpu", "auto", "graph", "graph_on_device", "growing", "mapped")
 DEVICES = ("cpu", "failing", "null")
+BASELINE = "8927c23"  # the commit before the fixes
 RUNS = 4000  # of pairs, for each kind of index; about 10 ms each
 POOL_RUNS = 2000
 SANITIZED_RUNS = 100
+SCHEDULES = 20
+SCHEDULED = ("base", "memory_pool", "indexes", "hostile")  # test programs of executor, pool and indexes
 SEQUENCES = 30  # of changes, for each metric and mix of magnitudes
 ORDERS = 1_000_000  # of destruction: all
 
@@ -56,6 +59,24 @@ def sanitized_pairs() -> list[Figure]:
     return [Figure.measured("runs of pairs under ThreadSanitizer", runs, "runs",
                             f">= {SANITIZED_RUNS * (len(KINDS) + len(DEVICES))}"),
             Figure.measured("reports of ThreadSanitizer", text.count("WARNING: ThreadSanitizer"), "reports", "== 0")]
+
+
+def schedules() -> list[Figure]:
+    """The concurrent tests with threads that pause at locks and atomic writes; see tests/support/schedule.cpp."""
+    suite.build("tsan", *(f"{name}_test" for name in SCHEDULED))
+    texts = [output_of(BUILD / "tsan" / "bin" / f"{name}_test", "--gtest_filter=*Concurrent*", root=ROOT,
+                       env=suite.sanitizer_environment() | {"VECTIS_TEST_SCHEDULE": str(schedule)})
+             for schedule in range(1, SCHEDULES + 1) for name in SCHEDULED]
+    return [Figure.measured("schedules of the concurrent tests of executor, pool and indexes", SCHEDULES, "seeds",
+                            f">= {SCHEDULES}"),
+            Figure.measured("concurrent tests passed in them", sum(map(passed, texts)), "tests",
+                            f">= {SCHEDULES * 60}"),
+            Figure.measured("reports of ThreadSanitizer in them", sum(text.count("WARNING: ThreadSanitizer")
+                                                                      for text in texts), "reports", "== 0")]
+
+
+def speed() -> list[Figure]:
+    return baseline.speed(BASELINE, "graph")
 
 
 def magnitudes() -> list[Figure]:
@@ -102,8 +123,8 @@ def files() -> list[Figure]:
 
 MEASUREMENTS: dict[str, Measurement] = {f"pairs, {kind}": (lambda kind=kind: pairs(kind)) for kind in KINDS}
 MEASUREMENTS |= {f"pairs, pool on {device}": (lambda device=device: pool_pairs(device)) for device in DEVICES}
-MEASUREMENTS |= {"pairs, ThreadSanitizer": sanitized_pairs, "magnitudes": magnitudes,
-                 "allocation failures": allocation_failures, "destruction": destruction_orders, "ids": ids,
+MEASUREMENTS |= {"pairs, ThreadSanitizer": sanitized_pairs, "schedules": schedules, "speed": speed,
+                 "magnitudes": magnitudes, "allocation failures": allocation_failures, "destruction": destruction_orders, "ids": ids,
                  "settings": settings, "files": files}
 MEASUREMENTS |= {f"fuzz, {target}": (lambda target=target: fuzz(target)) for target in READERS}
 

@@ -7,11 +7,10 @@ duplicates) are read from docs/evidence/language-by-hand.json."""
 import json
 import os
 import re
-import statistics
 import sys
 from pathlib import Path
 
-from tools import suite
+from tools import baseline, suite
 from tools.check import terms
 from tools.check.tree import CODE_SUFFIXES, Tree
 from tools.evidence import Figure, output_of, run_soak
@@ -92,21 +91,7 @@ def adds() -> list[Figure]:
 
 
 def speed() -> list[Figure]:
-    """Old and new program side by side; see tools/bench/versions.py."""
-    folder = BUILD / "baseline"
-    if not folder.is_dir():
-        suite.run("git", "worktree", "add", "--detach", folder, BASELINE)
-        (folder / "build").mkdir()
-        (folder / "build" / "venv").symlink_to(BUILD / "venv")
-    suite.run("cmake", "-S", folder, "-B", folder / "build" / "release", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-              "-DCMAKE_CXX_COMPILER=g++-12", "-DCMAKE_C_COMPILER=gcc-12", "-DCMAKE_UNITY_BUILD=ON",
-              "-DCMAKE_UNITY_BUILD_BATCH_SIZE=10")
-    suite.run("cmake", "--build", folder / "build" / "release", "--target", "exact_bench")
-    suite.run(ROOT / "bench" / "versions", folder / "build" / "release" / "bin" / "exact_bench")
-    results = json.loads((BUILD / "soak" / "versions.json").read_text())["results"]
-    return [Figure.measured(f"{one['name']} ({min(one['ratios']):.3f} to {max(one['ratios']):.3f}; {one['found']})",
-                            round(statistics.median(one["ratios"]), 3), "times the speed before", ">= 0.97")
-            for one in results]
+    return baseline.speed(BASELINE)
 
 
 def by_hand() -> list[Figure]:
