@@ -25,7 +25,8 @@ constexpr std::array known_settings{
     SettingEntry{"gpu.allow_software", "VECTIS_GPU_ALLOW_SOFTWARE", "false",
                  "Whether software drivers, which compute on the CPU (PoCL, llvmpipe), count as GPUs."},
     SettingEntry{"gpu.batch_size", "VECTIS_GPU_BATCH_SIZE", "1000",
-                 "Maximum number of queries that a device searches at once; fewer when its memory is small."},
+                 "Maximum number of queries that a device searches at once; fewer when its memory is small or smaller "
+                 "batches are faster."},
     SettingEntry{"gpu.devices", "VECTIS_GPU_DEVICES", "",
                  "Devices that an index of kind `gpu` uses together, such as `opencl:0,opencl:1`; empty: the active "
                  "device, or the "

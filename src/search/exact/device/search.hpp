@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "search/exact/device/batch_tuner.hpp"
 #include "search/exact/device/scan.hpp"
 #include "search/exact/segment.hpp"
 #include "vectis/base/runtime.hpp"
@@ -36,9 +37,9 @@ class DeviceSearch {
   // object.
   DeviceSearch(Runtime& runtime, std::span<const Device> devices);
 
-  // Returns the task.k nearest rows of each query by exact_distance, in batches of at most gpu.batch_size queries.
-  // task.options must be set. Throws the error of a device, with its name, without trying another device; Cancelled
-  // or DeadlineExceeded as the options' context says.
+  // Returns the task.k nearest rows of each query by exact_distance, in batches of at most gpu.batch_size queries and
+  // of the size that was measured to be fastest. task.options must be set. Throws the error of a device, with its name,
+  // without trying another device; Cancelled or DeadlineExceeded as the options' context says.
   [[nodiscard]] DeviceSearchAnswer search(const SearchTask& task, DeviceSplit split = DeviceSplit::shards);
   // Copies new segments to the devices that scan them under `split`. A segment that grew little is copied by the
   // search that needs it. Does not throw an Error of a device: that search throws it.
@@ -56,6 +57,7 @@ class DeviceSearch {
 
   Runtime& runtime_;
   std::vector<std::unique_ptr<DeviceScan>> scans_;
+  BatchTuner tuner_;
 };
 
 }  // namespace vectis::inline v0_1::exact
