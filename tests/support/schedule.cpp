@@ -69,6 +69,8 @@ void point() {
 
 }  // namespace
 
+// Visible, because a shared library that ThreadSanitizer instruments calls them as well.
+#pragma GCC visibility push(default)
 extern "C" {
 // NOLINTBEGIN: the names are the linker's and ThreadSanitizer's
 
@@ -129,3 +131,4 @@ VECTIS_REDIRECT_ATOMICS(64, unsigned long long)
 
 // NOLINTEND
 }
+#pragma GCC visibility pop
