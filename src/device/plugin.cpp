@@ -261,12 +261,11 @@ std::vector<std::string> shipped_plugins(const Os& os) {
   return names;
 }
 
-// Opens the backend of a plug-in. Drivers are not made to be started by several threads at once (PoCL crashes), so
-// that all runtimes of a process take turns.
+// Opens the backend of a plug-in. Drivers are not made to be started by several threads at once, and change the
+// environment meanwhile (PoCL does both), so that all runtimes of a process take turns.
 OpenedBackend open_in_turn(Runtime& runtime, const VectisBackend& table, BackendStatus status,
                            HostServices::Finder finder) {
-  static std::mutex turn;
-  const std::lock_guard lock(turn);
+  const std::lock_guard lock(environment_mutex());
   return open_table(runtime, table, std::move(status), std::move(finder));
 }
 

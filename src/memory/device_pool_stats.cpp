@@ -45,7 +45,8 @@ MemoryStats DevicePool::stats() const {
   stats.in_use_bytes = stats.reserved_bytes - stats.cached_bytes;
   stats.requested_bytes = static_cast<std::uint64_t>(requested);
   stats.peak_reserved_bytes = peak_reserved_;
-  stats.peak_in_use_bytes = peak_in_use_.load(std::memory_order_relaxed);
+  // A request that runs meanwhile counts its bytes first and raises the peak then.
+  stats.peak_in_use_bytes = std::max(peak_in_use_.load(std::memory_order_relaxed), stats.in_use_bytes);
   stats.largest_free_bytes = layout_locked().longest_run;
   if (stats.cached_bytes > 0) {
     stats.fragmentation = 1.0 - static_cast<double>(stats.largest_free_bytes) / static_cast<double>(stats.cached_bytes);

@@ -1,5 +1,6 @@
 #include "memory/tags.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace vectis::inline v0_1::detail {
@@ -38,8 +39,10 @@ void TagCounters::close_scope(ScopePeak& scope) {
 }
 
 TagUsage TagCounters::usage(std::string tag) const {
-  return {std::move(tag), live_buffers_.load(std::memory_order_relaxed), live_bytes(),
-          peak_bytes_.load(std::memory_order_relaxed)};
+  const std::uint64_t live = live_bytes();
+  // A request that runs meanwhile counts its bytes first and raises the peak then.
+  return {std::move(tag), live_buffers_.load(std::memory_order_relaxed), live,
+          std::max(peak_bytes_.load(std::memory_order_relaxed), live)};
 }
 
 TagCounters* TagTable::find(std::string_view tag) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,10 +44,10 @@ class VECTIS_API Os {
 
   // Returns the value of the environment variable `name`; an empty optional when it is not set, or when the process has
   // privileges that its caller lacks (set-user-ID, set-group-ID, file capabilities): settings name files that are
-  // loaded as code. No thread may change the environment meanwhile.
+  // loaded as code. No thread may change the environment meanwhile without environment_mutex().
   [[nodiscard]] virtual std::optional<std::string> environment(const std::string& name) const = 0;
   // Returns the names of the environment variables that environment() returns, sorted. No thread may change the
-  // environment meanwhile.
+  // environment meanwhile without environment_mutex().
   [[nodiscard]] virtual std::vector<std::string> environment_names() const = 0;
   // Returns the whole content of the file at `path`; an empty optional when the file does not exist or cannot be
   // read.
@@ -97,6 +98,9 @@ class VECTIS_API Os {
 
 // Returns the interface to the real operating system: one object for the process, never destroyed. Thread-safe.
 VECTIS_API Os& real_os();
+// Returns the mutex that real_os() holds while it reads the environment, the same in the whole process. Drivers change
+// the environment when they start, so that backends are opened with it.
+VECTIS_API std::recursive_mutex& environment_mutex() noexcept;
 
 // Returns the number of forks between the first call and this process. A value that differs from an earlier one means
 // that this process was forked since; a Runtime then throws Forked. Forks before the first call are not counted. Does

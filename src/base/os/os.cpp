@@ -106,6 +106,7 @@ void count_fork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
 class RealOs final : public Os {
  public:
   [[nodiscard]] std::optional<std::string> environment(const std::string& name) const override {
+    const std::lock_guard lock(environment_mutex());
     const char* const value = secure_getenv(name.c_str());
     return value == nullptr ? std::nullopt : std::optional<std::string>(value);
   }
@@ -113,6 +114,7 @@ class RealOs final : public Os {
   [[nodiscard]] std::vector<std::string> environment_names() const override {
     std::vector<std::string> names;
     if (getauxval(AT_SECURE) != 0) return names;  // as in secure_getenv
+    const std::lock_guard lock(environment_mutex());
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
       const std::string_view text = *entry;
       names.emplace_back(text.substr(0, text.find('=')));
@@ -203,6 +205,11 @@ class RealOs final : public Os {
 };
 
 }  // namespace
+
+std::recursive_mutex& environment_mutex() noexcept {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
 
 Os& real_os() {
   static auto* const os = new RealOs();  // never destroyed: the default Runtime uses it until the process ends
