@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <sstream>
 #include <utility>
 
@@ -154,12 +154,12 @@ TEST(AllocationLog, ChosenIdsTakeNoLongerThanOthers) {
   const auto time_to_read = [](std::uint64_t factor) {
     std::string text = header;
     for (std::uint64_t i = 0; i < 20'000; ++i) text += "a " + std::to_string(i * factor) + " 1 fp32 0 -\n";
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of the CPU: other processes may run meanwhile
     EXPECT_EQ(read_log(text).peak_bytes(), 20'000U);
-    return std::chrono::steady_clock::now() - start;
+    return std::clock() - start;
   };
-  const auto usual = time_to_read(7919);
-  EXPECT_LT(time_to_read(std::uint64_t{20753} * 10273), 10 * usual + std::chrono::milliseconds(200));
+  const std::clock_t usual = time_to_read(7919);
+  EXPECT_LT(time_to_read(std::uint64_t{20753} * 10273), 10 * usual + CLOCKS_PER_SEC / 5);
 }
 
 TEST(AllocationLog, AStreamThatCannotBeReadIsNotAnEmptyLog) {
