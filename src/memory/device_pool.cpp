@@ -109,6 +109,7 @@ void DevicePool::make_live(PoolBlock& block, const MemoryRequest& request, std::
   block.requested = request.bytes;
   Counters& counters = counters_[shard_of_thread()];
   block.number = ++counters.allocations * shard_count + shard_of_thread();  // unique; increases within a shard
+  block.last_use = allocations_counted_.load(std::memory_order_relaxed);
   block.since = now;
   block.order = std::move(order);
   block.tag = tag;
@@ -182,6 +183,8 @@ std::uint64_t DevicePool::return_to_map(PoolBlock* chain) noexcept {
       continue;
     }
     const BlockMap::BlockId id = block->id;
+    std::uint64_t& last_use = segments_.find(map_.block(id).segment)->second.last_use;
+    last_use = std::max(last_use, block->last_use);
     blocks_.erase(id);
     map_.give(id);
   }

@@ -127,7 +127,7 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   };
   struct Segment {
     MemoryBlock memory;
-    std::uint64_t last_use = 0;  // allocation number
+    std::uint64_t last_use = 0;  // allocations counted when it was last split, or when a freed block was last used
   };
 
   // Throws InvalidInput when the request has 0 bytes or more than the device's largest allocation.

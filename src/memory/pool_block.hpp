@@ -29,6 +29,7 @@ struct PoolBlock {
   Precision precision = Precision::fp32;
   std::uint64_t requested = 0;  // bytes, before rounding
   std::uint64_t number = 0;     // of the allocation; unique in the pool
+  std::uint64_t last_use = 0;   // allocations counted in the pool at that time
   TimePoint since{};            // of the allocation
   TagCounters* tag = nullptr;
   std::shared_ptr<StreamOrder> order;  // of the stream that uses the block; null: idle when released

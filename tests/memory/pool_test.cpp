@@ -356,6 +356,24 @@ TEST(IdleTrim, AfterNoNumberOfAllocationsIsNever) {
   EXPECT_GE(pool.get_memory_stats(0)->cached_bytes, 64 * mib);
 }
 
+TEST(IdleTrim, KeepsTheCacheOfARepeatingWorkload) {
+  RuntimeOptions options;
+  options.settings["memory.trim_allocations"] = "1024";
+  Runtime runtime(options);
+  MemoryPool& pool = memory_pool(runtime);
+  const auto use = [&](std::uint64_t bytes) { return pool.allocate_bytes(0, bytes); };
+  std::uint64_t first = 0;  // device allocations of the first rounds
+  for (int round = 0; round < 2000; ++round) {
+    {
+      const ManagedBuffer one = use(8 * mib);
+      const ManagedBuffer two = use(12 * mib);
+    }
+    const ManagedBuffer small = use(100);  // a trim during this request finds the others in the cache
+    if (round == 10) first = pool.get_memory_stats(0)->device_allocations;
+  }
+  EXPECT_EQ(pool.get_memory_stats(0)->device_allocations, first);
+}
+
 TEST(IdleTrim, ByNumberOfAllocations) {
   RuntimeOptions options;
   options.settings["memory.trim_allocations"] = "100";
