@@ -121,7 +121,7 @@ std::string BodyPrinter::expression(const Instruction& inst) {
       return load(fmt::format("table{}", inst.immediate), function_.tables[inst.immediate], index);
     }
     case Op::random:
-      return helper("vt_random", fmt::format("{}, {}", a, b));
+      return helper("vti_random", fmt::format("{}, {}", a, b));
     case Op::result:
     case Op::carried:
       return fmt::format("c{}_{}", at(inst.operands[0]).immediate, inst.immediate);
@@ -151,7 +151,7 @@ std::vector<bool> BodyPrinter::known_values(const Function& function) {
 std::string BodyPrinter::arithmetic(const Instruction& inst, std::string_view a, std::string_view b) {
   const bool two = operand_count(inst.op) == 2;
   const std::string operands = two ? fmt::format("{}, {}", a, b) : std::string(a);
-  if (inst.op == Op::atan && !spelling_.ordered) return helper("vt_atan", operands);
+  if (inst.op == Op::atan && !spelling_.ordered) return helper("vti_atan", operands);
   if (const std::string_view function = spelling_.function(inst.op); !function.empty()) {
     const std::string call = fmt::format("{}({})", function, operands);
     // PoCL's compiler miscompiles the integer conversions inside these functions for an operand it knows to be NaN, so
@@ -168,21 +168,21 @@ std::string BodyPrinter::arithmetic(const Instruction& inst, std::string_view a,
     case Op::neg:
       return fmt::format("-{}", a);
     case Op::min:
-      return helper("vt_min", operands);
+      return helper("vti_min", operands);
     case Op::max:
-      return helper("vt_max", operands);
+      return helper("vti_max", operands);
     case Op::rem:
-      return helper("vt_rem", operands);
+      return helper("vti_rem", operands);
     case Op::tanh:
-      return helper("vt_tanh", operands);
+      return helper("vti_tanh", operands);
     case Op::pow:
-      return helper("vt_pow", operands);
+      return helper("vti_pow", operands);
     case Op::atan2:
-      return helper("vt_atan2", operands);
+      return helper("vti_atan2", operands);
     case Op::erf:
-      return helper("vt_erf", operands);
+      return helper("vti_erf", operands);
     default:
-      return helper("vt_sign", operands);
+      return helper("vti_sign", operands);
   }
 }
 
@@ -195,9 +195,9 @@ std::string BodyPrinter::integer(const Instruction& inst, std::string_view a, st
   const std::string operands = fmt::format("{}, {}", a, b);
   switch (inst.op) {
     case Op::div:
-      return helper(is_signed ? "vt_div_i32" : "vt_div_u32", operands);
+      return helper(is_signed ? "vti_div_i32" : "vti_div_u32", operands);
     case Op::rem:
-      return helper(is_signed ? "vt_rem_i32" : "vt_rem_u32", operands);
+      return helper(is_signed ? "vti_rem_i32" : "vti_rem_u32", operands);
     case Op::min:
       return spelling_.choose(fmt::format("({} < {})", a, b), a, b);
     case Op::max:
@@ -214,8 +214,8 @@ std::string BodyPrinter::integer(const Instruction& inst, std::string_view a, st
 std::string BodyPrinter::comparison(const Instruction& inst, std::string_view a, std::string_view b) {
   std::string plain = fmt::format("{} {} {}", a, infix(inst.op), b);
   if (spelling_.ordered || type_of(inst.operands[0]) != DType::float32) return plain;
-  const std::string nan_a = helper("vt_nan", a);
-  const std::string nan_b = helper("vt_nan", b);
+  const std::string nan_a = helper("vti_nan", a);
+  const std::string nan_b = helper("vti_nan", b);
   if (inst.op == Op::ne) return fmt::format("{} || {} || ({})", nan_a, nan_b, plain);
   return fmt::format("!{} && !{} && ({})", nan_a, nan_b, plain);
 }
@@ -252,7 +252,7 @@ std::string BodyPrinter::conversion(const Instruction& inst, std::string_view a)
     if (from != DType::float32) return fmt::format("{} != {}", a, spelling_.constant(from, 0));
     return fmt::format("({} & 0x7fffffffu) != 0u", spelling_.as(DType::float32, DType::uint32, a));
   }
-  if (from == DType::float32) return helper(inst.type == DType::int32 ? "vt_f32_to_i32" : "vt_f32_to_u32", a);
+  if (from == DType::float32) return helper(inst.type == DType::int32 ? "vti_f32_to_i32" : "vti_f32_to_u32", a);
   if (inst.type == DType::float32) return fmt::format("{}({})", spelling_.cast(DType::float32), a);
   return spelling_.as(from, inst.type, a);
 }
@@ -263,7 +263,7 @@ std::string BodyPrinter::load(std::string_view buffer, DType element, std::strin
   };
   switch (element) {
     case DType::float16:
-      return helper("vt_from_f16", fmt::format("{} & 0xffffu", lane(1, 16)));
+      return helper("vti_from_f16", fmt::format("{} & 0xffffu", lane(1, 16)));
     case DType::bfloat16:
       return spelling_.as(DType::uint32, DType::float32, fmt::format("{} << 16u", lane(1, 16)));
     case DType::int8:
@@ -277,11 +277,11 @@ std::string BodyPrinter::stored(const Output& output) {
   std::string element = value(output.value);
   switch (output.element) {
     case DType::float16:
-      return helper("vt_to_f16", element);
+      return helper("vti_to_f16", element);
     case DType::bfloat16:
-      return helper("vt_to_bf16", element);
+      return helper("vti_to_bf16", element);
     case DType::int8:
-      return helper("vt_to_i8", element);
+      return helper("vti_to_i8", element);
     default:
       return element;
   }

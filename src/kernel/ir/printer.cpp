@@ -83,7 +83,7 @@ std::string glsl_frame(const Function& function, const Spelling& spelling, std::
 }
 
 std::string wgsl_frame(const Function& function, const Spelling& spelling) {
-  std::string text = "var<private> vt_zero: u32 = 0u;\nstruct Scalars {\n";
+  std::string text = "var<private> vti_zero: u32 = 0u;\nstruct Scalars {\n";
   for (const ScalarText& scalar : scalars_of(function))
     text += fmt::format("  {}: {},\n", scalar.name, spelling.type(scalar.type));
   text += "}\n";

@@ -166,7 +166,7 @@ std::string Spelling::constant(DType of, std::uint32_t value) const {
   const auto number = std::bit_cast<float>(value);
   const bool hidden = lets && !std::isfinite(number);
   return fmt::format("{} /* {} */",
-                     as(DType::uint32, DType::float32, fmt::format("{:#010x}u{}", value, hidden ? " | vt_zero" : "")),
+                     as(DType::uint32, DType::float32, fmt::format("{:#010x}u{}", value, hidden ? " | vti_zero" : "")),
                      number);
 }
 
@@ -205,56 +205,56 @@ using enum DType;
 
 const std::vector<Helper>& helpers() {
   static const std::vector<Helper> list = {
-      {"vt_nan", boolean, {{float32, "x"}}, {}, "  return (@u_f(x) & 0x7fffffffu) > 0x7f800000u;\n"},
-      {"vt_min", float32, {{float32, "a"}, {float32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
-  if (vt_nan(b)) { return a; }
+      {"vti_nan", boolean, {{float32, "x"}}, {}, "  return (@u_f(x) & 0x7fffffffu) > 0x7f800000u;\n"},
+      {"vti_min", float32, {{float32, "a"}, {float32, "b"}}, {"vti_nan"}, R"(  if (vti_nan(a)) { return b; }
+  if (vti_nan(b)) { return a; }
   return @select(a, b, b < a);
 )"},
-      {"vt_max", float32, {{float32, "a"}, {float32, "b"}}, {"vt_nan"}, R"(  if (vt_nan(a)) { return b; }
-  if (vt_nan(b)) { return a; }
+      {"vti_max", float32, {{float32, "a"}, {float32, "b"}}, {"vti_nan"}, R"(  if (vti_nan(a)) { return b; }
+  if (vti_nan(b)) { return a; }
   return @select(a, b, b > a);
 )"},
-      {"vt_sign", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x) || x == 0.0f) { return 0.0f; }
+      {"vti_sign", float32, {{float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x) || x == 0.0f) { return 0.0f; }
   return @select(1.0f, -1.0f, x < 0.0f);
 )"},
       // Divisors that would trap or overflow are replaced, and the quotient is corrected afterwards.
-      {"vt_div_u32", uint32, {{uint32, "a"}, {uint32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
+      {"vti_div_u32", uint32, {{uint32, "a"}, {uint32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
   return @select(a / divisor, 0u, b == 0u);
 )"},
-      {"vt_rem_u32", uint32, {{uint32, "a"}, {uint32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
+      {"vti_rem_u32", uint32, {{uint32, "a"}, {uint32, "b"}}, {}, R"(  %u divisor = @select(b, 1u, b == 0u);
   return a % divisor;
 )"},
       // Division by -1 is a negation by subtraction, which wraps.
-      {"vt_div_i32", int32, {{int32, "a"}, {int32, "b"}}, {}, R"(  if (b == 0) { return 0; }
+      {"vti_div_i32", int32, {{int32, "a"}, {int32, "b"}}, {}, R"(  if (b == 0) { return 0; }
   if (b == -1) { return @i_u(0u - @u_i(a)); }
   return a / b;
 )"},
-      {"vt_rem_i32", int32, {{int32, "a"}, {int32, "b"}}, {}, R"(  if (b == 0 || b == -1) { return 0; }
+      {"vti_rem_i32", int32, {{int32, "a"}, {int32, "b"}}, {}, R"(  if (b == 0 || b == -1) { return 0; }
   return a % b;
 )"},
-      {"vt_f32_to_i32", int32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0; }
+      {"vti_f32_to_i32", int32, {{float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x)) { return 0; }
   if (x >= 2147483648.0f) { return 2147483647; }
   if (x < -2147483648.0f) { return @i_u(0x80000000u); }
   return @i32(x);
 )"},
-      {"vt_f32_to_u32", uint32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return 0u; }
+      {"vti_f32_to_u32", uint32, {{float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x)) { return 0u; }
   if (x >= 4294967296.0f) { return 0xffffffffu; }
   if (x < 0.0f) { return 0u; }
   return @u32(x);
 )"},
-      {"vt_mix", uint32, {{uint32, "x"}}, {}, R"(  %u y = (x ^ (x >> 16u)) * 0x7feb352du;
+      {"vti_mix", uint32, {{uint32, "x"}}, {}, R"(  %u y = (x ^ (x >> 16u)) * 0x7feb352du;
   y = (y ^ (y >> 15u)) * 0x846ca68bu;
   return y ^ (y >> 16u);
 )"},
-      {"vt_random",
+      {"vti_random",
        uint32,
        {{uint32, "key"}, {uint32, "counter"}},
-       {"vt_mix"},
-       R"(  %u first = vt_mix(counter ^ vt_mix(key + 0x9e3779b9u));
-  return vt_mix(first + key) + first;
+       {"vti_mix"},
+       R"(  %u first = vti_mix(counter ^ vti_mix(key + 0x9e3779b9u));
+  return vti_mix(first + key) + first;
 )"},
       // A subnormal half is a multiple of 2^-24, which is exact as a float.
-      {"vt_from_f16", float32, {{uint32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
+      {"vti_from_f16", float32, {{uint32, "bits"}}, {}, R"(  %u sign = (bits & 0x8000u) << 16u;
   %u magnitude = bits & 0x7fffu;
   %u wide = magnitude << 13u;
   %u small = @u_f(@f32(magnitude) * 0.000000059604644775390625f);
@@ -262,7 +262,7 @@ const std::vector<Helper>& helpers() {
   return @f_u(sign | @select(finite, wide | 0x7f800000u, magnitude >= 0x7c00u));
 )"},
       // Rounds to nearest, ties to even. `small` is the multiple of 2^-24 for results that are subnormal halves.
-      {"vt_to_f16", uint32, {{float32, "x"}}, {}, R"(  %u bits = @u_f(x);
+      {"vti_to_f16", uint32, {{float32, "x"}}, {}, R"(  %u bits = @u_f(x);
   %u sign = (bits >> 16u) & 0x8000u;
   %u magnitude = bits & 0x7fffffffu;
   %u exponent = magnitude >> 23u;
@@ -278,15 +278,15 @@ const std::vector<Helper>& helpers() {
   %u finite = @select(normal, small, exponent < 113u);
   return sign | @select(finite, 0x7e00u, magnitude > 0x7f800000u);
 )"},
-      {"vt_to_bf16", uint32, {{float32, "x"}}, {}, R"(  %u bits = @u_f(x);
+      {"vti_to_bf16", uint32, {{float32, "x"}}, {}, R"(  %u bits = @u_f(x);
   %u rounded = (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
   return @select(rounded, (bits >> 16u) | 0x40u, (bits & 0x7fffffffu) > 0x7f800000u);
 )"},
-      {"vt_to_i8", uint32, {{int32, "x"}}, {}, R"(  %i high = @select(x, 127, x > 127);
+      {"vti_to_i8", uint32, {{int32, "x"}}, {}, R"(  %i high = @select(x, 127, x > 127);
   %i both = @select(high, -128, high < -128);
   return @u_i(both) & 0xffu;
 )"},
-      {"vt_erf", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vti_erf", float32, {{float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x)) { return x; }
   %f t = @abs(x);
   if (t < 1.0f) {
     %f square = x * x;
@@ -296,7 +296,7 @@ const std::vector<Helper>& helpers() {
   %f far = 1.0f - @exp(-(t * #far t#));
   return @select(far, -far, x < 0.0f);
 )"},
-      {"vt_tanh", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vti_tanh", float32, {{float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x)) { return x; }
   %f t = @abs(x);
   if (t < 0.0004f) { return x; }
   t = @select(t, 10.0f, t > 10.0f);
@@ -309,11 +309,11 @@ const std::vector<Helper>& helpers() {
   return @select(positive, -positive, x < 0.0f);
 )"},
       // Mesa's software drivers return zero for NaN.
-      {"vt_atan", float32, {{float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
+      {"vti_atan", float32, {{float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x)) { return x; }
   return @atan(x);
 )"},
-      {"vt_atan2", float32, {{float32, "y"}, {float32, "x"}}, {"vt_nan"}, R"(  if (vt_nan(x)) { return x; }
-  if (vt_nan(y)) { return y; }
+      {"vti_atan2", float32, {{float32, "y"}, {float32, "x"}}, {"vti_nan"}, R"(  if (vti_nan(x)) { return x; }
+  if (vti_nan(y)) { return y; }
   %b left = (@u_f(x) >> 31u) == 1u;
   %b below = (@u_f(y) >> 31u) == 1u;
   %f ax = @abs(x);
@@ -328,13 +328,13 @@ const std::vector<Helper>& helpers() {
   return @select(angle, -angle, below);
 )"},
       // exp2(y * log2(x)), so that large results have the errors of both; special cases as in C.
-      {"vt_pow",
+      {"vti_pow",
        float32,
        {{float32, "x"}, {float32, "y"}},
-       {"vt_nan"},
+       {"vti_nan"},
        R"(  if (y == 0.0f || x == 1.0f) { return 1.0f; }
-  if (vt_nan(x)) { return x; }
-  if (vt_nan(y)) { return y; }
+  if (vti_nan(x)) { return x; }
+  if (vti_nan(y)) { return y; }
   %f ax = @abs(x);
   %f ay = @abs(y);
   %u infinite = 0x7f800000u;
@@ -354,7 +354,7 @@ const std::vector<Helper>& helpers() {
   return @select(size, -size, negative);
 )"},
       // Exact long division, 8 bits of the quotient at a time.
-      {"vt_rem", float32, {{float32, "a"}, {float32, "b"}}, {}, R"(  %u ua = @u_f(a) & 0x7fffffffu;
+      {"vti_rem", float32, {{float32, "a"}, {float32, "b"}}, {}, R"(  %u ua = @u_f(a) & 0x7fffffffu;
   %u ub = @u_f(b) & 0x7fffffffu;
   if (ua >= 0x7f800000u || ub > 0x7f800000u || ub == 0u) { return @f_u(@u_f(b) | 0x7fc00000u); }
   if (ua < ub) { return a; }

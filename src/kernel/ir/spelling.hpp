@@ -20,7 +20,7 @@ struct Spelling {
   // Reinterpretation of the bits: [from][to] by value_type_index, without bool.
   std::array<std::array<std::string_view, 3>, 3> bits;
   // The native function of an operation on f32, or of popcount and leading_zeros on u32. Empty if there is none with
-  // the semantics of the IR: the printer then uses an operator or the helper function vt_<name>.
+  // the semantics of the IR: the printer then uses an operator or the helper function vti_<name>.
   std::array<std::string_view, op_count> functions;
   std::string_view function_prefix = "";  // before a helper function
   bool ordered = true;                    // comparisons with NaN follow IEEE 754
@@ -51,7 +51,7 @@ struct Spelling {
 const Spelling& spelling_of(Dialect dialect);
 
 // Returns the source text of the helper functions called `names` and of those they call, each once, callees first.
-// Printed kernels call helper functions (vt_min, vt_pow, ...) for operations without a native function of the same
+// Printed kernels call helper functions (vti_min, vti_pow, ...) for operations without a native function of the same
 // semantics. Requires names of the table in spelling.cpp; any other name is silently left out.
 std::string print_helpers(const std::set<std::string_view>& names, const Spelling& spelling);
 
