@@ -108,16 +108,20 @@ class Unroller {
     if (trip_count.immediate > unrolled_trip_count_max)
       reject(fmt::format("loop {} of '{}' has a trip count of {}, more than {}; make it shorter", number,
                          function_.name, trip_count.immediate, unrolled_trip_count_max));
+    count_executed(loop.initial.size());  // a loop of no iterations in another loop copies them as often
     carried_[number] = steps_of(loop.initial);
     for (std::uint32_t i = 0; i < trip_count.immediate; ++i) {
-      executed_ += 1 + loop.body.size() + loop.next.size();
-      if (executed_ > executed_max)
-        reject(fmt::format("'{}' executes more than {} instructions in its loops; make them shorter", function_.name,
-                           executed_max));
+      count_executed(1 + loop.body.size() + loop.next.size());
       iteration_[number] = i;
       block(loop.body);
       carried_[number] = steps_of(loop.next);
     }
+  }
+  void count_executed(std::size_t instructions) {
+    executed_ += instructions;
+    if (executed_ > executed_max)
+      reject(fmt::format("'{}' executes more than {} instructions in its loops; make them shorter", function_.name,
+                         executed_max));
   }
   [[nodiscard]] std::vector<std::size_t> steps_of(const std::vector<Id>& ids) const {
     std::vector<std::size_t> steps;
@@ -132,7 +136,7 @@ class Unroller {
   std::vector<std::size_t> step_of_;  // of each instruction: its latest execution
   std::vector<std::vector<std::size_t>> carried_;
   std::vector<std::uint32_t> iteration_;
-  std::size_t executed_ = 0;  // instructions of loop bodies, and values carried to the next iteration
+  std::size_t executed_ = 0;  // instructions of loop bodies, and values carried into loops and to the next iteration
 };
 
 // Reverse-mode differentiation (Griewank and Walther, "Evaluating Derivatives") over the tape of the unrolled

@@ -324,5 +324,18 @@ TEST(IrDerivative, BoundsLoopsThatOnlyMoveValues) {
   }
 }
 
+// The initial values of a loop are copied each time it begins, also when it has no iterations.
+TEST(IrDerivative, BoundsLoopsWithoutIterations) {
+  const auto nested = [](const std::string& trip_count, std::size_t carried) {
+    std::string values;
+    for (std::size_t i = 0; i < carried; ++i) values += " %0";
+    return from_text("vectis-ir 1\nfunction f\ninputs f32\n%0 = input f32 0\n%1 = constant u32 0\n%2 = constant u32 " +
+                     trip_count + "\n%3 = loop %2 {\n%4 = loop %2 {\n%5 = loop %1" + values + " {\n}" + values +
+                     "\n}\n}\noutput f32 %0\nend\n");
+  };
+  EXPECT_EQ(derivative(nested("10", 100)).outputs.size(), 1U);
+  EXPECT_ERROR(derivative(nested("1024", 1000)), ErrorCode::invalid_input, "executes more than");
+}
+
 }  // namespace
 }  // namespace vectis::ir
