@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "kernel/ir/opcodes.hpp"
@@ -42,15 +44,7 @@ class ValueNumbering {
     DType type;
     std::array<Id, 3> operands;
     std::uint32_t immediate;
-    bool operator==(const Key&) const = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Key& key) const noexcept {
-      std::uint64_t hash = (static_cast<std::uint64_t>(key.op) << 8U) | static_cast<std::uint64_t>(key.type);
-      for (const std::uint32_t word : {key.operands[0], key.operands[1], key.operands[2], key.immediate})
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-      return static_cast<std::size_t>(hash ^ (hash >> 32U));
-    }
+    auto operator<=>(const Key&) const = default;
   };
 
   // Returns the key under which equal instructions are found: operands of commutative operations (eq and ne included)
@@ -61,7 +55,8 @@ class ValueNumbering {
     return key;
   }
 
-  std::vector<std::unordered_map<Key, Id, Hash>> blocks_;
+  // Ordered: the constants of a hostile text can be chosen to collide in a hash table, which then takes quadratic time.
+  std::vector<std::map<Key, Id>> blocks_;
 };
 
 }  // namespace vectis::inline v0_1::ir
