@@ -192,7 +192,8 @@ struct Planner::State {
                fmt::format("the planner does not choose {}: {}", candidate.device_label(), failure));
   }
 
-  // Why the settings exclude a candidate; empty when they do not.
+  // Why the settings exclude a candidate; empty when they do not. Throws the device's own error when it cannot be
+  // asked for its free memory.
   [[nodiscard]] std::string excluded_by_settings(const Placement& candidate) const {
     if (is_cpu(candidate)) return {};
     const Workload& workload = candidate.workload;
@@ -209,10 +210,9 @@ struct Planner::State {
   }
 
   // Removes from `usable` what the settings exclude, unless nothing would be left.
-  void apply_settings(std::span<const Placement> candidates, Choice& choice, std::vector<std::size_t>& usable) const {
+  static void apply_settings(Choice& choice, std::vector<std::size_t>& usable) {
     std::vector<std::size_t> kept;
     for (const std::size_t i : usable) {
-      choice.candidates[i].excluded = excluded_by_settings(candidates[i]);
       if (choice.candidates[i].excluded.empty()) kept.push_back(i);
     }
     if (kept.empty()) {
@@ -265,7 +265,9 @@ Choice Planner::choose(std::span<const Placement> candidates) {
   std::optional<Error> failure;
   for (const Placement& candidate : candidates) {
     try {
-      choice.candidates.push_back(state_->assess(candidate, profile_of(candidate)));
+      Assessment assessment = state_->assess(candidate, profile_of(candidate));
+      assessment.excluded = state_->excluded_by_settings(candidate);
+      choice.candidates.push_back(std::move(assessment));
       usable.push_back(choice.candidates.size() - 1);
     } catch (const Error& error) {
       failed.push_back(choice.candidates.size());
@@ -275,7 +277,7 @@ Choice Planner::choose(std::span<const Placement> candidates) {
     }
   }
   if (usable.empty()) throw Error(*failure);
-  state_->apply_settings(candidates, choice, usable);
+  State::apply_settings(choice, usable);
   const auto seconds = [&](std::size_t i) { return choice.candidates[i].predicted.seconds(); };
   choice.index = *std::ranges::min_element(usable, {}, seconds);
   const std::size_t tried = state_->explore(choice, usable);

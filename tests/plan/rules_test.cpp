@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "tests/support/expect_error.hpp"
 #include "vectis/device.hpp"
 #include "vectis/plan.hpp"
 
@@ -64,6 +68,28 @@ TEST(PlanRules, SoftwareDriversAreCandidatesOnlyWhenAllowed) {
   };
   EXPECT_FALSE(allows_software({}));
   EXPECT_TRUE(allows_software({.allow_software = true}));
+}
+
+// A driver may fail to report its free memory when another device could still do the work.
+TEST(PlanRules, ADeviceThatCannotReportItsFreeMemoryIsLeftOut) {
+  std::vector<std::string> log;
+  RuntimeOptions options;
+  options.settings = {{"plan.gpu_free_factor", "2"}};
+  options.log = [&](const LogRecord& record) { log.emplace_back(record.message); };
+  Runtime runtime(options);
+  auto& registry = runtime.service<DeviceRegistry>();
+  const Workload work{.name = "rules", .bytes = 1e6, .copy_in_bytes = 1e6};
+  const std::array ways{Placement(registry.find("failing").value(), work),
+                        Placement(registry.find("cpu").value(), work)};
+  (void)planner(runtime).choose(ways);  // calibrates
+  registry.configure("failing", "fail", "device_memory 1 driver_failure");
+  const Choice choice = planner(runtime).choose(ways);
+  EXPECT_EQ(choice.index, 1U);
+  EXPECT_THAT(choice.candidates[0].excluded, HasSubstr("device_memory"));
+  EXPECT_THAT(choice.reason, HasSubstr("failing:0 cannot be used"));
+  EXPECT_THAT(log, testing::Contains(HasSubstr("the planner does not choose failing:0")));
+  registry.configure("failing", "fail", "device_memory 1 driver_failure");
+  EXPECT_ERROR((void)planner(runtime).choose(std::span(ways).first(1)), ErrorCode::driver_failure, "device_memory");
 }
 
 }  // namespace
