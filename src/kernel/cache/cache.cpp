@@ -123,11 +123,12 @@ std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::string_view key, std::uin
   return found->second;
 }
 
-// The key of a disk entry. Every part but the text is one line.
+// The key of a disk entry. Options and text may have several lines, so their lengths are part of the key.
 std::string disk_key(const Device& device, std::string_view dialect, std::string_view text, std::string_view options) {
-  return fmt::format("vectis {}\nbackend {}\ndevice {}\ndriver {}\ndialect {}\noptions {}\ntext of {} bytes\n{}",
-                     version(), device.backend(), device.info().name, device.info().driver, dialect, options,
-                     text.size(), text);
+  return fmt::format(
+      "vectis {}\nbackend {}\ndevice {}\ndriver {}\ndialect {}\noptions of {} bytes {}\ntext of {} bytes\n{}",
+      version(), device.backend(), device.info().name, device.info().driver, dialect, options.size(), options,
+      text.size(), text);
 }
 
 }  // namespace
@@ -232,7 +233,7 @@ KernelCache::~KernelCache() = default;
 
 Program KernelCache::program(const DeviceContext& context, std::string_view dialect, std::string_view text,
                              std::string_view options) {
-  const std::string key = fmt::format("{}\n{}\n{}", dialect, options, text);
+  const std::string key = fmt::format("{}:{}{}:{}{}", dialect.size(), dialect, options.size(), options, text);
   std::shared_ptr<Slot<Program>> slot;
   std::vector<std::shared_ptr<Slot<Program>>> evicted;  // destroyed without the lock, since drivers may be slow
   {

@@ -84,6 +84,19 @@ TEST_F(KernelCacheTest, EveryPartOfTheKeyCounts) {
   EXPECT_EQ(updated.cache().statistics().rebuilt, 0U);
 }
 
+TEST_F(KernelCacheTest, LinesOfOptionsAreNotTakenForLinesOfTheText) {
+  Process process(os);
+  const Program one = process.program("b\na", "-x");
+  const Program two = process.program("a", "-x\nb");
+  EXPECT_NE(one.core(), two.core());
+  // As one key on disk would be, if it did not have the length of the options.
+  (void)process.program("c\ntext of 1 bytes\na", "-y");
+  (void)process.program("a", "-y\ntext of 19 bytes\nc");
+  EXPECT_EQ(compiled(), 4);
+  EXPECT_EQ(os.files.size(), 4U);
+  EXPECT_EQ(process.cache().statistics().memory_hits, 0U);
+}
+
 TEST_F(KernelCacheTest, TwoContextsShareTheDiskAndNotThePrograms) {
   Process process(os);
   const DeviceContext one = process.context();
