@@ -127,6 +127,21 @@ TEST_F(CustomKernel, ABinaryIsStoredAndLoadedAgain) {
   EXPECT_FALSE(manager.compile_kernel(square(), "opencl").empty());
 }
 
+TEST_F(CustomKernel, KernelsOfOneSourceAreToldApartByTheirBinaries) {
+  const auto storing = [&](const std::string& value) {
+    return manager.make_kernel("k", "__kernel void k(__global float* y) { y[0] = " + value + "; }", "opencl",
+                               {1, 1, 1});
+  };
+  const Kernel one = storing("1.0f");
+  Kernel two = storing("2.0f");
+  two.source = one.source;  // the binary is what runs
+  const DeviceMemory y = upload({0.0F});
+  manager.launch(stream, one, {1}, {y});
+  EXPECT_EQ(download(y), std::vector<float>{1.0F});
+  manager.launch(stream, two, {1}, {y});
+  EXPECT_EQ(download(y), std::vector<float>{2.0F});
+}
+
 TEST_F(CustomKernel, ARejectedBinaryFallsBackToTheSource) {
   Kernel kernel = manager.make_kernel("square", raw_square, "opencl");
   kernel.compiled_binary.assign(100, std::byte{1});

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "kernel/launch/compile.hpp"
-#include "vectis/base/bytes.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/selection.hpp"
 #include "vectis/kernel/cache.hpp"
@@ -57,45 +56,50 @@ Printed raw_for(const Device& device, const Kernel& kernel) {
   return {device.info().dialects.front(), kernel.source, "", ""};
 }
 
-std::uint64_t digest(std::string_view text, std::uint64_t basis) {
-  const std::uint64_t bytes = text.size();
-  return hash64(std::as_bytes(std::span(text)), hash64(std::as_bytes(std::span(&bytes, 1)), basis));
-}
+// Appends a text behind its length, so that no two sequences of texts have one key.
+void put(std::string& key, std::string_view text) { key.append(fmt::format("{}:", text.size())).append(text); }
+
+void put_number(std::string& key, std::uint64_t number) { key.append(fmt::format("{},", number)); }
 
 // Everything that changes the text of a portable kernel.
-std::uint64_t digest(const KernelSource& source) {
-  std::uint64_t value = digest(source.body, digest(source.functions, hash64({})));
-  const auto add = [&](std::string_view name, std::uint64_t first, std::uint64_t second) {
-    const std::array numbers{first, second};
-    value = digest(name, hash64(std::as_bytes(std::span(numbers)), value));
+void put(std::string& key, const KernelSource& source) {
+  const auto add = [&](std::string_view name, auto first, std::uint64_t second) {
+    put(key, name);
+    put_number(key, static_cast<std::uint64_t>(first));
+    put_number(key, second);
   };
-  const auto number = [](auto enumerator) { return static_cast<std::uint64_t>(enumerator); };
-  for (const auto& buffer : source.buffers) add(buffer.name, number(buffer.element), number(buffer.access));
-  for (const auto& scalar : source.scalars) add(scalar.name, number(scalar.element), 0);
-  for (const auto& array : source.shared) add(array.name, number(array.element), array.count);
+  put(key, source.functions);
+  put(key, source.body);
+  put_number(key, source.buffers.size());
+  for (const auto& buffer : source.buffers) add(buffer.name, buffer.element, static_cast<std::uint64_t>(buffer.access));
+  put_number(key, source.scalars.size());
+  for (const auto& scalar : source.scalars) add(scalar.name, scalar.element, 0);
+  put_number(key, source.shared.size());
+  for (const auto& array : source.shared) add(array.name, array.element, array.count);
+  put_number(key, source.defines.size());
   for (const auto& [name, replacement] : source.defines) {
-    add(name, 0, 0);
-    add(replacement, 0, 0);
+    put(key, name);
+    put(key, replacement);
   }
-  for (const auto& [dialect, body] : source.overrides) add(body, number(dialect), 0);
-  for (const std::uint32_t extent : source.group) add("group", extent, 0);
-  add("counts", source.buffers.size(), source.scalars.size());
-  add("counts", source.shared.size(), source.defines.size());
-  return value;
+  put_number(key, source.overrides.size());
+  for (const auto& [dialect, body] : source.overrides) add(body, dialect, 0);
+  for (const std::uint32_t extent : source.group) put_number(key, extent);
 }
 
-// Names what a kernel loads among all that a context has loaded.
+// Names what a kernel loads among all that a context has loaded. Whole texts and the whole binary, not their hash:
+// KernelCache takes kernels with equal keys for the same.
 std::string cache_key(const Kernel& kernel) {
-  std::uint64_t value = 0;
+  std::string key = kernel.portable != nullptr ? "custom/portable/" : "custom/raw/";
+  put(key, kernel.entry_point);
+  put(key, kernel.backend);
   if (kernel.portable != nullptr) {
-    value = digest(*kernel.portable);
-  } else if (!kernel.source.empty()) {
-    value = digest(kernel.source, hash64({}));
+    put(key, *kernel.portable);
   } else {
-    value = hash64(kernel.compiled_binary);
+    put(key, kernel.source);
   }
-  return fmt::format("custom/{}/{}/{:016x}", kernel.portable != nullptr ? "portable" : "raw", kernel.entry_point,
-                     value);
+  const auto* const binary = reinterpret_cast<const char*>(kernel.compiled_binary.data());
+  put(key, std::string_view(binary, kernel.compiled_binary.size()));
+  return key;
 }
 
 bool has_source(const Kernel& kernel) { return kernel.portable != nullptr || !kernel.source.empty(); }
