@@ -336,6 +336,35 @@ TEST_F(PortableTest, DistancesOfEveryPair) {
   }
 }
 
+// Squares and products of these rows overflow or underflow in float32, their cosines do not.
+TEST_F(PortableTest, CosinesOfVeryLongAndVeryShortRows) {
+  constexpr std::array<double, 6> scales = {1, 1e25, 1e-25, 1e37, 1e-36, 0};
+  constexpr std::uint64_t depth = 37;
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    HostMatrix q(type, {scales.size(), depth, 1, 3});
+    HostMatrix x(type, {scales.size(), depth, 2, 0});
+    for (HostMatrix* const rows : {&q, &x}) {
+      rows->randomize(random);
+      rows->fill([&](auto r, auto c) { return c == 0 ? scales[r] : rows->get(r, c) * scales[r]; });
+    }
+    HostMatrix out(DType::float32, {scales.size(), scales.size(), 1, 2});
+    HostMatrix expected = out;
+    expected.fill([&](auto r, auto c) {
+      double dot = 0;
+      double qq = 0;
+      double xx = 0;
+      for (std::uint64_t i = 0; i < depth; ++i) {
+        dot += q.get(r, i) * x.get(c, i);
+        qq += q.get(r, i) * q.get(r, i);
+        xx += x.get(c, i) * x.get(c, i);
+      }
+      return qq == 0 || xx == 0 ? 1 : 1 - dot / (std::sqrt(qq) * std::sqrt(xx));
+    });
+    run_on("cosine_distance", {&q, &x, &out});
+    expect_equal(out, expected, 2e-6);
+  }
+}
+
 void check_top_k(const HostMatrix& x, const HostMatrix& values, const HostMatrix& index, bool largest) {
   for (std::uint64_t r = 0; r < x.rows(); ++r) {
     std::vector<std::uint64_t> order(x.columns());

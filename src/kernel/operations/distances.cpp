@@ -23,6 +23,54 @@ void check(const OperationCall& call) {
   expect_shape(call, 2, q.rows, x.rows, "rows of 'q' by rows of 'x'");
 }
 
+// Computes the cosine of one pair again, when squares of its rows may have overflowed or underflowed in float32: both
+// rows are scaled by powers of two, so that their largest finite element is about 1. Few pairs need it.
+// Unrolled, since Mesa's software drivers stop a work-item after 65,535 loop iterations in all.
+constexpr const char* scale_cosine = R"(
+      bool q_usual = IS_NAN(q_norm) || (q_norm >= 8.8817841970012523e-16f && q_norm <= 1152921504606846976.0f);
+      bool x_usual = IS_NAN(x_norm) || (x_norm >= 8.8817841970012523e-16f && x_norm <= 1152921504606846976.0f);
+      if (!q_usual || !x_usual) {
+        uint q_at = a_offset + row * a_step;
+        uint x_at = b_offset + col * b_step;
+        uint q_largest = 0u;
+        uint x_largest = 0u;
+        for (uint first = 0u; first < depth; first += 16u) {
+          for (uint j = 0u; j < 16u; j++) {
+            if (first + j < depth) {
+              uint q_bits = AS_U32(F32(LOAD_a(q_at + (first + j) * a_depth_step))) & 0x7fffffffu;
+              uint x_bits = AS_U32(F32(LOAD_b(x_at + (first + j) * b_depth_step))) & 0x7fffffffu;
+              if (q_bits < 0x7f800000u) { q_largest = UMAX(q_largest, q_bits); }
+              if (x_bits < 0x7f800000u) { x_largest = UMAX(x_largest, x_bits); }
+            }
+          }
+        }
+        float q_scale = AS_F32(UMAX(0x7f000000u - (q_largest & 0x7f800000u), 0x00800000u));
+        float x_scale = AS_F32(UMAX(0x7f000000u - (x_largest & 0x7f800000u), 0x00800000u));
+        acc = 0.0f;
+        q_norm = 0.0f;
+        x_norm = 0.0f;
+        for (uint first = 0u; first < depth; first += 16u) {
+          float product = 0.0f;
+          float q_squares = 0.0f;
+          float x_squares = 0.0f;
+          for (uint j = 0u; j < 16u; j++) {
+            if (first + j < depth) {
+              float q_value = F32(LOAD_a(q_at + (first + j) * a_depth_step)) * q_scale;
+              float x_value = F32(LOAD_b(x_at + (first + j) * b_depth_step)) * x_scale;
+              product = FMA(q_value, x_value, product);
+              q_squares = FMA(q_value, q_value, q_squares);
+              x_squares = FMA(x_value, x_value, x_squares);
+            }
+          }
+          acc = acc + product;
+          q_norm = q_norm + q_squares;
+          x_norm = x_norm + x_squares;
+        }
+        q_norm = SQRT(q_norm);
+        x_norm = SQRT(x_norm);
+      }
+)";
+
 TileWork tile_work(PairwiseKind kind, const View& q) {
   TileWork work;
   work.element = q.type;
@@ -37,13 +85,16 @@ TileWork tile_work(PairwiseKind kind, const View& q) {
     work.buffers.insert(work.buffers.end(),
                         {{"q_norms", DType::float32, Access::read}, {"x_norms", DType::float32, Access::read}});
     // Not `!=`: norms may be NaN, for which naga compiles `!=` to an ordered comparison.
-    work.store = R"(
+    const bool wide_range = q.type == DType::float32 || q.type == DType::bfloat16;
+    work.store = fmt::format(R"(
       float q_norm = LOAD_q_norms(row);
       float x_norm = LOAD_x_norms(col);
+      {}
       float distance = 1.0f;
-      if (!(q_norm == 0.0f) && !(x_norm == 0.0f)) { distance = 1.0f - acc / (q_norm * x_norm); }
+      if (!(q_norm == 0.0f) && !(x_norm == 0.0f)) {{ distance = 1.0f - acc / (q_norm * x_norm); }}
       STORE_y(to, distance);
-)";
+)",
+                             wide_range ? scale_cosine : "");
   }
   return work;
 }
