@@ -8,6 +8,7 @@
 //
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -171,39 +172,53 @@ void WriteFloats(VectisType type, const float* from, std::size_t count, void* to
 
 // --- Sums ------------------------------------------------------------------------------------------------------------
 
-template <bool squared>
-HWY_INLINE FloatVector Added(FloatVector sum, FloatVector value) {
+template <bool squared, bool scaled>
+HWY_INLINE FloatVector Added(FloatVector sum, FloatVector value, FloatVector scale) {
+  if constexpr (scaled) value = hn::Mul(value, scale);
   if constexpr (squared) return hn::MulAdd(value, value, sum);
   return hn::Add(sum, value);
 }
 
-// Four accumulators, so that an addition does not wait for the previous one.
-template <bool squared>
-double BlockSum(const float* values, std::size_t count) {
+// The sum of the elements or of their squares. Elements are multiplied by `scale`, a power of two, before they are
+// added in float32, and the sum is divided by it, or by its square, in float64. Four accumulators, so that an addition
+// does not wait for the previous one.
+template <bool squared, bool scaled>
+double BlockSum(const float* values, std::size_t count, float scale) {
   const Floats d;
   const std::size_t lanes = hn::Lanes(d);
+  const FloatVector by = hn::Set(d, scale);
   FloatVector a = hn::Zero(d);
   FloatVector b = hn::Zero(d);
   FloatVector e = hn::Zero(d);
   FloatVector f = hn::Zero(d);
   std::size_t i = 0;
   for (; i + 4 * lanes <= count; i += 4 * lanes) {
-    a = Added<squared>(a, hn::LoadU(d, values + i));
-    b = Added<squared>(b, hn::LoadU(d, values + i + lanes));
-    e = Added<squared>(e, hn::LoadU(d, values + i + 2 * lanes));
-    f = Added<squared>(f, hn::LoadU(d, values + i + 3 * lanes));
+    a = Added<squared, scaled>(a, hn::LoadU(d, values + i), by);
+    b = Added<squared, scaled>(b, hn::LoadU(d, values + i + lanes), by);
+    e = Added<squared, scaled>(e, hn::LoadU(d, values + i + 2 * lanes), by);
+    f = Added<squared, scaled>(f, hn::LoadU(d, values + i + 3 * lanes), by);
   }
-  for (; i + lanes <= count; i += lanes) a = Added<squared>(a, hn::LoadU(d, values + i));
+  for (; i + lanes <= count; i += lanes) a = Added<squared, scaled>(a, hn::LoadU(d, values + i), by);
   alignas(64) float sums[hn::MaxLanes(d)];
   hn::Store(hn::Add(hn::Add(a, b), hn::Add(e, f)), d, sums);
   double total = 0;
   for (std::size_t lane = 0; lane < lanes; ++lane) total += sums[lane];
+  if constexpr (scaled) total /= squared ? static_cast<double>(scale) * scale : scale;
   for (; i < count; ++i) total += squared ? static_cast<double>(values[i]) * values[i] : values[i];
   return total;
 }
 
-double Sum(const float* values, std::size_t count) { return BlockSum<false>(values, count); }
-double SumOfSquares(const float* values, std::size_t count) { return BlockSum<true>(values, count); }
+double Sum(const float* values, std::size_t count) {
+  const double total = BlockSum<false, false>(values, count, 1.0F);
+  return std::isfinite(total) ? total : BlockSum<false, true>(values, count, 0x1p-64F);
+}
+
+// From 2^-80 on, the squares that float32 flushes to zero do not count; below, every scaled square is a normal float32.
+double SumOfSquares(const float* values, std::size_t count) {
+  const double total = BlockSum<true, false>(values, count, 1.0F);
+  if (total >= 0x1p-80 && std::isfinite(total)) return total;
+  return BlockSum<true, true>(values, count, total < 0x1p-80 ? 0x1p90F : 0x1p-96F);
+}
 
 // --- Transposition ---------------------------------------------------------------------------------------------------
 

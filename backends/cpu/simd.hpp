@@ -38,12 +38,12 @@ inline const float* as_floats(VectisType type, const void* from, std::size_t cou
 
 // Returns the sum of `count` floats, 0 for none. Adds in float32 lanes and the lanes in float64, so that the rounding
 // error grows with `count`: pass blocks of at most about block_elements. Sums of integers of up to eight bits are
-// then exact. Does not throw.
+// then exact. A sum beyond the range of float32 is that of scaled elements. Does not throw.
 double sum_of(const float* values, std::size_t count);
 
 // Returns the sum of the squares of `count` floats, 0 for none. Adds in float32 lanes and the lanes in float64, so
 // that the rounding error grows with `count`: pass blocks of at most about block_elements. Sums of squares of int8
-// values are then exact. Does not throw.
+// values are then exact. Squares beyond the range of float32 are those of scaled elements. Does not throw.
 double sum_of_squares(const float* values, std::size_t count);
 
 // Returns the sum of the squares of any number of elements of `type`: converts and sums blocks of block_elements,

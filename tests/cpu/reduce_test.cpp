@@ -121,6 +121,35 @@ TEST_P(CpuReduce, NanAndInfinity) {
   }
 }
 
+// Sums that exceed the range of float32 on the way to a result within it.
+TEST_P(CpuReduce, ExtremeMagnitudes) {
+  constexpr double close = 0x1.0p-16;  // equal elements round in the same direction
+  for (const DType type : {DType::float32, DType::bfloat16}) {
+    for (const std::uint64_t columns : {1UL, 16UL, 17UL, 100UL, 2500UL, 70'000UL}) {
+      for (const double magnitude : {1e-45, 1e-40, 1e-25, 1e-12, 1e18, 1e25, 3e38}) {
+        SCOPED_TRACE(std::to_string(columns) + " of " + std::to_string(std::log10(magnitude)));
+        Sheet same = sheet(type, 1, columns);
+        Sheet halves = sheet(type, 1, columns);
+        for (std::uint64_t i = 0; i < columns; ++i) {
+          same.set(0, i, magnitude);
+          halves.set(0, i, i < columns / 2 ? magnitude : -magnitude);
+        }
+        const double element = same.get(0, 0);
+        const auto count = static_cast<double>(columns);
+        const Sheet out = sheet(DType::float32, 1, 1);
+        ASSERT_TRUE(run("mean_rows", {&same, &out}));
+        expect_same(out.get(0, 0), element, element * close);
+        ASSERT_TRUE(run("sum_rows", {&halves, &out}));
+        expect_same(out.get(0, 0), columns % 2 == 0 ? 0 : -element, element * count * close);
+        const double norm = element * std::sqrt(count);
+        if (norm > 3.4e38) continue;
+        ASSERT_TRUE(run("norm_rows", {&same, &out}));
+        expect_same(out.get(0, 0), norm, norm * close + 1e-45);
+      }
+    }
+  }
+}
+
 TEST_P(CpuReduce, EmptyRowsSumToZero) {
   const Sheet x = sheet(DType::float32, 3, 0, {0, 4});
   Sheet out = sheet(DType::float32, 3, 1);
