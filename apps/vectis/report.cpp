@@ -21,6 +21,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr int format_version = 1;
 
+// The default of ReportOptions::rows.
+std::size_t default_rows(const Device& device) { return device.is_gpu() ? 1'000'000 : 50'000; }
+
 Json json_of(const conformance::Report& suite) {
   Json lines = Json::array();
   for (const conformance::Line& line : suite.lines) {
@@ -182,7 +185,8 @@ void print_report(std::ostream& out, const DeviceReport& result) {
 int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const ReportArguments& arguments) {
   const Device device =
       choose_device(runtime, {.device = arguments.device, .gpu_enabled = true, .allow_software = true}).device;
-  check_host_memory(runtime, "report", arguments.rows, arguments.dim);
+  const std::size_t rows = arguments.rows != 0 ? arguments.rows : default_rows(device);
+  check_host_memory(runtime, "report", rows, arguments.dim);
   std::string path = arguments.out;
   if (path.empty()) path = fmt::format("vectis-report-{}-{}.json", device.backend(), device.id());
   std::ofstream file(path, std::ios::trunc);  // opened first, so that a wrong path fails at once
@@ -193,7 +197,7 @@ int report(Runtime& runtime, std::ostream& out, std::ostream& progress, const Re
   options.coverage = arguments.full ? conformance::Coverage::full : conformance::Coverage::slice;
   options.operations = arguments.operations;
   options.speeds = !arguments.no_speeds;
-  options.rows = arguments.rows;
+  options.rows = rows;
   options.dim = arguments.dim;
   options.seed = arguments.seed;
   options.progress = [&progress](const std::string& part) {

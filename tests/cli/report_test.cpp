@@ -112,6 +112,25 @@ TEST(ReportCommand, AcceptsADriverWhoseNameIsNotText) {
   EXPECT_EQ(read_json(path).at("driver"), "bad\uFFFD\x1B[2J");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve more than the limit
+TEST(ReportCommand, TheDefaultNumberOfVectorsMustFitTheHost) {
+  constexpr std::uint64_t needed_bytes = 2 * std::uint64_t{50'000} * 65'536 * sizeof(float);
+  if (real_os().memory_total_bytes() > needed_bytes) GTEST_SKIP() << "this host has the memory";
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path("report.json");
+  std::ofstream(path) << "an earlier report";
+  const ProcessResult result =
+      real_os().run({"/bin/sh", "-c", "ulimit -v 4000000; exec \"$0\" \"$@\"", VECTIS_PROGRAM, "report", "--device",
+                     "cpu", "--op", "fill", "--dim", "65536", "--out", path, "--no-speeds"},
+                    std::chrono::minutes(2));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.error, HasSubstr("50000 vectors of 65536 floats and the index over them need 24.4 GiB"));
+  std::string kept;
+  std::getline(std::ifstream(path), kept);
+  EXPECT_EQ(kept, "an earlier report");
+}
+#endif
+
 TEST(ReportCommand, NamesMistakes) {
   EXPECT_THAT(test::run_vectis(small_report("cpu", "/proc/none/x")).error, HasSubstr("cannot be written"));
   EXPECT_THAT(test::run_vectis(small_report("nobody", "/tmp/never")).error, HasSubstr("nobody"));
