@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "replay/replay.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/memory/log.hpp"
+#include "vectis/table.hpp"
 
 namespace vectis::app {
 
@@ -22,7 +24,9 @@ int bench_replay(Runtime& runtime, std::ostream& out, const ReplayArguments& arg
   if (json) {
     write_json(out, report);
   } else {
-    print(out, report);
+    std::ostringstream text;
+    print(text, report);
+    out << printable(text.str(), "\n");
   }
   return 0;
 }

@@ -97,7 +97,7 @@ void print_report(std::ostream& out, const suite::Report& report) {
   }
   print_table(out, rows, Columns::numbers);
   for (const suite::Failure& failure : report.failures) {
-    fmt::print(out, "\n{} {}\n  {}\n", failure.operation, failure.case_name, failure.what);
+    fmt::print(out, "\n{} {}\n  {}\n", failure.operation, failure.case_name, printable(failure.what, "\n"));
     fmt::print(out, "  to repeat: vectis conformance --backend {} --op {}{} --seed {}\n", report.device,
                failure.operation, failure.case_name.empty() ? "" : fmt::format(" --case '{}'", failure.case_name),
                report.seed);

@@ -111,7 +111,7 @@ int show_profiles(Runtime& runtime, std::ostream& out, bool fresh, bool json) {
     out << Json{{"profiles", list}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     print_table(out, rows, Columns::numbers);
-    for (const std::string& failure : failures) fmt::print(out, "{}\n", failure);
+    for (const std::string& failure : failures) fmt::print(out, "{}\n", printable(failure, "\n"));
     fmt::print(out,
                "\nlaunch: latency of an empty kernel. compile: a kernel that is in no cache. copy: cost per call + "
                "bandwidth.\nfp32 to int8: rate of matrix products; a multiply-add counts as two operations.\n"
@@ -169,7 +169,7 @@ int predict(Runtime& runtime, std::ostream& out, const PlanArguments& arguments,
   }
   const Choice choice = planner(runtime).choose(candidates);
   if (!json) {
-    out << choice.explain();
+    out << printable(choice.explain(), "\n");
     return 0;
   }
   Json list = Json::array();

@@ -176,7 +176,7 @@ void print_report(std::ostream& out, const DeviceReport& result) {
   print_operations(out, result);
   fmt::print(out, "\n");
   print_targets(out, result);
-  for (const std::string& failure : result.failures) fmt::print(out, "\nFAILED {}\n", failure);
+  for (const std::string& failure : result.failures) fmt::print(out, "\nFAILED {}\n", printable(failure, "\n"));
   fmt::print(out, "\nconformance: {} cases, {} failures\n", result.conformance.cases(), result.conformance.failed());
 }
 

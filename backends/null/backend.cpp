@@ -1,6 +1,6 @@
 // A test backend whose devices accept all work and compute nothing: it measures the host's overhead. Settings:
 // `devices`, the number of devices (default 1); `memory_bytes`, the memory of each device (default 1 TiB); `driver`,
-// its driver's name.
+// its driver's name; `name`, which the number of the device follows (default "null device").
 
 #include <atomic>
 #include <cstdio>
@@ -14,6 +14,7 @@ struct VectisBackendState {
   std::uint32_t devices = 1;
   std::uint64_t memory_bytes = std::uint64_t{1} << 40;
   std::string driver = "computes nothing";
+  std::string name = "null device";
 };
 struct VectisContext {};
 struct VectisStream {};
@@ -62,6 +63,7 @@ std::string open(const VectisHost* host, VectisBackendState** state) {
                   VECTIS_REASON_OTHER);
   }
   if (const char* const driver = host->setting(host->state, "driver"); driver != nullptr) wanted.driver = driver;
+  if (const char* const name = host->setting(host->state, "name"); name != nullptr) wanted.name = name;
   make(state);
   **state = wanted;
   return {};
@@ -71,7 +73,7 @@ void close(VectisBackendState* state) noexcept { delete state; }
 void device_count(VectisBackendState* state, std::uint32_t* count) { *count = state->devices; }
 
 void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInfo* info) {
-  std::snprintf(info->name, sizeof(info->name), "null device %u", index);
+  std::snprintf(info->name, sizeof(info->name), "%s %u", state->name.c_str(), index);
   std::snprintf(info->vendor, sizeof(info->vendor), "Vectis");
   std::snprintf(info->driver, sizeof(info->driver), "%s", state->driver.c_str());
   std::snprintf(info->dialects, sizeof(info->dialects), "opencl-c,cuda-c++,hip-c++,spirv,wgsl");

@@ -53,6 +53,15 @@ TEST(Replay, PrintsATable) {
   }
 }
 
+TEST(Replay, ANameOfADeviceDoesNotControlTheTerminal) {
+  const ProcessResult result =
+      run_vectis({"bench", "replay", VECTIS_MEMORY_LOGS "/search-batches.log", "--device", "null", "--rounds", "1"},
+                 {with_null.front(), "VECTIS_BACKENDS_NULL_NAME=bad\x1B[2J"});
+  EXPECT_EQ(result.code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("null:0 (bad?[2J 0)\n"));
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("\x1B")));
+}
+
 TEST(Replay, NamesMistakes) {
   EXPECT_NE(run_vectis({"bench"}).code, 0);
   EXPECT_NE(run_vectis({"bench", "replay"}).code, 0);
