@@ -94,12 +94,14 @@ std::uint64_t type_bytes(Tokens& tokens) {
   const bool vector = name == "vec2" || name == "vec3" || name == "vec4";
   if ((!vector && name != "atomic" && name != "array") || !tokens.take("<")) return 0;
   const std::uint64_t element = type_bytes(tokens);
-  if (vector) return element * (name == "vec2" ? 2 : 4);
-  if (name == "atomic") return element;
+  if (name != "array") {
+    if (!tokens.take(">")) return 0;
+    return vector ? element * (name == "vec2" ? 2 : 4) : element;
+  }
   if (!tokens.take(",")) return 0;
-  const std::uint64_t bytes = element * parse_integer(tokens.next()).value_or(0);
-  tokens.take(">");
-  return bytes;
+  const std::uint64_t count = parse_integer(tokens.next()).value_or(0);
+  tokens.take(",");
+  return tokens.take(">") ? element * count : 0;  // otherwise the count is an expression: 65536 / 1024
 }
 
 // wgpu's compiler (naga) recurses without a limit into nested brackets and chains of operators, and overflows a stack

@@ -264,6 +264,23 @@ TEST_P(Webgpu, AShaderErrorStatesLineAndColumnFirst) {
   EXPECT_THAT(invalid.text.substr(0, invalid.text.find('\n')), HasSubstr("is not a boolean"));
 }
 
+TEST_P(Webgpu, WorkgroupVariablesMustFitTheDevice) {
+  const auto compile = [&](const std::string& type) {
+    Kernel kernel;
+    return rig.compile("var<workgroup> tile: " + type + ";\n@compute @workgroup_size(1) fn main() {}", "main", &kernel);
+  };
+  for (const char* type : {"array<u32, 64,>", "array<vec4<f32>, 64>", "array<atomic<u32>, 64>", "vec4<f32>",
+                           "array<u32, 65536 / 1024>", "array<vec4<f32>, 65536 / 1024>"}) {
+    EXPECT_TRUE(succeeded(compile(type))) << type;
+  }
+  for (const char* type : {"array<u32, 16384>", "array<vec4<f32>, 4096>", "array<atomic<u32>, 16384>",
+                           "array<array<vec2<f32>, 64>, 128>"}) {
+    const SlotResult result = compile(type);
+    EXPECT_EQ(result.status, VECTIS_COMPILE_FAILED) << type << ": " << result;
+    EXPECT_THAT(result.text, HasSubstr("the workgroup variables take 65536 bytes")) << type;
+  }
+}
+
 TEST_P(Webgpu, TooMuchIsAnAllocationFailure) {
   VectisMemory* memory = nullptr;
   const SlotResult result = call_slot(plugin().memory_allocate, rig.context, std::uint64_t{1} << 62U, &memory);
