@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,13 @@ class InsideScope {
   Current before_;
 };
 
+// Whether an ancestor of this process made an executor before the fork. oneTBB then counts on worker threads that exist
+// in the ancestor alone, and would never run an enqueued task.
+bool workers_stayed_in_parent() noexcept {
+  static const std::uint64_t first_generation = fork_generation();
+  return fork_generation() != first_generation;
+}
+
 // The state shared with the threads. A forked child cannot destroy it, since the threads stay in the parent; the child
 // leaks it as a whole.
 class ThreadState {
@@ -57,15 +65,15 @@ class ThreadState {
         workers_(
             std::min(threads_, tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism) - 1)),
         arena_(slots(), workers_ == 0 ? 1 : 0),
-        timer_thread_([this] { run_timers(); }) {}
+        own_thread_([this] { run_own_thread(); }) {}
 
   ~ThreadState() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    timers_changed_.notify_all();
-    timer_thread_.join();
+    wake_.notify_all();
+    own_thread_.join();
     std::unique_lock lock(mutex_);
     task_ended_.wait(lock, [this] { return pending_ == 0; });
   }
@@ -79,7 +87,8 @@ class ThreadState {
       ++pending_;
     }
     try {
-      enqueue(std::move(task));
+      if (without_workers_) return post_to_own_thread(std::move(task));
+      arena_.enqueue(Queued{*this, std::move(task)});
     } catch (...) {
       end_task();
       throw;
@@ -93,7 +102,7 @@ class ThreadState {
       const std::lock_guard lock(mutex_);
       timers_.emplace(due, std::move(task));  // a multimap keeps timers of equal time in order
     }
-    timers_changed_.notify_all();
+    wake_.notify_all();
   }
 
   [[nodiscard]] Duration now() const { return steady_clock::now() - start_; }
@@ -110,7 +119,10 @@ class ThreadState {
       const SubRange range = split.piece(index);
       body(range.begin, range.end);
     };
-    if (split.pieces() == 1) return run_piece(0, in_arena);
+    if (split.pieces() == 1 || without_workers_) {
+      for (std::size_t index = 0; index < split.pieces(); ++index) run_piece(index, in_arena);
+      return;
+    }
     // Isolated: a thread that waits for its own pieces must not run pieces of another loop inside its body.
     const auto run = [&] {
       tbb::this_task_arena::isolate([&] {
@@ -173,15 +185,21 @@ class ThreadState {
   struct Queued {
     ThreadState& state;
     mutable Executor::Task task;
-    void operator()() const noexcept { state.run(task); }
+    void operator()() const noexcept { state.run(task, true); }
   };
 
-  void enqueue(Executor::Task task) { arena_.enqueue(Queued{*this, std::move(task)}); }
+  void post_to_own_thread(Executor::Task task) {
+    {
+      const std::lock_guard lock(mutex_);
+      posted_.push_back(std::move(task));
+    }
+    wake_.notify_all();
+  }
 
   // noexcept: a task must not throw; an exception terminates the program, as in any thread.
-  void run(Executor::Task& task) noexcept {
+  void run(Executor::Task& task, bool in_arena) noexcept {
     {
-      const InsideScope inside(this, true);
+      const InsideScope inside(this, in_arena);
       task();
       task = nullptr;  // destroys the captures before the end is published
     }
@@ -196,38 +214,58 @@ class ThreadState {
     task_ended_.notify_all();
   }
 
-  void run_timers() {
+  // Gives the task of a timer to the workers. Runs it in this thread when there are none, or when oneTBB has no memory
+  // for it, which oneTBB finds out before it moves the task.
+  void start(Executor::Task task) noexcept {
+    Queued queued{*this, std::move(task)};
+    try {
+      if (!without_workers_) return arena_.enqueue(std::move(queued));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): handled below
+    }
+    run(queued.task, false);
+  }
+
+  // Starts the tasks of timers when they are due, and runs posted tasks when there are no workers.
+  void run_own_thread() {
     constexpr Duration wait_max = std::chrono::hours(1);  // wait_for adds it to the clock: avoids overflow
     std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      if (timers_.empty()) {
-        timers_changed_.wait(lock);
-        continue;
-      }
-      const Duration left = timers_.begin()->first - now();
-      if (left > Duration::zero()) {
-        timers_changed_.wait_for(lock, std::min(left, wait_max));
-        continue;
-      }
-      Executor::Task task = std::move(timers_.extract(timers_.begin()).mapped());
-      ++pending_;
+    const auto unlocked = [&](const auto& call) {
       lock.unlock();
-      enqueue(std::move(task));
+      call();
       lock.lock();
+    };
+    for (;;) {
+      if (!posted_.empty()) {
+        Executor::Task task = std::move(posted_.front());
+        posted_.pop_front();
+        unlocked([&] { run(task, false); });
+      } else if (stopping_) {
+        return;
+      } else if (timers_.empty()) {
+        wake_.wait(lock);
+      } else if (const Duration left = timers_.begin()->first - now(); left > Duration::zero()) {
+        wake_.wait_for(lock, std::min(left, wait_max));
+      } else {
+        Executor::Task task = std::move(timers_.extract(timers_.begin()).mapped());
+        ++pending_;
+        unlocked([&] { start(std::move(task)); });
+      }
     }
   }
 
   const steady_clock::time_point start_ = steady_clock::now();
   const std::size_t threads_;
+  const bool without_workers_ = workers_stayed_in_parent();
 
   std::mutex random_mutex_;
   Random random_;
 
   std::mutex mutex_;
   std::condition_variable task_ended_;
-  std::condition_variable timers_changed_;
+  std::condition_variable wake_;  // of the own thread: a new timer, a posted task, or the end
   std::multimap<Duration, Executor::Task> timers_;
-  std::uint64_t pending_ = 0;  // tasks posted and not yet ended
+  std::deque<Executor::Task> posted_;  // to the own thread, since there are no workers
+  std::uint64_t pending_ = 0;          // tasks posted and not yet ended
   std::uint64_t ended_ = 0;
   bool stopping_ = false;
 
@@ -242,7 +280,7 @@ class ThreadState {
   std::vector<std::unique_ptr<tbb::task_arena>> idle_arenas_;  // not in use by a caller of parallel_for
   std::size_t caller_arenas_ = 0;                              // idle or in use
 
-  std::thread timer_thread_;  // last member: starts when all others are constructed
+  std::thread own_thread_;  // last member: starts when all others are constructed
 };
 
 class ThreadExecutor final : public Executor {

@@ -60,7 +60,8 @@ struct ThreadExecutorOptions {
 // Makes an executor on a oneTBB arena and a timer thread. Throws InvalidInput for more than 1024 threads. Its
 // destructor waits for posted tasks, must not run inside a task, and discards timers not yet due: a coroutine that
 // sleeps then leaks, so wait for spawned tasks first. In a child process forked later, calls except now() and
-// concurrency() throw Forked.
+// concurrency() throw Forked. A child whose parent had an executor can make its own, which has no workers, since those
+// of oneTBB stay in the parent: posted tasks run on one thread, parallel_for in the calling thread.
 VECTIS_API std::shared_ptr<Executor> make_thread_executor(const ThreadExecutorOptions& options = {});
 
 // A deterministic executor: one thread, a simulated clock, and a schedule of ready tasks drawn from the seed; equal

@@ -2,6 +2,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -78,6 +80,28 @@ TEST(Fork, AParentsExecutorThrowsForkedAndIsDestroyedSafelyInTheChild) {
               if (executor->concurrency() != 2 || executor->now() < TimePoint{}) return 6;
               executor.reset();  // must not wait for threads that are not here
               return 0;
+            }),
+            0);
+}
+
+// oneTBB's workers stay in the parent, but what the child gives to its own executor runs, and its destructor ends.
+TEST(Fork, AChildsOwnExecutorRunsTasksTimersAndRanges) {
+  const auto parents = make_thread_executor({.threads = 2});
+  std::atomic<bool> ran{false};
+  parents->post([&] { ran.store(true); });
+  parents->run_until([&] { return ran.load(); });
+  EXPECT_EQ(run_in_child([] {
+              auto own = make_thread_executor({.threads = 2});
+              std::atomic<int> done{0};
+              own->post([&] {
+                own->post_after(std::chrono::milliseconds(1), [&] { done.fetch_add(1); });
+                own->parallel_for(100, 1, [&](auto begin, auto end) { done.fetch_add(static_cast<int>(end - begin)); });
+              });
+              own->run_until([&] { return done.load() == 101; });
+              own->parallel_for(100, 1, [&](auto begin, auto end) { done.fetch_add(static_cast<int>(end - begin)); });
+              own->post([&, &executor = *own] { executor.post([&] { done.fetch_add(1); }); });
+              own.reset();
+              return done.load() == 202 ? 0 : 1;
             }),
             0);
 }
