@@ -28,17 +28,26 @@ namespace {
 using std::chrono::steady_clock;
 
 // The executor whose task or range this thread is running, if any, and whether the thread does so in one of the
-// executor's arenas.
+// executor's arenas. A task of one executor may run a range of another inside it: `outer` is the task then.
 struct Current {
   const void* executor = nullptr;
   bool in_arena = false;
+  const Current* outer = nullptr;
 };
 thread_local Current current;
+
+// Whether this thread is running a task or a range of `executor`, also with ranges of others inside it.
+bool is_inside(const void* executor) noexcept {
+  for (const Current* scope = &current; scope != nullptr; scope = scope->outer) {
+    if (scope->executor == executor) return true;
+  }
+  return false;
+}
 
 class InsideScope {
  public:
   InsideScope(const void* executor, bool in_arena) noexcept
-      : before_(std::exchange(current, Current{executor, in_arena})) {}
+      : before_(std::exchange(current, Current{executor, in_arena, &before_})) {}
   ~InsideScope() { current = before_; }
   InsideScope(const InsideScope&) = delete;
   InsideScope& operator=(const InsideScope&) = delete;
@@ -306,7 +315,7 @@ class ThreadExecutor final : public Executor {
   [[nodiscard]] std::size_t concurrency() const override { return state_->threads(); }
   void run_until(const std::function<bool()>& done) override {
     ThreadState& threads = state("run_until");
-    if (current.executor == &threads) {
+    if (is_inside(&threads)) {
       throw Error(ErrorCode::invalid_input, "run_until",
                   "called from inside a task of the same executor, where waiting would block one of its threads; "
                   "co_await instead");

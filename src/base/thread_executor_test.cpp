@@ -295,7 +295,8 @@ TEST(ThreadExecutorConcurrent, WaitingInsideATaskOrARangeIsRejected) {
   executor->run_until([&] { return done.load() == 1; });
   executor->parallel_for(1, 1, [&](auto, auto) { wait_here(); });
   other->parallel_for(1, 1, [&](auto, auto) { executor->run_until([] { return true; }); });
-  EXPECT_EQ(done.load(), 2);
+  executor->post([&] { other->parallel_for(1, 1, [&](auto, auto) { wait_here(); }); });
+  executor->run_until([&] { return done.load() == 3; });
   EXPECT_NO_THROW(executor->run_until([] { return true; }));
 }
 
