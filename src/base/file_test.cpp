@@ -1,9 +1,11 @@
 #include "vectis/base/file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <vector>
 
@@ -111,6 +113,25 @@ TEST_F(FileTest, AnAtomicWriterReplacesTheFileOnCommit) {
 }
 
 // A system call would end the path at the NUL byte, and use or destroy the file of that shorter name.
+// Part of the bytes of a failed write are in the temporary file: a commit after it would replace the old file by a file
+// with some bytes twice.
+TEST_F(FileTest, AnAtomicWriterCommitsNothingAfterAFailure) {
+  write("a", "old");
+  AtomicFileWriter writer(path("a"));
+  const std::vector<std::byte> bytes(std::size_t{1} << 20U);  // as many as the writer buffers
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &usual), 0);
+  const rlimit small{bytes.size() / 2, usual.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_ERROR(writer.write(bytes), ErrorCode::io, "File too large");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &usual), 0);
+  std::signal(SIGXFSZ, before);
+  EXPECT_ERROR(writer.write(bytes), ErrorCode::io, "File too large");
+  EXPECT_ERROR(writer.commit(), ErrorCode::io, "File too large");
+  EXPECT_EQ(text("a"), "old");
+}
+
 TEST_F(FileTest, PathsWithNulAreInvalidAndTouchNoFile) {
   write("precious", "old");
   const std::string hidden = path("precious") + std::string("\0x", 2);

@@ -48,7 +48,7 @@ class VECTIS_API AtomicFileWriter final : public ByteWriter {
   ~AtomicFileWriter() override;
 
   // Appends `bytes` to the temporary file, through a buffer of 1 MiB. Must not be called after commit(). Throws Io,
-  // with path and reason, when the file cannot be written.
+  // with path and reason, when the file cannot be written; so does every later commit() then.
   void write(std::span<const std::byte> bytes) override;
   // Flushes the temporary file to the disk (fsync) and renames it to `path`, replacing the old file. Must be the last
   // call. Throws Io, with path and reason, when that fails; the old file then stays.

@@ -67,6 +67,7 @@ void flush_folder_of(const std::string& path) {
 struct AtomicFileWriter::File {
   TemporaryFile temporary;
   std::vector<std::byte> buffer;
+  int error = 0;  // of the first call that failed: part of the buffer may have been written, so that none can follow
 
   File() = default;
   File(const File&) = delete;
@@ -90,8 +91,8 @@ AtomicFileWriter::AtomicFileWriter(std::string path) : path_(std::move(path)), f
 AtomicFileWriter::~AtomicFileWriter() = default;
 
 void AtomicFileWriter::flush() {
-  const int error = write_all(file_->temporary.descriptor, file_->buffer);
-  if (error != 0) throw_unwritable(path_, error);
+  if (file_->error == 0) file_->error = write_all(file_->temporary.descriptor, file_->buffer);
+  if (file_->error != 0) throw_unwritable(path_, file_->error);
   file_->buffer.clear();
 }
 
@@ -107,7 +108,10 @@ void AtomicFileWriter::write(std::span<const std::byte> bytes) {
 void AtomicFileWriter::commit() {
   flush();
   TemporaryFile& temporary = file_->temporary;
-  if (fsync(temporary.descriptor.number()) != 0) throw_unwritable(path_, errno);
+  if (fsync(temporary.descriptor.number()) != 0) {
+    file_->error = errno;  // the system may report the loss of bytes once
+    throw_unwritable(path_, file_->error);
+  }
   if (std::rename(temporary.path.c_str(), path_.c_str()) != 0) throw_unwritable(path_, errno);
   temporary.descriptor.close();
   file_.reset();
