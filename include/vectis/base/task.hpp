@@ -131,16 +131,29 @@ inline Task<void> Promise<void>::get_return_object() {
   return Task<void>{std::coroutine_handle<Promise>::from_promise(*this)};
 }
 
-// A coroutine that nobody awaits: it starts immediately and destroys itself when it finishes. Its body must not
-// throw: an exception terminates the program.
-struct Detached {
+// A coroutine that nobody awaits. start() starts it, once, after which it destroys itself when it finishes; one that is
+// not started is destroyed with this object. Its body must not throw: an exception terminates the program.
+class Detached {
+ public:
   struct promise_type {
-    Detached get_return_object() noexcept { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
+    Detached get_return_object() noexcept { return Detached(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
     void unhandled_exception() noexcept { std::terminate(); }  // unreachable: run_detached catches every exception
   };
+
+  Detached(Detached&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Detached(const Detached&) = delete;
+  Detached& operator=(const Detached&) = delete;
+  ~Detached() {
+    if (handle_) handle_.destroy();
+  }
+  void start() { std::exchange(handle_, nullptr).resume(); }
+
+ private:
+  explicit Detached(std::coroutine_handle<promise_type> handle) noexcept : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
 };
 
 template <class T>
@@ -190,8 +203,10 @@ class Spawned {
 template <class T>
 Spawned<T> spawn(Executor& executor, Task<T> task) {
   auto state = std::make_shared<detail::SpawnState<T>>();
-  auto held = std::make_shared<Task<T>>(std::move(task));  // std::function requires copyable captures
-  executor.post([state, held] { detail::run_detached<T>(state, std::move(*held)); });
+  // Made here, since a task of the executor must not throw, not even for lack of memory. Shared, since std::function
+  // requires copyable captures.
+  auto detached = std::make_shared<detail::Detached>(detail::run_detached<T>(state, std::move(task)));
+  executor.post([detached] { detached->start(); });
   return Spawned<T>{state};
 }
 
