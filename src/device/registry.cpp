@@ -21,13 +21,27 @@ namespace vectis::inline v0_1 {
 
 struct DeviceRegistry::State {
   Runtime& runtime;
-  std::vector<detail::OpenedBackend> opened;  // in automatic order
+  std::vector<std::shared_ptr<detail::BackendCore>> open_cores;  // in the order of their opening
+  std::vector<detail::OpenedBackend> opened;                     // in automatic order
   std::vector<BackendStatus> statuses;
   std::vector<Device> devices;
   std::atomic<bool> lookup_failed{false};  // a plug-in asked for a backend that is not open
 
   explicit State(Runtime& owner) : runtime(owner) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  // Closes the backends in the reverse order of their opening: a wrapper before the backend that it wraps.
+  ~State() {
+    devices.clear();
+    statuses.clear();
+    opened.clear();
+    while (!open_cores.empty()) open_cores.pop_back();
+  }
 
+  void add(detail::OpenedBackend one) {
+    if (one.core != nullptr) open_cores.push_back(one.core);
+    opened.push_back(std::move(one));
+  }
   void open_all();
   void add_missing();
   void number_devices();
@@ -103,13 +117,13 @@ void DeviceRegistry::State::open_all() {
     if (one.core == nullptr && lookup_failed) {
       wrappers.push_back(file);
     } else {
-      opened.push_back(std::move(one));
+      add(std::move(one));
     }
   };
   for (const detail::PluginFile& file : files | std::views::filter(opens_before_cpu)) open(file);
-  opened.push_back(detail::open_builtin_cpu(runtime));
+  add(detail::open_builtin_cpu(runtime));
   for (const detail::PluginFile& file : files | std::views::filter(std::not_fn(opens_before_cpu))) open(file);
-  for (const detail::PluginFile& file : wrappers) opened.push_back(detail::open_plugin(runtime, file, finder));
+  for (const detail::PluginFile& file : wrappers) add(detail::open_plugin(runtime, file, finder));
 }
 
 void DeviceRegistry::State::add_missing() {

@@ -122,6 +122,42 @@ TEST_F(RegistryTest, ClosesOpenedBackends) {
   EXPECT_EQ(script.closed, 1);
 }
 
+// A plug-in that wraps the backend "cuda" and uses it until its own close.
+class WrapperOfCuda {
+ public:
+  static void install(FakeOs& os) {
+    Scripted::install(os, "wrapper").devices = {gpu("wrapped")};
+    auto& library = os.libraries[os.module + "/vectis/backends/libvectis_backend_wrapper.so"];
+    library.symbols[VECTIS_ENTRY_NAME] = reinterpret_cast<void*>(&entry);
+  }
+
+  static inline int closed_before = -1;  // how often "cuda" had been closed when the wrapper was
+
+ private:
+  using Scripted = ScriptedBackend<3>;
+
+  static const VectisBackend* entry() {
+    Scripted::entry();
+    Scripted::table.open = [](const VectisHost* host, VectisBackendState** state, VectisMessage* message) {
+      const VectisBackend* wrapped = nullptr;
+      return host->find_backend(host->state, "cuda", &wrapped, state, message);
+    };
+    Scripted::table.close = [](VectisBackendState*) { closed_before = ScriptedBackend<0>::script.closed; };
+    return &Scripted::table;
+  }
+};
+
+TEST_F(RegistryTest, ClosesAWrapperBeforeTheBackendThatItWraps) {
+  ScriptedBackend<0>::install(os, "cuda").devices = {gpu("A")};
+  WrapperOfCuda::install(os);
+  {
+    Runtime own(options_on(os));
+    EXPECT_TRUE(own.service<DeviceRegistry>().find("wrapper"));
+  }
+  EXPECT_EQ(WrapperOfCuda::closed_before, 0);
+  EXPECT_EQ(ScriptedBackend<0>::script.closed, 1);
+}
+
 TEST_F(RegistryTest, FilesThatAreNotPluginsHaveAStatus) {
   const std::string folder = os.module + "/vectis/backends/";
   os.directories[os.module + "/vectis/backends"] = {"libvectis_backend_torn.so", "libvectis_backend_plain.so",
