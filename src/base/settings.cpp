@@ -252,14 +252,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// The setting's variable that is most similar to `name`.
+// The setting's variable that is most similar to `name`. Compares the beginnings: the time of a comparison grows with
+// the product of the lengths, and a name may have more than 100,000 characters.
 std::string nearest_variable(std::string_view name) {
+  constexpr std::size_t compared_max = 64;  // characters, more than any variable has
   constexpr std::string_view singular = "VECTIS_BACKEND_";
   std::vector<std::string> known;
   known.reserve(known_settings.size() + 1);
   for (const SettingEntry& entry : known_settings) known.emplace_back(entry.environment);
   if (name.starts_with(singular)) known.push_back("VECTIS_BACKENDS_" + std::string(name.substr(singular.size())));
-  return *std::ranges::min_element(known, {}, [&](const std::string& other) { return edit_distance(name, other); });
+  const auto distance = [&](std::string_view other) {
+    return edit_distance(name.substr(0, compared_max), other.substr(0, compared_max));
+  };
+  return *std::ranges::min_element(known, {}, distance);
 }
 
 std::vector<std::string> unknown_variables(const Os& os) {

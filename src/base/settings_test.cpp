@@ -216,6 +216,15 @@ TEST(Settings, WarnsOfUnknownVariablesWithTheNearestName) {
                                    AllOf(HasSubstr("VECTIS_GPU_ENABLE "), HasSubstr("VECTIS_GPU_ENABLED?"))));
 }
 
+TEST(Settings, AVeryLongVariableIsWarnedOfAtOnce) {
+  test::FakeOs os;
+  const std::string rest(100'000, 'A');  // minutes, were all of it compared
+  os.variables["VECTIS_BACKEND_" + rest] = "1";
+  const Settings settings = Settings::load(os);
+  ASSERT_EQ(settings.warnings().size(), 1U);
+  EXPECT_THAT(settings.warnings()[0], testing::EndsWith("did you mean VECTIS_BACKENDS_" + rest + "?"));
+}
+
 TEST(Settings, TheUsersOwnFileMayBeAbsentButNotUnreadable) {
   FakeOs os;
   os.variables["HOME"] = "/home/u";
