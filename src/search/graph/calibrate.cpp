@@ -15,7 +15,6 @@ constexpr std::array epsilons{0.9F,  0.94F, 0.96F, 0.97F, 0.98F, 0.985F, 0.99F, 
 // One search measures all epsilons up to the next of these.
 constexpr std::array group_limits{1.0F, 1.04F, 1.08F, 1.15F, 1.26F, 1.5F};
 constexpr double recall_enough = 0.9985;
-constexpr double plateau_recall_min = 0.99;
 // Small graphs are scanned anyway, and this is generous for others.
 constexpr CalibrationPoint default_point{.epsilon = 1.2F, .recall = 0, .scored = 3000};
 constexpr std::size_t query_grain = 8;  // queries per task
@@ -35,9 +34,10 @@ void for_each_query(Executor& executor, const SearchParams& params, std::span<co
   });
 }
 
-std::size_t count_found(std::span<const Hit> hits, std::span<const std::uint64_t> ground_truth) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      hits, [&](const Hit& hit) { return std::ranges::find(ground_truth, hit.id) != ground_truth.end(); }));
+// Hits as near as the ground truth, whichever of equally near rows they are.
+std::size_t count_found(std::span<const Hit> hits, double largest_distance) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(hits, [&](const Hit& hit) { return hit.distance <= largest_distance; }));
 }
 
 // The mean minus its standard error, so that few queries do not promise too much.
@@ -62,8 +62,7 @@ std::span<const float> next_group(std::span<const float> left) {
 
 // One point per epsilon of the group.
 std::vector<CalibrationPoint> measure(Executor& executor, const SearchParams& params, std::span<const float> group,
-                                      std::span<const float> queries,
-                                      std::span<const std::vector<std::uint64_t>> ground_truth) {
+                                      std::span<const float> queries, std::span<const double> ground_truth) {
   const std::size_t dim = params.storage->graph.encoding.projection.dim;
   const std::size_t count = ground_truth.size();
   std::vector<std::size_t> found(group.size() * count);
@@ -108,10 +107,10 @@ Calibration calibrate(Executor& executor, const SearchParams& params, std::span<
   SearchParams calibrated = params;
   calibrated.k = calibrated_k;
   calibrated.beam = beam_for_epsilon(calibrated_k, 1);
-  std::vector<std::vector<std::uint64_t>> ground_truth(queries.size() / dim);
+  std::vector<double> ground_truth(queries.size() / dim);  // the largest distance of the nearest calibrated_k
   for_each_query(executor, calibrated, queries, [&](std::size_t i, SearchScratch& scratch, std::vector<Hit>& hits) {
     brute_force_scan(calibrated, rows, queries.data() + i * dim, scratch, hits);
-    for (const Hit& hit : hits) ground_truth[i].push_back(hit.id);
+    if (!hits.empty()) ground_truth[i] = hits.back().distance;
   });
   Calibration result;
   result.vectors = rows.size();

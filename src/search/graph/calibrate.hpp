@@ -11,6 +11,9 @@
 
 namespace vectis::inline v0_1::graph {
 
+// From this recall on, a calibration ends where larger epsilons find no more.
+inline constexpr double plateau_recall_min = 0.99;
+
 // One measurement of a calibration: the recall and the cost of searches with one epsilon. Plain data.
 struct CalibrationPoint {
   float epsilon = 1;

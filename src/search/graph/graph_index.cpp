@@ -240,10 +240,14 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
   plan.budget = {.selectivity = static_cast<double>(allowed) / static_cast<double>(live),
                  .expected_scores = expected_scores,
                  .scores_max = static_cast<double>(allowed)};
-  // Data without structure: at this recall the calibration scored every row.
-  const bool scores_all =
-      !options.ef && !calibration.points.empty() && double{point.scored} >= static_cast<double>(calibration.vectors);
-  plan.brute_force = live <= brute_force_rows_max || scores_all || static_cast<double>(allowed) <= expected_scores;
+  // Data without structure: at this recall the calibration scored every row. Or rows differ by less than the error of
+  // their codes: no beam search reached the recall, or what counts as reached.
+  const bool calibrated = !options.ef && !calibration.points.empty();
+  const bool scores_all = calibrated && double{point.scored} >= static_cast<double>(calibration.vectors);
+  const bool unreachable =
+      calibrated && double{calibration.points.back().recall} < std::min(recall, plateau_recall_min);
+  plan.brute_force =
+      live <= brute_force_rows_max || scores_all || unreachable || static_cast<double>(allowed) <= expected_scores;
   const std::size_t width = plan.params.beam.width;
   if (device_ && !plan.brute_force && plan.filter == nullptr && width <= device_list_max) {
     plan.device_width = std::clamp(static_cast<std::size_t>(expected_scores) / scored_per_list_row,

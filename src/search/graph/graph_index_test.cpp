@@ -283,6 +283,29 @@ TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {
   }
 }
 
+// Two clusters so far apart that the vectors of one have almost the same codes.
+TEST_F(GraphIndexTest, ReachesTheRecallWhereVectorsDifferByLessThanTheErrorOfTheirCodes) {
+  constexpr std::size_t dim = 16;
+  for (const Metric distance : {Metric::l2, Metric::inner_product}) {
+    for (const float offset : {30.0F, 300.0F}) {
+      const auto rows_of = [&](std::size_t rows) {
+        Floats vectors(rows * dim);
+        for (float& x : vectors) x = static_cast<float>(random.unit());
+        for (std::size_t i = 0; i < rows; ++i) vectors[i * dim] += i % 2 == 0 ? offset : -offset;
+        return vectors;
+      };
+      for (const std::size_t rows : {900U, 2500U}) {
+        SCOPED_TRACE(testing::Message() << name(distance) << ", " << rows << " rows at " << offset);
+        const auto index = make_index("graph", dim, distance, {.runtime = &runtime});
+        const BruteForce truth = fill_index(*index, rows_of(rows));
+        Tally tally;
+        expect_sound(*index, truth, rows_of(40), 10, {}, tally);
+        EXPECT_GE(tally.recall(), 0.93);
+      }
+    }
+  }
+}
+
 // Vectors and queries far longer or shorter than those that the encoding was trained on.
 TEST_F(GraphIndexTest, FindsVectorsOfEveryLength) {
   for (const Metric distance : graph_metrics) {

@@ -382,6 +382,7 @@ void QuantizedQuery::set_coordinates(const Quantizer& quantizer, const float* co
   }
   sum_ = scale_ * static_cast<float>(sum);
   squared_norm_ = static_cast<float>(graph::squared_norm(coordinates, quantizer.dim));
+  coordinates_norm_ = squared_norm_;
 }
 
 void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
@@ -410,6 +411,14 @@ void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
   shift_ = header.min + static_cast<float>(middle) * header.scale;
   sum_ = scale_ * static_cast<float>(sum) + shift_ * static_cast<float>(quantizer.dim);
   squared_norm_ = header.squared_norm;
+  coordinates_norm_ = squared_norm_;
+}
+
+float QuantizedQuery::score_deviation(const CodeHeader& header) const noexcept {
+  // A coordinate of the row is off by up to scale / 2, one of the query likewise; scores contain twice their product.
+  const float row_part = header.scale * header.scale * coordinates_norm_;
+  const float query_part = scale_ * scale_ * header.squared_norm;
+  return std::sqrt((row_part + query_part) / 3);
 }
 
 void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,

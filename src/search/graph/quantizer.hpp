@@ -100,6 +100,9 @@ class QuantizedQuery {
   // Returns the value that turns a score into a squared distance: score + squared_norm() is the squared distance, or
   // under inner product a value proportional to it. Precondition: the query was set.
   [[nodiscard]] float squared_norm() const noexcept { return squared_norm_; }
+  // Returns the standard deviation of the error that rounding to codes causes in the score of a row with this header,
+  // if rounding errors are independent and uniform. Precondition: the query was set. Does not throw.
+  [[nodiscard]] float score_deviation(const CodeHeader& header) const noexcept;
   // Returns the factor of the rows' squared norms in scores: 1, or 0 under inner product.
   [[nodiscard]] float norm_weight() const noexcept { return norm_weight_; }
 
@@ -112,6 +115,7 @@ class QuantizedQuery {
   float shift_ = 0;
   float sum_ = 0;
   float squared_norm_ = 0;
+  float coordinates_norm_ = 0;  // squared, without the offset of inner product
   float norm_weight_ = 1;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "search/common/exact_distances.hpp"
 #include "search/graph/float_kernels.hpp"
@@ -134,18 +135,33 @@ class LowestScores {
   std::vector<float> heap_;
 };
 
-// The score up to which rows may be among the k nearest: the largest of rerank_count(k) rows, or more where distances
-// are large and differ by less than the quantization error.
-float rerank_limit(const Quantizer& quantizer, const QuantizedQuery& query, std::size_t k, float error_margin,
-                   std::span<const float> scores) {
-  if (scores.size() <= rerank_count(k)) return std::numeric_limits<float>::infinity();
-  LowestScores lowest(rerank_count(k));
-  for (const float score : scores) lowest.push(score);
-  const float widened = (lowest.nth(k) + query.squared_norm()) * (1 + error_margin * quantizer.relative_error);
-  return std::max(widened - query.squared_norm(), lowest.max());
-}
+// Which rows may be among the k nearest: the rerank_count(k) best, and those whose score differs from that of the k-th
+// by less than the quantization error. Relative to the distance it is much larger for near rows than for others.
+class RerankLimit {
+ public:
+  RerankLimit(const Quantizer& quantizer, const QuantizedQuery& query, std::size_t k, float error_margin,
+              std::span<const float> scores)
+      : deviations_max_(error_margin * std::numbers::sqrt2_v<float>) {  // the errors of two scores add up
+    if (scores.size() <= rerank_count(k)) return;
+    LowestScores lowest(rerank_count(k));
+    for (const float score : scores) lowest.push(score);
+    kth_ = lowest.nth(k);
+    const float widened = (kth_ + query.squared_norm()) * (1 + error_margin * quantizer.relative_error);
+    limit_ = std::max(widened - query.squared_norm(), lowest.max());
+  }
+  [[nodiscard]] bool allows(float score, float deviation) const noexcept {
+    return score <= limit_ || score - kth_ <= deviations_max_ * deviation;
+  }
 
-void score_slots(const Graph& graph, std::span<const Slot> slots, SearchScratch& scratch, float* scores) {
+ private:
+  float deviations_max_;
+  float kth_ = std::numeric_limits<float>::infinity();
+  float limit_ = std::numeric_limits<float>::infinity();
+};
+
+// Writes scores and their standard deviations.
+void score_slots(const Graph& graph, std::span<const Slot> slots, SearchScratch& scratch, float* scores,
+                 float* deviations) {
   scratch.reserve(scan_batch);
   for (std::size_t first = 0; first < slots.size(); first += scan_batch) {
     const std::span<const Slot> batch = slots.subspan(first, std::min(scan_batch, slots.size() - first));
@@ -154,6 +170,9 @@ void score_slots(const Graph& graph, std::span<const Slot> slots, SearchScratch&
       prefetch_codes(graph.encoding.quantizer, scratch.rows[i]);
     }
     graph.score_rows(graph.encoding.quantizer, scratch.query, scratch.rows.data(), batch.size(), scores + first);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      deviations[first + i] = scratch.query.score_deviation(code_header(scratch.rows[i]));
+    }
   }
   scratch.scored += slots.size();
 }
@@ -232,11 +251,13 @@ void brute_force_scan(const SearchParams& params, std::span<const Slot> slots, c
                       SearchScratch& scratch, std::vector<Hit>& hits) {
   const Graph& graph = params.storage->graph;
   std::vector<float> scores(slots.size());
-  score_slots(graph, slots, scratch, scores.data());
-  const float limit = rerank_limit(graph.encoding.quantizer, scratch.query, params.k, params.error_margin, scores);
+  std::vector<float> deviations(slots.size());
+  score_slots(graph, slots, scratch, scores.data(), deviations.data());
+  const RerankLimit limit(graph.encoding.quantizer, scratch.query, params.k, params.error_margin, scores);
   scratch.unvisited.clear();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const bool candidate = scores[i] <= limit && params.storage->versions.visible(slots[i], params.epoch);
+    const bool candidate =
+        limit.allows(scores[i], deviations[i]) && params.storage->versions.visible(slots[i], params.epoch);
     if (candidate) scratch.unvisited.push_back(slots[i]);
   }
   rerank(params, query, scratch, hits);
