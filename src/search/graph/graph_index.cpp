@@ -339,9 +339,13 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
     plan.scored.fetch_add(*scored, std::memory_order_relaxed);
     runtime().executor().parallel_for(count, 1, [&](std::size_t begin, std::size_t end) {
       const ScratchLease lease(*this, plan);
+      SearchScratch& scratch = lease.scratch();
       for (std::size_t i = begin; i < end; ++i) {
-        rerank_found(plan.params, std::span(lists.rows).subspan(i * lists.columns, lists.columns),
-                     batch.data() + i * dim(), lease.scratch(), found[first + i]);
+        const float* const query = batch.data() + i * dim();
+        const auto rows = std::span(lists.rows).subspan(i * lists.columns, lists.columns);
+        if (rerank_found(plan.params, rows, query, scratch, found[first + i])) continue;
+        scratch.query.set_vector(plan.params.storage->graph.encoding, query);
+        brute_force_scan(plan.params, allowed_rows(plan), query, scratch, found[first + i]);
       }
     });
   }

@@ -306,6 +306,20 @@ TEST_F(GraphIndexTest, ReachesTheRecallWhereVectorsDifferByLessThanTheErrorOfThe
   }
 }
 
+// Equal vectors prune each other's links, so that a beam search does not reach all of them.
+TEST_F(GraphIndexTest, FindsKOfManyEqualVectors) {
+  constexpr std::size_t dim = 8;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  const Floats query(dim, 0.3F);
+  for (int i = 0; i < 3; ++i) index->add(Floats(1000 * dim, 0.3F));
+  EXPECT_EQ(index->search(query, 10).explanation().kernel, "graph") << "any of equally near vectors counts as found";
+  for (const std::size_t k : {10U, 50U, 100U, 150U}) {
+    EXPECT_EQ(index->search(query, k)[0].size(), k);
+    EXPECT_EQ(index->search(query, k, {.ef = k})[0].size(), k);
+    EXPECT_EQ(index->search(query, k, {.filter = IdFilter::range(500, 2900)})[0].size(), k);
+  }
+}
+
 // Vectors and queries far longer or shorter than those that the encoding was trained on.
 TEST_F(GraphIndexTest, FindsVectorsOfEveryLength) {
   for (const Metric distance : graph_metrics) {

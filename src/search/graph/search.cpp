@@ -108,6 +108,15 @@ void select_candidates(const SearchParams& params, std::span<const Neighbor> bes
   }
 }
 
+// Reranks what a beam search found. Returns false when that is less than k rows: then too few were reachable, for
+// example among many equal vectors, which prune each other's links.
+bool rerank_best(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) {
+  select_candidates(params, scratch.best.sorted(), scratch);
+  if (scratch.unvisited.size() < params.k) return false;
+  rerank(params, query, scratch, hits);
+  return true;
+}
+
 // The lowest `count` of the pushed scores, as a max-heap.
 class LowestScores {
  public:
@@ -200,10 +209,7 @@ bool search_graph(const SearchParams& params, const float* query, SearchScratch&
                             : beam_search_visible(
                                   graph, params.entry_points, params.beam, params.rows,
                                   [&](Slot slot) { return versions.visible(slot, params.epoch); }, scratch);
-  if (!finished) return false;
-  select_candidates(params, scratch.best.sorted(), scratch);
-  rerank(params, query, scratch, hits);
-  return true;
+  return finished && rerank_best(params, query, scratch, hits);
 }
 
 void search_at_epsilons(const SearchParams& params, std::span<const float> epsilons, const float* query,
@@ -224,7 +230,7 @@ void search_at_epsilons(const SearchParams& params, std::span<const float> epsil
   }
 }
 
-void rerank_found(const SearchParams& params, std::span<const std::int32_t> found, const float* query,
+bool rerank_found(const SearchParams& params, std::span<const std::int32_t> found, const float* query,
                   SearchScratch& scratch, std::vector<Hit>& hits) {
   scratch.unvisited.clear();
   for (const std::int32_t row : found) {
@@ -232,7 +238,9 @@ void rerank_found(const SearchParams& params, std::span<const std::int32_t> foun
     const auto slot = static_cast<Slot>(row);
     if (params.storage->versions.visible(slot, params.epoch)) scratch.unvisited.push_back(slot);
   }
+  if (scratch.unvisited.size() < params.k) return false;
   rerank(params, query, scratch, hits);
+  return true;
 }
 
 bool filtered_search(const SearchParams& params, const IdFilter& filter, const FilterBudget& budget, const float* query,
@@ -241,10 +249,7 @@ bool filtered_search(const SearchParams& params, const IdFilter& filter, const F
   const bool finished = filtered_beam_search(
       params.storage->graph, params.entry_points, params.beam, budget,
       [&](Slot slot) { return versions.visible(slot, params.epoch) && filter.allows(versions.id(slot)); }, scratch);
-  if (!finished) return false;
-  select_candidates(params, scratch.best.sorted(), scratch);
-  rerank(params, query, scratch, hits);
-  return true;
+  return finished && rerank_best(params, query, scratch, hits);
 }
 
 void brute_force_scan(const SearchParams& params, std::span<const Slot> slots, const float* query,

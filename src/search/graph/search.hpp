@@ -43,8 +43,8 @@ struct SearchParams {
 // Replaces `hits` by rows that a beam search finds: of the best 2k + 12 visible rows by code, the k = params.k nearest
 // by single-precision distances of their vectors, without rows beyond params.radius, sorted by exact distance, equal
 // distances by lower id. Returns false, with meaningless hits, when so many rows near the query are not visible that a
-// scan is cheaper. Preconditions, not checked: scratch.query is set to `query`, dim floats, and params.k >= 1. Throws
-// std::bad_alloc when memory is exhausted.
+// scan is cheaper, or the search reached fewer than k visible rows. Preconditions, not checked: scratch.query is set to
+// `query`, dim floats, and params.k >= 1. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] bool search_graph(const SearchParams& params, const float* query, SearchScratch& scratch,
                                 std::vector<Hit>& hits);
 
@@ -56,14 +56,15 @@ void search_at_epsilons(const SearchParams& params, std::span<const float> epsil
                         const std::function<void(std::size_t, std::span<const Hit>, std::uint64_t)>& report);
 
 // Replaces `hits` by rows of `found`: of the first 2k + 12 visible rows, the k = params.k nearest by single-precision
-// distances of their vectors, without rows beyond params.radius, sorted by exact distance. `found` must list rows
-// nearest first, as a device finds them; a negative entry ends the list. scratch.query need not be set. Throws
-// std::bad_alloc when memory is exhausted.
-void rerank_found(const SearchParams& params, std::span<const std::int32_t> found, const float* query,
-                  SearchScratch& scratch, std::vector<Hit>& hits);
+// distances of their vectors, without rows beyond params.radius, sorted by exact distance. Returns false, with
+// meaningless hits, when fewer than k rows are visible. `found` must list rows nearest first, as a device finds them; a
+// negative entry ends the list. scratch.query need not be set. Throws std::bad_alloc when memory is exhausted.
+[[nodiscard]] bool rerank_found(const SearchParams& params, std::span<const std::int32_t> found, const float* query,
+                                SearchScratch& scratch, std::vector<Hit>& hits);
 
 // Replaces `hits` by the params.k nearest visible rows that `filter` allows, found by a beam search and reranked, and
-// returns true. Returns false, with meaningless hits, when the search exceeds `budget`. scratch.query must be set to
+// returns true. Returns false, with meaningless hits, when the search exceeds `budget` or reached fewer than k such
+// rows. scratch.query must be set to
 // `query`, not checked. Throws what the filter's predicate throws and std::bad_alloc.
 bool filtered_search(const SearchParams& params, const IdFilter& filter, const FilterBudget& budget, const float* query,
                      SearchScratch& scratch, std::vector<Hit>& hits);
