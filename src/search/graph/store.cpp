@@ -440,12 +440,15 @@ void GraphStore::reserve_rows(std::string_view op, std::span<const float> vector
     return;
   }
   const std::size_t trained_rows = storage_->graph.encoding.projection.trained_rows;
-  const bool outgrown = trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows;
+  // A store whose rows were all removed may get vectors of another kind.
+  const bool outgrown = table_.size() == 0 ||
+                        (trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows);
   if (!outgrown && !storage_->file && rows <= storage_->rows_max()) return;
   const LinkProgress check = stop_check(op, context);
   if (!tombstones_.empty()) consolidate(check);
   if (outgrown) {
-    std::vector<float> sample = sample_rows(vectors, dim_, training_rows_max / 2);
+    std::vector<float> sample =
+        sample_rows(vectors, dim_, table_.size() == 0 ? training_rows_max : training_rows_max / 2);
     append_sample(sample);
     replace_storage(
         dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, storage_->vectors.full_precision(), check));

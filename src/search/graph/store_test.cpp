@@ -89,6 +89,20 @@ TEST_F(GraphStoreTest, AStoppedConsolidationDoesNotUndoARemoval) {
   EXPECT_EQ(store.now()->number, epoch + 3) << "one epoch of the removal, one of the consolidation";
 }
 
+TEST_F(GraphStoreTest, AnEmptiedStoreIsTrainedOnWhatIsAddedNext) {
+  const auto exponent = [&] { return store.now()->storage->graph.encoding.projection.exponent; };
+  test::Floats vectors = test::clustered_rows(random, 300, dim);
+  store.add(vectors, {});
+  const int before = exponent();
+  std::vector<std::uint64_t> ids(300);
+  std::iota(ids.begin(), ids.end(), 0);
+  EXPECT_EQ(store.remove(ids, {}), 300U);
+  for (float& x : vectors) x *= 0x1p30F;
+  EXPECT_EQ(store.add(vectors, {}), 300U);
+  EXPECT_EQ(exponent(), before + 30);
+  EXPECT_EQ(store.get(305), (std::vector<float>(vectors.begin() + 5 * dim, vectors.begin() + 6 * dim)));
+}
+
 // A search of an earlier epoch must not look ids up in the table of a later one: their rows are not visible to it.
 TEST_F(GraphStoreTest, RowsOfIdsAreThoseOfTheEpoch) {
   store.add(test::clustered_rows(random, 100, dim), {});
