@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "tests/support/approximate.hpp"
@@ -101,6 +102,18 @@ TEST_F(GraphStoreTest, AnEmptiedStoreIsTrainedOnWhatIsAddedNext) {
   EXPECT_EQ(store.add(vectors, {}), 300U);
   EXPECT_EQ(exponent(), before + 30);
   EXPECT_EQ(store.get(305), (std::vector<float>(vectors.begin() + 5 * dim, vectors.begin() + 6 * dim)));
+}
+
+TEST_F(GraphStoreTest, VectorsAddedWithoutFullPrecisionAreRounded) {
+  store.add(test::clustered_rows(random, 300, dim), {});
+  store.drop_full_precision({});
+  const test::Floats vectors = test::clustered_rows(random, 20, dim);
+  store.add(vectors, {});
+  EXPECT_FALSE(store.now()->storage->vectors.full_precision());
+  const auto [min, max] = std::ranges::minmax(std::span(vectors).first(dim));
+  const auto stored = store.get(300);
+  ASSERT_TRUE(stored);
+  for (std::size_t i = 0; i < dim; ++i) EXPECT_NEAR((*stored)[i], vectors[i], (max - min) / 500);
 }
 
 // A search of an earlier epoch must not look ids up in the table of a later one: their rows are not visible to it.
