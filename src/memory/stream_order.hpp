@@ -39,7 +39,7 @@ class StreamOrder {
   [[nodiscard]] bool hand_over(std::uint64_t number, Stream& other);
   // Blocks until the work before release `number` has finished, but not longer than until the deadline of `context`,
   // on the clock of `executor`, has passed or `context` is cancelled. Waits only for the releases behind which an event
-  // was recorded, and gives up when waiting fails: is_done() tells what was reached. Does not throw.
+  // was recorded, and gives up when waiting fails: is_done() returns what was reached. Does not throw.
   void wait(std::uint64_t number, const Context& context, const Executor& executor) noexcept;
   // Returns whether the order was made for `stream`. Compares more than the address, which a new stream may share
   // with a destroyed one. Does not throw.

@@ -212,7 +212,7 @@ void search_into(Scene& scene, Actor& actor) {
   }
 }
 
-// Few ids, all of which must be found by every kind.
+// A small number of ids, all of which must be found by every kind.
 void search_few(Scene& scene, Actor& actor) {
   const SceneQueries queries(scene, actor, 1);
   Ids ids{queries.ids[0]};

@@ -17,7 +17,7 @@ using test::mib;
 
 // Long enough for a thread to reach its wait. A thread that takes longer makes a test check less, not fail.
 constexpr auto moment = 30ms;
-constexpr auto patience = 10s;
+constexpr auto wait_max = 10s;
 
 template <class T>
 bool is_ready(const std::future<T>& future, std::chrono::milliseconds within) {
@@ -94,7 +94,7 @@ TEST_F(PendingBlocksConcurrent, AreCachedWhileAThreadWaits) {
   waiting = request();
   EXPECT_FALSE(is_ready(waiting, moment));
   looking = std::async(std::launch::async, [&] { return stats("failing"); });
-  ASSERT_TRUE(is_ready(looking, patience));
+  ASSERT_TRUE(is_ready(looking, wait_max));
   EXPECT_EQ(looking.get().in_use_bytes, 0U);
 }
 
@@ -110,11 +110,11 @@ TEST_F(PendingBlocksConcurrent, AWaitDoesNotBlockOtherCalls) {
   waiting = request();
   EXPECT_FALSE(is_ready(waiting, moment));
   released = std::async(std::launch::async, [&] { small.release(); });
-  ASSERT_TRUE(is_ready(released, patience)) << "the release waited for the device";
+  ASSERT_TRUE(is_ready(released, wait_max)) << "the release waited for the device";
   reused = std::async(std::launch::async, [&] { return bytes("failing", kib, {.stream = &stream}); });
-  ASSERT_TRUE(is_ready(reused, patience)) << "the stream's own request waited for the device";
+  ASSERT_TRUE(is_ready(reused, wait_max)) << "the stream's own request waited for the device";
   other = std::async(std::launch::async, [&] { return bytes("failing", kib); });
-  ASSERT_TRUE(is_ready(other, patience)) << "a request with enough memory waited for the device";
+  ASSERT_TRUE(is_ready(other, wait_max)) << "a request with enough memory waited for the device";
   EXPECT_FALSE(is_ready(waiting, 0ms));
   busy.end();
   EXPECT_TRUE(waiting.get());
@@ -129,7 +129,7 @@ TEST_F(PendingBlocksConcurrent, ADeadlineEndsTheWait) {
     Busy busy(registry());
     release_two(stream);
     waiting = request(limited);
-    ASSERT_TRUE(is_ready(waiting, patience));
+    ASSERT_TRUE(is_ready(waiting, wait_max));
     try {
       static_cast<void>(waiting.get());
       ADD_FAILURE() << "the stream still works with the memory";
@@ -150,7 +150,7 @@ TEST_F(PendingBlocksConcurrent, CancellationEndsTheWait) {
   waiting = request(Context{}.with_cancel(source));
   EXPECT_FALSE(is_ready(waiting, moment));
   source.cancel();
-  ASSERT_TRUE(is_ready(waiting, patience));
+  ASSERT_TRUE(is_ready(waiting, wait_max));
   EXPECT_ERROR(static_cast<void>(waiting.get()), ErrorCode::cancelled, "get_managed_buffer");
 }
 

@@ -24,7 +24,7 @@ void check(const OperationCall& call) {
 }
 
 // Computes the cosine of one pair again, when squares of its rows may have overflowed or underflowed in float32: both
-// rows are scaled by powers of two, so that their largest finite element is about 1. Few pairs need it.
+// rows are scaled by powers of two, so that their largest finite element is about 1. It is rarely needed.
 // Unrolled, since Mesa's software drivers stop a work-item after 65,535 loop iterations in all.
 constexpr const char* scale_cosine = R"(
       bool q_usual = IS_NAN(q_norm) || (q_norm >= 8.8817841970012523e-16f && q_norm <= 1152921504606846976.0f);

@@ -7,8 +7,8 @@
 namespace vectis::inline v0_1::detail {
 
 // An Error that a device caused during a search, with the device's label in its message. Its code is that of the
-// device's error, which may also be InvalidInput or Unsupported: the type tells such errors from errors of the caller.
-// Immutable, thread-safe.
+// device's error, which may also be InvalidInput or Unsupported: the type separates such errors from errors of the
+// caller. Immutable, thread-safe.
 class DeviceFailure final : public Error {
  public:
   // Makes the error of `device` from the one that the device threw; code and detail stay the same. Throws

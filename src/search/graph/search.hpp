@@ -22,7 +22,7 @@ struct SearchParams {
   std::span<const Slot> entry_points;
   std::uint64_t epoch = 0;     // rows visible in this epoch are found
   std::size_t rows = 0;        // slots in use in this epoch; later slots are of rows that are not published yet
-  bool no_tombstones = false;  // whether all of these rows are visible, so that slots tell which rows are
+  bool no_tombstones = false;  // whether all of these rows are visible, so that the slot alone decides
   std::size_t k = 0;
   BeamParams beam = {};
   float error_margin = 4;  // of brute_force_scan, in standard deviations of the quantization error
