@@ -62,9 +62,9 @@ struct VECTIS_API Choice {
 // does not save. A service of the Runtime: planner() returns it. Thread-safe.
 class VECTIS_API Planner {
  public:
-  // Makes a planner with an empty history. Reads the settings `plan.*` of `runtime` once and keeps no reference to it.
-  // Throws InvalidInput when one of them is not an integer from 0 to 2^64-1. planner() returns the Runtime's shared
-  // one.
+  // Makes a planner with an empty history. Reads the settings `plan.*` of `runtime` once and logs through it, so
+  // `runtime` must outlive the planner. Throws InvalidInput when one of the settings is not an integer from 0 to
+  // 2^64-1. planner() returns the Runtime's shared one.
   explicit Planner(Runtime& runtime);
   ~Planner();
   Planner(const Planner&) = delete;
