@@ -114,12 +114,12 @@ DeviceSearchAnswer DeviceSearch::search(const SearchTask& task, DeviceSplit spli
   for (const auto& scan : scans_) batch_max = std::min(batch_max, scan->batch_size(task.dim, task.k));
   if (split == DeviceSplit::replicas) batch_max *= scans_.size();
   for (std::size_t first = 0; first < queries;) {
-    const std::size_t count = std::min(tuner_.size(batch_max, task.rows_to_scan(), task.k), queries - first);
+    const std::size_t count = std::min(tuner_->size(batch_max, task.rows_to_scan(), task.k), queries - first);
     SearchTask part = task;
     part.queries = task.queries.subspan(first * task.dim, count * task.dim);
     const std::uint64_t begin = monotonic_nanoseconds();
     search_batch(part, split, std::span(answer.hits).subspan(first, count), answer);
-    tuner_.record(count, static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9);
+    tuner_->record(count, static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9);
     first += count;
   }
   answer.rows_scanned = task.rows_to_scan();

@@ -57,7 +57,7 @@ class DeviceSearch {
 
   Runtime& runtime_;
   std::vector<std::unique_ptr<DeviceScan>> scans_;
-  BatchTuner tuner_;
+  std::unique_ptr<BatchTuner> tuner_ = std::make_unique<BatchTuner>();  // has a mutex; a DeviceSearch moves
 };
 
 }  // namespace vectis::inline v0_1::exact
