@@ -1,13 +1,14 @@
 // A test backend whose devices accept all work and compute nothing: it measures the host's overhead. Settings:
-// `devices`, the number of devices (default 1); `memory_bytes`, the memory of each device (default 1 TiB); `driver`,
-// its driver's name; `name`, which the number of the device follows (default "null device").
+// `devices`, the number of devices (1 to 1024, default 1); `memory_bytes`, the memory of each device (default 1 TiB);
+// `driver`, its driver's name; `name`, which the number of the device follows (default "null device").
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <new>
 #include <string>
 
+#include "backends/plugin/host.hpp"
 #include "backends/plugin/slots.hpp"
 
 struct VectisBackendState {
@@ -37,17 +38,7 @@ void make(Handle** handle) {
   *handle = made;
 }
 
-// Reads a positive integer; leaves `value` unchanged when the setting is not set. False for anything else.
-template <class T>
-bool read_setting(const VectisHost* host, const char* key, T* value) {
-  const char* text = host->setting(host->state, key);
-  if (text == nullptr) return true;
-  char* end = nullptr;
-  const unsigned long long number = std::strtoull(text, &end, 10);
-  if (end == text || *end != '\0' || number == 0) return false;
-  *value = static_cast<T>(number);
-  return true;
-}
+constexpr std::uint64_t devices_max = 1024;
 
 // The device's clock counts recorded events.
 std::atomic<std::uint64_t> events_recorded{0};
@@ -58,10 +49,9 @@ const char* const backend_title = "the null backend";
 
 std::string open(const VectisHost* host, VectisBackendState** state) {
   VectisBackendState wanted;
-  if (!read_setting(host, "devices", &wanted.devices) || !read_setting(host, "memory_bytes", &wanted.memory_bytes)) {
-    throw Failure(VECTIS_BACKEND_CREATION, "backends.null.devices and .memory_bytes must be positive integers",
-                  VECTIS_REASON_OTHER);
-  }
+  const Host services(*host);
+  wanted.devices = static_cast<std::uint32_t>(services.positive_setting("devices", "", devices_max).value_or(1));
+  wanted.memory_bytes = services.positive_setting("memory_bytes", "bytes", UINT64_MAX).value_or(wanted.memory_bytes);
   if (const char* const driver = host->setting(host->state, "driver"); driver != nullptr) wanted.driver = driver;
   if (const char* const name = host->setting(host->state, "name"); name != nullptr) wanted.name = name;
   make(state);

@@ -172,9 +172,10 @@ TEST(TestBackends, SettingsAreChecked) {
   EXPECT_THAT(reason_of("failing", "target", "abacus"),
               testing::HasSubstr("there is no open backend to wrap named 'abacus'"));
   EXPECT_THAT(reason_of("failing", "fail", "fill 1"), testing::HasSubstr("invalid value 'fill 1'"));
-  for (const char* number : {"0", "two", "3 of them"}) {
-    EXPECT_THAT(reason_of("null", "devices", number), testing::HasSubstr("must be positive integers"));
+  for (const char* number : {"0", "-1", "two", "3 of them", "1025", "4294967296"}) {
+    EXPECT_THAT(reason_of("null", "devices", number), testing::HasSubstr("must be an integer from 1 to 1024"));
   }
+  EXPECT_THAT(reason_of("null", "memory_bytes", "-1"), testing::HasSubstr("must be an integer of bytes from 1 to"));
 }
 
 // The settings of the backend, as a user sets them in the environment: the third copy fails, the others work.
