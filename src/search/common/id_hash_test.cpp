@@ -5,10 +5,14 @@
 
 #include <chrono>
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "search/exact/id_lookup.hpp"
 #include "search/graph/id_table.hpp"
+#include "vectis/base/bytes.hpp"
+#include "vectis/base/runtime.hpp"
+#include "vectis/search/index.hpp"
 
 namespace vectis {
 namespace {
@@ -60,6 +64,33 @@ TEST(IdHash, LookupsOfSegmentsResistChosenIds) {
     view.rows = ids.size();
     for (std::size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(lookup.find(view, ids[i]), i);
   });
+}
+
+// The ids of a file are compared with each other, too.
+TEST(IdHash, LoadsOfGraphsResistChosenIds) {
+  constexpr std::size_t rows = 10'000;
+  std::unordered_set<std::uint64_t> set;
+  for (std::uint64_t i = 0; i < rows; ++i) set.insert(i);
+  const std::uint64_t buckets = set.bucket_count();  // its hash is the identity: multiples share a bucket
+  Runtime runtime;
+  const auto seconds = [&](std::uint64_t factor) {
+    std::vector<std::uint64_t> ids(rows);
+    std::vector<float> vectors(rows);
+    for (std::size_t i = 0; i < rows; ++i) {
+      ids[i] = factor * i;
+      vectors[i] = static_cast<float>(i);
+    }
+    const auto index = make_index("graph", 1, Metric::l2, {.runtime = &runtime});
+    index->add(ids, vectors);
+    MemoryWriter file;
+    index->save(file);
+    MemoryReader reader(file.bytes());
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(load_index(reader, {.runtime = &runtime})->size(), rows);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double expected = seconds(3);
+  EXPECT_LT(seconds(buckets), 10 * expected + 0.05);
 }
 
 TEST(IdHash, EachHasItsOwnKey) {
