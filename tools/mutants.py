@@ -155,12 +155,7 @@ class Tree:
         self.targets = ["vectis_cli"] if backend == "cpu" else ["vectis_cli", f"vectis_backend_{backend}"]
 
     def prepare(self) -> None:
-        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        for name in filter(None, files.split("\0")):
-            source, target = ROOT / name, self.folder / name
-            if not target.is_file() or target.read_bytes() != source.read_bytes():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, target)
+        copy_repository(self.folder)
         subprocess.run(["cmake", "-S", self.folder, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DCMAKE_CXX_COMPILER=g++-12", "-DCMAKE_C_COMPILER=gcc-12",
                         "-DVECTIS_TESTS=OFF", "-DVECTIS_BACKEND_OPENCL=OFF",
@@ -175,9 +170,7 @@ class Tree:
         return ["-DVECTIS_BACKEND_WEBGPU=ON", f"-DWEBGPU_HEADERS={Path(webgpu_driver.library()).parent}"]
 
     def compile(self) -> None:
-        done = subprocess.run(["ninja", "-C", self.build, *self.targets], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise DoesNotCompile(done.stdout[-2000:])
+        compile_targets(self.build, self.targets)
 
     def plant(self, runner: Runner, mutant: Mutant) -> Verdict:
         target = self.folder / mutant.file
@@ -199,15 +192,31 @@ class DoesNotCompile(Exception):
     """The compiler's messages."""
 
 
+def copy_repository(folder: Path) -> None:
+    """Copies the files of the repository that are missing in the folder or differ there."""
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, files.split("\0")):
+        source, target = ROOT / name, folder / name
+        if not target.is_file() or target.read_bytes() != source.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)  # not copy2: a file of an older time would not be compiled again
+
+
+def compile_targets(build: Path, targets: list[str]) -> None:
+    done = subprocess.run(["ninja", "-C", build, *targets], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise DoesNotCompile(done.stdout[-2000:])
+
+
 def launcher() -> list[str]:
     if shutil.which("ccache") is None:
         return []
     return ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache", "-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
 
 
-def report(mutant: Mutant, verdict: Verdict) -> None:
-    print(f"{'caught' if verdict.caught else 'NOT CAUGHT':10}  {mutant.operation:15}  {mutant.name}: {verdict.how}",
-          flush=True)
+def report(place: str, name: str, verdict: Verdict) -> None:
+    """Prints a line; `place` is the operation or the program of the mutant."""
+    print(f"{'caught' if verdict.caught else 'NOT CAUGHT':10}  {place:15}  {name}: {verdict.how}", flush=True)
 
 
 def text_mutants(build: Path, count: int, seed: int) -> list[Verdict]:
@@ -217,7 +226,7 @@ def text_mutants(build: Path, count: int, seed: int) -> list[Verdict]:
     verdicts = []
     for mutant in mutants:
         verdicts.append(runner.text(mutant))
-        report(mutant, verdicts[-1])
+        report(mutant.operation, mutant.name, verdicts[-1])
     return verdicts
 
 
@@ -230,7 +239,7 @@ def built_mutants(listed: list[Mutant], backend: str, count: int, seed: int) -> 
     verdicts = []
     for mutant in mutants:
         verdicts.append(tree.plant(runner, mutant))
-        report(mutant, verdicts[-1])
+        report(mutant.operation, mutant.name, verdicts[-1])
     tree.compile()
     return verdicts
 

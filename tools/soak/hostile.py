@@ -1,12 +1,13 @@
 """`./dev soak hostile`: hostile use of the public API at full count, written to docs/evidence/hostile.json.
 
-Every cell takes at most half an hour and is cached as soon as it is done. A test that fails ends the soak."""
+Every cell takes at most half an hour, except for the reverted fixes, which compile a program for each of them, and is
+cached as soon as it is done. A test that fails ends the soak."""
 
 import re
 import sys
 from pathlib import Path
 
-from tools import baseline, suite
+from tools import baseline, fix_mutants, suite
 from tools.evidence import Figure, Measurement, output_of, run_soak
 from tools.loader_fuzzing import READERS, fuzz
 
@@ -121,11 +122,17 @@ def files() -> list[Figure]:
             for name, count in counts("corruptions of", text)]
 
 
+def reverted_fixes() -> list[Figure]:
+    verdicts = fix_mutants.run()
+    return [Figure.measured("fixes whose tests fail without them", sum(verdict.caught for verdict in verdicts), "fixes",
+                            f"== {len(verdicts)}")]
+
+
 MEASUREMENTS: dict[str, Measurement] = {f"pairs, {kind}": (lambda kind=kind: pairs(kind)) for kind in KINDS}
 MEASUREMENTS |= {f"pairs, pool on {device}": (lambda device=device: pool_pairs(device)) for device in DEVICES}
 MEASUREMENTS |= {"pairs, ThreadSanitizer": sanitized_pairs, "schedules": schedules, "speed": speed,
                  "magnitudes": magnitudes, "allocation failures": allocation_failures, "destruction": destruction_orders, "ids": ids,
-                 "settings": settings, "files": files}
+                 "settings": settings, "files": files, "reverted fixes": reverted_fixes}
 MEASUREMENTS |= {f"fuzz, {target}": (lambda target=target: fuzz(target)) for target in READERS}
 
 
