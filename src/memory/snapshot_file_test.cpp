@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -182,10 +183,12 @@ TEST_F(SnapshotFilesConcurrent, ALiveSnapshotIsAlwaysWhole) {
 TEST_F(SnapshotFilesConcurrent, EachErrorHasAFileOfItsOwn) {
   std::mutex mutex;
   std::set<std::string> pages;
+  std::barrier each_round(writers);  // so that all choose a name at the same time
   run_writers("memory.snapshots", [&](int id, MemoryPool& pool) {
     std::vector<ManagedBuffer> buffers;  // another number for each writer
     for (int i = 0; i <= id; ++i) buffers.push_back(pool.get_managed_buffer(0, 1000, Precision::int8));
     for (int i = 0; i < 8; ++i) {
+      each_round.arrive_and_wait();
       const std::string page = fail(pool);
       EXPECT_EQ(read(fs::path(page).replace_extension(".json")).stats.live_buffers, buffers.size());
       const std::lock_guard lock(mutex);
