@@ -372,6 +372,22 @@ TEST_F(GraphIndexTest, LongAndShortQueriesFindVectors) {
   }
 }
 
+// Products of a short query with scaled vectors would vanish in single precision.
+TEST_F(GraphIndexTest, ShortQueriesFindTheLargestProductsOfLongVectors) {
+  constexpr std::size_t dim = 12;
+  const auto index = make_index("graph", dim, Metric::inner_product, {.runtime = &runtime});
+  Floats vectors = clustered_rows(random, 3000, dim);
+  for (float& x : vectors) x *= 1e30F;
+  const BruteForce truth = fill_index(*index, vectors);
+  Floats queries = clustered_rows(random, 20, dim);
+  for (float& x : queries) x *= 1e-20F;
+  Tally tally;
+  expect_sound(*index, truth, queries, 10, {.ef = 200}, tally);
+  EXPECT_GE(tally.recall(), 0.9);
+  // Codes whose scores are all equal would leave the choice to the exact distances of all rows.
+  EXPECT_LE(index->search(queries, 10, {.ef = 200}).explanation().reranked, 20U * 100);
+}
+
 // One corrupt vector must not take the codes of all others.
 TEST_F(GraphIndexTest, OutliersDoNotCostRecall) {
   constexpr std::size_t dim = 12;
