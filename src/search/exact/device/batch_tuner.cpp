@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t samples_wanted = 3;  // the least of them counts: other load only adds time
 constexpr std::size_t size_min = 32;       // smaller batches leave a device idle
-constexpr double gain_min = 0.95;          // below, a difference may be chance
+constexpr double gain_min = 0.95;          // a smaller difference may be chance
+constexpr double loss_max = 2;             // still smaller batches are not tried then
 
 }  // namespace
 
@@ -37,16 +38,12 @@ void BatchTuner::record(std::size_t queries, double seconds) {
   if (settled_ || queries != trial_) return;
   trial_seconds_ = std::min(trial_seconds_, seconds / static_cast<double>(queries));
   if (++samples_ < samples_wanted) return;
-  const bool faster = best_ == 0 || trial_seconds_ < gain_min * best_seconds_;
-  if (faster) {
+  if (best_ == 0 || trial_seconds_ < gain_min * best_seconds_) {
     best_ = trial_;
     best_seconds_ = trial_seconds_;
   }
-  if (faster && best_ / 2 >= size_min) {
-    try_size(best_ / 2);
-  } else {
-    settled_ = true;
-  }
+  settled_ = trial_ / 2 < size_min || trial_seconds_ > loss_max * best_seconds_;
+  if (!settled_) try_size(trial_ / 2);
 }
 
 }  // namespace vectis::inline v0_1::exact

@@ -6,8 +6,8 @@
 
 namespace vectis::inline v0_1::exact {
 
-// Finds the batch size at which a search takes the least time per query. It begins with the largest size that is
-// allowed and halves it as long as each half is at least 5 % faster; then it stays. Thread-safe.
+// Finds the batch size at which a search takes the least time per query: measures the largest size that is allowed, its
+// half, its quarter and so on, and stays at the largest that none is faster than by 5 %. Thread-safe.
 class BatchTuner {
  public:
   // Returns the number of queries for the next batch, from 1 to `limit`. Begins anew when `limit` changes, and when

@@ -23,7 +23,7 @@ TEST(BatchTuner, KeepsTheLargestBatchWhereTheCostOfALaunchDominates) {
   EXPECT_EQ(settled_size(tuner, 1000, [](std::size_t size) { return 1e-3 + 1e-6 * static_cast<double>(size); }), 1000U);
 }
 
-TEST(BatchTuner, HalvesWhileThatIsFaster) {
+TEST(BatchTuner, FindsASizeBelowALimitOfTheDevice) {
   BatchTuner tuner;
   // Above 250 queries the candidates leave the cache, and each query takes three times as long.
   const auto seconds = [](std::size_t size) { return 1e-5 + (size > 250 ? 3e-6 : 1e-6) * static_cast<double>(size); };
