@@ -342,8 +342,12 @@ void read_calibration(ChecksumReader& in, Calibration& calibration) {
   }
 }
 
-bool all_finite(const std::vector<float>& values) {
-  return std::ranges::all_of(values, [](float x) { return std::isfinite(x); });
+// Norm, mean and basis of a trained projection are at most 1, up to rounding. Larger ones would give the codes of later
+// rows infinite norms.
+constexpr float projection_max = 2;
+
+bool in_range(const std::vector<float>& values) {
+  return std::ranges::all_of(values, [](float x) { return std::abs(x) <= projection_max; });
 }
 
 Encoding read_encoding(ChecksumReader& in, const Header& header) {
@@ -352,7 +356,7 @@ Encoding read_encoding(ChecksumReader& in, const Header& header) {
   projection.exponent = in.get<std::int32_t>();
   projection.max_norm = in.get<float>();
   // Not std::abs, which overflows for INT_MIN.
-  if (projection.exponent < -200 || projection.exponent > 200 || !std::isfinite(projection.max_norm)) {
+  if (projection.exponent < -200 || projection.exponent > 200 || !in_range({projection.max_norm})) {
     throw_corrupt(fmt::format("exponent {} or norm {} of the projection is out of range", projection.exponent,
                               projection.max_norm));
   }
@@ -373,7 +377,7 @@ Encoding read_encoding(ChecksumReader& in, const Header& header) {
   if (projected) {
     projection.basis = in.read_array<float>(projection.augmented_dim * projection.basis_stride());
   }
-  if (!all_finite(projection.mean) || !all_finite(projection.basis)) throw_corrupt("the projection is not finite");
+  if (!in_range(projection.mean) || !in_range(projection.basis)) throw_corrupt("the projection is out of range");
   return encoding;
 }
 

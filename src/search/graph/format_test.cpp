@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "vectis/base/bytes.hpp"
 #include "vectis/base/file.hpp"
 #include "vectis/base/random.hpp"
 #include "vectis/search/index.hpp"
@@ -224,6 +228,37 @@ TEST_F(MappedIndexTest, FilesWithBytesAfterTheIndexAreCorrupt) {
     write(path, bytes_of(path) + "garbage");
     for (const bool verify : {true, false}) {
       EXPECT_ERROR(static_cast<void>(mapped(path, verify)), ErrorCode::corrupt_data, path, "7 bytes too long");
+    }
+  }
+}
+
+// They would give the codes of later rows infinite norms, which a saved file must not have.
+TEST_F(MappedIndexTest, ProjectionsOutOfRangeAreCorrupt) {
+  const std::string path = saved(*built(300));
+  const std::string good = bytes_of(path);
+  const auto number_at = [&](std::size_t at) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, good.data() + at, sizeof(number));
+    return number;
+  };
+  // docs/formats/graph-index.md; 24 coordinates need no basis.
+  constexpr std::size_t encoding = 87;
+  constexpr std::size_t entry_points = encoding + 4 + 4 + 4 * dim + 8 + 4 + 4 + 1 + 1;
+  const std::size_t points = entry_points + 4 + std::size_t{4} * number_at(entry_points) + 8;
+  const std::size_t end = points + 4 + std::size_t{12} * number_at(points);
+  for (const float value : {1e30F, -3.0F, std::numeric_limits<float>::quiet_NaN(), 0.5F}) {
+    for (const std::size_t at : {encoding + 4, encoding + 8, encoding + 4 + 4 * dim}) {  // norm, mean
+      std::string bad = good;
+      std::memcpy(bad.data() + at, &value, sizeof(value));
+      const std::uint64_t sum = checksum(std::as_bytes(std::span(bad).subspan(encoding, end - encoding)));
+      std::memcpy(bad.data() + end, &sum, sizeof(sum));
+      write(path, bad);
+      if (value == 0.5F) {
+        EXPECT_EQ(mapped(path)->size(), 300U);
+        continue;
+      }
+      EXPECT_ERROR(static_cast<void>(mapped(path)), ErrorCode::corrupt_data, "projection", "out of range");
+      EXPECT_ERROR(static_cast<void>(load_index(path, {.runtime = &runtime})), ErrorCode::corrupt_data, "out of range");
     }
   }
 }
