@@ -26,7 +26,7 @@ struct Target {
   // them. Returns whether all blocks could be parsed. Null for a format without checksums.
   bool (*fix_checksums)(Bytes& file);
   // Reads the file and uses what was read, which must work like what was never saved. Throws the error with which the
-  // reader rejects the file.
+  // reader rejects the file; uses it in a noexcept function, so that another error of the same code is a finding.
   void (*read_and_use)(BytesView file);
   // The codes of these errors.
   std::vector<ErrorCode> rejections;

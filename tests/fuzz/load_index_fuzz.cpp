@@ -87,27 +87,32 @@ void expect_hits(const Index& index, const std::vector<float>& query) {
   if (index.kind() == "auto") expect_valid_hits(index, index.search(query, 3, {.ef = 8})[0]);
 }
 
+// Loading a saved index and saving it again gives an equal file.
+void expect_reloads(const Index& index) noexcept {
+  const Bytes file = saved(index);
+  MemoryReader reader(file);
+  expect(saved(*load_index(reader, on_host())) == file);
+}
+
 // An accepted index must work like any other.
-void use(Index& index) {
+void use(Index& index) noexcept {
   const std::size_t dim = index.dim();
   if (dim > 64) return;
   const std::vector<float> query(dim, 0.5F);
   expect_hits(index, query);
-  const Bytes file = saved(index);
-  MemoryReader reader(file);
-  const auto copy = load_index(reader, on_host());
-  expect(saved(*copy) == file);
+  expect_reloads(index);
   try {
-    const std::uint64_t id = index.add(query);
+    const std::uint64_t id = index.add(query);  // stays
     expect(approximate(index) ? index.get(id).has_value() : index.get(id) == query);  // a graph may hold codes only
     index.update(id, query);
-    expect(index.remove(Ids{id, 0, 1}) >= 1);
+    expect(index.remove(Ids{index.add(query), 0, 1}) >= 1);
   } catch (const Error& error) {
     expect(error.code() == ErrorCode::invalid_input);  // no ids are left
   }
   if (index.metric() == Metric::l2 && !approximate(index)) index.set_precision(Precision::bf16);
   index.compact();
   expect_hits(index, query);
+  expect_reloads(index);
 }
 
 // A mapped file must give the same index as a loaded one.
@@ -122,11 +127,8 @@ void read_and_use(BytesView file) {
     throw;
   }
   expect((from_map != nullptr) == (index->kind() == "graph" && reader.remaining() == 0));
-  if (from_map) {
-    expect(saved(*from_map) == saved(*index));
-    use(*from_map);
-  }
-  use(*index);
+  if (from_map) expect(saved(*from_map) == saved(*index));
+  use(from_map && hash64(file) % 2 == 0 ? *from_map : *index);
 }
 
 bool fix_checksums(Bytes& file) { return IndexChecksums(file, 0).fix().has_value(); }

@@ -21,10 +21,7 @@ void read_value(const Read& read) try {
 }
 
 // Values of a file and the same values of the API are equal.
-void read_and_use(BytesView file) {
-  test::FakeOs os;
-  os.files[path] = text_of(file);
-  const Settings settings = Settings::load(os, {{"config", path}});
+void use(const Settings& settings, const Os& os) noexcept {
   Settings::Values values;
   for (const SettingEntry& entry : setting_catalog()) {
     const Setting setting = settings.get(entry.key);
@@ -40,6 +37,12 @@ void read_and_use(BytesView file) {
   for (const BackendSettingEntry& entry : backend_setting_catalog()) {
     static_cast<void>(settings.backend(entry.backend, entry.key));
   }
+}
+
+void read_and_use(BytesView file) {
+  test::FakeOs os;
+  os.files[path] = text_of(file);
+  use(Settings::load(os, {{"config", path}}), os);
 }
 
 // The settings file has no version.

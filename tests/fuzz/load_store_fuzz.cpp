@@ -39,7 +39,7 @@ std::optional<std::size_t> record_end(const Bytes& bytes, std::size_t at) {
 }
 
 // An accepted store must work like any other.
-void use(VectorStore& store) {
+void use(VectorStore& store) noexcept {
   const Bytes file = saved(store);
   MemoryReader reader(file);
   expect(saved(VectorStore::load(reader, runtime())) == file);

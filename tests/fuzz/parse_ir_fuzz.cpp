@@ -10,11 +10,12 @@ namespace vectis::fuzz {
 
 namespace {
 
-void read_and_use(BytesView file) {
-  const ir::Function function = ir::from_text(text_of(file));
+void use(const ir::Function& function) noexcept {
   const std::string text = ir::to_text(function);
   expect(ir::to_text(ir::from_text(text)) == text);
 }
+
+void read_and_use(BytesView file) { use(ir::from_text(text_of(file))); }
 
 std::vector<Bytes> seeds() {
   std::vector<Bytes> files{

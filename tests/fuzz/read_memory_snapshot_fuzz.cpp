@@ -21,14 +21,15 @@ MemorySnapshot read(std::string_view text) {
   return read_memory_snapshot(in);
 }
 
-void read_and_use(BytesView file) {
-  const MemorySnapshot snapshot = read(text_of(file));
+void use(const MemorySnapshot& snapshot) noexcept {
   const std::string json = json_of(snapshot);
   expect(json_of(read(json)) == json);
   std::ostringstream page;
   write_html(page, snapshot);
   expect(page.str().ends_with("</html>\n"));
 }
+
+void read_and_use(BytesView file) { use(read(text_of(file))); }
 
 std::vector<Bytes> seeds() {
   MemorySnapshot snapshot;
