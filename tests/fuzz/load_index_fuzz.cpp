@@ -102,7 +102,7 @@ void use(Index& index) noexcept {
   expect_hits(index, query);
   expect_reloads(index);
   try {
-    const std::uint64_t id = index.add(query);  // stays
+    const std::uint64_t id = index.add(query);                                        // stays
     expect(approximate(index) ? index.get(id).has_value() : index.get(id) == query);  // a graph may hold codes only
     index.update(id, query);
     expect(index.remove(Ids{index.add(query), 0, 1}) >= 1);
