@@ -4,19 +4,9 @@
 #include <cstdint>
 #include <cstdlib>
 
-namespace vectis::test {
+#include "tests/support/sanitizer.hpp"
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool thread_sanitizer = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool thread_sanitizer = true;
-#else
-inline constexpr bool thread_sanitizer = false;
-#endif
-#else
-inline constexpr bool thread_sanitizer = false;
-#endif
+namespace vectis::test {
 
 // Returns VECTIS_TEST_RUNS, or `usual`; ThreadSanitizer, under which a run takes ten times as long, does a tenth.
 inline std::uint64_t runs_wanted(std::uint64_t usual) {

@@ -62,13 +62,13 @@ TEST(IrRandom, ValuesNeverChange) {
 // Birthday test: among n values of 32 bits, about n * n / 2^33 occurred before. With n = 2^20 that is a Poisson
 // variable of mean 128.
 TEST(IrRandom, ValuesOfAKeyRepeatAsOftenAsRandomOnes) {
-  constexpr std::uint32_t draws = 1U << 20U;
-  for (const std::uint32_t key : {0U, 1U, 12345U}) {
+  constexpr std::uint32_t draws = 1U << 19U;
+  for (const std::uint32_t key : {0U, 12345U}) {
     std::vector<std::uint32_t> values(draws);
     for (std::uint32_t i = 0; i < draws; ++i) values[i] = random_u32(key, i);
     std::ranges::sort(values);
     const auto repeated = std::ranges::unique(values);
-    EXPECT_NEAR(static_cast<double>(repeated.size()), 128, 6 * std::sqrt(128)) << key;
+    EXPECT_NEAR(static_cast<double>(repeated.size()), 32, 5 * std::sqrt(32)) << key;
   }
 }
 

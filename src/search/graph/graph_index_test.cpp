@@ -446,7 +446,8 @@ TEST_F(GraphIndexTest, SearchesBesideALargeAddFindTheVectorsOfBefore) {
     if (progress.done < progress.total) expect_old_hits();
   });
   index->add(near, searching);
-  for (const Hit& hit : index->search(query, k)[0]) EXPECT_GE(hit.id, rows);
+  const SearchResult found = index->search(query, k);
+  for (const Hit& hit : found[0]) EXPECT_GE(hit.id, rows);
 }
 
 // The predicate of the outer search searches, too.
