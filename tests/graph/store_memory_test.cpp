@@ -64,8 +64,9 @@ struct Change {
   const char* name;
   std::size_t rows;  // of the store before
   Step prepare;
-  Step act;     // changes the store
-  Step follow;  // changes the model in the same way
+  Step act;             // changes the store
+  Step follow;          // changes the model in the same way
+  bool rounds = false;  // later vectors
 };
 
 std::vector<Change> changes() {
@@ -95,7 +96,8 @@ std::vector<Change> changes() {
       {"drop_full_precision", 60, leave_tombstones, [](Fixture& fixture) { fixture.store.drop_full_precision({}); },
        [](Fixture& fixture) {
          for (auto& [id, vector] : fixture.present) vector = fixture.store.get(id).value();
-       }},
+       },
+       true},
   };
 }
 
@@ -135,6 +137,7 @@ bool try_fault(const Change& change, std::uint32_t nth, std::size_t& errors) {
   fixture.set_arguments(1000, 1);
   fixture.store.add(fixture.ids, fixture.vectors, {});
   fixture.put();
+  if (!failed && change.rounds) fixture.present[1000] = fixture.store.get(1000).value();
   expect_present(fixture);
   fixture.store.compact({});
   expect_present(fixture);
