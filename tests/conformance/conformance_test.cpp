@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/support/expect_error.hpp"
+#include "tests/support/sanitizer.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
@@ -22,23 +23,14 @@ using conformance::Line;
 using conformance::Options;
 using conformance::Report;
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define VECTIS_INSTRUMENTED
-#endif
-#endif
-
 // What is tested on a software driver. Its kernels are not instrumented, so a build with a sanitizer, which the release
 // build follows or precedes, is content with a third of the operations, another one for every seed.
 std::string operations_on_a_driver() {
-#if defined(VECTIS_INSTRUMENTED)
+  if (!test::sanitized) return ".*";
   std::string chosen;
   const std::vector<std::string> names = conformance::names();
   for (std::size_t i = test::seed() % 3; i < names.size(); i += 3) chosen += (chosen.empty() ? "" : "|") + names[i];
   return chosen;
-#else
-  return ".*";
-#endif
 }
 
 class Conformance : public testing::Test {

@@ -6,6 +6,7 @@
 
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/sanitizer.hpp"
 
 namespace vectis::test {
 namespace {
@@ -15,14 +16,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr std::uint64_t last_id = std::numeric_limits<std::uint64_t>::max();
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool address_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool address_sanitizer = __has_feature(address_sanitizer);
-#else
-constexpr bool address_sanitizer = false;
-#endif
 
 class IndexContract : public IndexKinds {};
 

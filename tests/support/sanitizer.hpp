@@ -20,6 +20,7 @@ namespace vectis::test {
 #endif
 
 inline constexpr bool thread_sanitizer = VECTIS_TEST_THREAD_SANITIZER;
-inline constexpr bool sanitized = thread_sanitizer || VECTIS_TEST_ADDRESS_SANITIZER;
+inline constexpr bool address_sanitizer = VECTIS_TEST_ADDRESS_SANITIZER;
+inline constexpr bool sanitized = thread_sanitizer || address_sanitizer;
 
 }  // namespace vectis::test
