@@ -240,7 +240,11 @@ TEST(Calibration, MeasuresASimulatedDevice) {
   test::CostLaw law{.name = "model", .launch_seconds = 2e-5, .compile_seconds = 0.1};
   law.to_device = {1e-5, 1.2e10};
   law.to_host = {2e-5, 6e9};
-  const DeviceProfile found = test::SimulatedDevice(law, test::seed()).profile();
+  DeviceProfile found = test::SimulatedDevice(law, test::seed()).profile();
+  // Three calibrations, as the registry of profiles combines them: one may be disturbed in what it measures once.
+  for (std::uint64_t i = 1; i < 3; ++i) {
+    found = detail::combine_best(found, test::SimulatedDevice(law, test::seed() + i).profile());
+  }
   EXPECT_TRUE(found.complete);
   EXPECT_LT(found.calibration_seconds, 0.5);
   EXPECT_NEAR(found.launch_seconds / law.launch_seconds, 1, 0.1);
@@ -254,7 +258,7 @@ TEST(Calibration, MeasuresASimulatedDevice) {
 }
 
 TEST(Calibration, OfASlowCompilerStopsInTime) {
-  test::CostLaw law{.name = "slow", .compile_seconds = 0.4};
+  test::CostLaw law{.name = "slow", .compile_seconds = 0.4, .hiccups = 0};
   const DeviceProfile found = test::SimulatedDevice(law, test::seed()).profile();
   EXPECT_FALSE(found.complete);
   EXPECT_GT(found.operations_per_second.fp32, 0);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -139,7 +140,7 @@ class Regret : public testing::Test {
 
 // The aims hold for the choices in all worlds together; in a single one luck has a part, but not in many.
 TEST_F(Regret, OfSimulatedDevicesIsSmall) {
-  constexpr double unlucky_max = 1.0 / 3;  // share of worlds
+  constexpr double unlucky_max = 0.2;  // share of worlds
   Random random(test::seed());
   std::vector<RegretReport> reports;
   std::uint64_t unlucky = 0;
@@ -155,7 +156,10 @@ TEST_F(Regret, OfSimulatedDevicesIsSmall) {
   }
   const RegretReport all = test::joined(reports);
   std::cout << all.text() << fmt::format("95th over 25 % in {} of {} worlds\n", unlucky, worlds());
-  EXPECT_LE(static_cast<double>(unlucky), std::max(2.0, unlucky_max * static_cast<double>(worlds())));
+  const auto count = static_cast<double>(worlds());
+  // Three standard deviations more than the share: few worlds say little about it.
+  EXPECT_LE(static_cast<double>(unlucky),
+            unlucky_max * count + 3 * std::sqrt(unlucky_max * (1 - unlucky_max) * count));
   EXPECT_GE(all.crossovers, 0.3);
   EXPECT_LE(all.planner.median, 0.05);
   EXPECT_LE(all.planner.p95, 0.25);

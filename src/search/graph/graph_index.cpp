@@ -18,6 +18,9 @@ namespace {
 
 // Below this size brute force beats graph search.
 constexpr std::size_t brute_force_rows_max = 1000;
+// A graph that was never calibrated, since it grew in small steps, is scanned up to this size: no epsilon is known to
+// reach the recall.
+constexpr std::size_t uncalibrated_rows_max = 20'000;
 // Above this selectivity, scan the rows and test their ids; below it, look the ids up.
 constexpr double scan_selectivity_min = 0.25;
 // Queries are projected in batches of 8, so that the PCA basis is read once per batch.
@@ -246,8 +249,9 @@ void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPl
   const bool scores_all = calibrated && double{point.scored} >= static_cast<double>(calibration.vectors);
   const bool unreachable =
       calibrated && double{calibration.points.back().recall} < std::min(recall, plateau_recall_min);
-  plan.brute_force =
-      live <= brute_force_rows_max || scores_all || unreachable || static_cast<double>(allowed) <= expected_scores;
+  const bool never_calibrated = !options.ef && calibration.points.empty();
+  plan.brute_force = live <= (never_calibrated ? uncalibrated_rows_max : brute_force_rows_max) || scores_all ||
+                     unreachable || static_cast<double>(allowed) <= expected_scores;
   const std::size_t width = plan.params.beam.width;
   if (device_ && !plan.brute_force && plan.filter == nullptr && width <= device_list_max) {
     plan.device_width = std::clamp(static_cast<std::size_t>(expected_scores) / scored_per_list_row,
