@@ -48,6 +48,7 @@ struct ReclaimAction {
 struct CacheLayout {
   std::uint64_t longest_run = 0;   // contiguous bytes of one segment that are not in use
   std::uint64_t cached_bytes = 0;  // in released blocks; at a failure, those that streams may still use
+  std::uint64_t taken_bytes = 0;   // in blocks that a request has taken and not made live yet
 };
 
 // Settings of a DevicePool: when cached memory returns to the device, and where snapshots are written.
@@ -110,7 +111,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // for a live one and for one that a request has taken and not made live yet.
   using BlockVisitor = std::function<void(const BlockMap::Block& range, const PoolBlock* block, bool cached)>;
   // Calls `visitor` for every range, by segment and offset, with all locks held, so that it must not call the pool.
-  void visit(const BlockVisitor& visitor) const;
+  // Returns the counters of the same moment.
+  MemoryStats visit(const BlockVisitor& visitor) const;
   // Returns every block, the counters and the timeline of the pool as of now; `cause` is copied into the snapshot.
   [[nodiscard]] MemorySnapshot snapshot(std::string cause) const;
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
@@ -183,7 +185,9 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   // of a snapshot. `steps` are the reclaim steps that ran. No lock may be held.
   [[nodiscard]] OutOfMemoryError explain(const MemoryRequest& request, bool device_refused,
                                          std::vector<ReclaimStep> steps) const;
+  // Both need the core lock and the locks of all shards.
   void visit_locked(const BlockVisitor& visitor) const;
+  [[nodiscard]] MemoryStats stats_locked() const;
   void record_reserved();
   void count_allocations();
   // Trims and responds to memory pressure after an allocation; `grown`: it needed a device allocation. No lock may be

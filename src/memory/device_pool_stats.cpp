@@ -25,9 +25,14 @@ class AllShards {
 }  // namespace
 
 MemoryStats DevicePool::stats() const {
-  MemoryStats stats;
   const std::lock_guard core(core_mutex_);
   const AllShards all(shards_);
+  return stats_locked();
+}
+
+MemoryStats DevicePool::stats_locked() const {
+  MemoryStats stats;
+  const CacheLayout layout = layout_locked();
   std::uint64_t shard_bytes = 0;
   std::int64_t live = 0;
   std::int64_t requested = 0;
@@ -41,13 +46,13 @@ MemoryStats DevicePool::stats() const {
   stats.total_bytes = context().device().info().memory_bytes;
   stats.limit_bytes = budget_->limit();
   stats.reserved_bytes = map_.reserved_bytes();
-  stats.cached_bytes = map_.free_bytes() + shard_bytes;
+  stats.cached_bytes = map_.free_bytes() + shard_bytes + layout.taken_bytes;
   stats.in_use_bytes = stats.reserved_bytes - stats.cached_bytes;
   stats.requested_bytes = static_cast<std::uint64_t>(requested);
   stats.peak_reserved_bytes = peak_reserved_;
   // A request that runs meanwhile counts its bytes first and raises the peak then.
   stats.peak_in_use_bytes = std::max(peak_in_use_.load(std::memory_order_relaxed), stats.in_use_bytes);
-  stats.largest_free_bytes = layout_locked().longest_run;
+  stats.largest_free_bytes = layout.longest_run;
   if (stats.cached_bytes > 0) {
     stats.fragmentation = 1.0 - static_cast<double>(stats.largest_free_bytes) / static_cast<double>(stats.cached_bytes);
   }
@@ -78,10 +83,11 @@ double DevicePool::pressure() const {
   return static_cast<double>(held) / static_cast<double>(limit);
 }
 
-void DevicePool::visit(const BlockVisitor& visitor) const {
+MemoryStats DevicePool::visit(const BlockVisitor& visitor) const {
   const std::lock_guard core(core_mutex_);
   const AllShards all(shards_);
   visit_locked(visitor);
+  return stats_locked();
 }
 
 CacheLayout DevicePool::cache_layout() const {
@@ -94,7 +100,8 @@ CacheLayout DevicePool::layout_locked() const {
   CacheLayout layout;
   std::uint64_t run = 0;
   std::optional<BlockMap::SegmentId> segment;
-  visit_locked([&](const BlockMap::Block& range, const PoolBlock*, bool cached) {
+  visit_locked([&](const BlockMap::Block& range, const PoolBlock* block, bool cached) {
+    if (block != nullptr && !cached && !block->live) layout.taken_bytes += range.bytes;
     const bool unused = range.free || cached;
     if (!unused || segment != range.segment) run = 0;
     segment = range.segment;

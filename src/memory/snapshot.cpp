@@ -95,15 +95,14 @@ MemorySnapshot DevicePool::snapshot(std::string cause) const {
   result.device = describe(*context().device().core());
   result.cause = std::move(cause);
   result.time = runtime_.executor().now();
-  result.stats = stats();
   const auto tag_names = tags_.names();
-  visit([&](const BlockMap::Block& range, const PoolBlock* block, bool cached) {
+  result.stats = visit([&](const BlockMap::Block& range, const PoolBlock* block, bool /*cached*/) {
     SnapshotBlock one;
     one.segment = range.segment;
     one.offset = range.offset;
     one.bytes = range.bytes;
-    if (cached) one.state = BlockState::cached;
-    if (block != nullptr && !cached) {
+    if (block != nullptr) one.state = BlockState::cached;  // or taken by a request that has not returned
+    if (block != nullptr && block->live) {
       one.state = BlockState::live;
       one.requested_bytes = block->requested;
       one.precision = block->precision;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -31,6 +32,9 @@ std::uint32_t round_away_from_zero(float value) {
 }
 std::uint32_t scale_bits(float scale) { return round_away_from_zero(scale); }
 std::uint32_t min_bits(float min) { return min < 0 ? round_away_from_zero(min) : bfloat16_bits(min); }
+
+// A scale that is 0 or so large that its inverse is finite.
+float invertible_scale(float scale) { return scale > 0 ? std::max(scale, std::numeric_limits<float>::min()) : 0; }
 
 // Bytes of a row that hold codes, which are the coordinates in low nibbles when codes have 4 bits.
 std::size_t code_bytes(const Quantizer& quantizer) { return quantizer.row_bytes - code_header_bytes; }
@@ -305,7 +309,7 @@ void encode_projected(const Quantizer& quantizer, const float* coordinates, std:
   const auto [smallest, largest] = range_of(coordinates, quantizer.dim);
   const std::uint32_t min_part = min_bits(smallest);
   const float min = from_bfloat16(min_part);
-  const std::uint32_t scale_part = scale_bits((largest - min) / code_max);
+  const std::uint32_t scale_part = scale_bits(invertible_scale((largest - min) / code_max));
   const float scale = from_bfloat16(scale_part);
   const float inverse = scale > 0 ? 1 / scale : 0;
   const auto square = static_cast<float>(squared_norm(coordinates, quantizer.dim));
@@ -368,7 +372,7 @@ void QuantizedQuery::set_projected(const Encoding& encoding, const float* vector
 void QuantizedQuery::set_coordinates(const Quantizer& quantizer, const float* coordinates) {
   float largest = 0;
   for (std::size_t i = 0; i < quantizer.dim; ++i) largest = std::max(largest, std::abs(coordinates[i]));
-  scale_ = largest / query_code_max;
+  scale_ = invertible_scale(largest / query_code_max);
   shift_ = 0;
   norm_weight_ = 1;
   const float inverse = scale_ > 0 ? 1 / scale_ : 0;
