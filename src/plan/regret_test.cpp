@@ -158,8 +158,7 @@ TEST_F(Regret, OfSimulatedDevicesIsSmall) {
   std::cout << all.text() << fmt::format("95th over 25 % in {} of {} worlds\n", unlucky, worlds());
   const auto count = static_cast<double>(worlds());
   // Three standard deviations more than the share: few worlds say little about it.
-  EXPECT_LE(static_cast<double>(unlucky),
-            unlucky_max * count + 3 * std::sqrt(unlucky_max * (1 - unlucky_max) * count));
+  EXPECT_LE(static_cast<double>(unlucky), unlucky_max * count + 3 * std::sqrt(unlucky_max * (1 - unlucky_max) * count));
   EXPECT_GE(all.crossovers, 0.3);
   EXPECT_LE(all.planner.median, 0.05);
   EXPECT_LE(all.planner.p95, 0.25);
