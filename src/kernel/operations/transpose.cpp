@@ -44,8 +44,7 @@ KernelSource tile_source(std::uint32_t side) {
 }
 
 PlannedLaunch tile_launch(const View& x, const View& out, const DeviceInfo& device) {
-  const std::uint32_t items = group_items(device, 256);
-  const std::uint32_t side = items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : items >= 4 ? 2 : 1;
+  const std::uint32_t side = square_side(group_items(device, 256));
   const std::uint64_t row_tiles = divide_up(x.columns, side);
   const std::uint64_t tiles = divide_up(x.rows, side) * row_tiles;
   const GridPartition work = partition_grid(tiles, 1);

@@ -24,6 +24,11 @@ struct TileMacros {
 // grid partition), `tiles` (of the whole matrix) and `row_tiles` (of one row of tiles).
 std::string tile_loop(const TileMacros& macros, std::string_view statements);
 
+// Returns the side of the largest square of work-items that `items` suffice for: 16, 8, 4, 2 or 1. Does not throw.
+[[nodiscard]] constexpr std::uint32_t square_side(std::uint32_t items) noexcept {
+  return items >= 256 ? 16 : items >= 64 ? 8 : items >= 16 ? 4 : items >= 4 ? 2 : 1;
+}
+
 // The term that the tiled kernel sums for a pair of elements.
 enum class TileStep : std::uint8_t { product, squared_difference };
 
