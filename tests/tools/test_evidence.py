@@ -76,6 +76,13 @@ def test_figures_of_another_commit_are_kept_only_when_asked_and_say_so(tmp_path,
     assert "commit" not in json.loads(anew.write(anew.run(measure)).read_text())["figures"][0]
 
 
+def test_finished_cells_are_written_and_the_others_are_not_met(tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTIS_TEST_SEED", "5")
+    Soak("x", tmp_path, fresh=False).run({"a": lambda: [Figure.measured("one", 1, "", "== 1")]})
+    figures = Soak("x", tmp_path, fresh=False).finished(["a", "b"])
+    assert [(figure.name, figure.met) for figure in figures] == [("one", True), ("not finished: b", False)]
+
+
 def test_coverage_is_counted_by_layer():
     report = {"files": [
         {"file": "src/base/a.cpp", "lines": [{"line_number": 1, "count": 2}, {"line_number": 2, "count": 0},
