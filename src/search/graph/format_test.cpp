@@ -243,10 +243,9 @@ TEST_F(MappedIndexTest, ProjectionsOutOfRangeAreCorrupt) {
   };
   // docs/formats/graph-index.md; 24 coordinates need no basis.
   constexpr std::size_t encoding = 87;
-  constexpr std::size_t entry_points = encoding + 4 + 4 + 4 * dim + 8 + 4 + 1 + 1;
-  const std::size_t curves = entry_points + 4 + std::size_t{4} * number_at(entry_points) + 8 + 8;
-  ASSERT_EQ(number_at(curves), 0U) << "so few rows are not calibrated";
-  const std::size_t end = curves + 4;
+  constexpr std::size_t entry_points = encoding + 4 + 4 + 4 * dim + 8 + 4 + 4 + 1 + 1;
+  const std::size_t points = entry_points + 4 + std::size_t{4} * number_at(entry_points) + 8;
+  const std::size_t end = points + 4 + std::size_t{12} * number_at(points);
   for (const float value : {1e30F, -3.0F, std::numeric_limits<float>::quiet_NaN(), 0.5F}) {
     for (const std::size_t at : {encoding + 4, encoding + 8, encoding + 4 + 4 * dim}) {  // norm, mean
       std::string bad = good;

@@ -43,10 +43,6 @@ class GraphIndex final : public Index {
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
-  // Returns the predicted seconds of one thread for each of `queries` queries that search() would answer by beam
-  // searches; nullopt when it would scan all rows. `options.filter` must outlive the call. Throws std::bad_alloc.
-  [[nodiscard]] std::optional<double> beam_seconds(std::size_t queries, std::size_t k,
-                                                   const SearchOptions& options) const;
   // Returns a copy of the vectors and links, for save_contents(). Waits for a running change. Throws Cancelled or
   // DeadlineExceeded as `context` says, Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents contents(const Context& context) const { return store_->contents(context); }
@@ -71,14 +67,8 @@ class GraphIndex final : public Index {
 
   class ScratchLease;
   struct SearchPlan;
-  // Decides how `queries` queries for the `k` nearest are answered.
-  void make_plan(std::size_t queries, std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
-  void plan_search(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const;
-  // Sets the beam of the plan and its reason, and returns the expected cost; nullopt when no beam is known to suffice.
-  std::optional<SearchSetting> choose_beam(const SearchOptions& options, SearchPlan& plan) const;
+  void make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
   [[nodiscard]] std::span<const Slot> allowed_rows(const SearchPlan& plan) const;
-  // Answers the queries by an exact scan of all rows that may be found.
-  void scan_exactly(const SearchPlan& plan, std::span<const float> queries, std::span<std::vector<Hit>> found) const;
   void search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) const;
   void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                       std::span<std::vector<Hit>> found) const;

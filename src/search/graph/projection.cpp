@@ -280,26 +280,6 @@ void project_query_as_row(const Projection& projection, const float* vector, flo
   apply_basis(projection, input, output);
 }
 
-QuerySizes query_sizes(const Projection& projection, const float* vector) {
-  std::vector<float>& input = input_scratch(projection);
-  QuerySizes sizes;
-  sizes.scale = scale_of_query(projection, vector);
-  transform(projection, vector, sizes.scale, 0, input.data());
-  double square = 0;
-  for (std::size_t i = 0; i < input.size(); ++i) {
-    const double centered = double{input[i]} - double{projection.mean[i]};
-    square += centered * centered;
-    sizes.mean_product += double{input[i]} * double{projection.mean[i]};
-  }
-  sizes.centered_norm = std::sqrt(square);
-  sizes.mean_norm = std::sqrt(squared_norm(projection.mean.data(), projection.mean.size()));
-  sizes.unit = projection.metric == Metric::cosine ? 1 : 0;
-  sizes.exact = projection.metric == Metric::inner_product
-                    ? projection.basis.empty()
-                    : projection.metric == Metric::cosine || sizes.scale == std::ldexp(1.0, -projection.exponent);
-  return sizes;
-}
-
 float inner_product_offset(const Projection& projection, const float* vector) {
   std::vector<float>& input = input_scratch(projection);
   transform(projection, vector, scale_of_query(projection, vector), 0, input.data());

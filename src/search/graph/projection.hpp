@@ -69,19 +69,6 @@ void project_query_as_row(const Projection& projection, const float* vector, flo
 // to the squared distance. `vector` must have dim floats; meaningless for other metrics. Throws std::bad_alloc.
 [[nodiscard]] float inner_product_offset(const Projection& projection, const float* vector);
 
-// The sizes of a query after scaling, from which bounds of the errors of its projection are made.
-struct QuerySizes {
-  double scale = 1;          // what the query was multiplied by
-  double centered_norm = 0;  // of all coordinates, not only of those that the projection keeps
-  double mean_product = 0;   // with the mean of the rows
-  double mean_norm = 0;
-  double unit = 0;     // length that vectors were normalized to: 1 for cosine, else 0
-  bool exact = false;  // false: the query was shortened, or the projection drops a part of inner products
-};
-
-// Returns the sizes of a query of dim floats. Throws std::bad_alloc when memory is exhausted.
-[[nodiscard]] QuerySizes query_sizes(const Projection& projection, const float* vector);
-
 // Returns the sum of the squares of `dim` floats, in double precision. `vector` must point to `dim` floats. Does not
 // throw.
 [[nodiscard]] double squared_norm(const float* vector, std::size_t dim) noexcept;

@@ -94,6 +94,7 @@ constexpr std::size_t trial_queries_max = 100;  // training rows that are search
 constexpr std::size_t trial_k = 10;
 constexpr std::size_t trial_reranked = 32;  // as a search for trial_k neighbors reranks
 constexpr double trial_recall_min = 0.995;
+constexpr std::size_t error_stride = 50;  // every 50th pair of a query and a row is measured
 // Training vectors this many times as long as the median are left out, most of them errors in the data. They would set
 // the scale and move the mean so far that all other vectors get the same codes.
 constexpr double outlier_factor = 1024;
@@ -169,6 +170,40 @@ double recall_of_codes(Executor& executor, const Quantizer& quantizer, const Cod
   return wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
 }
 
+double exact_squared_distance(const CodeTrial& trial, std::size_t left, std::size_t right) {
+  double sum = 0;
+  for (std::size_t j = 0; j < trial.row_dim; ++j) {
+    const double difference =
+        double{trial.rows[left * trial.row_dim + j]} - double{trial.rows[right * trial.row_dim + j]};
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+// See Quantizer::relative_error.
+float measure_relative_error(const Quantizer& quantizer, const CodeTrial& trial) {
+  RowBlocks rows(quantizer.row_bytes);
+  rows.reserve(1);
+  const std::byte* const row = rows[0];
+  QuantizedQuery query(quantizer);
+  double sum = 0;
+  double count = 0;
+  for (std::size_t i = 0; i < trial.queries; ++i) {
+    query.set_coordinates(quantizer, trial.projected.data() + i * trial.projected_dim);
+    for (std::size_t j = i % error_stride; j < trial.count; j += error_stride) {
+      const double exact = exact_squared_distance(trial, i, j);
+      if (exact <= 0) continue;
+      encode_projected(quantizer, trial.projected.data() + j * trial.projected_dim, rows[0]);
+      float score = 0;
+      best_score_rows()(quantizer, query, &row, 1, &score);
+      const double error = (double{score} + double{query.squared_norm()}) / exact - 1;
+      sum += error * error;
+      ++count;
+    }
+  }
+  return count > 0 ? static_cast<float>(std::min(1.0, std::sqrt(sum / count))) : 0;
+}
+
 // The vectors without those that are outlier_factor times as long as the median; empty when there are none of these.
 std::vector<float> without_outliers(std::span<const float> vectors, std::size_t dim) {
   const std::size_t count = vectors.size() / dim;
@@ -230,6 +265,7 @@ void choose_code_size(Executor& executor, std::span<const float> rows, std::span
     }
     if (best_recall < trial_recall_min) continue;
     encoding.set_code_size(std::min(codes * 8 / best_bits, trial.projected_dim), best_bits);
+    encoding.quantizer.relative_error = measure_relative_error(encoding.quantizer, trial);
     set_basis(components, encoding.projection);
     return;
   }
@@ -382,23 +418,11 @@ void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
   coordinates_norm_ = squared_norm_;
 }
 
-float QuantizedQuery::coordinates_sum() const noexcept {
-  double sum = 0;
-  for (const float coordinate : coordinates_) sum += std::abs(double{coordinate});
-  return static_cast<float>(sum);
-}
-
-float QuantizedQuery::coordinates_norm() const noexcept { return std::sqrt(coordinates_norm_); }
-
-float QuantizedQuery::error() const noexcept {
-  const std::size_t low_codes = row_bytes_ - code_header_bytes;
-  double sum = 0;
-  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-    const std::int8_t code = codes_[code_header_bytes + (i < low_codes ? i : i - low_codes + row_bytes_)];
-    const double difference = double{coordinates_[i]} - double{scale_} * static_cast<double>(code);
-    sum += difference * difference;
-  }
-  return static_cast<float>(std::sqrt(sum));
+float QuantizedQuery::score_deviation(const CodeHeader& header) const noexcept {
+  // A coordinate of the row is off by up to scale / 2, one of the query likewise; scores contain twice their product.
+  const float row_part = header.scale * header.scale * coordinates_norm_;
+  const float query_part = scale_ * scale_ * header.squared_norm;
+  return std::sqrt((row_part + query_part) / 3);
 }
 
 void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
@@ -416,7 +440,6 @@ void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, 
 ScoreRows best_score_rows() noexcept {
 #if defined(__x86_64__)
   if (cpu_info().avx512 && cpu_info().avx512_vnni) return score_rows_vnni;
-  if (cpu_info().avx2) return score_rows_avx2;
 #endif
   return score_rows_scalar;
 }

@@ -15,11 +15,13 @@ namespace vectis::inline v0_1::graph {
 inline constexpr std::size_t cache_line_bytes = 64;
 inline constexpr std::size_t code_header_bytes = 8;  // scale, min and squared norm at the start of a row
 
-// The size of quantized rows. Plain data; Encoding::set_code_size keeps the fields consistent.
+// The size of quantized rows and their error. Plain data; Encoding::set_code_size keeps the fields consistent.
 struct Quantizer {
   std::size_t dim = 0;        // coordinates per row
   std::size_t bits = 8;       // per coordinate: 8 or 4
   std::size_t row_bytes = 0;  // whole cache lines
+  // Relative RMS quantization error of squared distances between rows that are not near each other.
+  float relative_error = 0.01F;
 };
 
 // How vectors become rows of codes: a projection, then scalar quantization of its outputs.
@@ -98,14 +100,9 @@ class QuantizedQuery {
   // Returns the value that turns a score into a squared distance: score + squared_norm() is the squared distance, or
   // under inner product a value proportional to it. Precondition: the query was set.
   [[nodiscard]] float squared_norm() const noexcept { return squared_norm_; }
-  // Returns the sum of the magnitudes of the coordinates before quantization. Precondition: set_vector or
-  // set_coordinates set the query. Does not throw.
-  [[nodiscard]] float coordinates_sum() const noexcept;
-  // Returns the norm of the coordinates before quantization. Precondition: the query was set. Does not throw.
-  [[nodiscard]] float coordinates_norm() const noexcept;
-  // Returns the norm of the difference between the coordinates and their codes. Precondition: set_vector set the query.
-  // Does not throw.
-  [[nodiscard]] float error() const noexcept;
+  // Returns the standard deviation of the error that rounding to codes causes in the score of a row with this header,
+  // if rounding errors are independent and uniform. Precondition: the query was set. Does not throw.
+  [[nodiscard]] float score_deviation(const CodeHeader& header) const noexcept;
   // Returns the factor of the rows' squared norms in scores: 1, or 0 under inner product.
   [[nodiscard]] float norm_weight() const noexcept { return norm_weight_; }
 
@@ -137,14 +134,10 @@ void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, 
 // checked). The query must be set and fit the quantizer. Does not throw.
 void score_rows_vnni(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
                      std::size_t count, float* scores);
-// Writes the scores of `count` rows for the query to `scores` with AVX2, which the CPU must have (not checked). The
-// query must be set and fit the quantizer. Does not throw.
-void score_rows_avx2(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
-                     std::size_t count, float* scores);
 #endif
 
-// Returns the fastest score kernel that the host CPU supports: score_rows_vnni with AVX-512 VNNI, score_rows_avx2 with
-// AVX2, else score_rows_scalar.
+// Returns the fastest score kernel that the host CPU supports: score_rows_vnni with AVX-512 VNNI, else
+// score_rows_scalar.
 [[nodiscard]] ScoreRows best_score_rows() noexcept;
 
 // Prefetches the cache lines of a row of quantizer.row_bytes bytes. Does not throw.

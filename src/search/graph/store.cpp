@@ -26,13 +26,17 @@ constexpr std::size_t consolidate_divisor = 20;
 constexpr std::size_t consolidate_min = 64;
 constexpr std::size_t shrink_min = 1024;
 
-// Calibration is repeated when a quarter of the rows were added or removed since the last one. It searches for so many
-// rows that it costs at most about 15 % of linking the changed ones: linking a row scores about 3,000 others, and a
-// calibration query costs at most as much as scoring a quarter of the rows.
-constexpr std::size_t recalibrate_divisor = 4;
-constexpr std::size_t calibration_queries_max = 1000;
-constexpr std::size_t calibration_queries_min = 100;
-constexpr std::size_t calibration_queries_per_change = 1800;  // when all rows changed
+// Calibration is repeated when half of the rows were added or removed since the last one, which bounds its total
+// cost.
+constexpr std::size_t calibrated_rows_min = 2000;
+constexpr std::size_t recalibrate_divisor = 2;
+constexpr std::size_t held_out_max = 1000;
+constexpr std::size_t held_out_min = 100;
+constexpr std::size_t rows_per_held_out = 32;  // searches in small graphs score most rows, so fewer are affordable
+constexpr std::size_t ground_truth_scores_max = 500'000'000;
+// Bounds a calibration by the cost of linking the added rows, about 3,000 scores each: a held-out row is compared with
+// all rows once for the ground truth, and a few times by searches where the data has no structure.
+constexpr std::size_t calibration_scores_per_row = 1000;
 
 // The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
 constexpr std::size_t training_rows_max = 10'000;
@@ -97,7 +101,6 @@ void GraphStore::publish(std::shared_ptr<Epoch> next) noexcept {
   next->rows = rows_;
   next->table_bytes = table_.bytes();
   next->calibration = calibration_;
-  next->costs = costs_;
   std::shared_ptr<const Epoch> published = std::move(next);
   const std::lock_guard lock(epoch_mutex_);
   now_.swap(published);  // the old one goes after the lock, with its last reader
@@ -132,43 +135,41 @@ std::vector<Slot> GraphStore::allocate_slots(std::size_t count) {
 void GraphStore::write_rows(std::span<const Slot> slots, std::span<const std::uint64_t> ids,
                             std::span<const float> vectors) {
   executor_.parallel_for(slots.size(), row_grain, [&](std::size_t begin, std::size_t end) {
-    std::vector<float> decoded(storage_->vectors.full_precision() ? 0 : dim_);
     for (std::size_t i = begin; i < end; ++i) {
-      storage_->vectors.write(slots[i], vectors.data() + i * dim_);
-      // The codes are of the vector as it is stored, so that bounds by codes hold for it.
-      const float* const vector = storage_->vectors.read(slots[i], decoded.data());
+      const float* const vector = vectors.data() + i * dim_;
       encode_row(storage_->graph.encoding, vector, storage_->graph.codes[slots[i]]);
+      storage_->vectors.write(slots[i], vector);
       storage_->versions.create(slots[i], ids[i], epoch_ + 1);
       storage_->graph.links.write(slots[i], {});
     }
   });
 }
 
-std::size_t GraphStore::calibration_queries(std::size_t live) const noexcept {
-  const bool due = calibration_ == nullptr || changed_since_calibration_ >= live / recalibrate_divisor;
-  if (live < calibrated_rows_min || !due) return 0;
-  const std::size_t affordable = calibration_queries_per_change * std::min(changed_since_calibration_, live) / live;
-  return std::clamp(affordable, calibration_queries_min, calibration_queries_max);
+bool GraphStore::needs_calibration(std::size_t added) const noexcept {
+  const std::size_t all = table_.size() + added;
+  return added >= 2 * held_out_min && all >= calibrated_rows_min &&
+         (calibration_ == nullptr || all >= 2 * calibration_->vectors ||
+          changed_since_calibration_ >= all / recalibrate_divisor);
 }
 
-void GraphStore::calibrate_with(std::span<const Slot> held_out, std::size_t left_out) {
-  std::vector<bool> unlinked(rows_);
-  for (const Slot slot : held_out) unlinked[slot] = true;
-  std::vector<Slot> findable;
+std::size_t GraphStore::held_out_rows(std::size_t added) const noexcept {
+  const std::size_t all = table_.size() + added;
+  const std::size_t affordable =
+      std::min({all / rows_per_held_out, ground_truth_scores_max / all, calibration_scores_per_row * added / all});
+  const std::size_t held_out = std::min(std::clamp(affordable, held_out_min, held_out_max), added / 2);
+  return std::min(held_out, added - std::min(entry_points_max, added / 2));
+}
+
+void GraphStore::calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked) {
+  std::vector<Slot> findable(linked.begin(), linked.end());
   for (Slot slot = 0; slot < rows_; ++slot) {
-    if (!unlinked[slot] && storage_->versions.visible(slot, epoch_ + 1)) findable.push_back(slot);
+    if (storage_->versions.visible(slot, epoch_)) findable.push_back(slot);
   }
-  std::vector<Slot> linked = findable;
-  Random random(params_.seed + epoch_);
-  left_out = std::min(left_out, linked.size());
-  for (std::size_t i = 0; i < left_out; ++i) std::swap(linked[i], linked[i + random.below(linked.size() - i)]);
-  linked.resize(left_out);
-  const SearchParams params{
-      .storage = storage_.get(), .entry_points = entry_points_, .epoch = epoch_ + 1, .rows = rows_};
-  auto calibration = std::make_shared<const Calibration>(calibrate(executor_, params, findable, held_out, linked));
-  costs_ = measure_costs(params, findable, held_out.empty() ? std::span<const Slot>(linked) : held_out);
-  calibration_ = std::move(calibration);
+  std::vector<float> queries(held_out.size() * dim_);
+  for (std::size_t i = 0; i < held_out.size(); ++i) storage_->read_vector(held_out[i], queries.data() + i * dim_);
+  const SearchParams params{.storage = storage_.get(), .entry_points = entry_points_, .epoch = epoch_ + 1};
   changed_since_calibration_ = 0;
+  calibration_ = std::make_shared<const Calibration>(calibrate(executor_, params, findable, queries));
 }
 
 void GraphStore::link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress) {
@@ -187,14 +188,16 @@ void GraphStore::link(std::span<const Slot> slots, const LinkProgress& progress)
   }
   const std::size_t linked_rows = table_.size() + tombstones_.size();
   changed_since_calibration_ += slots.size();
-  const std::size_t live = table_.size() + slots.size();
-  const std::size_t queries = calibration_queries(live);
-  // New rows are searched for before they are linked, old ones as if they were not: in proportion to their numbers.
-  const std::size_t first_held_out = slots.size() - std::min(queries * slots.size() / live, slots.size() / 2);
+  if (!needs_calibration(slots.size())) {
+    link_beside(order, linked_rows, progress);
+    return;
+  }
+  // The last rows are searched for before they are linked.
+  const std::size_t first_held_out = slots.size() - held_out_rows(slots.size());
+  const std::span<const Slot> linked_first = std::span(order).first(first_held_out);
   const std::span<const Slot> held_out = std::span(order).subspan(first_held_out);
-  link_beside(std::span(order).first(first_held_out), linked_rows, progress);
-  if (queries > 0) calibrate_with(held_out, queries - held_out.size());
-  if (held_out.empty()) return;
+  link_beside(linked_first, linked_rows, progress);
+  calibrate_with(held_out, linked_first);
   link_beside(held_out, linked_rows + first_held_out, [&](std::size_t done) {
     if (progress) progress(first_held_out + done);
   });
@@ -350,7 +353,6 @@ void GraphStore::consolidate_if_due(std::string_view op, const Context& context)
     std::size_t unused = free_slots_.size();
     for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
     if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
-    if (const std::size_t queries = calibration_queries(table_.size()); queries > 0) calibrate_with({}, queries);
     publish(std::move(next));
   } catch (const std::bad_alloc&) {
     // The removed rows stay tombstones, and the next change tries again.
@@ -486,15 +488,16 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
     std::vector<float> decoded(dim_);
     for (std::size_t i = begin; i < end; ++i) {
       const auto slot = static_cast<Slot>(i);
+      const float* const vector = storage_->vectors.read(kept[i], decoded.data());
+      if (same_encoding) {
+        std::memcpy(target.graph.codes[slot], from.codes[kept[i]], encoding.quantizer.row_bytes);
+      } else {
+        encode_row(encoding, vector, target.graph.codes[slot]);
+      }
       if (full_precision == storage_->vectors.full_precision()) {
         std::ranges::copy(storage_->vectors.bytes(kept[i]), target.vectors.bytes(slot).begin());
       } else {
-        target.vectors.write(slot, storage_->vectors.read(kept[i], decoded.data()));
-      }
-      if (same_encoding && full_precision == storage_->vectors.full_precision()) {
-        std::memcpy(target.graph.codes[slot], from.codes[kept[i]], encoding.quantizer.row_bytes);
-      } else {
-        encode_row(encoding, target.vectors.read(slot, decoded.data()), target.graph.codes[slot]);
+        target.vectors.write(slot, vector);
       }
       target.versions.create(slot, storage_->versions.id(kept[i]), 0);
       const std::size_t links = from.links.read(kept[i], list.data());
@@ -526,7 +529,7 @@ void GraphStore::replace_storage(GraphContents contents) {
   table.reserve(contents.rows);
   for (Slot slot = 0; slot < contents.rows; ++slot) table.insert(contents.storage->versions.id(slot), slot);
   std::shared_ptr<const Calibration> calibration = calibration_;
-  if (!contents.calibration.curves.empty()) {
+  if (!contents.calibration.points.empty()) {
     calibration = std::make_shared<const Calibration>(std::move(contents.calibration));
   }
   // Nothing throws from here on.

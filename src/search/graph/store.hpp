@@ -36,7 +36,6 @@ struct Epoch {
   std::size_t rows = 0;     // slots ever used: live + removed
   std::uint64_t table_bytes = 0;
   std::shared_ptr<const Calibration> calibration;
-  SearchCosts costs;
   std::shared_ptr<std::atomic<bool>> released;  // set by the destructor
 
   Epoch() = default;
@@ -175,12 +174,11 @@ class GraphStore {
   // call or memory is exhausted: the tombstones stay for the next change.
   void consolidate_if_due(std::string_view op, const Context& context);
   void consolidate(const LinkProgress& progress);
-  // Returns how many queries a calibration of `live` rows has now; 0 when none is due. Does not throw.
-  [[nodiscard]] std::size_t calibration_queries(std::size_t live) const noexcept;
-  // Calibrates with rows that are not linked yet, `held_out`, and with `left_out` random rows of the graph, each as if
-  // it were not in it. The other rows that the next epoch shows must be linked. Throws std::bad_alloc when memory is
-  // exhausted; then the old calibration stays.
-  void calibrate_with(std::span<const Slot> held_out, std::size_t left_out);
+  [[nodiscard]] bool needs_calibration(std::size_t added) const noexcept;
+  // Returns how many of `added` new rows are linked only after they served as queries of a calibration. Precondition:
+  // needs_calibration(added). Does not throw.
+  [[nodiscard]] std::size_t held_out_rows(std::size_t added) const noexcept;
+  void calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked);
   void forget_released_epochs();
   void collect_free_slots();
   void compact_storage(bool full_precision, const LinkProgress& progress);
@@ -211,7 +209,6 @@ class GraphStore {
   std::deque<Limbo> limbo_;
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
   std::shared_ptr<const Calibration> calibration_;
-  SearchCosts costs_;
   std::size_t changed_since_calibration_ = 0;  // rows added or removed
 
   mutable std::shared_mutex table_mutex_;
