@@ -1,4 +1,7 @@
-"""Figures of a soak: measured once per commit, cached, and written to docs/evidence/NAME.json when all are done."""
+"""Figures of a soak: measured once per commit, kept, and written to docs/evidence/NAME.json.
+
+A cell is a measurement with its figures. Finished cells are kept in build/soak and in the evidence itself, so that a soak
+also continues in a new clone."""
 
 import argparse
 import datetime
@@ -7,11 +10,12 @@ import operator
 import os
 import subprocess
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tools import seed
 
+NOT_FINISHED = "not finished: "
 _COMPARE = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
 
 
@@ -23,6 +27,7 @@ class Figure:
     aim: str  # ">= 95": a comparison and a number
     met: bool
     commit: str = ""  # the commit it was measured at, if not that of the file
+    cell: str = ""
 
     @staticmethod
     def measured(name: str, value: float, unit: str, aim: str) -> "Figure":
@@ -49,9 +54,34 @@ class Soak:
         self.commit, self.seed = seed.head(root), seed.chosen(root)
         os.environ["VECTIS_TEST_SEED"] = str(self.seed)
         self.cache = root / "build" / "soak" / f"{name}.json"
-        self.kept = json.loads(self.cache.read_text()) if self.cache.is_file() else {}
+        self.evidence = root / "docs" / "evidence" / f"{name}.json"
+        self.kept = self.committed() | (json.loads(self.cache.read_text()) if self.cache.is_file() else {})
         self.done: dict[str, dict] = {name: cell for name, cell in self.kept.items()
-                                      if not fresh and (older or cell["commit"] == self.commit)}
+                                      if not fresh and cell["finished"] and (older or cell["commit"] == self.commit)}
+
+    def committed(self) -> dict[str, dict]:
+        """The cells of the evidence as it was last written."""
+        written = json.loads(self.evidence.read_text()) if self.evidence.is_file() else {"figures": []}
+        cells: dict[str, dict] = {}
+        for figure in written["figures"]:
+            if figure.get("cell"):
+                commit = figure.get("commit", written["commit"])
+                cell = cells.setdefault(figure["cell"], {"commit": commit, "finished": True, "figures": []})
+                cell["finished"] &= not figure["name"].startswith(NOT_FINISHED)
+                cell["figures"].append(figure)
+        return {name: cell for name, cell in cells.items() if cell["finished"]}
+
+    def keep(self, name: str, figures: list[Figure], finished: bool) -> dict:
+        cell = {"commit": self.commit, "finished": finished,
+                "figures": [asdict(figure) | {"cell": name} for figure in figures]}
+        self.kept[name] = cell
+        self.cache.parent.mkdir(parents=True, exist_ok=True)
+        self.cache.write_text(json.dumps(self.kept, indent=1))
+        return cell
+
+    def figures_of(self, cell: dict) -> list[Figure]:
+        commit = "" if cell["commit"] == self.commit else cell["commit"]
+        return [Figure(**figure | {"commit": commit}) for figure in cell["figures"]]
 
     def run(self, measurements: dict[str, Measurement]) -> list[Figure]:
         figures = []
@@ -64,33 +94,30 @@ class Soak:
                     measured = measure()
                 except Unfinished as unfinished:
                     print(f"soak: {name}: not finished; run the soak again to continue", flush=True)
-                    figures += unfinished.figures
+                    figures += self.figures_of(self.keep(name, unfinished.figures, finished=False))
                     continue
-                self.done[name] = {"commit": self.commit, "figures": [asdict(figure) for figure in measured]}
-                self.cache.parent.mkdir(parents=True, exist_ok=True)
-                self.cache.write_text(json.dumps(self.kept | self.done, indent=1))
-            commit = self.done[name]["commit"]
-            figures += [Figure(**figure | {"commit": "" if commit == self.commit else commit})
-                        for figure in self.done[name]["figures"]]
+                self.done[name] = self.keep(name, measured, finished=True)
+            figures += self.figures_of(self.done[name])
         return figures
 
     def finished(self, names: Iterable[str]) -> list[Figure]:
-        """The figures of finished cells, of whatever commit; a cell that is not finished is a figure that is not met."""
+        """The figures of cells, of whatever commit; a cell that is not finished has a figure more, which is not met."""
         figures = []
         for name in names:
             cell = self.kept.get(name)
-            if cell is None:
-                figures.append(Figure.measured(f"not finished: {name}", 0, "cells", ">= 1"))
-            else:
-                figures += [Figure(**figure | {"commit": cell["commit"]}) for figure in cell["figures"]]
+            if cell is not None:
+                figures += self.figures_of(cell)
+            if cell is None or not cell["finished"]:
+                missing = Figure.measured(f"{NOT_FINISHED}{name}", 0, "cells", ">= 1")
+                figures.append(replace(missing, cell=name))
         return figures
 
     def write(self, figures: list[Figure]) -> Path:
-        target = self.root / "docs" / "evidence" / f"{self.name}.json"
+        target = self.evidence
         target.parent.mkdir(parents=True, exist_ok=True)
         date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
         head = json.dumps({"commit": self.commit, "date": date, "seed": self.seed}, indent=2)
-        lines = [json.dumps({key: value for key, value in asdict(figure).items() if key != "commit" or value},
+        lines = [json.dumps({key: value for key, value in asdict(figure).items() if key not in ("commit", "cell") or value},
                             ensure_ascii=False) for figure in figures]
         target.write_text(head[:-2] + ',\n  "figures": [\n    ' + ",\n    ".join(lines) + "\n  ]\n}\n")
         return target
@@ -109,7 +136,8 @@ def run_soak(name: str, root: Path, measurements: dict[str, Measurement]) -> int
     parser.add_argument("--older", action="store_true",
                         help="reuse figures of earlier commits; they name their commit")
     parser.add_argument("--finished", action="store_true",
-                        help="measure nothing; write the evidence of the cells that were measured so far")
+                        help="measure nothing; write the evidence of the cells that were measured so far, here or in "
+                             "the committed evidence")
     parser.add_argument("--only", action="append", choices=measurements, metavar="CELL",
                         help="measure only this cell and do not write evidence: " + "; ".join(measurements))
     arguments = parser.parse_args()

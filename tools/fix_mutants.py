@@ -1,4 +1,4 @@
-"""Mutation testing of fixes: `python3 -m tools.fix_mutants [--only TEXT]`.
+"""Mutation testing of fixes: `python3 -m tools.fix_mutants [--only TEXT] [--layer NAME]`.
 
 Each mutant (tests/mutants/fixes/) puts back one defect that was fixed, in a copy of the tree that is built as the
 preset `release`, and runs the tests of that fix. A mutant counts as caught only when it was planted, compiled, and
@@ -59,8 +59,14 @@ class Outcome:
         return f"{failed.group(1)} failed" if failed else f"ended with {self.status}: {self.output[-200:]}"
 
 
-def load(only: str = "") -> list[Mutant]:
-    listed = [one for file in sorted(LISTS.glob("*.toml")) for one in tomllib.loads(file.read_text())["mutant"]]
+def layers() -> list[str]:
+    """The lists of mutants."""
+    return sorted(file.stem for file in LISTS.glob("*.toml"))
+
+
+def load(only: str = "", layer: str | None = None) -> list[Mutant]:
+    listed = [one for name in ([layer] if layer else layers())
+              for one in tomllib.loads((LISTS / f"{name}.toml").read_text())["mutant"]]
     return [Mutant(**{**one, "edits": tuple(Edit(**edit) for edit in one["edits"])}) for one in listed
             if only in one["name"] or only == one["program"]]
 
@@ -130,9 +136,9 @@ class Tree:
                                  f"a mutant: {outcome.describe()}")
 
 
-def run(only: str = "") -> list[Verdict]:
-    """Plants the mutants whose name contains `only`, or whose program it is."""
-    chosen = load(only)
+def run(only: str = "", layer: str | None = None) -> list[Verdict]:
+    """Plants the mutants whose name contains `only`, or whose program it is, of one list or of all."""
+    chosen = load(only, layer)
     for mutant in chosen:
         planted(mutant)  # before hours of compiling
     tree = Tree()
@@ -148,7 +154,9 @@ def run(only: str = "") -> list[Verdict]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python3 -m tools.fix_mutants", description=__doc__)
     parser.add_argument("--only", default="", help="part of the names of mutants, or a test program")
-    verdicts = run(parser.parse_args().only)
+    parser.add_argument("--layer", choices=layers(), help="only the mutants of one list")
+    arguments = parser.parse_args()
+    verdicts = run(arguments.only, arguments.layer)
     caught = sum(verdict.caught for verdict in verdicts)
     print(f"{caught} of {len(verdicts)} reverted fixes caught")
     return 0 if verdicts and caught == len(verdicts) else 1

@@ -75,7 +75,11 @@ void AutoIndex::set_graph(std::shared_ptr<graph::GraphIndex> graph, std::string 
   reason_ = std::move(reason);
 }
 
-std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k, double recall) const {
+Workload AutoIndex::graph_work(std::size_t queries, double query_seconds) const {
+  return graph::search_workload(query_seconds, queries, runtime().executor().concurrency());
+}
+
+std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k, Workload by_graph) const {
   const auto snapshot = exact_->snapshot();
   const exact::SearchTask task{.segments = snapshot->views,
                                .dim = dim(),
@@ -89,19 +93,14 @@ std::vector<Placement> AutoIndex::placements(std::size_t queries, std::size_t k,
     all.emplace_back(device, exact::work_on_device(task, queries, exact::scanned_bytes(task)),
                      "exact, " + device.label());
   }
-  all.emplace_back(cpu,
-                   graph::search_workload({.rows = static_cast<std::size_t>(snapshot->vectors()),
-                                           .dim = dim(),
-                                           .k = k,
-                                           .recall = recall,
-                                           .threads = runtime().executor().concurrency()},
-                                          queries),
-                   "graph, cpu");
+  all.emplace_back(cpu, std::move(by_graph), "graph, cpu");
   return all;
 }
 
 AutoIndex::GraphDecision AutoIndex::decide_graph() const {
-  const std::vector<Placement> all = placements(1, 10, default_search_recall());
+  const graph::GraphTask task{
+      .rows = size(), .dim = dim(), .recall = default_search_recall(), .threads = runtime().executor().concurrency()};
+  const std::vector<Placement> all = placements(1, task.k, graph_work(1, graph::query_seconds(task)));
   const Choice choice = planner(runtime()).choose(all);  // leaves out a device whose speed cannot be measured
   double exact_seconds = choice.candidates.front().predicted.seconds();
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
@@ -109,8 +108,7 @@ AutoIndex::GraphDecision AutoIndex::decide_graph() const {
     if (device.excluded.empty()) exact_seconds = std::min(exact_seconds, device.predicted.seconds());
   }
   const double graph_seconds = choice.candidates.back().predicted.seconds();
-  const double build_seconds = graph::build_seconds(
-      {.rows = size(), .dim = dim(), .recall = default_search_recall(), .threads = runtime().executor().concurrency()});
+  const double build_seconds = graph::build_seconds(task);
   const double payback = exact_seconds > graph_seconds ? build_seconds / (exact_seconds - graph_seconds) : 0;
   const bool pays_off = exact_seconds >= rules_.gain_min * graph_seconds && payback <= rules_.payback_max;
   return {pays_off,
@@ -143,7 +141,7 @@ void AutoIndex::drop_graph(std::string_view failure) noexcept {
     set_graph(nullptr, fmt::format("it failed: {}", failure));
     runtime().logger().log(LogLevel::warning, "search",
                            fmt::format("an 'auto' index continues without a graph: {}", failure));
-  } catch (const std::bad_alloc&) {  // memory is exhausted: the graph goes without a message
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the graph goes without a message
   }
 }
 
@@ -253,11 +251,18 @@ SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k,
   }
   const double recall = options.recall.value_or(default_search_recall());
   if (!current || !(recall > 0 && recall < 1) || queries.empty() || k == 0) return exact_->search(queries, k, options);
-  const std::vector<Placement> all = placements(queries.size() / dim(), k, recall);
-  const Choice choice = planner(runtime()).choose(all);
-  const bool by_graph = choice.index + 1 == all.size();
+  const std::size_t count = queries.size() / dim();
   SearchOptions graph_options = options;
   graph_options.recall = recall;
+  const std::optional<double> beam_seconds = current->beam_seconds(count, k, graph_options);
+  if (!beam_seconds) {
+    const SearchResult found = exact_->search(queries, k, options);
+    return with_reason(
+        found, fmt::format("no beam search is cheaper at a recall of {}; {}", recall, found.explanation().reason));
+  }
+  const std::vector<Placement> all = placements(count, k, graph_work(count, *beam_seconds));
+  const Choice choice = planner(runtime()).choose(all);
+  const bool by_graph = choice.index + 1 == all.size();
   SearchResult found = by_graph ? current->search(queries, k, graph_options) : exact_->search(queries, k, options);
   // With devices, the exact index chooses among them and records the time itself.
   if (by_graph || all.size() == 2) planner(runtime()).record(all[choice.index], found.explanation().seconds);
@@ -308,7 +313,10 @@ std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const Sear
   SearchOptions graph_options = options;
   if (!options.ef) graph_options.recall = recall;
   text += current->explain(queries, k, graph_options);
-  return text + planner(runtime()).choose(placements(std::max<std::size_t>(queries, 1), k, recall)).explain();
+  const std::size_t count = std::max<std::size_t>(queries, 1);
+  const std::optional<double> beam_seconds = current->beam_seconds(count, k, graph_options);
+  if (!beam_seconds) return text + "the exact index answers\n";
+  return text + planner(runtime()).choose(placements(count, k, graph_work(count, *beam_seconds))).explain();
 }
 
 void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {

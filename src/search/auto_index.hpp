@@ -66,8 +66,10 @@ class AutoIndex final : public Index {
   [[nodiscard]] std::shared_ptr<graph::GraphIndex> graph() const;
   void set_graph(std::shared_ptr<graph::GraphIndex> graph, std::string reason);
   // Returns the placements among which the planner chooses for a search of `queries` queries: exact on the host
-  // first, then exact on each device, the graph on the host last. `recall` must be below 1.
-  [[nodiscard]] std::vector<Placement> placements(std::size_t queries, std::size_t k, double recall) const;
+  // first, then exact on each device, the graph on the host last, which does the work `by_graph`.
+  [[nodiscard]] std::vector<Placement> placements(std::size_t queries, std::size_t k, Workload by_graph) const;
+  // Returns the work of `queries` queries by a graph that takes `query_seconds` of one thread for each.
+  [[nodiscard]] Workload graph_work(std::size_t queries, double query_seconds) const;
   // Whether a graph pays off, and the predicted times that led to the decision.
   struct GraphDecision {
     bool pays_off = false;

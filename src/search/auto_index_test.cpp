@@ -52,7 +52,7 @@ class AutoIndexTest : public testing::Test {
     work.host_seconds = 1e-5;
     for (int i = 0; i < 8; ++i) planner(runtime).record(Placement(cpu, work), 1.0);
   }
-  static constexpr AutoRules eager{.rows_min = 1500, .gain_min = 0, .payback_max = 1e12};
+  static constexpr AutoRules eager{.rows_min = 800, .gain_min = 0, .payback_max = 1e12};
 
   Runtime runtime;
   Random random{test::seed()};
@@ -60,18 +60,18 @@ class AutoIndexTest : public testing::Test {
 
 TEST_F(AutoIndexTest, BuildsAndDropsTheGraphBySize) {
   const auto index = make(eager);
-  index->add(clustered_rows(random, 1400, auto_dim));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: fewer than 1500 vectors"));
+  index->add(clustered_rows(random, 750, auto_dim));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: fewer than 800 vectors"));
   const std::uint64_t before = index->statistics().bytes;
   index->add(clustered_rows(random, 200, auto_dim));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph: with 1600 vectors of dimension 12"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph: with 950 vectors of dimension 12"));
   EXPECT_THAT(index->explain(1, 10), HasSubstr("at recall 0.9"));
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("graph, cpu"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("all 950 vectors are scanned\nthe exact index answers"));
   EXPECT_GT(index->statistics().bytes, before * 3 / 2);
-  Ids ids(1000);
+  Ids ids(600);
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = i;
   EXPECT_EQ(index->remove(ids), ids.size());
-  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: dropped when 600 vectors were left"));
+  EXPECT_THAT(index->explain(1, 10), HasSubstr("no graph: dropped when 350 vectors were left"));
   index->add(clustered_rows(random, 1000, auto_dim));
   EXPECT_THAT(index->explain(1, 10), HasSubstr("with a graph"));
 }
@@ -281,7 +281,7 @@ TEST_F(AutoIndexTest, RejectsInvalidRecall) {
 TEST(GraphWorkloadTest, GrowsWithRowsAndRecall) {
   const graph::GraphTask task{.rows = 100'000, .dim = 128, .k = 10, .recall = 0.95, .threads = 2};
   const auto seconds = [](graph::GraphTask one, std::size_t queries) {
-    return graph::search_workload(one, queries).host_seconds;
+    return graph::search_workload(graph::query_seconds(one), queries, one.threads).host_seconds;
   };
   auto more = task;
   more.recall = 0.99;

@@ -25,7 +25,7 @@ namespace vectis::inline v0_1::exact {
 
 namespace vectis::inline v0_1::graph {
 
-// The size of a graph and of its searches, from which search_workload and build_seconds predict times. Plain data.
+// The size of a graph and of its searches, from which query_seconds and build_seconds predict times. Plain data.
 struct GraphTask {
   std::size_t rows = 0;
   std::size_t dim = 0;
@@ -34,9 +34,12 @@ struct GraphTask {
   std::size_t threads = 1;
 };
 
-// Returns the predicted work of one search with `queries` queries of a graph on the host. task.recall must be below
-// 1; larger values count as 0.9999.
-[[nodiscard]] Workload search_workload(const GraphTask& task, std::size_t queries);
+// Returns the predicted seconds of one thread for a query of a graph that is not built yet. task.recall must be below
+// 1; larger values count as 0.9999. Does not throw.
+[[nodiscard]] double query_seconds(const GraphTask& task) noexcept;
+// Returns the work of one search with `queries` queries of a graph on `threads` threads of the host, each of which
+// takes `query_seconds` of one thread.
+[[nodiscard]] Workload search_workload(double query_seconds, std::size_t queries, std::size_t threads);
 // Returns the predicted seconds that building a graph of task.rows rows takes on task.threads threads. Does not
 // throw.
 [[nodiscard]] double build_seconds(const GraphTask& task) noexcept;

@@ -4,8 +4,8 @@
 //   corpus file=F dim=D rows=N            reads N rows of D floats
 //   queries file=F rows=N                 likewise, of the corpus' dimension
 //   threads count=T                       from now on; drops the index
-//   add kind=K precision=P rows=N         makes the index of the first N rows anew: milliseconds until it can search;
-//                                         without a precision it has the index's own
+//   add kind=K precision=P metric=M       makes the index of the first `rows` rows: milliseconds until it can search;
+//                                         without a precision it has the index's own, without a metric it is l2
 //   insert first=F rows=N                 adds rows of the corpus; their ids are their places there
 //   remove ids=F                          those of the file
 //   save file=F, load file=F              the index
@@ -182,8 +182,9 @@ class Bench {
     index_.reset();
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    index_ =
-        vectis::make_index(words.text("kind", "flat"), corpus_.dim, vectis::Metric::l2, {.runtime = runtime_.get()});
+    const auto metric = vectis::parse_metric(words.text("metric", "l2"));
+    if (!metric) throw Error(ErrorCode::invalid_input, "bench", fmt::format("no metric '{}'", words.text("metric")));
+    index_ = vectis::make_index(words.text("kind", "flat"), corpus_.dim, *metric, {.runtime = runtime_.get()});
     if (!words.text("precision").empty()) index_->set_precision(precision_of(words.text("precision")));
     index_->add(corpus_.some(0, words.number("rows", corpus_.count)));
     Json reply = taken(start, processor);

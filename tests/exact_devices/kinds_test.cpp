@@ -157,7 +157,7 @@ TEST_F(KindsTest, TheSettingHoldsForAutoAndGraph) {
   EXPECT_EQ(exact->devices().labels(), "failing:0");
   const auto graph = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
   graph->add(cloud(random_, 2500 * dim));
-  EXPECT_EQ(graph->search(cloud(random_, dim), 1).explanation().device, "failing:0");
+  EXPECT_EQ(graph->search(cloud(random_, dim), 1, {.recall = 0.8}).explanation().device, "failing:0");
   const SearchExplanation filtered =
       graph->search(cloud(random_, dim), 1, {.filter = IdFilter::range(0, 2)}).explanation();
   EXPECT_EQ(filtered.device, "cpu");

@@ -88,13 +88,17 @@ class IndexChecksums {
     const std::size_t block = at_;
     const bool inner_product = header<std::uint8_t>(28) == 3;
     const std::size_t dim = header<std::uint32_t>(29) + std::size_t{inner_product};
-    if (!skip(8) || !skip(dim, 4) || !skip(12)) return false;
+    if (!skip(8) || !skip(dim, 4) || !skip(8)) return false;
     coded_ = take<std::uint32_t>().value_or(0);
     bits_ = take<std::uint8_t>().value_or(0);
     const bool basis = take<std::uint8_t>().value_or(0) == 1;
     if (coded_ > file_.size() || (basis && !skip(dim, 4 * round_up(coded_, 16)))) return false;
-    if (!skip(take<std::uint32_t>().value_or(0), 4) || !skip(8)) return false;  // entry points
-    return skip(take<std::uint32_t>().value_or(0), 12) && close(block);         // calibration
+    if (!skip(take<std::uint32_t>().value_or(0), 4) || !skip(24)) return false;  // entry points
+    const std::size_t curves = take<std::uint32_t>().value_or(0);
+    for (std::size_t i = 0; i < std::min<std::size_t>(curves, 16); ++i) {
+      if (!skip(4) || !skip(take<std::uint32_t>().value_or(0), 12)) return false;
+    }
+    return skip(8) && close(block);  // rows changed since the calibration
   }
 
   bool fix_rows() {

@@ -45,7 +45,7 @@ class GraphQuality : public EveryGraphDevice {
                                        .rows = now->rows,
                                        .no_tombstones = true,
                                        .k = k,
-                                       .beam = graph::beam_for_epsilon(k, epsilon)};
+                                       .beam = graph::beam_for({.epsilon = epsilon}, k)};
       scratch.scored = 0;
       std::size_t found = 0;
       for (std::size_t i = 0; i < nearest.size(); ++i) {

@@ -169,13 +169,10 @@ FileBytes file_with_exponent(Runtime& runtime, std::int32_t exponent) {
   FileBytes file = file_of(*index);
   constexpr std::size_t begin = 12 + 67 + 8;  // behind magic, version, header and the header's checksum
   std::memcpy(&file[begin], &exponent, 4);
-  std::size_t end = begin + 4 + 4 + dim * 4 + 8 + 4 + 4 + 1 + 1;
+  std::size_t end = begin + 4 + 4 + dim * 4 + 8 + 4 + 1 + 1;
   std::uint32_t entry_points = 0;
   std::memcpy(&entry_points, &file[end], 4);
-  end += 4 + entry_points * 4 + 8;
-  std::uint32_t calibration_points = 0;
-  std::memcpy(&calibration_points, &file[end], 4);
-  end += 4 + calibration_points * 12;
+  end += 4 + entry_points * 4 + 8 + 8 + 8 + 4 + 8;  // so few rows are not calibrated
   const std::uint64_t sum = checksum(std::span(file).subspan(begin, end - begin));
   std::memcpy(&file[end], &sum, 8);
   return file;

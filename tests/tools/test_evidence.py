@@ -83,6 +83,25 @@ def test_finished_cells_are_written_and_the_others_are_not_met(tmp_path, monkeyp
     assert [(figure.name, figure.met) for figure in figures] == [("one", True), ("not finished: b", False)]
 
 
+def test_new_clone_continues_from_the_evidence(tmp_path, monkeypatch):
+    monkeypatch.setenv("VECTIS_TEST_SEED", "5")
+    monkeypatch.setattr(seed, "head", lambda root: "old")
+
+    def stops():
+        raise Unfinished([Figure.measured("executions", 3, "", ">= 10")])
+
+    cells = {"a": lambda: [Figure.measured("one", 1, "", "== 1")], "b": stops}
+    first = Soak("x", tmp_path, fresh=False)
+    first.run(cells)
+    first.write(first.finished(cells))
+    first.cache.unlink()
+    monkeypatch.setattr(seed, "head", lambda root: "new")
+    second = Soak("x", tmp_path, fresh=False, older=True)
+    assert set(second.done) == {"a"}
+    assert [(figure.name, figure.met, figure.commit) for figure in second.finished(cells)] == [
+        ("one", True, "old"), ("not finished: b", False, "")]
+
+
 def test_coverage_is_counted_by_layer():
     report = {"files": [
         {"file": "src/base/a.cpp", "lines": [{"line_number": 1, "count": 2}, {"line_number": 2, "count": 0},

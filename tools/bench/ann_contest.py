@@ -33,12 +33,12 @@ class Failed(Exception):
 class Contestant:
     """A child process that reads commands and writes JSON replies, one per line."""
 
-    def __init__(self, name: str, program: Path, threads: int):
-        self.name, self.threads = name, threads
+    def __init__(self, name: str, program: Path, threads: int, metric: str = "l2"):
+        self.name, self.threads, self.metric = name, threads, metric
         self.ours = name.startswith(OURS)
         self.settings = list(ASKED if self.ours else LIBRARIES[name].SETTINGS)
         command = [str(program)] if self.ours else [sys.executable, "-W", "ignore", "-m", "tools.bench.ann_peer", name,
-                                                    str(threads)]
+                                                    str(threads), metric]
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
                                         env={**os.environ, **dict.fromkeys(names, str(threads))})
@@ -66,11 +66,13 @@ class Contestant:
         self.ask("corpus", file=file or data.corpus_file, dim=data.dim, rows=rows)
 
     def add(self, rows: int, scratch: Path, kind: str = "hnsw") -> dict:
-        return self.ask("add", rows=rows, **({"kind": kind} if self.ours else {"scratch": scratch}))
+        words = {"kind": kind, "metric": self.metric} if self.ours else {"scratch": scratch}
+        return self.ask("add", rows=rows, **words)
 
-    def search(self, setting: str, queries: slice, ids: Path) -> tuple[numpy.ndarray, dict]:
-        """Returns the ids found, and the reply with processor_ms; ours also has the number of rows scored."""
-        words = {"recall" if self.ours else "setting": setting}
+    def search(self, setting: str, queries: slice, ids: Path, batch: int | None = None) -> tuple[numpy.ndarray, dict]:
+        """Returns the ids found, and the reply with processor_ms; ours also has the number of rows scored. `batch`: queries
+        in a call of ours."""
+        words = {"recall" if self.ours else "setting": setting} | ({"batch": batch} if batch else {})
         count = queries.stop - queries.start
         reply = self.ask("search", **words, k=K, first=queries.start, queries=count, ids=ids)
         return numpy.fromfile(ids, numpy.int64).reshape(count, -1), reply
@@ -103,7 +105,7 @@ class Field:
         return self.digest if name == OURS else str(folder_of(name))
 
     def started(self, name: str, threads: int) -> Contestant:
-        return Contestant(name, self.program, threads)
+        return Contestant(name, self.program, threads, getattr(self.data, "metric", "l2"))
 
     def folder(self, name: str) -> Path:
         return self.indexes / (f"{OURS}-{self.digest}" if name == OURS else folder_of(name))

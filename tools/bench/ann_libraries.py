@@ -20,13 +20,14 @@ class Hnswlib:
 
     PACKAGE, SETTINGS, LINKS = "hnswlib", WIDTHS, 16
 
-    def __init__(self, threads: int):
+    def __init__(self, threads: int, metric: str = "l2"):
         import hnswlib
         self.library, self.threads, self.index = hnswlib, threads, None
+        self.space = {"l2": "l2", "inner_product": "ip"}[metric]
 
     def add(self, corpus, scratch):
         del scratch
-        self.index = self.library.Index(space="l2", dim=corpus.shape[1])
+        self.index = self.library.Index(space=self.space, dim=corpus.shape[1])
         self.index.init_index(max_elements=len(corpus), ef_construction=200, M=self.LINKS, allow_replace_deleted=True)
         self.index.add_items(corpus, num_threads=self.threads)
 
@@ -46,7 +47,7 @@ class Hnswlib:
         self.index.save_index(str(folder / "index"))
 
     def load(self, folder, dim):
-        self.index = self.library.Index(space="l2", dim=dim)
+        self.index = self.library.Index(space=self.space, dim=dim)
         self.index.load_index(str(folder / "index"))
 
     def statistics(self):
@@ -65,9 +66,10 @@ class Faiss:
 
     PACKAGE = "faiss-cpu"
 
-    def __init__(self, threads: int):
+    def __init__(self, threads: int, metric: str = "l2"):
         import faiss
         self.faiss, self.index = faiss, None
+        self.metric = {"l2": faiss.METRIC_L2, "inner_product": faiss.METRIC_INNER_PRODUCT}[metric]
         faiss.omp_set_num_threads(threads)
 
     def save(self, folder):
@@ -84,7 +86,7 @@ class FaissHnsw(Faiss):
 
     def add(self, corpus, scratch):
         del scratch
-        self.index = self.faiss.IndexHNSWFlat(corpus.shape[1], self.LINKS)
+        self.index = self.faiss.IndexHNSWFlat(corpus.shape[1], self.LINKS, self.metric)
         self.index.hnsw.efConstruction = 200
         self.index.add(corpus)
 
@@ -212,19 +214,21 @@ class Svs:
 
     PACKAGE, SETTINGS, LINKS, BITS = "scalable-vs", WIDTHS, 64, (8, 0)
 
-    def __init__(self, threads: int):
+    def __init__(self, threads: int, metric: str = "l2"):
         import svs
         self.library, self.threads, self.index = svs, threads, None
+        self.distance = {"l2": svs.DistanceType.L2, "inner_product": svs.DistanceType.MIP}[metric]
+        self.alpha = {"l2": 1.2, "inner_product": 0.95}[metric]  # as its documentation recommends
 
     def add(self, corpus, scratch):
         svs = self.library
-        parameters = svs.VamanaBuildParameters(alpha=1.2, graph_max_degree=self.LINKS, window_size=200)
+        parameters = svs.VamanaBuildParameters(alpha=self.alpha, graph_max_degree=self.LINKS, window_size=200)
         file = scratch / "corpus.fvecs"
         heads = numpy.full((len(corpus), 1), corpus.shape[1], numpy.int32).view(numpy.float32)
         numpy.hstack([heads, corpus]).tofile(file)
         data = svs.VectorDataLoader(str(file), svs.DataType.float32, dims=corpus.shape[1])
         loader = svs.LVQLoader(data, primary=self.BITS[0], residual=self.BITS[1])
-        self.index = svs.Vamana.build(parameters, loader, svs.DistanceType.L2, num_threads=self.threads)
+        self.index = svs.Vamana.build(parameters, loader, self.distance, num_threads=self.threads)
         file.unlink()
 
     def search(self, queries, k, setting):
@@ -239,7 +243,7 @@ class Svs:
         del dim
         svs = self.library
         self.index = svs.Vamana(str(folder / "config"), svs.GraphLoader(str(folder / "graph")),
-                                svs.LVQLoader(str(folder / "data")), svs.DistanceType.L2, num_threads=self.threads)
+                                svs.LVQLoader(str(folder / "data")), self.distance, num_threads=self.threads)
 
 
 class Svs32(Svs):

@@ -11,8 +11,8 @@ from tools.bench.ann_libraries import LIBRARIES
 
 
 class Peer:
-    def __init__(self, name: str, threads: int):
-        self.library = LIBRARIES[name](threads)
+    def __init__(self, name: str, threads: int, metric: str):
+        self.library = LIBRARIES[name](threads, metric) if metric != "l2" else LIBRARIES[name](threads)
 
     def corpus(self, file, dim, rows):
         self.rows = numpy.memmap(file, numpy.float32, "r", shape=(int(rows), int(dim)))
@@ -77,7 +77,7 @@ class Peer:
 
 
 def main() -> None:
-    peer = Peer(sys.argv[1], int(sys.argv[2]))
+    peer = Peer(sys.argv[1], int(sys.argv[2]), sys.argv[3])
     for line in sys.stdin:
         command, *words = line.rstrip("\n").split("\t")
         try:

@@ -180,10 +180,10 @@ SETS = (
     # Real: any_data_real.py makes them from Debian's packages and scikit-learn's digits.
     AnySet("sift", "pictures", TUNING, 100_000, 128),
     AnySet("patches", "pictures", HELD_OUT, 50_000, 192),
-    AnySet("tfidf", "text", TUNING, 60_000, 200, COSINE),
-    AnySet("word-counts", "text", HELD_OUT, 60_000, 512),
-    AnySet("minilm", "text", HELD_OUT, 60_000, 384, COSINE),
-    AnySet("words", "text", TUNING, 20_000, 100, COSINE),
+    AnySet("tfidf", "text", TUNING, 55_000, 200, COSINE),
+    AnySet("word-counts", "text", HELD_OUT, 55_000, 512),
+    AnySet("minilm", "text", HELD_OUT, 55_000, 384, COSINE),
+    AnySet("words", "text", TUNING, 17_000, 100, COSINE),
     AnySet("digits", "digits", HELD_OUT, 50_000, 784),
     # Synthetic.
     AnySet("clusters-2000", "clusters", TUNING, 100_000, 96, make=clusters(2000, 0.5)),

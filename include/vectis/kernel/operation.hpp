@@ -53,10 +53,11 @@ struct VECTIS_API View {
 // The value of a scalar parameter of an operation. run() throws InvalidInput if the value is out of the parameter's
 // range, or not an integer where the operation takes one.
 struct ParameterValue {
-  ParameterValue(double value) noexcept : real(value) {}  // NOLINT(google-explicit-constructor)
-  ParameterValue(std::int64_t value) noexcept : integer(value), real(static_cast<double>(value)) {}  // NOLINT
-  ParameterValue(int value) noexcept
-      : ParameterValue(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor): a call lists its parameters as plain numbers.
+  ParameterValue(double value) noexcept : real(value) {}
+  ParameterValue(std::int64_t value) noexcept : integer(value), real(static_cast<double>(value)) {}
+  ParameterValue(int value) noexcept : ParameterValue(static_cast<std::int64_t>(value)) {}
+  // NOLINTEND(google-explicit-constructor)
   std::int64_t integer = 0;
   double real = 0;
 };

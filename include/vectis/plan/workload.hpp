@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "vectis/device/device.hpp"
@@ -28,12 +29,12 @@ struct Workload {
 struct Placement {
   // Places the workload `what` on the device `on`. `called` is the label in explanations; empty: the label of the
   // device.
-  Placement(const Device& on, Workload what, std::string called = {})
-      : label(called.empty() ? on.label() : std::move(called)), device(on), workload(std::move(what)) {}
+  Placement(const Device& on, Workload what, std::string_view called = {})
+      : label(called.empty() ? on.label() : std::string(called)), device(on), workload(std::move(what)) {}
   // Places the workload `what` on a device known only by its profile, as in simulations. The profile must outlive the
   // placement. `called` is the label in explanations; empty: the name in the profile.
-  Placement(const DeviceProfile& on, Workload what, std::string called = {})
-      : label(called.empty() ? on.device : std::move(called)), simulated(&on), workload(std::move(what)) {}
+  Placement(const DeviceProfile& on, Workload what, std::string_view called = {})
+      : label(called.empty() ? on.device : called), simulated(&on), workload(std::move(what)) {}
 
   std::string label;
   std::optional<Device> device;

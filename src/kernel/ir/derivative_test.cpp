@@ -73,23 +73,23 @@ Sample sample(const Function& f, ProgramData data, std::size_t element, std::siz
 
 struct Difference {
   double slope = 0;
-  double uncertainty = 0;  // the change of the slope with the step size
+  double uncertainty = 0;  // the change of the slope, and of its extrapolation, with the step size
   bool smooth = false;
 };
 
-// Central differences in double precision with two step sizes, and their Richardson extrapolation.
+// Central differences in double precision with three step sizes, and their Richardson extrapolation.
 Difference difference(const Function& f, const ProgramData& data, std::size_t element, std::size_t number,
                       const std::vector<float>& weights) {
-  constexpr float step = 0x1p-12F;
+  constexpr float step = 0x1p-13F;
   float x = 0;
   std::memcpy(&x, data.inputs[number].data() + 4 * element, 4);
   const auto at = [&](float where) { return sample(f, data, element, number, where, weights); };
   const Sample middle = at(x);
-  std::array<double, 2> slopes{};
+  std::array<double, 3> slopes{};
   Difference result;
   result.smooth = true;
-  for (const std::size_t i : {0U, 1U}) {
-    const float wide = i == 0 ? step : 2 * step;
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    const float wide = step * static_cast<float>(1U << i);
     const float high = x + wide;
     const float low = x - wide;
     const Sample above = at(high);
@@ -98,7 +98,9 @@ Difference difference(const Function& f, const ProgramData& data, std::size_t el
     result.smooth = result.smooth && above.path == middle.path && below.path == middle.path;
   }
   result.slope = (4 * slopes[0] - slopes[1]) / 3;
-  result.uncertainty = std::fabs(slopes[1] - slopes[0]);
+  // Two slopes may agree by accident where the function bends within a step.
+  const double wider = (4 * slopes[1] - slopes[2]) / 3;
+  result.uncertainty = std::max(std::fabs(slopes[1] - slopes[0]), std::fabs(wider - result.slope));
   result.smooth = result.smooth && std::isfinite(result.slope);
   return result;
 }

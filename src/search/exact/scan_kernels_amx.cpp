@@ -9,46 +9,21 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "search/common/amx_tiles.hpp"
 #include "search/exact/scan_kernels.hpp"
 #include "vectis/base/pages.hpp"
-
-#define VECTIS_AMX [[gnu::target("amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl")]]
 
 namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::size_t tile_bytes = 1024;
+constexpr std::size_t tile_bytes = detail::amx_tile_bytes;
 constexpr std::size_t panel_bytes = std::size_t{16} << 10U;
-
-struct alignas(64) TileConfiguration {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t column_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-
-// Configures eight tiles of 16 rows by 64 bytes, and releases them.
-class Tiles {
- public:
-  VECTIS_AMX Tiles() {
-    TileConfiguration configuration;
-    std::fill_n(configuration.column_bytes, 8, std::uint16_t{64});
-    std::fill_n(configuration.rows, 8, std::uint8_t{16});
-    _tile_loadconfig(&configuration);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler does not know what tile loads read
-  }
-  VECTIS_AMX ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-};
 
 // Tile (block, chunk) at (block * chunks + chunk) * 1024: word i of the 16 queries of the block, for i = 0 to 15.
 Pages interleaved(const PreparedQueries& queries, std::size_t chunks) {
@@ -198,7 +173,7 @@ VECTIS_AMX void scan_long(const RowRange& range, const PreparedQueries& queries,
   const std::size_t group_bytes = chunks * tile_bytes;
   const std::size_t panel = std::max<std::size_t>(panel_bytes / group_bytes / 2 * 2, 2);
   const Pages packed = interleaved(queries, chunks);
-  const Tiles tiles;
+  const detail::AmxTiles tiles;
   alignas(64) std::byte sums[4 * tile_bytes];
   Pending pending;
   bool any = false;
@@ -307,7 +282,7 @@ VECTIS_AMX void scan_short(const RowRange& range, const PreparedQueries& queries
   const std::size_t panel = panel_bytes / group_bytes;
   const std::size_t share = (group_bytes * 16 / queries.padded + 63) / 64 * 64;
   const Pages packed = interleaved(queries, range.quantizer().chunks);
-  const Tiles tiles;
+  const detail::AmxTiles tiles;
   RollingSums<Kind> sums(range, queries, candidates);
   for (std::size_t first = range.first_group; first < range.end_group; first += panel) {
     const std::size_t last = std::min(first + panel, range.end_group);

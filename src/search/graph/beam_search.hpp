@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -15,13 +16,27 @@ namespace vectis::inline v0_1::graph {
 
 // Parameters of a beam search. The search stops when the nearest unexpanded row is farther than epsilon times the
 // distance of the k-th best row found (NGT's epsilon), so it runs longer where many rows are about as far as the
-// best. Precondition of every search, not checked: 1 <= k <= width.
+// best; and, with a large epsilon, not before it is farther than the best `ef` rows, as in HNSW: among vectors that
+// are almost equal, distances are so small that epsilon times them leads nowhere. Precondition of every search, not
+// checked: 1 <= k <= width.
 struct BeamParams {
   std::size_t k = 10;
   float epsilon = 1;
   std::size_t width = 32;  // best rows that are kept, at least k
+  bool widens = false;     // with epsilon, by ef_of(k, epsilon)
   bool bounded = false;    // also stop as HNSW does: at rows farther than the worst of `width` rows (ef)
+  // Remember every visited row, for long searches: the small table of short ones forgets rows, which are scored again.
+  bool exact_visited = false;
+  std::uint64_t scores_max = std::numeric_limits<std::uint64_t>::max();  // rows scored at which the search gives up
+  Slot skipped = AdjacencyLists::no_link;                                // a row that is scored but not expanded
 };
+
+// Returns how many of the best rows a search that widens must be past before it stops: k up to an epsilon of 1.1, then
+// more. A search with a larger epsilon goes on where one with a smaller epsilon stops. Does not throw.
+[[nodiscard]] std::size_t ef_of(std::size_t k, float epsilon) noexcept;
+
+// Returns the beam of the searches for the neighbors of a row. Does not throw.
+[[nodiscard]] BeamParams construction_beam(const GraphParams& params) noexcept;
 
 // The cost at which a filtered search gives up, because scanning all allowed rows is cheaper. Plain data.
 struct FilterBudget {
@@ -60,6 +75,7 @@ struct SearchScratch {
 struct SearchStop {
   std::vector<Neighbor> best;  // nearest first
   std::uint64_t scored = 0;    // scratch.scored at that moment
+  bool gave_up = false;        // the search reached scores_max
 };
 
 // Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
@@ -70,17 +86,17 @@ void beam_search(const Graph& graph, std::span<const Slot> entry_points, const B
 
 // Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
 // below the slot `end` in scratch.best; later rows, which an insert is linking, are traversed only. Returns false, with
-// an unusable result, when the search meets so many later rows that scanning the `end` rows is cheaper. Needs 1 <=
-// params.k <= params.width, not checked. Throws std::bad_alloc when memory is exhausted.
+// an unusable result, when the search scored params.scores_max rows. Needs 1 <= params.k <= params.width, not checked.
+// Throws std::bad_alloc when memory is exhausted.
 bool beam_search_below(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
                        std::size_t end, SearchScratch& scratch);
 
 // Searches the graph for scratch.query, which must be set, from `entry_points`, and leaves the params.width best rows
-// for which `visible` returns true in scratch.best; other rows are traversed only. Meant for few tombstones: returns
-// false, with an unusable result, when the search scores more than `scores_max` rows and meets further rows that are
-// not visible. Needs 1 <= params.k <= params.width, not checked. Throws what `visible` throws and std::bad_alloc.
+// for which `visible` returns true in scratch.best; other rows are traversed only. Returns false, with an unusable
+// result, when the search scored params.scores_max rows. Needs 1 <= params.k <= params.width, not checked. Throws what
+// `visible` throws and std::bad_alloc.
 bool beam_search_visible(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
-                         std::size_t scores_max, const std::function<bool(Slot)>& visible, SearchScratch& scratch);
+                         const std::function<bool(Slot)>& visible, SearchScratch& scratch);
 
 // Runs one beam search over the rows for which `visible` returns true and sets stops[i] to the result that
 // beam_search_visible with epsilons[i] has; ignores params.epsilon. Preconditions, not checked: scratch.query is set,

@@ -30,12 +30,7 @@ void choose_neighbors(const Graph& graph, std::span<const Slot> entry_points, Sl
                       PruneScratch& prune) {
   search.query.set_row(graph.encoding.quantizer, graph.codes[slot]);
   const GraphParams& params = graph.params;
-  beam_search(graph, entry_points,
-              {.k = params.pruned_degree,
-               .epsilon = params.construction_epsilon,
-               .width = params.ef_construction,
-               .bounded = true},
-              search);
+  beam_search(graph, entry_points, construction_beam(params), search);
   prune.candidates.clear();
   for (const Neighbor& found : search.best.sorted()) {
     if (found.slot() == slot) continue;

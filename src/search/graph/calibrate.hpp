@@ -1,43 +1,62 @@
-// Which epsilon a search needs for a wanted recall, measured with vectors that are not in the graph yet.
+// Which search reaches a wanted recall, and at what cost.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <vector>
 
-#include "search/graph/search.hpp"
-#include "vectis/base/executor.hpp"
+#include "search/graph/measure_recall.hpp"
+#include "search/graph/search_costs.hpp"
 
 namespace vectis::inline v0_1::graph {
 
-// From this recall on, a calibration ends where larger epsilons find no more.
-inline constexpr double plateau_recall_min = 0.99;
+inline constexpr std::size_t calibrated_rows_min = 1000;  // graphs with fewer rows are scanned
 
 // One measurement of a calibration: the recall and the cost of searches with one epsilon. Plain data.
 struct CalibrationPoint {
   float epsilon = 1;
-  float recall = 0;  // mean share of the nearest calibrated_k that were found, minus its standard error
+  float recall =
+      0;  // lower confidence bound: the mean share of the nearest calibrated_k minus 1.5 standard errors or more
   float scored = 0;  // mean number of rows that a search scored
+  float scans = 0;   // share of the searches that gave up, so that a scan answered them
 };
 
-// The measured recall and cost of a graph's searches for several epsilons; empty when never measured. Immutable once
-// made.
+// The points of searches that rerank the same number of rows.
+struct CalibrationCurve {
+  std::uint32_t reranked = 0;            // for calibrated_k neighbors
+  std::vector<CalibrationPoint> points;  // none descends; epsilon and recall ascend
+};
+
+// The parameters of a search for calibrated_k neighbors, and its expected cost.
+struct SearchSetting {
+  float epsilon = 1;
+  std::size_t reranked = 0;
+  double scored = 0;
+  double scans = 0;  // share of the searches that end in a scan
+
+  // Returns the expected seconds of a search for each of `queries` queries among `rows` rows, those of scans included.
+  // Does not throw.
+  [[nodiscard]] double seconds(const SearchCosts& costs, std::size_t rows, std::size_t queries) const noexcept;
+  bool operator==(const SearchSetting&) const = default;
+};
+
+// The measured recall and cost of a graph's searches; empty when never measured. Immutable once made.
 struct Calibration {
-  std::vector<CalibrationPoint> points;  // all three fields strictly ascending
-  std::uint64_t vectors = 0;             // rows in the graph when it was measured
+  std::vector<CalibrationCurve> curves;
+  std::uint64_t vectors = 0;  // rows in the graph when it was measured
+  std::uint64_t queries = 0;  // that it was measured with
+  // Rows scored at which a search gives up and all rows are scanned, as in the searches that were measured.
+  std::uint64_t scores_max = 0;
 
-  // Returns the epsilon and cost for a wanted recall, interpolated linearly in the logarithm of the missed share.
-  // Returns the first or last point for a recall below or above all points, and epsilon 1.2 when there are no points.
-  // Precondition: 0 < recall <= 1. Does not throw.
-  [[nodiscard]] CalibrationPoint point_for(double recall) const;
+  // Returns the setting with which `queries` searches are cheapest and reach a recall, interpolated linearly between
+  // near points; nullopt when none reaches it. Precondition: 0 < recall <= 1. Does not throw.
+  [[nodiscard]] std::optional<SearchSetting> setting_for(double recall, const SearchCosts& costs,
+                                                         std::size_t queries) const;
 };
 
-// Measures recall and cost of searches for `queries` (at least one row of dim floats, not in the graph) with growing
-// epsilon, until recall reaches 0.9985, levels off above 0.99, or a search scores all rows. `rows` must be all rows
-// that can be found; each query scans them for the ground truth. The result does not depend on the number of threads.
-// Throws std::bad_alloc when memory is exhausted.
-[[nodiscard]] Calibration calibrate(Executor& executor, const SearchParams& params, std::span<const Slot> rows,
-                                    std::span<const float> queries);
+// Makes a calibration from measured recalls. `vectors` is the number of rows in the graph, and the table must have
+// queries. Throws std::bad_alloc.
+[[nodiscard]] Calibration make_calibration(const RecallTable& table, std::size_t vectors);
 
 }  // namespace vectis::inline v0_1::graph

@@ -69,9 +69,7 @@ class DeviceBuild {
   }
 
   void link_batch(std::span<const Slot> slots) {
-    const GraphParams& params = graph_.params;
-    device_.search_rows(
-        slots, {.k = params.pruned_degree, .epsilon = params.construction_epsilon, .width = params.ef_construction});
+    device_.search_rows(slots, construction_beam(graph_.params));
     const auto is_entry_point = [&](Slot slot) {
       return std::ranges::find(entry_points_, slot) != entry_points_.end();
     };

@@ -20,6 +20,10 @@ void dot_products(const float* left, std::size_t left_rows, const float* right, 
 void weighted_sums(const float* weights, std::size_t lists, std::size_t count, const float* rows, std::size_t length,
                    float* sums);
 
+// Returns a bound of the rounding error of a sum of `dim` products in single precision, in any order, relative to the
+// sum of their magnitudes: twice the 2^-24 of each of them and of a few operations more. Does not throw.
+[[nodiscard]] constexpr double sum_rounding(std::size_t dim) noexcept { return 0x1p-23 * static_cast<double>(dim + 8); }
+
 // Writes `count` values that order as the distances of `rows` to the query, up to single-precision rounding: squared
 // l2, negative inner product or negative cosine. Multiplies vectors by `scale` first (not for cosine), so that
 // squares do not overflow. Equal rows get equal values. Precondition, not checked: the metric is l2, l2_squared,

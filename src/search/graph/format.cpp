@@ -13,6 +13,7 @@
 #include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_index.hpp"
+#include "search/graph/calibration_format.hpp"
 #include "search/graph/graph_index.hpp"
 #include "search/graph/id_table.hpp"
 #include "vectis/base/error.hpp"
@@ -25,10 +26,9 @@ using detail::ChecksumReader;
 using detail::ChecksumWriter;
 using detail::throw_corrupt;
 
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 constexpr std::uint64_t feature_codes_only = 1;  // vectors are stored as one byte per element
 constexpr std::size_t rows_per_block = 4096;     // each with a checksum
-constexpr std::size_t points_max = 64;
 constexpr std::size_t stored_entry_points_max = 4096;
 
 // Streams that count bytes.
@@ -112,13 +112,18 @@ class IdSection final : public Section {
 
 class CodeSection final : public Section {
  public:
-  explicit CodeSection(RowBlocks& codes) : codes_(codes) {}
+  CodeSection(RowBlocks& codes, const Quantizer& quantizer) : codes_(codes), quantizer_(quantizer) {}
 
   [[nodiscard]] std::size_t row_bytes() const noexcept override { return codes_.row_bytes(); }
   void encode(Slot slot, std::byte* row) const override { std::memcpy(row, codes_[slot], row_bytes()); }
   void validate(Slot slot, const std::byte* row) const override {
     const CodeHeader header = code_header(row);
-    const bool finite = std::isfinite(header.scale) && std::isfinite(header.min) && std::isfinite(header.squared_norm);
+    bool finite = std::isfinite(header.scale) && std::isfinite(header.min) && std::isfinite(header.squared_norm);
+    for (std::size_t i = 0; i < quantizer_.dim && quantizer_.floats(); ++i) {
+      float coordinate = 0;
+      std::memcpy(&coordinate, row + code_header_bytes + i * sizeof coordinate, sizeof coordinate);
+      finite = finite && std::isfinite(coordinate);
+    }
     if (!finite) throw_corrupt(fmt::format("the codes of row {} are not finite", slot));
   }
   void decode(Slot slot, const std::byte* row) const override { std::memcpy(codes_[slot], row, row_bytes()); }
@@ -127,6 +132,7 @@ class CodeSection final : public Section {
 
  private:
   RowBlocks& codes_;
+  const Quantizer& quantizer_;
 };
 
 class LinkSection final : public Section {
@@ -188,7 +194,7 @@ std::vector<std::unique_ptr<const Section>> sections_of(GraphStorage& storage, s
                                                         std::optional<std::uint64_t> highest_id) {
   std::vector<std::unique_ptr<const Section>> sections;
   sections.push_back(std::make_unique<IdSection>(storage.versions, highest_id.value_or(0)));
-  sections.push_back(std::make_unique<CodeSection>(storage.graph.codes));
+  sections.push_back(std::make_unique<CodeSection>(storage.graph.codes, storage.graph.encoding.quantizer));
   sections.push_back(std::make_unique<LinkSection>(storage.graph.links, rows));
   sections.push_back(std::make_unique<VectorSection>(storage.vectors));
   return sections;
@@ -224,20 +230,14 @@ void write_encoding(ByteWriter& writer, const GraphContents& contents) {
   out.put(projection.max_norm);
   out.write(std::as_bytes(std::span(projection.mean)));
   out.put(static_cast<std::uint64_t>(projection.trained_rows));
-  out.put(quantizer.relative_error);
   out.put(static_cast<std::uint32_t>(projection.output_dim));
   out.put(static_cast<std::uint8_t>(quantizer.bits));
   out.put(static_cast<std::uint8_t>(!projection.basis.empty()));
   out.write(std::as_bytes(std::span(projection.basis)));
   out.put(static_cast<std::uint32_t>(contents.entry_points.size()));
   for (const Slot entry_point : contents.entry_points) out.put(entry_point);
-  out.put(contents.calibration.vectors);
-  out.put(static_cast<std::uint32_t>(contents.calibration.points.size()));
-  for (const CalibrationPoint& point : contents.calibration.points) {
-    out.put(point.epsilon);
-    out.put(point.recall);
-    out.put(point.scored);
-  }
+  write_calibration(out, contents.calibration);
+  out.put(contents.changed_since_calibration);
   out.close();
 }
 
@@ -322,26 +322,6 @@ Header read_header(ByteReader& reader) {
   return header;
 }
 
-void read_calibration(ChecksumReader& in, Calibration& calibration) {
-  calibration.vectors = in.get<std::uint64_t>();
-  const auto points = in.get<std::uint32_t>();
-  if (points > points_max) throw_corrupt(fmt::format("{} calibration points, the limit is {}", points, points_max));
-  CalibrationPoint last{.epsilon = 0, .recall = -1, .scored = -1};
-  for (std::uint32_t i = 0; i < points; ++i) {
-    CalibrationPoint point;
-    point.epsilon = in.get<float>();
-    point.recall = in.get<float>();
-    point.scored = in.get<float>();
-    const bool ascends = point.epsilon > last.epsilon && point.recall > last.recall && point.scored > last.scored;
-    if (!ascends || !(point.epsilon > 0 && point.epsilon < 100) || !(point.recall <= 1) ||
-        !std::isfinite(point.scored)) {
-      throw_corrupt("the calibration points do not ascend");
-    }
-    calibration.points.push_back(point);
-    last = point;
-  }
-}
-
 // Norm, mean and basis of a trained projection are at most 1, up to rounding. Larger ones would give the codes of later
 // rows infinite norms.
 constexpr float projection_max = 2;
@@ -352,7 +332,7 @@ bool in_range(const std::vector<float>& values) {
 
 Encoding read_encoding(ChecksumReader& in, const Header& header) {
   Encoding encoding = make_encoding(header.metric, header.dim);
-  auto& [projection, quantizer] = encoding;
+  Projection& projection = encoding.projection;
   projection.exponent = in.get<std::int32_t>();
   projection.max_norm = in.get<float>();
   // Not std::abs, which overflows for INT_MIN.
@@ -362,14 +342,10 @@ Encoding read_encoding(ChecksumReader& in, const Header& header) {
   }
   projection.mean = in.read_array<float>(projection.augmented_dim);
   projection.trained_rows = in.get<std::uint64_t>();
-  quantizer.relative_error = in.get<float>();
-  if (!(quantizer.relative_error >= 0 && quantizer.relative_error <= 1)) {
-    throw_corrupt(fmt::format("the quantization error is {}", quantizer.relative_error));
-  }
   const auto output_dim = in.get<std::uint32_t>();
   const auto bits = in.get<std::uint8_t>();
   const auto has_basis = in.get<std::uint8_t>();
-  const bool unprojected = has_basis == 0 && output_dim == projection.augmented_dim && bits == 8;
+  const bool unprojected = has_basis == 0 && output_dim == projection.augmented_dim && (bits == 8 || bits == 32);
   const bool projected =
       has_basis == 1 && output_dim > 0 && output_dim <= projection.augmented_dim && (bits == 4 || bits == 8);
   if (!unprojected && !projected) throw_corrupt(fmt::format("codes of {} coordinates with {} bits", output_dim, bits));
@@ -397,7 +373,8 @@ GraphContents read_contents(ByteReader& reader, const Header& header) {
   if (contents.entry_points.empty() != (header.rows == 0)) {
     throw_corrupt(fmt::format("{} rows and {} entry points", header.rows, entry_points));
   }
-  read_calibration(in, contents.calibration);
+  contents.calibration = read_calibration(in);
+  contents.changed_since_calibration = in.get<std::uint64_t>();
   in.close("encoding");
   contents.storage =
       std::make_shared<GraphStorage>(std::move(encoding), header.params, header.rows, !header.codes_only);

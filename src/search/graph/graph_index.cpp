@@ -8,6 +8,7 @@
 
 #include "search/common/checks.hpp"
 #include "search/exact/exact_index.hpp"
+#include "search/graph/exact_scan.hpp"
 #include "search/graph/format.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
@@ -16,11 +17,6 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-// Below this size brute force beats graph search.
-constexpr std::size_t brute_force_rows_max = 1000;
-// A graph that was never calibrated, since it grew in small steps, is scanned up to this size: no epsilon is known to
-// reach the recall.
-constexpr std::size_t uncalibrated_rows_max = 20'000;
 // Above this selectivity, scan the rows and test their ids; below it, look the ids up.
 constexpr double scan_selectivity_min = 0.25;
 // Queries are projected in batches of 8, so that the PCA basis is read once per batch.
@@ -29,6 +25,12 @@ constexpr std::size_t projected_batch = 8;
 // On a device the result list also holds the rows that may still be expanded: one for about 6 scored rows.
 constexpr std::size_t scored_per_list_row = 6;
 constexpr std::size_t device_queries_max = 8192;  // per launch
+
+// From this many expected scores on, a search remembers every visited row.
+constexpr double exact_visited_min = 2000;
+
+// Queries that one thread scans for together, although others may be idle.
+constexpr std::size_t scanned_together_min = 16;
 
 // Calls that insert at least this many rows are logged.
 constexpr std::size_t logged_rows_min = 10'000;
@@ -108,7 +110,8 @@ struct GraphIndex::SearchPlan {
   SearchParams params;
   std::string kernel;
   std::string reason;
-  bool brute_force = false;  // scan all rows that may be found
+  bool exact = false;       // scan all rows that may be found
+  double beam_seconds = 0;  // predicted for a query
   const IdFilter* filter = nullptr;
   FilterBudget budget;           // of a filtered search
   std::size_t device_width = 0;  // list length on a device; 0: the host searches
@@ -204,74 +207,111 @@ void GraphIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const f
 
 std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return store_->get(id); }
 
-void GraphIndex::make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const {
-  const double recall = options.recall.value_or(default_search_recall());
+void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptions& options, SearchPlan& plan) const {
   plan.epoch = store_->now();
-  const std::size_t live = plan.epoch->live;
-  const Calibration uncalibrated;
-  const Calibration& calibration = plan.epoch->calibration ? *plan.epoch->calibration : uncalibrated;
-  const CalibrationPoint point = calibration.point_for(recall);
-  k = std::min(k, live);
   plan.params = {.storage = plan.epoch->storage.get(),
                  .entry_points = plan.epoch->entry_points,
                  .epoch = plan.epoch->number,
                  .rows = plan.epoch->rows,
                  .no_tombstones = plan.epoch->removed == 0,
-                 .k = k,
-                 .beam = options.ef ? beam_for_ef(k, *options.ef) : beam_for_epsilon(k, point.epsilon),
-                 .error_margin = error_margin_for(recall),
+                 .k = std::min(k, plan.epoch->live),
                  .radius = options.radius};
-  if (k == 0) return;
+  if (plan.params.k == 0) return;
   plan.kernel = "graph";
-  plan.reason =
-      calibration.points.empty()
-          ? fmt::format("a beam search with epsilon {:.3f}; not calibrated for a recall of {}", point.epsilon, recall)
-          : fmt::format("a beam search with epsilon {:.3f} for a recall of {}, calibrated with {} vectors",
-                        point.epsilon, recall, calibration.vectors);
-  if (options.ef) plan.reason = fmt::format("a beam search with ef {}", *options.ef);
-  std::size_t allowed = live;
-  if (options.filter) {
-    plan.filter = &*options.filter;
-    allowed = std::min(allowed, estimate_allowed(*options.filter, *plan.epoch));
-  }
-  // A filtered search scores more rows, in inverse proportion to the selectivity.
-  const double selectivity = static_cast<double>(std::max<std::size_t>(1, allowed)) / static_cast<double>(live);
-  const double unfiltered_scores = options.ef ? scored_per_ef * static_cast<double>(std::max(k, *options.ef))
-                                              : double{point.scored} * static_cast<double>(std::max(k, calibrated_k)) /
-                                                    static_cast<double>(calibrated_k);
-  const double expected_scores = unfiltered_scores / selectivity;
-  plan.budget = {.selectivity = static_cast<double>(allowed) / static_cast<double>(live),
-                 .expected_scores = expected_scores,
-                 .scores_max = static_cast<double>(allowed)};
-  // Data without structure: at this recall the calibration scored every row. Or rows differ by less than the error of
-  // their codes: no beam search reached the recall, or what counts as reached.
-  const bool calibrated = !options.ef && !calibration.points.empty();
-  const bool scores_all = calibrated && double{point.scored} >= static_cast<double>(calibration.vectors);
-  const bool unreachable =
-      calibrated && double{calibration.points.back().recall} < std::min(recall, plateau_recall_min);
-  const bool never_calibrated = !options.ef && calibration.points.empty();
-  plan.brute_force = live <= (never_calibrated ? uncalibrated_rows_max : brute_force_rows_max) || scores_all ||
-                     unreachable || static_cast<double>(allowed) <= expected_scores;
-  const std::size_t width = plan.params.beam.width;
-  if (device_ && !plan.brute_force && plan.filter == nullptr && width <= device_list_max) {
-    plan.device_width = std::clamp(static_cast<std::size_t>(expected_scores) / scored_per_list_row,
-                                   std::min(2 * width, device_list_max), device_list_max);
-    plan.kernel = "graph_search";
-    plan.reason += "; " + device_reason_;
-  }
-  if (plan.brute_force) {
-    plan.kernel = "scan";
-    plan.reason =
-        plan.filter == nullptr
-            ? fmt::format("all {} vectors are scanned", live)
-            : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
-  }
+  plan_search(queries, options, plan);
+  if (plan.exact) plan.kernel = "exact scan";
   if (device_ && plan.device_width == 0) {
     plan.reason += fmt::format("; on the host, since {} runs only unfiltered beam searches", device_->device().label());
   }
 }
 
-std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
+std::optional<double> GraphIndex::beam_seconds(std::size_t queries, std::size_t k, const SearchOptions& options) const {
+  SearchPlan plan;
+  make_plan(queries, k, options, plan);
+  if (plan.params.k == 0 || plan.exact) return std::nullopt;
+  return plan.beam_seconds;
+}
+
+std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const SearchOptions& options,
+                                                     SearchPlan& plan) const {
+  SearchParams& params = plan.params;
+  if (options.ef) {
+    params.beam = beam_for_ef(params.k, *options.ef);
+    params.beam.scores_max = plan.epoch->live;
+    params.reranked = reranked_for_ef(params.k);
+    plan.reason = fmt::format("a beam search with ef {}", *options.ef);
+    const double scored = scored_per_ef * static_cast<double>(std::max(params.k, *options.ef));
+    return SearchSetting{.epsilon = 1, .reranked = params.reranked, .scored = scored};
+  }
+  const double recall = options.recall.value_or(default_search_recall());
+  const std::size_t live = plan.epoch->live;
+  const Calibration* const calibration = live < calibrated_rows_min ? nullptr : plan.epoch->calibration.get();
+  if (calibration == nullptr) {
+    plan.reason = fmt::format("all {} vectors are scanned", live);
+    return std::nullopt;
+  }
+  std::optional<SearchSetting> setting = calibration->setting_for(recall, plan.epoch->costs, queries);
+  if (!setting) {
+    plan.reason = fmt::format("no beam search reaches a recall of {}: all {} vectors are scanned", recall, live);
+    return std::nullopt;
+  }
+  params.beam = beam_for({.epsilon = setting->epsilon, .reranked = setting->reranked}, params.k);
+  params.beam.scores_max = std::min<std::uint64_t>(calibration->scores_max, live) * (params.beam.k / calibrated_k);
+  params.reranked = params.beam.k * setting->reranked / calibrated_k;
+  setting->scored *= static_cast<double>(params.beam.k) / static_cast<double>(calibrated_k);
+  setting->reranked = params.reranked;
+  plan.reason = fmt::format(
+      "a beam search with epsilon {:.3f} and {} reranked vectors for a recall of {}, calibrated with {} of {} vectors",
+      setting->epsilon, setting->reranked, recall, calibration->queries, calibration->vectors);
+  return setting;
+}
+
+void GraphIndex::plan_search(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const {
+  const std::optional<SearchSetting> setting = choose_beam(queries, options, plan);
+  const std::size_t live = plan.epoch->live;
+  const SearchCosts& costs = plan.epoch->costs;
+  std::size_t allowed = live;
+  if (options.filter) {
+    plan.filter = &*options.filter;
+    allowed = std::min(allowed, estimate_allowed(*options.filter, *plan.epoch));
+  }
+  plan.budget.selectivity = static_cast<double>(allowed) / static_cast<double>(live);
+  plan.exact = !setting;
+  if (plan.exact) return;
+  // A filtered search scores more rows, in inverse proportion to the selectivity.
+  const double expected_scores =
+      setting->scored * static_cast<double>(live) / static_cast<double>(std::max<std::size_t>(1, allowed));
+  plan.params.beam.exact_visited = expected_scores > exact_visited_min;
+  plan.budget.expected_scores = expected_scores;
+  plan.budget.scores_max = static_cast<double>(allowed) * costs.scanned / costs.visited;
+  SearchSetting expected = *setting;
+  expected.scored = expected_scores;
+  plan.beam_seconds = expected.seconds(costs, allowed, queries);
+  const double scan_seconds = costs.scan_seconds(allowed, queries);
+  const std::size_t width = plan.params.beam.width;
+  // The costs are those of the host; a device that was chosen runs the searches that it can.
+  const bool on_device =
+      device_ && plan.filter == nullptr && width <= device_list_max && expected_scores < static_cast<double>(live);
+  const bool beam_requested = options.ef.has_value() && plan.filter == nullptr;
+  if (scan_seconds <= plan.beam_seconds && !beam_requested && !on_device) {
+    plan.exact = true;
+    plan.reason =
+        plan.filter == nullptr
+            ? fmt::format("a scan of all {} vectors is predicted to take {:.3g} ms per query, {} {:.3g} ms", live,
+                          scan_seconds * 1e3, plan.reason, plan.beam_seconds * 1e3)
+            : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
+    return;
+  }
+  if (on_device) {
+    plan.device_width = std::clamp(static_cast<std::size_t>(expected_scores) / scored_per_list_row,
+                                   std::min(2 * width, device_list_max), device_list_max);
+    plan.kernel = "graph_search";
+    plan.reason += "; " + device_reason_;
+  }
+}
+
+ScannedSlots GraphIndex::allowed_rows(const SearchPlan& plan) const {
+  if (plan.filter == nullptr && plan.params.no_tombstones) return {.count = plan.epoch->rows};
   std::call_once(plan.rows_collected, [&] {
     if (plan.filter != nullptr && plan.budget.selectivity < scan_selectivity_min) {
       // Empty when ids were added, replaced or removed since the search began.
@@ -291,25 +331,55 @@ std::span<const Slot> GraphIndex::allowed_rows(const SearchPlan& plan) const {
     }
     plan.rows.resize(count);
   });
-  return plan.rows;
+  return {.count = plan.rows.size(), .listed = plan.rows.data()};
 }
 
-void GraphIndex::search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch,
-                              std::vector<Hit>& hits) const {
-  const bool found = !plan.brute_force && (plan.filter == nullptr ? search_graph(plan.params, query, scratch, hits)
-                                                                  : filtered_search(plan.params, *plan.filter,
-                                                                                    plan.budget, query, scratch, hits));
-  if (!found) brute_force_scan(plan.params, allowed_rows(plan), query, scratch, hits);
+void GraphIndex::scan_exactly(const SearchPlan& plan, std::span<const float> queries,
+                              std::span<std::vector<Hit>> found) const {
+  std::vector<ExactQuery> scanned(found.size());
+  for (std::size_t i = 0; i < scanned.size(); ++i) scanned[i].vector = queries.data() + i * dim();
+  const ExactScanCounts counts = exact_scan(plan.params, allowed_rows(plan), scanned, found);
+  plan.scored.fetch_add(counts.scored, std::memory_order_relaxed);
+  plan.reranked.fetch_add(counts.reranked, std::memory_order_relaxed);
+}
+
+void GraphIndex::scan_unanswered(const SearchPlan& plan, std::span<const float> queries,
+                                 std::vector<std::size_t>& unanswered, std::span<std::vector<Hit>> found) const {
+  std::vector<float> together;
+  for (const std::size_t i : unanswered) {
+    const std::span<const float> query = queries.subspan(i * dim(), dim());
+    together.insert(together.end(), query.begin(), query.end());
+  }
+  std::vector<std::vector<Hit>> hits(unanswered.size());
+  scan_exactly(plan, together, hits);
+  for (std::size_t i = 0; i < hits.size(); ++i) found[unanswered[i]] = std::move(hits[i]);
+  unanswered.clear();
 }
 
 void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                                 std::span<std::vector<Hit>> found) const {
+  if (plan.exact) {
+    const std::size_t threads = runtime().executor().concurrency();
+    const std::size_t together =
+        std::clamp((found.size() + threads - 1) / threads, scanned_together_min, exact_scan_queries);
+    const std::size_t blocks = (found.size() + together - 1) / together;
+    runtime().executor().parallel_for(blocks, 1, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t block = begin; block < end; ++block) {
+        options.context.check("search", runtime().executor());
+        const std::size_t first = block * together;
+        const std::size_t count = std::min(together, found.size() - first);
+        scan_exactly(plan, queries.subspan(first * dim(), count * dim()), found.subspan(first, count));
+      }
+    });
+    return;
+  }
   const Graph& graph = plan.params.storage->graph;
   runtime().executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
     const std::size_t projected_dim = graph.encoding.projection.output_dim;
     const ScratchLease lease(*this, plan);
     SearchScratch& scratch = lease.scratch();
     scratch.projected.resize(projected_batch * projected_dim);
+    std::vector<std::size_t> unanswered;  // queries whose searches gave up
     for (std::size_t i = first; i < end; ++i) {
       options.context.check("search", runtime().executor());
       const std::size_t in_batch = (i - first) % projected_batch;
@@ -320,8 +390,13 @@ void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> q
       }
       const float* const query = queries.data() + i * dim();
       scratch.query.set_projected(graph.encoding, query, scratch.projected.data() + in_batch * projected_dim);
-      search_query(plan, query, scratch, found[i]);
+      const bool answered = plan.filter == nullptr
+                                ? search_graph(plan.params, query, scratch, found[i])
+                                : filtered_search(plan.params, *plan.filter, plan.budget, query, scratch, found[i]);
+      if (!answered) unanswered.push_back(i);
+      if (unanswered.size() == exact_scan_queries) scan_unanswered(plan, queries, unanswered, found);
     }
+    if (!unanswered.empty()) scan_unanswered(plan, queries, unanswered, found);
   });
 }
 
@@ -330,6 +405,9 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
   RowLists lists;
   BeamParams beam = plan.params.beam;
   beam.width = plan.device_width;
+  // The device has no second limit: its search goes on beyond epsilon times the last of the rows that this one asks
+  // for.
+  beam.k = std::min(ef_of(beam.k, beam.epsilon), beam.width);
   for (std::size_t first = 0; first < found.size(); first += device_queries_max) {
     options.context.check("search", runtime().executor());
     const std::size_t count = std::min(device_queries_max, found.size() - first);
@@ -348,8 +426,7 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
         const float* const query = batch.data() + i * dim();
         const auto rows = std::span(lists.rows).subspan(i * lists.columns, lists.columns);
         if (rerank_found(plan.params, rows, query, scratch, found[first + i])) continue;
-        scratch.query.set_vector(plan.params.storage->graph.encoding, query);
-        brute_force_scan(plan.params, allowed_rows(plan), query, scratch, found[first + i]);
+        scan_exactly(plan, {query, dim()}, found.subspan(first + i, 1));
       }
     });
   }
@@ -359,7 +436,7 @@ SearchResult GraphIndex::do_search(std::span<const float> queries, std::size_t k
   const std::uint64_t begin = monotonic_nanoseconds();
   const std::size_t count = queries.size() / dim();
   SearchPlan plan;
-  make_plan(k, options, plan);
+  make_plan(count, k, options, plan);
   std::vector<std::vector<Hit>> found(count);
   if (plan.params.k > 0 && plan.device_width > 0) {
     search_on_device(plan, queries, options, found);
@@ -435,15 +512,24 @@ std::string GraphIndex::do_explain(std::size_t queries, std::size_t k, const Sea
       now->storage ? now->storage->graph.links.row_bytes() : 0, store_->params().degree, quantizer.row_bytes,
       quantizer.dim, quantizer.bits, now->storage ? now->storage->vectors.row_bytes() : 0);
   if (now->calibration) {
-    text += fmt::format("recall of {} neighbors by epsilon, calibrated with held-out vectors in a graph of {}:",
-                        calibrated_k, now->calibration->vectors);
-    for (const CalibrationPoint& point : now->calibration->points) {
-      text += fmt::format(" {:.3f}: {:.3f}", point.epsilon, point.recall);
+    text += fmt::format("recall of {} neighbors by epsilon, calibrated with {} of {} vectors:\n", calibrated_k,
+                        now->calibration->queries, now->calibration->vectors);
+    for (const CalibrationCurve& curve : now->calibration->curves) {
+      text += fmt::format("  {} reranked:", curve.reranked);
+      for (const CalibrationPoint& point : curve.points) {
+        text += fmt::format(" {:.3f}: {:.3f} ({:.0f} visited", point.epsilon, point.recall, point.scored);
+        text += point.scans == 0 ? ")" : fmt::format(", {:.1f} % scanned)", 100 * point.scans);
+      }
+      text += '\n';
     }
-    text += '\n';
+    text += fmt::format(
+        "nanoseconds per vector: {:.1f} visited, {:.1f} reranked, {:.1f} scanned, {:.1f} scanned in a "
+        "batch\n",
+        now->costs.visited * 1e9, now->costs.reranked * 1e9, now->costs.scanned * 1e9,
+        now->costs.scanned_in_batch * 1e9);
   }
   SearchPlan plan;
-  make_plan(k, options, plan);
+  make_plan(queries, k, options, plan);
   return text + fmt::format("{} queries: {}\n", queries, plan.reason.empty() ? "the index or k is empty" : plan.reason);
 }
 

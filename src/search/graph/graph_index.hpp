@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "search/graph/device.hpp"
+#include "search/graph/exact_scan.hpp"
 #include "search/graph/store.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/search/index.hpp"
@@ -43,6 +44,10 @@ class GraphIndex final : public Index {
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
+  // Returns the predicted seconds of one thread for each of `queries` queries that search() would answer by beam
+  // searches; nullopt when it would scan all rows. `options.filter` must outlive the call. Throws std::bad_alloc.
+  [[nodiscard]] std::optional<double> beam_seconds(std::size_t queries, std::size_t k,
+                                                   const SearchOptions& options) const;
   // Returns a copy of the vectors and links, for save_contents(). Waits for a running change. Throws Cancelled or
   // DeadlineExceeded as `context` says, Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents contents(const Context& context) const { return store_->contents(context); }
@@ -67,9 +72,17 @@ class GraphIndex final : public Index {
 
   class ScratchLease;
   struct SearchPlan;
-  void make_plan(std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
-  [[nodiscard]] std::span<const Slot> allowed_rows(const SearchPlan& plan) const;
-  void search_query(const SearchPlan& plan, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) const;
+  // Decides how `queries` queries for the `k` nearest are answered.
+  void make_plan(std::size_t queries, std::size_t k, const SearchOptions& options, SearchPlan& plan) const;
+  void plan_search(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const;
+  // Sets the beam of the plan and its reason, and returns the expected cost; nullopt when no beam is known to suffice.
+  std::optional<SearchSetting> choose_beam(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const;
+  [[nodiscard]] ScannedSlots allowed_rows(const SearchPlan& plan) const;
+  // Answers the queries, at most exact_scan_queries, by an exact scan of all rows that may be found.
+  void scan_exactly(const SearchPlan& plan, std::span<const float> queries, std::span<std::vector<Hit>> found) const;
+  // Answers some of the queries by an exact scan, and clears the list of them.
+  void scan_unanswered(const SearchPlan& plan, std::span<const float> queries, std::vector<std::size_t>& unanswered,
+                       std::span<std::vector<Hit>> found) const;
   void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                       std::span<std::vector<Hit>> found) const;
   void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,

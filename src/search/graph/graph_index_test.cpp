@@ -312,11 +312,88 @@ TEST_F(GraphIndexTest, FindsKOfManyEqualVectors) {
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
   const Floats query(dim, 0.3F);
   for (int i = 0; i < 3; ++i) index->add(Floats(1000 * dim, 0.3F));
-  EXPECT_EQ(index->search(query, 10).explanation().kernel, "graph") << "any of equally near vectors counts as found";
+  EXPECT_THAT(index->search(query, 10).explanation().reason, testing::Not(HasSubstr("no beam search reaches")))
+      << "any of equally near vectors counts as found";
   for (const std::size_t k : {10U, 50U, 100U, 150U}) {
     EXPECT_EQ(index->search(query, k)[0].size(), k);
     EXPECT_EQ(index->search(query, k, {.ef = k})[0].size(), k);
     EXPECT_EQ(index->search(query, k, {.filter = IdFilter::range(500, 2900)})[0].size(), k);
+  }
+}
+
+// Bytes are too coarse where one dimension is far wider than the others, and in few dimensions.
+TEST_F(GraphIndexTest, ReachesItsRecallWhereBytesAreTooCoarse) {
+  constexpr std::size_t rows = 6000;
+  for (const std::size_t dim : {2U, 3U, 40U}) {
+    Floats vectors = random_rows(random, rows + 200, dim);
+    for (std::size_t i = 0; i < vectors.size() && dim == 40; i += dim) vectors[i] *= 2000;
+    const std::span<const float> all(vectors);
+    const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+    index->add(all.first(rows * dim));
+    EXPECT_THAT(index->explain(), HasSubstr("coordinates of 32 bits"));
+    const std::span<const float> queries = all.subspan(rows * dim);
+    const SearchResult found = index->search(queries, 10, {.ef = 100});
+    const SearchResult scanned = index->search(queries, 10, {.recall = 1});
+    ASSERT_EQ(scanned.explanation().kernel, "exact scan");
+    std::size_t hits = 0;
+    for (std::size_t i = 0; i < 200; ++i) {
+      for (const Hit& hit : found[i]) hits += hit.distance <= scanned[i][9].distance ? 1U : 0U;
+    }
+    EXPECT_GE(hits, 1980U) << dim;
+  }
+}
+
+// Cosines that differ by less than floats resolve are ordered by their exact distances.
+TEST_F(GraphIndexTest, OrdersAlmostParallelVectorsExactly) {
+  constexpr std::size_t rows = 4000;
+  constexpr std::size_t dim = 32;
+  const Floats centers = test::random_rows(random, 50, dim);
+  Floats vectors((rows + 100) * dim);
+  for (std::size_t i = 0; i < rows + 100; ++i) {
+    const std::size_t group = random.below(50);
+    for (std::size_t j = 0; j < dim; ++j) {
+      vectors[i * dim + j] = centers[group * dim + j] + 1e-4F * static_cast<float>(random.unit() - 0.5);
+    }
+  }
+  const std::span<const float> all(vectors);
+  const auto index = make_index("graph", dim, Metric::cosine, {.runtime = &runtime});
+  index->add(all.first(rows * dim));
+  const std::span<const float> queries = all.subspan(rows * dim);
+  const SearchResult truth = index->search(queries, 10, {.recall = 1});
+  const SearchResult found = index->search(queries, 10, {.ef = 400});
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < 100; ++i) {
+    for (const Hit& hit : found[i]) hits += hit.distance <= truth[i][9].distance ? 1U : 0U;
+  }
+  EXPECT_GE(hits, 900U);
+}
+
+// Groups of almost equal vectors: epsilon times the distances inside a group is less than a step of the codes.
+TEST_F(GraphIndexTest, FindsNeighborsAmongAlmostEqualVectors) {
+  constexpr std::size_t rows = 8000;
+  constexpr std::size_t groups = 200;
+  constexpr std::size_t dim = 64;
+  const Floats centers = random_rows(random, groups, dim);
+  Floats vectors((rows + 300) * dim);
+  for (std::size_t i = 0; i < rows + 300; ++i) {
+    const std::size_t group = random.below(groups);
+    const float width = group % 2 == 0 ? 1e-4F : 0.3F;
+    for (std::size_t j = 0; j < dim; ++j) {
+      vectors[i * dim + j] = centers[group * dim + j] + width * static_cast<float>(random.unit() - 0.5);
+    }
+  }
+  const std::span<const float> all(vectors);
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(all.first(rows * dim));
+  const std::span<const float> queries = all.subspan(rows * dim);
+  const SearchResult truth = index->search(queries, 10, {.recall = 1});
+  for (const double recall : {0.9, 0.98}) {
+    const SearchResult found = index->search(queries, 10, {.recall = recall});
+    double hits = 0;
+    for (std::size_t i = 0; i < 300; ++i) {
+      for (const Hit& hit : found[i]) hits += hit.distance <= truth[i][9].distance ? 1 : 0;
+    }
+    EXPECT_GE(hits / 3000, recall - 0.03) << found.explanation().reason;
   }
 }
 

@@ -115,7 +115,7 @@ void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim,
   }
 }
 
-double largest_magnitude(const float* vector, std::size_t dim) {
+double largest_magnitude(const float* vector, std::size_t dim) noexcept {
   float largest = 0;
   for (std::size_t i = 0; i < dim; ++i) largest = std::max(largest, std::abs(vector[i]));
   return double{largest};
@@ -194,6 +194,10 @@ std::vector<float>& input_scratch(const Projection& projection, std::size_t rows
 
 }  // namespace
 
+float float_scale(const Projection& projection) noexcept {
+  return std::ldexp(1.0F, std::clamp(-projection.exponent, -126, 127));
+}
+
 double squared_norm(const float* vector, std::size_t dim) noexcept {
   double sum = 0;
   for (std::size_t i = 0; i < dim; ++i) sum += double{vector[i]} * double{vector[i]};
@@ -252,6 +256,11 @@ void project_row(const Projection& projection, const float* vector, float* outpu
   apply_basis(projection, input, output);
 }
 
+bool shortens_row(const Projection& projection, const float* vector) noexcept {
+  return projection.metric != Metric::cosine &&
+         std::ldexp(largest_magnitude(vector, projection.dim), -projection.exponent) > row_coordinate_max;
+}
+
 void project_query(const Projection& projection, const float* vector, float* output) {
   project_queries(projection, {vector, projection.dim}, output);
 }
@@ -278,6 +287,26 @@ void project_query_as_row(const Projection& projection, const float* vector, flo
   }
   for (std::size_t i = 0; i < input.size(); ++i) input[i] -= projection.mean[i];
   apply_basis(projection, input, output);
+}
+
+QuerySizes query_sizes(const Projection& projection, const float* vector) {
+  std::vector<float>& input = input_scratch(projection);
+  QuerySizes sizes;
+  sizes.scale = scale_of_query(projection, vector);
+  transform(projection, vector, sizes.scale, 0, input.data());
+  double square = 0;
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    const double centered = double{input[i]} - double{projection.mean[i]};
+    square += centered * centered;
+    sizes.mean_product += double{input[i]} * double{projection.mean[i]};
+  }
+  sizes.centered_norm = std::sqrt(square);
+  sizes.mean_norm = std::sqrt(squared_norm(projection.mean.data(), projection.mean.size()));
+  sizes.unit = projection.metric == Metric::cosine ? 1 : 0;
+  sizes.exact = projection.metric == Metric::inner_product
+                    ? projection.basis.empty()
+                    : projection.metric == Metric::cosine || sizes.scale == std::ldexp(1.0, -projection.exponent);
+  return sizes;
 }
 
 float inner_product_offset(const Projection& projection, const float* vector) {

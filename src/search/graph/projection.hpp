@@ -55,6 +55,8 @@ struct Projection {
 // Projects a stored vector of dim floats and writes output_dim floats to `output`. Any number of threads may call it.
 // Throws std::bad_alloc when memory is exhausted.
 void project_row(const Projection& projection, const float* vector, float* output);
+// Returns whether project_row shortens a vector of dim floats, which changes its distances. Does not throw.
+[[nodiscard]] bool shortens_row(const Projection& projection, const float* vector) noexcept;
 // Projects a query of dim floats for scoring by dot products and writes output_dim floats to `output`; under inner
 // product without mean and extra coordinate. Any number of threads may call it. Throws std::bad_alloc.
 void project_query(const Projection& projection, const float* vector, float* output);
@@ -69,8 +71,25 @@ void project_query_as_row(const Projection& projection, const float* vector, flo
 // to the squared distance. `vector` must have dim floats; meaningless for other metrics. Throws std::bad_alloc.
 [[nodiscard]] float inner_product_offset(const Projection& projection, const float* vector);
 
+// The sizes of a query after scaling, from which bounds of the errors of its projection are made.
+struct QuerySizes {
+  double scale = 1;          // what the query was multiplied by
+  double centered_norm = 0;  // of all coordinates, not only of those that the projection keeps
+  double mean_product = 0;   // with the mean of the rows
+  double mean_norm = 0;
+  double unit = 0;     // length that vectors were normalized to: 1 for cosine, else 0
+  bool exact = false;  // false: the query was shortened, or the projection drops a part of inner products
+};
+
+// Returns the sizes of a query of dim floats. Throws std::bad_alloc when memory is exhausted.
+[[nodiscard]] QuerySizes query_sizes(const Projection& projection, const float* vector);
+
 // Returns the sum of the squares of `dim` floats, in double precision. `vector` must point to `dim` floats. Does not
 // throw.
 [[nodiscard]] double squared_norm(const float* vector, std::size_t dim) noexcept;
+
+// Returns the factor, a power of two, that keeps squared differences of vectors in the range of floats: the
+// projection's own scale, or the nearest normal float. Does not throw.
+[[nodiscard]] float float_scale(const Projection& projection) noexcept;
 
 }  // namespace vectis::inline v0_1::graph

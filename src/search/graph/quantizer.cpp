@@ -63,6 +63,10 @@ Range range_of(const float* values, std::size_t count) {
   return {*std::ranges::min_element(smallest), *std::ranges::max_element(largest)};
 }
 
+void set_squared_norm(std::byte* row, float square) {
+  std::memcpy(row + sizeof(std::uint32_t), &square, sizeof square);
+}
+
 struct CodeSums {
   std::int32_t product = 0;  // with the query's codes
   std::int32_t sum = 0;
@@ -94,7 +98,12 @@ constexpr std::size_t trial_queries_max = 100;  // training rows that are search
 constexpr std::size_t trial_k = 10;
 constexpr std::size_t trial_reranked = 32;  // as a search for trial_k neighbors reranks
 constexpr double trial_recall_min = 0.995;
-constexpr std::size_t error_stride = 50;  // every 50th pair of a query and a row is measured
+constexpr double byte_recall_min = 0.98;  // of 8 bits for every coordinate: below this, rows are floats
+constexpr std::size_t float_dim_max = 6;  // up to this, rows are floats: many vectors are nearer than a step of a byte
+// Up to this size codes have 8 bits: the coarser steps of 4 bits choose worse links, miss neighbors where all rows
+// together are denser than the sample, and give looser bounds to exact scans. Over many coordinates the errors of a
+// distance average out.
+constexpr std::size_t row_bytes_of_8_bits = 256;
 // Training vectors this many times as long as the median are left out, most of them errors in the data. They would set
 // the scale and move the mean so far that all other vectors get the same codes.
 constexpr double outlier_factor = 1024;
@@ -105,9 +114,13 @@ struct CodeTrial {
   std::size_t row_dim = 0;
   std::size_t count = 0;
   std::size_t queries = 0;  // the first rows
-  std::size_t projected_dim = 0;
-  std::vector<float> projected;  // onto all components
   std::vector<std::vector<Slot>> ground_truth;
+};
+
+// The coordinates of the rows of a trial, `dim` each.
+struct TrialCoordinates {
+  const float* first = nullptr;
+  std::size_t dim = 0;
 };
 
 void keep_best(std::vector<Slot>& slots, std::size_t count, const std::vector<float>& scores) {
@@ -143,12 +156,13 @@ void find_ground_truth(Executor& executor, CodeTrial& trial) {
 }
 
 // The share of the ground truth among the best trial_reranked rows by code.
-double recall_of_codes(Executor& executor, const Quantizer& quantizer, const CodeTrial& trial) {
+double recall_of_codes(Executor& executor, const Quantizer& quantizer, const CodeTrial& trial,
+                       const TrialCoordinates& coordinates) {
   RowBlocks codes(quantizer.row_bytes);
   codes.reserve(trial.count);
   executor.parallel_for(trial.count, 256, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      encode_projected(quantizer, trial.projected.data() + i * trial.projected_dim, codes[static_cast<Slot>(i)]);
+      encode_projected(quantizer, coordinates.first + i * coordinates.dim, codes[static_cast<Slot>(i)]);
     }
   });
   std::atomic<std::size_t> found = 0;
@@ -158,8 +172,8 @@ double recall_of_codes(Executor& executor, const Quantizer& quantizer, const Cod
     std::vector<const std::byte*> rows(trial.count);
     for (std::size_t i = 0; i < trial.count; ++i) rows[i] = codes[static_cast<Slot>(i)];
     for (std::size_t i = begin; i < end; ++i) {
-      query.set_coordinates(quantizer, trial.projected.data() + i * trial.projected_dim);
-      best_score_rows()(quantizer, query, rows.data(), rows.size(), scores.data());
+      query.set_coordinates(quantizer, coordinates.first + i * coordinates.dim);
+      best_score_rows(quantizer)(quantizer, query, rows.data(), rows.size(), scores.data());
       std::vector<Slot> best = all_except(trial, i);
       keep_best(best, trial_reranked, scores);
       for (const Slot slot : trial.ground_truth[i]) found += static_cast<std::size_t>(std::ranges::count(best, slot));
@@ -168,40 +182,6 @@ double recall_of_codes(Executor& executor, const Quantizer& quantizer, const Cod
   std::size_t wanted = 0;
   for (const auto& nearest : trial.ground_truth) wanted += nearest.size();
   return wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
-}
-
-double exact_squared_distance(const CodeTrial& trial, std::size_t left, std::size_t right) {
-  double sum = 0;
-  for (std::size_t j = 0; j < trial.row_dim; ++j) {
-    const double difference =
-        double{trial.rows[left * trial.row_dim + j]} - double{trial.rows[right * trial.row_dim + j]};
-    sum += difference * difference;
-  }
-  return sum;
-}
-
-// See Quantizer::relative_error.
-float measure_relative_error(const Quantizer& quantizer, const CodeTrial& trial) {
-  RowBlocks rows(quantizer.row_bytes);
-  rows.reserve(1);
-  const std::byte* const row = rows[0];
-  QuantizedQuery query(quantizer);
-  double sum = 0;
-  double count = 0;
-  for (std::size_t i = 0; i < trial.queries; ++i) {
-    query.set_coordinates(quantizer, trial.projected.data() + i * trial.projected_dim);
-    for (std::size_t j = i % error_stride; j < trial.count; j += error_stride) {
-      const double exact = exact_squared_distance(trial, i, j);
-      if (exact <= 0) continue;
-      encode_projected(quantizer, trial.projected.data() + j * trial.projected_dim, rows[0]);
-      float score = 0;
-      best_score_rows()(quantizer, query, &row, 1, &score);
-      const double error = (double{score} + double{query.squared_norm()}) / exact - 1;
-      sum += error * error;
-      ++count;
-    }
-  }
-  return count > 0 ? static_cast<float>(std::min(1.0, std::sqrt(sum / count))) : 0;
 }
 
 // The vectors without those that are outlier_factor times as long as the median; empty when there are none of these.
@@ -235,41 +215,52 @@ void set_basis(std::span<const float> components, Projection& projection) {
   }
 }
 
-// Tries growing row sizes on `rows`, 8 and 4 bits each, until one reaches trial_recall_min; keeps all coordinates when
-// none does. `rows` and `components` have augmented_dim floats each.
-void choose_code_size(Executor& executor, std::span<const float> rows, std::span<const float> components,
-                      Encoding& encoding) {
+CodeTrial make_trial(Executor& executor, std::span<const float> rows, std::size_t row_dim) {
   CodeTrial trial;
   trial.rows = rows;
-  trial.row_dim = encoding.projection.augmented_dim;
-  trial.count = rows.size() / trial.row_dim;
+  trial.row_dim = row_dim;
+  trial.count = rows.size() / row_dim;
   trial.queries = std::min(trial_queries_max, trial.count);
-  trial.projected_dim = components.size() / trial.row_dim;
-  trial.projected.resize(trial.count * trial.projected_dim);
-  executor.parallel_for(trial.count, 64, [&](std::size_t begin, std::size_t end) {
-    dot_products(rows.data() + begin * trial.row_dim, end - begin, components.data(), trial.projected_dim,
-                 trial.row_dim, trial.projected.data() + begin * trial.projected_dim);
-  });
   find_ground_truth(executor, trial);
+  return trial;
+}
+
+// Keeps all coordinates: as bytes, or as floats when bytes are too coarse.
+void keep_coordinates(Executor& executor, const CodeTrial& trial, Encoding& encoding) {
+  const std::size_t dim = encoding.projection.augmented_dim;
+  encoding.set_code_size(dim, 8);
+  if (recall_of_codes(executor, encoding.quantizer, trial, {trial.rows.data(), dim}) >= byte_recall_min) return;
+  encoding.set_code_size(dim, 32);
+}
+
+// Tries growing row sizes until one reaches trial_recall_min; keeps all coordinates when none does. Rows of the trial
+// and `components` have augmented_dim floats each.
+void choose_code_size(Executor& executor, const CodeTrial& trial, std::span<const float> components,
+                      Encoding& encoding) {
+  const std::size_t projected_dim = components.size() / trial.row_dim;
+  std::vector<float> projected(trial.count * projected_dim);
+  executor.parallel_for(trial.count, 64, [&](std::size_t begin, std::size_t end) {
+    dot_products(trial.rows.data() + begin * trial.row_dim, end - begin, components.data(), projected_dim,
+                 trial.row_dim, projected.data() + begin * projected_dim);
+  });
   const std::size_t longest = encoding.quantizer.row_bytes;
-  for (std::size_t bytes = cache_line_bytes; bytes < longest; bytes += cache_line_bytes) {
+  const auto reaches_recall = [&](std::size_t bytes, std::size_t bits) {
     const std::size_t codes = bytes - code_header_bytes;
-    double best_recall = 0;
-    std::size_t best_bits = 0;
-    for (const std::size_t bits : {8U, 4U}) {
-      encoding.set_code_size(std::min(codes * 8 / bits, trial.projected_dim), bits);
-      if (const double recall = recall_of_codes(executor, encoding.quantizer, trial); recall > best_recall) {
-        best_recall = recall;
-        best_bits = bits;
-      }
-    }
-    if (best_recall < trial_recall_min) continue;
-    encoding.set_code_size(std::min(codes * 8 / best_bits, trial.projected_dim), best_bits);
-    encoding.quantizer.relative_error = measure_relative_error(encoding.quantizer, trial);
+    encoding.set_code_size(std::min(codes * 8 / bits, projected_dim), bits);
+    const TrialCoordinates coordinates{projected.data(), projected_dim};
+    if (recall_of_codes(executor, encoding.quantizer, trial, coordinates) < trial_recall_min) return false;
     set_basis(components, encoding.projection);
-    return;
+    return true;
+  };
+  const std::size_t short_end = std::min(longest, row_bytes_of_8_bits + 1);
+  for (std::size_t bytes = cache_line_bytes; bytes < short_end; bytes += cache_line_bytes) {
+    if (reaches_recall(bytes, 8)) return;
   }
-  encoding.set_code_size(encoding.projection.augmented_dim, 8);
+  for (std::size_t bytes = cache_line_bytes; longest > row_bytes_of_8_bits && bytes < longest;
+       bytes += cache_line_bytes) {
+    if ((bytes > row_bytes_of_8_bits && reaches_recall(bytes, 8)) || reaches_recall(bytes, 4)) return;
+  }
+  keep_coordinates(executor, trial, encoding);
 }
 
 }  // namespace
@@ -294,17 +285,42 @@ Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim, std:
   const std::vector<float> typical = metric == Metric::cosine ? std::vector<float>() : without_outliers(vectors, dim);
   const std::vector<float> rows = fit_mean(projection, typical.empty() ? vectors : typical);
   const std::size_t typical_rows = std::exchange(projection.trained_rows, vectors.size() / dim);
-  if (encoding.quantizer.row_bytes == cache_line_bytes) return encoding;
+  if (projection.augmented_dim <= float_dim_max) {
+    encoding.set_code_size(projection.augmented_dim, 32);
+    return encoding;
+  }
   const std::size_t used = std::min(
-      {typical_rows, basis_rows_max, covariance_products_max / (projection.augmented_dim * projection.augmented_dim)});
+      {typical_rows, basis_rows_max,
+       std::max<std::size_t>(1, covariance_products_max / (projection.augmented_dim * projection.augmented_dim))});
   const std::size_t components = std::min({projection.augmented_dim, components_max, used / rows_per_component});
-  if (components < projection.augmented_dim && components < components_max) return encoding;
   const std::span<const float> sample = std::span(rows).first(used * projection.augmented_dim);
-  choose_code_size(executor, sample, pca_basis(executor, sample, projection.augmented_dim, components), encoding);
+  const CodeTrial trial = make_trial(executor, sample, projection.augmented_dim);
+  if (encoding.quantizer.row_bytes == cache_line_bytes ||
+      (components < projection.augmented_dim && components < components_max)) {
+    keep_coordinates(executor, trial, encoding);
+  } else {
+    choose_code_size(executor, trial, pca_basis(executor, sample, projection.augmented_dim, components), encoding);
+  }
   return encoding;
 }
 
+std::vector<float> sample_rows(std::span<const float> vectors, std::size_t dim, std::size_t rows_max) {
+  const std::size_t rows = vectors.size() / dim;
+  if (rows <= rows_max) return {vectors.begin(), vectors.end()};
+  std::vector<float> sample(rows_max * dim);
+  for (std::size_t i = 0; i < rows_max; ++i) {
+    std::memcpy(sample.data() + i * dim, vectors.data() + rows * i / rows_max * dim, dim * sizeof(float));
+  }
+  return sample;
+}
+
 void encode_projected(const Quantizer& quantizer, const float* coordinates, std::byte* row) noexcept {
+  if (quantizer.floats()) {
+    std::memset(row, 0, quantizer.row_bytes);
+    set_squared_norm(row, static_cast<float>(squared_norm(coordinates, quantizer.dim)));
+    std::memcpy(row + code_header_bytes, coordinates, quantizer.dim * sizeof(float));
+    return;
+  }
   const auto code_max = static_cast<float>((1U << quantizer.bits) - 1);
   const auto [smallest, largest] = range_of(coordinates, quantizer.dim);
   const std::uint32_t min_part = min_bits(smallest);
@@ -316,7 +332,7 @@ void encode_projected(const Quantizer& quantizer, const float* coordinates, std:
   std::memset(row, 0, quantizer.row_bytes);
   const std::uint32_t packed = scale_part | (min_part << 16U);
   std::memcpy(row, &packed, sizeof packed);
-  std::memcpy(row + sizeof packed, &square, sizeof square);
+  set_squared_norm(row, square);
   auto* const codes = reinterpret_cast<std::uint8_t*>(row) + code_header_bytes;
   const auto code_of = [=](float coordinate) {
     const float rounded = ((coordinate - min) * inverse + rounding_constant) - rounding_constant;
@@ -335,9 +351,13 @@ void encode_row(const Encoding& encoding, const float* vector, std::byte* row) {
   coordinates.resize(encoding.quantizer.dim);
   project_row(encoding.projection, vector, coordinates.data());
   encode_projected(encoding.quantizer, coordinates.data(), row);
+  const float square = code_header(row).squared_norm;
   if (encoding.projection.metric == Metric::cosine && squared_norm(vector, encoding.projection.dim) == 0) {
-    const float square = code_header(row).squared_norm + 1;
-    std::memcpy(row + sizeof(std::uint32_t), &square, sizeof square);
+    set_squared_norm(row, square + 1);
+    const std::uint32_t one = scale_bits(1);
+    if (encoding.quantizer.floats()) std::memcpy(row, &one, sizeof one);
+  } else if (shortens_row(encoding.projection, vector)) {
+    set_squared_norm(row, std::max(square, shortened_square_min));
   }
 }
 
@@ -370,6 +390,14 @@ void QuantizedQuery::set_projected(const Encoding& encoding, const float* vector
 }
 
 void QuantizedQuery::set_coordinates(const Quantizer& quantizer, const float* coordinates) {
+  if (quantizer.floats()) {
+    std::memset(codes_, 0, row_bytes_);
+    std::memcpy(codes_ + code_header_bytes, coordinates, quantizer.dim * sizeof(float));
+    coordinates_norm_ = static_cast<float>(graph::squared_norm(coordinates, quantizer.dim));
+    norm_weight_ = 1;
+    squared_norm_ = 0;
+    return;
+  }
   float largest = 0;
   for (std::size_t i = 0; i < quantizer.dim; ++i) largest = std::max(largest, std::abs(coordinates[i]));
   scale_ = invertible_scale(largest / query_code_max);
@@ -391,6 +419,14 @@ void QuantizedQuery::set_coordinates(const Quantizer& quantizer, const float* co
 
 void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
   const CodeHeader header = code_header(row);
+  if (quantizer.floats()) {
+    std::memcpy(codes_, row, row_bytes_);
+    std::memset(codes_, 0, code_header_bytes);
+    coordinates_norm_ = header.squared_norm;
+    norm_weight_ = 1;
+    squared_norm_ = 0;
+    return;
+  }
   // Copies of the members, which the compiler would read again after every stored code.
   const std::size_t bytes = row_bytes_ - code_header_bytes;
   std::int8_t* const codes = codes_ + code_header_bytes;
@@ -418,11 +454,23 @@ void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
   coordinates_norm_ = squared_norm_;
 }
 
-float QuantizedQuery::score_deviation(const CodeHeader& header) const noexcept {
-  // A coordinate of the row is off by up to scale / 2, one of the query likewise; scores contain twice their product.
-  const float row_part = header.scale * header.scale * coordinates_norm_;
-  const float query_part = scale_ * scale_ * header.squared_norm;
-  return std::sqrt((row_part + query_part) / 3);
+float QuantizedQuery::coordinates_sum() const noexcept {
+  double sum = 0;
+  for (const float coordinate : coordinates_) sum += std::abs(double{coordinate});
+  return static_cast<float>(sum);
+}
+
+float QuantizedQuery::coordinates_norm() const noexcept { return std::sqrt(coordinates_norm_); }
+
+float QuantizedQuery::error() const noexcept {
+  const std::size_t low_codes = row_bytes_ - code_header_bytes;
+  double sum = 0;
+  for (std::size_t i = 0; i < coordinates_.size(); ++i) {
+    const std::int8_t code = codes_[code_header_bytes + (i < low_codes ? i : i - low_codes + row_bytes_)];
+    const double difference = double{coordinates_[i]} - double{scale_} * static_cast<double>(code);
+    sum += difference * difference;
+  }
+  return static_cast<float>(std::sqrt(sum));
 }
 
 void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
@@ -437,9 +485,11 @@ void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, 
   }
 }
 
-ScoreRows best_score_rows() noexcept {
+ScoreRows best_score_rows(const Quantizer& quantizer) noexcept {
+  if (quantizer.floats()) return score_float_rows;
 #if defined(__x86_64__)
   if (cpu_info().avx512 && cpu_info().avx512_vnni) return score_rows_vnni;
+  if (cpu_info().avx2) return score_rows_avx2;
 #endif
   return score_rows_scalar;
 }

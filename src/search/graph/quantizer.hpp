@@ -1,5 +1,6 @@
 // Scalar quantization with a scale and minimum per row (LVQ: Aguerrebere et al., "Similarity search in the blink of
-// an eye with compressed indices", 2023), and scores of quantized rows against a quantized query.
+// an eye with compressed indices", 2023), and scores of quantized rows against a quantized query. Where 8 bits are too
+// coarse, rows hold floats instead.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +16,13 @@ namespace vectis::inline v0_1::graph {
 inline constexpr std::size_t cache_line_bytes = 64;
 inline constexpr std::size_t code_header_bytes = 8;  // scale, min and squared norm at the start of a row
 
-// The size of quantized rows and their error. Plain data; Encoding::set_code_size keeps the fields consistent.
+// The size of quantized rows. Plain data; Encoding::set_code_size keeps the fields consistent.
 struct Quantizer {
   std::size_t dim = 0;        // coordinates per row
-  std::size_t bits = 8;       // per coordinate: 8 or 4
+  std::size_t bits = 8;       // per coordinate: 8 or 4, or 32 for floats
   std::size_t row_bytes = 0;  // whole cache lines
-  // Relative RMS quantization error of squared distances between rows that are not near each other.
-  float relative_error = 0.01F;
+
+  [[nodiscard]] bool floats() const noexcept { return bits == 32; }
 };
 
 // How vectors become rows of codes: a projection, then scalar quantization of its outputs.
@@ -29,8 +30,8 @@ struct Encoding {
   Projection projection;
   Quantizer quantizer;
 
-  // Sets the code size: rows store the first `output_dim` projected coordinates in `bits` bits each. `bits` must be 8
-  // or 4, not checked. Does not change projection.basis.
+  // Sets the code size: rows store the first `output_dim` projected coordinates in `bits` bits each. `bits` must be
+  // 8, 4 or 32, not checked. Does not change projection.basis.
   void set_code_size(std::size_t output_dim, std::size_t bits);
 };
 
@@ -40,20 +41,29 @@ struct Encoding {
 
 // Trains projection and code size on `vectors`, at least one row of dim floats (not checked): chooses the shortest
 // codes whose 32 best rows still contain 99.5 % of the 10 nearest. Keeps all coordinates when the sample is too small
-// for PCA or the codes fit one cache line. Throws std::bad_alloc when memory is exhausted.
+// for PCA or the codes fit one cache line: as floats when they are few, or when bytes are so coarse that many of the
+// nearest would be missed. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim,
                                       std::span<const float> vectors);
 
+// Returns at most `rows_max` of the rows of `dim` floats, evenly spaced, to train with. Throws std::bad_alloc.
+[[nodiscard]] std::vector<float> sample_rows(std::span<const float> vectors, std::size_t dim, std::size_t rows_max);
+
 // The header of a row of codes; a coordinate is min + scale * code. A row stores scale and min as bfloat16 and the
 // squared norm as float, then codes: 8-bit codes one after the other; 4-bit codes with the first half of the
-// coordinates in the low nibbles. The rest of the row is zero.
+// coordinates in the low nibbles; or floats, with a scale of 1 for a zero vector under cosine, else 0. The rest of the
+// row is zero.
 struct CodeHeader {
   float scale = 0;
   float min = 0;
   // The squared norm of the coordinates before quantization. A zero vector under cosine has 1 added, which moves it
-  // away from every query.
+  // away from every query. A vector that the projection shortened has at least shortened_square_min.
   float squared_norm = 0;
 };
+
+// The squared norm of a shortened vector before coordinates are dropped is larger, that of others is almost always
+// less.
+inline constexpr float shortened_square_min = 0x1p38F;
 
 // Projects and quantizes a vector of encoding.projection.dim finite floats, and writes encoding.quantizer.row_bytes
 // bytes to `row`. Any number of threads may call it. Throws std::bad_alloc when memory is exhausted.
@@ -66,11 +76,18 @@ void encode_projected(const Quantizer& quantizer, const float* coordinates, std:
 
 // A query, or a row in the role of a query, quantized to signed bytes: a coordinate is shift + scale * code. The
 // score of a row is its squared distance to the query minus query.squared_norm(); under inner product it is minus
-// twice the inner product. Set the query before scoring with it. Not thread-safe.
+// twice the inner product. For rows of floats the coordinates stay as they are, and squared_norm() is 0 unless under
+// inner product: the difference of two large numbers would be less exact. Set the query before scoring with it. Not
+// thread-safe.
 class QuantizedQuery {
  public:
   // Allocates a query for rows of `quantizer`, with all codes 0. Throws std::bad_alloc when memory is exhausted.
   explicit QuantizedQuery(const Quantizer& quantizer);
+  QuantizedQuery(const QuantizedQuery&) = delete;  // codes_ points into memory_
+  QuantizedQuery& operator=(const QuantizedQuery&) = delete;
+  QuantizedQuery(QuantizedQuery&&) noexcept = default;
+  QuantizedQuery& operator=(QuantizedQuery&&) noexcept = default;
+  ~QuantizedQuery() = default;
   // Returns whether the query has the size of rows of this quantizer, so that they can be compared. Does not throw.
   [[nodiscard]] bool fits(const Quantizer& quantizer) const noexcept {
     return row_bytes_ == quantizer.row_bytes && coordinates_.size() == quantizer.dim;
@@ -90,7 +107,8 @@ class QuantizedQuery {
   void set_row(const Quantizer& quantizer, const std::byte* row);
 
   // Returns the query's codes, laid out like a row with zeros in place of the header. For 4-bit rows these belong to
-  // the low nibbles. Bytes where rows are padded with zeros have any value. Valid as long as the query.
+  // the low nibbles; for rows of floats they are floats. Bytes where rows are padded with zeros have any value. Valid
+  // as long as the query.
   [[nodiscard]] const std::int8_t* codes() const noexcept { return codes_; }
   // Returns the query's codes for the high nibbles of 4-bit rows; unused for 8-bit rows. Valid as long as the query.
   [[nodiscard]] const std::int8_t* upper_codes() const noexcept { return codes_ + row_bytes_; }
@@ -100,9 +118,14 @@ class QuantizedQuery {
   // Returns the value that turns a score into a squared distance: score + squared_norm() is the squared distance, or
   // under inner product a value proportional to it. Precondition: the query was set.
   [[nodiscard]] float squared_norm() const noexcept { return squared_norm_; }
-  // Returns the standard deviation of the error that rounding to codes causes in the score of a row with this header,
-  // if rounding errors are independent and uniform. Precondition: the query was set. Does not throw.
-  [[nodiscard]] float score_deviation(const CodeHeader& header) const noexcept;
+  // Returns the sum of the magnitudes of the coordinates before quantization. Precondition: set_vector or
+  // set_coordinates set the query. Does not throw.
+  [[nodiscard]] float coordinates_sum() const noexcept;
+  // Returns the norm of the coordinates before quantization. Precondition: the query was set. Does not throw.
+  [[nodiscard]] float coordinates_norm() const noexcept;
+  // Returns the norm of the difference between the coordinates and their codes. Precondition: set_vector set the query.
+  // Does not throw.
+  [[nodiscard]] float error() const noexcept;
   // Returns the factor of the rows' squared norms in scores: 1, or 0 under inner product.
   [[nodiscard]] float norm_weight() const noexcept { return norm_weight_; }
 
@@ -134,11 +157,20 @@ void score_rows_scalar(const Quantizer& quantizer, const QuantizedQuery& query, 
 // checked). The query must be set and fit the quantizer. Does not throw.
 void score_rows_vnni(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
                      std::size_t count, float* scores);
+// Writes the scores of `count` rows for the query to `scores` with AVX2, which the CPU must have (not checked). The
+// query must be set and fit the quantizer. Does not throw.
+void score_rows_avx2(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
+                     std::size_t count, float* scores);
 #endif
 
-// Returns the fastest score kernel that the host CPU supports: score_rows_vnni with AVX-512 VNNI, else
-// score_rows_scalar.
-[[nodiscard]] ScoreRows best_score_rows() noexcept;
+// Writes the scores of `count` rows of floats for the query to `scores`, on every CPU. The query must be set and fit
+// the quantizer, not checked. Does not throw.
+void score_float_rows(const Quantizer& quantizer, const QuantizedQuery& query, const std::byte* const* rows,
+                      std::size_t count, float* scores);
+
+// Returns the fastest score kernel for rows of the quantizer that the host CPU supports: for codes score_rows_vnni with
+// AVX-512 VNNI, score_rows_avx2 with AVX2, else score_rows_scalar. Does not throw.
+[[nodiscard]] ScoreRows best_score_rows(const Quantizer& quantizer) noexcept;
 
 // Prefetches the cache lines of a row of quantizer.row_bytes bytes. Does not throw.
 inline void prefetch_codes(const Quantizer& quantizer, const std::byte* row) noexcept {

@@ -9,6 +9,7 @@
 #include "search/graph/row_blocks.hpp"
 #include "tests/support/brute_force.hpp"
 #include "tests/support/seed.hpp"
+#include "vectis/base/cpu.hpp"
 #include "vectis/base/executor.hpp"
 
 namespace vectis::graph {
@@ -36,32 +37,50 @@ TEST_P(QuantizerTest, ScoresApproximateSquaredDistances) {
   QuantizedQuery quantized(quantizer);
   quantized.set_vector(encoding, query.data());
   std::vector<float> scores(count);
-  score_rows_scalar(quantizer, quantized, asked.data(), count, scores.data());
+  const ScoreRows reference = bits == 32 ? score_float_rows : score_rows_scalar;
+  reference(quantizer, quantized, asked.data(), count, scores.data());
   const double unit = std::ldexp(1.0, -2 * encoding.projection.exponent);
   for (std::size_t i = 0; i < count; ++i) {
     const double exact = exact_distance(Metric::l2, query, std::span(vectors).subspan(i * dim, dim));
     const double found = double{scores[i]} + double{quantized.squared_norm()};
     // A code step is 1/255 or 1/15 of the row's range and 1/127 of the query's largest element, both about 3 at most
     // before scaling.
-    EXPECT_NEAR(found, exact * exact * unit, (bits == 8 ? 0.05 : 0.5) * static_cast<double>(dim) * unit) << i;
+    EXPECT_NEAR(found, exact * exact * unit,
+                (bits == 32  ? 1e-5
+                 : bits == 8 ? 0.05
+                             : 0.5) *
+                    static_cast<double>(dim) * unit)
+        << i;
   }
-  std::vector<float> best(count + 1, -1);
+  std::vector<ScoreRows> kernels{best_score_rows(quantizer)};
+#if defined(__x86_64__)
+  if (cpu_info().avx2 && bits != 32) kernels.push_back(score_rows_avx2);
+#endif
   const auto expect_as_scalar = [&] {
-    best_score_rows()(quantizer, quantized, asked.data(), count, best.data());
-    for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(best[i], scores[i], 1e-4 * static_cast<double>(dim)) << i;
-    EXPECT_EQ(best[count], -1) << "written past the end";
+    for (const ScoreRows kernel : kernels) {
+      for (const std::size_t some : {std::size_t{1}, std::size_t{2}, std::size_t{7}, count}) {
+        std::vector<float> found(some + 1, -1);
+        kernel(quantizer, quantized, asked.data(), some, found.data());
+        for (std::size_t i = 0; i < some; ++i) EXPECT_NEAR(found[i], scores[i], 1e-4 * static_cast<double>(dim)) << i;
+        EXPECT_EQ(found[some], -1) << "written past the end";
+      }
+    }
   };
   expect_as_scalar();
   // A row in the role of the query.
   quantized.set_row(quantizer, rows[3]);
-  score_rows_scalar(quantizer, quantized, asked.data(), count, scores.data());
-  EXPECT_NEAR(scores[3] + quantized.squared_norm(), 0, (bits == 8 ? 0.02 : 0.3) * static_cast<double>(dim) * unit);
+  reference(quantizer, quantized, asked.data(), count, scores.data());
+  EXPECT_NEAR(scores[3] + quantized.squared_norm(), 0,
+              (bits == 32  ? 0
+               : bits == 8 ? 0.02
+                           : 0.3) *
+                  static_cast<double>(dim) * unit);
   expect_as_scalar();
 }
 
 INSTANTIATE_TEST_SUITE_P(Dimensions, QuantizerTest,
                          testing::Combine(testing::Values(1, 3, 55, 56, 57, 63, 64, 112, 113, 128, 130, 384),
-                                          testing::Values(8, 4)));
+                                          testing::Values(8, 4, 32)));
 
 }  // namespace
 }  // namespace vectis::graph

@@ -248,7 +248,7 @@ struct Graph {
   GraphParams params;
   RowBlocks codes;
   AdjacencyLists links;
-  ScoreRows score_rows = best_score_rows();
+  ScoreRows score_rows = best_score_rows(encoding.quantizer);
 };
 
 // All arrays of a graph index, one element per row: codes, links, versions and vectors. One thread changes it while

@@ -6,8 +6,10 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 #include "search/common/checks.hpp"
+#include "search/graph/reachability.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/random.hpp"
 
@@ -25,18 +27,8 @@ constexpr std::size_t looked_up_batch = 65'536;
 constexpr std::size_t consolidate_divisor = 20;
 constexpr std::size_t consolidate_min = 64;
 constexpr std::size_t shrink_min = 1024;
-
-// Calibration is repeated when half of the rows were added or removed since the last one, which bounds its total
-// cost.
-constexpr std::size_t calibrated_rows_min = 2000;
-constexpr std::size_t recalibrate_divisor = 2;
-constexpr std::size_t held_out_max = 1000;
-constexpr std::size_t held_out_min = 100;
-constexpr std::size_t rows_per_held_out = 32;  // searches in small graphs score most rows, so fewer are affordable
-constexpr std::size_t ground_truth_scores_max = 500'000'000;
-// Bounds a calibration by the cost of linking the added rows, about 3,000 scores each: a held-out row is compared with
-// all rows once for the ground truth, and a few times by searches where the data has no structure.
-constexpr std::size_t calibration_scores_per_row = 1000;
+// Whether all rows can be reached is checked when 1/8 of them is new.
+constexpr std::size_t reachability_divisor = 8;
 
 // The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
 constexpr std::size_t training_rows_max = 10'000;
@@ -44,17 +36,6 @@ constexpr std::size_t retrain_growth = 4;
 
 void shuffle(std::span<Slot> slots, Random random) {
   for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
-}
-
-// At most `rows_max` rows, evenly spaced.
-std::vector<float> sample_rows(std::span<const float> vectors, std::size_t dim, std::size_t rows_max) {
-  const std::size_t rows = vectors.size() / dim;
-  if (rows <= rows_max) return {vectors.begin(), vectors.end()};
-  std::vector<float> sample(rows_max * dim);
-  for (std::size_t i = 0; i < rows_max; ++i) {
-    std::memcpy(sample.data() + i * dim, vectors.data() + rows * i / rows_max * dim, dim * sizeof(float));
-  }
-  return sample;
 }
 
 }  // namespace
@@ -72,7 +53,16 @@ GraphStore::GraphStore(Executor& executor, const GraphParams& params, GraphConte
       metric_(contents.storage->graph.encoding.projection.metric),
       dim_(contents.storage->graph.encoding.projection.dim),
       params_(params) {
+  if (!contents.calibration.curves.empty()) {
+    calibration_.calibration = std::make_shared<const Calibration>(std::move(contents.calibration));
+  }
+  calibration_.set_loaded(contents.changed_since_calibration, contents.rows);
   replace_storage(std::move(contents));
+  if (calibration_.calibration && !storage_->file) {  // reading a mapped file would take long
+    std::vector<Slot> rows(rows_);
+    std::iota(rows.begin(), rows.end(), Slot{0});
+    calibration_.costs = measure_costs(next_search(), rows, rows);
+  }
   publish();
 }
 
@@ -100,7 +90,8 @@ void GraphStore::publish(std::shared_ptr<Epoch> next) noexcept {
   next->removed = rows_ - table_.size();
   next->rows = rows_;
   next->table_bytes = table_.bytes();
-  next->calibration = calibration_;
+  next->calibration = calibration_.calibration;
+  next->costs = calibration_.costs;
   std::shared_ptr<const Epoch> published = std::move(next);
   const std::lock_guard lock(epoch_mutex_);
   now_.swap(published);  // the old one goes after the lock, with its last reader
@@ -135,41 +126,20 @@ std::vector<Slot> GraphStore::allocate_slots(std::size_t count) {
 void GraphStore::write_rows(std::span<const Slot> slots, std::span<const std::uint64_t> ids,
                             std::span<const float> vectors) {
   executor_.parallel_for(slots.size(), row_grain, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> decoded(storage_->vectors.full_precision() ? 0 : dim_);
     for (std::size_t i = begin; i < end; ++i) {
-      const float* const vector = vectors.data() + i * dim_;
+      storage_->vectors.write(slots[i], vectors.data() + i * dim_);
+      // The codes are of the vector as it is stored, so that bounds by codes hold for it.
+      const float* const vector = storage_->vectors.read(slots[i], decoded.data());
       encode_row(storage_->graph.encoding, vector, storage_->graph.codes[slots[i]]);
-      storage_->vectors.write(slots[i], vector);
       storage_->versions.create(slots[i], ids[i], epoch_ + 1);
       storage_->graph.links.write(slots[i], {});
     }
   });
 }
 
-bool GraphStore::needs_calibration(std::size_t added) const noexcept {
-  const std::size_t all = table_.size() + added;
-  return added >= 2 * held_out_min && all >= calibrated_rows_min &&
-         (calibration_ == nullptr || all >= 2 * calibration_->vectors ||
-          changed_since_calibration_ >= all / recalibrate_divisor);
-}
-
-std::size_t GraphStore::held_out_rows(std::size_t added) const noexcept {
-  const std::size_t all = table_.size() + added;
-  const std::size_t affordable =
-      std::min({all / rows_per_held_out, ground_truth_scores_max / all, calibration_scores_per_row * added / all});
-  const std::size_t held_out = std::min(std::clamp(affordable, held_out_min, held_out_max), added / 2);
-  return std::min(held_out, added - std::min(entry_points_max, added / 2));
-}
-
-void GraphStore::calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked) {
-  std::vector<Slot> findable(linked.begin(), linked.end());
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (storage_->versions.visible(slot, epoch_)) findable.push_back(slot);
-  }
-  std::vector<float> queries(held_out.size() * dim_);
-  for (std::size_t i = 0; i < held_out.size(); ++i) storage_->read_vector(held_out[i], queries.data() + i * dim_);
-  const SearchParams params{.storage = storage_.get(), .entry_points = entry_points_, .epoch = epoch_ + 1};
-  changed_since_calibration_ = 0;
-  calibration_ = std::make_shared<const Calibration>(calibrate(executor_, params, findable, queries));
+SearchParams GraphStore::next_search() const noexcept {
+  return {.storage = storage_.get(), .entry_points = entry_points_, .epoch = epoch_ + 1, .rows = rows_};
 }
 
 void GraphStore::link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress) {
@@ -180,27 +150,48 @@ void GraphStore::link_beside(std::span<const Slot> slots, std::size_t linked_row
   }
 }
 
-void GraphStore::link(std::span<const Slot> slots, const LinkProgress& progress) {
+void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress,
+                      const StopCheck& stop) {
   std::vector<Slot> order(slots.begin(), slots.end());
   shuffle(order, Random(params_.seed + epoch_));
   for (std::size_t i = 0; entry_points_.size() < entry_points_max && i < order.size(); ++i) {
     entry_points_.push_back(order[i]);
   }
   const std::size_t linked_rows = table_.size() + tombstones_.size();
-  changed_since_calibration_ += slots.size();
-  if (!needs_calibration(slots.size())) {
-    link_beside(order, linked_rows, progress);
-    return;
+  const std::size_t live = table_.size() + slots.size() - replaced;
+  calibration_.count_removed(replaced);
+  std::size_t held_out_rows = calibration_.count_added(slots.size(), live);
+  const bool consolidated_next = consolidation_due(tombstones_.size() + replaced);
+  if (consolidated_next) {
+    // Many new rows are near those that they replace, which lead to them until they are consolidated.
+    if (calibration_.due(live)) calibration_.forget();
+    calibration_.unmeasured = calibration_.unmeasured || held_out_rows > 0;
+    held_out_rows = 0;
   }
-  // The last rows are searched for before they are linked.
-  const std::size_t first_held_out = slots.size() - held_out_rows(slots.size());
-  const std::span<const Slot> linked_first = std::span(order).first(first_held_out);
+  const std::size_t first_held_out = slots.size() - held_out_rows;
   const std::span<const Slot> held_out = std::span(order).subspan(first_held_out);
-  link_beside(linked_first, linked_rows, progress);
-  calibrate_with(held_out, linked_first);
-  link_beside(held_out, linked_rows + first_held_out, [&](std::size_t done) {
-    if (progress) progress(first_held_out + done);
-  });
+  link_beside(std::span(order).first(first_held_out), linked_rows, progress);
+  unchecked_rows_ += slots.size();
+  const bool checked = unchecked_rows_ >= live / reachability_divisor;
+  if (checked) connect_rows(held_out, stop);
+  measure_held_out(executor_, next_search(), held_out, stop, calibration_);
+  if (!held_out.empty()) {
+    link_beside(held_out, linked_rows + first_held_out, [&](std::size_t done) {
+      if (progress) progress(first_held_out + done);
+    });
+    if (checked) connect_rows({}, stop);
+  }
+  if (!consolidated_next) {
+    recalibrate_if_due(executor_, next_search(), live, params_.seed + epoch_, stop, calibration_);
+  }
+}
+
+void GraphStore::connect_rows(std::span<const Slot> unlinked, const StopCheck& stop) {
+  std::vector<bool> left_out(rows_);
+  for (const Slot slot : unlinked) left_out[slot] = true;
+  const auto linked = [&](Slot slot) { return !left_out[slot] && storage_->versions.visible(slot, epoch_ + 1); };
+  connect_unreachable(storage_->graph, entry_points_, rows_, linked, stop);
+  unchecked_rows_ = 0;
 }
 
 LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {
@@ -218,50 +209,68 @@ LinkProgress GraphStore::progress_of(std::string_view op, const Context& context
 void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
                         const Context& context) {
   if (ids.empty()) return;
-  consolidate_if_due(op, context);  // reclaims the rows of failed inserts
+  consolidate_if_due(op, context, false);  // reclaims the rows of failed inserts
   context.check(op, executor_);
-  reserve_rows(op, vectors, ids.size(), context);
-  {
-    const std::unique_lock lock(table_mutex_);
-    table_.reserve(table_.size() + ids.size());
-  }
-  tombstones_.reserve(tombstones_.size() + 2 * ids.size());
-  const std::vector<Slot> slots = allocate_slots(ids.size());
+  CalibrationState calibration = calibration_;
+  std::optional<StoredRows> before = reserve_rows(op, vectors, ids.size(), context);
+  std::vector<Slot> slots;
+  std::vector<Slot> replaced;
   std::shared_ptr<Epoch> next;
   try {
+    {
+      const std::unique_lock lock(table_mutex_);
+      table_.reserve(table_.size() + ids.size());
+    }
+    tombstones_.reserve(tombstones_.size() + 2 * ids.size());
+    for (const std::uint64_t id : ids) {
+      if (const auto slot = table_.find(id)) replaced.push_back(*slot);
+    }
+    slots = allocate_slots(ids.size());
+    // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
+    for (const Slot slot : replaced) storage_->versions.remove(slot, epoch_ + 1);
     write_rows(slots, ids, vectors);
-    link(slots, progress_of(op, context, 0, slots.size()));
+    link(slots, replaced.size(), progress_of(op, context, 0, slots.size()), [&] { context.check(op, executor_); });
     next = next_epoch();
   } catch (...) {
-    abort_insert(slots);
+    if (before) {
+      exchange_rows(*before);
+      calibration_ = std::move(calibration);
+      try_to_publish();
+    } else {
+      abort_insert(slots, replaced, std::move(calibration));
+    }
     throw;
   }
   {
     const std::unique_lock lock(table_mutex_);
     table_epoch_ = epoch_ + 1;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
-      if (const auto replaced = table_.find(ids[i])) {
-        storage_->versions.remove(*replaced, epoch_ + 1);
-        tombstones_.push_back(*replaced);
-        table_.erase(ids[i]);
-      }
+      if (table_.find(ids[i])) table_.erase(ids[i]);
       table_.insert(ids[i], slots[i]);
     }
+    tombstones_.insert(tombstones_.end(), replaced.begin(), replaced.end());
   }
   const std::uint64_t highest = *std::ranges::max_element(ids);
   highest_id_ = std::max(highest_id_.value_or(highest), highest);
   publish(std::move(next));
-  consolidate_if_due(op, context);
+  consolidate_if_due(op, context, true);
 }
 
-void GraphStore::abort_insert(std::span<const Slot> slots) {
-  for (const Slot slot : slots) storage_->versions.remove(slot, 0);
-  tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
+void GraphStore::try_to_publish() noexcept {
   try {
     publish();
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next epoch counts the rows
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
   }
+}
+
+void GraphStore::abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced,
+                              CalibrationState&& calibration) {
+  for (const Slot slot : replaced) storage_->versions.remove(slot, RowVersions::never);
+  calibration_ = std::move(calibration);
+  calibration_.count_removed(slots.size());  // their links took the places of others
+  for (const Slot slot : slots) storage_->versions.remove(slot, 0);
+  tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
+  try_to_publish();
 }
 
 std::uint64_t GraphStore::add(std::span<const float> vectors, const Context& context) {
@@ -319,7 +328,7 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
     context.check("remove", executor_);
     const std::vector<std::uint64_t> present = present_ids(ids, progress_of("remove", context, 0, ids.size()));
     if (present.empty()) {
-      consolidate_if_due("remove", context);
+      consolidate_if_due("remove", context, true);
       return std::size_t{0};
     }
     tombstones_.reserve(tombstones_.size() + present.size());
@@ -337,25 +346,36 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
       }
     }
     const std::size_t count = tombstones_.size() - before;
-    changed_since_calibration_ += count;
+    calibration_.count_removed(count);
+    if (calibration_.due(table_.size())) calibration_.forget();  // all rows are scanned until the next one
     publish(std::move(next));
-    consolidate_if_due("remove", context);
+    consolidate_if_due("remove", context, true);
     return count;
   });
 }
 
-void GraphStore::consolidate_if_due(std::string_view op, const Context& context) {
-  if (tombstones_.size() < std::max(consolidate_min, rows_ / consolidate_divisor)) return;
+bool GraphStore::consolidation_due(std::size_t tombstones) const noexcept {
+  return tombstones >= std::max(consolidate_min, rows_ / consolidate_divisor);
+}
+
+void GraphStore::consolidate_if_due(std::string_view op, const Context& context, bool calibrates) {
   try {
-    const LinkProgress check = stop_check(op, context);
-    std::shared_ptr<Epoch> next = next_epoch();
-    consolidate(check);
-    std::size_t unused = free_slots_.size();
-    for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
-    if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
-    publish(std::move(next));
-  } catch (const std::bad_alloc&) {
-    // The removed rows stay tombstones, and the next change tries again.
+    if (consolidation_due(tombstones_.size())) {
+      const LinkProgress check = stop_check(op, context);
+      std::shared_ptr<Epoch> next = next_epoch();
+      consolidate(check);
+      std::size_t unused = free_slots_.size();
+      for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
+      if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
+      publish(std::move(next));
+    }
+    if (calibrates && calibration_.due(table_.size())) {
+      std::shared_ptr<Epoch> next = next_epoch();
+      const StopCheck stop = [&] { context.check(op, executor_); };
+      recalibrate_if_due(executor_, next_search(), table_.size(), params_.seed + epoch_, stop, calibration_);
+      publish(std::move(next));
+    }
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next change tries again
   } catch (const Error& error) {
     const bool stopped = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
     if (!stopped && error.code() != ErrorCode::allocation) throw;
@@ -375,15 +395,17 @@ void GraphStore::consolidate(const LinkProgress& progress) {
   for (Slot slot = 0; slot < rows_; ++slot) {
     if (!is_tombstone(slot)) live.push_back(slot);
   }
-  entry_points_.reserve(entry_points_max);
-  consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
-  limbo_.emplace_back();  // the last step that may throw
-  std::erase_if(entry_points_, is_tombstone);
+  std::vector<Slot> entry_points = entry_points_;
+  std::erase_if(entry_points, is_tombstone);
   Random random(params_.seed + epoch_);
-  while (entry_points_.size() < std::min(entry_points_max, live.size())) {
+  while (entry_points.size() < std::min(entry_points_max, live.size())) {
     const Slot slot = live[random.below(live.size())];
-    if (std::ranges::find(entry_points_, slot) == entry_points_.end()) entry_points_.push_back(slot);
+    if (std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
   }
+  consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
+  connect_unreachable(storage_->graph, entry_points, rows_, [&](Slot slot) { return !is_tombstone(slot); }, {});
+  limbo_.emplace_back();  // the last step that may throw
+  entry_points_.swap(entry_points);
   limbo_.back().epoch = epoch_;
   limbo_.back().slots.swap(tombstones_);
 }
@@ -424,8 +446,8 @@ GraphContents GraphStore::contents(const Context& context) {
 
 // Replacing the storage: for another encoding, more rows, without free rows, or without floats.
 
-void GraphStore::reserve_rows(std::string_view op, std::span<const float> vectors, std::size_t count,
-                              const Context& context) {
+std::optional<GraphStore::StoredRows> GraphStore::reserve_rows(std::string_view op, std::span<const float> vectors,
+                                                               std::size_t count, const Context& context) {
   collect_free_slots();
   const std::size_t rows = rows_ + count - std::min(count, free_slots_.size());
   if (rows > slots_max) {
@@ -437,24 +459,27 @@ void GraphStore::reserve_rows(std::string_view op, std::span<const float> vector
   if (!storage_) {
     Encoding encoding = train_encoding(executor_, metric_, dim_, sample_rows(vectors, dim_, training_rows_max));
     storage_ = std::make_shared<GraphStorage>(std::move(encoding), params_, rows, true);
-    return;
+    return std::nullopt;
   }
   const std::size_t trained_rows = storage_->graph.encoding.projection.trained_rows;
   // A store whose rows were all removed may get vectors of another kind.
   const bool outgrown = table_.size() == 0 ||
                         (trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows);
-  if (!outgrown && !storage_->file && rows <= storage_->rows_max()) return;
+  if (!outgrown && !storage_->file && rows <= storage_->rows_max()) return std::nullopt;
   const LinkProgress check = stop_check(op, context);
   if (!tombstones_.empty()) consolidate(check);
-  if (outgrown) {
-    std::vector<float> sample =
-        sample_rows(vectors, dim_, table_.size() == 0 ? training_rows_max : training_rows_max / 2);
-    append_sample(sample);
-    replace_storage(
-        dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, storage_->vectors.full_precision(), check));
-  } else {
-    replace_storage(dense_copy(storage_->graph.encoding, rows, storage_->vectors.full_precision(), check));
+  const bool full_precision = storage_->vectors.full_precision();
+  if (!outgrown) {
+    replace_storage(dense_copy(storage_->graph.encoding, rows, full_precision, check));
+    return std::nullopt;
   }
+  std::vector<float> sample =
+      sample_rows(vectors, dim_, table_.size() == 0 ? training_rows_max : training_rows_max / 2);
+  append_sample(sample);
+  StoredRows before =
+      replace_storage(dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, full_precision, check));
+  calibration_.forget();  // other codes need other searches
+  return before;
 }
 
 void GraphStore::append_sample(std::vector<float>& sample) const {
@@ -488,16 +513,15 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
     std::vector<float> decoded(dim_);
     for (std::size_t i = begin; i < end; ++i) {
       const auto slot = static_cast<Slot>(i);
-      const float* const vector = storage_->vectors.read(kept[i], decoded.data());
-      if (same_encoding) {
-        std::memcpy(target.graph.codes[slot], from.codes[kept[i]], encoding.quantizer.row_bytes);
-      } else {
-        encode_row(encoding, vector, target.graph.codes[slot]);
-      }
       if (full_precision == storage_->vectors.full_precision()) {
         std::ranges::copy(storage_->vectors.bytes(kept[i]), target.vectors.bytes(slot).begin());
       } else {
-        target.vectors.write(slot, vector);
+        target.vectors.write(slot, storage_->vectors.read(kept[i], decoded.data()));
+      }
+      if (same_encoding && full_precision == storage_->vectors.full_precision()) {
+        std::memcpy(target.graph.codes[slot], from.codes[kept[i]], encoding.quantizer.row_bytes);
+      } else {
+        encode_row(encoding, target.vectors.read(slot, decoded.data()), target.graph.codes[slot]);
       }
       target.versions.create(slot, storage_->versions.id(kept[i]), 0);
       const std::size_t links = from.links.read(kept[i], list.data());
@@ -520,29 +544,32 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
   }
   result.rows = kept.size();
   result.highest_id = highest_id_;
-  if (calibration_) result.calibration = *calibration_;
+  if (calibration_.calibration) result.calibration = *calibration_.calibration;
+  result.changed_since_calibration = calibration_.changed;
   return result;
 }
 
-void GraphStore::replace_storage(GraphContents contents) {
-  IdTable table;
-  table.reserve(contents.rows);
-  for (Slot slot = 0; slot < contents.rows; ++slot) table.insert(contents.storage->versions.id(slot), slot);
-  std::shared_ptr<const Calibration> calibration = calibration_;
-  if (!contents.calibration.points.empty()) {
-    calibration = std::make_shared<const Calibration>(std::move(contents.calibration));
-  }
-  // Nothing throws from here on.
-  const std::unique_lock lock(table_mutex_);
-  storage_ = std::move(contents.storage);
-  rows_ = contents.rows;
+GraphStore::StoredRows GraphStore::replace_storage(GraphContents contents) {
+  StoredRows rows;
+  rows.table.reserve(contents.rows);
+  for (Slot slot = 0; slot < contents.rows; ++slot) rows.table.insert(contents.storage->versions.id(slot), slot);
+  rows.storage = std::move(contents.storage);
+  rows.rows = contents.rows;
+  rows.entry_points = std::move(contents.entry_points);
   highest_id_ = contents.highest_id;
-  entry_points_ = std::move(contents.entry_points);
-  calibration_ = std::move(calibration);
-  tombstones_.clear();
-  free_slots_.clear();
-  limbo_.clear();
-  table_ = std::move(table);
+  exchange_rows(rows);
+  return rows;
+}
+
+void GraphStore::exchange_rows(StoredRows& rows) noexcept {
+  const std::unique_lock lock(table_mutex_);
+  std::swap(storage_, rows.storage);
+  std::swap(rows_, rows.rows);
+  std::swap(entry_points_, rows.entry_points);
+  std::swap(tombstones_, rows.tombstones);
+  std::swap(free_slots_, rows.free_slots);
+  std::swap(limbo_, rows.limbo);
+  std::swap(table_, rows.table);
 }
 
 void GraphStore::compact_storage(bool full_precision, const LinkProgress& progress) {

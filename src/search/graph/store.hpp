@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "search/graph/build.hpp"
-#include "search/graph/calibrate.hpp"
 #include "search/graph/id_table.hpp"
+#include "search/graph/recalibrate.hpp"
 #include "search/graph/storage.hpp"
 #include "vectis/base/context.hpp"
 #include "vectis/base/executor.hpp"
@@ -36,6 +36,7 @@ struct Epoch {
   std::size_t rows = 0;     // slots ever used: live + removed
   std::uint64_t table_bytes = 0;
   std::shared_ptr<const Calibration> calibration;
+  SearchCosts costs;
   std::shared_ptr<std::atomic<bool>> released;  // set by the destructor
 
   Epoch() = default;
@@ -54,7 +55,8 @@ struct GraphContents {
   std::size_t rows = 0;
   std::optional<std::uint64_t> highest_id;  // ever used
   std::vector<Slot> entry_points;
-  Calibration calibration;
+  Calibration calibration;  // empty: never calibrated
+  std::uint64_t changed_since_calibration = 0;
 };
 
 // The rows of a graph index. Thread-safe: readers take now() and never wait for a change; changes wait for each
@@ -131,21 +133,41 @@ class GraphStore {
     std::vector<Slot> slots;
   };
 
+  // What replace_storage replaces.
+  struct StoredRows {
+    std::shared_ptr<GraphStorage> storage;
+    std::size_t rows = 0;
+    std::vector<Slot> entry_points;
+    std::vector<Slot> tombstones;
+    std::vector<Slot> free_slots;
+    std::deque<Limbo> limbo;
+    IdTable table;
+  };
+
   // Returns `count` unused slots, free ones first, with memory for them. Precondition: reserve_rows() made room.
   // Throws Allocation when memory is exhausted.
   std::vector<Slot> allocate_slots(std::size_t count);
   void write_rows(std::span<const Slot> slots, std::span<const std::uint64_t> ids, std::span<const float> vectors);
-  void link(std::span<const Slot> slots, const LinkProgress& progress);
+  // Links the rows, and calibrates when that is due; when many tombstones are consolidated next, that is done after
+  // them, and all rows are scanned until then. `replaced` rows go with the next epoch. Throws what `progress` and
+  // `stop` throw, and Allocation or std::bad_alloc.
+  void link(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress, const StopCheck& stop);
+  // Links rows to those that no path of links leads to, apart from `unlinked`. Throws what `stop` throws, and
+  // std::bad_alloc.
+  void connect_rows(std::span<const Slot> unlinked, const StopCheck& stop);
   void link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress);
   // Writes, links and publishes row i under ids[i]; the old rows of present ids become tombstones. The caller holds
   // writer_mutex_ and has checked that ids are distinct. Throws InvalidInput above slots_max rows, Cancelled,
   // DeadlineExceeded, Allocation or std::bad_alloc; then the visible rows are unchanged.
   void insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
               const Context& context);
-  // Turns the rows of a failed insert into tombstones that no search can see, and publishes their number. They are
+  // Publishes the rows as they are; when memory is exhausted, the next epoch shows them. Does not throw.
+  void try_to_publish() noexcept;
+  // Turns the rows of a failed insert into tombstones that no search can see, keeps the rows that they were to replace
+  // and the calibration of before, and publishes the number of tombstones. They are
   // reclaimed by the next change, since the stopped call must end soon. insert() has reserved the memory for that, so
   // it does not throw.
-  void abort_insert(std::span<const Slot> slots);
+  void abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced, CalibrationState&& calibration);
   // Returns a callback that checks `context` for the call `op`. `context` must outlive it.
   [[nodiscard]] LinkProgress stop_check(std::string_view op, const Context& context) const;
   // Returns a callback that checks `context` for the call `op`, and reports `before` more rows than it is called with,
@@ -164,21 +186,21 @@ class GraphStore {
   void publish(std::shared_ptr<Epoch> next) noexcept;
   void publish() { publish(next_epoch()); }
   // Makes room for `count` more rows; trains the encoding on `vectors` in an empty store, and again when the store
-  // has outgrown it. Throws InvalidInput when the store would exceed slots_max rows, Allocation when memory is
-  // exhausted, Cancelled or DeadlineExceeded as `context` says.
-  void reserve_rows(std::string_view op, std::span<const float> vectors, std::size_t count, const Context& context);
+  // has outgrown it: then it returns the rows of before. Throws InvalidInput when the store would exceed slots_max
+  // rows, Allocation when memory is exhausted, Cancelled or DeadlineExceeded as `context` says.
+  [[nodiscard]] std::optional<StoredRows> reserve_rows(std::string_view op, std::span<const float> vectors,
+                                                       std::size_t count, const Context& context);
   // Appends at most 5,000 live vectors, evenly spaced over all rows, to `sample`. Precondition: storage_ is not null.
   // Throws std::bad_alloc when memory is exhausted.
   void append_sample(std::vector<float>& sample) const;
-  // Consolidates and publishes when there are many tombstones. Ends early, without throwing, when `context` stops the
-  // call or memory is exhausted: the tombstones stay for the next change.
-  void consolidate_if_due(std::string_view op, const Context& context);
+  // Returns whether so many tombstones are consolidated. Does not throw.
+  [[nodiscard]] bool consolidation_due(std::size_t tombstones) const noexcept;
+  // Consolidates and publishes when there are many tombstones, and calibrates when that is due and `calibrates`. Ends
+  // early, without throwing, when `context` stops the call or memory is exhausted: a later change does the rest.
+  void consolidate_if_due(std::string_view op, const Context& context, bool calibrates);
   void consolidate(const LinkProgress& progress);
-  [[nodiscard]] bool needs_calibration(std::size_t added) const noexcept;
-  // Returns how many of `added` new rows are linked only after they served as queries of a calibration. Precondition:
-  // needs_calibration(added). Does not throw.
-  [[nodiscard]] std::size_t held_out_rows(std::size_t added) const noexcept;
-  void calibrate_with(std::span<const Slot> held_out, std::span<const Slot> linked);
+  // The parameters of searches of the rows that the next epoch shows. Valid until the next change.
+  [[nodiscard]] SearchParams next_search() const noexcept;
   void forget_released_epochs();
   void collect_free_slots();
   void compact_storage(bool full_precision, const LinkProgress& progress);
@@ -189,8 +211,11 @@ class GraphStore {
   // what `progress` throws, and Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
                                          const LinkProgress& progress) const;
-  // Replaces storage and ids by `contents`. Throws std::bad_alloc when memory is exhausted; then nothing changed.
-  void replace_storage(GraphContents contents);
+  // Replaces storage and ids by `contents`, and returns those of before. Throws std::bad_alloc when memory is
+  // exhausted; then nothing changed.
+  StoredRows replace_storage(GraphContents contents);
+  // Puts back what replace_storage returned. Does not throw.
+  void exchange_rows(StoredRows& rows) noexcept;
 
   Executor& executor_;
   const Metric metric_;
@@ -208,8 +233,8 @@ class GraphStore {
   std::vector<Slot> free_slots_;
   std::deque<Limbo> limbo_;
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
-  std::shared_ptr<const Calibration> calibration_;
-  std::size_t changed_since_calibration_ = 0;  // rows added or removed
+  CalibrationState calibration_;
+  std::size_t unchecked_rows_ = 0;  // linked since it was checked that all rows can be reached
 
   mutable std::shared_mutex table_mutex_;
   IdTable table_;

@@ -87,7 +87,7 @@ TEST_F(GraphStoreTest, AStoppedConsolidationDoesNotUndoARemoval) {
   EXPECT_EQ(store.now()->live, 1500U);
   EXPECT_EQ(store.now()->number, epoch + 1) << "the epoch of the removal, none of a consolidation";
   EXPECT_EQ(store.remove(std::vector<std::uint64_t>{500}, {}), 1U);
-  EXPECT_EQ(store.now()->number, epoch + 3) << "one epoch of the removal, one of the consolidation";
+  EXPECT_EQ(store.now()->number, epoch + 4) << "epochs of the removal, the consolidation and the calibration";
 }
 
 TEST_F(GraphStoreTest, AnEmptiedStoreIsTrainedOnWhatIsAddedNext) {
@@ -147,33 +147,28 @@ TEST_F(GraphStoreTest, RowsOfIdsAreThoseOfTheEpoch) {
 TEST_F(GraphStoreTest, OneSearchEqualsSearchesWithEachEpsilon) {
   store.add(test::clustered_rows(random, 3000, dim), {});
   const auto now = store.now();
-  SearchParams params{.storage = now->storage.get(),
-                      .entry_points = now->entry_points,
-                      .epoch = now->number,
-                      .rows = now->rows,
-                      .k = calibrated_k,
-                      .beam = beam_for_epsilon(calibrated_k, 1)};
+  const Graph& graph = now->storage->graph;
+  const auto visible = [&](Slot slot) { return slot % 7 != 0; };
   const std::vector<float> epsilons{0.8F, 0.9F, 1.0F, 1.05F, 1.2F};
-  SearchScratch scratch(now->storage->graph);
+  SearchScratch scratch(graph);
+  std::vector<SearchStop> stops;
   for (std::size_t query = 0; query < 50; ++query) {
     const test::Floats vector = test::clustered_rows(random, 1, dim);
-    scratch.query.set_vector(now->storage->graph.encoding, vector.data());
-    std::vector<std::vector<Hit>> found;
-    std::vector<std::uint64_t> scored;
-    std::vector<Hit> hits;
-    search_at_epsilons(params, epsilons, vector.data(), scratch, hits,
-                       [&](std::size_t i, std::span<const Hit> here, std::uint64_t rows) {
-                         EXPECT_EQ(i, found.size());
-                         found.emplace_back(here.begin(), here.end());
-                         scored.push_back(rows);
-                       });
-    ASSERT_EQ(found.size(), epsilons.size());
+    scratch.query.set_vector(graph.encoding, vector.data());
+    BeamParams beam = beam_for({}, calibrated_k);
+    beam.exact_visited = query % 2 == 0;
+    beam.skipped = static_cast<Slot>(query);
+    if (query % 5 == 0) beam.scores_max = 300;
+    scratch.scored = 0;
+    beam_search_at_epsilons(graph, now->entry_points, beam, epsilons, visible, scratch, stops);
+    ASSERT_EQ(stops.size(), epsilons.size());
     for (std::size_t i = 0; i < epsilons.size(); ++i) {
-      params.beam = beam_for_epsilon(calibrated_k, epsilons[i]);
+      beam.epsilon = epsilons[i];
       scratch.scored = 0;
-      ASSERT_TRUE(search_graph(params, vector.data(), scratch, hits));
-      EXPECT_EQ(hits, found[i]) << epsilons[i];
-      EXPECT_EQ(scratch.scored, scored[i]) << epsilons[i];
+      const bool finished = beam_search_visible(graph, now->entry_points, beam, visible, scratch);
+      EXPECT_EQ(finished, !stops[i].gave_up) << epsilons[i];
+      EXPECT_EQ(scratch.scored, stops[i].scored) << epsilons[i];
+      EXPECT_TRUE(!finished || std::ranges::equal(scratch.best.sorted(), stops[i].best)) << epsilons[i];
     }
   }
 }

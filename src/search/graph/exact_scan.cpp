@@ -1,0 +1,238 @@
+#include "search/graph/exact_scan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "search/common/exact_distances.hpp"
+#include "search/graph/float_kernels.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t first_scanned_batch = 32;  // rows: few at first, so that the first limits come early
+constexpr double float_rounding = 0x1p-24;
+constexpr std::size_t compared_together = 32;  // rows whose vectors are compared in single precision at once
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// The k nearest rows so far, as a max-heap by distance, then id.
+class NearestHits {
+ public:
+  NearestHits(std::vector<Hit>& hits, std::size_t k, std::optional<double> radius)
+      : hits_(hits), k_(k), radius_(radius.value_or(infinity)) {
+    hits_.clear();
+  }
+  // The distance that a row must not exceed to be among the nearest.
+  [[nodiscard]] double limit() const { return hits_.size() < k_ ? radius_ : hits_.front().distance; }
+  void push(std::uint64_t id, double distance) {
+    const Hit hit{id, distance};
+    if (!(distance <= radius_)) return;
+    if (hits_.size() == k_) {
+      if (!nearer(hit, hits_.front())) return;
+      std::pop_heap(hits_.begin(), hits_.end(), nearer);
+      hits_.pop_back();
+    }
+    hits_.push_back(hit);
+    std::push_heap(hits_.begin(), hits_.end(), nearer);
+  }
+  void sort() { std::sort_heap(hits_.begin(), hits_.end(), nearer); }
+
+ private:
+  static bool nearer(const Hit& a, const Hit& b) {
+    return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
+  }
+  std::vector<Hit>& hits_;
+  std::size_t k_;
+  double radius_;
+};
+
+// One query: the rows of the present batch that may be among the nearest, and the nearest rows so far.
+class QueryScan {
+ public:
+  QueryScan(const SearchParams& params, const ExactQuery& query, const QuantizedQuery& codes, std::vector<Hit>& hits)
+      : params_(params),
+        vector_(query.vector, params.storage->graph.encoding.projection.dim),
+        excluded_(query.excluded),
+        codes_(codes),
+        sizes_(query_sizes(params.storage->graph.encoding.projection, query.vector)),
+        scale_(float_scale(params.storage->graph.encoding.projection)),
+        nearest_(hits, params.k, params.radius) {}
+
+  void add_candidate(Slot slot) { candidates_.push_back(slot); }
+  // Compares the candidates by their vectors. Returns whether there were any.
+  bool rerank() {
+    const RowVersions& versions = params_.storage->versions;
+    const VectorRows& vectors = params_.storage->vectors;
+    std::erase_if(candidates_, [&](Slot slot) { return slot == excluded_ || !versions.visible(slot, params_.epoch); });
+    if (candidates_.empty()) return false;
+    for (const Slot slot : candidates_) vectors.prefetch(slot);
+    if (!vectors.full_precision()) decoded_.resize(compared_together * vector_.size());
+    for (std::size_t first = 0; first < candidates_.size(); first += compared_together) {
+      const std::span<Slot> slots =
+          std::span(candidates_).subspan(first, std::min(compared_together, candidates_.size() - first));
+      std::array<const float*, compared_together> rows;
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        rows[i] = vectors.read(slots[i], decoded_.data() + (decoded_.empty() ? 0 : i * vector_.size()));
+      }
+      compare(slots, rows);
+    }
+    reranked_ += candidates_.size();
+    candidates_.clear();
+    return true;
+  }
+
+  // Returns the score that no row within the present limit of distances exceeds, apart from the error of its codes.
+  [[nodiscard]] float score_limit() const {
+    const Projection& projection = params_.storage->graph.encoding.projection;
+    const double limit = nearest_.limit();
+    double score = infinity;
+    if (limit < infinity && sizes_.exact) {
+      score = metric() == Metric::inner_product ? product_limit(projection, limit) : square_limit(projection, limit);
+    }
+    score += double{std::numeric_limits<float>::min()};  // smaller numbers lose precision
+    return score < double{std::numeric_limits<float>::max()}
+               ? std::nextafter(static_cast<float>(score), std::numeric_limits<float>::infinity())
+               : std::numeric_limits<float>::infinity();
+  }
+
+  void finish() { nearest_.sort(); }
+  [[nodiscard]] std::uint64_t reranked() const noexcept { return reranked_; }
+
+ private:
+  // Compares rows by their vectors: in single precision, and those that may be among the nearest in double precision.
+  void compare(std::span<Slot> slots, std::array<const float*, compared_together>& rows) {
+    std::size_t count = slots.size();
+    if (metric() != Metric::inner_product && nearest_.limit() < infinity) {
+      std::array<float, compared_together> distances;
+      float_distances(metric(), vector_.data(), rows.data(), count, vector_.size(), scale_, distances.data());
+      count = 0;
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[count] = slots[i];
+        rows[count] = rows[i];
+        count += static_cast<std::size_t>(!beyond_limit(double{distances[i]}));
+      }
+    }
+    constexpr std::size_t together = detail::exact_distances_batch;
+    for (std::size_t first = 0; first < count; first += together) {
+      const std::size_t some = std::min(together, count - first);
+      std::array<double, together> distances;
+      detail::exact_distances(metric(), vector_, std::span(rows).subspan(first, some), distances.data());
+      for (std::size_t i = 0; i < some; ++i) {
+        nearest_.push(params_.storage->versions.id(slots[first + i]), distances[i]);
+      }
+    }
+  }
+
+  // Whether a row with this value of float_distances at scale_ is certainly farther than the limit.
+  [[nodiscard]] bool beyond_limit(double distance) const {
+    const double rounding = sum_rounding(vector_.size());
+    const double limit = nearest_.limit();
+    if (metric() == Metric::cosine) return 1 + distance - rounding > limit;
+    if (!(distance > 1e-30 && distance < 1e30)) return false;  // floats may have vanished or overflowed
+    const auto scale = double{scale_};
+    const double square = metric() == Metric::l2 ? limit * scale * (limit * scale) : limit * scale * scale;
+    return distance * (1 - rounding) > square;
+  }
+
+  [[nodiscard]] Metric metric() const noexcept { return params_.storage->graph.encoding.projection.metric; }
+
+  // A row within `limit` has coordinates of at most the query's norm plus the limit, which bounds their rounding
+  // errors.
+  [[nodiscard]] double square_limit(const Projection& projection, double limit) const {
+    const double distance = metric() == Metric::cosine       ? std::sqrt(2 * std::max(0.0, limit))
+                            : metric() == Metric::l2_squared ? std::ldexp(std::sqrt(limit), -projection.exponent)
+                                                             : std::ldexp(limit, -projection.exponent);
+    const double rounding = projection_rounding(projection);
+    const double reach = (1 + rounding) * distance + rounding * (2 * sizes_.centered_norm + distance + 2 * sizes_.unit);
+    const auto square = double{codes_.squared_norm()};
+    return reach * reach - square + double{score_rounding} * (square + reach * reach);
+  }
+
+  // Scores are minus twice the product of the scaled query and a centered row.
+  [[nodiscard]] double product_limit(const Projection& projection, double limit) const {
+    const double scaled = std::ldexp(limit * sizes_.scale, -projection.exponent);
+    const double largest =
+        std::abs(scaled) + std::abs(sizes_.mean_product) + double{codes_.coordinates_norm()} * (1 + sizes_.mean_norm);
+    return 2 * (scaled + sizes_.mean_product) + 4 * double{score_rounding} * largest;
+  }
+
+  // Of a coordinate: the rounding of the input, and of the sum over the basis.
+  static double projection_rounding(const Projection& projection) {
+    const double sum = projection.basis.empty() ? 2
+                                                : static_cast<double>(projection.augmented_dim + 4) *
+                                                      std::sqrt(static_cast<double>(projection.output_dim));
+    return sum * float_rounding * 2;
+  }
+
+  const SearchParams& params_;
+  std::span<const float> vector_;
+  Slot excluded_;
+  const QuantizedQuery& codes_;
+  QuerySizes sizes_;
+  float scale_;
+  NearestHits nearest_;
+  std::vector<Slot> candidates_;
+  std::vector<float> decoded_;
+  std::uint64_t reranked_ = 0;
+};
+
+// Sets the addresses of the codes of rows.count rows. Prefetches rows that do not follow each other in memory; the CPU
+// itself prefetches others.
+void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t first, ScannedRows& rows) {
+  const Quantizer& quantizer = graph.encoding.quantizer;
+  const std::byte* const begin = graph.codes[slots[first]];
+  const std::byte* const last = graph.codes[slots[first + rows.count - 1]];
+  if (slots.listed == nullptr && last == begin + (rows.count - 1) * quantizer.row_bytes) {
+    for (std::size_t i = 0; i < rows.count; ++i) rows.codes[i] = begin + i * quantizer.row_bytes;
+    return;
+  }
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    rows.codes[i] = graph.codes[slots[first + i]];
+    prefetch_codes(quantizer, rows.codes[i]);
+  }
+}
+
+}  // namespace
+
+ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots, std::span<const ExactQuery> queries,
+                           std::span<std::vector<Hit>> hits) {
+  const Graph& graph = params.storage->graph;
+  const Quantizer& quantizer = graph.encoding.quantizer;
+  ScannedQueries scanned(quantizer, queries.size());
+  std::vector<QueryScan> scans;
+  scans.reserve(queries.size());
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    scanned.set_vector(i, graph.encoding, queries[i].vector);
+    scans.emplace_back(params, queries[i], scanned.codes(i), hits[i]);
+    scanned.limit[i] = scans[i].score_limit();
+  }
+  const FilterRows filter_rows = prepare_filter(quantizer, scanned);
+  ScannedRows rows;
+  std::array<std::uint64_t, scanned_batch> passing;
+  std::size_t batch = first_scanned_batch;
+  for (std::size_t first = 0; first < slots.count; first += batch, batch = std::min(scanned_batch, 2 * batch)) {
+    rows.count = std::min(batch, slots.count - first);
+    collect_codes(graph, slots, first, rows);
+    filter_rows(quantizer, scanned, rows, graph.score_rows, passing.data());
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      for (std::uint64_t left = passing[i]; left != 0; left &= left - 1) {
+        scans[static_cast<std::size_t>(std::countr_zero(left))].add_candidate(slots[first + i]);
+      }
+    }
+    for (std::size_t i = 0; i < scans.size(); ++i) {
+      if (scans[i].rerank()) scanned.limit[i] = scans[i].score_limit();
+    }
+  }
+  ExactScanCounts counts{.scored = queries.size() * slots.count};
+  for (QueryScan& scan : scans) {
+    scan.finish();
+    counts.reranked += scan.reranked();
+  }
+  return counts;
+}
+
+}  // namespace vectis::inline v0_1::graph

@@ -1,0 +1,44 @@
+// The exact nearest rows of queries: a scan of the codes that drops rows by proven bounds, then exact distances.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/graph/scan_filter.hpp"
+#include "search/graph/search.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// A query of an exact scan. Owns nothing.
+struct ExactQuery {
+  const float* vector = nullptr;            // dim floats
+  Slot excluded = AdjacencyLists::no_link;  // a row that is not found
+};
+
+// The rows of an exact scan. Owns nothing.
+struct ScannedSlots {
+  std::size_t count = 0;
+  const Slot* listed = nullptr;  // null: the first `count` slots
+
+  [[nodiscard]] Slot operator[](std::size_t i) const noexcept {
+    return listed == nullptr ? static_cast<Slot>(i) : listed[i];
+  }
+};
+
+// What an exact scan did.
+struct ExactScanCounts {
+  std::uint64_t scored = 0;    // rows compared by code, for all queries
+  std::uint64_t reranked = 0;  // rows compared by their vectors, for all queries
+};
+
+// Replaces hits[i] by the params.k nearest visible rows of `slots` to queries[i], as brute force in double precision
+// over the stored vectors finds them: none beyond params.radius, sorted by distance, equal distances by lower id.
+// docs/graph-search.md has the proof. Preconditions, not checked: as many hits as queries, 1 to
+// exact_scan_queries, params.k >= 1, slots are
+// distinct and below params.rows, and rows were encoded from the vectors that are stored. Throws std::bad_alloc.
+ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots, std::span<const ExactQuery> queries,
+                           std::span<std::vector<Hit>> hits);
+
+}  // namespace vectis::inline v0_1::graph

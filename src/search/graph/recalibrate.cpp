@@ -1,0 +1,195 @@
+#include "search/graph/recalibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "vectis/base/random.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t recalibrate_divisor = 8;
+// A file does not hold what was measured since the calibration, so that fewer changed rows are enough after loading.
+constexpr std::size_t loaded_divisor = 64;
+// Rows that are searched for when as many rows as there are changed. Measured with rows that are added one by one, it
+// costs a quarter to a half of linking them, up to as much where linking is cheap; a batch shares the scans for the
+// truth.
+constexpr std::size_t queries_per_change = 1000;  // when all rows changed
+constexpr std::size_t queries_max = 1000;
+constexpr std::size_t queries_min = 100;
+// Rows that are held out of the first calibration: few, since all rows that are linked after it may change recall.
+constexpr std::size_t held_out_divisor = 20;
+constexpr std::size_t held_out_min = 200;
+// What a neighbor counts that a search for a left-out row missed. Its neighbors found each other through it when they
+// were linked, so that they may be easier to find than those of a new vector: where the data has no structure, new
+// vectors miss up to 1.7 times as many.
+constexpr double left_out_weight = 1.5;
+// What a neighbor counts that a search for a held-out row missed while the graph grew: it grows on until the next
+// calibration, and more rows are harder to search.
+constexpr double grown_weight = 1.2;
+// Above this, few rows are near to all queries, as under inner product. Recall then depends on whether each of these
+// can be reached, which only the finished graph shows. They are far from a left-out row, which does not matter to them.
+constexpr double hub_concentration = 0.005;
+
+// New rows are compared with what the calibration promises for this recall.
+constexpr double checked_recall = 0.9;
+constexpr std::size_t checked_queries_min = 40;
+constexpr double checked_errors = 2.5;   // standard errors that new rows may be found less often
+constexpr double compared_errors = 1.5;  // standard errors that they may be found more often
+// Missed neighbors of earlier rows grow with this power of the number of rows, more where the data has no structure.
+constexpr double growth_exponent = 0.3;
+
+std::vector<Slot> visible_rows(const SearchParams& params) {
+  std::vector<Slot> rows;
+  for (Slot slot = 0; slot < params.rows; ++slot) {
+    if (params.storage->versions.visible(slot, params.epoch)) rows.push_back(slot);
+  }
+  return rows;
+}
+
+std::size_t affordable_queries(std::uint64_t changed, std::size_t live) {
+  return std::clamp<std::size_t>(queries_per_change * std::min<std::size_t>(changed, live) / live, queries_min,
+                                 queries_max);
+}
+
+// At most `count` of the rows, each as likely as the others.
+std::vector<Slot> sample_of(std::vector<Slot> rows, std::size_t count, Random random) {
+  count = std::min(count, rows.size());
+  for (std::size_t i = 0; i < count; ++i) std::swap(rows[i], rows[i + random.below(rows.size() - i)]);
+  rows.resize(count);
+  return rows;
+}
+
+float largest_epsilon(const Calibration& calibration) {
+  float largest = 0;
+  for (const CalibrationCurve& curve : calibration.curves) {
+    if (!curve.points.empty()) largest = std::max(largest, curve.points.back().epsilon);
+  }
+  return largest;
+}
+
+// The recall of a table with the parameters of a search; nullopt when it was not measured with them.
+std::optional<RecallEstimate> recall_at(const RecallTable& table, const SearchSetting& setting) {
+  const auto above =
+      std::ranges::find_if(table.rows, [&](const RecallTable::Row& row) { return row.epsilon >= setting.epsilon; });
+  const auto depth = std::ranges::find(calibrated_reranked, setting.reranked);
+  if (above == table.rows.end() || depth == calibrated_reranked.end()) return std::nullopt;
+  return table.recall(static_cast<std::size_t>(above - table.rows.begin()),
+                      static_cast<std::size_t>(depth - calibrated_reranked.begin()));
+}
+
+std::optional<SearchSetting> checked_setting(const CalibrationState& state) {
+  if (state.calibration == nullptr || state.recent.queries < double{checked_queries_min}) return std::nullopt;
+  return state.calibration->setting_for(checked_recall, state.costs, 1);
+}
+
+// Whether rows that were held out since the calibration are found less often than it promises.
+bool found_less(const CalibrationState& state) {
+  const std::optional<SearchSetting> setting = checked_setting(state);
+  if (!setting) return false;
+  const std::optional<RecallEstimate> recent = recall_at(state.recent, *setting);
+  return recent && recent->mean + checked_errors * recent->error < checked_recall;
+}
+
+// Whether they are found more often than the rows that it was made of.
+bool found_more(const CalibrationState& state) {
+  const std::optional<SearchSetting> setting = checked_setting(state);
+  if (!setting) return true;
+  const std::optional<RecallEstimate> recent = recall_at(state.recent, *setting);
+  const std::optional<RecallEstimate> before = recall_at(state.measured, *setting);
+  return !recent || !before || recent->mean - before->mean > compared_errors * std::hypot(recent->error, before->error);
+}
+
+// What rows that were held out show about all `live` rows; nullopt when that is too little.
+std::optional<RecallTable> measured_by_held_out(const CalibrationState& state, std::size_t live) {
+  if (state.recent.queries < double{checked_queries_min}) return std::nullopt;
+  if (state.calibration == nullptr) return state.recent;  // most rows are new
+  const std::uint64_t removed = state.changed - std::min(state.added, state.changed);
+  if (state.measured.queries == 0 || removed >= live / recalibrate_divisor) return std::nullopt;
+  RecallTable table = state.recent;
+  table.scale(1, grown_weight);
+  if (!found_more(state)) return table;
+  const auto before = static_cast<double>(live - std::min<std::size_t>(state.added, live - 1));
+  const double wanted = table.queries * before / static_cast<double>(state.added);  // in proportion to the rows
+  RecallTable old = state.measured;
+  const double most = old.queries;
+  old.scale(std::min(1.0, wanted / most), std::pow(static_cast<double>(live) / before, growth_exponent));
+  if (wanted > most) table.scale(most / wanted, 1);
+  table.add(old);
+  return table;
+}
+
+}  // namespace
+
+void CalibrationState::forget() noexcept {
+  calibration.reset();
+  measured = {};
+  recent = {};
+}
+
+void CalibrationState::set_loaded(std::uint64_t changed_rows, std::size_t live) noexcept {
+  changed = changed_rows;
+  unmeasured = changed > live / loaded_divisor;
+}
+
+bool CalibrationState::due(std::size_t live) const noexcept {
+  return live >= calibrated_rows_min && (calibration == nullptr || unmeasured || changed >= live / recalibrate_divisor);
+}
+
+std::size_t CalibrationState::count_added(std::size_t rows, std::size_t live) noexcept {
+  changed += rows;
+  added += rows;
+  if (live < calibrated_rows_min) return 0;
+  if (calibration == nullptr) {
+    return rows < live - live / held_out_divisor
+               ? 0
+               : std::min({std::max(live / held_out_divisor, held_out_min), queries_max, rows / 4});
+  }
+  held_out_due += static_cast<double>(rows) * static_cast<double>(queries_per_change) / static_cast<double>(live);
+  const std::size_t count = std::min({static_cast<std::size_t>(held_out_due), queries_max, (rows + 1) / 2});
+  held_out_due -= static_cast<double>(count);
+  return count;
+}
+
+void measure_held_out(Executor& executor, const SearchParams& params, std::span<const Slot> held_out,
+                      const StopCheck& stop, CalibrationState& state) {
+  if (held_out.empty()) return;
+  std::vector<bool> unlinked(params.rows);
+  for (const Slot slot : held_out) unlinked[slot] = true;
+  std::vector<Slot> findable = visible_rows(params);
+  std::erase_if(findable, [&](Slot slot) { return unlinked[slot]; });
+  std::optional<float> epsilon_max;
+  if (state.calibration != nullptr && held_out.size() < queries_min) epsilon_max = largest_epsilon(*state.calibration);
+  RecallTable table = measure_recall(executor, params, findable, held_out, epsilon_max, stop);
+  if (held_out.size() < queries_min) table.concentration = 0;  // too few for an estimate
+  state.recent.add(table);
+}
+
+void recalibrate_if_due(Executor& executor, const SearchParams& params, std::size_t live, std::uint64_t seed,
+                        const StopCheck& stop, CalibrationState& state) {
+  if (!found_less(state) && !state.due(live)) return;
+  const std::vector<Slot> rows = visible_rows(params);
+  const std::vector<Slot> left_out = sample_of(rows, affordable_queries(state.changed, rows.size()), Random(seed));
+  const bool hubs = state.recent.concentration > hub_concentration;
+  std::optional<RecallTable> table = hubs ? std::nullopt : measured_by_held_out(state, live);
+  if (!table) {
+    table = measure_recall(executor, params, rows, left_out, std::nullopt, stop);
+    table->scale(1, hubs ? 1 : left_out_weight);
+  }
+  CalibrationState next;
+  next.costs = state.costs;
+  next.costs_rows = state.costs_rows;
+  if (live > 2 * state.costs_rows || 2 * live < state.costs_rows) {
+    next.costs = measure_costs(params, rows, left_out);
+    next.costs_rows = live;
+  }
+  next.calibration = std::make_shared<const Calibration>(make_calibration(*table, rows.size()));
+  next.measured = std::move(*table);
+  state = std::move(next);
+}
+
+}  // namespace vectis::inline v0_1::graph

@@ -1,0 +1,53 @@
+// When the calibration of a graph is repeated, and with which rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "search/graph/calibrate.hpp"
+#include "vectis/base/executor.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// The calibration of a graph that changes. Some of the added rows are searched for before they are linked, which shows
+// how new vectors are found; when an eighth of the graph has changed, they make the next calibration. When they are
+// easier to find than those of before, these count in proportion to their number: queries may ask for either.
+struct CalibrationState {
+  std::shared_ptr<const Calibration> calibration;  // null: not calibrated with the present encoding
+  SearchCosts costs;
+  std::uint64_t changed = 0;   // rows added or removed since the calibration
+  std::uint64_t added = 0;     // of these
+  RecallTable measured;        // that the calibration was made of; empty after loading
+  RecallTable recent;          // of rows that were held out since
+  double held_out_due = 0;     // rows that should have been held out and were not
+  bool unmeasured = false;     // rows were added of which none was held out
+  std::size_t costs_rows = 0;  // rows when the costs were measured
+
+  // Sets how many of `live` rows were added or removed since the calibration before they were saved. Does not throw.
+  void set_loaded(std::uint64_t changed_rows, std::size_t live) noexcept;
+  // Forgets the calibration, so that all rows are scanned until the next one. Does not throw.
+  void forget() noexcept;
+  // Returns whether `live` rows should be calibrated now: when they are not, when an eighth of them changed since, or
+  // when new ones could not be compared with it. Does not throw.
+  [[nodiscard]] bool due(std::size_t live) const noexcept;
+  // Counts added rows, and returns how many of them should be searched for before they are linked. `live` is the number
+  // of rows with them. Does not throw.
+  [[nodiscard]] std::size_t count_added(std::size_t rows, std::size_t live) noexcept;
+  void count_removed(std::size_t rows) noexcept { changed += rows; }
+};
+
+// Searches for rows that are not linked yet, if any, and adds what it found to state.recent. All other rows that are
+// visible in params.epoch must be linked. Throws what `stop` throws, and std::bad_alloc; then `state` is unchanged.
+void measure_held_out(Executor& executor, const SearchParams& params, std::span<const Slot> held_out,
+                      const StopCheck& stop, CalibrationState& state);
+
+// Calibrates when that is due, or when new rows were found less often than the calibration promises. Uses the rows that
+// were held out. When they are too few, much was removed, or few rows are near to all queries, it uses random rows of
+// the graph, each as if it were not in it, which is less reliable otherwise. All rows that are visible in params.epoch,
+// `live` in number, must be linked. Throws what `stop` throws, and std::bad_alloc; then `state` is unchanged.
+void recalibrate_if_due(Executor& executor, const SearchParams& params, std::size_t live, std::uint64_t seed,
+                        const StopCheck& stop, CalibrationState& state);
+
+}  // namespace vectis::inline v0_1::graph

@@ -1,0 +1,91 @@
+#include "search/graph/search_costs.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "search/graph/exact_scan.hpp"
+#include "vectis/base/time.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+namespace {
+
+constexpr std::size_t scores_min = 500;  // before a search gives up, however small the graph is
+
+}  // namespace
+
+double SearchCosts::scan_seconds(std::size_t rows, std::size_t queries) const noexcept {
+  const auto together = static_cast<double>(std::clamp<std::size_t>(queries, 1, exact_scan_queries));
+  constexpr auto most = static_cast<double>(exact_scan_queries);
+  // For a row: the first query costs as much as alone, further ones the same each.
+  const double further = (scanned_in_batch * most - scanned) / (most - 1);
+  return static_cast<double>(rows) * (scanned + further * (together - 1)) / together;
+}
+
+std::uint64_t scores_before_scan(std::size_t rows) noexcept {
+  return std::max<std::uint64_t>(scores_min, rows / scanned_per_visited);
+}
+
+SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows, std::span<const Slot> sample) {
+  constexpr std::size_t rows_min = 1000;
+  constexpr std::size_t scanned_rows = 32768;
+  constexpr std::size_t searches = 32;
+  constexpr std::size_t candidates_reranked = 32;
+  SearchCosts costs;
+  if (rows.size() < rows_min || sample.empty()) return costs;
+  const Graph& graph = params.storage->graph;
+  const std::size_t dim = graph.encoding.projection.dim;
+  const std::size_t count = std::min(exact_scan_queries, sample.size());
+  std::vector<float> vectors(count * dim);
+  std::vector<ExactQuery> queries(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    params.storage->read_vector(sample[i], vectors.data() + i * dim);
+    queries[i] = {vectors.data() + i * dim, AdjacencyLists::no_link};
+  }
+  SearchParams measured = params;
+  measured.k = calibrated_k;
+  std::vector<std::vector<Hit>> hits(count);
+  const ScannedSlots some{.count = std::min(scanned_rows, rows.size()), .listed = rows.data()};
+  const auto timed = [](const auto& work) {
+    const std::uint64_t begin = monotonic_nanoseconds();
+    work();
+    return static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+  };
+  const auto scanned = static_cast<double>(some.count);
+  // The better of two: a disturbance only adds time.
+  const double batch = std::min(timed([&] { exact_scan(measured, some, queries, hits); }),
+                                timed([&] { exact_scan(measured, some, queries, hits); }));
+  costs.scanned_in_batch = batch / (scanned * static_cast<double>(count));
+  const auto single = [&] { exact_scan(measured, some, std::span(queries).first(1), std::span(hits).first(1)); };
+  costs.scanned = std::min(timed(single), timed(single)) / scanned;
+  measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
+  measured.beam.scores_max = scores_before_scan(rows.size());
+  SearchScratch scratch(graph);
+  std::vector<double> visited;
+  for (std::size_t i = 0; i < std::min(searches, sample.size()); ++i) {
+    params.storage->read_vector(sample[i], vectors.data());
+    scratch.query.set_vector(graph.encoding, vectors.data());
+    const std::uint64_t before = scratch.scored;
+    const double seconds = timed([&] {
+      (void)beam_search_visible(graph, params.entry_points, measured.beam, [](Slot) { return true; }, scratch);
+    });
+    const auto scored = static_cast<double>(scratch.scored - before);
+    if (scored > 0) visited.push_back(seconds / scored);
+  }
+  const auto median = visited.begin() + static_cast<std::ptrdiff_t>(visited.size() / 2);
+  std::nth_element(visited.begin(), median, visited.end());
+  if (!visited.empty()) costs.visited = *median;
+  std::vector<std::int32_t> candidates;
+  for (const Neighbor& neighbor : scratch.best.sorted()) {
+    if (params.storage->versions.visible(neighbor.slot(), params.epoch)) {
+      candidates.push_back(static_cast<std::int32_t>(neighbor.slot()));
+    }
+  }
+  if (candidates.size() < calibrated_k) return costs;
+  measured.reranked = candidates.size();
+  const auto rerank = [&] { (void)rerank_found(measured, candidates, vectors.data(), scratch, hits.front()); };
+  costs.reranked = std::min(timed(rerank), timed(rerank)) / static_cast<double>(candidates.size());
+  return costs;
+}
+
+}  // namespace vectis::inline v0_1::graph

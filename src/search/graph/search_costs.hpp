@@ -1,0 +1,36 @@
+// Seconds that parts of a search take, measured on this machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "search/graph/search.hpp"
+
+namespace vectis::inline v0_1::graph {
+
+// A visited row is at a random place in memory and has its share of the queues; it costs about this many scanned ones.
+inline constexpr std::size_t scanned_per_visited = 6;
+
+// Seconds of one thread for one row, by which searches and scans are compared. Plain data; the values are of one CPU.
+struct SearchCosts {
+  double visited = 65e-9;          // scored by a beam search
+  double reranked = 100e-9;        // compared by its vector
+  double scanned = 10e-9;          // by an exact scan for one query
+  double scanned_in_batch = 7e-9;  // by an exact scan for each of exact_scan_queries
+
+  // Returns the seconds of an exact scan of `rows` rows for each of `queries` queries. Does not throw.
+  [[nodiscard]] double scan_seconds(std::size_t rows, std::size_t queries) const noexcept;
+};
+
+// Rows that a beam search of a graph with `rows` rows scores before it gives up and all rows are scanned: a scan then
+// costs as much as the search so far, since a visited row costs several scanned ones. Does not throw.
+[[nodiscard]] std::uint64_t scores_before_scan(std::size_t rows) noexcept;
+
+// Measures the costs on the calling thread with some of the rows, which takes a few milliseconds; the defaults when
+// there are fewer than 1,000. `rows` are the rows of the graph that can be found, `sample` some vectors to search for.
+// Throws std::bad_alloc.
+[[nodiscard]] SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows,
+                                        std::span<const Slot> sample);
+
+}  // namespace vectis::inline v0_1::graph
