@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace vectis::inline v0_1::graph {
 
@@ -29,6 +30,25 @@ std::optional<SearchSetting> setting_on(const CalibrationCurve& curve, double re
                        std::lerp(double{below.scans}, double{above->scans}, share)};
 }
 
+// The lowest recall and the highest cost of the tables. Beyond the last epsilon of a table that one counts.
+CalibrationPoint lowest_point(std::span<const RecallTable> tables, std::size_t step, std::size_t depth) {
+  CalibrationPoint point{.epsilon = 0, .recall = 1};
+  for (const RecallTable& table : tables) {
+    const std::size_t last = std::min(step, table.rows.size() - 1);
+    const RecallEstimate recall = table.recall(last, depth);
+    const double bound = std::max(0.0, recall.mean - confidence_errors(table.queries) * recall.error);
+    point.epsilon = std::max(point.epsilon, table.rows[last].epsilon);
+    point.recall = std::min(point.recall, static_cast<float>(bound));
+    point.scored = std::max(point.scored, static_cast<float>(table.rows[last].scored / table.queries));
+    point.scans = std::max(point.scans, static_cast<float>(table.rows[last].scans / table.queries));
+  }
+  return point;
+}
+
+bool ascends(const CalibrationPoint& before, const CalibrationPoint& after) {
+  return after.recall > before.recall && after.scored >= before.scored && after.scans >= before.scans;
+}
+
 }  // namespace
 
 double SearchSetting::seconds(const SearchCosts& costs, std::size_t rows, std::size_t queries) const noexcept {
@@ -49,25 +69,21 @@ std::optional<SearchSetting> Calibration::setting_for(double recall, const Searc
   return cheapest;
 }
 
-Calibration make_calibration(const RecallTable& table, std::size_t vectors) {
+Calibration make_calibration(std::span<const RecallTable> tables, std::size_t vectors) {
   Calibration result;
   result.vectors = vectors;
-  result.queries = static_cast<std::uint64_t>(table.queries);
-  result.scores_max = table.scores_max;
-  for (const std::uint32_t reranked : calibrated_reranked) result.curves.push_back({reranked, {}});
-  for (std::size_t step = 0; step < table.rows.size(); ++step) {
-    for (std::size_t depth = 0; depth < calibrated_reranked.size(); ++depth) {
-      const RecallEstimate recall = table.recall(step, depth);
-      const CalibrationPoint point{
-          table.rows[step].epsilon,
-          static_cast<float>(std::max(0.0, recall.mean - confidence_errors(table.queries) * recall.error)),
-          static_cast<float>(table.rows[step].scored / table.queries),
-          static_cast<float>(table.rows[step].scans / table.queries)};
-      std::vector<CalibrationPoint>& points = result.curves[depth].points;
-      if (points.empty() || (point.recall > points.back().recall && point.scored >= points.back().scored &&
-                             point.scans >= points.back().scans)) {
-        points.push_back(point);
-      }
+  result.scores_max = std::numeric_limits<std::uint64_t>::max();
+  std::size_t steps = 0;
+  for (const RecallTable& table : tables) {
+    result.queries += static_cast<std::uint64_t>(table.queries);
+    result.scores_max = std::min(result.scores_max, table.scores_max);
+    steps = std::max(steps, table.rows.size());
+  }
+  for (std::size_t depth = 0; depth < calibrated_reranked.size(); ++depth) {
+    CalibrationCurve& curve = result.curves.emplace_back(calibrated_reranked[depth]);
+    for (std::size_t step = 0; step < steps; ++step) {
+      const CalibrationPoint point = lowest_point(tables, step, depth);
+      if (curve.points.empty() || ascends(curve.points.back(), point)) curve.points.push_back(point);
     }
   }
   return result;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "search/graph/measure_recall.hpp"
@@ -16,8 +17,7 @@ inline constexpr std::size_t calibrated_rows_min = 1000;  // graphs with fewer r
 // One measurement of a calibration: the recall and the cost of searches with one epsilon. Plain data.
 struct CalibrationPoint {
   float epsilon = 1;
-  float recall =
-      0;  // lower confidence bound: the mean share of the nearest calibrated_k minus 1.5 standard errors or more
+  float recall = 0;  // lower confidence bound: the mean share of the nearest calibrated_k minus 1.5 standard errors
   float scored = 0;  // mean number of rows that a search scored
   float scans = 0;   // share of the searches that gave up, so that a scan answered them
 };
@@ -55,8 +55,8 @@ struct Calibration {
                                                          std::size_t queries) const;
 };
 
-// Makes a calibration from measured recalls. `vectors` is the number of rows in the graph, and the table must have
-// queries. Throws std::bad_alloc.
-[[nodiscard]] Calibration make_calibration(const RecallTable& table, std::size_t vectors);
+// Makes a calibration from measured recalls: of each search the lowest that one of the tables shows, and the highest
+// cost. `vectors` is the number of rows in the graph, and every table must have queries. Throws std::bad_alloc.
+[[nodiscard]] Calibration make_calibration(std::span<const RecallTable> tables, std::size_t vectors);
 
 }  // namespace vectis::inline v0_1::graph

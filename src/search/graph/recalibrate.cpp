@@ -31,6 +31,10 @@ constexpr double left_out_weight = 1.5;
 // What a neighbor counts that a search for a held-out row missed while the graph grew: it grows on until the next
 // calibration, and more rows are harder to search.
 constexpr double grown_weight = 1.2;
+// Below this number of rows, those that were held out are a large part of the graph, and linking them may change how
+// the others are found. Left-out rows then show it.
+constexpr std::size_t few_rows = 20'000;
+constexpr std::size_t few_rows_queries = 500;
 // Above this, few rows are near to all queries, as under inner product. Recall then depends on whether each of these
 // can be reached, which only the finished graph shows. They are far from a left-out row, which does not matter to them.
 constexpr double hub_concentration = 0.005;
@@ -174,11 +178,18 @@ void recalibrate_if_due(Executor& executor, const SearchParams& params, std::siz
   if (!found_less(state) && !state.due(live)) return;
   const std::vector<Slot> rows = visible_rows(params);
   const std::vector<Slot> left_out = sample_of(rows, affordable_queries(state.changed, rows.size()), Random(seed));
+  std::vector<RecallTable> tables;
   const bool hubs = state.recent.concentration > hub_concentration;
-  std::optional<RecallTable> table = hubs ? std::nullopt : measured_by_held_out(state, live);
-  if (!table) {
-    table = measure_recall(executor, params, rows, left_out, std::nullopt, stop);
-    table->scale(1, hubs ? 1 : left_out_weight);
+  if (std::optional<RecallTable> held_out; !hubs && (held_out = measured_by_held_out(state, live))) {
+    tables.push_back(std::move(*held_out));
+  }
+  if (tables.empty()) {
+    tables.push_back(measure_recall(executor, params, rows, left_out, std::nullopt, stop));
+    if (!hubs) tables.back().scale(1, left_out_weight);
+  } else if (live < few_rows) {
+    const std::span<const Slot> checked = std::span(left_out).first(std::min(left_out.size(), few_rows_queries));
+    const float epsilon_max = tables.front().rows.back().epsilon;
+    tables.push_back(measure_recall(executor, params, rows, checked, epsilon_max, stop));
   }
   CalibrationState next;
   next.costs = state.costs;
@@ -187,8 +198,8 @@ void recalibrate_if_due(Executor& executor, const SearchParams& params, std::siz
     next.costs = measure_costs(params, rows, left_out);
     next.costs_rows = live;
   }
-  next.calibration = std::make_shared<const Calibration>(make_calibration(*table, rows.size()));
-  next.measured = std::move(*table);
+  next.calibration = std::make_shared<const Calibration>(make_calibration(tables, rows.size()));
+  next.measured = std::move(tables.front());
   state = std::move(next);
 }
 

@@ -94,6 +94,27 @@ TEST_F(RecalibrateTest, HoldsWhenALittleIsNewAndDifferent) {
   expect_recall(*index, queries, {0.9, 0.99});
 }
 
+// A graph has few ways into a group, and one more linked row may close or open the last one.
+TEST_F(RecalibrateTest, HoldsWhereHalfOfFewRowsAreInFarGroups) {
+  constexpr std::size_t dim = 64;
+  constexpr std::size_t groups = 20;
+  const Floats centers = noise(groups, dim, 3);
+  const auto rows = [&](std::size_t count) {
+    Floats vectors = noise(count, dim);
+    for (std::size_t i = 0; i < count; i += 2) {
+      const std::size_t group = random.below(groups);
+      for (std::size_t j = 0; j < dim; ++j) {
+        float& x = vectors[i * dim + j];
+        x = centers[group * dim + j] + 1e-5F * x;
+      }
+    }
+    return vectors;
+  };
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  index->add(rows(1200));
+  expect_recall(*index, rows(1000), {0.8, 0.9, 0.95});
+}
+
 TEST_F(RecalibrateTest, HoldsWhenMuchIsNewAndEasierToFind) {
   constexpr std::size_t dim = 32;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
@@ -305,11 +326,20 @@ TEST_F(RecalibrateTest, TablesAddUpAndTheLastEpsilonCountsBeyondATable) {
 }
 
 TEST_F(RecalibrateTest, SettingsAreNotInterpolatedWhereRecallJumps) {
-  const Calibration smooth = make_calibration(table_of({0.2, 0.16, 0.12}, 1e9), 10'000);
+  const Calibration smooth = make_calibration(std::array{table_of({0.2, 0.16, 0.12}, 1e9)}, 10'000);
   EXPECT_NEAR(smooth.setting_for(0.82, {}, 1).value().epsilon, 1.05, 0.01);
-  const Calibration jumps = make_calibration(table_of({0.06, 0.01}, 1e9), 10'000);
+  const Calibration jumps = make_calibration(std::array{table_of({0.06, 0.01}, 1e9)}, 10'000);
   EXPECT_NEAR(jumps.setting_for(0.95, {}, 1).value().epsilon, 1.1, 1e-6);
   EXPECT_EQ(jumps.setting_for(0.995, {}, 1), std::nullopt);
+}
+
+TEST_F(RecalibrateTest, TheLowestRecallOfSeveralTablesCounts) {
+  const std::array tables{table_of({0.2, 0.1}, 1e9), table_of({0.1, 0.16, 0.02}, 1e9)};
+  const std::vector<CalibrationPoint> points = make_calibration(tables, 10'000).curves.front().points;
+  ASSERT_EQ(points.size(), 3U);
+  EXPECT_NEAR(points[0].recall, 0.8, 1e-3);
+  EXPECT_NEAR(points[1].recall, 0.84, 1e-3);
+  EXPECT_NEAR(points[2].recall, 0.9, 1e-3) << "the last epsilon of the first table counts";
 }
 
 // A search that gives up costs a scan as well, which many queries share.
