@@ -254,13 +254,13 @@ SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k,
   const std::size_t count = queries.size() / dim();
   SearchOptions graph_options = options;
   graph_options.recall = recall;
-  const std::optional<double> beam_seconds = current->beam_seconds(count, k, graph_options);
-  if (!beam_seconds) {
+  const std::optional<double> seconds = current->query_seconds(count, k, graph_options);
+  if (!seconds) {
     const SearchResult found = exact_->search(queries, k, options);
     return with_reason(
         found, fmt::format("no beam search is cheaper at a recall of {}; {}", recall, found.explanation().reason));
   }
-  const std::vector<Placement> all = placements(count, k, graph_work(count, *beam_seconds));
+  const std::vector<Placement> all = placements(count, k, graph_work(count, *seconds));
   const Choice choice = planner(runtime()).choose(all);
   const bool by_graph = choice.index + 1 == all.size();
   SearchResult found = by_graph ? current->search(queries, k, graph_options) : exact_->search(queries, k, options);
@@ -314,9 +314,9 @@ std::string AutoIndex::do_explain(std::size_t queries, std::size_t k, const Sear
   if (!options.ef) graph_options.recall = recall;
   text += current->explain(queries, k, graph_options);
   const std::size_t count = std::max<std::size_t>(queries, 1);
-  const std::optional<double> beam_seconds = current->beam_seconds(count, k, graph_options);
-  if (!beam_seconds) return text + "the exact index answers\n";
-  return text + planner(runtime()).choose(placements(count, k, graph_work(count, *beam_seconds))).explain();
+  const std::optional<double> seconds = current->query_seconds(count, k, graph_options);
+  if (!seconds) return text + "the exact index answers\n";
+  return text + planner(runtime()).choose(placements(count, k, graph_work(count, *seconds))).explain();
 }
 
 void AutoIndex::do_save(ByteWriter& writer, const Context& context) const {

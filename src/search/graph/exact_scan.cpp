@@ -9,6 +9,7 @@
 
 #include "search/common/exact_distances.hpp"
 #include "search/graph/float_kernels.hpp"
+#include "search/graph/norm_order.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -60,6 +61,7 @@ class QueryScan {
         codes_(codes),
         sizes_(query_sizes(params.storage->graph.encoding.projection, query.vector)),
         scale_(float_scale(params.storage->graph.encoding.projection)),
+        query_norm_(std::sqrt(squared_norm(query.vector, vector_.size()))),
         nearest_(hits, params.k, params.radius) {}
 
   void add_candidate(Slot slot) { candidates_.push_back(slot); }
@@ -97,6 +99,12 @@ class QueryScan {
     return score < double{std::numeric_limits<float>::max()}
                ? std::nextafter(static_cast<float>(score), std::numeric_limits<float>::infinity())
                : std::numeric_limits<float>::infinity();
+  }
+
+  // Returns whether no row of at most this length has a product large enough to be among the nearest.
+  [[nodiscard]] bool ends_before(float norm) const {
+    constexpr double rounding = 1 + 1e-9;
+    return -nearest_.limit() > query_norm_ * double{norm} * rounding;
   }
 
   void finish() { nearest_.sort(); }
@@ -174,6 +182,7 @@ class QueryScan {
   const QuantizedQuery& codes_;
   QuerySizes sizes_;
   float scale_;
+  double query_norm_;
   NearestHits nearest_;
   std::vector<Slot> candidates_;
   std::vector<float> decoded_;
@@ -186,7 +195,7 @@ void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t fi
   const Quantizer& quantizer = graph.encoding.quantizer;
   const std::byte* const begin = graph.codes[slots[first]];
   const std::byte* const last = graph.codes[slots[first + rows.count - 1]];
-  if (slots.listed == nullptr && last == begin + (rows.count - 1) * quantizer.row_bytes) {
+  if (slots.is_consecutive(first + rows.count - 1) && last == begin + (rows.count - 1) * quantizer.row_bytes) {
     for (std::size_t i = 0; i < rows.count; ++i) rows.codes[i] = begin + i * quantizer.row_bytes;
     return;
   }
@@ -196,7 +205,32 @@ void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t fi
   }
 }
 
+// Ends the scans of queries that no row from place `first` on can answer. Returns whether others are left.
+bool any_left(const ScannedSlots& slots, std::size_t first, std::span<const QueryScan> scans, ScannedQueries& scanned) {
+  if (slots.norms == nullptr || slots.is_consecutive(first)) return true;
+  const float norm = slots.norms[(first - slots.consecutive) / norm_group];
+  bool left = false;
+  for (std::size_t i = 0; i < scans.size(); ++i) {
+    if (scans[i].ends_before(norm)) {
+      scanned.limit[i] = -std::numeric_limits<float>::infinity();
+    } else {
+      left = true;
+    }
+  }
+  return left;
+}
+
 }  // namespace
+
+ScannedSlots rows_by_norm(const SearchParams& params) noexcept {
+  const NormOrder& order = *params.norm_order;
+  const std::size_t later = params.rows - order.slots_end;
+  return {.count = later + order.slots.size(),
+          .listed = order.slots.data(),
+          .consecutive = later,
+          .first = order.slots_end,
+          .norms = order.norms.data()};
+}
 
 ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots, std::span<const ExactQuery> queries,
                            std::span<std::vector<Hit>> hits) {
@@ -214,7 +248,9 @@ ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots
   ScannedRows rows;
   std::array<std::uint64_t, scanned_batch> passing;
   std::size_t batch = first_scanned_batch;
-  for (std::size_t first = 0; first < slots.count; first += batch, batch = std::min(scanned_batch, 2 * batch)) {
+  std::size_t first = 0;
+  for (; first < slots.count && any_left(slots, first, scans, scanned);
+       first += batch, batch = std::min(scanned_batch, 2 * batch)) {
     rows.count = std::min(batch, slots.count - first);
     collect_codes(graph, slots, first, rows);
     filter_rows(quantizer, scanned, rows, graph.score_rows, passing.data());
@@ -227,7 +263,7 @@ ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots
       if (scans[i].rerank()) scanned.limit[i] = scans[i].score_limit();
     }
   }
-  ExactScanCounts counts{.scored = queries.size() * slots.count};
+  ExactScanCounts counts{.scored = queries.size() * std::min(first, slots.count)};
   for (QueryScan& scan : scans) {
     scan.finish();
     counts.reranked += scan.reranked();

@@ -17,15 +17,22 @@ struct ExactQuery {
   Slot excluded = AdjacencyLists::no_link;  // a row that is not found
 };
 
-// The rows of an exact scan. Owns nothing.
+// The rows of an exact scan: consecutive slots, then listed ones. Owns nothing.
 struct ScannedSlots {
-  std::size_t count = 0;
-  const Slot* listed = nullptr;  // null: the first `count` slots
+  std::size_t count = 0;         // of all
+  const Slot* listed = nullptr;  // null: all are consecutive
+  std::size_t consecutive = 0;   // rows before the listed ones
+  std::size_t first = 0;         // the first of these
+  const float* norms = nullptr;  // of the listed rows, as in NormOrder; null: they are in any order
 
   [[nodiscard]] Slot operator[](std::size_t i) const noexcept {
-    return listed == nullptr ? static_cast<Slot>(i) : listed[i];
+    return is_consecutive(i) ? static_cast<Slot>(first + i) : listed[i - consecutive];
   }
+  [[nodiscard]] bool is_consecutive(std::size_t i) const noexcept { return listed == nullptr || i < consecutive; }
 };
+
+// Returns all rows of a search in params.norm_order, which must not be null, after later ones. Does not throw.
+[[nodiscard]] ScannedSlots rows_by_norm(const SearchParams& params) noexcept;
 
 // What an exact scan did.
 struct ExactScanCounts {

@@ -215,7 +215,8 @@ void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptio
                  .rows = plan.epoch->rows,
                  .no_tombstones = plan.epoch->removed == 0,
                  .k = std::min(k, plan.epoch->live),
-                 .radius = options.radius};
+                 .radius = options.radius,
+                 .norm_order = plan.epoch->norm_order.get()};
   if (plan.params.k == 0) return;
   plan.kernel = "graph";
   plan_search(queries, options, plan);
@@ -225,11 +226,14 @@ void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptio
   }
 }
 
-std::optional<double> GraphIndex::beam_seconds(std::size_t queries, std::size_t k, const SearchOptions& options) const {
+std::optional<double> GraphIndex::query_seconds(std::size_t queries, std::size_t k,
+                                                const SearchOptions& options) const {
   SearchPlan plan;
   make_plan(queries, k, options, plan);
-  if (plan.params.k == 0 || plan.exact) return std::nullopt;
-  return plan.beam_seconds;
+  if (plan.params.k == 0) return std::nullopt;
+  if (!plan.exact) return plan.beam_seconds;
+  if (plan.filter != nullptr || plan.params.norm_order == nullptr) return std::nullopt;
+  return plan.epoch->costs.scan_seconds(plan.epoch->live, queries);
 }
 
 std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const SearchOptions& options,
@@ -311,6 +315,7 @@ void GraphIndex::plan_search(std::size_t queries, const SearchOptions& options, 
 }
 
 ScannedSlots GraphIndex::allowed_rows(const SearchPlan& plan) const {
+  if (plan.filter == nullptr && plan.params.norm_order != nullptr) return rows_by_norm(plan.params);
   if (plan.filter == nullptr && plan.params.no_tombstones) return {.count = plan.epoch->rows};
   std::call_once(plan.rows_collected, [&] {
     if (plan.filter != nullptr && plan.budget.selectivity < scan_selectivity_min) {

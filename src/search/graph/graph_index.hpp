@@ -45,9 +45,10 @@ class GraphIndex final : public Index {
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
   // Returns the predicted seconds of one thread for each of `queries` queries that search() would answer by beam
-  // searches; nullopt when it would scan all rows. `options.filter` must outlive the call. Throws std::bad_alloc.
-  [[nodiscard]] std::optional<double> beam_seconds(std::size_t queries, std::size_t k,
-                                                   const SearchOptions& options) const;
+  // searches, or by scans that end early; nullopt when it would scan all rows. `options.filter` must outlive the call.
+  // Throws std::bad_alloc.
+  [[nodiscard]] std::optional<double> query_seconds(std::size_t queries, std::size_t k,
+                                                    const SearchOptions& options) const;
   // Returns a copy of the vectors and links, for save_contents(). Waits for a running change. Throws Cancelled or
   // DeadlineExceeded as `context` says, Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] GraphContents contents(const Context& context) const { return store_->contents(context); }

@@ -295,7 +295,8 @@ Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim, std:
   const std::size_t components = std::min({projection.augmented_dim, components_max, used / rows_per_component});
   const std::span<const float> sample = std::span(rows).first(used * projection.augmented_dim);
   const CodeTrial trial = make_trial(executor, sample, projection.augmented_dim);
-  if (encoding.quantizer.row_bytes == cache_line_bytes ||
+  // What a projection drops has no sign, so that it would bound no inner product.
+  if (encoding.quantizer.row_bytes == cache_line_bytes || metric == Metric::inner_product ||
       (components < projection.augmented_dim && components < components_max)) {
     keep_coordinates(executor, trial, encoding);
   } else {

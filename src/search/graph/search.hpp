@@ -13,6 +13,8 @@
 
 namespace vectis::inline v0_1::graph {
 
+struct NormOrder;
+
 inline constexpr std::size_t calibrated_k = 10;  // neighbors for which recall is calibrated
 
 // What decides the recall of a search: how far the beam search goes, and how many of its best rows are compared by
@@ -34,6 +36,8 @@ struct SearchParams {
   BeamParams beam = {};
   std::size_t reranked = 32;  // best rows by code that are compared by their vectors, at least k
   std::optional<double> radius = std::nullopt;
+  const NormOrder* norm_order =
+      nullptr;  // of the visible rows but those from its end on, and of tombstones; may be null
 };
 
 // Returns the parameters of a beam search for the best k that stops by the epsilon rule and keeps the rows to rerank;

@@ -29,6 +29,7 @@ std::uint64_t scores_before_scan(std::size_t rows) noexcept {
 SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows, std::span<const Slot> sample) {
   constexpr std::size_t rows_min = 1000;
   constexpr std::size_t scanned_rows = 32768;
+  constexpr std::size_t single_scans = 4;
   constexpr std::size_t searches = 32;
   constexpr std::size_t candidates_reranked = 32;
   SearchCosts costs;
@@ -45,7 +46,9 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   SearchParams measured = params;
   measured.k = calibrated_k;
   std::vector<std::vector<Hit>> hits(count);
-  const ScannedSlots some{.count = std::min(scanned_rows, rows.size()), .listed = rows.data()};
+  ScannedSlots some{.count = std::min(scanned_rows, rows.size())};
+  if (rows.size() < params.rows) some.listed = rows.data();
+  if (params.norm_order != nullptr) some = rows_by_norm(params);
   const auto timed = [](const auto& work) {
     const std::uint64_t begin = monotonic_nanoseconds();
     work();
@@ -56,8 +59,13 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   const double batch = std::min(timed([&] { exact_scan(measured, some, queries, hits); }),
                                 timed([&] { exact_scan(measured, some, queries, hits); }));
   costs.scanned_in_batch = batch / (scanned * static_cast<double>(count));
-  const auto single = [&] { exact_scan(measured, some, std::span(queries).first(1), std::span(hits).first(1)); };
-  costs.scanned = std::min(timed(single), timed(single)) / scanned;
+  const std::size_t singles = std::min(single_scans, count);
+  const auto single = [&] {
+    for (std::size_t i = 0; i < singles; ++i) {
+      exact_scan(measured, some, std::span(queries).subspan(i, 1), std::span(hits).subspan(i, 1));
+    }
+  };
+  costs.scanned = std::min(timed(single), timed(single)) / (scanned * static_cast<double>(singles));
   measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
   measured.beam.scores_max = scores_before_scan(rows.size());
   SearchScratch scratch(graph);

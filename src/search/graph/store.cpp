@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <new>
 #include <numeric>
 
@@ -17,22 +15,10 @@ namespace vectis::inline v0_1::graph {
 
 namespace {
 
-constexpr std::size_t entry_points_max = 16;
-constexpr std::size_t row_grain = 256;  // rows per task
-// Rows between two checks of a Context.
-constexpr std::size_t copied_batch = 16'384;
-constexpr std::size_t looked_up_batch = 65'536;
-
-// Tombstones are consolidated when they are 1/20 of all rows; storage shrinks when a third of its rows is free.
-constexpr std::size_t consolidate_divisor = 20;
-constexpr std::size_t consolidate_min = 64;
-constexpr std::size_t shrink_min = 1024;
+constexpr std::size_t row_grain = 256;           // rows per task
+constexpr std::size_t looked_up_batch = 65'536;  // rows between two checks of a Context
 // Whether all rows can be reached is checked when 1/8 of them is new.
 constexpr std::size_t reachability_divisor = 8;
-
-// The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
-constexpr std::size_t training_rows_max = 10'000;
-constexpr std::size_t retrain_growth = 4;
 
 void shuffle(std::span<Slot> slots, Random random) {
   for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
@@ -40,7 +26,9 @@ void shuffle(std::span<Slot> slots, Random random) {
 
 }  // namespace
 
-std::uint64_t Epoch::bytes() const noexcept { return (storage ? rows * storage->row_bytes() : 0) + table_bytes; }
+std::uint64_t Epoch::bytes() const noexcept {
+  return (storage ? rows * storage->row_bytes() : 0) + table_bytes + (norm_order ? norm_order->bytes() : 0);
+}
 std::uint64_t Epoch::mapped_bytes() const noexcept { return storage ? rows * storage->mapped_bytes() : 0; }
 
 GraphStore::GraphStore(Executor& executor, Metric metric, std::size_t dim, const GraphParams& params)
@@ -92,6 +80,7 @@ void GraphStore::publish(std::shared_ptr<Epoch> next) noexcept {
   next->table_bytes = table_.bytes();
   next->calibration = calibration_.calibration;
   next->costs = calibration_.costs;
+  next->norm_order = norm_order_;
   std::shared_ptr<const Epoch> published = std::move(next);
   const std::lock_guard lock(epoch_mutex_);
   now_.swap(published);  // the old one goes after the lock, with its last reader
@@ -139,7 +128,11 @@ void GraphStore::write_rows(std::span<const Slot> slots, std::span<const std::ui
 }
 
 SearchParams GraphStore::next_search() const noexcept {
-  return {.storage = storage_.get(), .entry_points = entry_points_, .epoch = epoch_ + 1, .rows = rows_};
+  return {.storage = storage_.get(),
+          .entry_points = entry_points_,
+          .epoch = epoch_ + 1,
+          .rows = rows_,
+          .norm_order = norm_order_.get()};
 }
 
 void GraphStore::link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress) {
@@ -181,6 +174,7 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
     });
     if (checked) connect_rows({}, stop);
   }
+  if (checked && !consolidated_next) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
   if (!consolidated_next) {
     recalibrate_if_due(executor_, next_search(), live, params_.seed + epoch_, stop, calibration_);
   }
@@ -216,6 +210,7 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   std::vector<Slot> slots;
   std::vector<Slot> replaced;
   std::shared_ptr<Epoch> next;
+  std::shared_ptr<const NormOrder> norm_order = norm_order_;
   try {
     {
       const std::unique_lock lock(table_mutex_);
@@ -226,6 +221,7 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
       if (const auto slot = table_.find(id)) replaced.push_back(*slot);
     }
     slots = allocate_slots(ids.size());
+    if (norm_order_ && std::ranges::min(slots) < norm_order_->slots_end) norm_order_.reset();
     // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
     for (const Slot slot : replaced) storage_->versions.remove(slot, epoch_ + 1);
     write_rows(slots, ids, vectors);
@@ -237,6 +233,7 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
       calibration_ = std::move(calibration);
       try_to_publish();
     } else {
+      norm_order_ = std::move(norm_order);
       abort_insert(slots, replaced, std::move(calibration));
     }
     throw;
@@ -354,62 +351,6 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
   });
 }
 
-bool GraphStore::consolidation_due(std::size_t tombstones) const noexcept {
-  return tombstones >= std::max(consolidate_min, rows_ / consolidate_divisor);
-}
-
-void GraphStore::consolidate_if_due(std::string_view op, const Context& context, bool calibrates) {
-  try {
-    if (consolidation_due(tombstones_.size())) {
-      const LinkProgress check = stop_check(op, context);
-      std::shared_ptr<Epoch> next = next_epoch();
-      consolidate(check);
-      std::size_t unused = free_slots_.size();
-      for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
-      if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
-      publish(std::move(next));
-    }
-    if (calibrates && calibration_.due(table_.size())) {
-      std::shared_ptr<Epoch> next = next_epoch();
-      const StopCheck stop = [&] { context.check(op, executor_); };
-      recalibrate_if_due(executor_, next_search(), table_.size(), params_.seed + epoch_, stop, calibration_);
-      publish(std::move(next));
-    }
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next change tries again
-  } catch (const Error& error) {
-    const bool stopped = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
-    if (!stopped && error.code() != ErrorCode::allocation) throw;
-  }
-}
-
-void GraphStore::consolidate(const LinkProgress& progress) {
-  if (storage_->file && !storage_->links_in_memory) {
-    std::shared_ptr<GraphStorage> copy = storage_->with_links_in_memory(executor_);
-    const std::unique_lock lock(table_mutex_);
-    storage_ = std::move(copy);
-  }
-  const RowVersions& versions = storage_->versions;
-  const auto is_tombstone = [&](Slot slot) { return versions.deleted_at(slot) <= epoch_; };
-  std::vector<Slot> live;
-  live.reserve(table_.size());
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (!is_tombstone(slot)) live.push_back(slot);
-  }
-  std::vector<Slot> entry_points = entry_points_;
-  std::erase_if(entry_points, is_tombstone);
-  Random random(params_.seed + epoch_);
-  while (entry_points.size() < std::min(entry_points_max, live.size())) {
-    const Slot slot = live[random.below(live.size())];
-    if (std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
-  }
-  consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
-  connect_unreachable(storage_->graph, entry_points, rows_, [&](Slot slot) { return !is_tombstone(slot); }, {});
-  limbo_.emplace_back();  // the last step that may throw
-  entry_points_.swap(entry_points);
-  limbo_.back().epoch = epoch_;
-  limbo_.back().slots.swap(tombstones_);
-}
-
 // Reading.
 
 std::optional<std::vector<float>> GraphStore::get(std::uint64_t id) const {
@@ -443,155 +384,5 @@ GraphContents GraphStore::contents(const Context& context) {
   }
   return dense_copy(storage_->graph.encoding, 0, storage_->vectors.full_precision(), check);
 }
-
-// Replacing the storage: for another encoding, more rows, without free rows, or without floats.
-
-std::optional<GraphStore::StoredRows> GraphStore::reserve_rows(std::string_view op, std::span<const float> vectors,
-                                                               std::size_t count, const Context& context) {
-  collect_free_slots();
-  const std::size_t rows = rows_ + count - std::min(count, free_slots_.size());
-  if (rows > slots_max) {
-    throw Error(
-        ErrorCode::invalid_input, op,
-        fmt::format("a graph index holds at most {} vectors, {} are stored and {} were added; use several indexes",
-                    slots_max, rows_, count));
-  }
-  if (!storage_) {
-    Encoding encoding = train_encoding(executor_, metric_, dim_, sample_rows(vectors, dim_, training_rows_max));
-    storage_ = std::make_shared<GraphStorage>(std::move(encoding), params_, rows, true);
-    return std::nullopt;
-  }
-  const std::size_t trained_rows = storage_->graph.encoding.projection.trained_rows;
-  // A store whose rows were all removed may get vectors of another kind.
-  const bool outgrown = table_.size() == 0 ||
-                        (trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows);
-  if (!outgrown && !storage_->file && rows <= storage_->rows_max()) return std::nullopt;
-  const LinkProgress check = stop_check(op, context);
-  if (!tombstones_.empty()) consolidate(check);
-  const bool full_precision = storage_->vectors.full_precision();
-  if (!outgrown) {
-    replace_storage(dense_copy(storage_->graph.encoding, rows, full_precision, check));
-    return std::nullopt;
-  }
-  std::vector<float> sample =
-      sample_rows(vectors, dim_, table_.size() == 0 ? training_rows_max : training_rows_max / 2);
-  append_sample(sample);
-  StoredRows before =
-      replace_storage(dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, full_precision, check));
-  calibration_.forget();  // other codes need other searches
-  return before;
-}
-
-void GraphStore::append_sample(std::vector<float>& sample) const {
-  std::vector<Slot> live;
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (storage_->versions.visible(slot, epoch_)) live.push_back(slot);
-  }
-  const std::size_t count = std::min(live.size(), training_rows_max / 2);
-  sample.resize(sample.size() + count * dim_);
-  float* const target = sample.data() + sample.size() - count * dim_;
-  for (std::size_t i = 0; i < count; ++i) storage_->read_vector(live[live.size() * i / count], target + i * dim_);
-}
-
-GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
-                                     const LinkProgress& progress) const {
-  GraphContents result;
-  std::vector<Slot> kept;
-  std::vector<Slot> new_slots(rows_, AdjacencyLists::no_link);
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (!storage_->versions.visible(slot, epoch_)) continue;
-    new_slots[slot] = static_cast<Slot>(kept.size());
-    kept.push_back(slot);
-  }
-  const Graph& from = storage_->graph;
-  result.storage = std::make_shared<GraphStorage>(encoding, params_, std::max(rows_max, kept.size()), full_precision);
-  GraphStorage& target = *result.storage;
-  target.reserve(kept.size());
-  const bool same_encoding = &encoding == &from.encoding;
-  const auto copy_rows = [&](std::size_t begin, std::size_t end) {
-    std::vector<Slot> list(from.links.degree());
-    std::vector<float> decoded(dim_);
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto slot = static_cast<Slot>(i);
-      if (full_precision == storage_->vectors.full_precision()) {
-        std::ranges::copy(storage_->vectors.bytes(kept[i]), target.vectors.bytes(slot).begin());
-      } else {
-        target.vectors.write(slot, storage_->vectors.read(kept[i], decoded.data()));
-      }
-      if (same_encoding && full_precision == storage_->vectors.full_precision()) {
-        std::memcpy(target.graph.codes[slot], from.codes[kept[i]], encoding.quantizer.row_bytes);
-      } else {
-        encode_row(encoding, target.vectors.read(slot, decoded.data()), target.graph.codes[slot]);
-      }
-      target.versions.create(slot, storage_->versions.id(kept[i]), 0);
-      const std::size_t links = from.links.read(kept[i], list.data());
-      std::size_t count = 0;
-      for (std::size_t j = 0; j < links; ++j) {
-        if (new_slots[list[j]] != AdjacencyLists::no_link) list[count++] = new_slots[list[j]];
-      }
-      target.graph.links.write(slot, std::span(list).first(count));
-    }
-  };
-  for (std::size_t done = 0; done < kept.size();) {
-    const std::size_t batch = std::min(kept.size() - done, copied_batch);
-    executor_.parallel_for(batch, row_grain,
-                           [&](std::size_t begin, std::size_t end) { copy_rows(done + begin, done + end); });
-    done += batch;
-    progress(done);
-  }
-  for (const Slot entry_point : entry_points_) {
-    if (new_slots[entry_point] != AdjacencyLists::no_link) result.entry_points.push_back(new_slots[entry_point]);
-  }
-  result.rows = kept.size();
-  result.highest_id = highest_id_;
-  if (calibration_.calibration) result.calibration = *calibration_.calibration;
-  result.changed_since_calibration = calibration_.changed;
-  return result;
-}
-
-GraphStore::StoredRows GraphStore::replace_storage(GraphContents contents) {
-  StoredRows rows;
-  rows.table.reserve(contents.rows);
-  for (Slot slot = 0; slot < contents.rows; ++slot) rows.table.insert(contents.storage->versions.id(slot), slot);
-  rows.storage = std::move(contents.storage);
-  rows.rows = contents.rows;
-  rows.entry_points = std::move(contents.entry_points);
-  highest_id_ = contents.highest_id;
-  exchange_rows(rows);
-  return rows;
-}
-
-void GraphStore::exchange_rows(StoredRows& rows) noexcept {
-  const std::unique_lock lock(table_mutex_);
-  std::swap(storage_, rows.storage);
-  std::swap(rows_, rows.rows);
-  std::swap(entry_points_, rows.entry_points);
-  std::swap(tombstones_, rows.tombstones);
-  std::swap(free_slots_, rows.free_slots);
-  std::swap(limbo_, rows.limbo);
-  std::swap(table_, rows.table);
-}
-
-void GraphStore::compact_storage(bool full_precision, const LinkProgress& progress) {
-  replace_storage(dense_copy(storage_->graph.encoding, 0, full_precision, progress));
-}
-
-void GraphStore::rebuild(std::string_view op, bool keep_floats, const Context& context) {
-  detail::with_memory(op, 0, [&] {
-    const std::lock_guard lock(writer_mutex_);
-    context.check(op, executor_);
-    if (!storage_) return;
-    const std::size_t live = table_.size();
-    const std::size_t total = tombstones_.empty() ? live : 2 * live;
-    std::shared_ptr<Epoch> next = next_epoch();
-    if (!tombstones_.empty()) consolidate(progress_of(op, context, 0, total));
-    compact_storage(keep_floats && storage_->vectors.full_precision(), progress_of(op, context, total - live, total));
-    publish(std::move(next));
-  });
-}
-
-void GraphStore::compact(const Context& context) { rebuild("compact", true, context); }
-
-void GraphStore::drop_full_precision(const Context& context) { rebuild("drop_full_precision", false, context); }
 
 }  // namespace vectis::inline v0_1::graph

@@ -17,12 +17,15 @@
 
 #include "search/graph/build.hpp"
 #include "search/graph/id_table.hpp"
+#include "search/graph/norm_order.hpp"
 #include "search/graph/recalibrate.hpp"
 #include "search/graph/storage.hpp"
 #include "vectis/base/context.hpp"
 #include "vectis/base/executor.hpp"
 
 namespace vectis::inline v0_1::graph {
+
+inline constexpr std::size_t entry_points_max = 16;
 
 // The state of a graph store that a search reads. While a search holds an epoch, no row that it can reach is reused
 // for another vector (epoch-based reclamation: Fraser, "Practical lock-freedom", 2004). Immutable; obtained by
@@ -37,6 +40,7 @@ struct Epoch {
   std::uint64_t table_bytes = 0;
   std::shared_ptr<const Calibration> calibration;
   SearchCosts costs;
+  std::shared_ptr<const NormOrder> norm_order;  // see SearchParams
   std::shared_ptr<std::atomic<bool>> released;  // set by the destructor
 
   Epoch() = default;
@@ -142,6 +146,7 @@ class GraphStore {
     std::vector<Slot> free_slots;
     std::deque<Limbo> limbo;
     IdTable table;
+    std::shared_ptr<const NormOrder> norm_order;
   };
 
   // Returns `count` unused slots, free ones first, with memory for them. Precondition: reserve_rows() made room.
@@ -168,6 +173,10 @@ class GraphStore {
   // reclaimed by the next change, since the stopped call must end soon. insert() has reserved the memory for that, so
   // it does not throw.
   void abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced, CalibrationState&& calibration);
+  // Returns the rows below `slots_end` that are visible in the epoch `epoch`, by length; null unless under inner
+  // product, and for a mapped file, which it would read. Throws std::bad_alloc.
+  [[nodiscard]] std::shared_ptr<const NormOrder> order_rows(const GraphStorage& storage, std::size_t slots_end,
+                                                            std::uint64_t epoch) const;
   // Returns a callback that checks `context` for the call `op`. `context` must outlive it.
   [[nodiscard]] LinkProgress stop_check(std::string_view op, const Context& context) const;
   // Returns a callback that checks `context` for the call `op`, and reports `before` more rows than it is called with,
@@ -235,6 +244,8 @@ class GraphStore {
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
   CalibrationState calibration_;
   std::size_t unchecked_rows_ = 0;  // linked since it was checked that all rows can be reached
+  // Null while it would not be true: after slots below its end were used again. It has no slot that may be.
+  std::shared_ptr<const NormOrder> norm_order_;
 
   mutable std::shared_mutex table_mutex_;
   IdTable table_;
