@@ -166,6 +166,7 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
   link_beside(std::span(order).first(first_held_out), linked_rows, progress);
   unchecked_rows_ += slots.size();
   const bool checked = unchecked_rows_ >= live / reachability_divisor;
+  if (checked && !consolidated_next) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
   if (checked) connect_rows(held_out, stop);
   measure_held_out(executor_, next_search(), held_out, stop, calibration_);
   if (!held_out.empty()) {
@@ -174,7 +175,6 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
     });
     if (checked) connect_rows({}, stop);
   }
-  if (checked && !consolidated_next) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
   if (!consolidated_next) {
     recalibrate_if_due(executor_, next_search(), live, params_.seed + epoch_, stop, calibration_);
   }
