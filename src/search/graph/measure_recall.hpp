@@ -19,7 +19,7 @@ namespace vectis::inline v0_1::graph {
 using StopCheck = std::function<void()>;
 
 // Numbers of reranked rows that are tried.
-inline constexpr std::array<std::uint32_t, 3> calibrated_reranked{32, 64, 128};
+inline constexpr std::array<std::uint32_t, 4> calibrated_reranked{16, 32, 64, 128};
 
 struct RecallEstimate {
   double mean = 0;
