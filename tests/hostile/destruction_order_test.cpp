@@ -5,7 +5,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "tests/hostile/runs.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 #include "tests/memory/fixture.hpp"
 #include "tests/support/seed.hpp"

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "tests/hostile/runs.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/fake_runtime.hpp"

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <unordered_set>
 
-#include "tests/hostile/runs.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/expect_error.hpp"
 

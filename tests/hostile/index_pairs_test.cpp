@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "tests/hostile/index_operations.hpp"
-#include "tests/hostile/runs.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace vectis::test {

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "tests/hostile/runs.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 
 namespace vectis::test {

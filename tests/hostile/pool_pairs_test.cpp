@@ -7,7 +7,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/hostile/runs.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/memory/fixture.hpp"
 #include "tests/support/seed.hpp"
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <iostream>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "tests/indexes/kinds.hpp"
@@ -235,6 +236,40 @@ TEST_P(IndexesConcurrent, FilteredSearchesFindIdsThatAreReplaced) {
     });
   }
   for (int i = 0; i < 300 && !HasFailure(); ++i) index->upsert(id, Floats(4, static_cast<float>(i % 7)));
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+}
+
+// The longest rows stay, and all others are replaced, removed and added while readers ask for the largest products.
+TEST_P(IndexesConcurrent, ChangesDoNotHideTheLongestRows) {
+  constexpr std::size_t dim = 12;
+  constexpr std::size_t kept = 10;
+  const auto index = made(kind(), dim, Metric::inner_product, runtime);
+  Floats rows = random_rows(random, 1500, dim);
+  for (std::size_t i = 0; i < kept; ++i) {
+    for (std::size_t j = 0; j < dim; ++j) rows[i * dim + j] = 100 + static_cast<float>(i);
+  }
+  index->add(rows);
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&] {
+      do {
+        const SearchResult found = index->search(Floats(dim, 1), kept, {.recall = 1});
+        ASSERT_EQ(found[0].size(), kept);
+        for (std::size_t place = 0; place < kept; ++place) ASSERT_EQ(found[0][place].id, kept - 1 - place);
+      } while (!done);
+    });
+  }
+  for (int round = 0; round < 30 && !HasFailure(); ++round) {
+    Ids ids(150);
+    std::iota(ids.begin(), ids.end(), kept + random.below(1200));
+    if (round % 3 == 2) {
+      index->remove(ids);
+    } else {
+      index->upsert(ids, random_rows(random, ids.size(), dim));
+    }
+  }
   done = true;
   for (std::thread& reader : readers) reader.join();
 }

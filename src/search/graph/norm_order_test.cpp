@@ -1,4 +1,4 @@
-// Scans of rows by length against brute force: through changes of every kind, and beside a writer.
+// Scans of rows by length against brute force, through changes of every kind.
 #include "search/graph/norm_order.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <thread>
 
 #include "search/graph/exact_scan.hpp"
 #include "search/graph/store.hpp"
@@ -189,42 +188,6 @@ TEST_F(NormOrderTest, OtherMetricsHaveNone) {
   GraphStore other(runtime.executor(), Metric::l2, dim, {});
   other.add(varied_rows(100), {});
   EXPECT_EQ(other.now()->norm_order, nullptr);
-}
-
-// The longest rows stay, and all others are replaced, removed and added while readers scan.
-TEST_F(NormOrderTest, ConcurrentChangesDoNotHideTheLongestRows) {
-  constexpr std::size_t kept = 10;
-  const auto index = make_index("graph", dim, Metric::inner_product, {.runtime = &runtime});
-  Floats rows = test::random_rows(random, 1500, dim);
-  for (std::size_t i = 0; i < kept; ++i) {
-    for (std::size_t j = 0; j < dim; ++j) rows[i * dim + j] = 100 + static_cast<float>(i);
-  }
-  index->add(rows);
-  std::atomic<bool> done = false;
-  std::vector<std::thread> readers;
-  std::atomic<std::size_t> searches = 0;
-  for (int i = 0; i < 2; ++i) {
-    readers.emplace_back([&] {
-      const Floats query(dim, 1);
-      while (!done || searches < 20) {
-        const SearchResult found = index->search(query, kept, {.recall = 1});
-        ASSERT_EQ(found[0].size(), kept);
-        for (std::size_t place = 0; place < kept; ++place) EXPECT_EQ(found[0][place].id, kept - 1 - place);
-        ++searches;
-      }
-    });
-  }
-  for (int round = 0; round < 30; ++round) {
-    Ids ids(150);
-    std::iota(ids.begin(), ids.end(), kept + random.below(1200));
-    if (round % 3 == 2) {
-      index->remove(ids);
-    } else {
-      index->upsert(ids, test::random_rows(random, ids.size(), dim));
-    }
-  }
-  done = true;
-  for (std::thread& reader : readers) reader.join();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How much a random test of the hostile suite does, and how a failed run is repeated.
+// How much a random test does.
 #pragma once
 
 #include <cstdint>
