@@ -86,6 +86,25 @@ def summary_of(reports: list[dict]) -> list[str]:
     return lines
 
 
+def figures_of(report: dict) -> list[dict]:
+    """The figures of a set, as `./dev soak any-data` keeps them."""
+    result, name = report["table"], report["set"]
+    speeds = {(kind, recall): ratio(result, kind, recall) for kind in ("single", "batch") for recall in RECALLS}
+    figures = [{"name": f"{name}: {kind} at {recall}, against {found[1] if found else 'all others'}",
+                "value": min(round(found[0], 3), 1e6) if found else 0, "unit": "times", "aim": ">= 0.9"}
+               for (kind, recall), found in speeds.items()]
+    figures.append({"name": f"{name}: largest shortfall of {len(ASKED)} recalls", "value": round(max(shortfalls(result)), 2),
+                    "unit": "standard errors", "aim": f"<= {ERRORS_MAX}"})
+    figures += [{"name": f"{name}: slowest search, {kind}", "value": round(exact_ratio(result, kind), 3),
+                 "unit": "times own exact search", "aim": "<= 1.1"} for kind in ("single", "batch")]
+    if "hnswlib" in result["builds"]:
+        figures += [{"name": f"{name}: CPU time to build", "value": round(result["builds"][OURS] / result["builds"]["hnswlib"], 3),
+                     "unit": "times hnswlib", "aim": "<= 1.15"},
+                    {"name": f"{name}: bytes per vector", "value": round(result["bytes"][OURS] / result["bytes"]["hnswlib"], 3),
+                     "unit": "times hnswlib", "aim": "<= 1.25"}]
+    return figures
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev bench any-data", description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path, help=argparse.SUPPRESS)
@@ -93,12 +112,15 @@ def main() -> int:
     parser.add_argument("--set", action="append", choices=[one.name for one in SETS], help="default: the half")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--fresh", action="store_true", help="measure again what was measured with this program")
+    parser.add_argument("--figures", type=Path, help="write the figures of the soak to this file")
     arguments = parser.parse_args()
     reports = []
     for name in arguments.set or [one.name for one in SETS if one.half == arguments.half]:
         reports.append(report_of(name, arguments.program, arguments.rounds, arguments.fresh))
         print(line_of(reports[-1]), flush=True)
     print("\n" + table_of(reports) + "\n\n" + "\n".join(summary_of(reports)))
+    if arguments.figures:
+        arguments.figures.write_text(json.dumps([one for report in reports for one in figures_of(report)]))
     return 0
 
 
