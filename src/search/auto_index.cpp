@@ -25,14 +25,6 @@ constexpr std::uint32_t auto_version = 1;
 
 std::string milliseconds(double seconds) { return fmt::format("{:.3g} ms", seconds * 1e3); }
 
-SearchResult with_reason(const SearchResult& found, std::string reason) {
-  std::vector<std::vector<Hit>> hits(found.queries());
-  for (std::size_t i = 0; i < hits.size(); ++i) hits[i].assign(found[i].begin(), found[i].end());
-  SearchExplanation explanation = found.explanation();
-  explanation.reason = std::move(reason);
-  return {hits, std::move(explanation)};
-}
-
 // A copy of `context` that sets `threw` when the progress callback throws. `threw` must outlive it.
 Context watching(const Context& context, std::atomic<bool>& threw) {
   return context.with_progress([&context, &threw](const Progress& progress) {
@@ -67,6 +59,16 @@ AutoIndex::AutoIndex(Runtime& runtime, std::unique_ptr<exact::ExactIndex> exact,
 std::shared_ptr<graph::GraphIndex> AutoIndex::graph() const {
   const std::lock_guard lock(graph_mutex_);
   return graph_;
+}
+
+SearchResult AutoIndex::with_reason(SearchResult found, std::string_view reason) {
+  std::string& own = found.explanation_.reason;
+  own.insert(0, "; ").insert(0, reason);
+  return found;
+}
+
+bool AutoIndex::RecentChoice::serves(const ChoiceKey& other) const noexcept {
+  return key == other && uses.fetch_add(1, std::memory_order_relaxed) < uses_max;
 }
 
 void AutoIndex::set_graph(std::shared_ptr<graph::GraphIndex> graph, std::string reason) {
@@ -242,7 +244,13 @@ void AutoIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const fl
 }
 
 SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
-  const auto current = graph();
+  std::shared_ptr<graph::GraphIndex> current;
+  std::shared_ptr<const RecentChoice> recent;
+  {
+    const std::lock_guard lock(graph_mutex_);
+    current = graph_;
+    recent = recent_choice_;
+  }
   if (options.ef) {  // without a graph the exact index finds all, which no beam does better
     if (current) return current->search(queries, k, options);
     SearchOptions exact_options = options;
@@ -254,11 +262,14 @@ SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k,
   const std::size_t count = queries.size() / dim();
   SearchOptions graph_options = options;
   graph_options.recall = recall;
+  const ChoiceKey key{.graph = current.get(), .vectors = size(), .queries = count, .k = k, .recall = recall};
+  if (recent && !options.filter && recent->serves(key)) {
+    return with_reason(current->search(queries, k, graph_options), recent->reason);
+  }
   const std::optional<double> seconds = current->query_seconds(count, k, graph_options);
   if (!seconds) {
-    const SearchResult found = exact_->search(queries, k, options);
-    return with_reason(
-        found, fmt::format("no beam search is cheaper at a recall of {}; {}", recall, found.explanation().reason));
+    return with_reason(exact_->search(queries, k, options),
+                       fmt::format("no beam search is cheaper at a recall of {}", recall));
   }
   const std::vector<Placement> all = placements(count, k, graph_work(count, *seconds));
   const Choice choice = planner(runtime()).choose(all);
@@ -266,7 +277,12 @@ SearchResult AutoIndex::do_search(std::span<const float> queries, std::size_t k,
   SearchResult found = by_graph ? current->search(queries, k, graph_options) : exact_->search(queries, k, options);
   // With devices, the exact index chooses among them and records the time itself.
   if (by_graph || all.size() == 2) planner(runtime()).record(all[choice.index], found.explanation().seconds);
-  return with_reason(found, fmt::format("{}; {}", choice.reason, found.explanation().reason));
+  if (by_graph && !options.filter) {
+    auto chosen = std::make_shared<RecentChoice>(key, choice.reason);
+    const std::lock_guard lock(graph_mutex_);
+    recent_choice_ = std::move(chosen);
+  }
+  return with_reason(std::move(found), choice.reason);
 }
 
 void AutoIndex::do_set_precision(Precision precision, const Context& context) {

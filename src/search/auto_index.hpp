@@ -1,6 +1,7 @@
 // The index of kind "auto": exact, with a graph beside the exact index once a graph pays off.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -63,6 +64,28 @@ class AutoIndex final : public Index {
   [[nodiscard]] std::string do_explain(std::size_t queries, std::size_t k, const SearchOptions& options) const override;
   [[nodiscard]] bool has_beam() const noexcept override { return true; }
 
+  // What the planner's choice depends on, apart from a filter.
+  struct ChoiceKey {
+    const graph::GraphIndex* graph = nullptr;
+    std::size_t vectors = 0;
+    std::size_t queries = 0;
+    std::size_t k = 0;
+    double recall = 0;
+    bool operator==(const ChoiceKey&) const = default;
+  };
+  // The choice of the graph for a search without a filter, which the next searches like it use again: asking the
+  // planner takes as long as many a search.
+  struct RecentChoice {
+    static constexpr std::uint32_t uses_max = 100;
+    RecentChoice(const ChoiceKey& chosen_for, std::string why) : key(chosen_for), reason(std::move(why)) {}
+    // Returns whether the choice is for `other` and not used up, and counts the use. Does not throw.
+    [[nodiscard]] bool serves(const ChoiceKey& other) const noexcept;
+    const ChoiceKey key;
+    const std::string reason;
+    mutable std::atomic<std::uint32_t> uses = 0;
+  };
+  // Returns `found` with the reason before its own. Throws std::bad_alloc when memory is exhausted.
+  [[nodiscard]] static SearchResult with_reason(SearchResult found, std::string_view reason);
   [[nodiscard]] std::shared_ptr<graph::GraphIndex> graph() const;
   void set_graph(std::shared_ptr<graph::GraphIndex> graph, std::string reason);
   // Returns the placements among which the planner chooses for a search of `queries` queries: exact on the host
@@ -101,9 +124,10 @@ class AutoIndex final : public Index {
   const AutoRules rules_;
   mutable std::mutex writer_mutex_;  // held through a change
   std::size_t decided_at_ = 0;       // vectors at the last decision; guarded by writer_mutex_
-  mutable std::mutex graph_mutex_;   // guards graph_ and reason_
+  mutable std::mutex graph_mutex_;   // guards all below
   std::shared_ptr<graph::GraphIndex> graph_;
   std::string reason_;  // why there is a graph or none
+  mutable std::shared_ptr<const RecentChoice> recent_choice_;
 };
 
 // Makes an empty graph index, as make_index("graph") does after checking dimension, metric and recall. Throws what

@@ -116,6 +116,8 @@ class VECTIS_API SearchResult {
   [[nodiscard]] const SearchExplanation& explanation() const noexcept { return explanation_; }
 
  private:
+  friend class AutoIndex;  // which has a reason of its own
+
   std::vector<std::size_t> ends_;  // one past the last hit of each query
   std::vector<Hit> hits_;
   SearchExplanation explanation_;

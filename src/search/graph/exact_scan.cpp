@@ -65,8 +65,8 @@ class QueryScan {
         nearest_(hits, params.k, params.radius) {}
 
   void add_candidate(Slot slot) { candidates_.push_back(slot); }
-  // Compares the candidates by their vectors. Returns whether there were any.
-  bool rerank() {
+  // Compares the candidates by their vectors, none of which is longer than `norm`. Returns whether there were any.
+  bool rerank(float norm) {
     const RowVersions& versions = params_.storage->versions;
     const VectorRows& vectors = params_.storage->vectors;
     std::erase_if(candidates_, [&](Slot slot) { return slot == excluded_ || !versions.visible(slot, params_.epoch); });
@@ -80,7 +80,7 @@ class QueryScan {
       for (std::size_t i = 0; i < slots.size(); ++i) {
         rows[i] = vectors.read(slots[i], decoded_.data() + (decoded_.empty() ? 0 : i * vector_.size()));
       }
-      compare(slots, rows);
+      compare(slots, rows, norm);
     }
     reranked_ += candidates_.size();
     candidates_.clear();
@@ -112,16 +112,16 @@ class QueryScan {
 
  private:
   // Compares rows by their vectors: in single precision, and those that may be among the nearest in double precision.
-  void compare(std::span<Slot> slots, std::array<const float*, compared_together>& rows) {
+  void compare(std::span<Slot> slots, std::array<const float*, compared_together>& rows, float norm) {
     std::size_t count = slots.size();
-    if (metric() != Metric::inner_product && nearest_.limit() < infinity) {
+    if (nearest_.limit() < infinity) {
       std::array<float, compared_together> distances;
       float_distances(metric(), vector_.data(), rows.data(), count, vector_.size(), scale_, distances.data());
       count = 0;
       for (std::size_t i = 0; i < slots.size(); ++i) {
         slots[count] = slots[i];
         rows[count] = rows[i];
-        count += static_cast<std::size_t>(!beyond_limit(double{distances[i]}));
+        count += static_cast<std::size_t>(!beyond_limit(double{distances[i]}, norm));
       }
     }
     constexpr std::size_t together = detail::exact_distances_batch;
@@ -135,15 +135,29 @@ class QueryScan {
     }
   }
 
-  // Whether a row with this value of float_distances at scale_ is certainly farther than the limit.
-  [[nodiscard]] bool beyond_limit(double distance) const {
+  // Whether a row of at most this length with this value of float_distances at scale_ is certainly farther than the
+  // limit.
+  [[nodiscard]] bool beyond_limit(double distance, float norm) const {
     const double rounding = sum_rounding(vector_.size());
     const double limit = nearest_.limit();
     if (metric() == Metric::cosine) return 1 + distance - rounding > limit;
+    if (metric() == Metric::inner_product) return product_beyond_limit(distance, norm);
     if (!(distance > 1e-30 && distance < 1e30)) return false;  // floats may have vanished or overflowed
     const auto scale = double{scale_};
     const double square = metric() == Metric::l2 ? limit * scale * (limit * scale) : limit * scale * scale;
     return distance * (1 - rounding) > square;
+  }
+
+  [[nodiscard]] bool product_beyond_limit(double distance, float norm) const {
+    const auto scale = double{scale_};
+    const double query_size = query_norm_ * scale;
+    const double row_size = double{norm} * scale;
+    if (!(query_size * row_size < 1e30)) return false;
+    const auto dim = static_cast<double>(vector_.size());
+    // Coordinates and products below the normal floats may vanish.
+    const double vanished = dim * double{std::numeric_limits<float>::min()} * (1 + query_size + row_size);
+    return distance - sum_rounding(vector_.size()) * query_size * row_size - vanished >
+           nearest_.limit() * scale * scale;
   }
 
   [[nodiscard]] Metric metric() const noexcept { return params_.storage->graph.encoding.projection.metric; }
@@ -205,10 +219,16 @@ void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t fi
   }
 }
 
+// A length that no row from place `first` on exceeds; infinity when none is known.
+float norm_from(const ScannedSlots& slots, std::size_t first) {
+  if (slots.norms == nullptr || slots.is_consecutive(first)) return std::numeric_limits<float>::infinity();
+  return slots.norms[(first - slots.consecutive) / norm_group];
+}
+
 // Ends the scans of queries that no row from place `first` on can answer. Returns whether others are left.
 bool any_left(const ScannedSlots& slots, std::size_t first, std::span<const QueryScan> scans, ScannedQueries& scanned) {
-  if (slots.norms == nullptr || slots.is_consecutive(first)) return true;
-  const float norm = slots.norms[(first - slots.consecutive) / norm_group];
+  const float norm = norm_from(slots, first);
+  if (norm == std::numeric_limits<float>::infinity()) return true;
   bool left = false;
   for (std::size_t i = 0; i < scans.size(); ++i) {
     if (scans[i].ends_before(norm)) {
@@ -259,8 +279,9 @@ ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots
         scans[static_cast<std::size_t>(std::countr_zero(left))].add_candidate(slots[first + i]);
       }
     }
+    const float norm = norm_from(slots, first);
     for (std::size_t i = 0; i < scans.size(); ++i) {
-      if (scans[i].rerank()) scanned.limit[i] = scans[i].score_limit();
+      if (scans[i].rerank(norm)) scanned.limit[i] = scans[i].score_limit();
     }
   }
   ExactScanCounts counts{.scored = queries.size() * std::min(first, slots.count)};

@@ -98,7 +98,11 @@ constexpr std::size_t trial_queries_max = 100;  // training rows that are search
 constexpr std::size_t trial_k = 10;
 constexpr std::size_t trial_reranked = 32;  // as a search for trial_k neighbors reranks
 constexpr double trial_recall_min = 0.995;
-constexpr double byte_recall_min = 0.98;  // of 8 bits for every coordinate: below this, rows are floats
+// Of 8 bits for every coordinate: below this, rows are floats. Floats of many coordinates take longer to visit and far
+// longer to scan, so that those must also fail when as many rows are reranked as a search may.
+constexpr double byte_recall_min = 0.98;
+constexpr std::size_t byte_reranked = 128;
+constexpr std::size_t few_coordinates = 64;
 constexpr std::size_t float_dim_max = 6;  // up to this, rows are floats: many vectors are nearer than a step of a byte
 // Up to this size codes have 8 bits: the coarser steps of 4 bits choose worse links, miss neighbors where all rows
 // together are denser than the sample, and give looser bounds to exact scans. Over many coordinates the errors of a
@@ -113,8 +117,16 @@ struct CodeTrial {
   std::span<const float> rows;  // augmented_dim floats each, centered
   std::size_t row_dim = 0;
   std::size_t count = 0;
-  std::size_t queries = 0;  // the first rows
-  std::vector<std::vector<Slot>> ground_truth;
+  std::size_t queries = 0;     // the first rows
+  std::vector<float> squares;  // of the norms
+  std::vector<float> limits;   // of each query: the score of its trial_k-th nearest other row
+
+  // The squared distance of a row to a query without the square of the query.
+  [[nodiscard]] float score(std::size_t query, std::size_t row) const {
+    float product = 0;
+    dot_products(rows.data() + query * row_dim, 1, rows.data() + row * row_dim, 1, row_dim, &product);
+    return squares[row] - 2 * product;
+  }
 };
 
 // The coordinates of the rows of a trial, `dim` each.
@@ -138,26 +150,28 @@ std::vector<Slot> all_except(const CodeTrial& trial, std::size_t query) {
 }
 
 void find_ground_truth(Executor& executor, CodeTrial& trial) {
-  std::vector<float> squares(trial.count);
+  trial.squares.resize(trial.count);
   for (std::size_t i = 0; i < trial.count; ++i) {
-    squares[i] = static_cast<float>(squared_norm(trial.rows.data() + i * trial.row_dim, trial.row_dim));
+    trial.squares[i] = static_cast<float>(squared_norm(trial.rows.data() + i * trial.row_dim, trial.row_dim));
   }
-  trial.ground_truth.resize(trial.queries);
+  trial.limits.resize(trial.queries);
   executor.parallel_for(trial.queries, 4, [&](std::size_t begin, std::size_t end) {
     std::vector<float> scores(trial.count);
     for (std::size_t query = begin; query < end; ++query) {
       dot_products(trial.rows.data() + query * trial.row_dim, 1, trial.rows.data(), trial.count, trial.row_dim,
                    scores.data());
-      for (std::size_t i = 0; i < trial.count; ++i) scores[i] = squares[i] - 2 * scores[i];
-      trial.ground_truth[query] = all_except(trial, query);
-      keep_best(trial.ground_truth[query], trial_k, scores);
+      for (std::size_t i = 0; i < trial.count; ++i) scores[i] = trial.squares[i] - 2 * scores[i];
+      std::vector<Slot> nearest = all_except(trial, query);
+      keep_best(nearest, trial_k, scores);
+      if (!nearest.empty()) trial.limits[query] = trial.score(query, nearest.back());
     }
   });
 }
 
-// The share of the ground truth among the best trial_reranked rows by code.
+// The share of the nearest trial_k rows among the best `reranked` ones by code, whichever of equally near rows they
+// are.
 double recall_of_codes(Executor& executor, const Quantizer& quantizer, const CodeTrial& trial,
-                       const TrialCoordinates& coordinates) {
+                       const TrialCoordinates& coordinates, std::size_t reranked) {
   RowBlocks codes(quantizer.row_bytes);
   codes.reserve(trial.count);
   executor.parallel_for(trial.count, 256, [&](std::size_t begin, std::size_t end) {
@@ -175,12 +189,12 @@ double recall_of_codes(Executor& executor, const Quantizer& quantizer, const Cod
       query.set_coordinates(quantizer, coordinates.first + i * coordinates.dim);
       best_score_rows(quantizer)(quantizer, query, rows.data(), rows.size(), scores.data());
       std::vector<Slot> best = all_except(trial, i);
-      keep_best(best, trial_reranked, scores);
-      for (const Slot slot : trial.ground_truth[i]) found += static_cast<std::size_t>(std::ranges::count(best, slot));
+      keep_best(best, reranked, scores);
+      const auto near = std::ranges::count_if(best, [&](Slot slot) { return trial.score(i, slot) <= trial.limits[i]; });
+      found += std::min(static_cast<std::size_t>(near), trial_k);
     }
   });
-  std::size_t wanted = 0;
-  for (const auto& nearest : trial.ground_truth) wanted += nearest.size();
+  const std::size_t wanted = trial.queries * std::min(trial_k, trial.count - 1);
   return wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
 }
 
@@ -229,7 +243,9 @@ CodeTrial make_trial(Executor& executor, std::span<const float> rows, std::size_
 void keep_coordinates(Executor& executor, const CodeTrial& trial, Encoding& encoding) {
   const std::size_t dim = encoding.projection.augmented_dim;
   encoding.set_code_size(dim, 8);
-  if (recall_of_codes(executor, encoding.quantizer, trial, {trial.rows.data(), dim}) >= byte_recall_min) return;
+  const TrialCoordinates coordinates{trial.rows.data(), dim};
+  const std::size_t reranked = dim <= few_coordinates ? trial_reranked : byte_reranked;
+  if (recall_of_codes(executor, encoding.quantizer, trial, coordinates, reranked) >= byte_recall_min) return;
   encoding.set_code_size(dim, 32);
 }
 
@@ -248,7 +264,9 @@ void choose_code_size(Executor& executor, const CodeTrial& trial, std::span<cons
     const std::size_t codes = bytes - code_header_bytes;
     encoding.set_code_size(std::min(codes * 8 / bits, projected_dim), bits);
     const TrialCoordinates coordinates{projected.data(), projected_dim};
-    if (recall_of_codes(executor, encoding.quantizer, trial, coordinates) < trial_recall_min) return false;
+    if (recall_of_codes(executor, encoding.quantizer, trial, coordinates, trial_reranked) < trial_recall_min) {
+      return false;
+    }
     set_basis(components, encoding.projection);
     return true;
   };
