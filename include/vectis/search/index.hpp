@@ -76,7 +76,8 @@ inline constexpr double default_recall = 0.95;
 struct SearchOptions {
   std::optional<IdFilter> filter = std::nullopt;  // the only ids that the search may return; without it all ids
   std::optional<double> radius = std::nullopt;    // the largest distance of a hit; NaN: InvalidInput
-  // The mean share of the true k nearest that an approximate index must find. Must be in 0 < recall <= 1, otherwise
+  // The mean share of the true k nearest that an approximate index must find, for queries like its vectors; measured
+  // with k = 10. Must be in 0 < recall <= 1, otherwise
   // the search throws InvalidInput. Without it the index's own recall applies. Exact kinds always find all.
   std::optional<double> recall = std::nullopt;
   // Beam width of the graph search (efSearch of HNSW), instead of a recall; a value below k counts as k. The search

@@ -9,7 +9,6 @@
 
 #include "search/common/exact_distances.hpp"
 #include "search/graph/float_kernels.hpp"
-#include "search/graph/norm_order.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -221,8 +220,8 @@ void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t fi
 
 // A length that no row from place `first` on exceeds; infinity when none is known.
 float norm_from(const ScannedSlots& slots, std::size_t first) {
-  if (slots.norms == nullptr || slots.is_consecutive(first)) return std::numeric_limits<float>::infinity();
-  return slots.norms[(first - slots.consecutive) / norm_group];
+  if (!slots.is_sorted(first)) return std::numeric_limits<float>::infinity();
+  return slots.sorted->norms[(first - slots.unsorted) / norm_group];
 }
 
 // Ends the scans of queries that no row from place `first` on can answer. Returns whether others are left.
@@ -245,11 +244,13 @@ bool any_left(const ScannedSlots& slots, std::size_t first, std::span<const Quer
 ScannedSlots rows_by_norm(const SearchParams& params) noexcept {
   const NormOrder& order = *params.norm_order;
   const std::size_t later = params.rows - order.slots_end;
-  return {.count = later + order.slots.size(),
-          .listed = order.slots.data(),
+  const std::size_t unsorted = later + order.reused.size();
+  return {.count = unsorted + order.sorted->slots.size(),
+          .listed = order.reused.data(),
           .consecutive = later,
           .first = order.slots_end,
-          .norms = order.norms.data()};
+          .sorted = order.sorted.get(),
+          .unsorted = unsorted};
 }
 
 ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots, std::span<const ExactQuery> queries,

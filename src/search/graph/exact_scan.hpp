@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "search/graph/norm_order.hpp"
 #include "search/graph/scan_filter.hpp"
 #include "search/graph/search.hpp"
 
@@ -17,21 +18,27 @@ struct ExactQuery {
   Slot excluded = AdjacencyLists::no_link;  // a row that is not found
 };
 
-// The rows of an exact scan: consecutive slots, then listed ones. Owns nothing.
+// The rows of an exact scan: consecutive slots, then listed ones, then sorted ones. Owns nothing.
 struct ScannedSlots {
-  std::size_t count = 0;         // of all
-  const Slot* listed = nullptr;  // null: all are consecutive
-  std::size_t consecutive = 0;   // rows before the listed ones
-  std::size_t first = 0;         // the first of these
-  const float* norms = nullptr;  // of the listed rows, as in NormOrder; null: they are in any order
+  std::size_t count = 0;               // of all
+  const Slot* listed = nullptr;        // null: all before the sorted ones are consecutive
+  std::size_t consecutive = 0;         // rows before the listed ones
+  std::size_t first = 0;               // the first of these
+  const SortedRows* sorted = nullptr;  // null: none are sorted
+  std::size_t unsorted = 0;            // rows before the sorted ones
 
   [[nodiscard]] Slot operator[](std::size_t i) const noexcept {
+    if (is_sorted(i)) return sorted->slots[i - unsorted];
     return is_consecutive(i) ? static_cast<Slot>(first + i) : listed[i - consecutive];
   }
-  [[nodiscard]] bool is_consecutive(std::size_t i) const noexcept { return listed == nullptr || i < consecutive; }
+  [[nodiscard]] bool is_consecutive(std::size_t i) const noexcept {
+    return (listed == nullptr || i < consecutive) && !is_sorted(i);
+  }
+  [[nodiscard]] bool is_sorted(std::size_t i) const noexcept { return sorted != nullptr && i >= unsorted; }
 };
 
-// Returns all rows of a search in params.norm_order, which must not be null, after later ones. Does not throw.
+// Returns all rows of a search: those that params.norm_order, which must not be null, has not sorted, then the longest
+// first. Does not throw.
 [[nodiscard]] ScannedSlots rows_by_norm(const SearchParams& params) noexcept;
 
 // What an exact scan did.

@@ -11,6 +11,7 @@
 #include "search/graph/exact_scan.hpp"
 #include "search/graph/format.hpp"
 #include "vectis/base/error.hpp"
+#include "vectis/base/random.hpp"
 #include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -38,13 +39,13 @@ constexpr std::size_t logged_rows_min = 10'000;
 // Rows whose ids are tested to estimate the selectivity of a filter.
 constexpr std::size_t sampled_ids = 1000;
 
-// How many of the live rows a filter allows: by a sample spread over all rows, and by what the filter itself knows.
+// How many of the live rows a filter allows: by random rows, and by what the filter itself knows.
 std::size_t estimate_allowed(const IdFilter& filter, const Epoch& epoch) {
   std::size_t visible = 0;
   std::size_t allowed = 0;
-  const std::size_t step = std::max<std::size_t>(1, epoch.rows / sampled_ids);
-  for (std::size_t row = 0; row < epoch.rows; row += step) {
-    const auto slot = static_cast<Slot>(row);
+  Random random(epoch.number);
+  for (std::size_t i = 0; i < std::min(sampled_ids, epoch.rows); ++i) {
+    const auto slot = static_cast<Slot>(epoch.rows <= sampled_ids ? i : random.below(epoch.rows));
     if (!epoch.storage->versions.visible(slot, epoch.number)) continue;
     ++visible;
     allowed += static_cast<std::size_t>(filter.allows(epoch.storage->versions.id(slot)));
@@ -52,6 +53,12 @@ std::size_t estimate_allowed(const IdFilter& filter, const Epoch& epoch) {
   const double selectivity = visible == 0 ? 1 : static_cast<double>(allowed) / static_cast<double>(visible);
   const auto estimate = static_cast<std::uint64_t>(std::ceil(selectivity * static_cast<double>(epoch.live)));
   return static_cast<std::size_t>(std::min(filter.count_max().value_or(epoch.live), estimate));
+}
+
+// What an exact scan without a filter reads.
+std::string scanned_text(const SearchParams& params, std::size_t live) {
+  return params.norm_order == nullptr ? fmt::format("all {} vectors", live)
+                                      : fmt::format("the longest of {} vectors", live);
 }
 
 // Rows that a search scores for each row of a beam whose width the caller chose: about half of the links lead to rows
@@ -112,6 +119,7 @@ struct GraphIndex::SearchPlan {
   std::string reason;
   bool exact = false;       // scan all rows that may be found
   double beam_seconds = 0;  // predicted for a query
+  SearchCosts costs;
   const IdFilter* filter = nullptr;
   FilterBudget budget;           // of a filtered search
   std::size_t device_width = 0;  // list length on a device; 0: the host searches
@@ -218,6 +226,8 @@ void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptio
                  .radius = options.radius,
                  .norm_order = plan.epoch->norm_order.get()};
   if (plan.params.k == 0) return;
+  const bool by_norm = plan.params.norm_order != nullptr && !options.filter;
+  plan.costs = by_norm ? plan.epoch->costs.by_norm() : plan.epoch->costs;
   plan.kernel = "graph";
   plan_search(queries, options, plan);
   if (plan.exact) plan.kernel = "exact scan";
@@ -233,7 +243,7 @@ std::optional<double> GraphIndex::query_seconds(std::size_t queries, std::size_t
   if (plan.params.k == 0) return std::nullopt;
   if (!plan.exact) return plan.beam_seconds;
   if (plan.filter != nullptr || plan.params.norm_order == nullptr) return std::nullopt;
-  return plan.epoch->costs.scan_seconds(plan.epoch->live, queries);
+  return plan.costs.scan_seconds(plan.epoch->live, queries);
 }
 
 std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const SearchOptions& options,
@@ -251,16 +261,17 @@ std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const 
   const std::size_t live = plan.epoch->live;
   const Calibration* const calibration = live < calibrated_rows_min ? nullptr : plan.epoch->calibration.get();
   if (calibration == nullptr) {
-    plan.reason = fmt::format("all {} vectors are scanned", live);
+    plan.reason = fmt::format("{} are scanned", scanned_text(plan.params, live));
     return std::nullopt;
   }
-  std::optional<SearchSetting> setting = calibration->setting_for(recall, plan.epoch->costs, queries);
+  std::optional<SearchSetting> setting = calibration->setting_for(recall, plan.costs, queries);
   if (!setting) {
-    plan.reason = fmt::format("no beam search reaches a recall of {}: all {} vectors are scanned", recall, live);
+    plan.reason =
+        fmt::format("no beam search reaches a recall of {}: {} are scanned", recall, scanned_text(plan.params, live));
     return std::nullopt;
   }
   params.beam = beam_for({.epsilon = setting->epsilon, .reranked = setting->reranked}, params.k);
-  params.beam.scores_max = std::min<std::uint64_t>(calibration->scores_max, live) * (params.beam.k / calibrated_k);
+  params.beam.scores_max = std::min<std::uint64_t>(calibration->scores_max, live) * params.beam.k / calibrated_k;
   params.reranked = params.beam.k * setting->reranked / calibrated_k;
   setting->scored *= static_cast<double>(params.beam.k) / static_cast<double>(calibrated_k);
   setting->reranked = params.reranked;
@@ -273,7 +284,7 @@ std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const 
 void GraphIndex::plan_search(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const {
   const std::optional<SearchSetting> setting = choose_beam(queries, options, plan);
   const std::size_t live = plan.epoch->live;
-  const SearchCosts& costs = plan.epoch->costs;
+  const SearchCosts& costs = plan.costs;
   std::size_t allowed = live;
   if (options.filter) {
     plan.filter = &*options.filter;
@@ -301,8 +312,8 @@ void GraphIndex::plan_search(std::size_t queries, const SearchOptions& options, 
     plan.exact = true;
     plan.reason =
         plan.filter == nullptr
-            ? fmt::format("a scan of all {} vectors is predicted to take {:.3g} ms per query, {} {:.3g} ms", live,
-                          scan_seconds * 1e3, plan.reason, plan.beam_seconds * 1e3)
+            ? fmt::format("a scan of {} is predicted to take {:.3g} ms per query, {} {:.3g} ms",
+                          scanned_text(plan.params, live), scan_seconds * 1e3, plan.reason, plan.beam_seconds * 1e3)
             : fmt::format("an estimated {} of {} vectors pass the filter: those that pass are scanned", allowed, live);
     return;
   }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
 constexpr std::size_t norm_grain = 1024;  // rows per task
+constexpr std::size_t reused_max = 1024;
 
 }  // namespace
 
@@ -29,17 +31,32 @@ std::shared_ptr<const NormOrder> make_norm_order(Executor& executor, const Graph
   });
   std::ranges::sort(lengths,
                     [](const Row& a, const Row& b) { return a.norm != b.norm ? a.norm > b.norm : a.slot < b.slot; });
-  auto order = std::make_shared<NormOrder>();
-  order->slots_end = slots_end;
-  order->slots.reserve(rows.size());
-  order->norms.reserve((rows.size() + norm_group - 1) / norm_group);
+  auto sorted = std::make_shared<SortedRows>();
+  sorted->slots.reserve(rows.size());
+  sorted->norms.reserve((rows.size() + norm_group - 1) / norm_group);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    order->slots.push_back(lengths[i].slot);
+    sorted->slots.push_back(lengths[i].slot);
     if (i % norm_group != 0) continue;
     const auto norm = static_cast<float>(std::min(lengths[i].norm, double{std::numeric_limits<float>::max()}));
-    order->norms.push_back(std::nextafter(norm, std::numeric_limits<float>::infinity()));
+    sorted->norms.push_back(std::nextafter(norm, std::numeric_limits<float>::infinity()));
   }
+  auto order = std::make_shared<NormOrder>();
+  order->sorted = std::move(sorted);
+  order->slots_end = slots_end;
   return order;
+}
+
+std::shared_ptr<const NormOrder> NormOrder::after_reuse(std::span<const Slot> slots) const {
+  auto result = std::make_shared<NormOrder>(*this);
+  for (const Slot slot : slots) {
+    if (slot < slots_end) result->reused.push_back(slot);
+  }
+  if (result->reused.size() > reused_max) return nullptr;
+  return result;
+}
+
+std::uint64_t NormOrder::bytes() const noexcept {
+  return (sorted->slots.capacity() + reused.capacity()) * sizeof(Slot) + sorted->norms.capacity() * sizeof(float);
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -184,6 +184,17 @@ TEST_F(NormOrderTest, HoldsWhenACallIsStoppedAfterRowsAreOrdered) {
   expect_exact(varied_rows(50));
 }
 
+TEST_F(NormOrderTest, ScansEndEarlyWhenSlotsAreReused) {
+  add(3000);
+  upsert(300);  // enough to be consolidated
+  for (int i = 0; i < 40; ++i) {
+    upsert(1 + random.below(60));
+    ASSERT_NE(store.now()->norm_order, nullptr);
+    EXPECT_LT(expect_exact(varied_rows(3)), 0.7);
+    ASSERT_FALSE(HasFailure()) << "after change " << i;
+  }
+}
+
 TEST_F(NormOrderTest, OtherMetricsHaveNone) {
   GraphStore other(runtime.executor(), Metric::l2, dim, {});
   other.add(varied_rows(100), {});

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "search/graph/exact_scan.hpp"
 #include "vectis/base/random.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -38,6 +40,11 @@ constexpr std::size_t few_rows_queries = 500;
 // Above this, few rows are near to all queries, as under inner product. Recall then depends on whether each of these
 // can be reached, which only the finished graph shows. They are far from a left-out row, which does not matter to them.
 constexpr double hub_concentration = 0.005;
+
+// The share of answers that may change before the next calibration. Where a few new rows are the answers to all
+// queries, a search that does not find them finds nothing.
+constexpr double answers_changed_max = 0.1;
+constexpr std::size_t probes_max = exact_scan_queries;
 
 // New rows are compared with what the calibration promises for this recall.
 constexpr double checked_recall = 0.9;
@@ -129,6 +136,27 @@ std::optional<RecallTable> measured_by_held_out(const CalibrationState& state, s
 
 }  // namespace
 
+AnswerProbes make_probes(const SearchParams& params, std::span<const Slot> sample) {
+  AnswerProbes probes;
+  if (params.norm_order == nullptr) return probes;
+  const std::size_t count = std::min(probes_max, sample.size());
+  probes.dim = params.storage->graph.encoding.projection.dim;
+  probes.queries.resize(count * probes.dim);
+  std::vector<ExactQuery> asked(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    params.storage->read_vector(sample[i], probes.queries.data() + i * probes.dim);
+    asked[i] = {probes.queries.data() + i * probes.dim, sample[i]};
+  }
+  SearchParams nearest = params;
+  nearest.k = calibrated_k;
+  std::vector<std::vector<Hit>> hits(count);
+  exact_scan(nearest, rows_by_norm(params), asked, hits);
+  for (const std::vector<Hit>& found : hits) {
+    probes.limits.push_back(found.empty() ? std::numeric_limits<double>::infinity() : found.back().distance);
+  }
+  return probes;
+}
+
 void CalibrationState::forget() noexcept {
   calibration.reset();
   measured = {};
@@ -141,7 +169,22 @@ void CalibrationState::set_loaded(std::uint64_t changed_rows, std::size_t live) 
 }
 
 bool CalibrationState::due(std::size_t live) const noexcept {
-  return live >= calibrated_rows_min && (calibration == nullptr || unmeasured || changed >= live / recalibrate_divisor);
+  return live >= calibrated_rows_min &&
+         (calibration == nullptr || unmeasured || changed >= live / recalibrate_divisor ||
+          answers_changed >= answers_changed_max);
+}
+
+void CalibrationState::count_answers(std::size_t answers, double weight) noexcept {
+  answers_changed += static_cast<double>(answers) * weight / static_cast<double>(probes.limits.size() * calibrated_k);
+}
+
+std::size_t AnswerProbes::answered_by(std::span<const float> vector) const noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    const auto query = std::span(queries).subspan(i * dim, dim);
+    count += exact_distance(Metric::inner_product, query, vector) <= limits[i] ? 1U : 0U;
+  }
+  return count;
 }
 
 std::size_t CalibrationState::count_added(std::size_t rows, std::size_t live) noexcept {
@@ -198,6 +241,7 @@ void recalibrate_if_due(Executor& executor, const SearchParams& params, std::siz
     next.costs = measure_costs(params, rows, left_out);
     next.costs_rows = live;
   }
+  next.probes = make_probes(params, left_out);
   next.calibration = std::make_shared<const Calibration>(make_calibration(tables, rows.size()));
   next.measured = std::move(tables.front());
   state = std::move(next);

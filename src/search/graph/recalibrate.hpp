@@ -11,6 +11,22 @@
 
 namespace vectis::inline v0_1::graph {
 
+// Some queries and how far their nearest rows are. Under inner product few rows may answer all queries, so that the
+// number of changed rows says little: these show how many answers change.
+struct AnswerProbes {
+  std::size_t dim = 0;
+  std::vector<float> queries;  // rows of `dim` floats
+  std::vector<double> limits;  // distance of the calibrated_k-th nearest row of each
+
+  [[nodiscard]] bool empty() const noexcept { return limits.empty(); }
+  // Returns for how many of the queries the vector, `dim` floats, is among the nearest. Does not throw.
+  [[nodiscard]] std::size_t answered_by(std::span<const float> vector) const noexcept;
+};
+
+// Makes probes of some of the visible rows, which are left out of their own answers; none without params.norm_order.
+// Throws std::bad_alloc.
+[[nodiscard]] AnswerProbes make_probes(const SearchParams& params, std::span<const Slot> sample);
+
 // The calibration of a graph that changes. Some of the added rows are searched for before they are linked, which shows
 // how new vectors are found; when an eighth of the graph has changed, they make the next calibration. When they are
 // easier to find than those of before, these count in proportion to their number: queries may ask for either.
@@ -24,18 +40,22 @@ struct CalibrationState {
   double held_out_due = 0;     // rows that should have been held out and were not
   bool unmeasured = false;     // rows were added of which none was held out
   std::size_t costs_rows = 0;  // rows when the costs were measured
+  AnswerProbes probes;         // empty unless under inner product
+  double answers_changed = 0;  // share of all answers, since the calibration
 
   // Sets how many of `live` rows were added or removed since the calibration before they were saved. Does not throw.
   void set_loaded(std::uint64_t changed_rows, std::size_t live) noexcept;
   // Forgets the calibration, so that all rows are scanned until the next one. Does not throw.
   void forget() noexcept;
-  // Returns whether `live` rows should be calibrated now: when they are not, when an eighth of them changed since, or
-  // when new ones could not be compared with it. Does not throw.
+  // Returns whether `live` rows should be calibrated now: when they are not, when an eighth of them or a tenth of the
+  // answers changed since, or when new ones could not be compared with it. Does not throw.
   [[nodiscard]] bool due(std::size_t live) const noexcept;
   // Counts added rows, and returns how many of them should be searched for before they are linked. `live` is the number
   // of rows with them. Does not throw.
   [[nodiscard]] std::size_t count_added(std::size_t rows, std::size_t live) noexcept;
   void count_removed(std::size_t rows) noexcept { changed += rows; }
+  // Counts answers of the probes that changed, `weight` times each. Does not throw.
+  void count_answers(std::size_t answers, double weight) noexcept;
 };
 
 // Searches for rows that are not linked yet, if any, and adds what it found to state.recent. All other rows that are

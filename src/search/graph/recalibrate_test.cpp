@@ -216,9 +216,9 @@ TEST_F(RecalibrateTest, RowsOfAStoppedAddCountAsChanges) {
     if (progress.done > 2500) source.cancel();
   });
   EXPECT_ERROR(store.add(noise(3000, dim), context), ErrorCode::cancelled, "[add]");
-  EXPECT_EQ(store.now()->calibration->vectors, 3000U);
+  EXPECT_EQ(store.now()->calibration, nullptr) << "their links took the places of others: all rows are scanned";
   store.add(noise(1, dim), {});
-  EXPECT_EQ(store.now()->calibration->vectors, 3001U) << "their links took the places of others";
+  EXPECT_EQ(store.now()->calibration->vectors, 3001U);
 }
 
 TEST_F(RecalibrateTest, HoldsWhenRowsAreReplacedByRowsBesideThem) {
@@ -262,20 +262,64 @@ TEST_F(RecalibrateTest, HoldsWhereAFewVectorsAreNearToAllQueries) {
   }
 }
 
+// Rows with one large coordinate in common: under inner product the longest are the answers to all queries.
+TEST_F(RecalibrateTest, HoldsWhenTheAnswersToAllQueriesAreRemoved) {
+  constexpr std::size_t dim = 32;
+  constexpr std::size_t rows = 3000;
+  const auto hubs = [&](std::size_t count) {
+    Floats vectors = noise(count, dim, 0.2);
+    for (std::size_t i = 0; i < count; ++i) vectors[i * dim] += 2;
+    return vectors;
+  };
+  const Floats vectors = hubs(rows);
+  std::vector<std::uint64_t> ids = ids_below(rows);
+  std::ranges::sort(ids, std::greater<>(), [&](std::uint64_t id) { return vectors[id * dim]; });
+  ids.resize(rows / 10);
+  const auto index = make_index("graph", dim, Metric::inner_product, {.runtime = &runtime});
+  index->add(vectors);
+  index->remove(ids);
+  expect_recall(*index, hubs(400), {0.8, 0.9, 0.95});
+}
+
+TEST_F(RecalibrateTest, HoldsWhenAFewRowsAreAddedThatAnswerAllQueries) {
+  constexpr std::size_t dim = 8;
+  const auto index = make_index("graph", dim, Metric::inner_product, {.runtime = &runtime});
+  index->add(noise(4000, dim));
+  for (int i = 0; i < 30; ++i) index->add(noise(1, dim, 8));
+  expect_recall(*index, noise(400, dim), {0.8, 0.9, 0.95, 0.99});
+}
+
+TEST_F(RecalibrateTest, ProbesCountTheAnswersThatChange) {
+  CalibrationState state;
+  state.calibration = std::make_shared<const Calibration>();
+  state.probes = {.dim = 2, .queries = {1, 0, 0, 1}, .limits = {-3, -5}};
+  EXPECT_EQ(state.probes.answered_by(Floats{3, 4}), 1U) << "products 3 and 4 of 3 and 5";
+  EXPECT_EQ(state.probes.answered_by(Floats{9, 9}), 2U);
+  EXPECT_EQ(state.probes.answered_by(Floats{-9, 0}), 0U);
+  state.count_answers(1, 1);
+  EXPECT_FALSE(state.due(10'000)) << "one of twenty answers";
+  state.count_answers(1, 2);
+  EXPECT_TRUE(state.due(10'000));
+}
+
 TEST_F(RecalibrateTest, AStoppedAddLeavesTheCalibrationOfBefore) {
   constexpr std::size_t dim = 16;
   GraphStore store(runtime.executor(), Metric::l2, dim, {});
   store.add(noise(3000, dim), {});
   const std::shared_ptr<const Calibration> before = store.now()->calibration;
   ASSERT_NE(before, nullptr);
-  CancelSource source;
-  const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
-    if (progress.done > progress.total - 999) source.cancel();  // after 1,000 rows were held out
+  CancelSource first;
+  const Context stops_few = Context{}.with_cancel(first).with_progress([&](const Progress&) { first.cancel(); });
+  EXPECT_ERROR(store.add(rows_of_rank(100, dim, 2), stops_few), ErrorCode::cancelled, "[add]");
+  EXPECT_EQ(store.now()->calibration, before);
+  CancelSource second;
+  const Context stops_many = Context{}.with_cancel(second).with_progress([&](const Progress& progress) {
+    if (progress.done > progress.total - 999) second.cancel();  // after 1,000 rows were held out
   });
-  EXPECT_ERROR(store.add(rows_of_rank(4000, dim, 2), context), ErrorCode::cancelled, "[add]");
-  EXPECT_EQ(store.now()->calibration, before);
-  EXPECT_ERROR(store.upsert(ids_below(3000), noise(3000, dim), context), ErrorCode::cancelled, "[upsert]");
-  EXPECT_EQ(store.now()->calibration, before);
+  EXPECT_ERROR(store.add(rows_of_rank(4000, dim, 2), stops_many), ErrorCode::cancelled, "[add]");
+  EXPECT_EQ(store.now()->calibration, nullptr) << "the links of many rows may have changed";
+  EXPECT_ERROR(store.upsert(ids_below(3000), noise(3000, dim), stops_many), ErrorCode::cancelled, "[upsert]");
+  EXPECT_EQ(store.now()->calibration, nullptr);
   EXPECT_EQ(store.now()->live, 3000U);
   EXPECT_TRUE(store.now()->storage->versions.visible(0, store.now()->number)) << "it was to be replaced";
 }

@@ -14,6 +14,15 @@ constexpr std::size_t scores_min = 500;  // before a search gives up, however sm
 
 }  // namespace
 
+SearchCosts SearchCosts::by_norm() const noexcept {
+  SearchCosts result = *this;
+  if (scanned_by_norm > 0) {
+    result.scanned = scanned_by_norm;
+    result.scanned_in_batch = scanned_by_norm_in_batch;
+  }
+  return result;
+}
+
 double SearchCosts::scan_seconds(std::size_t rows, std::size_t queries) const noexcept {
   const auto together = static_cast<double>(std::clamp<std::size_t>(queries, 1, exact_scan_queries));
   constexpr auto most = static_cast<double>(exact_scan_queries);
@@ -46,26 +55,30 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   SearchParams measured = params;
   measured.k = calibrated_k;
   std::vector<std::vector<Hit>> hits(count);
-  ScannedSlots some{.count = std::min(scanned_rows, rows.size())};
-  if (rows.size() < params.rows) some.listed = rows.data();
-  if (params.norm_order != nullptr) some = rows_by_norm(params);
   const auto timed = [](const auto& work) {
     const std::uint64_t begin = monotonic_nanoseconds();
     work();
     return static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
   };
-  const auto scanned = static_cast<double>(some.count);
-  // The better of two: a disturbance only adds time.
-  const double batch = std::min(timed([&] { exact_scan(measured, some, queries, hits); }),
-                                timed([&] { exact_scan(measured, some, queries, hits); }));
-  costs.scanned_in_batch = batch / (scanned * static_cast<double>(count));
-  const std::size_t singles = std::min(single_scans, count);
-  const auto single = [&] {
-    for (std::size_t i = 0; i < singles; ++i) {
-      exact_scan(measured, some, std::span(queries).subspan(i, 1), std::span(hits).subspan(i, 1));
-    }
+  const auto measure_scans = [&](const ScannedSlots& some, double& alone, double& in_batch) {
+    const auto scanned = static_cast<double>(some.count);
+    const std::size_t singles = std::min(single_scans, count);
+    const auto batch = [&] { exact_scan(measured, some, queries, hits); };
+    const auto single = [&] {
+      for (std::size_t i = 0; i < singles; ++i) {
+        exact_scan(measured, some, std::span(queries).subspan(i, 1), std::span(hits).subspan(i, 1));
+      }
+    };
+    // The better of two: a disturbance only adds time.
+    in_batch = std::min(timed(batch), timed(batch)) / (scanned * static_cast<double>(count));
+    alone = std::min(timed(single), timed(single)) / (scanned * static_cast<double>(singles));
   };
-  costs.scanned = std::min(timed(single), timed(single)) / (scanned * static_cast<double>(singles));
+  ScannedSlots some{.count = std::min(scanned_rows, rows.size())};
+  if (rows.size() < params.rows) some.listed = rows.data();
+  measure_scans(some, costs.scanned, costs.scanned_in_batch);
+  if (params.norm_order != nullptr) {
+    measure_scans(rows_by_norm(params), costs.scanned_by_norm, costs.scanned_by_norm_in_batch);
+  }
   measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
   measured.beam.scores_max = scores_before_scan(rows.size());
   SearchScratch scratch(graph);

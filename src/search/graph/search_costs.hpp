@@ -18,7 +18,13 @@ struct SearchCosts {
   double reranked = 100e-9;        // compared by its vector
   double scanned = 10e-9;          // by an exact scan for one query
   double scanned_in_batch = 7e-9;  // by an exact scan for each of exact_scan_queries
+  // The same for rows by descending length, where scans end early: for all rows, although they read some. 0: not
+  // measured.
+  double scanned_by_norm = 0;
+  double scanned_by_norm_in_batch = 0;
 
+  // Returns the costs of searches whose scans go through rows by length. Does not throw.
+  [[nodiscard]] SearchCosts by_norm() const noexcept;
   // Returns the seconds of an exact scan of `rows` rows for each of `queries` queries. Does not throw.
   [[nodiscard]] double scan_seconds(std::size_t rows, std::size_t queries) const noexcept;
 };

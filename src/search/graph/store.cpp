@@ -16,6 +16,7 @@ namespace vectis::inline v0_1::graph {
 namespace {
 
 constexpr std::size_t row_grain = 256;           // rows per task
+constexpr std::size_t counted_rows_max = 1024;   // of one change, that are compared with the probes
 constexpr std::size_t looked_up_batch = 65'536;  // rows between two checks of a Context
 // Whether all rows can be reached is checked when 1/8 of them is new.
 constexpr std::size_t reachability_divisor = 8;
@@ -50,6 +51,8 @@ GraphStore::GraphStore(Executor& executor, const GraphParams& params, GraphConte
     std::vector<Slot> rows(rows_);
     std::iota(rows.begin(), rows.end(), Slot{0});
     calibration_.costs = measure_costs(next_search(), rows, rows);
+    shuffle(rows, Random(params_.seed));
+    calibration_.probes = make_probes(next_search(), rows);
   }
   publish();
 }
@@ -180,6 +183,19 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
   }
 }
 
+void GraphStore::count_answers(std::span<const Slot> slots) {
+  if (calibration_.probes.empty()) return;
+  const std::size_t counted = std::min(slots.size(), counted_rows_max);
+  std::vector<float> vector(dim_);
+  std::size_t answers = 0;
+  for (std::size_t i = 0; i < counted; ++i) {
+    storage_->read_vector(slots[slots.size() * i / counted], vector.data());
+    answers += calibration_.probes.answered_by(vector);
+  }
+  if (counted > 0)
+    calibration_.count_answers(answers, static_cast<double>(slots.size()) / static_cast<double>(counted));
+}
+
 void GraphStore::connect_rows(std::span<const Slot> unlinked, const StopCheck& stop) {
   std::vector<bool> left_out(rows_);
   for (const Slot slot : unlinked) left_out[slot] = true;
@@ -221,10 +237,14 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
       if (const auto slot = table_.find(id)) replaced.push_back(*slot);
     }
     slots = allocate_slots(ids.size());
-    if (norm_order_ && std::ranges::min(slots) < norm_order_->slots_end) norm_order_.reset();
+    const bool reuses = norm_order_ && std::ranges::min(slots) < norm_order_->slots_end;
+    if (reuses) norm_order_ = norm_order_->after_reuse(slots);
     // The new row appears and the old one disappears in the same epoch, so that a search finds exactly one of them.
     for (const Slot slot : replaced) storage_->versions.remove(slot, epoch_ + 1);
     write_rows(slots, ids, vectors);
+    if (reuses && !norm_order_) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
+    count_answers(slots);
+    count_answers(replaced);
     link(slots, replaced.size(), progress_of(op, context, 0, slots.size()), [&] { context.check(op, executor_); });
     next = next_epoch();
   } catch (...) {
@@ -265,6 +285,7 @@ void GraphStore::abort_insert(std::span<const Slot> slots, std::span<const Slot>
   for (const Slot slot : replaced) storage_->versions.remove(slot, RowVersions::never);
   calibration_ = std::move(calibration);
   calibration_.count_removed(slots.size());  // their links took the places of others
+  if (calibration_.due(table_.size())) calibration_.forget();
   for (const Slot slot : slots) storage_->versions.remove(slot, 0);
   tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
   try_to_publish();
@@ -328,6 +349,9 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
       consolidate_if_due("remove", context, true);
       return std::size_t{0};
     }
+    std::vector<Slot> removed;
+    for (const std::uint64_t id : present) removed.push_back(*table_.find(id));
+    count_answers(removed);
     tombstones_.reserve(tombstones_.size() + present.size());
     std::shared_ptr<Epoch> next = next_epoch();
     const std::size_t before = tombstones_.size();

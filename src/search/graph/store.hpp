@@ -157,6 +157,8 @@ class GraphStore {
   // them, and all rows are scanned until then. `replaced` rows go with the next epoch. Throws what `progress` and
   // `stop` throw, and Allocation or std::bad_alloc.
   void link(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress, const StopCheck& stop);
+  // Counts how many answers the rows, new or removed, change; see AnswerProbes. Throws std::bad_alloc.
+  void count_answers(std::span<const Slot> slots);
   // Links rows to those that no path of links leads to, apart from `unlinked`. Throws what `stop` throws, and
   // std::bad_alloc.
   void connect_rows(std::span<const Slot> unlinked, const StopCheck& stop);
@@ -244,7 +246,7 @@ class GraphStore {
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
   CalibrationState calibration_;
   std::size_t unchecked_rows_ = 0;  // linked since it was checked that all rows can be reached
-  // Null while it would not be true: after slots below its end were used again. It has no slot that may be.
+  // None of its sorted slots may be used again while it is there.
   std::shared_ptr<const NormOrder> norm_order_;
 
   mutable std::shared_mutex table_mutex_;

@@ -242,6 +242,7 @@ void GraphStore::rebuild(std::string_view op, bool keep_floats, const Context& c
     if (!tombstones_.empty()) consolidate(progress_of(op, context, 0, total));
     compact_storage(keep_floats && storage_->vectors.full_precision(), progress_of(op, context, total - live, total));
     publish(std::move(next));
+    consolidate_if_due(op, context, true);
   });
 }
 
