@@ -81,7 +81,7 @@ void copies(Random& random, std::span<float> rows, std::size_t dim) {
   });
 }
 
-// Few coordinates are not zero, all are small integers: many distances are equal.
+// Most coordinates are zero, the others small integers: many distances are equal.
 void small_integers(Random& random, std::span<float> rows, std::size_t /*dim*/) {
   for (float& x : rows) x = random.below(4) == 0 ? std::round(2 * x) : 0.0F;
 }

@@ -5,9 +5,9 @@
 #include <iostream>
 #include <numeric>
 
-#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 #include "tests/memory/fixture.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/device/transfer.hpp"
 #include "vectis/store.hpp"

@@ -8,10 +8,10 @@
 #include <iostream>
 #include <sstream>
 
-#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/compiling_backend.hpp"
 #include "tests/support/fake_runtime.hpp"
+#include "tests/support/runs.hpp"
 #include "vectis/device.hpp"
 #include "vectis/kernel/cache.hpp"
 #include "vectis/memory.hpp"

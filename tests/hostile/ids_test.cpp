@@ -3,9 +3,9 @@
 #include <iostream>
 #include <unordered_set>
 
-#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/expect_error.hpp"
+#include "tests/support/runs.hpp"
 
 namespace vectis::test {
 namespace {

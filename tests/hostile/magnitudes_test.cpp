@@ -5,8 +5,8 @@
 #include <iostream>
 #include <numeric>
 
-#include "tests/support/runs.hpp"
 #include "tests/indexes/kinds.hpp"
+#include "tests/support/runs.hpp"
 
 namespace vectis::test {
 namespace {

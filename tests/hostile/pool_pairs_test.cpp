@@ -7,8 +7,8 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/support/runs.hpp"
 #include "tests/memory/fixture.hpp"
+#include "tests/support/runs.hpp"
 #include "tests/support/seed.hpp"
 
 namespace vectis::test {

@@ -223,9 +223,8 @@ void recalibrate_if_due(Executor& executor, const SearchParams& params, std::siz
   const std::vector<Slot> left_out = sample_of(rows, affordable_queries(state.changed, rows.size()), Random(seed));
   std::vector<RecallTable> tables;
   const bool hubs = state.recent.concentration > hub_concentration;
-  if (std::optional<RecallTable> held_out; !hubs && (held_out = measured_by_held_out(state, live))) {
-    tables.push_back(std::move(*held_out));
-  }
+  std::optional<RecallTable> held_out = hubs ? std::nullopt : measured_by_held_out(state, live);
+  if (held_out) tables.push_back(std::move(*held_out));
   if (tables.empty()) {
     tables.push_back(measure_recall(executor, params, rows, left_out, std::nullopt, stop));
     if (!hubs) tables.back().scale(1, left_out_weight);

@@ -350,6 +350,7 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
       return std::size_t{0};
     }
     std::vector<Slot> removed;
+    removed.reserve(present.size());
     for (const std::uint64_t id : present) removed.push_back(*table_.find(id));
     count_answers(removed);
     tombstones_.reserve(tombstones_.size() + present.size());
