@@ -187,12 +187,15 @@ TEST_F(NormOrderTest, HoldsWhenACallIsStoppedAfterRowsAreOrdered) {
 TEST_F(NormOrderTest, ScansEndEarlyWhenSlotsAreReused) {
   add(3000);
   upsert(300);  // enough to be consolidated
-  for (int i = 0; i < 40; ++i) {
+  constexpr int changes = 40;
+  double read = 0;  // a query of zeros reads all rows
+  for (int i = 0; i < changes; ++i) {
     upsert(1 + random.below(60));
     ASSERT_NE(store.now()->norm_order, nullptr);
-    EXPECT_LT(expect_exact(varied_rows(3)), 0.7);
+    read += expect_exact(varied_rows(3)) / changes;
     ASSERT_FALSE(HasFailure()) << "after change " << i;
   }
+  EXPECT_LT(read, 0.7);
 }
 
 TEST_F(NormOrderTest, OtherMetricsHaveNone) {
