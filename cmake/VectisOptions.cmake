@@ -9,10 +9,13 @@ set(VECTIS_BACKEND_WEBGPU AUTO CACHE STRING
 set_property(CACHE VECTIS_BACKEND_WEBGPU PROPERTY STRINGS AUTO ON OFF)
 option(VECTIS_BACKEND_CUDA "Build the CUDA plug-in (needs cuda.h, no driver)" ON)
 option(VECTIS_BACKEND_HIP "Build the HIP plug-in (needs HIP's headers, no driver)" ON)
+set(VECTIS_PYTHON AUTO CACHE STRING
+    "Build the Python module (needs Python's headers and nanobind): ON, OFF, or AUTO, which is ON where both are found")
+set_property(CACHE VECTIS_PYTHON PROPERTY STRINGS AUTO ON OFF)
 option(VECTIS_ONEDNN "Let the CPU use oneDNN for matrix products where it is installed (needs its headers)" ON)
 
 # Options of layers that this version does not have yet. Setting one to ON is an error, never silently ignored.
-foreach(layer IN ITEMS nn server python)
+foreach(layer IN ITEMS nn server)
   string(TOUPPER ${layer} upper)
   option(VECTIS_${upper} "Build the ${layer} layer" OFF)
   if(VECTIS_${upper})

@@ -231,6 +231,8 @@ function(vectis_plugin name)
   set(folder backends)
   if(arg_FOR_TESTS)
     set(folder test-backends)
+  else()
+    set_property(GLOBAL APPEND PROPERTY VECTIS_PLUGINS vectis_backend_${name})
   endif()
   set_target_properties(vectis_backend_${name} PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/vectis/${folder}")

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import venv
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,17 @@ def test_webgpu_without_its_headers(tmp_path, wanted, passes):
     assert (done.returncode == 0) == passes, said
     assert "wgpu.h is not found: run ./dev setup" in said
     assert ("VECTIS_BACKEND_WEBGPU=ON:" in said) != passes
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
+@pytest.mark.parametrize("wanted, passes", [("ON", False), ("AUTO", True)])
+def test_python_without_nanobind(tmp_path, wanted, passes):
+    bare = tmp_path / "bare"
+    venv.create(bare, symlinks=True)
+    words = ["cmake", "-S", ROOT, "-B", tmp_path / "build", "-G", "Ninja", *COMPILERS, *OTHERS,
+             "-DVECTIS_BACKEND_WEBGPU=OFF", f"-DVECTIS_PYTHON={wanted}", f"-DPython_EXECUTABLE={bare}/bin/python"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    said = " ".join((done.stdout + done.stderr).split())
+    assert (done.returncode == 0) == passes, said
+    assert "has no nanobind: run ./dev setup" in said
+    assert ("VECTIS_PYTHON=ON:" in said) != passes
