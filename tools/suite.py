@@ -146,12 +146,18 @@ def check() -> str:
     return ""
 
 
+def python() -> str:
+    """Packages the release build as a wheel and tests it where only the wheel is installed."""
+    return run(sys.executable, "-m", "tools.wheel", tail=1)
+
+
 def python_tests() -> str:
     return run(BUILD / "venv" / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tools", tail=2)
 
 
 PHASES: dict[str, Callable[[], str]] = {
     "release": lambda: build_and_ctest("release"),
+    "python": python,
     "asan": lambda: build_and_ctest("asan"),
     "tsan": lambda: build_and_ctest("tsan", "-L", "concurrent"),
     "minimal": minimal,

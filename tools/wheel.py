@@ -1,0 +1,127 @@
+"""`python3 -m tools.wheel`: packages the release build as a wheel, and tests the wheel where only it is installed.
+
+Nothing is compiled that the release build has compiled: its files are installed into build/wheel/stage, and
+scikit-build-core packs them. The finished wheel is in build/wheel. Arguments go to pytest.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+from tools import suite
+
+ROOT = Path(__file__).resolve().parents[1]
+RELEASE = ROOT / "build" / "release"
+WHEEL = ROOT / "build" / "wheel"  # the finished wheel; stage, unrepaired and licenses are on the way to it
+CLEAN = ROOT / "build" / "wheel-venv"
+TOOLS = ROOT / "build" / "venv" / "bin"
+TESTS = ROOT / "bindings" / "python" / "tests"
+PINS = [word for name in ("requirements", "constraints") for word in ("-c", ROOT / "tools" / f"{name}.txt")]
+TEST_PACKAGES = ("numpy", "pytest", "pyelftools")
+MAX_MEGABYTES = 15
+# Libraries that every Linux with Python has: the wheel relies on the system's.
+SYSTEM = re.compile(r"(?:ld-linux.*|lib(?:c|m|dl|rt|pthread|gcc_s|stdc\+\+)|linux-vdso|libvectis)\.so.*")
+
+
+def stage() -> Path:
+    """Installs the component `python` of the release build."""
+    folder = WHEEL / "stage"
+    suite.run("cmake", "--install", RELEASE, "--component", "python", "--prefix", folder, "--strip")
+    return folder
+
+
+def bundled_libraries(program: Path) -> list[Path]:
+    """The libraries of other projects that a program of the wheel needs."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE)
+    return [Path(path) for name, path in found if not SYSTEM.fullmatch(name)]
+
+
+def collect_licenses(libraries: list[Path]) -> Path:
+    """Copies the license of each library, which has to be passed on with it, out of its Debian package."""
+    folder = WHEEL / "licenses"
+    folder.mkdir()
+    for library in libraries:
+        # dpkg knows the files of a system with merged /usr by either path.
+        paths = {str(library.resolve()), str(library.resolve()).removeprefix("/usr")}
+        owner = subprocess.run(["dpkg-query", "--search", *sorted(paths)], capture_output=True, text=True, check=False).stdout
+        package = owner.partition(":")[0]
+        notice = Path("/usr/share/doc") / package / "copyright"
+        if not package or not notice.is_file():
+            raise suite.Failed(f"{library} goes into the wheel, but its license is not found in /usr/share/doc")
+        shutil.copy(notice, folder / f"{package}.txt")
+    return folder
+
+
+def make() -> Path:
+    """Makes the wheel with every library that is not part of the system; returns its path."""
+    shutil.rmtree(WHEEL, ignore_errors=True)
+    WHEEL.mkdir(parents=True)
+    staged = stage()
+    licenses = collect_licenses(bundled_libraries(staged / "vectis" / "_install" / "bin" / "vectis"))
+    unrepaired, tools = WHEEL / "unrepaired", {"PATH": f"{TOOLS}:{os.environ['PATH']}"}
+    suite.run(TOOLS / "python", "-m", "pip", "wheel", ".", "--quiet", "--no-build-isolation", "--no-deps",
+              "--disable-pip-version-check", "--wheel-dir", unrepaired,
+              "-C", "wheel.cmake=false", "-C", "wheel.platlib=true",
+              "-C", f"wheel.force-include.{(staged / 'vectis').relative_to(ROOT)}=vectis",
+              "-C", f"wheel.force-include.{licenses.relative_to(ROOT)}=${{SKBUILD_METADATA_DIR}}/licenses/libraries")
+    # auditwheel chooses the oldest platform tag that the symbols in the wheel permit.
+    suite.run(TOOLS / "auditwheel", "repair", "--wheel-dir", WHEEL, *unrepaired.glob("*.whl"), env=tools)
+    (wheel,) = WHEEL.glob("*.whl")
+    megabytes = wheel.stat().st_size / 1e6
+    print(f"wheel: {wheel.name}, {megabytes:.1f} MB", flush=True)
+    if megabytes > MAX_MEGABYTES:
+        raise suite.Failed(f"{wheel.name} has {megabytes:.1f} MB, at most {MAX_MEGABYTES} are allowed")
+    return wheel
+
+
+def install(wheel: Path) -> None:
+    """Makes the clean environment: the wheel, and what the tests need."""
+    venv.create(CLEAN, clear=True, with_pip=False, symlinks=True)
+    suite.run(TOOLS / "python", "-m", "pip", "--python", CLEAN / "bin" / "python", "install", "--quiet",
+              "--disable-pip-version-check", wheel, *TEST_PACKAGES, *PINS)
+
+
+def environment() -> dict[str, str]:
+    """The environment of the tests: without anything that could lead to the source tree or the build."""
+    hidden = ("LD_", "PYTHON", "VECTIS_BACKENDS")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "VECTIS_CACHE_PATH": "off"}
+
+
+def check_types() -> None:
+    """mypy --strict over the installed package, and over the tests that are about types."""
+    mypy = (TOOLS / "mypy", "--strict", "--python-executable", CLEAN / "bin" / "python", "--cache-dir", WHEEL / "mypy")
+    suite.run(*mypy, "-p", "vectis")
+    for file in sorted(TESTS.glob("typing_*.py")):
+        suite.run(*mypy, file)
+
+
+def test(arguments: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as elsewhere:
+        command = [CLEAN / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", TESTS, TESTS,
+                   *arguments]
+        done = subprocess.run(command, cwd=elsewhere, env=environment(), check=False)
+    if done.returncode != 0:
+        raise suite.Failed(f"the tests of the wheel ended with {done.returncode}")
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        suite.build("release", "vectis_wheel")
+        install(make())
+        check_types()
+        test(arguments)
+    except suite.Failed as reason:
+        print(f"wheel: {reason}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
