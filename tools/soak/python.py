@@ -1,0 +1,68 @@
+"""`./dev soak python`: the Python module on machines that have nothing of ours, written to docs/evidence/python.json.
+
+Needs root and debootstrap."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tools import suite, wheel
+from tools.evidence import Figure, Measurement, output_of, run_soak
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAIN = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+# What a user does first; every line has to succeed. No package index: whatever the wheel needs has to be there.
+FIRST_STEPS = {
+    "installation": "pip install --break-system-packages --no-index --quiet /{wheel}",
+    "import": "cd / && python3 -c 'import vectis; print(vectis.__version__)'",
+    "command": "vectis devices",
+    "doctor": "vectis doctor",
+}
+
+
+@contextmanager
+def debian() -> Iterator[Path]:
+    """A fresh Debian of this machine's release with Python, pip and NumPy, removed at the end."""
+    archive, codename = output_of(sys.executable, "-m", "tools.setup.archive", root=ROOT).split()
+    parent = ROOT / "build" / "soak"
+    parent.mkdir(parents=True, exist_ok=True)
+    system = Path(tempfile.mkdtemp(dir=parent))
+    try:
+        output_of("debootstrap", "--variant=minbase", "--include=python3,python3-pip,python3-numpy", codename, system,
+                  archive, root=ROOT)
+        yield system
+    finally:
+        # debootstrap leaves these mounted when it fails.
+        for mounted in (system / "proc", system / "sys"):
+            if os.path.ismount(mounted):
+                output_of("umount", "-l", mounted, root=ROOT)
+        output_of("rm", "-rf", "--one-file-system", system, root=ROOT)
+
+
+def fresh_debian() -> list[Figure]:
+    """A fresh Debian with only Python and NumPy, both Debian's own, installs the wheel and uses it."""
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        raise SystemExit("soak: needs root and debootstrap; run: apt-get install debootstrap")
+    suite.build("release", "vectis_wheel")
+    made = wheel.make()
+    with debian() as system:
+        shutil.copy(made, system)
+        for step, line in FIRST_STEPS.items():
+            print(f"soak: {step}", flush=True)
+            output_of("env", "-i", *(f"{name}={value}" for name, value in PLAIN.items()), "chroot", system, "sh", "-c",
+                      line.format(wheel=made.name), root=ROOT)
+    # A step that fails ends the soak.
+    return [Figure.measured("first steps that succeed on a fresh Debian", len(FIRST_STEPS), "steps",
+                            f"== {len(FIRST_STEPS)}"),
+            Figure.measured("size of the wheel", round(made.stat().st_size / 1e6, 1), "MB", f"<= {wheel.MAX_MEGABYTES}")]
+
+
+MEASUREMENTS: dict[str, Measurement] = {"fresh Debian": fresh_debian}
+
+
+if __name__ == "__main__":
+    sys.exit(run_soak("python", ROOT, MEASUREMENTS))
