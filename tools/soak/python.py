@@ -34,9 +34,11 @@ def debian() -> Iterator[Path]:
     try:
         output_of("debootstrap", "--variant=minbase", "--include=python3,python3-pip,python3-numpy", codename, system,
                   archive, root=ROOT)
+        # The loader resolves $ORIGIN of a program by /proc/self/exe.
+        output_of("mount", "-t", "proc", "proc", system / "proc", root=ROOT)
         yield system
     finally:
-        # debootstrap leaves these mounted when it fails.
+        # Also those that debootstrap leaves mounted when it fails.
         for mounted in (system / "proc", system / "sys"):
             if os.path.ismount(mounted):
                 output_of("umount", "-l", mounted, root=ROOT)
