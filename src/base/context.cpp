@@ -69,6 +69,12 @@ Context Context::with_deadline(std::chrono::steady_clock::time_point deadline) c
   return with(std::move(fields));
 }
 
+Context Context::with_timeout(Duration timeout) const {
+  using Clock = std::chrono::steady_clock;
+  const auto now = Clock::now();
+  return with_deadline(timeout < Clock::time_point::max() - now ? now + timeout : Clock::time_point::max());
+}
+
 Context Context::with_progress(ProgressCallback callback) const {
   auto fields = copy();
   fields->progress = std::move(callback);

@@ -48,6 +48,17 @@ TEST(Context, CancelReachesEveryContextOfTheSource) {
   EXPECT_ERROR(derived.check("search", executor), ErrorCode::cancelled, "[search]", "request r-7");
 }
 
+TEST(Context, ATimeoutIsADeadlineInRealTime) {
+  SimulatedExecutor executor(1);
+  EXPECT_NO_THROW(Context{}.with_timeout(1h).check("search", executor));
+  EXPECT_NO_THROW(Context{}.with_timeout(Duration::max()).check("search", executor));
+  EXPECT_ERROR(Context{}.with_timeout(0ns).check("search", executor), ErrorCode::deadline_exceeded, "[search]");
+  EXPECT_ERROR(Context{}.with_timeout(Duration::min()).check("search", executor), ErrorCode::deadline_exceeded);
+  const Context replaced = Context{}.with_deadline(executor.now()).with_timeout(1h);
+  EXPECT_FALSE(replaced.expired(executor));
+  EXPECT_EQ(replaced.deadline(), std::nullopt);
+}
+
 TEST(Context, ADeadlineUsesTheExecutorsClock) {
   SimulatedExecutor executor(1);
   const Context context = Context{}.with_deadline(executor.now() + 5ms);
@@ -84,6 +95,7 @@ TEST(Context, OnlyADeadlineOrASourceCanStopACall) {
   EXPECT_FALSE(Context{}.with_memory_tag("index").with_request_id("r-9").can_stop());
   EXPECT_TRUE(Context{}.with_deadline(TimePoint::max()).can_stop());
   EXPECT_TRUE(Context{}.with_deadline(std::chrono::steady_clock::time_point::max()).can_stop());
+  EXPECT_TRUE(Context{}.with_timeout(1h).can_stop());
   EXPECT_TRUE(Context{}.with_cancel(CancelSource{}).can_stop());
 }
 

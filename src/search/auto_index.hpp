@@ -45,6 +45,7 @@ class AutoIndex final : public Index {
   [[nodiscard]] std::string_view kind() const noexcept override { return exact_->kind(); }
   [[nodiscard]] std::size_t size() const override { return exact_->size(); }
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const override { return exact_->get(id); }
+  [[nodiscard]] std::vector<std::uint64_t> ids() const override { return exact_->ids(); }
   [[nodiscard]] Precision precision() const override { return exact_->precision(); }
   [[nodiscard]] IndexStatistics statistics() const override;
   [[nodiscard]] IndexDevices devices() const override { return exact_->devices(); }

@@ -42,6 +42,8 @@ std::vector<std::optional<std::vector<float>>> Collection::get(std::span<const s
   return core_->get(ids);
 }
 
+std::vector<std::uint64_t> Collection::ids() const { return core_->ids(); }
+
 SearchResult Collection::search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   return core_->search(queries, k, options);
 }
@@ -51,6 +53,11 @@ SearchResult Collection::search(const MatrixView& queries, std::size_t k, const 
 }
 
 SearchExplanation Collection::search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
+                                          std::span<double> distances, const SearchOptions& options) const {
+  return core_->search_into(queries, k, ids, distances, options);
+}
+
+SearchExplanation Collection::search_into(const MatrixView& queries, std::size_t k, std::span<std::uint64_t> ids,
                                           std::span<double> distances, const SearchOptions& options) const {
   return core_->search_into(queries, k, ids, distances, options);
 }

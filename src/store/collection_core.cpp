@@ -77,13 +77,6 @@ std::vector<std::optional<std::vector<float>>> CollectionCore::get(std::span<con
   return vectors;
 }
 
-SearchExplanation CollectionCore::search_into(std::span<const float> queries, std::size_t k,
-                                              std::span<std::uint64_t> ids, std::span<double> distances,
-                                              const SearchOptions& options) const {
-  const Index& index = live_index("search_into");
-  return logging_failures([&] { return index.search_into(queries, k, ids, distances, with_recall(options)); });
-}
-
 SearchOptions CollectionCore::with_recall(const SearchOptions& options) const {
   SearchOptions completed = options;
   if (!completed.recall && !completed.ef) completed.recall = record_.config.recall;

@@ -66,6 +66,7 @@ class CollectionCore {
   std::size_t remove(std::span<const std::uint64_t> ids, const Context& context);
   // Returns the vector of `id`, or nothing when the id does not exist. Throws InvalidInput after drop().
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const { return live_index("get").get(id); }
+  [[nodiscard]] std::vector<std::uint64_t> ids() const { return live_index("ids").ids(); }
   // Returns the vector of each id, in the order of `ids`, and nothing in place of an id that does not exist. Throws
   // InvalidInput after drop(), also without ids.
   [[nodiscard]] std::vector<std::optional<std::vector<float>>> get(std::span<const std::uint64_t> ids) const;
@@ -80,8 +81,12 @@ class CollectionCore {
   // Searches, as search() does, and writes the hits to arrays of queries * k elements. Throws InvalidInput after
   // drop() or when an array has another size, and otherwise what Index::search_into throws; logs a failure of a
   // device.
-  SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
-                                std::span<double> distances, const SearchOptions& options) const;
+  template <class Queries>
+  SearchExplanation search_into(const Queries& queries, std::size_t k, std::span<std::uint64_t> ids,
+                                std::span<double> distances, const SearchOptions& options) const {
+    const Index& index = live_index("search_into");
+    return logging_failures([&] { return index.search_into(queries, k, ids, distances, with_recall(options)); });
+  }
   // Returns the size, the devices and the memory of the collection as of now. Works after drop(), too.
   [[nodiscard]] CollectionMetadata metadata() const;
   // Describes as text how a search of `queries` queries for `k` neighbors at the collection's recall would run.

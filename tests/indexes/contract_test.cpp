@@ -7,6 +7,7 @@
 #include "tests/indexes/kinds.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/sanitizer.hpp"
+#include "tests/support/seed.hpp"
 
 namespace vectis::test {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAreArray;
 
 constexpr std::uint64_t last_id = std::numeric_limits<std::uint64_t>::max();
 
@@ -68,6 +70,23 @@ TEST_P(IndexContract, AddsAndRemovesOneVector) {
   EXPECT_EQ(index->search(one, 5)[0][0].id, 1U);
   index->drop_full_precision();
   EXPECT_EQ(index->search(one, 5)[0][0].id, 1U);
+}
+
+TEST_P(IndexContract, ListsTheIdsThatExist) {
+  const auto index = make(2);
+  EXPECT_THAT(index->ids(), IsEmpty());
+  Random random(test::seed());
+  const std::size_t rows = 2000;
+  Ids ids(rows);
+  for (std::size_t i = 0; i < rows; ++i) ids[i] = UINT64_MAX - 3 * i;
+  index->add(ids, random_rows(random, rows, 2));
+  EXPECT_THAT(index->ids(), UnorderedElementsAreArray(ids));
+  index->remove(std::span(ids).first(1500));
+  index->upsert(std::span(ids).subspan(1400, 200), random_rows(random, 200, 2));
+  const Ids left(ids.begin() + 1400, ids.end());
+  EXPECT_THAT(index->ids(), UnorderedElementsAreArray(left));
+  index->compact();
+  EXPECT_THAT(index->ids(), UnorderedElementsAreArray(left));
 }
 
 TEST_P(IndexContract, RejectsWrongSizes) {

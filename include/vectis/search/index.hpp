@@ -215,6 +215,10 @@ class VECTIS_API Index {
   // drop_full_precision(). Returns nullopt, without throwing, when the id does not exist.
   [[nodiscard]] virtual std::optional<std::vector<float>> get(std::uint64_t id) const = 0;
 
+  // Returns the ids of all vectors that a search that begins now can find, in no particular order; removed ids are not
+  // among them. Throws std::bad_alloc when memory is exhausted.
+  [[nodiscard]] virtual std::vector<std::uint64_t> ids() const = 0;
+
   // Returns the k nearest vectors of each query, fewer when the index has fewer; no hits for k = 0. Throws
   // InvalidInput when the size is not a multiple of dim(), a float is NaN or infinite, or an option is out of range
   // (see SearchOptions); Cancelled or DeadlineExceeded as options.context says; Forked in a forked child; and the

@@ -120,6 +120,9 @@ class VECTIS_API Collection {
   // InvalidInput after the collection was dropped.
   [[nodiscard]] std::vector<std::optional<std::vector<float>>> get(std::span<const std::uint64_t> ids) const;
 
+  // Returns the ids of all vectors, in no particular order. Throws InvalidInput after the collection was dropped.
+  [[nodiscard]] std::vector<std::uint64_t> ids() const;
+
   // Returns the k nearest vectors of each query, at the collection's recall unless `options` name a recall or an ef.
   // Throws InvalidInput when `queries` is not rows of config().dim finite floats, an option is out of range or the
   // collection was dropped; Cancelled or DeadlineExceeded by options.context; Forked in a forked child; and the error
@@ -136,6 +139,13 @@ class VECTIS_API Collection {
   // is not rows of config().dim finite floats, an option is out of range or the collection was dropped; Cancelled or
   // DeadlineExceeded by options.context; and the error of a device that fails.
   SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
+                                std::span<double> distances, const SearchOptions& options = {}) const;
+
+  // Searches the rows of a view and writes hit i of query q to ids[q * k + i] and distances[q * k + i]; missing hits are
+  // Index::missing_id and infinity. Throws InvalidInput when an array does not have rows * k elements, `queries` is not
+  // rows of config().dim finite floats, an option is out of range or the collection was dropped; Cancelled or
+  // DeadlineExceeded by options.context; and the error of a device that fails.
+  SearchExplanation search_into(const MatrixView& queries, std::size_t k, std::span<std::uint64_t> ids,
                                 std::span<double> distances, const SearchOptions& options = {}) const;
 
   // Returns the size, the devices and the memory of the collection as of now. Works after the collection was dropped,

@@ -76,6 +76,18 @@ std::optional<std::vector<float>> ExactIndex::get(std::uint64_t id) const {
   return vector;
 }
 
+std::vector<std::uint64_t> ExactIndex::ids() const {
+  const auto snapshot = store_->now();
+  std::vector<std::uint64_t> ids;
+  ids.reserve(snapshot->vectors());
+  for (const SegmentView& view : snapshot->views) {
+    for (std::size_t row = 0; row < view.rows; ++row) {
+      if (!view.is_removed(row)) ids.push_back(view.ids[row]);
+    }
+  }
+  return ids;
+}
+
 SearchResult ExactIndex::do_search(std::span<const float> queries, std::size_t k, const SearchOptions& options) const {
   const std::uint64_t begin = monotonic_nanoseconds();
   const std::size_t count = queries.size() / dim();

@@ -43,6 +43,7 @@ class ExactIndex final : public Index {
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_; }
   [[nodiscard]] std::size_t size() const override;
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const override;
+  [[nodiscard]] std::vector<std::uint64_t> ids() const override;
   [[nodiscard]] Precision precision() const override;
   [[nodiscard]] IndexStatistics statistics() const override;
   [[nodiscard]] IndexDevices devices() const override {

@@ -16,11 +16,19 @@ namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::size_t scan_grain = 128;       // groups of a piece of work: 2,048 rows
-constexpr std::size_t between_checks = 2048;  // groups between checks of the deadline and of shared limits
-constexpr std::size_t rerank_grain = 16;      // queries
+constexpr std::size_t scan_grain = 128;  // groups of a piece of work: 2,048 rows
+// Between checks of the deadline and of shared limits: at most so many groups, and fewer for many queries, so that a
+// check comes at least every 100 ms. A kernel compares 5 * 10^9 elements of a query and a row per second or more.
+constexpr std::size_t unchecked_groups_max = 2048;
+constexpr std::size_t unchecked_groups_min = 16;
+constexpr std::size_t unchecked_elements = 500'000'000;
+constexpr std::size_t rerank_grain = 16;  // queries
 
 std::size_t groups_of(std::size_t rows) noexcept { return (rows + group_rows - 1) / group_rows; }
+
+std::size_t groups_between_checks(std::size_t queries, std::size_t dim) noexcept {
+  return std::clamp(unchecked_elements / (queries * dim * group_rows), unchecked_groups_min, unchecked_groups_max);
+}
 
 // What a thread keeps from one range of rows to the next.
 struct ThreadScan {
@@ -36,7 +44,11 @@ struct ThreadScan {
 class HostSearch {
  public:
   HostSearch(Executor& executor, const SearchTask& task, const ScanKernel& kernel)
-      : executor_(executor), task_(task), kernel_(kernel), limits_(task.query_count(), initial_limit(task)) {
+      : executor_(executor),
+        task_(task),
+        kernel_(kernel),
+        between_checks_(groups_between_checks(task.query_count(), task.segments.front().quantizer->dim)),
+        limits_(task.query_count(), initial_limit(task)) {
     for (const SegmentView& segment : task_.segments) ends_.push_back(groups() + groups_of(segment.rows));
   }
 
@@ -53,11 +65,11 @@ class HostSearch {
       if (scan->segment != segment) scan->queries = prepare_queries(*view.quantizer, kernel_.form, task_.queries);
       scan->segment = segment;
       scan->candidates.begin(segment, scan->queries);
-      for (; begin < segment_end; begin = std::min(segment_end, begin + between_checks)) {
+      for (; begin < segment_end; begin = std::min(segment_end, begin + between_checks_)) {
         task_.options->context.check("search", executor_);
         scan->candidates.refresh_limits();
         const std::size_t first = begin - segment_first;
-        const std::size_t last = std::min(segment_end, begin + between_checks) - segment_first;
+        const std::size_t last = std::min(segment_end, begin + between_checks_) - segment_first;
         for (const CodeBlock& coded : view.code_blocks) {
           const RowRange range = range_of(view, coded, first, last);
           if (range.first_group < range.end_group) kernel_.scan(range, scan->queries, scan->candidates);
@@ -121,6 +133,7 @@ class HostSearch {
   Executor& executor_;
   const SearchTask& task_;
   const ScanKernel& kernel_;
+  std::size_t between_checks_;  // groups
   SharedLimits limits_;
   std::vector<std::size_t> ends_;  // one past the last group of each segment, counted through all
   std::mutex mutex_;

@@ -215,6 +215,16 @@ void GraphIndex::do_upsert(std::span<const std::uint64_t> ids, std::span<const f
 
 std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { return store_->get(id); }
 
+std::vector<std::uint64_t> GraphIndex::ids() const {
+  const auto now = store_->now();
+  std::vector<std::uint64_t> ids;
+  ids.reserve(now->live);
+  for (Slot slot = 0; slot < now->rows; ++slot) {
+    if (now->storage->versions.visible(slot, now->number)) ids.push_back(now->storage->versions.id(slot));
+  }
+  return ids;
+}
+
 void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptions& options, SearchPlan& plan) const {
   plan.epoch = store_->now();
   plan.params = {.storage = plan.epoch->storage.get(),

@@ -41,6 +41,7 @@ class GraphIndex final : public Index {
   [[nodiscard]] std::string_view kind() const noexcept override { return kind_graph; }
   [[nodiscard]] std::size_t size() const override { return store_->now()->live; }
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const override;
+  [[nodiscard]] std::vector<std::uint64_t> ids() const override;
   [[nodiscard]] Precision precision() const override { return Precision::int8; }
   [[nodiscard]] IndexDevices devices() const override;
   [[nodiscard]] IndexStatistics statistics() const override;

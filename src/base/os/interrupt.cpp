@@ -1,0 +1,49 @@
+#include "vectis/base/interrupt.hpp"
+
+#include <atomic>
+#include <csignal>
+
+namespace vectis::inline v0_1 {
+namespace {
+
+// Written by the thread of the guards, read by the handler in any thread.
+std::atomic<const CancelSource*> interrupted_source{nullptr};
+struct sigaction program_action = {};  // of SIGINT, before the outermost guard
+
+extern "C" void cancel_and_continue(int signal, siginfo_t* info, void* machine_context) {
+  if (const CancelSource* source = interrupted_source.load(std::memory_order_acquire)) {
+    const_cast<CancelSource*>(source)->cancel();  // an atomic store, which signal handlers may do
+  }
+  if ((program_action.sa_flags & SA_SIGINFO) != 0) {
+    program_action.sa_sigaction(signal, info, machine_context);
+  } else {
+    program_action.sa_handler(signal);
+  }
+}
+
+// Returns whether the program handles SIGINT, and puts our handler in front of its own.
+bool put_handler_in_front() noexcept {
+  if (sigaction(SIGINT, nullptr, &program_action) != 0) return false;
+  if (program_action.sa_handler == SIG_DFL || program_action.sa_handler == SIG_IGN) return false;
+  struct sigaction ours = program_action;
+  ours.sa_flags |= SA_SIGINFO;
+  ours.sa_sigaction = cancel_and_continue;
+  return sigaction(SIGINT, &ours, nullptr) == 0;
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard(const CancelSource& source) noexcept
+    : outer_(interrupted_source.load(std::memory_order_relaxed)) {
+  interrupted_source.store(&source, std::memory_order_release);
+  listens_ = outer_ != nullptr || put_handler_in_front();
+  if (!listens_) interrupted_source.store(nullptr, std::memory_order_relaxed);
+}
+
+InterruptGuard::~InterruptGuard() {
+  if (!listens_) return;
+  if (outer_ == nullptr) sigaction(SIGINT, &program_action, nullptr);
+  interrupted_source.store(outer_, std::memory_order_release);
+}
+
+}  // namespace vectis::inline v0_1
