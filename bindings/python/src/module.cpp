@@ -1,7 +1,21 @@
-// The native module vectis._vectis.
+// The native module of the Python package: vectis._vectis.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
 
-#include "vectis/base/runtime.hpp"
+#include "bindings.hpp"
+#include "runtime.hpp"
 
-NB_MODULE(_vectis, m) { m.def("version", &vectis::version, "Returns the version of the library, such as \"0.1.0\"."); }
+NB_MODULE(_vectis, module) {
+  using namespace vectis::python;
+  module.attr("__doc__") = "The native part of the package `vectis`.";
+  // A daemon thread or a global may keep an object when the interpreter ends, which is no error of the module.
+  nanobind::set_leak_warnings(false);
+  module.def("set_leak_warnings", &nanobind::set_leak_warnings, nanobind::arg("wanted"),
+             "Print objects of this module that still exist when the interpreter ends; for tests.");
+  bind_errors(module);
+  bind_runtime(module);
+  bind_calls(module);
+  bind_results(module);
+  bind_filters(module);
+  bind_index(module);
+  bind_store(module);
+}

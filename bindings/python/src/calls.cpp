@@ -1,0 +1,77 @@
+#include "calls.hpp"
+
+#include <nanobind/stl/string_view.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+
+#include "bindings.hpp"
+#include "vectis/base/error.hpp"
+#include "vectis/base/time.hpp"
+
+namespace nb = nanobind;
+
+namespace vectis::python {
+namespace {
+
+unsigned long main_thread = 0;  // set when the module is imported
+
+Duration as_duration(double seconds) {
+  if (!(seconds >= 0)) {
+    throw Error(ErrorCode::invalid_input, "timeout", "the timeout must be 0 seconds or more; leave it out for none");
+  }
+  constexpr double century = 100.0 * 365 * 24 * 3600;  // far enough, and no overflow of nanoseconds
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::fmin(seconds, century)));
+}
+
+// Calls a Python object with (operation, done, total) at most every 50 ms, and when all is done. Copies share the time.
+class ProgressReport {
+ public:
+  explicit ProgressReport(PyObject* callback)
+      : callback_(callback), next_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+
+  void operator()(const Progress& progress) const {
+    constexpr std::uint64_t interval = 50'000'000;
+    const std::uint64_t now = monotonic_nanoseconds();
+    std::uint64_t next = next_->load(std::memory_order_relaxed);
+    const bool last = progress.total != 0 && progress.done == progress.total;
+    if (!last && (now < next || !next_->compare_exchange_strong(next, now + interval))) return;
+    const nb::gil_scoped_acquire gil;
+    nb::borrow(callback_)(progress.operation, progress.done, progress.total);
+  }
+
+ private:
+  PyObject* callback_;  // the Call owns it
+  std::shared_ptr<std::atomic<std::uint64_t>> next_;
+};
+
+}  // namespace
+
+Call::Call(const CallArguments& arguments) {
+  if (arguments.timeout) context_ = context_.with_timeout(as_duration(*arguments.timeout));
+  constexpr std::size_t long_call = 1'000'000;
+  if (arguments.progress.ptr() != Py_False && (!arguments.progress.is_none() || arguments.elements >= long_call)) {
+    progress_ = nb::module_::import_("vectis._progress").attr("make_callback")(arguments.progress);
+    if (!progress_.is_none()) context_ = context_.with_progress(ProgressReport(progress_.ptr()));
+  }
+  const bool on_main_thread = PyThread_get_thread_ident() == main_thread;
+  if (arguments.cancel == nullptr && !on_main_thread) return;
+  const CancelSource& source = arguments.cancel != nullptr ? *arguments.cancel : own_source_.emplace();
+  context_ = context_.with_cancel(source);
+  if (on_main_thread) interrupt_guard_.emplace(source);
+}
+
+void bind_calls(nb::module_& module) {
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  nb::class_<CancelSource>(module, "CancelSource",
+                           "Cancels the calls that were given it as `cancel`: they raise CancelledError and change "
+                           "nothing.\n\nAny thread may cancel; it cannot be undone.")
+      .def(nb::init<>())
+      .def("cancel", &CancelSource::cancel, "Cancel every call that has this source.")
+      .def_prop_ro("cancelled", &CancelSource::cancelled, "Whether cancel() was called.");
+}
+
+}  // namespace vectis::python

@@ -1,0 +1,168 @@
+// vectis.VectorStore and vectis.Collection.
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bindings.hpp"
+#include "html.hpp"
+#include "options.hpp"
+#include "runtime.hpp"
+#include "vectis/store/vector_store.hpp"
+#include "vectors.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace vectis::python {
+
+template <>
+struct VectorsOf<Collection> {
+  static Collection& of(Collection& self) { return self; }
+  static std::size_t dim(const Collection& self) { return self.config().dim; }
+};
+
+namespace {
+
+Collection create(VectorStore& self, std::string_view name, std::size_t dim, std::string_view metric, std::string index,
+                  std::optional<std::string_view> precision, std::optional<double> recall,
+                  std::optional<std::string> device, std::optional<std::uint64_t> vectors_max, std::string tenant) {
+  CollectionConfig config{.dim = dim,
+                          .metric = parse_metric_name(metric, "create_collection"),
+                          .index = std::move(index),
+                          .recall = recall,
+                          .device = std::move(device),
+                          .vectors_max = vectors_max,
+                          .tenant = std::move(tenant)};
+  if (precision) config.precision = parse_precision(*precision, "create_collection");
+  const nb::gil_scoped_release released;
+  return self.create_collection(name, std::move(config));
+}
+
+std::string metadata_html(const CollectionMetadata& metadata) {
+  return html_table({}, {{"name", metadata.name},
+                         {"vectors", fmt::format("{}", metadata.vector_count)},
+                         {"dimensions", fmt::format("{}", metadata.config.dim)},
+                         {"metric", std::string(name(metadata.config.metric))},
+                         {"index", metadata.config.index},
+                         {"host bytes", fmt::format("{}", metadata.bytes)},
+                         {"device", metadata.device},
+                         {"reason", metadata.reason}});
+}
+
+void bind_metadata(nb::module_& module) {
+  nb::class_<CollectionMetadata>(module, "CollectionMetadata", "The state of a collection at one moment.")
+      .def_ro("name", &CollectionMetadata::name)
+      .def_ro("vector_count", &CollectionMetadata::vector_count)
+      .def_ro("bytes", &CollectionMetadata::bytes, "Bytes of host memory.")
+      .def_ro("gpu_backend", &CollectionMetadata::gpu_backend, "None when the CPU alone searches.")
+      .def_ro("gpu_device", &CollectionMetadata::gpu_device)
+      .def_ro("gpu_memory_used", &CollectionMetadata::gpu_memory_used)
+      .def_ro("gpu_memory_total", &CollectionMetadata::gpu_memory_total)
+      .def_ro("device", &CollectionMetadata::device, "The devices that may search, joined by ', '.")
+      .def_ro("reason", &CollectionMetadata::reason, "Why these devices.")
+      .def_prop_ro("dim", [](const CollectionMetadata& self) { return self.config.dim; })
+      .def_prop_ro("metric", [](const CollectionMetadata& self) { return std::string(name(self.config.metric)); })
+      .def_prop_ro("index", [](const CollectionMetadata& self) { return self.config.index; })
+      .def_prop_ro("recall", [](const CollectionMetadata& self) { return self.config.recall; })
+      .def_prop_ro("vectors_max", [](const CollectionMetadata& self) { return self.config.vectors_max; })
+      .def_prop_ro("tenant", [](const CollectionMetadata& self) { return self.config.tenant; })
+      .def("_repr_html_", &metadata_html);
+}
+
+void bind_collection(nb::module_& module) {
+  nb::class_<Collection> bound(module, "Collection",
+                               "A collection of a VectorStore. Copies of the handle refer to the same collection.\n\n"
+                               "After drop_collection every call but `name` and `metadata` raises InvalidInputError.");
+  bound.def_prop_ro("name", [](const Collection& self) { return self.name(); })
+      .def_prop_ro("dim", [](const Collection& self) { return self.config().dim; })
+      .def_prop_ro("metric", [](const Collection& self) { return std::string(name(self.config().metric)); })
+      .def("metadata", &Collection::metadata, "Return size, devices and memory at this moment.")
+      .def("explain", &Collection::explain, "queries"_a = 1, "k"_a = 10,
+           "Describe how such a search would run; does not search.")
+      .def(
+          "__eq__",
+          [](const Collection& self, nb::handle other) {
+            const Collection* same = nullptr;
+            return nb::try_cast(other, same) && self == *same;
+          },
+          nb::sig("def __eq__(self, other: object) -> bool"))
+      .def("__hash__", [](const Collection& self) { return std::hash<std::string>()(self.name()); })
+      .def("__repr__",
+           [](const Collection& self) {
+             return fmt::format("Collection(name='{}', dim={}, metric='{}')", self.name(), self.config().dim,
+                                name(self.config().metric));
+           })
+      .def("_repr_html_", [](const Collection& self) { return metadata_html(self.metadata()); });
+  bind_vectors(bound);
+}
+
+}  // namespace
+
+void bind_store(nb::module_& module) {
+  bind_metadata(module);
+  bind_collection(module);
+  nb::class_<VectorStore>(module, "VectorStore",
+                          "Named collections of vectors, saved and loaded together.\n\n"
+                          "    store = vectis.VectorStore()\n"
+                          "    books = store.create_collection('books', dim=384, metric='cosine')\n"
+                          "    books.add(vectors, ids)")
+      .def("__init__", [](VectorStore* self) { new (self) VectorStore(runtime()); })
+      .def("create_collection", &create, "name"_a, "dim"_a, nb::kw_only(), "metric"_a = "l2", "index"_a = "auto",
+           "precision"_a = nb::none(), "recall"_a = nb::none(), "device"_a = nb::none(), "vectors_max"_a = nb::none(),
+           "tenant"_a = "",
+           "Create an empty collection. The arguments are those of Index; vectors_max limits its size.")
+      .def("collection", &VectorStore::collection, "name"_a,
+           "Return the collection of this name. Raises InvalidInputError when there is none.")
+      .def(
+          "__getitem__",
+          [](const VectorStore& self, const std::string& name) {
+            const auto found = self.find_collection(name);
+            if (!found) throw nb::key_error(name.c_str());
+            return *found;
+          },
+          "name"_a)
+      .def("list_collections", &VectorStore::list_collections, "Return the names of all collections, sorted.")
+      .def("drop_collection", &VectorStore::drop_collection, "name"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "Remove a collection and return whether it existed.")
+      .def("__len__", [](const VectorStore& self) { return self.list_collections().size(); })
+      .def(
+          "__contains__",
+          [](const VectorStore& self, nb::handle name) {
+            std::string text;
+            return nb::try_cast(name, text) && self.find_collection(text).has_value();
+          },
+          "name"_a, nb::sig("def __contains__(self, name: object) -> bool"))
+      .def(
+          "__iter__", [](const VectorStore& self) { return nb::iter(nb::cast(self.list_collections())); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"), "Iterate over the names.")
+      .def(
+          "save",
+          [](const VectorStore& self, nb::object path) {
+            const std::string name = file_path(path);
+            const Call call;
+            call.run([&](const Context& context) { self.save(name, context); });
+          },
+          "path"_a, nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
+          "Write all collections to a file. The file is the old or the new one at any moment.")
+      .def_static(
+          "load",
+          [](nb::object path) {
+            const std::string name = file_path(path);
+            const Call call;
+            Runtime& used = runtime();
+            return call.run([&](const Context&) { return VectorStore::load(name, used); });
+          },
+          "path"_a, nb::sig("def load(path: str | os.PathLike[str]) -> VectorStore"),
+          "Read a store from a file that save() wrote.")
+      .def("__repr__", [](const VectorStore& self) {
+        return fmt::format("VectorStore(collections={})", self.list_collections().size());
+      });
+}
+
+}  // namespace vectis::python
