@@ -9,9 +9,11 @@
 #include <fstream>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <vector>
 
+#include "tests/support/fake_os.hpp"
 #include "tests/support/memory_snapshot.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "vectis/memory/pool.hpp"
@@ -129,6 +131,38 @@ TEST_F(SnapshotFiles, AFailedLiveSnapshotIsLogged) {
   const ManagedBuffer one = memory_pool(runtime).get_managed_buffer(0, 1000, Precision::int8);
   executor->run(1);
   EXPECT_THAT(logged, HasSubstr("check memory.live"));
+}
+
+// Os::replace_file never shows a part of a file, whoever else writes it (RealOsFilesConcurrent). Here nothing reaches
+// the disk by another way, such as a temporary file whose name several processes share.
+TEST_F(SnapshotFiles, ALiveSnapshotIsReplacedByTheOperatingSystemOnly) {
+  test::FakeOs os;
+  RuntimeOptions faked = options("memory.live", "");
+  faked.os = &os;
+  Runtime runtime(std::move(faked));
+  MemoryPool& pool = memory_pool(runtime);
+  const ManagedBuffer one = pool.get_managed_buffer(0, 1000, Precision::int8);
+  ASSERT_TRUE(detail::replace_live_snapshot(*pool.device_pool(0), folder_.string()));
+  const std::string path = (folder_ / "live-cpu-0.json").string();
+  ASSERT_TRUE(os.files.contains(path));
+  std::istringstream text(os.files.at(path));
+  EXPECT_EQ(read_memory_snapshot(text).stats.live_buffers, 1U);
+  EXPECT_EQ(files(), 0U);
+  os.writable = false;
+  EXPECT_FALSE(detail::replace_live_snapshot(*pool.device_pool(0), folder_.string()));
+  EXPECT_EQ(files(), 0U);
+}
+
+// The name of a link to a missing file looks free and cannot be created, like a name that another process takes between
+// the check whether it is free and the creation of the file.
+TEST_F(SnapshotFiles, AnErrorWritesOnlyToAFileThatItCreated) {
+  fs::create_directories(folder_);
+  const fs::path target = temporary_.path("target");
+  fs::create_symlink(target, folder_ / "memory-cpu-0-1.json");
+  Runtime runtime(options("memory.snapshots", folder_));
+  EXPECT_EQ(fail(memory_pool(runtime)), "");
+  EXPECT_FALSE(fs::exists(target));
+  EXPECT_EQ(files(), 1U);
 }
 
 // Each thread has a Runtime of its own, as if it were another process; all write to one folder.

@@ -462,16 +462,6 @@ void validate_mapped(const Section& section, std::span<const std::byte> bytes, s
   }
 }
 
-void validate_unique_ids(const GraphStorage& storage, std::size_t rows) {
-  IdTable ids;
-  ids.reserve(rows);
-  for (Slot slot = 0; slot < rows; ++slot) {
-    const std::uint64_t id = storage.versions.id(slot);
-    if (ids.find(id)) throw_corrupt(fmt::format("id {} occurs twice", id));
-    ids.insert(id, slot);
-  }
-}
-
 // Called after each block of a section: checks the context and reports rows of all sections.
 class BlockProgress {
  public:
@@ -491,6 +481,16 @@ class BlockProgress {
 };
 
 }  // namespace
+
+void validate_unique_ids(const RowVersions& versions, std::size_t rows) {
+  IdTable ids;
+  ids.reserve(rows);
+  for (Slot slot = 0; slot < rows; ++slot) {
+    const std::uint64_t id = versions.id(slot);
+    if (ids.find(id)) throw_corrupt(fmt::format("id {} occurs twice", id));
+    ids.insert(id, slot);
+  }
+}
 
 void save_graph(ByteWriter& writer, const GraphStore& store, const GraphContents& contents, Executor& executor,
                 const Context& context) {
@@ -522,7 +522,7 @@ std::unique_ptr<GraphStore> load_graph(ByteReader& reader, Executor& executor, c
   }
   read_padding(in);
   validate_checksums(checksums, in);
-  validate_unique_ids(*contents.storage, header.rows);
+  validate_unique_ids(contents.storage->versions, header.rows);
   contents.rows = header.rows;
   return std::make_unique<GraphStore>(executor, header.params, std::move(contents));
 }
@@ -557,7 +557,7 @@ std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bo
   MemoryReader stored(rest.take(blocks * sizeof(std::uint64_t)));
   rest.validate_end();
   validate_checksums(checksums, stored);
-  validate_unique_ids(storage, header.rows);
+  validate_unique_ids(storage.versions, header.rows);
   storage.file = std::move(file);
   storage.file_rows = header.rows;
   contents.rows = header.rows;

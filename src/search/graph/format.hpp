@@ -35,4 +35,8 @@ void save_graph(ByteWriter& writer, const GraphStore& store, const GraphContents
 [[nodiscard]] std::unique_ptr<GraphStore> map_graph(std::shared_ptr<const MappedFile> file, bool verify,
                                                     Executor& executor);
 
+// Throws CorruptData when two of the first `rows` rows have the same id. Takes time in proportion to `rows`, whatever
+// the ids are. Throws std::bad_alloc when memory is exhausted.
+void validate_unique_ids(const RowVersions& versions, std::size_t rows);
+
 }  // namespace vectis::inline v0_1::graph
