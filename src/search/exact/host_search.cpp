@@ -39,6 +39,7 @@ class RangeEncoder {
   CodeBlock encode(const SegmentView& view, std::size_t first, std::size_t last) {
     const std::size_t dim = view.quantizer->dim;
     for (std::size_t group = first; group < last; ++group) {
+      prefetch(view, group + 1);
       std::array<const float*, group_rows> rows{};
       for (std::size_t i = 0; i < group_rows; ++i) {
         const std::size_t row = group * group_rows + i;
@@ -50,6 +51,16 @@ class RangeEncoder {
   }
 
  private:
+  // The CPU itself prefetches within a page, which holds few long rows.
+  static void prefetch(const SegmentView& view, std::size_t group) noexcept {
+    constexpr std::size_t line = 64 / sizeof(float);
+    const std::size_t dim = view.quantizer->dim;
+    const std::size_t end = std::min((group + 1) * group_rows, view.rows) * dim;
+    for (std::size_t at = group * group_rows * dim; at < end; at += line) {
+      __builtin_prefetch(view.originals + at, 0, 2);  // into L2
+    }
+  }
+
   std::size_t groups_;
   GroupEncoder encoder_;
   CodeStorage storage_;

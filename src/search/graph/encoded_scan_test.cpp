@@ -19,7 +19,7 @@ class EncodedScanTest : public testing::TestWithParam<Metric> {
  protected:
   static SearchParams params_of(const Epoch& now, std::size_t k) {
     return {.storage = now.storage.get(),
-            .entry_points = {},
+            .entry_points = now.entry_points,
             .epoch = now.number,
             .rows = now.rows,
             .no_tombstones = now.removed == 0,
@@ -70,18 +70,16 @@ TEST_P(EncodedScanTest, EqualsBruteForceInEveryDimension) {
   for (const std::size_t dim : {1U, 2U, 3U, 15U, 16U, 17U, 63U, 64U, 65U, 256U, 257U}) {
     ASSERT_NO_FATAL_FAILURE(expect_exact(test::random_rows(random, 300, dim), test::random_rows(random, 5, dim), dim));
     ASSERT_NO_FATAL_FAILURE(
-        expect_exact(test::clustered_rows(random, 617, dim), test::clustered_rows(random, 35, dim), dim));
+        expect_exact(test::clustered_rows(random, 617, dim), test::clustered_rows(random, 17, dim), dim));
   }
 }
 
 TEST_P(EncodedScanTest, EqualsBruteForceAtEdgeSizes) {
   constexpr std::size_t dim = 33;
-  for (const std::size_t rows : {1U, 2U, 15U, 16U, 17U, 31U, 4095U, 4096U, 4097U, 4113U}) {
-    for (const std::size_t queries : {1U, 4U, 17U}) {
-      ASSERT_NO_FATAL_FAILURE(
-          expect_exact(test::clustered_rows(random, rows, dim), test::clustered_rows(random, queries, dim), dim))
-          << rows << " rows";
-    }
+  for (const std::size_t rows : {1U, 2U, 15U, 16U, 17U, 31U, 4096U, 4113U}) {
+    ASSERT_NO_FATAL_FAILURE(
+        expect_exact(test::clustered_rows(random, rows, dim), test::clustered_rows(random, 1 + rows % 17, dim), dim))
+        << rows << " rows";
   }
 }
 

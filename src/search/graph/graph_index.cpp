@@ -556,6 +556,11 @@ std::string GraphIndex::do_explain(std::size_t queries, std::size_t k, const Sea
         "batch\n",
         now->costs.visited * 1e9, now->costs.reranked * 1e9, now->costs.scanned * 1e9,
         now->costs.scanned_in_batch * 1e9);
+    if (now->costs.encoded > 0) {
+      text +=
+          fmt::format("nanoseconds per vector of a scan that encodes: {:.1f} for one query, {:.1f} in a batch of {}\n",
+                      now->costs.encoded * 1e9, now->costs.encoded_in_batch * 1e9, exact_scan_queries);
+    }
   }
   SearchPlan plan;
   make_plan(queries, k, options, plan);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/thread_time.hpp"
 #include "search/graph/encoded_scan.hpp"
 #include "search/graph/exact_scan.hpp"
-#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -13,11 +13,12 @@ namespace {
 
 constexpr std::size_t scores_min = 500;  // before a search gives up, however small the graph is
 
-// Seconds for a row and each of `queries` queries: the first costs as much as alone, further ones the same each.
+// Seconds for a row and each of `queries` queries: the first costs as much as alone, further ones the same each, and
+// never next to nothing, as they would when the measurement of the first was disturbed.
 double per_row(double alone, double in_batch, std::size_t queries) noexcept {
   constexpr auto most = static_cast<double>(exact_scan_queries);
   const auto together = static_cast<double>(std::max<std::size_t>(queries, 1));
-  const double further = (in_batch * most - alone) / (most - 1);
+  const double further = std::max((in_batch * most - alone) / (most - 1), in_batch / 4);
   return (alone + further * (together - 1)) / together;
 }
 
@@ -75,9 +76,9 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   measured.k = calibrated_k;
   std::vector<std::vector<Hit>> hits(count);
   const auto timed = [](const auto& work) {
-    const std::uint64_t begin = monotonic_nanoseconds();
+    const std::uint64_t begin = thread_nanoseconds();
     work();
-    return static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+    return static_cast<double>(thread_nanoseconds() - begin) * 1e-9;
   };
   const auto measure_scans = [&](const ScannedSlots& some, double& alone, double& in_batch) {
     const auto scanned = static_cast<double>(some.count);
@@ -108,8 +109,8 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
       };
       return std::min(timed(scan), timed(scan)) / static_cast<double>(first_rows.rows * together);
     };
+    costs.encoded_in_batch = seconds(count);  // first, so that the vectors are in the cache for both
     costs.encoded = seconds(1);
-    costs.encoded_in_batch = seconds(count);
   }
   measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
   measured.beam.scores_max = scores_before_scan(rows.size());
