@@ -220,8 +220,8 @@ void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t fi
   }
 }
 
-// Adds each of `count` rows from place `first` on to the candidates of the queries that it passes for. Few pass, so
-// that most rows are skipped by groups.
+// Adds each of `count` rows from place `first` on to the candidates of the queries that it passes for. Hardly any pass,
+// so that most rows are skipped by groups.
 void add_candidates(const ScannedSlots& slots, std::size_t first, std::size_t count,
                     std::array<std::uint64_t, scanned_batch>& passing, std::span<QueryScan> scans) {
   for (std::size_t group = 0; group < count; group += scanned_group) {
