@@ -5,6 +5,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/thread_time.hpp"
+
 namespace vectis {
 namespace {
 
@@ -26,6 +28,17 @@ TEST(Clock, APauseLastsAtLeastItsTime) {
   EXPECT_GE(monotonic_nanoseconds() - begin, 2000000U);
   pause_thread(Duration::zero());
   pause_thread(Duration::min());
+}
+
+TEST(Clock, TheTimeOfAThreadStandsStillWhileItSleeps) {
+  const std::uint64_t begin = thread_nanoseconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const std::uint64_t after_sleep = thread_nanoseconds();
+  EXPECT_LT(after_sleep - begin, 100'000'000U);
+  const std::uint64_t wall = monotonic_nanoseconds();
+  while (thread_nanoseconds() - after_sleep < 1'000'000) {
+  }
+  EXPECT_GE(monotonic_nanoseconds() - wall, 900'000U);
 }
 
 }  // namespace

@@ -62,22 +62,29 @@ VECTIS_WIDE void absolute(F32x16& value) noexcept {
   reinterpret_wide(value, bits);
 }
 
+// The halves of a vector. Registers only: a detour through memory costs as much as a short row.
+using F32x8 = float __attribute__((vector_size(32)));
+using F32x4 = float __attribute__((vector_size(16)));
+
 // Returns the sum of all 16 lanes, added in one fixed order, so that equal inputs give equal results on every target.
 VECTIS_WIDE float sum_of_lanes(const F32x16& value) noexcept {
-  alignas(64) float part[lanes];
-  store_wide(value, part);
-  for (std::size_t half = lanes / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) part[i] += part[i + half];
-  }
-  return part[0];
+  const F32x8 eight = __builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7) +
+                      __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
+  const F32x4 four =
+      __builtin_shufflevector(eight, eight, 0, 1, 2, 3) + __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
 VECTIS_WIDE float largest_of_lanes(const F32x16& value) noexcept {
-  alignas(64) float part[lanes];
-  store_wide(value, part);
-  float largest = part[0];
-  for (std::size_t i = 1; i < lanes; ++i) largest = part[i] > largest ? part[i] : largest;
-  return largest;
+  const F32x8 low = __builtin_shufflevector(value, value, 0, 1, 2, 3, 4, 5, 6, 7);
+  const F32x8 high = __builtin_shufflevector(value, value, 8, 9, 10, 11, 12, 13, 14, 15);
+  const F32x8 eight = low > high ? low : high;
+  const F32x4 lower = __builtin_shufflevector(eight, eight, 0, 1, 2, 3);
+  const F32x4 upper = __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  const F32x4 four = lower > upper ? lower : upper;
+  const float first = four[0] > four[2] ? four[0] : four[2];
+  const float second = four[1] > four[3] ? four[1] : four[3];
+  return first > second ? first : second;
 }
 
 // Loads 16 bfloat16 values at `from`, which needs no alignment, and converts them to floats without rounding: a

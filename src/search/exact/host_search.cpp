@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "search/exact/candidates.hpp"
+#include "search/exact/code_storage.hpp"
 #include "search/exact/scan_kernels.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -22,7 +25,8 @@ constexpr std::size_t scan_grain = 128;  // groups of a piece of work: 2,048 row
 constexpr std::size_t unchecked_groups_max = 2048;
 constexpr std::size_t unchecked_groups_min = 16;
 constexpr std::size_t unchecked_elements = 500'000'000;
-constexpr std::size_t rerank_grain = 16;  // queries
+constexpr std::size_t rerank_grain = 16;                        // queries
+constexpr std::size_t encoded_bytes = std::size_t{256} << 10U;  // codes of rows that are encoded at a time: in L2
 
 std::size_t groups_of(std::size_t rows) noexcept { return (rows + group_rows - 1) / group_rows; }
 
@@ -30,13 +34,54 @@ std::size_t groups_between_checks(std::size_t queries, std::size_t dim) noexcept
   return std::clamp(unchecked_elements / (queries * dim * group_rows), unchecked_groups_min, unchecked_groups_max);
 }
 
+// Encodes rows of segments without codes, a few groups at a time.
+class RangeEncoder {
+ public:
+  explicit RangeEncoder(const Quantizer& quantizer)
+      : groups_(std::max<std::size_t>(2, encoded_bytes / (quantizer.chunks * chunk_bytes * group_rows))),
+        encoder_(quantizer),
+        storage_(quantizer, groups_) {}
+
+  [[nodiscard]] std::size_t groups_max() const noexcept { return groups_; }
+  // The codes of groups [first, last), at most groups_max(). Reads no removed rows, which a writer may be replacing.
+  CodeBlock encode(const SegmentView& view, std::size_t first, std::size_t last) {
+    const std::size_t dim = view.quantizer->dim;
+    for (std::size_t group = first; group < last; ++group) {
+      prefetch(view, group + 1);
+      std::array<const float*, group_rows> rows{};
+      for (std::size_t i = 0; i < group_rows; ++i) {
+        const std::size_t row = group * group_rows + i;
+        if (row < view.rows && !view.is_removed(row)) rows[i] = view.originals + row * dim;
+      }
+      encoder_.encode(rows, storage_.group(group - first));
+    }
+    return storage_.block(first * group_rows, std::min(last * group_rows, view.rows) - first * group_rows);
+  }
+
+ private:
+  // The CPU itself prefetches within a page, which holds few long rows.
+  static void prefetch(const SegmentView& view, std::size_t group) noexcept {
+    constexpr std::size_t line = 64 / sizeof(float);
+    const std::size_t dim = view.quantizer->dim;
+    const std::size_t end = std::min((group + 1) * group_rows, view.rows) * dim;
+    for (std::size_t at = group * group_rows * dim; at < end; at += line) {
+      __builtin_prefetch(view.originals + at, 0, 2);  // into L2
+    }
+  }
+
+  std::size_t groups_;
+  GroupEncoder encoder_;
+  CodeStorage storage_;
+};
+
 // What a thread keeps from one range of rows to the next.
 struct ThreadScan {
   ThreadScan(const SearchTask& task, SharedLimits& limits) : candidates(task, limits) {}
 
   Candidates candidates;
   PreparedQueries queries;
-  std::size_t segment = SIZE_MAX;  // that the queries are prepared for
+  std::optional<RangeEncoder> encoder;
+  const Quantizer* quantizer = nullptr;  // that the queries and the encoder are for
 };
 
 // One search by all threads. Ranges of groups, counted through all segments, are scanned with candidates of each
@@ -62,18 +107,14 @@ class HostSearch {
       const SegmentView& view = task_.segments[segment];
       const std::size_t segment_first = segment == 0 ? 0 : ends_[segment - 1];
       const std::size_t segment_end = std::min(end, ends_[segment]);
-      if (scan->segment != segment) scan->queries = prepare_queries(*view.quantizer, kernel_.form, task_.queries);
-      scan->segment = segment;
+      if (scan->quantizer != view.quantizer) prepare(view, *scan);
       scan->candidates.begin(segment, scan->queries);
       for (; begin < segment_end; begin = std::min(segment_end, begin + between_checks_)) {
         task_.options->context.check("search", executor_);
         scan->candidates.refresh_limits();
         const std::size_t first = begin - segment_first;
         const std::size_t last = std::min(segment_end, begin + between_checks_) - segment_first;
-        for (const CodeBlock& coded : view.code_blocks) {
-          const RowRange range = range_of(view, coded, first, last);
-          if (range.first_group < range.end_group) kernel_.scan(range, scan->queries, scan->candidates);
-        }
+        view.lacks_codes() ? scan_encoding(view, first, last, *scan) : scan_codes(view, first, last, *scan);
       }
     }
     const std::lock_guard lock(mutex_);
@@ -104,6 +145,29 @@ class HostSearch {
   }
 
  private:
+  void prepare(const SegmentView& view, ThreadScan& scan) const {
+    scan.queries = prepare_queries(*view.quantizer, kernel_.form, task_.queries);
+    if (kernel_.tiles) pack_tiles(scan.queries);
+    scan.encoder.reset();
+    if (view.lacks_codes()) scan.encoder.emplace(*view.quantizer);
+    scan.quantizer = view.quantizer;
+  }
+
+  // Scans groups [first, last) of a segment.
+  void scan_codes(const SegmentView& view, std::size_t first, std::size_t last, ThreadScan& scan) const {
+    for (const CodeBlock& coded : view.code_blocks) {
+      const RowRange range = range_of(view, coded, first, last);
+      if (range.first_group < range.end_group) kernel_.scan(range, scan.queries, scan.candidates);
+    }
+  }
+  void scan_encoding(const SegmentView& view, std::size_t first, std::size_t last, ThreadScan& scan) const {
+    for (; first < last; first += scan.encoder->groups_max()) {
+      const std::size_t end = std::min(last, first + scan.encoder->groups_max());
+      const CodeBlock coded = scan.encoder->encode(view, first, end);
+      kernel_.scan({&view, &coded, 0, end - first}, scan.queries, scan.candidates);
+    }
+  }
+
   // A scan that no thread uses, or a new one.
   std::unique_ptr<ThreadScan> take_scan() {
     {

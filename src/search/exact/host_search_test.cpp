@@ -196,6 +196,51 @@ TEST_F(HostSearchTest, RowsOfAllMagnitudesShareSmallSegments) {
   }
 }
 
+// Segments without codes, as a graph makes them, and rows that must not be read.
+TEST_F(HostSearchTest, EveryKernelIsExactOnRowsEncodedDuringTheScan) {
+  const float poison = std::numeric_limits<float>::quiet_NaN();
+  for (const std::size_t dim : {std::size_t{1}, std::size_t{65}, std::size_t{129}}) {
+    for (const Problem& problem : adversarial_problems(random_, 1300, dim)) {
+      const std::size_t rows = problem.store.size() / dim;
+      std::vector<std::uint64_t> ids(rows);
+      for (std::size_t i = 0; i < rows; ++i) ids[i] = i;
+      for (const Metric metric : {Metric::l2, Metric::l2_squared, Metric::cosine, Metric::inner_product}) {
+        const Quantizer quantizer = train_quantizer(metric, Precision::int8, dim, problem.store);
+        Floats poisoned = problem.store;
+        auto removed = std::make_shared<std::uint64_t[]>(rows / 64 + 1);
+        for (std::size_t row = 0; row < rows; row += 1 + random_() % 9) {
+          removed.get()[row / 64] |= std::uint64_t{1} << (row % 64);
+          for (std::size_t i = 0; i < dim; ++i) poisoned[row * dim + i] = poison;
+        }
+        SegmentView view;
+        view.quantizer = &quantizer;
+        view.rows = rows;
+        view.originals = poisoned.data();
+        view.ids = ids.data();
+        view.removed = removed;
+        const SearchOptions options;
+        const SearchTask task{.segments = {&view, 1},
+                              .dim = dim,
+                              .metric = metric,
+                              .precision = Precision::int8,
+                              .queries = problem.queries,
+                              .k = 10,
+                              .options = &options};
+        for (const std::string_view kernel : usable_scan_kernels(Precision::int8)) {
+          const ExactAnswer answer = host_search(*executor_, task, kernel);
+          for (std::size_t query = 0; query < answer.hits.size(); ++query) {
+            std::vector<Hit> expected = brute_force(metric, problem, query, rows);
+            std::erase_if(expected, [&](const Hit& hit) { return view.is_removed(hit.id); });
+            expected.resize(10);
+            ASSERT_EQ(answer.hits[query], expected)
+                << problem.name << ", " << name(metric) << " by " << kernel << ", dim " << dim << ", query " << query;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_F(HostSearchTest, TwentyThousandDimensions) {
   constexpr std::size_t dim = 20000;
   const Problem problem{"wide", dim, normals(random_, 40 * dim), normals(random_, 6 * dim)};

@@ -215,6 +215,18 @@ PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form, std:
   return prepared;
 }
 
+void pack_tiles(PreparedQueries& queries) {
+  queries.tiles = Pages(queries.padded * queries.row_bytes);
+  auto* to = queries.tiles.as<std::uint32_t>();
+  for (std::size_t block = 0; block < queries.padded; block += query_block) {
+    for (std::size_t byte = 0; byte < queries.row_bytes; byte += sizeof(std::uint32_t)) {
+      for (std::size_t query = block; query < block + query_block; ++query) {
+        std::memcpy(to++, queries.codes.data() + query * queries.row_bytes + byte, sizeof(std::uint32_t));
+      }
+    }
+  }
+}
+
 double rank_of_distance(Metric metric, double value) noexcept {
   switch (metric) {
     case Metric::l2:

@@ -40,6 +40,7 @@ struct PreparedQueries {
   double rounding = 0;                // relative rounding error of ranks
   std::vector<std::uint8_t> unknown;  // 1: too large for this quantizer, every row passes
   Pages codes;
+  Pages tiles;  // of pack_tiles
 
   // Sets limit[query], the largest key that a scan keeps, from a limit of ranks, rounded up so that no row is lost.
   // The limit of a query that is too large for the quantizer stays infinite. Precondition: query < count. Does not
@@ -52,6 +53,10 @@ struct PreparedQueries {
 // exhausted.
 [[nodiscard]] PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form,
                                               std::span<const float> queries);
+
+// Lays the codes out as AMX multiplies them: tile (block, chunk) of 1,024 bytes at (block * chunks + chunk) * 1024
+// holds word i of the 16 queries of the block, for i = 0 to 15. Throws Allocation when memory is exhausted.
+void pack_tiles(PreparedQueries& queries);
 
 // Returns an upper bound of the ranks of all rows whose distance under `metric` is at most `value`; -1 for a negative
 // l2 or l2_squared distance, which no row has. `value` must not be NaN. Does not throw.

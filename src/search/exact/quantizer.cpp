@@ -29,14 +29,17 @@ struct RowSums {
   float step = 1;
 };
 
-// values := values * scale - center.
-VECTIS_WIDE void into_frame(float* values, const float* center, std::size_t padded, float scale, RowSums& sums) {
+using F64x16 = double __attribute__((vector_size(128)));
+
+// values := vector * scale - center, for `dim` floats rounded up to whole lanes.
+VECTIS_WIDE void into_frame(const float* vector, std::size_t dim, const float* center, float scale, float* values,
+                            RowSums& sums) {
   F32x16 squares{};
   F32x16 largest{};
-  for (std::size_t i = 0; i < padded; i += lanes) {
+  for (std::size_t i = 0; i < dim; i += lanes) {
     F32x16 value;
     F32x16 middle;
-    load_wide(value, values + i);
+    load_part(value, vector, i, dim);
     load_wide(middle, center + i);
     value = value * scale - middle;
     store_wide(value, values + i);
@@ -46,6 +49,27 @@ VECTIS_WIDE void into_frame(float* values, const float* center, std::size_t padd
   }
   sums.squares = sum_of_lanes(squares);
   sums.largest = largest_of_lanes(largest);
+}
+
+// values := vector * scale / its norm, in double precision; a zero vector stays zero.
+VECTIS_WIDE void normalize(const float* vector, std::size_t dim, double scale, float* values) {
+  F64x16 squares{};
+  for (std::size_t i = 0; i < dim; i += lanes) {
+    F32x16 part;
+    load_part(part, vector, i, dim);
+    const F64x16 value = __builtin_convertvector(part, F64x16);
+    squares += value * value;
+  }
+  double sum = 0;
+  for (std::size_t lane = 0; lane < lanes; ++lane) sum += squares[lane];
+  const double norm = std::sqrt(sum);
+  const double factor = norm == 0 ? 0.0 : scale / norm;
+  for (std::size_t i = 0; i < dim; i += lanes) {
+    F32x16 part;
+    load_part(part, vector, i, dim);
+    const F64x16 value = __builtin_convertvector(part, F64x16) * factor;
+    store_wide(__builtin_convertvector(value, F32x16), values + i);
+  }
 }
 
 // `row` is the first chunk of the row; chunks of a row are one chunk of the group apart.
@@ -104,9 +128,14 @@ VECTIS_WIDE void round_to_float16(const float* from, std::byte* to) {
   }
 }
 
-VECTIS_WIDE void encode_numbers(const Quantizer& quantizer, float* values, const float* center, std::size_t padded,
-                                float scale, std::byte* row, RowSums& sums) {
-  into_frame(values, center, padded, scale, sums);
+VECTIS_WIDE void encode_numbers(const Quantizer& quantizer, const float* vector, const float* center, float scale,
+                                float* values, std::byte* row, RowSums& sums) {
+  if (quantizer.metric == Metric::cosine) {
+    normalize(vector, quantizer.dim, double{scale}, values);
+    into_frame(values, quantizer.dim, center, 1.0F, values, sums);
+  } else {
+    into_frame(vector, quantizer.dim, center, scale, values, sums);
+  }
   if (!(sums.squares <= norm_coded_max * norm_coded_max)) return;
   switch (quantizer.precision) {
     case Precision::int8:
@@ -122,24 +151,24 @@ VECTIS_WIDE void encode_numbers(const Quantizer& quantizer, float* values, const
   }
 }
 
-using EncodeNumbers = void (*)(const Quantizer&, float*, const float*, std::size_t, float, std::byte*, RowSums&);
-
-void encode_scalar(const Quantizer& quantizer, float* values, const float* center, std::size_t padded, float scale,
+void encode_scalar(const Quantizer& quantizer, const float* vector, const float* center, float scale, float* values,
                    std::byte* row, RowSums& sums) {
-  encode_numbers(quantizer, values, center, padded, scale, row, sums);
+  encode_numbers(quantizer, vector, center, scale, values, row, sums);
 }
 
 #if defined(__x86_64__)
-VECTIS_TARGET_AVX2 void encode_avx2(const Quantizer& quantizer, float* values, const float* center, std::size_t padded,
-                                    float scale, std::byte* row, RowSums& sums) {
-  encode_numbers(quantizer, values, center, padded, scale, row, sums);
+VECTIS_TARGET_AVX2 void encode_avx2(const Quantizer& quantizer, const float* vector, const float* center, float scale,
+                                    float* values, std::byte* row, RowSums& sums) {
+  encode_numbers(quantizer, vector, center, scale, values, row, sums);
 }
 
-VECTIS_TARGET_AVX512 void encode_avx512(const Quantizer& quantizer, float* values, const float* center,
-                                        std::size_t padded, float scale, std::byte* row, RowSums& sums) {
-  encode_numbers(quantizer, values, center, padded, scale, row, sums);
+VECTIS_TARGET_AVX512 void encode_avx512(const Quantizer& quantizer, const float* vector, const float* center,
+                                        float scale, float* values, std::byte* row, RowSums& sums) {
+  encode_numbers(quantizer, vector, center, scale, values, row, sums);
 }
 #endif
+
+using EncodeNumbers = decltype(&encode_scalar);
 
 EncodeNumbers best_encoder() {
 #if defined(__x86_64__)
@@ -147,13 +176,6 @@ EncodeNumbers best_encoder() {
   if (cpu_info().avx2) return encode_avx2;
 #endif
   return encode_scalar;
-}
-
-// Divides by the norm in double precision; a zero vector stays zero.
-void normalize(const float* vector, std::size_t dim, double scale, float* values) {
-  const double norm = l2_norm(vector, dim);
-  const double factor = norm == 0 ? 0.0 : scale / norm;
-  for (std::size_t i = 0; i < dim; ++i) values[i] = static_cast<float>(double{vector[i]} * factor);
 }
 
 // Terms with which a row passes every limit.
@@ -247,29 +269,26 @@ std::size_t code_chunks(Precision precision, std::size_t dim) noexcept {
 
 float loosening(std::size_t dim) noexcept { return static_cast<float>(dim / lanes + 24) * 0x1p-22F; }
 
-void encode_group(const Quantizer& quantizer, const float* vectors, std::size_t rows, const CodeTarget& target) {
+GroupEncoder::GroupEncoder(const Quantizer& quantizer)
+    : quantizer_(quantizer),
+      scale_(std::ldexp(1.0F, -quantizer.exponent)),
+      center_(quantizer.chunks * chunk_bytes / code_bytes(quantizer.precision)),
+      values_(center_.size()) {
+  for (std::size_t i = 0; i < quantizer.dim; ++i) center_[i] = quantizer.center[i] * scale_;
+}
+
+void GroupEncoder::encode(std::span<const float* const> rows, const CodeTarget& target) {
   static const EncodeNumbers encode = best_encoder();
-  const std::size_t padded = quantizer.chunks * chunk_bytes / code_bytes(quantizer.precision);
-  const float scale = std::ldexp(1.0F, -quantizer.exponent);
-  std::vector<float> memory(2 * padded);
-  float* const values = memory.data();
-  float* const center = memory.data() + padded;
-  for (std::size_t i = 0; i < quantizer.dim; ++i) center[i] = quantizer.center[i] * scale;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const float* const vector = vectors + row * quantizer.dim;
-    const bool cosine = quantizer.metric == Metric::cosine;
-    if (cosine) {
-      normalize(vector, quantizer.dim, double{scale}, values);
-    } else {
-      std::copy_n(vector, quantizer.dim, values);
+  for (std::size_t row = 0; row < group_rows; ++row) {
+    if (row >= rows.size() || rows[row] == nullptr) {
+      set_missing(row, target);
+      continue;
     }
-    std::fill(values + quantizer.dim, values + padded, 0.0F);
     RowSums sums;
-    encode(quantizer, values, center, padded, cosine ? 1.0F : scale, target.codes + row * chunk_bytes, sums);
+    encode(quantizer_, rows[row], center_.data(), scale_, values_.data(), target.codes + row * chunk_bytes, sums);
     const bool coded = sums.squares <= norm_coded_max * norm_coded_max && sums.lost <= norm_coded_max;
-    coded ? set_terms(quantizer, sums, scale, row, target) : set_unknown(quantizer, row, target);
+    coded ? set_terms(quantizer_, sums, scale_, row, target) : set_unknown(quantizer_, row, target);
   }
-  for (std::size_t row = rows; row < group_rows; ++row) set_missing(row, target);
   *target.group_residual = *std::max_element(target.residual, target.residual + group_rows);
   *target.group_norm = *std::max_element(target.norm, target.norm + group_rows);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "vectis/base/dtype.hpp"
 #include "vectis/search/metric.hpp"
@@ -53,7 +54,7 @@ inline constexpr float norm_coded_max = 0x1p40F;
 [[nodiscard]] Quantizer train_quantizer(Metric metric, Precision precision, std::size_t dim,
                                         std::span<const float> vectors);
 
-// Pointers to the memory where encode_group writes the codes and terms of one group of 16 rows. Owns nothing.
+// Pointers to the memory where a GroupEncoder writes the codes and terms of one group of 16 rows. Owns nothing.
 struct CodeTarget {
   std::byte* codes = nullptr;
   float* step = nullptr;
@@ -64,10 +65,23 @@ struct CodeTarget {
   float* group_norm = nullptr;
 };
 
-// Encodes `rows` vectors, at most 16, into the group at `target`, and gives missing rows terms that pass no limit. A
-// row with a norm above norm_coded_max gets terms that pass every limit. Preconditions, not checked: the precision is
-// not fp32; all pointers of `target` have room for 16 rows.
-void encode_group(const Quantizer& quantizer, const float* vectors, std::size_t rows, const CodeTarget& target);
+// Encodes groups of rows. Not thread-safe.
+class GroupEncoder {
+ public:
+  // The quantizer must outlive this object, and its precision must not be fp32 (not checked). Throws std::bad_alloc.
+  explicit GroupEncoder(const Quantizer& quantizer);
+
+  // Encodes vectors of quantizer.dim finite floats, at most 16, into the group at `target`. Gives missing rows, those
+  // that are null and those beyond the last, terms that pass no limit, and a row with a norm above norm_coded_max terms
+  // that pass every limit. Precondition, not checked: all pointers of `target` have room for 16 rows. Does not throw.
+  void encode(std::span<const float* const> rows, const CodeTarget& target);
+
+ private:
+  const Quantizer& quantizer_;
+  float scale_;
+  std::vector<float> center_;  // scaled, padded with zeros to whole chunks
+  std::vector<float> values_;  // of the present row
+};
 
 // Writes the quantizer.dim floats that the codes of row `row` (0 to 15) of the group at `group` stand for to
 // `target`, in the user's units; `step` is the row's scale. Precondition, not checked: the precision is not fp32.

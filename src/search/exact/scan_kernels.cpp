@@ -33,11 +33,11 @@ void scan_originals_avx512(const RowRange& range, const PreparedQueries& queries
 
 constexpr std::array all_kernels{
 #if defined(__x86_64__)
-    ScanKernel{"amx-int8", Precision::int8, QueryForm::int8, amx_queries_min, has_amx_int8, scan_amx_int8},
+    ScanKernel{"amx-int8", Precision::int8, QueryForm::int8, amx_queries_min, has_amx_int8, scan_amx_int8, true},
     ScanKernel{"avx512-vnni", Precision::int8, QueryForm::int8, 1, has_vnni, scan_vnni},
     ScanKernel{"avx512", Precision::int8, QueryForm::int8, 1, has_avx512, scan_avx512},
     ScanKernel{"avx2", Precision::int8, QueryForm::int8, 1, has_avx2, scan_avx2},
-    ScanKernel{"amx-bf16", Precision::bf16, QueryForm::bf16, amx_queries_min, has_amx_bf16, scan_amx_bf16},
+    ScanKernel{"amx-bf16", Precision::bf16, QueryForm::bf16, amx_queries_min, has_amx_bf16, scan_amx_bf16, true},
     ScanKernel{"avx512", Precision::bf16, QueryForm::f32, 1, has_avx512, scan_avx512},
     ScanKernel{"avx2", Precision::bf16, QueryForm::f32, 1, has_avx2, scan_avx2},
     ScanKernel{"avx512", Precision::fp16, QueryForm::f32, 1, has_avx512, scan_avx512},

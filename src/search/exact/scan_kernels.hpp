@@ -36,6 +36,7 @@ struct ScanKernel {
   std::size_t queries_min = 1;  // with fewer queries the next kernel is used
   bool (*usable)() = nullptr;   // on this CPU
   ScanFunction scan = nullptr;
+  bool tiles = false;  // whether the queries must be packed by pack_tiles
 };
 
 // Returns all scan kernels of this build, including those that this CPU cannot run; for each precision the preferred

@@ -1,7 +1,7 @@
 // Scan kernels for many queries with AMX: tiles of 16 rows by 16 queries, keys tested in registers.
 //
 // Rows are the left operand as they lie in memory; queries are the right one, interleaved by fours of bytes (pairs of
-// bfloat16) once for each segment. The rows of a panel stay in the L1 cache while all queries are multiplied. Short
+// bfloat16) by pack_tiles. The rows of a panel stay in the L1 cache while all queries are multiplied. Short
 // rows, of one or two tiles, are multiplied by tiles of 16 queries; of longer ones two tiles of rows by two of queries,
 // so that each load feeds two products.
 #if defined(__x86_64__)
@@ -10,13 +10,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "search/common/amx_tiles.hpp"
 #include "search/exact/scan_kernels.hpp"
-#include "vectis/base/pages.hpp"
 
 namespace vectis::inline v0_1::exact {
 
@@ -24,22 +22,6 @@ namespace {
 
 constexpr std::size_t tile_bytes = detail::amx_tile_bytes;
 constexpr std::size_t panel_bytes = std::size_t{16} << 10U;
-
-// Tile (block, chunk) at (block * chunks + chunk) * 1024: word i of the 16 queries of the block, for i = 0 to 15.
-Pages interleaved(const PreparedQueries& queries, std::size_t chunks) {
-  Pages packed(queries.padded * chunks * chunk_bytes);
-  auto* to = packed.as<std::uint32_t>();
-  for (std::size_t block = 0; block < queries.padded; block += 16) {
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-      for (std::size_t word = 0; word < 16; ++word) {
-        for (std::size_t query = block; query < block + 16; ++query) {
-          std::memcpy(to++, queries.codes.data() + query * queries.row_bytes + chunk * chunk_bytes + word * 4, 4);
-        }
-      }
-    }
-  }
-  return packed;
-}
 
 struct Int8Tiles {
   VECTIS_AMX static __m512 to_floats(__m512i sums) { return _mm512_cvtepi32_ps(sums); }
@@ -172,7 +154,6 @@ VECTIS_AMX void scan_long(const RowRange& range, const PreparedQueries& queries,
   const std::size_t chunks = range.quantizer().chunks;
   const std::size_t group_bytes = chunks * tile_bytes;
   const std::size_t panel = std::max<std::size_t>(panel_bytes / group_bytes / 2 * 2, 2);
-  const Pages packed = interleaved(queries, chunks);
   const detail::AmxTiles tiles;
   alignas(64) std::byte sums[4 * tile_bytes];
   Pending pending;
@@ -180,7 +161,7 @@ VECTIS_AMX void scan_long(const RowRange& range, const PreparedQueries& queries,
   for (std::size_t first = range.first_group; first < range.end_group; first += panel) {
     const std::size_t last = std::min(first + panel, range.end_group);
     for (std::size_t block = 0; block < queries.padded; block += 32) {
-      const std::byte* const query = packed.data() + block / 16 * group_bytes;
+      const std::byte* const query = queries.tiles.data() + block / 16 * group_bytes;
       for (std::size_t group = first; group < last; group += 2) {
         const Pending next{group, block, group + 1 < last, block + 16 < queries.padded};
         // A missing second tile is replaced by the first; its sums are not tested.
@@ -281,13 +262,12 @@ VECTIS_AMX void scan_short(const RowRange& range, const PreparedQueries& queries
   const std::size_t group_bytes = range.quantizer().chunks * tile_bytes;
   const std::size_t panel = panel_bytes / group_bytes;
   const std::size_t share = (group_bytes * 16 / queries.padded + 63) / 64 * 64;
-  const Pages packed = interleaved(queries, range.quantizer().chunks);
   const detail::AmxTiles tiles;
   RollingSums<Kind> sums(range, queries, candidates);
   for (std::size_t first = range.first_group; first < range.end_group; first += panel) {
     const std::size_t last = std::min(first + panel, range.end_group);
     for (std::size_t block = 0; block < queries.padded; block += 16) {
-      const std::byte* const query = packed.data() + block / 16 * group_bytes;
+      const std::byte* const query = queries.tiles.data() + block / 16 * group_bytes;
       _tile_loadd(6, query, 64);
       if (two_chunks) _tile_loadd(7, query + tile_bytes, 64);
       for (std::size_t group = first; group < last; ++group) {
@@ -300,7 +280,7 @@ VECTIS_AMX void scan_short(const RowRange& range, const PreparedQueries& queries
       }
     }
   }
-  sums.finish(packed.data());
+  sums.finish(queries.tiles.data());
 }
 
 template <class Kind>

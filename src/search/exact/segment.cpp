@@ -1,12 +1,14 @@
 #include "search/exact/segment.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "search/exact/code_storage.hpp"
 #include "search/exact/quantizer.hpp"
 #include "vectis/base/pages.hpp"
 
@@ -16,43 +18,6 @@ namespace {
 
 constexpr std::size_t segment_bytes = std::size_t{64} << 20U;
 constexpr std::size_t append_grain = 64;  // groups
-constexpr std::size_t term_kinds = 4;     // step, offset, residual, norm
-
-// Memory for the codes and terms of groups.
-class CodeStorage {
- public:
-  CodeStorage() = default;
-  CodeStorage(const Quantizer& quantizer, std::size_t groups)
-      : chunks_(quantizer.chunks),
-        groups_(groups),
-        codes_(groups * group_rows * quantizer.chunks * chunk_bytes),
-        terms_((groups * group_rows * term_kinds + groups * 2) * sizeof(float)) {}
-
-  [[nodiscard]] CodeTarget group(std::size_t index) const noexcept {
-    const std::size_t rows = groups_ * group_rows;
-    float* const terms = terms_.as<float>();
-    float* const largest = terms + rows * term_kinds;
-    return {.codes = codes_.data() + index * group_rows * chunks_ * chunk_bytes,
-            .step = terms + index * group_rows,
-            .offset = terms + rows + index * group_rows,
-            .residual = terms + 2 * rows + index * group_rows,
-            .norm = terms + 3 * rows + index * group_rows,
-            .group_residual = largest + index,
-            .group_norm = largest + groups_ + index};
-  }
-  [[nodiscard]] CodeBlock run(std::size_t first_row, std::size_t rows) const noexcept {
-    const CodeTarget from = group(0);
-    return {first_row,     rows,      from.codes,          from.step,      from.offset,
-            from.residual, from.norm, from.group_residual, from.group_norm};
-  }
-  [[nodiscard]] std::size_t bytes() const noexcept { return codes_.bytes() + terms_.bytes(); }
-
- private:
-  std::size_t chunks_ = 0;
-  std::size_t groups_ = 0;
-  Pages codes_;
-  Pages terms_;
-};
 
 // Terms of fp32 rows that the bound of inner product and cosine needs.
 void set_plain_terms(Metric metric, const float* vector, std::size_t dim, std::size_t row, const CodeTarget& target) {
@@ -113,13 +78,18 @@ void Segment::Storage::append(Executor& executor, std::span<const float> vectors
   const std::size_t groups = (end_row + group_rows - 1) / group_rows - first_group;
   float* const kept = originals.as<float>();
   executor.parallel_for(groups, append_grain, [&](std::size_t begin, std::size_t end) {
+    GroupEncoder encoder(quantizer);
+    std::array<const float*, group_rows> encoded;
     for (std::size_t group = first_group + begin; group < first_group + end; ++group) {
       const std::size_t group_first = group * group_rows;
       const std::size_t group_end = std::min(group_first + group_rows, end_row);
       const std::size_t from = std::max(group_first, first_row);
       std::copy_n(vectors.data() + (from - first_row) * quantizer.dim, (group_end - from) * quantizer.dim,
                   kept + from * quantizer.dim);
-      encode_group(quantizer, kept + group_first * quantizer.dim, group_end - group_first, block.group(group));
+      for (std::size_t row = group_first; row < group_end; ++row) {
+        encoded[row - group_first] = kept + row * quantizer.dim;
+      }
+      encoder.encode(std::span(encoded).first(group_end - group_first), block.group(group));
     }
   });
   rows = end_row;
@@ -149,9 +119,9 @@ void Segment::append(Executor& executor, std::span<const float> vectors, std::sp
 // Readers never touch the group that still grows: each view has its own copy of it, in `last`.
 std::array<CodeBlock, 2> Segment::Storage::runs(std::shared_ptr<CodeStorage>& last) const {
   if (!scans_need_terms(quantizer)) return {};
-  if (quantizer.precision == Precision::fp32) return {block.run(0, rows), CodeBlock{}};
+  if (quantizer.precision == Precision::fp32) return {block.block(0, rows), CodeBlock{}};
   const std::size_t whole = rows / group_rows * group_rows;
-  if (whole == rows) return {block.run(0, whole), CodeBlock{}};
+  if (whole == rows) return {block.block(0, whole), CodeBlock{}};
   last = std::make_shared<CodeStorage>(quantizer, 1);
   const CodeTarget from = block.group(whole / group_rows);
   const CodeTarget to = last->group(0);
@@ -161,7 +131,7 @@ std::array<CodeBlock, 2> Segment::Storage::runs(std::shared_ptr<CodeStorage>& la
   }
   *to.group_residual = *from.group_residual;
   *to.group_norm = *from.group_norm;
-  return {block.run(0, whole), last->run(whole, rows - whole)};
+  return {block.block(0, whole), last->block(whole, rows - whole)};
 }
 
 SegmentView Segment::view() const {

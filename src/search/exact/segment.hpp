@@ -36,7 +36,8 @@ struct SegmentView {
   std::shared_ptr<const void> last_group;  // a copy of the group that still grows; null when there is none
   const Quantizer* quantizer = nullptr;
   std::size_t rows = 0;
-  // [0]: the whole groups of 16 rows; [1]: an incomplete last group, empty without one. With fp32, which has no codes,
+  // [0]: the whole groups of 16 rows; [1]: an incomplete last group, empty without one. Both may be empty: then
+  // host_search encodes `originals` while it scans. With fp32, which has no codes,
   // [0] has the terms of all rows under cosine and inner_product, and [1] is empty; under the other metrics both
   // blocks are empty.
   std::array<CodeBlock, 2> code_blocks;
@@ -45,6 +46,10 @@ struct SegmentView {
   std::shared_ptr<const std::uint64_t[]> removed;  // tombstones: a bit for each row, lowest first; null: none
   std::optional<int> device;  // id of the device that was active when the rows were added; empty: any
 
+  // Returns whether a scan must encode the rows first. Does not throw.
+  [[nodiscard]] bool lacks_codes() const noexcept {
+    return quantizer->precision != Precision::fp32 && code_blocks[0].rows + code_blocks[1].rows == 0;
+  }
   // Returns whether the row has a tombstone. Precondition, not checked: row < rows. Does not throw.
   [[nodiscard]] bool is_removed(std::size_t row) const noexcept {
     return removed != nullptr && ((removed.get()[row / 64] >> (row % 64)) & 1U) != 0;

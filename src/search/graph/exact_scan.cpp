@@ -209,12 +209,31 @@ void collect_codes(const Graph& graph, const ScannedSlots& slots, std::size_t fi
   const std::byte* const begin = graph.codes[slots[first]];
   const std::byte* const last = graph.codes[slots[first + rows.count - 1]];
   if (slots.is_consecutive(first + rows.count - 1) && last == begin + (rows.count - 1) * quantizer.row_bytes) {
-    for (std::size_t i = 0; i < rows.count; ++i) rows.codes[i] = begin + i * quantizer.row_bytes;
+    const std::size_t count = rows.count;
+    const std::size_t row_bytes = quantizer.row_bytes;
+    for (std::size_t i = 0; i < count; ++i) rows.codes[i] = begin + i * row_bytes;
     return;
   }
   for (std::size_t i = 0; i < rows.count; ++i) {
     rows.codes[i] = graph.codes[slots[first + i]];
     prefetch_codes(quantizer, rows.codes[i]);
+  }
+}
+
+// Adds each of `count` rows from place `first` on to the candidates of the queries that it passes for. Hardly any pass,
+// so that most rows are skipped by groups.
+void add_candidates(const ScannedSlots& slots, std::size_t first, std::size_t count,
+                    std::array<std::uint64_t, scanned_batch>& passing, std::span<QueryScan> scans) {
+  for (std::size_t group = 0; group < count; group += scanned_group) {
+    for (std::size_t i = count; i < group + scanned_group; ++i) passing[i] = 0;
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < scanned_group; ++i) any |= passing[group + i];
+    if (any == 0) continue;
+    for (std::size_t i = group; i < group + scanned_group; ++i) {
+      for (std::uint64_t left = passing[i]; left != 0; left &= left - 1) {
+        scans[static_cast<std::size_t>(std::countr_zero(left))].add_candidate(slots[first + i]);
+      }
+    }
   }
 }
 
@@ -275,11 +294,7 @@ ExactScanCounts exact_scan(const SearchParams& params, const ScannedSlots& slots
     rows.count = std::min(batch, slots.count - first);
     collect_codes(graph, slots, first, rows);
     filter_rows(quantizer, scanned, rows, graph.score_rows, passing.data());
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      for (std::uint64_t left = passing[i]; left != 0; left &= left - 1) {
-        scans[static_cast<std::size_t>(std::countr_zero(left))].add_candidate(slots[first + i]);
-      }
-    }
+    add_candidates(slots, first, rows.count, passing, scans);
     const float norm = norm_from(slots, first);
     for (std::size_t i = 0; i < scans.size(); ++i) {
       if (scans[i].rerank(norm)) scanned.limit[i] = scans[i].score_limit();

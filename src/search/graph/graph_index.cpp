@@ -8,6 +8,7 @@
 
 #include "search/common/checks.hpp"
 #include "search/exact/exact_index.hpp"
+#include "search/graph/encoded_scan.hpp"
 #include "search/graph/exact_scan.hpp"
 #include "search/graph/format.hpp"
 #include "vectis/base/error.hpp"
@@ -130,6 +131,11 @@ struct GraphIndex::SearchPlan {
   mutable std::atomic<std::uint64_t> scored = 0;
   mutable std::atomic<std::uint64_t> reranked = 0;
   mutable std::size_t host_queries = 0;  // that the host answered although a device was chosen
+
+  void count(const ExactScanCounts& counts) const noexcept {
+    scored.fetch_add(counts.scored, std::memory_order_relaxed);
+    reranked.fetch_add(counts.reranked, std::memory_order_relaxed);
+  }
 };
 
 // Borrows a SearchScratch from the index, and adds its counters to those of the plan when it ends.
@@ -238,6 +244,7 @@ void GraphIndex::make_plan(std::size_t queries, std::size_t k, const SearchOptio
   if (plan.params.k == 0) return;
   const bool by_norm = plan.params.norm_order != nullptr && !options.filter;
   plan.costs = by_norm ? plan.epoch->costs.by_norm() : plan.epoch->costs;
+  if (options.filter || !can_encode(*plan.params.storage)) plan.costs = plan.costs.without_encoding();
   plan.kernel = "graph";
   plan_search(queries, options, plan);
   if (plan.exact) plan.kernel = "exact scan";
@@ -360,52 +367,43 @@ ScannedSlots GraphIndex::allowed_rows(const SearchPlan& plan) const {
   return {.count = plan.rows.size(), .listed = plan.rows.data()};
 }
 
-void GraphIndex::scan_exactly(const SearchPlan& plan, std::span<const float> queries,
-                              std::span<std::vector<Hit>> found) const {
+void GraphIndex::scan_block(const SearchPlan& plan, std::span<const float> queries,
+                            std::span<std::vector<Hit>> found) const {
   std::vector<ExactQuery> scanned(found.size());
   for (std::size_t i = 0; i < scanned.size(); ++i) scanned[i].vector = queries.data() + i * dim();
-  const ExactScanCounts counts = exact_scan(plan.params, allowed_rows(plan), scanned, found);
-  plan.scored.fetch_add(counts.scored, std::memory_order_relaxed);
-  plan.reranked.fetch_add(counts.reranked, std::memory_order_relaxed);
+  plan.count(exact_scan(plan.params, allowed_rows(plan), scanned, found));
 }
 
-void GraphIndex::scan_unanswered(const SearchPlan& plan, std::span<const float> queries,
-                                 std::vector<std::size_t>& unanswered, std::span<std::vector<Hit>> found) const {
-  std::vector<float> together;
-  for (const std::size_t i : unanswered) {
-    const std::span<const float> query = queries.subspan(i * dim(), dim());
-    together.insert(together.end(), query.begin(), query.end());
+void GraphIndex::scan_exactly(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                              std::span<std::vector<Hit>> found) const {
+  if (plan.costs.encodes(found.size())) {
+    plan.count(encoded_scan(runtime().executor(), plan.params, queries, options.context, found));
+    return;
   }
-  std::vector<std::vector<Hit>> hits(unanswered.size());
-  scan_exactly(plan, together, hits);
-  for (std::size_t i = 0; i < hits.size(); ++i) found[unanswered[i]] = std::move(hits[i]);
-  unanswered.clear();
+  const std::size_t threads = runtime().executor().concurrency();
+  const std::size_t together =
+      std::clamp((found.size() + threads - 1) / threads, scanned_together_min, exact_scan_queries);
+  const std::size_t blocks = (found.size() + together - 1) / together;
+  runtime().executor().parallel_for(blocks, 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t block = begin; block < end; ++block) {
+      options.context.check("search", runtime().executor());
+      const std::size_t first = block * together;
+      const std::size_t count = std::min(together, found.size() - first);
+      scan_block(plan, queries.subspan(first * dim(), count * dim()), found.subspan(first, count));
+    }
+  });
 }
 
 void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                                 std::span<std::vector<Hit>> found) const {
-  if (plan.exact) {
-    const std::size_t threads = runtime().executor().concurrency();
-    const std::size_t together =
-        std::clamp((found.size() + threads - 1) / threads, scanned_together_min, exact_scan_queries);
-    const std::size_t blocks = (found.size() + together - 1) / together;
-    runtime().executor().parallel_for(blocks, 1, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t block = begin; block < end; ++block) {
-        options.context.check("search", runtime().executor());
-        const std::size_t first = block * together;
-        const std::size_t count = std::min(together, found.size() - first);
-        scan_exactly(plan, queries.subspan(first * dim(), count * dim()), found.subspan(first, count));
-      }
-    });
-    return;
-  }
+  if (plan.exact) return scan_exactly(plan, queries, options, found);
   const Graph& graph = plan.params.storage->graph;
+  std::vector<std::uint8_t> answered(found.size());
   runtime().executor().parallel_for(found.size(), 1, [&](std::size_t first, std::size_t end) {
     const std::size_t projected_dim = graph.encoding.projection.output_dim;
     const ScratchLease lease(*this, plan);
     SearchScratch& scratch = lease.scratch();
     scratch.projected.resize(projected_batch * projected_dim);
-    std::vector<std::size_t> unanswered;  // queries whose searches gave up
     for (std::size_t i = first; i < end; ++i) {
       options.context.check("search", runtime().executor());
       const std::size_t in_batch = (i - first) % projected_batch;
@@ -416,14 +414,29 @@ void GraphIndex::search_on_host(const SearchPlan& plan, std::span<const float> q
       }
       const float* const query = queries.data() + i * dim();
       scratch.query.set_projected(graph.encoding, query, scratch.projected.data() + in_batch * projected_dim);
-      const bool answered = plan.filter == nullptr
-                                ? search_graph(plan.params, query, scratch, found[i])
-                                : filtered_search(plan.params, *plan.filter, plan.budget, query, scratch, found[i]);
-      if (!answered) unanswered.push_back(i);
-      if (unanswered.size() == exact_scan_queries) scan_unanswered(plan, queries, unanswered, found);
+      const bool done = plan.filter == nullptr
+                            ? search_graph(plan.params, query, scratch, found[i])
+                            : filtered_search(plan.params, *plan.filter, plan.budget, query, scratch, found[i]);
+      answered[i] = static_cast<std::uint8_t>(done);
     }
-    if (!unanswered.empty()) scan_unanswered(plan, queries, unanswered, found);
   });
+  scan_unanswered(plan, queries, options, answered, found);
+}
+
+void GraphIndex::scan_unanswered(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                                 std::span<const std::uint8_t> answered, std::span<std::vector<Hit>> found) const {
+  std::vector<std::size_t> unanswered;
+  std::vector<float> together;
+  for (std::size_t i = 0; i < answered.size(); ++i) {
+    if (answered[i] != 0) continue;
+    unanswered.push_back(i);
+    const std::span<const float> query = queries.subspan(i * dim(), dim());
+    together.insert(together.end(), query.begin(), query.end());
+  }
+  if (unanswered.empty()) return;
+  std::vector<std::vector<Hit>> hits(unanswered.size());
+  scan_exactly(plan, together, options, hits);
+  for (std::size_t i = 0; i < hits.size(); ++i) found[unanswered[i]] = std::move(hits[i]);
 }
 
 void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
@@ -452,7 +465,7 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
         const float* const query = batch.data() + i * dim();
         const auto rows = std::span(lists.rows).subspan(i * lists.columns, lists.columns);
         if (rerank_found(plan.params, rows, query, scratch, found[first + i])) continue;
-        scan_exactly(plan, {query, dim()}, found.subspan(first + i, 1));
+        scan_block(plan, {query, dim()}, found.subspan(first + i, 1));
       }
     });
   }
@@ -553,6 +566,11 @@ std::string GraphIndex::do_explain(std::size_t queries, std::size_t k, const Sea
         "batch\n",
         now->costs.visited * 1e9, now->costs.reranked * 1e9, now->costs.scanned * 1e9,
         now->costs.scanned_in_batch * 1e9);
+    if (now->costs.encoded > 0) {
+      text +=
+          fmt::format("nanoseconds per vector of a scan that encodes: {:.1f} for one query, {:.1f} in a batch of {}\n",
+                      now->costs.encoded * 1e9, now->costs.encoded_in_batch * 1e9, exact_scan_queries);
+    }
   }
   SearchPlan plan;
   make_plan(queries, k, options, plan);

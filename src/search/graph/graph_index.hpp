@@ -80,11 +80,14 @@ class GraphIndex final : public Index {
   // Sets the beam of the plan and its reason, and returns the expected cost; nullopt when no beam is known to suffice.
   std::optional<SearchSetting> choose_beam(std::size_t queries, const SearchOptions& options, SearchPlan& plan) const;
   [[nodiscard]] ScannedSlots allowed_rows(const SearchPlan& plan) const;
-  // Answers the queries, at most exact_scan_queries, by an exact scan of all rows that may be found.
-  void scan_exactly(const SearchPlan& plan, std::span<const float> queries, std::span<std::vector<Hit>> found) const;
-  // Answers some of the queries by an exact scan, and clears the list of them.
-  void scan_unanswered(const SearchPlan& plan, std::span<const float> queries, std::vector<std::size_t>& unanswered,
-                       std::span<std::vector<Hit>> found) const;
+  // Answers the queries, at most exact_scan_queries, by an exact scan of all rows that may be found, on this thread.
+  void scan_block(const SearchPlan& plan, std::span<const float> queries, std::span<std::vector<Hit>> found) const;
+  // Answers any number of queries by the cheapest exact scan of all rows that may be found, on all threads.
+  void scan_exactly(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                    std::span<std::vector<Hit>> found) const;
+  // Answers the queries that beam searches left unanswered (0) by an exact scan.
+  void scan_unanswered(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
+                       std::span<const std::uint8_t> answered, std::span<std::vector<Hit>> found) const;
   void search_on_host(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,
                       std::span<std::vector<Hit>> found) const;
   void search_on_device(const SearchPlan& plan, std::span<const float> queries, const SearchOptions& options,

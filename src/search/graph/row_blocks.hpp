@@ -51,6 +51,11 @@ class RowBlocks {
     return block_begin_[block].load(std::memory_order_relaxed) + (slot - rows_before) * row_bytes_;
   }
   [[nodiscard]] std::size_t row_bytes() const noexcept { return row_bytes_; }
+  // Returns how many rows, beginning with `slot`, follow each other in memory at least. Does not throw.
+  [[nodiscard]] static std::size_t rows_to_block_end(Slot slot) noexcept {
+    const auto block = static_cast<std::size_t>(std::bit_width(slot / first_rows + 1U)) - 1;
+    return (first_rows << (block + 1)) - first_rows - slot;
+  }
 
  private:
   static constexpr std::size_t first_rows = 4096;

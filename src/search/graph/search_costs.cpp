@@ -3,14 +3,24 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/thread_time.hpp"
+#include "search/graph/encoded_scan.hpp"
 #include "search/graph/exact_scan.hpp"
-#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::graph {
 
 namespace {
 
 constexpr std::size_t scores_min = 500;  // before a search gives up, however small the graph is
+
+// Seconds for a row and each of `queries` queries: the first costs as much as alone, further ones the same each, and
+// never next to nothing, as they would when the measurement of the first was disturbed.
+double per_row(double alone, double in_batch, std::size_t queries) noexcept {
+  constexpr auto most = static_cast<double>(exact_scan_queries);
+  const auto together = static_cast<double>(std::max<std::size_t>(queries, 1));
+  const double further = std::max((in_batch * most - alone) / (most - 1), in_batch / 4);
+  return (alone + further * (together - 1)) / together;
+}
 
 }  // namespace
 
@@ -24,11 +34,20 @@ SearchCosts SearchCosts::by_norm() const noexcept {
 }
 
 double SearchCosts::scan_seconds(std::size_t rows, std::size_t queries) const noexcept {
-  const auto together = static_cast<double>(std::clamp<std::size_t>(queries, 1, exact_scan_queries));
-  constexpr auto most = static_cast<double>(exact_scan_queries);
-  // For a row: the first query costs as much as alone, further ones the same each.
-  const double further = (scanned_in_batch * most - scanned) / (most - 1);
-  return static_cast<double>(rows) * (scanned + further * (together - 1)) / together;
+  const double by_codes = per_row(scanned, scanned_in_batch, std::min(queries, exact_scan_queries));
+  const double row = encoded > 0 ? std::min(by_codes, per_row(encoded, encoded_in_batch, queries)) : by_codes;
+  return static_cast<double>(rows) * row;
+}
+
+bool SearchCosts::encodes(std::size_t queries) const noexcept {
+  return encoded > 0 && per_row(encoded, encoded_in_batch, queries) <
+                            per_row(scanned, scanned_in_batch, std::min(queries, exact_scan_queries));
+}
+
+SearchCosts SearchCosts::without_encoding() const noexcept {
+  SearchCosts result = *this;
+  result.encoded = 0;
+  return result;
 }
 
 std::uint64_t scores_before_scan(std::size_t rows) noexcept {
@@ -38,6 +57,7 @@ std::uint64_t scores_before_scan(std::size_t rows) noexcept {
 SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows, std::span<const Slot> sample) {
   constexpr std::size_t rows_min = 1000;
   constexpr std::size_t scanned_rows = 32768;
+  constexpr std::size_t encoded_rows = 65536;
   constexpr std::size_t single_scans = 4;
   constexpr std::size_t searches = 32;
   constexpr std::size_t candidates_reranked = 32;
@@ -56,9 +76,9 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   measured.k = calibrated_k;
   std::vector<std::vector<Hit>> hits(count);
   const auto timed = [](const auto& work) {
-    const std::uint64_t begin = monotonic_nanoseconds();
+    const std::uint64_t begin = thread_nanoseconds();
     work();
-    return static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
+    return static_cast<double>(thread_nanoseconds() - begin) * 1e-9;
   };
   const auto measure_scans = [&](const ScannedSlots& some, double& alone, double& in_batch) {
     const auto scanned = static_cast<double>(some.count);
@@ -78,6 +98,19 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   measure_scans(some, costs.scanned, costs.scanned_in_batch);
   if (params.norm_order != nullptr) {
     measure_scans(rows_by_norm(params), costs.scanned_by_norm, costs.scanned_by_norm_in_batch);
+  }
+  if (can_encode(*params.storage)) {
+    SimulatedExecutor alone(0);  // runs everything on this thread
+    SearchParams first_rows = measured;
+    first_rows.rows = std::min(encoded_rows, params.rows);
+    const auto seconds = [&](std::size_t together) {
+      const auto scan = [&] {
+        encoded_scan(alone, first_rows, std::span(vectors).first(together * dim), {}, std::span(hits).first(together));
+      };
+      return std::min(timed(scan), timed(scan)) / static_cast<double>(first_rows.rows * together);
+    };
+    costs.encoded_in_batch = seconds(count);  // first, so that the vectors are in the cache for both
+    costs.encoded = seconds(1);
   }
   measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
   measured.beam.scores_max = scores_before_scan(rows.size());

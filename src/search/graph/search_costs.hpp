@@ -22,11 +22,18 @@ struct SearchCosts {
   // measured.
   double scanned_by_norm = 0;
   double scanned_by_norm_in_batch = 0;
+  // The same for rows that are encoded as they are scanned, however many queries there are. 0: not possible.
+  double encoded = 0;
+  double encoded_in_batch = 0;
 
   // Returns the costs of searches whose scans go through rows by length. Does not throw.
   [[nodiscard]] SearchCosts by_norm() const noexcept;
-  // Returns the seconds of an exact scan of `rows` rows for each of `queries` queries. Does not throw.
+  // Returns the seconds of the cheapest exact scan of `rows` rows for each of `queries` queries. Does not throw.
   [[nodiscard]] double scan_seconds(std::size_t rows, std::size_t queries) const noexcept;
+  // Returns whether that scan is encoded_scan. Does not throw.
+  [[nodiscard]] bool encodes(std::size_t queries) const noexcept;
+  // Returns the costs of scans that cannot encode rows. Does not throw.
+  [[nodiscard]] SearchCosts without_encoding() const noexcept;
 };
 
 // Rows that a beam search of a graph with `rows` rows scores before it gives up and all rows are scanned: a scan then
