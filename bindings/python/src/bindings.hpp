@@ -14,6 +14,8 @@ void bind_store(nanobind::module_& module);
 void bind_devices(nanobind::module_& module);
 void bind_memory(nanobind::module_& module);
 void bind_kernel(nanobind::module_& module);
+void bind_profiler(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
+void bind_conformance(nanobind::module_& module);
 
 }  // namespace vectis::python

@@ -22,8 +22,16 @@ using namespace nb::literals;
 
 namespace vectis::python {
 
+// Destroys an index without the GIL: threads that are about to log need it.
+struct DestroyWithoutGil {
+  void operator()(Index* index) const {
+    const nb::gil_scoped_release released;
+    delete index;
+  }
+};
+
 struct PyIndex {
-  std::unique_ptr<Index> index;
+  std::unique_ptr<Index, DestroyWithoutGil> index;
 };
 
 template <>
@@ -33,6 +41,10 @@ struct VectorsOf<PyIndex> {
 };
 
 namespace {
+
+std::unique_ptr<Index, DestroyWithoutGil> owned(std::unique_ptr<Index> index) {
+  return std::unique_ptr<Index, DestroyWithoutGil>(index.release());
+}
 
 void make(PyIndex* self, std::size_t dim, std::string_view kind, std::string_view metric, std::optional<double> recall,
           std::optional<std::string_view> precision, std::optional<std::string> device,
@@ -52,19 +64,19 @@ void make(PyIndex* self, std::size_t dim, std::string_view kind, std::string_vie
     made = make_index(kind, dim, parsed, options);
   }
   if (precision) made->set_precision(parse_precision(*precision, "Index"));
-  new (self) PyIndex{std::move(made)};
+  new (self) PyIndex{owned(std::move(made))};
 }
 
 PyIndex load(const std::string& path, std::optional<double> recall, std::optional<std::string> device) {
   const IndexOptions options{.recall = recall, .device = std::move(device), .runtime = &runtime()};
   const Call call;
-  return {call.run([&](const Context& context) { return load_index(path, options, context); })};
+  return {owned(call.run([&](const Context& context) { return load_index(path, options, context); }))};
 }
 
 PyIndex map(const std::string& path, std::optional<double> recall, bool verify) {
   const MapOptions options{.verify = verify, .recall = recall, .runtime = &runtime()};
   const Call call;
-  return {call.run([&](const Context&) { return map_index(path, options); })};
+  return {owned(call.run([&](const Context&) { return map_index(path, options); }))};
 }
 
 nb::bytes to_bytes(const PyIndex& self) {
@@ -118,7 +130,7 @@ void bind_files(nb::class_<PyIndex>& bound) {
           "path"_a, nb::kw_only(), "recall"_a = nb::none(), "device"_a = nb::none(),
           nb::sig("def load(path: str | os.PathLike[str], *, recall: float | None = None, device: str | None = None) "
                   "-> Index"),
-          "Read an index from a file that save() wrote. Raises CorruptDataError for a damaged file.")
+          "Read an index from a file that save() wrote. Raises CorruptDataError for a corrupt file.")
       .def_static(
           "map",
           [](nb::object path, std::optional<double> recall, bool verify) {
@@ -128,9 +140,10 @@ void bind_files(nb::class_<PyIndex>& bound) {
           nb::sig(
               "def map(path: str | os.PathLike[str], *, recall: float | None = None, verify: bool = True) -> Index"),
           "Use the file of a graph in place: searches read the pages they need, and the file never changes.\n\n"
-          "verify: False does not read the whole file once; searching a damaged file may then crash.")
+          "verify: False does not read the whole file once; searching a corrupt file may then crash.")
       .def("__getstate__", &to_bytes)
-      .def("__setstate__", [](PyIndex& self, nb::bytes state) { new (&self) PyIndex{from_bytes(std::move(state))}; });
+      .def("__setstate__",
+           [](PyIndex& self, nb::bytes state) { new (&self) PyIndex{owned(from_bytes(std::move(state)))}; });
 }
 
 void bind_changes(nb::class_<PyIndex>& bound) {

@@ -18,4 +18,10 @@ NB_MODULE(_vectis, module) {
   bind_filters(module);
   bind_index(module);
   bind_store(module);
+  bind_devices(module);
+  bind_memory(module);
+  bind_kernel(module);
+  bind_profiler(module);
+  bind_plan(module);
+  bind_conformance(module);
 }

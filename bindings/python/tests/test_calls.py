@@ -13,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -31,38 +32,47 @@ def long_build(large: np.ndarray, **arguments: object) -> vectis.Index:
     return index
 
 
+def seconds_to_interrupt(work: Callable[[], object], after: float) -> float:
+    """Sends SIGINT while `work` runs; returns how long KeyboardInterrupt took. The best of three: CI machines are shared."""
+    best = float("inf")
+    for _ in range(3):
+        sent: list[float] = []
+
+        def interrupt(sent: list[float] = sent) -> None:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(after, interrupt)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+            time.sleep(20)  # the work ended before the signal
+        best = min(best, time.monotonic() - sent[0])
+        timer.join()
+        if best < 0.2:
+            break
+    return best
+
+
 def test_ctrl_c_ends_a_build_within_200_ms(large):
-    sent = []
-
-    def interrupt() -> None:
-        sent.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
-
     index = vectis.Index(dim=64, kind="graph")
-    timer = threading.Timer(0.3, interrupt)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        index.add(large)
-    took = time.monotonic() - sent[0]
-    timer.join()
-    assert took < 0.2
+    assert seconds_to_interrupt(lambda: index.add(large), after=0.3) < 0.2
     assert len(index) == 0, "an interrupted call adds nothing"
     index.add(large[:10])
     assert len(index) == 10
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_ends_a_search(large):
-    index = vectis.Index(dim=64, kind="flat", metric="l1")
-    index.add(large)
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        while time.monotonic() < begin + 20:
+@pytest.mark.parametrize(("kind", "metric"), [("flat", "l1"), ("flat", "l2"), ("graph", "l2")])
+def test_ctrl_c_ends_a_search_within_200_ms(large, kind, metric):
+    index = vectis.Index(dim=64, kind=kind, metric=metric)
+    index.add(large[:20_000])
+
+    def search() -> None:
+        for _ in range(1000):
             index.search(large[:20_000], k=10)
-    assert time.monotonic() - begin < 0.2 + 0.2
-    timer.join()
+
+    assert seconds_to_interrupt(search, after=0.2) < 0.2
 
 
 def test_a_handler_that_raises_nothing_gets_a_cancelled_error(large):

@@ -170,10 +170,10 @@ def test_files_keep_everything(rng, kind, tmp_path):
             vectis.Index.map(path)
 
 
-def test_damaged_files_are_rejected(rng, tmp_path):
+def test_corrupt_files_are_rejected(rng, tmp_path):
     index = vectis.Index(dim=12)
     index.add(make_vectors(rng, 40, 12))
-    path = tmp_path / "damaged"
+    path = tmp_path / "corrupt"
     index.save(path)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1

@@ -94,7 +94,7 @@ class IoError(Error, OSError):
 
 
 class CorruptDataError(Error, ValueError):
-    """A file is truncated or damaged."""
+    """A file is truncated or corrupt."""
 
     code = 14
 

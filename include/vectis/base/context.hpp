@@ -66,8 +66,8 @@ class VECTIS_API Context {
   // DeadlineExceeded at its first check at or after it. Under a SimulatedExecutor too this deadline is in real time,
   // not simulated time.
   [[nodiscard]] Context with_deadline(std::chrono::steady_clock::time_point deadline) const;
-  // Returns a copy whose deadline is `timeout` from now in real time, which replaces an earlier deadline. A timeout of 0
-  // or less has passed already; one beyond the range of the clock never passes.
+  // Returns a copy whose deadline is `timeout` from now in real time, which replaces an earlier deadline. A timeout of
+  // 0 or less has passed already; one beyond the range of the clock never passes.
   [[nodiscard]] Context with_timeout(Duration timeout) const;
   // Returns a copy that `source` cancels, in place of an earlier source: a call throws Cancelled at its first check
   // after source.cancel().

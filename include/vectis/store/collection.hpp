@@ -141,9 +141,9 @@ class VECTIS_API Collection {
   SearchExplanation search_into(std::span<const float> queries, std::size_t k, std::span<std::uint64_t> ids,
                                 std::span<double> distances, const SearchOptions& options = {}) const;
 
-  // Searches the rows of a view and writes hit i of query q to ids[q * k + i] and distances[q * k + i]; missing hits are
-  // Index::missing_id and infinity. Throws InvalidInput when an array does not have rows * k elements, `queries` is not
-  // rows of config().dim finite floats, an option is out of range or the collection was dropped; Cancelled or
+  // Searches the rows of a view and writes hit i of query q to ids[q * k + i] and distances[q * k + i]; missing hits
+  // are Index::missing_id and infinity. Throws InvalidInput when an array does not have rows * k elements, `queries` is
+  // not rows of config().dim finite floats, an option is out of range or the collection was dropped; Cancelled or
   // DeadlineExceeded by options.context; and the error of a device that fails.
   SearchExplanation search_into(const MatrixView& queries, std::size_t k, std::span<std::uint64_t> ids,
                                 std::span<double> distances, const SearchOptions& options = {}) const;

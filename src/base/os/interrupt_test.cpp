@@ -1,8 +1,8 @@
 #include "vectis/base/interrupt.hpp"
 
-#include <csignal>
-
 #include <gtest/gtest.h>
+
+#include <csignal>
 
 namespace vectis {
 namespace {
@@ -38,7 +38,9 @@ TEST_F(InterruptGuardTest, CancelsTheSourceAndRunsTheHandlerOfTheProgram) {
 
 TEST_F(InterruptGuardTest, RestoresTheHandlerOfTheProgram) {
   CancelSource source;
-  { const InterruptGuard guard(source); }
+  {
+    const InterruptGuard guard(source);
+  }
   std::raise(SIGINT);
   EXPECT_FALSE(source.cancelled());
   EXPECT_EQ(program_handler_calls, 1);
@@ -57,6 +59,45 @@ TEST_F(InterruptGuardTest, CancelsTheInnermostOfNestedGuards) {
   std::raise(SIGINT);
   EXPECT_TRUE(outer.cancelled());
   EXPECT_EQ(program_handler_calls, 2);
+}
+
+// A handler as LLVM has: installed to run once, it puts the handler before it back and raises the signal again.
+struct sigaction handler_before = {};
+void restoring_handler(int signal) {
+  sigaction(SIGINT, &handler_before, nullptr);
+  std::raise(signal);
+}
+
+TEST_F(InterruptGuardTest, LeavesAHandlerThatTheProgramsHandlerInstalled) {
+  struct sigaction once = {};
+  once.sa_handler = restoring_handler;
+  once.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+  ASSERT_EQ(sigaction(SIGINT, &once, &handler_before), 0);
+  for (int run = 0; run < 2; ++run) {
+    CancelSource source;
+    const InterruptGuard guard(source);
+    std::raise(SIGINT);
+    EXPECT_TRUE(source.cancelled());
+    EXPECT_EQ(program_handler_calls, run + 1);
+  }
+  std::raise(SIGINT);
+  EXPECT_EQ(program_handler_calls, 3);
+}
+
+TEST_F(InterruptGuardTest, RunsAHandlerForOneSignalOnce) {
+  struct sigaction once = {};
+  once.sa_handler = program_handler;
+  once.sa_flags = static_cast<int>(SA_RESETHAND);
+  ASSERT_EQ(sigaction(SIGINT, &once, nullptr), 0);
+  CancelSource source;
+  {
+    const InterruptGuard guard(source);
+    std::raise(SIGINT);
+  }
+  struct sigaction present = {};
+  ASSERT_EQ(sigaction(SIGINT, nullptr, &present), 0);
+  EXPECT_EQ(present.sa_handler, SIG_DFL);
+  EXPECT_EQ(program_handler_calls, 1);
 }
 
 TEST_F(InterruptGuardTest, LeavesAnIgnoredSignalIgnored) {
