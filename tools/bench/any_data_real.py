@@ -15,7 +15,8 @@ from tools.bench.any_data_sets import QUERIES, SEED, AnySet
 from tools.bench.embeddings import descriptions
 
 PICTURE_PACKAGES = ("mate-backgrounds", "ukui-wallpapers", "plasma-workspace-wallpapers", "gnome-backgrounds")
-MORE_PACKAGES = (*PICTURE_PACKAGES, "lomiri-wallpapers-16.04", "lomiri-wallpapers-20.04", "sway-backgrounds")
+MORE_PACKAGES = (*PICTURE_PACKAGES, "lomiri-wallpapers-16.04", "lomiri-wallpapers-20.04", "sway-backgrounds",
+                 "opencv-doc")
 PICTURE_SIDE, LARGE_SIDE = 1600, 3200  # larger pictures are scaled down to this
 PATCH = 8  # pixels, square, three colors
 WORDS = 21_000  # of the set `words`: the most frequent ones
