@@ -6,8 +6,10 @@
 //   threads count=T                       from now on; drops the index
 //   add kind=K precision=P metric=M       makes the index of the first `rows` rows: milliseconds until it can search;
 //                                         without a precision it has the index's own, without a metric it is l2
-//   insert first=F rows=N                 adds rows of the corpus; their ids are their places there
-//   remove ids=F                          those of the file
+//   insert first=F rows=N step=S          adds rows of the corpus, S at a call, all without it; their ids are their
+//                                         places there. `calls` has the CPU milliseconds of each call
+//   remove ids=F step=S                   those of the file, likewise
+//   upsert first=F rows=N ids=F           stores rows of the corpus under the ids of the file
 //   save file=F, load file=F              the index
 //   statistics                            of the index
 //   search queries=N batch=B k=K ids=F    N queries, B at a call; the ids found are written to F when it is given.
@@ -16,7 +18,7 @@
 //                                         W words of the file, and queries with fewer than k hits filled up with the
 //                                         largest id. after=1: the filter is applied to what is found without it, of
 //                                         as many as it takes
-//   drop what=corpus|index                gives the memory back
+//   drop what=corpus|index|fp32           gives the memory back; fp32: of the vectors, so that only codes are left
 //   peaks                                 gigabytes a second read by all threads, AMX int8 operations of one thread
 #include <fmt/format.h>
 
@@ -149,6 +151,7 @@ class Bench {
     if (command == "add") return add(words);
     if (command == "insert") return insert(words);
     if (command == "remove") return remove(words);
+    if (command == "upsert") return upsert(words);
     if (command == "save") return save(words);
     if (command == "load") return load(words);
     if (command == "statistics") return statistics();
@@ -194,18 +197,37 @@ class Bench {
   Json insert(const Words& words) {
     std::vector<std::uint64_t> ids(words.number("rows"));
     std::iota(ids.begin(), ids.end(), words.number("first"));
-    const double processor = processor_milliseconds();
-    const std::uint64_t start = vectis::monotonic_nanoseconds();
-    made().add(ids, corpus_.some(words.number("first"), ids.size()));
-    return taken(start, processor);
+    return change(words, ids, [&](std::span<const std::uint64_t> some) {
+      made().add(some, corpus_.some(some.front(), some.size()));
+    });
   }
   Json remove(const Words& words) {
-    const std::vector<std::uint64_t> ids = read_words(words.text("ids"));
+    std::size_t removed = 0;
+    Json reply = change(words, read_words(words.text("ids")),
+                        [&](std::span<const std::uint64_t> some) { removed += made().remove(some); });
+    reply["removed"] = removed;
+    return reply;
+  }
+  Json upsert(const Words& words) {
+    const std::span<const float> rows = corpus_.some(words.number("first"), words.number("rows"));
+    return change(words, read_words(words.text("ids")),
+                  [&](std::span<const std::uint64_t> all) { made().upsert(all, rows); });
+  }
+  // Calls `apply` with `step` ids at a time and measures every call.
+  template <class Apply>
+  static Json change(const Words& words, const std::vector<std::uint64_t>& ids, const Apply& apply) {
+    const std::size_t step = std::max<std::size_t>(words.number("step", ids.size()), 1);
+    std::vector<double> calls;
+    calls.reserve(ids.size() / step + 1);
     const double processor = processor_milliseconds();
     const std::uint64_t start = vectis::monotonic_nanoseconds();
-    const std::size_t removed = made().remove(ids);
+    for (std::size_t first = 0; first < ids.size(); first += step) {
+      const double before = processor_milliseconds();
+      apply(std::span(ids).subspan(first, std::min(step, ids.size() - first)));
+      calls.push_back(processor_milliseconds() - before);
+    }
     Json reply = taken(start, processor);
-    reply["removed"] = removed;
+    reply["calls"] = calls;
     return reply;
   }
   Json save(const Words& words) {
@@ -310,6 +332,7 @@ class Bench {
   Json drop(const Words& words) {
     if (words.text("what") == "corpus") corpus_.pages = {};
     if (words.text("what") == "index") index_.reset();
+    if (words.text("what") == "fp32") made().drop_full_precision();
     return Json::object();
   }
 

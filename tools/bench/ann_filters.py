@@ -1,5 +1,6 @@
 """Filtered searches with a selectivity of 50 %, 10 % or 1 %: random rows, rows on the other side of a plane through the
-mean, or the rows farthest from the query. Each query has its own filter and is a call of its own.
+mean or on the same side as the query, or the rows farthest from the query. Each query has its own filter and is a call of
+its own.
 
 Compares our graph index with scanning the allowed rows (our exact index; FAISS, row by row) and with filtering the
 result of an unfiltered search (post-filtering)."""
@@ -17,7 +18,8 @@ from tools.bench.ann_data import FAR, REPORTED, ordered, recall
 from tools.bench.exact_truth import K
 
 SHARES = (0.5, 0.1, 0.01)
-KINDS = ("random", "other side", "farthest")
+KINDS = ("random", "other side", "farthest")  # of ./dev bench ann
+EVERY_KIND = (*KINDS, "same side")  # the place of a kind is part of its seed
 QUERIES = 100
 ASKED = 0.95
 BUDGET_MS = 20_000  # per contestant and round; slow ones answer fewer queries
@@ -42,7 +44,7 @@ def _keys(kind: str, corpus: numpy.ndarray, query: numpy.ndarray, distances: num
         return -distances
     normal = random.standard_normal(corpus.shape[1]).astype(numpy.float32)
     normal *= numpy.sign(normal @ (query - middle)) or 1
-    return corpus @ normal
+    return corpus @ (-normal if kind == "same side" else normal)
 
 
 class Case:
@@ -51,7 +53,7 @@ class Case:
     def __init__(self, data, kind: str, share: float, folder: Path):
         corpus = numpy.array(data.corpus()[:data.rows])
         queries = data.queries()[REPORTED][:QUERIES]
-        random = numpy.random.default_rng((SEED, KINDS.index(kind), int(share * 1000)))
+        random = numpy.random.default_rng((SEED, EVERY_KIND.index(kind), int(share * 1000)))
         middle = corpus.mean(axis=0)
         count = int(data.rows * share)
         self.words = (data.rows + 63) // 64
@@ -71,12 +73,15 @@ class Case:
         numpy.concatenate(bits).tofile(self.file)
 
     def ask(self, one: Contestant, ids: Path, **words: object) -> dict:
-        """CPU milliseconds per query, and recall."""
+        """CPU milliseconds per query, and recall with its standard error."""
         reply = one.ask("filtered", filters=self.file, words=self.words, k=K, first=REPORTED.start, ids=ids,
                         budget_ms=BUDGET_MS, **words)
         found = numpy.fromfile(ids, numpy.int64).reshape(-1, K)
-        return {"ms": reply["processor_ms"] / reply["done"], "recall": recall(found, self.truth[:reply["done"]]),
-                "done": reply["done"], "kernels": reply.get("kernels", {})}
+        truth = self.truth[:reply["done"]]
+        shares = [recall(found[i:i + 1], truth[i:i + 1]) for i in range(len(found))]
+        return {"ms": reply["processor_ms"] / reply["done"], "recall": recall(found, truth),
+                "error": float(numpy.std(shares) / len(shares) ** 0.5), "done": reply["done"],
+                "kernels": reply.get("kernels", {})}
 
 
 def _players(field: Field) -> dict[str, Contestant]:
@@ -101,7 +106,7 @@ def _measured(field: Field, players: dict[str, Contestant], kind: str, share: fl
                 slow = number > 0 and lines[way][0]["ms"] > 5 * lines["graph"][0]["ms"]
                 lines[way].append(lines[way][0] if slow else asks[way]())  # very slow alternatives are measured once
     result = {way: {"ms": statistics.median(one["ms"] for one in found), **{key: found[0][key] for key in
-                                                                           ("recall", "done", "kernels")}}
+                                                                           ("recall", "error", "done", "kernels")}}
               for way, found in lines.items()}
     rivals = [way for way in WAYS[1:] if result[way]["recall"] >= ASKED - MISSING]
     better = min(rivals, key=lambda way: result[way]["ms"])
@@ -113,7 +118,7 @@ def _measured(field: Field, players: dict[str, Contestant], kind: str, share: fl
     return result
 
 
-def filters(field: Field, kept: Kept, rounds: int) -> dict:
+def filters(field: Field, kept: Kept, rounds: int, kinds: tuple[str, ...] = KINDS) -> dict:
     players: dict[str, Contestant] = {}
 
     def once(kind: str, share: float) -> dict:
@@ -122,7 +127,7 @@ def filters(field: Field, kept: Kept, rounds: int) -> dict:
         return _measured(field, players, kind, share, rounds)
     result = {f"{kind}, {share:.0%}": kept.part(f"{kind} {share}", field.digest,
                                                 lambda kind=kind, share=share: once(kind, share))
-              for kind in KINDS for share in SHARES}
+              for kind in kinds for share in SHARES}
     for one in players.values():
         one.close()
     return result

@@ -17,10 +17,11 @@ from tools.bench.any_data_sets import COSINE, INNER_PRODUCT, QUERIES, AnySet, fi
 from tools.bench.exact_truth import K
 
 PEERS = ("hnswlib", "faiss hnsw", "svs lvq4x8 r64")
+LARGE = 500_000  # rows; larger sets are compared with the first peer alone, so that a cell takes at most 30 minutes
 ASKED = (0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 RECALLS = (0.90, 0.95, 0.99)
 ENOUGH = 0.9985
-ALL = slice(0, QUERIES)
+COPIES = 4  # candidates per neighbor, by products, whose distances are then computed by differences
 BLOCK = 5000  # rows of which distances are computed at once
 EQUAL = 1e-12  # relative difference of distances that counts as equal
 
@@ -30,6 +31,7 @@ class Data:
 
     def __init__(self, one: AnySet, folder: Path):
         self.name, self.rows, self.dim, self.folder = f"any-{one.name}", one.rows, one.dim, folder
+        self.asked = slice(0, QUERIES)  # the queries that are measured
         self.metric = INNER_PRODUCT if one.metric == INNER_PRODUCT else "l2"
         self.corpus_file, self.queries_file = files(one, folder)
         if not self.queries_file.is_file():
@@ -46,44 +48,60 @@ class Data:
     def queries(self) -> numpy.ndarray:
         return numpy.fromfile(self.queries_file, numpy.float32).reshape(QUERIES, self.dim)
 
-    def distances(self, rows: numpy.ndarray, query: numpy.ndarray) -> numpy.ndarray:
-        if self.metric == INNER_PRODUCT:
-            return -(rows.astype(numpy.float64) @ query.astype(numpy.float64))
-        return ((rows.astype(numpy.float64) - query.astype(numpy.float64)) ** 2).sum(axis=1)
-
     def limits(self) -> numpy.ndarray:
         """The distance of the tenth neighbor of each query, cached."""
         kept = self.folder / f"{self.name}-limits-k{K}.npy"
         if not kept.is_file():
-            numpy.save(kept, self._limits())
+            numpy.save(kept, limits_of(self.corpus(), self.queries()[self.asked], self.metric))
         return numpy.load(kept)
-
-    def _limits(self) -> numpy.ndarray:
-        """Candidates by products in double precision, then distances by differences."""
-        corpus, queries = self.corpus(), self.queries().astype(numpy.float64)
-        best = numpy.zeros((len(queries), 0), numpy.int64)
-        near = numpy.zeros((len(queries), 0))
-        for first in range(0, len(corpus), BLOCK):
-            rows = corpus[first:first + BLOCK].astype(numpy.float64)
-            scores = -(queries @ rows.T) * (1 if self.metric == INNER_PRODUCT else 2)
-            if self.metric != INNER_PRODUCT:
-                scores += numpy.einsum("ij,ij->i", rows, rows)
-            near = numpy.hstack([near, scores])
-            best = numpy.hstack([best, numpy.broadcast_to(numpy.arange(first, first + len(rows)), scores.shape)])
-            kept = numpy.argpartition(near, 4 * K, axis=1)[:, :4 * K]
-            near, best = numpy.take_along_axis(near, kept, 1), numpy.take_along_axis(best, kept, 1)
-        return numpy.array([numpy.sort(self.distances(corpus[numpy.sort(best[i])], queries[i]))[K - 1]
-                            for i in range(len(queries))])
 
     def shares(self, found: numpy.ndarray) -> numpy.ndarray:
         """The share of the nearest that was found, for each query."""
-        corpus, queries, limits = self.corpus(), self.queries(), self.limits()
-        result = numpy.zeros(len(found))
-        for i, places in enumerate(found.astype(numpy.int64)):
-            places = numpy.unique(places[(places >= 0) & (places < self.rows)])
-            limit = limits[i] + EQUAL * abs(limits[i])
-            result[i] = (self.distances(corpus[places], queries[i]) <= limit).sum() / K
-        return numpy.minimum(result, 1)
+        return shares_of(found, self.corpus(), self.queries(), self.limits(), self.metric)
+
+
+def distances(rows: numpy.ndarray, query: numpy.ndarray, metric: str) -> numpy.ndarray:
+    """In double precision, by differences; squared for l2."""
+    if metric == INNER_PRODUCT:
+        return -(rows.astype(numpy.float64) @ query.astype(numpy.float64))
+    return ((rows.astype(numpy.float64) - query.astype(numpy.float64)) ** 2).sum(axis=1)
+
+
+def limits_of(corpus: numpy.ndarray, queries: numpy.ndarray, metric: str) -> numpy.ndarray:
+    """The distance of the tenth neighbor of each query: candidates by products in double precision, then distances by
+    differences."""
+    queries = queries.astype(numpy.float64)
+    best = numpy.zeros((len(queries), 0), numpy.int64)
+    near = numpy.zeros((len(queries), 0))
+    for first in range(0, len(corpus), BLOCK):
+        rows = corpus[first:first + BLOCK].astype(numpy.float64)
+        scores = -(queries @ rows.T) * (1 if metric == INNER_PRODUCT else 2)
+        if metric != INNER_PRODUCT:
+            scores += numpy.einsum("ij,ij->i", rows, rows)
+        near = numpy.hstack([near, scores])
+        best = numpy.hstack([best, numpy.broadcast_to(numpy.arange(first, first + len(rows)), scores.shape)])
+        if near.shape[1] > COPIES * K:
+            kept = numpy.argpartition(near, COPIES * K, axis=1)[:, :COPIES * K]
+            near, best = numpy.take_along_axis(near, kept, 1), numpy.take_along_axis(best, kept, 1)
+    return numpy.array([numpy.sort(distances(corpus[numpy.sort(best[i])], queries[i], metric))[K - 1]
+                        for i in range(len(queries))])
+
+
+def shares_of(found: numpy.ndarray, corpus: numpy.ndarray, queries: numpy.ndarray, limits: numpy.ndarray,
+              metric: str) -> numpy.ndarray:
+    """The share of the nearest that was found, for each query; `found` are places in the corpus."""
+    result = numpy.zeros(len(found))
+    for i, places in enumerate(found.astype(numpy.int64)):
+        places = numpy.unique(places[(places >= 0) & (places < len(corpus))])
+        limit = limits[i] + EQUAL * abs(limits[i])
+        result[i] = (distances(corpus[places], queries[i], metric) <= limit).sum() / K
+    return numpy.minimum(result, 1)
+
+
+def shortfall(cell: dict) -> float:
+    """How many standard errors less was found than asked for; 0 when more was found."""
+    missing = cell["asked"] - cell["found"]
+    return missing / max(cell["error"], 1e-9) if missing > 0 else 0.0
 
 
 def chosen_settings(one: Contestant, data: Data, ids: Path) -> list[str]:
@@ -91,16 +109,19 @@ def chosen_settings(one: Contestant, data: Data, ids: Path) -> list[str]:
     chosen = []
     for setting in one.settings:
         chosen.append(setting)
-        if data.shares(one.search(setting, ALL, ids)[0]).mean() > ENOUGH:
+        if data.shares(one.search(setting, data.asked, ids)[0]).mean() > ENOUGH:
             break
     return chosen
 
 
 def asked_cell(one: Contestant, data: Data, asked: float, batch: int, ids: Path) -> dict:
-    found, reply = one.search(str(asked), ALL, ids, batch)
-    shares = data.shares(found)
-    return {"asked": asked, "found": float(shares.mean()), "error": float(shares.std() / len(shares) ** 0.5),
-            "kernel": reply["kernel"], "ms": reply["processor_ms"]}
+    found, reply = one.search(str(asked), data.asked, ids, batch)
+    return found_cell(asked, data.shares(found)) | {"kernel": reply["kernel"], "ms": reply["processor_ms"]}
+
+
+def found_cell(asked: float, shares: numpy.ndarray) -> dict:
+    """What was found of what was asked for, with its standard error."""
+    return {"asked": asked, "found": float(shares.mean()), "error": float(shares.std() / len(shares) ** 0.5)}
 
 
 def exact_times(field: Field, ids: Path) -> dict:
@@ -109,18 +130,26 @@ def exact_times(field: Field, ids: Path) -> dict:
         one.corpus(field.data, field.data.rows)
         one.queries(field.data)
         one.add(field.data.rows, field.data.folder, "flat")
-        return {"batch": one.search("1", ALL, ids)[1]["processor_ms"],
+        return {"batch": one.search("1", field.data.asked, ids)[1]["processor_ms"],
                 "single": 10 * one.search("1", slice(0, QUERIES // 10), ids, 1)[1]["processor_ms"]}
+
+
+def dropped_bytes(field: Field) -> float:
+    """Bytes per vector of our index without the vectors in full precision."""
+    with field.loaded(OURS) as one:
+        one.ask("drop", what="fp32")
+        return one.ask("statistics")["bytes_per_vector"]
 
 
 def measured(field: Field, rounds: int) -> dict:
     """All measurements of a set; times are lists with one entry for each round."""
     data = field.data
+    peers = PEERS if data.rows < LARGE else PEERS[:1]
     result = {"builds": {}, "bytes": {}, "batch": [], "single": [], "exact": [], "peers": {}}
     with tempfile.TemporaryDirectory() as scratch:
         ids = Path(scratch) / "ids"
         contestants: dict[str, Contestant] = {}
-        for name in (OURS, *PEERS):
+        for name in (OURS, *peers):
             try:
                 result["builds"][name] = field.building(name)["processor_ms"] / 1e3
                 contestants[name] = field.loaded(name)
@@ -135,11 +164,12 @@ def measured(field: Field, rounds: int) -> dict:
             for name, chosen in settings.items():
                 points = []
                 for setting in chosen:
-                    found, reply = contestants[name].search(setting, ALL, ids)
+                    found, reply = contestants[name].search(setting, data.asked, ids)
                     points.append((float(data.shares(found).mean()), reply["processor_ms"]))
                 result["peers"].setdefault(name, []).append(points)
         for one in contestants.values():
             one.close()
+    result["dropped_bytes"] = dropped_bytes(field)
     return result
 
 
@@ -165,3 +195,10 @@ def exact_ratio(result: dict, kind: str) -> float:
     """The time of the slowest search of ours, of any recall, over that of the exact index: at most 1.1 is wanted."""
     return statistics.median(max(cell["ms"] for cell in cells) / exact[kind]
                              for cells, exact in zip(result[kind], result["exact"], strict=True))
+
+
+def lower_over_higher(result: dict) -> float:
+    """The largest ratio of the time of a lower recall asked for to that of a higher one, single queries: medians of the
+    rounds. At most 1 when time grows with recall."""
+    times = [statistics.median(cell["ms"] for cell in cells) for cells in zip(*result["single"], strict=True)]
+    return max(lower / higher for i, lower in enumerate(times) for higher in times[i + 1:])

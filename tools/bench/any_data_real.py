@@ -15,23 +15,25 @@ from tools.bench.any_data_sets import QUERIES, SEED, AnySet
 from tools.bench.embeddings import descriptions
 
 PICTURE_PACKAGES = ("mate-backgrounds", "ukui-wallpapers", "plasma-workspace-wallpapers", "gnome-backgrounds")
-PICTURE_SIDE = 1600  # larger pictures are scaled down to this
+MORE_PACKAGES = (*PICTURE_PACKAGES, "lomiri-wallpapers-16.04", "lomiri-wallpapers-20.04", "sway-backgrounds",
+                 "opencv-doc")
+PICTURE_SIDE, LARGE_SIDE = 1600, 3200  # larger pictures are scaled down to this
 PATCH = 8  # pixels, square, three colors
 WORDS = 21_000  # of the set `words`: the most frequent ones
 WINDOW = 4  # words on each side that count as context
 
 
-def pictures():
+def pictures(packages: tuple[str, ...] = PICTURE_PACKAGES, side: int = PICTURE_SIDE):
     """The pictures of the packages as arrays of BGR, scaled down."""
     import cv2
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["apt-get", "download", *PICTURE_PACKAGES], cwd=folder, check=True, capture_output=True)
+        subprocess.run(["apt-get", "download", *packages], cwd=folder, check=True, capture_output=True)
         for package in sorted(Path(folder).glob("*.deb")):
             subprocess.run(["dpkg-deb", "-x", package.name, "files"], cwd=folder, check=True)
         for file in sorted(Path(folder, "files").rglob("*")):
             picture = cv2.imread(str(file)) if file.suffix in (".jpg", ".jpeg", ".png", ".webp") else None
             if picture is not None and min(picture.shape[:2]) >= 200:
-                scale = min(1.0, PICTURE_SIDE / max(picture.shape[:2]))
+                scale = min(1.0, side / max(picture.shape[:2]))
                 yield cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
 
 
@@ -39,6 +41,15 @@ def sift() -> numpy.ndarray:
     import cv2
     extractor = cv2.SIFT_create(nfeatures=6000)
     found = [extractor.detectAndCompute(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), None)[1] for picture in pictures()]
+    return numpy.concatenate([one for one in found if one is not None])
+
+
+def more_sift() -> numpy.ndarray:
+    """Every keypoint of more and larger pictures."""
+    import cv2
+    extractor = cv2.SIFT_create()
+    found = [extractor.detectAndCompute(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), None)[1]
+             for picture in pictures(MORE_PACKAGES, LARGE_SIDE)]
     return numpy.concatenate([one for one in found if one is not None])
 
 
@@ -101,7 +112,7 @@ def digits() -> numpy.ndarray:
     return numpy.array(found, numpy.float32)
 
 
-MAKERS = {"sift": sift, "patches": patches, "tfidf": tfidf, "word-counts": word_counts, "words": words, "digits": digits}
+MAKERS = {"sift": sift, "sift-1m": more_sift, "patches": patches, "tfidf": tfidf, "word-counts": word_counts, "words": words, "digits": digits}
 
 
 def generate(one: AnySet, folder: Path) -> tuple[numpy.ndarray, numpy.ndarray]:

@@ -15,6 +15,7 @@ from numpy.random import Generator
 SEED = 20_261_116
 QUERIES = 1000
 TUNING, HELD_OUT = "tuning", "held-out"
+LARGE = "large"  # of neither half
 L2, COSINE, INNER_PRODUCT = "l2", "cosine", "inner_product"
 
 Maker = Callable[[Generator, int, int], numpy.ndarray]  # random, rows, dimension
@@ -210,6 +211,7 @@ SETS = (
     AnySet("manifold-1536", "manifold", HELD_OUT, 30_000, 1536, COSINE, manifold(12)),
     AnySet("varied-norms", "inner product", TUNING, 50_000, 100, INNER_PRODUCT, varied_norms),
     AnySet("other-queries", "inner product", HELD_OUT, 50_000, 200, INNER_PRODUCT, spectrum(0.5), shifted_queries),
+    AnySet("sift-1m", "pictures", LARGE, 1_000_000, 128),
     AnySet("tiny", "tiny", TUNING, 1_500, 64, make=clusters(50, 0.5)),
 )
 

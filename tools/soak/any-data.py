@@ -1,7 +1,7 @@
 """`./dev soak any-data`: approximate search on data of many kinds at full count, written to docs/evidence/any-data.json.
 
-A cell for each set of `./dev bench any-data`, which wants a machine with nothing else to do, and one for random worlds.
-docs/any-data.md has the tables."""
+Cells of `./dev bench any-data` want a machine with nothing else to do; each takes at most 30 minutes, and every set, part
+of a build and history is a cell of its own. docs/any-data.md has the tables."""
 
 import json
 import re
@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 from tools import suite
-from tools.evidence import Figure, Measurement, output_of, run_soak
+from tools.bench.any_data_cells import CHANGED, FILTERED, PARTS
+from tools.bench.any_data_summary import summary
+from tools.evidence import Figure, Measurement, Soak, output_of, run_soak
+from tools.soak.graph import SETS as OWN_SETS
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build"
@@ -29,19 +32,42 @@ def worlds() -> list[Figure]:
             Figure.measured("random worlds: answered by exact scans", round(scanned / cells, 3), "of the cells", "<= 1")]
 
 
-def one_set(name: str) -> list[Figure]:
+def bench(*words: object) -> list[Figure]:
     kept = BUILD / "soak" / "any-data-figures.json"
-    output_of(ROOT / "bench" / "any-data", "--set", name, "--rounds", ROUNDS, "--figures", kept, root=ROOT)
+    output_of(ROOT / "bench" / "any-data", *words, "--figures", kept, root=ROOT)
     return [Figure.measured(**figure) for figure in json.loads(kept.read_text())]
 
 
-def names() -> list[str]:
+def names(half: str) -> list[str]:
     """Of the sets; read from the text, since the module needs NumPy, which only the bench installs."""
-    return re.findall(r'^    AnySet\("([\w-]+)"', (ROOT / "tools" / "bench" / "any_data_sets.py").read_text(), re.MULTILINE)
+    constant = half.upper().replace("-", "_")
+    text = (ROOT / "tools" / "bench" / "any_data_sets.py").read_text()
+    return re.findall(rf'^    AnySet\("([\w-]+)", "[^"]+", {constant},', text, re.MULTILINE)
 
 
+def together(half: str) -> list[Figure]:
+    """From the cells of the sets, of whatever commit."""
+    soak = Soak("any-data", ROOT, fresh=False)
+    cells = [soak.kept[f"set {name}"] for name in names(half) if f"set {name}" in soak.kept]
+    return summary(half, len(names(half)), [Figure(**figure) for cell in cells for figure in cell["figures"]])
+
+
+def of_bench(*words: object) -> Measurement:
+    return lambda: bench(*words)
+
+
+HALVES = ("tuning", "held-out")
 MEASUREMENTS: dict[str, Measurement] = {"random worlds": worlds}
-MEASUREMENTS |= {f"set {name}": (lambda name=name: one_set(name)) for name in names()}
+MEASUREMENTS |= {f"set {name}": of_bench("--set", name, "--rounds", ROUNDS) for half in (*HALVES, "large")
+                 for name in names(half)}
+MEASUREMENTS |= {f"sets together, {half}": (lambda half=half: together(half)) for half in HALVES}
+MEASUREMENTS |= {f"rows find themselves, {half}": of_bench("--table", "rows", "--half", half) for half in HALVES}
+MEASUREMENTS |= {f"changes {name}": of_bench("--table", "changes", "--set", name) for name in CHANGED}
+MEASUREMENTS |= {f"filters {name}": of_bench("--table", "filters", "--set", name) for name in FILTERED}
+MEASUREMENTS |= {f"own set {name}": of_bench("--table", "own", "--set", name) for name in OWN_SETS}
+MEASUREMENTS |= {f"ten million rows, part {part}": of_bench("--table", "large", "--set", part)
+                 for part in range(1, PARTS + 1)}
+MEASUREMENTS |= {"ten million rows, search": of_bench("--table", "large", "--set", "search")}
 
 
 if __name__ == "__main__":
