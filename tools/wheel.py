@@ -18,11 +18,13 @@ from tools import suite
 ROOT = Path(__file__).resolve().parents[1]
 RELEASE = ROOT / "build" / "release"
 WHEEL = ROOT / "build" / "wheel"  # the finished wheel; stage, unrepaired and licenses are on the way to it
-CLEAN = ROOT / "build" / "wheel-venv"
+CLEAN = ROOT / "build" / "wheel-venv"  # the wheel, NumPy and what the tests need
+PEERS = ROOT / "build" / "compat-venv"  # the libraries besides that vectis.compat stands for
 TOOLS = ROOT / "build" / "venv" / "bin"
 TESTS = ROOT / "bindings" / "python" / "tests"
+COMPAT = TESTS / "compat"
 PINS = [word for name in ("requirements", "constraints") for word in ("-c", ROOT / "tools" / f"{name}.txt")]
-TEST_PACKAGES = ("numpy", "pytest", "pyelftools")
+TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1")
 MAX_MEGABYTES = 15
 # Libraries that every Linux with Python has: the wheel relies on the system's.
 SYSTEM = re.compile(r"(?:ld-linux.*|lib(?:c|m|dl|rt|pthread|gcc_s|stdc\+\+)|linux-vdso|libvectis)\.so.*")
@@ -80,11 +82,11 @@ def make() -> Path:
     return wheel
 
 
-def install(wheel: Path) -> None:
-    """Makes the clean environment: the wheel, and what the tests need."""
-    venv.create(CLEAN, clear=True, with_pip=False, symlinks=True)
-    suite.run(TOOLS / "python", "-m", "pip", "--python", CLEAN / "bin" / "python", "install", "--quiet",
-              "--disable-pip-version-check", wheel, *TEST_PACKAGES, *PINS)
+def install(folder: Path, *packages: object) -> None:
+    """Makes an environment with these packages alone; one that has to be compiled is compiled as ours are."""
+    venv.create(folder, clear=True, with_pip=False, symlinks=True)
+    suite.run(TOOLS / "python", "-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet",
+              "--disable-pip-version-check", *packages, *PINS, env={"CC": "gcc-12", "CXX": "g++-12"})
 
 
 def environment() -> dict[str, str]:
@@ -102,21 +104,25 @@ def check_types() -> None:
         suite.run(*mypy, file)
 
 
-def test(arguments: list[str]) -> None:
+def test(folder: Path, tests: Path, *arguments: object) -> None:
+    """Runs tests with the Python of an environment, from a folder outside of the source tree."""
     with tempfile.TemporaryDirectory() as elsewhere:
-        command = [CLEAN / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", TESTS, TESTS,
+        command = [folder / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tests, tests,
                    *arguments]
         done = subprocess.run(command, cwd=elsewhere, env=environment(), check=False)
     if done.returncode != 0:
-        raise suite.Failed(f"the tests of the wheel ended with {done.returncode}")
+        raise suite.Failed(f"the tests in {tests.relative_to(ROOT)} ended with {done.returncode}")
 
 
 def main(arguments: list[str]) -> int:
     try:
         suite.build("release", "vectis_wheel")
-        install(make())
+        made = make()
+        install(CLEAN, made, *TEST_PACKAGES)
         check_types()
-        test(arguments)
+        test(CLEAN, TESTS, "--ignore", COMPAT, *arguments)
+        install(PEERS, made, "pytest", "-r", COMPAT / "requirements.txt")
+        test(PEERS, COMPAT, TESTS / "test_documents.py", *arguments)
     except suite.Failed as reason:
         print(f"wheel: {reason}", file=sys.stderr)
         return 1

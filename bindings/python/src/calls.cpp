@@ -13,11 +13,32 @@
 #include "vectis/base/time.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 namespace vectis::python {
 namespace {
 
 unsigned long main_thread = 0;  // set when the module is imported
+
+// Made by the first call of the main thread, and never destroyed: signals may arrive until the process ends.
+InterruptWatcher* watcher = nullptr;
+
+// A forked child shares the watcher's pipe with its parent, whose calls signals of the child must not cancel. Calls in
+// the child fail anyway, unless Vectis was not used before the fork.
+void forget_main_thread_after_fork() {
+  if (watcher != nullptr) main_thread = 0;
+}
+
+// Makes Python's signal handler write to this descriptor, and returns the one before, -1 for none.
+int set_wakeup_descriptor(int descriptor) {
+  static const auto* const set = new nb::object(nb::module_::import_("signal").attr("set_wakeup_fd"));
+  static const auto* const quietly = new nb::dict([] {
+    nb::dict named;
+    named["warn_on_full_buffer"] = false;
+    return named;
+  }());
+  return nb::cast<int>((*set)(descriptor, **(*quietly)));
+}
 
 Duration as_duration(double seconds) {
   if (!(seconds >= 0)) {
@@ -50,6 +71,24 @@ class ProgressReport {
 
 }  // namespace
 
+// Python's handler writes to one descriptor; asyncio may use it too, and gets every byte passed on.
+InterruptGuard::InterruptGuard(const CancelSource& source) {
+  if (watcher == nullptr) watcher = new InterruptWatcher;
+  descriptor_before_ = set_wakeup_descriptor(watcher->descriptor());
+  target_before_ = watcher->watch({&source, descriptor_before_});
+  const bool nested = descriptor_before_ == watcher->descriptor();
+  if (nested) watcher->watch({&source, target_before_.forward});
+}
+
+InterruptGuard::~InterruptGuard() {
+  watcher->watch(target_before_);
+  try {
+    set_wakeup_descriptor(descriptor_before_);
+  } catch (nb::python_error&) {  // someone closed it meanwhile
+    set_wakeup_descriptor(-1);
+  }
+}
+
 Call::Call(const CallArguments& arguments) {
   if (arguments.timeout) context_ = context_.with_timeout(as_duration(*arguments.timeout));
   constexpr std::size_t long_call = 1'000'000;
@@ -66,6 +105,8 @@ Call::Call(const CallArguments& arguments) {
 
 void bind_calls(nb::module_& module) {
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  nb::module_::import_("os").attr("register_at_fork")("after_in_child"_a =
+                                                          nb::cpp_function(&forget_main_thread_after_fork));
   nb::class_<CancelSource>(module, "CancelSource",
                            "Cancels the calls that were given it as `cancel`: they raise CancelledError and change "
                            "nothing.\n\nAny thread may cancel; it cannot be undone.")

@@ -21,8 +21,23 @@ struct CallArguments {
   std::size_t elements = 0;  // floats that the call processes: few of them get no automatic progress bar
 };
 
-// The context of one call, and how the call runs. Ctrl-C cancels it if the main thread made it, which alone runs
-// Python's signal handlers. Make and destroy it with the GIL.
+// While it exists, Ctrl-C cancels the source. For the main thread, which alone runs Python's signal handlers. Make and
+// destroy it with the GIL; the last one made must be destroyed first.
+class InterruptGuard {
+ public:
+  // `source` must outlive the guard.
+  explicit InterruptGuard(const CancelSource& source);
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  InterruptTarget target_before_;
+  int descriptor_before_ = -1;
+};
+
+// The context of one call, and how the call runs. Ctrl-C cancels it if the main thread made it. Make and destroy it
+// with the GIL.
 class Call {
  public:
   explicit Call(const CallArguments& arguments = {});

@@ -133,7 +133,7 @@ def test_forms_of_ids(index, ids):
 
 
 def test_arrow_arrays(index):
-    arrow = pytest.importorskip("pyarrow")
+    arrow = pytest.importorskip("pyarrow")  # in the environment of CI
     values = np.array(ROWS, np.float32)
     for dtype in (np.float32, np.float16, np.float64, np.int8):
         column = arrow.FixedSizeListArray.from_arrays(arrow.array(values.astype(dtype).ravel()), 3)

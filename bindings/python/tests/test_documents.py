@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENTS = ["README.md", "docs/python.md", "docs/python-compat.md"]
+DOCUMENTS = ["README.md", "docs/python.md"]
+if importlib.util.find_spec("sklearn"):  # CI runs these tests once more where the peers are installed
+    DOCUMENTS.append("docs/python-compat.md")
 
 
 def blocks() -> list[object]:

@@ -1,63 +1,69 @@
 #include "vectis/base/interrupt.hpp"
 
-#include <atomic>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1 {
-namespace {
 
-// Written by the thread of the guards, read by the handler in any thread.
-std::atomic<const CancelSource*> interrupted_source{nullptr};
-struct sigaction program_action = {};  // of SIGINT, before the outermost guard
+struct InterruptWatcher::State {
+  std::array<int, 2> pipe{-1, -1};  // the end that is read, and the end that is written
+  std::mutex mutex;
+  InterruptTarget target;  // guarded by mutex
+  std::thread thread;
 
-extern "C" void cancel_and_continue(int signal, siginfo_t* info, void* machine_context) {
-  if (const CancelSource* source = interrupted_source.load(std::memory_order_acquire)) {
-    const_cast<CancelSource*>(source)->cancel();  // an atomic store, which signal handlers may do
+  // Ends when the written end is closed.
+  void run() {
+    unsigned char signal = 0;
+    for (;;) {
+      const ssize_t got = read(pipe[0], &signal, 1);
+      if (got == 0 || (got < 0 && errno != EINTR)) return;
+      if (got == 1) handle(signal);
+    }
   }
-  if ((program_action.sa_flags & SA_RESETHAND) != 0) {  // as the kernel would have done
-    struct sigaction once = {};
-    once.sa_handler = SIG_DFL;
-    sigaction(SIGINT, &once, nullptr);
+
+  void handle(unsigned char signal) {
+    const std::lock_guard lock(mutex);
+    if (signal == SIGINT && target.source != nullptr) CancelSource(*target.source).cancel();
+    // A full pipe has bytes that wake its reader up already.
+    if (target.forward >= 0) static_cast<void>(!write(target.forward, &signal, 1));
   }
-  if ((program_action.sa_flags & SA_SIGINFO) != 0) {
-    program_action.sa_sigaction(signal, info, machine_context);
-  } else {
-    program_action.sa_handler(signal);
+};
+
+InterruptWatcher::InterruptWatcher() : state_(std::make_unique<State>()) {
+  if (pipe2(state_->pipe.data(), O_CLOEXEC) != 0) {
+    throw Error(ErrorCode::io, "InterruptWatcher",
+                fmt::format("cannot make a pipe: error {}; close files, or raise the limit of open files", errno));
+  }
+  fcntl(state_->pipe[1], F_SETFL, O_NONBLOCK);
+  try {
+    state_->thread = std::thread([state = state_.get()] { state->run(); });
+  } catch (...) {
+    for (const int end : state_->pipe) close(end);
+    throw;
   }
 }
 
-// Returns whether the program handles SIGINT, and puts our handler in front of its own.
-bool put_handler_in_front() noexcept {
-  if (sigaction(SIGINT, nullptr, &program_action) != 0) return false;
-  if (program_action.sa_handler == SIG_DFL || program_action.sa_handler == SIG_IGN) return false;
-  struct sigaction ours = program_action;
-  ours.sa_flags = (ours.sa_flags | SA_SIGINFO) & ~SA_RESETHAND;
-  ours.sa_sigaction = cancel_and_continue;
-  return sigaction(SIGINT, &ours, nullptr) == 0;
+InterruptWatcher::~InterruptWatcher() {
+  close(state_->pipe[1]);
+  state_->thread.join();
+  close(state_->pipe[0]);
 }
 
-// Restores the handler of the program, unless it has installed another meanwhile: LLVM's handler, which OpenCL drivers
-// bring, does so when a signal arrives.
-void restore_handler() noexcept {
-  struct sigaction present = {};
-  if (sigaction(SIGINT, &program_action, &present) != 0) return;
-  const bool is_ours = (present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == cancel_and_continue;
-  if (!is_ours) sigaction(SIGINT, &present, nullptr);
-}
+int InterruptWatcher::descriptor() const noexcept { return state_->pipe[1]; }
 
-}  // namespace
-
-InterruptGuard::InterruptGuard(const CancelSource& source) noexcept
-    : outer_(interrupted_source.load(std::memory_order_relaxed)) {
-  interrupted_source.store(&source, std::memory_order_release);
-  listens_ = outer_ != nullptr || put_handler_in_front();
-  if (!listens_) interrupted_source.store(nullptr, std::memory_order_relaxed);
-}
-
-InterruptGuard::~InterruptGuard() {
-  if (!listens_) return;
-  if (outer_ == nullptr) restore_handler();
-  interrupted_source.store(outer_, std::memory_order_release);
+InterruptTarget InterruptWatcher::watch(InterruptTarget target) noexcept {
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->target, target);
 }
 
 }  // namespace vectis::inline v0_1

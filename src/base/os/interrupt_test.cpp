@@ -1,113 +1,103 @@
 #include "vectis/base/interrupt.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <thread>
 
 namespace vectis {
 namespace {
 
-int program_handler_calls = 0;
-void program_handler(int) { ++program_handler_calls; }
+using namespace std::chrono_literals;
 
-// Gives SIGINT an action of the program for one test.
-class InterruptGuardTest : public testing::Test {
- protected:
-  void SetUp() override {
-    program_handler_calls = 0;
-    struct sigaction action = {};
-    action.sa_handler = program_handler;
-    ASSERT_EQ(sigaction(SIGINT, &action, &before_), 0);
-  }
-  void TearDown() override { sigaction(SIGINT, &before_, nullptr); }
-
- private:
-  struct sigaction before_ = {};
-};
-
-TEST_F(InterruptGuardTest, CancelsTheSourceAndRunsTheHandlerOfTheProgram) {
-  CancelSource source;
-  {
-    const InterruptGuard guard(source);
-    EXPECT_FALSE(source.cancelled());
-    std::raise(SIGINT);
-    EXPECT_TRUE(source.cancelled());
-  }
-  EXPECT_EQ(program_handler_calls, 1);
+// What the handler of a program does.
+void send(const InterruptWatcher& watcher, int signal) {
+  const auto byte = static_cast<unsigned char>(signal);
+  ASSERT_EQ(write(watcher.descriptor(), &byte, 1), 1);
 }
 
-TEST_F(InterruptGuardTest, RestoresTheHandlerOfTheProgram) {
+// Waits until the watcher has handled all bytes sent before: a further byte arrives at the end of a pipe.
+void wait_for_bytes(InterruptWatcher& watcher) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const InterruptTarget before = watcher.watch({nullptr, ends[1]});
+  send(watcher, SIGUSR1);
+  unsigned char byte = 0;
+  while (byte != SIGUSR1) ASSERT_EQ(read(ends[0], &byte, 1), 1);
+  watcher.watch(before);
+  for (const int end : ends) close(end);
+}
+
+void wait_until_cancelled(const CancelSource& source) {
+  for (int i = 0; i < 2000 && !source.cancelled(); ++i) std::this_thread::sleep_for(5ms);
+}
+
+TEST(InterruptWatcherConcurrent, CancelsTheSource) {
+  InterruptWatcher watcher;
   CancelSource source;
-  {
-    const InterruptGuard guard(source);
-  }
-  std::raise(SIGINT);
+  watcher.watch({&source, -1});
   EXPECT_FALSE(source.cancelled());
-  EXPECT_EQ(program_handler_calls, 1);
+  send(watcher, SIGINT);
+  wait_until_cancelled(source);
+  EXPECT_TRUE(source.cancelled());
 }
 
-TEST_F(InterruptGuardTest, CancelsTheInnermostOfNestedGuards) {
+TEST(InterruptWatcherConcurrent, OtherSignalsCancelNothing) {
+  InterruptWatcher watcher;
+  CancelSource source;
+  watcher.watch({&source, -1});
+  send(watcher, SIGTERM);
+  send(watcher, SIGINT);
+  wait_until_cancelled(source);
+  CancelSource next;
+  watcher.watch({&next, -1});
+  send(watcher, SIGTERM);
+  wait_for_bytes(watcher);
+  EXPECT_TRUE(source.cancelled());
+  EXPECT_FALSE(next.cancelled());
+}
+
+TEST(InterruptWatcherConcurrent, RestoresTheTargetBefore) {
+  InterruptWatcher watcher;
   CancelSource outer;
   CancelSource inner;
-  const InterruptGuard around(outer);
-  {
-    const InterruptGuard guard(inner);
-    std::raise(SIGINT);
-  }
-  EXPECT_TRUE(inner.cancelled());
+  watcher.watch({&outer, 7});
+  const InterruptTarget before = watcher.watch({&inner, -1});
+  EXPECT_EQ(before.source, &outer);
+  EXPECT_EQ(before.forward, 7);
+  send(watcher, SIGINT);
+  wait_until_cancelled(inner);
   EXPECT_FALSE(outer.cancelled());
-  std::raise(SIGINT);
+  watcher.watch({&outer, -1});
+  send(watcher, SIGINT);
+  wait_until_cancelled(outer);
+  EXPECT_TRUE(inner.cancelled());
   EXPECT_TRUE(outer.cancelled());
-  EXPECT_EQ(program_handler_calls, 2);
 }
 
-// A handler as LLVM has: installed to run once, it puts the handler before it back and raises the signal again.
-struct sigaction handler_before = {};
-void restoring_handler(int signal) {
-  sigaction(SIGINT, &handler_before, nullptr);
-  std::raise(signal);
+TEST(InterruptWatcherConcurrent, PassesBytesOn) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  InterruptWatcher watcher;
+  watcher.watch({nullptr, ends[1]});
+  send(watcher, SIGTERM);
+  unsigned char byte = 0;
+  ASSERT_EQ(read(ends[0], &byte, 1), 1);
+  EXPECT_EQ(byte, SIGTERM);
+  watcher.watch({});
+  for (const int end : ends) close(end);
 }
 
-TEST_F(InterruptGuardTest, LeavesAHandlerThatTheProgramsHandlerInstalled) {
-  struct sigaction once = {};
-  once.sa_handler = restoring_handler;
-  once.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
-  ASSERT_EQ(sigaction(SIGINT, &once, &handler_before), 0);
-  for (int run = 0; run < 2; ++run) {
-    CancelSource source;
-    const InterruptGuard guard(source);
-    std::raise(SIGINT);
-    EXPECT_TRUE(source.cancelled());
-    EXPECT_EQ(program_handler_calls, run + 1);
+TEST(InterruptWatcherConcurrent, DoesNotUseASourceThatWasReplaced) {
+  InterruptWatcher watcher;
+  for (int i = 0; i < 2000; ++i) {
+    const CancelSource source;
+    watcher.watch({&source, -1});
+    if (i % 3 == 0) send(watcher, SIGINT);
+    watcher.watch({});
   }
-  std::raise(SIGINT);
-  EXPECT_EQ(program_handler_calls, 3);
-}
-
-TEST_F(InterruptGuardTest, RunsAHandlerForOneSignalOnce) {
-  struct sigaction once = {};
-  once.sa_handler = program_handler;
-  once.sa_flags = static_cast<int>(SA_RESETHAND);
-  ASSERT_EQ(sigaction(SIGINT, &once, nullptr), 0);
-  CancelSource source;
-  {
-    const InterruptGuard guard(source);
-    std::raise(SIGINT);
-  }
-  struct sigaction present = {};
-  ASSERT_EQ(sigaction(SIGINT, nullptr, &present), 0);
-  EXPECT_EQ(present.sa_handler, SIG_DFL);
-  EXPECT_EQ(program_handler_calls, 1);
-}
-
-TEST_F(InterruptGuardTest, LeavesAnIgnoredSignalIgnored) {
-  struct sigaction ignored = {};
-  ignored.sa_handler = SIG_IGN;
-  ASSERT_EQ(sigaction(SIGINT, &ignored, nullptr), 0);
-  CancelSource source;
-  const InterruptGuard guard(source);
-  std::raise(SIGINT);
-  EXPECT_FALSE(source.cancelled());
+  wait_for_bytes(watcher);
 }
 
 }  // namespace
