@@ -1,8 +1,10 @@
-"""`./dev soak python`: the Python module on machines that have nothing of ours, written to docs/evidence/python.json.
+"""`./dev soak python`: the Python module at full count, written to docs/evidence/python.json.
 
-Needs root and debootstrap."""
+The cell "fresh Debian" needs root and debootstrap; "overhead" wants a machine with nothing else to do."""
 
+import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -14,6 +16,8 @@ from tools import suite, wheel
 from tools.evidence import Figure, Measurement, output_of, run_soak
 
 ROOT = Path(__file__).resolve().parents[2]
+CALLS = 100_000
+TRIES = 200
 PLAIN = {"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
 # What a user does first; every line has to succeed. No package index: whatever the wheel needs has to be there.
 FIRST_STEPS = {
@@ -63,7 +67,45 @@ def fresh_debian() -> list[Figure]:
             Figure.measured("size of the wheel", round(made.stat().st_size / 1e6, 1), "MB", f"<= {wheel.MAX_MEGABYTES}")]
 
 
-MEASUREMENTS: dict[str, Measurement] = {"fresh Debian": fresh_debian}
+def wheel_environment() -> Path:
+    """An environment with the wheel and with the libraries that vectis.compat stands for."""
+    suite.build("release", "vectis_wheel")
+    wheel.install(wheel.PEERS, wheel.make(), *wheel.TEST_PACKAGES, "-r", wheel.COMPAT / "requirements.txt")
+    return wheel.PEERS
+
+
+def passed(test: str, **environment: int) -> int:
+    """Runs a test file with the wheel; returns how many tests passed. One that fails ends the soak."""
+    output = output_of(wheel_environment() / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                       wheel.TESTS / test, root=ROOT, env={name: str(value) for name, value in environment.items()})
+    return int(re.search(r"^(\d+) passed", output, re.MULTILINE).group(1))
+
+
+def growth() -> list[Figure]:
+    """Calls of each kind, objects made and dropped."""
+    kinds = passed("test_growth.py", VECTIS_TEST_CALLS=CALLS) - 1  # one test is about objects left at the end
+    return [Figure.measured(f"kinds of calls without growth of memory in {CALLS:,}", kinds, "kinds", ">= 19")]
+
+
+def processes() -> list[Figure]:
+    """Signals, forks, and the end of the interpreter with work in flight."""
+    tests = passed("test_calls.py", VECTIS_TEST_TRIES=TRIES)
+    return [Figure.measured(f"tests of signals, forks and exits that pass in {TRIES} tries", tests, "tests", ">= 24")]
+
+
+def overhead() -> list[Figure]:
+    suite.build("release", "exact_bench")
+    text = output_of(wheel_environment() / "bin" / "python", ROOT / "tools" / "bench" / "python_overhead.py",
+                     ROOT / "build" / "release" / "bin" / "exact_bench", root=ROOT)
+    found = json.loads(text.splitlines()[-1])
+    return [Figure.measured("overhead of a search of one query over C++", round(found["overhead"], 2), "us", "<= 5"),
+            Figure.measured("the same over FAISS's own wrapper", round(found["overhead"] / found["FAISS's wrapper"], 2),
+                            "times", "<= 1")]
+
+
+MEASUREMENTS: dict[str, Measurement] = {
+    "fresh Debian": fresh_debian, "overhead": overhead, "growth": growth, "signals, forks and exits": processes,
+}
 
 
 if __name__ == "__main__":

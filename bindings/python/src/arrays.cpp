@@ -163,8 +163,11 @@ NewArray make_array(Element element, std::size_t rows, std::optional<std::size_t
   const nb::object& dtype = element == Element::int64     ? np.int64
                             : element == Element::float32 ? np.float32
                                                           : np.float64;
+  const nb::object shape = columns ? nb::object(nb::make_tuple(rows, *columns)) : nb::object(nb::int_(rows));
+  PyObject* arguments[] = {shape.ptr(), dtype.ptr()};
   NewArray made;
-  made.object = columns ? np.empty(nb::make_tuple(rows, *columns), dtype) : np.empty(rows, dtype);
+  made.object = nb::steal(PyObject_Vectorcall(np.empty.ptr(), arguments, 2, nullptr));
+  if (!made.object.is_valid()) throw nb::python_error();
   Py_buffer view;
   if (PyObject_GetBuffer(made.object.ptr(), &view, PyBUF_SIMPLE | PyBUF_WRITABLE) != 0) throw nb::python_error();
   made.data = view.buf;  // NumPy never moves the data of an array that something refers to

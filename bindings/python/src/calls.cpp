@@ -96,7 +96,7 @@ Call::Call(const CallArguments& arguments) {
     progress_ = nb::module_::import_("vectis._progress").attr("make_callback")(arguments.progress);
     if (!progress_.is_none()) context_ = context_.with_progress(ProgressReport(progress_.ptr()));
   }
-  const bool on_main_thread = PyThread_get_thread_ident() == main_thread;
+  const bool on_main_thread = !arguments.brief && PyThread_get_thread_ident() == main_thread;
   if (arguments.cancel == nullptr && !on_main_thread) return;
   const CancelSource& source = arguments.cancel != nullptr ? *arguments.cancel : own_source_.emplace();
   context_ = context_.with_cancel(source);

@@ -19,6 +19,7 @@ struct CallArguments {
   const CancelSource* cancel = nullptr;          // null: only Ctrl-C cancels
   nanobind::handle progress = Py_False;
   std::size_t elements = 0;  // floats that the call processes: few of them get no automatic progress bar
+  bool brief = false;        // ends within milliseconds: Ctrl-C is handled after the call, which saves microseconds
 };
 
 // While it exists, Ctrl-C cancels the source. For the main thread, which alone runs Python's signal handlers. Make and

@@ -94,7 +94,9 @@ Result search_vectors(T& self, nanobind::handle queries, std::size_t k, nanobind
   const auto& source = VectorsOf<T>::of(self);
   const FloatRows rows(queries, VectorsOf<T>::dim(self), "search", copy);
   const std::optional<OwnedFilter> owned_filter = make_filter(filter);
-  const Call call({.timeout = timeout, .cancel = cancel});
+  constexpr double brief_elements = 2e7;  // that an exact search compares in a few milliseconds
+  const double compared = static_cast<double>(source.size()) * static_cast<double>(rows.view().rows * rows.view().dim);
+  const Call call({.timeout = timeout, .cancel = cancel, .brief = compared < brief_elements});
   SearchOptions options{.radius = radius, .recall = recall, .ef = ef, .context = call.context()};
   if (owned_filter) options.filter = owned_filter->filter;
   const std::size_t count = rows.view().rows;

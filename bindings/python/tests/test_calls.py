@@ -21,6 +21,9 @@ import pytest
 import vectis
 
 
+TRIES = int(os.environ.get("VECTIS_TEST_TRIES", "1"))  # of what races with signals, forks and the end of Python
+
+
 @pytest.fixture(scope="module")
 def large() -> np.ndarray:
     return np.random.default_rng(1).standard_normal((120_000, 64), dtype=np.float32)
@@ -56,8 +59,9 @@ def seconds_to_interrupt(work: Callable[[], object], after: float) -> float:
 
 def test_ctrl_c_ends_a_build_within_200_ms(large):
     index = vectis.Index(dim=64, kind="graph")
-    assert seconds_to_interrupt(lambda: index.add(large), after=0.3) < 0.2
-    assert len(index) == 0, "an interrupted call adds nothing"
+    for i in range(TRIES):
+        assert seconds_to_interrupt(lambda: index.add(large), after=0.3 * (i + 1) / TRIES) < 0.2
+        assert len(index) == 0, "an interrupted call adds nothing"
     index.add(large[:10])
     assert len(index) == 10
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -257,7 +261,8 @@ def test_processes_that_are_spawned():
         assert pool.map(search_in_child, [pickle.dumps(index)] * 4) == [0] * 4
 
 
-def test_a_forked_process_gets_an_error_and_ends():
+@pytest.mark.parametrize("run", range(TRIES))
+def test_a_forked_process_gets_an_error_and_ends(run):
     index = vectis.Index(dim=4)
     index.add(np.eye(4, dtype=np.float32))
     read, write = os.pipe()
@@ -328,6 +333,7 @@ def test_the_interpreter_ends_with_work_in_flight(script):
         index = Index(dim=32, kind="graph")
         index.add(vectors[:2000])
     """) + script
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "leak" not in done.stderr, done.stderr
+    for _ in range(TRIES):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr

@@ -14,7 +14,7 @@ import pytest
 
 import vectis
 
-RUNS = int(os.environ.get("VECTIS_PYTHON_CALLS", "2000"))
+RUNS = int(os.environ.get("VECTIS_TEST_CALLS", "2000"))
 VECTORS = np.random.default_rng(1).standard_normal((300, 16), dtype=np.float32)
 
 

@@ -1,4 +1,4 @@
-// Memory straight from the operating system: anonymous pages and memory-mapped files.
+// Zeroed memory, large amounts of it straight from the operating system: anonymous pages and memory-mapped files.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace vectis::inline v0_1 {
 
-// Owns zeroed host memory in whole pages (mmap), in huge pages where the system provides them. Movable, not copyable.
+// Owns zeroed host memory in whole pages (mmap), in huge pages where the system provides them; less than 32 KiB come
+// from the heap. Movable, not copyable.
 // Construction throws Allocation when the system refuses the memory. One thread at a time, like a pointer.
 class VECTIS_API Pages {
  public:

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "base/os/paths.hpp"
@@ -16,6 +18,9 @@ namespace vectis::inline v0_1 {
 
 namespace {
 
+// Below this, memory comes from the heap: mapping, touching and unmapping a page takes 3 to 6 microseconds.
+constexpr std::size_t mapped_min = std::size_t{32} << 10U;
+constexpr std::size_t cache_line = 64;
 constexpr std::size_t huge_page = std::size_t{2} << 20U;  // bytes, on x86-64 and AArch64 with 4 KiB pages
 
 [[noreturn]] void cannot_map(const std::string& path, const std::string& reason) {
@@ -25,12 +30,23 @@ constexpr std::size_t huge_page = std::size_t{2} << 20U;  // bytes, on x86-64 an
 
 std::string last_reason() { return std::generic_category().message(errno); }
 
+// Returns zeroed memory, null when there is none.
+void* allocate_zeroed(std::size_t bytes) noexcept {
+  if (bytes >= mapped_min) {
+    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+  }
+  const std::size_t rounded = (bytes + cache_line - 1) / cache_line * cache_line;
+  void* const memory = std::aligned_alloc(cache_line, rounded);
+  return memory == nullptr ? nullptr : std::memset(memory, 0, rounded);
+}
+
 }  // namespace
 
 Pages::Pages(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
+  void* const memory = allocate_zeroed(bytes);
+  if (memory == nullptr) {
     throw Error(
         ErrorCode::allocation, "pages",
         fmt::format("the system refused {} bytes of host memory, {} are available; request less or use smaller batches",
@@ -48,7 +64,11 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 }
 
 Pages::~Pages() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (bytes_ >= mapped_min) {
+    munmap(data_, bytes_);
+  } else {
+    std::free(data_);
+  }
 }
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {

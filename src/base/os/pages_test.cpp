@@ -17,7 +17,8 @@ namespace vectis {
 namespace {
 
 TEST(Pages, AreZeroedAlignedAndWritable) {
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{4097}, std::size_t{5} << 20U}) {
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{4097}, std::size_t{32767}, std::size_t{32768}, std::size_t{5} << 20U}) {
     const Pages pages(bytes);
     ASSERT_EQ(pages.bytes(), bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages.data()) % 64, 0U);
