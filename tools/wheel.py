@@ -25,6 +25,7 @@ TESTS = ROOT / "bindings" / "python" / "tests"
 COMPAT = TESTS / "compat"
 PINS = [word for name in ("requirements", "constraints") for word in ("-c", ROOT / "tools" / f"{name}.txt")]
 TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1")
+REFERENCE = "pdoc==16.0.0"
 MAX_MEGABYTES = 15
 # Libraries that every Linux with Python has: the wheel relies on the system's.
 SYSTEM = re.compile(r"(?:ld-linux.*|lib(?:c|m|dl|rt|pthread|gcc_s|stdc\+\+)|linux-vdso|libvectis)\.so.*")
@@ -114,6 +115,14 @@ def test(folder: Path, tests: Path, *arguments: object) -> None:
         raise suite.Failed(f"the tests in {tests.relative_to(ROOT)} ended with {done.returncode}")
 
 
+def write_reference() -> None:
+    """The API reference out of the docstrings, in build/wheel/reference; a warning is an error."""
+    modules = ("vectis", "vectis.errors", "vectis.compat.faiss", "vectis.compat.hnswlib", "vectis.compat.sklearn")
+    with tempfile.TemporaryDirectory() as elsewhere:
+        subprocess.run([PEERS / "bin" / "python", "-W", "error", "-m", "pdoc", "-o", WHEEL / "reference", *modules],
+                       cwd=elsewhere, env=environment(), check=True)
+
+
 def main(arguments: list[str]) -> int:
     try:
         suite.build("release", "vectis_wheel")
@@ -121,9 +130,10 @@ def main(arguments: list[str]) -> int:
         install(CLEAN, made, *TEST_PACKAGES)
         check_types()
         test(CLEAN, TESTS, "--ignore", COMPAT, *arguments)
-        install(PEERS, made, "pytest", "-r", COMPAT / "requirements.txt")
+        install(PEERS, made, "pytest", REFERENCE, "-r", COMPAT / "requirements.txt")
+        write_reference()
         test(PEERS, COMPAT, TESTS / "test_documents.py", *arguments)
-    except suite.Failed as reason:
+    except (suite.Failed, subprocess.CalledProcessError) as reason:
         print(f"wheel: {reason}", file=sys.stderr)
         return 1
     return 0

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "arrow.hpp"
-#include "vectis/base/error.hpp"
+#include "errors.hpp"
 
 namespace nb = nanobind;
 
@@ -19,7 +19,7 @@ namespace {
 
 // What the module uses of NumPy, looked up once and never released.
 struct NumPy {
-  nb::object ndarray, asarray, require, empty, from_dlpack;
+  nb::object ndarray, integer, asarray, require, empty, from_dlpack;
   nb::object int64, float32, float64;
 };
 
@@ -27,14 +27,11 @@ const NumPy& numpy() {
   static const auto* const found = [] {
     const nb::module_ module = nb::module_::import_("numpy");
     const auto dtype = [&](const char* name) { return nb::object(module.attr("dtype")(name)); };
-    return new NumPy{module.attr("ndarray"),     module.attr("asarray"), module.attr("require"), module.attr("empty"),
-                     module.attr("from_dlpack"), dtype("int64"),         dtype("float32"),       dtype("float64")};
+    return new NumPy{module.attr("ndarray"), module.attr("integer"), module.attr("asarray"),
+                     module.attr("require"), module.attr("empty"),   module.attr("from_dlpack"),
+                     dtype("int64"),         dtype("float32"),       dtype("float64")};
   }();
   return *found;
-}
-
-[[noreturn]] void throw_invalid(std::string_view op, const std::string& message) {
-  throw Error(ErrorCode::invalid_input, op, message);
 }
 
 std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
@@ -47,8 +44,13 @@ nb::object to_numpy(nb::handle object, std::string_view op) {
     if (nb::hasattr(object, "__dlpack__")) return numpy().from_dlpack(object);
     return numpy().asarray(object);
   } catch (nb::python_error& error) {
-    throw_invalid(op, fmt::format("expected an array of numbers on the CPU, not {}: {}",
-                                  text_of(object.type().attr("__name__")), text_of(error.value())));
+    // What is no array raises one of these; KeyboardInterrupt, MemoryError and others have nothing to do with it.
+    const bool is_no_array = error.matches(PyExc_TypeError) || error.matches(PyExc_ValueError) ||
+                             error.matches(PyExc_BufferError) || error.matches(PyExc_AttributeError) ||
+                             error.matches(PyExc_RuntimeError) || error.matches(PyExc_OverflowError);
+    if (!is_no_array) throw;
+    throw_invalid_input(op, fmt::format("expected an array of numbers on the CPU, not {}: {}",
+                                        text_of(object.type().attr("__name__")), text_of(error.value())));
   }
 }
 
@@ -57,7 +59,7 @@ void check_kind(nb::handle array, std::string_view kinds, std::string_view wante
   const nb::object dtype = array.attr("dtype");
   const auto kind = nb::cast<std::string>(dtype.attr("kind"));
   if (kinds.find(kind) == std::string_view::npos && nb::cast<std::size_t>(array.attr("size")) != 0) {
-    throw_invalid(op, fmt::format("expected an array of {}, not of {}", wanted, text_of(dtype)));
+    throw_invalid_input(op, fmt::format("expected an array of {}, not of {}", wanted, text_of(dtype)));
   }
 }
 
@@ -70,11 +72,13 @@ Buffer::~Buffer() {
 Buffer::Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(view_, other.view_);
+  Buffer taken(std::move(other));
+  std::swap(view_, taken.view_);
   return *this;
 }
 
 bool Buffer::take(nb::handle object) {
+  *this = Buffer();
   if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_STRIDED_RO | PyBUF_FORMAT) == 0) return true;
   PyErr_Clear();  // such as an array of a type that the buffer protocol does not know
   view_ = {};
@@ -92,15 +96,15 @@ FloatRows::FloatRows(nb::handle object, std::size_t dim, std::string_view op, bo
     check_kind(array, "fiu", "real numbers", op);
     if (!buffer_.take(array) || !read_in_place()) {
       if (!copy) {
-        throw_invalid(op,
-                      fmt::format("the array of {} with {} dimensions must be copied to contiguous rows of float32, "
-                                  "which copy=False forbids",
-                                  text_of(array.attr("dtype")), nb::cast<std::size_t>(array.attr("ndim"))));
+        throw_invalid_input(
+            op, fmt::format("the array of {} with {} dimensions must be copied to contiguous rows of float32, "
+                            "which copy=False forbids",
+                            text_of(array.attr("dtype")), nb::cast<std::size_t>(array.attr("ndim"))));
       }
       const nb::object converted = numpy().require(array, numpy().float32, "CA");
       if (!buffer_.take(converted) || !read_in_place()) {
-        throw_invalid(op, fmt::format("expected rows of {} floats, not an array of {} dimensions", dim,
-                                      nb::cast<std::size_t>(array.attr("ndim"))));
+        throw_invalid_input(op, fmt::format("expected rows of {} floats, not an array of {} dimensions", dim,
+                                            nb::cast<std::size_t>(array.attr("ndim"))));
       }
     }
   }
@@ -127,20 +131,23 @@ bool FloatRows::read_in_place() {
 
 void FloatRows::check_shape(std::size_t dim, std::string_view op) {
   if (view_.dim == dim) return;
-  const bool empty = view_.rows == 0 || view_.dim == 0;  // such as np.empty((0, 5)), or []
-  if (!empty) {
-    throw_invalid(op, fmt::format("vectors have {} dimensions, but the index has {}; pass an array of shape (rows, {})",
-                                  view_.dim, dim, dim));
+  const bool no_rows = view_.rows == 0 || (one_row_ && view_.dim == 0);  // such as np.empty((0, 5)), or []
+  if (!no_rows) {
+    throw_invalid_input(
+        op, fmt::format("vectors have {} dimensions, but the index has {}; pass an array of shape (rows, {})",
+                        view_.dim, dim, dim));
   }
   view_ = MatrixView();
+  one_row_ = false;
 }
 
 Ids::Ids(nb::handle object, std::string_view op) {
-  if (PyLong_Check(object.ptr())) {
+  if (PyLong_Check(object.ptr()) || nb::isinstance(object, numpy().integer)) {
     one_ = true;
     int overflow = 0;
-    const long long id = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
-    if (overflow != 0 || id < 0) throw_invalid(op, fmt::format("ids are 0 to 2^63 - 1, not {}", text_of(object)));
+    const nb::int_ number(object);
+    const long long id = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+    if (overflow != 0 || id < 0) throw_invalid_input(op, fmt::format("ids are 0 to 2^63 - 1, not {}", text_of(object)));
     single_ = static_cast<std::uint64_t>(id);
     ids_ = std::span(&single_, 1);
     return;
@@ -148,13 +155,14 @@ Ids::Ids(nb::handle object, std::string_view op) {
   nb::object array = to_numpy(object, op);
   check_kind(array, "iu", "integer ids", op);
   array = numpy().require(array, numpy().int64, "CA");
-  if (!buffer_.take(array) || buffer_.view().ndim != 1) throw_invalid(op, "ids must be an array of one dimension");
+  if (!buffer_.take(array) || buffer_.view().ndim != 1)
+    throw_invalid_input(op, "ids must be an array of one dimension");
   ids_ = std::span(static_cast<const std::uint64_t*>(buffer_.view().buf),
                    static_cast<std::size_t>(buffer_.view().shape[0]));
   const auto negative = std::ranges::find_if(ids_, [](std::uint64_t id) { return id >> 63U != 0; });
   if (negative != ids_.end()) {
-    throw_invalid(op, fmt::format("ids are 0 to 2^63 - 1, not {} at position {}", static_cast<std::int64_t>(*negative),
-                                  negative - ids_.begin()));
+    throw_invalid_input(op, fmt::format("ids are 0 to 2^63 - 1, not {} at position {}",
+                                        static_cast<std::int64_t>(*negative), negative - ids_.begin()));
   }
 }
 

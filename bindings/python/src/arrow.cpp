@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "vectis/base/error.hpp"
+#include "errors.hpp"
 
 namespace nb = nanobind;
 
@@ -49,10 +49,10 @@ T* pointer_of(nb::handle capsule, const char* name) {
 }
 
 [[noreturn]] void throw_type(std::string_view op, std::string_view format) {
-  throw Error(ErrorCode::invalid_input, op,
-              fmt::format("expected an Arrow fixed-size list of numbers, or a column of numbers, not the Arrow format "
-                          "\"{}\"",
-                          format));
+  throw_invalid_input(
+      op, fmt::format("expected an Arrow fixed-size list of numbers, or a column of numbers, not the Arrow format "
+                      "\"{}\"",
+                      format));
 }
 
 // The type string of NumPy's array interface for a primitive Arrow format.
@@ -74,15 +74,20 @@ std::string type_string(std::string_view format, std::string_view op) {
   throw_type(op, format);
 }
 
-// Some libraries do not count nulls (-1), so that a validity bitmap without a zero bit is accepted too.
-void check_no_nulls(const ArrowArray& array, std::string_view op) {
+[[noreturn]] void throw_dictionary(std::string_view op) {
+  throw_invalid_input(op, "dictionary-encoded Arrow arrays are not read; decode the array first");
+}
+
+// Checks `length` elements from `first` on. Some libraries do not count nulls (-1), so that a validity bitmap without a
+// zero bit is accepted too.
+void check_no_nulls(const ArrowArray& array, std::int64_t first, std::int64_t length, std::string_view op) {
   if (array.null_count == 0 || array.buffers[0] == nullptr) return;
   const auto* const bits = static_cast<const std::uint8_t*>(array.buffers[0]);
-  for (std::int64_t i = array.offset; i < array.offset + array.length; ++i) {
-    if (((static_cast<unsigned>(bits[i / 8]) >> static_cast<unsigned>(i % 8)) & 1U) == 0) {
-      throw Error(
-          ErrorCode::invalid_input, op,
-          fmt::format("the Arrow array has a null at position {}; fill or drop the nulls first", i - array.offset));
+  for (std::int64_t i = first; i < first + length; ++i) {
+    const std::int64_t bit = array.offset + i;
+    if (((static_cast<unsigned>(bits[bit / 8]) >> static_cast<unsigned>(bit % 8)) & 1U) == 0) {
+      throw_invalid_input(
+          op, fmt::format("the Arrow array has a null at position {}; fill or drop the nulls first", i - first));
     }
   }
 }
@@ -106,8 +111,12 @@ nb::object import_arrow(nb::handle object, std::string_view op) {
   const nb::object capsules = object.attr("__arrow_c_array__")();
   const auto* const schema = pointer_of<ArrowSchema>(capsules[0], "arrow_schema");
   const auto* const array = pointer_of<ArrowArray>(capsules[1], "arrow_array");
+  if (schema->release == nullptr || array->release == nullptr) {
+    throw_invalid_input(op, "the Arrow array was moved elsewhere; export it again");
+  }
   const std::string_view format = schema->format;
-  check_no_nulls(*array, op);
+  check_no_nulls(*array, 0, array->length, op);
+  if (schema->dictionary != nullptr) throw_dictionary(op);
   constexpr std::string_view fixed_size_list = "+w:";
   if (!format.starts_with(fixed_size_list)) {
     const std::string type = type_string(format, op);
@@ -120,7 +129,8 @@ nb::object import_arrow(nb::handle object, std::string_view op) {
   std::from_chars(digits.data(), digits.data() + digits.size(), dim);
   const ArrowArray& values = *array->children[0];
   const std::string type = type_string(schema->children[0]->format, op);
-  check_no_nulls(values, op);
+  if (schema->children[0]->dictionary != nullptr) throw_dictionary(op);
+  check_no_nulls(values, array->offset * dim, array->length * dim, op);
   const std::int64_t size = type.back() - '0';
   const std::int64_t first = values.offset + array->offset * dim;
   return as_numpy(static_cast<const std::byte*>(values.buffers[1]) + first * size, nb::make_tuple(array->length, dim),

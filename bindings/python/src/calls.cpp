@@ -9,7 +9,8 @@
 #include <memory>
 
 #include "bindings.hpp"
-#include "vectis/base/error.hpp"
+#include "errors.hpp"
+#include "memory.hpp"
 #include "vectis/base/time.hpp"
 
 namespace nb = nanobind;
@@ -42,11 +43,22 @@ int set_wakeup_descriptor(int descriptor) {
 
 Duration as_duration(double seconds) {
   if (!(seconds >= 0)) {
-    throw Error(ErrorCode::invalid_input, "timeout", "the timeout must be 0 seconds or more; leave it out for none");
+    throw_invalid_input("timeout", "the timeout must be 0 seconds or more; leave it out for none");
   }
   constexpr double century = 100.0 * 365 * 24 * 3600;  // far enough, and no overflow of nanoseconds
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::fmin(seconds, century)));
 }
+
+// Counts the progress callbacks that this thread is in. A change of the same index would wait for the reporting one.
+class InProgressCallback {
+ public:
+  InProgressCallback() noexcept { ++depth; }
+  ~InProgressCallback() { --depth; }
+  InProgressCallback(const InProgressCallback&) = delete;
+  InProgressCallback& operator=(const InProgressCallback&) = delete;
+
+  static inline thread_local int depth = 0;
+};
 
 // Calls a Python object with (operation, done, total) at most every 50 ms, and when all is done. Copies share the time.
 class ProgressReport {
@@ -60,8 +72,10 @@ class ProgressReport {
     std::uint64_t next = next_->load(std::memory_order_relaxed);
     const bool last = progress.total != 0 && progress.done == progress.total;
     if (!last && (now < next || !next_->compare_exchange_strong(next, now + interval))) return;
-    const nb::gil_scoped_acquire gil;
-    nb::borrow(callback_)(progress.operation, progress.done, progress.total);
+    with_gil([&] {
+      const InProgressCallback inside;
+      nb::borrow(callback_)(progress.operation, progress.done, progress.total);
+    });
   }
 
  private:
@@ -90,6 +104,12 @@ InterruptGuard::~InterruptGuard() {
 }
 
 Call::Call(const CallArguments& arguments) {
+  if (InProgressCallback::depth > 0 && !arguments.only_reads) {
+    throw_invalid_input("progress",
+                        "a progress callback must not change or save an index or store: the call that reports "
+                        "to it is not finished");
+  }
+  context_ = with_scope_tag(context_);
   if (arguments.timeout) context_ = context_.with_timeout(as_duration(*arguments.timeout));
   constexpr std::size_t long_call = 1'000'000;
   if (arguments.progress.ptr() != Py_False && (!arguments.progress.is_none() || arguments.elements >= long_call)) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "gil.hpp"
 #include "vectis/base/context.hpp"
 #include "vectis/base/interrupt.hpp"
 
@@ -19,6 +20,7 @@ struct CallArguments {
   const CancelSource* cancel = nullptr;          // null: only Ctrl-C cancels
   nanobind::handle progress = Py_False;
   std::size_t elements = 0;  // floats that the call processes: few of them get no automatic progress bar
+  bool only_reads = false;   // does not change or save an index or store
   bool brief = false;        // ends within milliseconds: Ctrl-C is handled after the call, which saves microseconds
 };
 
@@ -48,7 +50,7 @@ class Call {
   // Runs the function without the GIL and returns its result.
   template <class Function>
   auto run(const Function& function) const {
-    const nanobind::gil_scoped_release released;
+    const ReleasedGil released;
     return function(context_);
   }
 

@@ -182,7 +182,7 @@ DeviceArray::DeviceArray(PyDevice device, DType type, std::vector<std::size_t> s
 
 DeviceArray::~DeviceArray() {
   if (!buffer_ || PyGILState_Check() == 0) return;
-  const nb::gil_scoped_release released;  // a thread that logs to Python may hold the pool's lock
+  const ReleasedGil released;  // a thread that logs to Python may hold the pool's lock
   buffer_.release();
 }
 

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "arrays.hpp"
 #include "bindings.hpp"
-#include "vectis/base/error.hpp"
+#include "errors.hpp"
+#include "gil.hpp"
 
 namespace nb = nanobind;
 
@@ -24,7 +26,7 @@ OwnedFilter filter_of_ids(nb::handle object) {
 }
 
 OwnedFilter filter_of_mask(const Py_buffer& mask) {
-  if (mask.ndim != 1) throw Error(ErrorCode::invalid_input, "filter", "a mask must have one dimension");
+  if (mask.ndim != 1) throw_invalid_input("filter", "a mask must have one dimension");
   const auto count = static_cast<std::size_t>(mask.shape[0]);
   auto words = std::make_shared<std::vector<std::uint64_t>>((count + 63) / 64);
   for (std::size_t i = 0; i < count; ++i) {
@@ -35,21 +37,28 @@ OwnedFilter filter_of_mask(const Py_buffer& mask) {
   return {filter, std::move(words)};
 }
 
+// The bound of a range, limited to the ids that exist in Python.
+std::int64_t limited(nb::handle bound) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(bound.ptr(), &overflow);
+  if (overflow != 0) return overflow < 0 ? 0 : std::numeric_limits<std::int64_t>::max();
+  return std::max<std::int64_t>(value, 0);
+}
+
 OwnedFilter filter_of_range(nb::handle range) {
-  if (nb::cast<std::int64_t>(range.attr("step")) != 1) return filter_of_ids(range);
-  const auto first = nb::cast<std::int64_t>(range.attr("start"));
-  const auto end = nb::cast<std::int64_t>(range.attr("stop"));
-  if (end <= first || end <= 0) return {};
-  return {IdFilter::range(static_cast<std::uint64_t>(std::max<std::int64_t>(first, 0)),
-                          static_cast<std::uint64_t>(end - 1)),
-          nullptr};
+  if (!range.attr("step").equal(nb::int_(1))) return filter_of_ids(range);
+  const std::int64_t first = limited(range.attr("start"));
+  const nb::object last = range.attr("stop") - nb::int_(1);
+  if (nb::cast<bool>(nb::bool_(last < nb::int_(first)))) return {};
+  return {IdFilter::range(static_cast<std::uint64_t>(first), static_cast<std::uint64_t>(limited(last))), nullptr};
 }
 
 // Threads of the library call the predicate, so that each call takes the GIL.
 OwnedFilter filter_of_callable(nb::handle function) {
   return {IdFilter::predicate([callable = function.ptr()](std::uint64_t id) {
-            const nb::gil_scoped_acquire gil;
-            return nb::cast<bool>(nb::bool_(nb::handle(callable)(id)));
+            bool allowed = false;
+            with_gil([&] { allowed = nb::cast<bool>(nb::bool_(nb::borrow(callable)(id))); });
+            return allowed;
           }),
           nullptr};
 }
@@ -77,15 +86,19 @@ void bind_filters(nb::module_& module) {
           [](OwnedFilter* self, nb::object allowed) {
             std::optional<OwnedFilter> made = make_filter(allowed);
             if (!made || PyCallable_Check(allowed.ptr()) != 0) {
-              throw Error(ErrorCode::invalid_input, "IdFilter", "pass ids, a range or a boolean mask");
+              throw_invalid_input("IdFilter", "pass ids, a range or a boolean mask");
             }
             new (self) OwnedFilter(std::move(*made));
           },
           nb::arg("allowed"), nb::sig("def __init__(self, allowed: range | numpy.typing.ArrayLike) -> None"),
           "Allow these ids: an array of ids in any order, a range, or a boolean mask over the ids from 0.")
       .def(
-          "__contains__", [](const OwnedFilter& self, std::uint64_t id) { return self.filter.allows(id); },
-          nb::arg("id"));
+          "__contains__",
+          [](const OwnedFilter& self, nb::handle id) {
+            std::uint64_t number = 0;
+            return nb::try_cast(id, number) && self.filter.allows(number);
+          },
+          nb::arg("id"), nb::sig("def __contains__(self, id: object) -> bool"));
 }
 
 }  // namespace vectis::python

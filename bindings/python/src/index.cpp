@@ -25,7 +25,7 @@ namespace vectis::python {
 // Destroys an index without the GIL: threads that are about to log need it.
 struct DestroyWithoutGil {
   void operator()(Index* index) const {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     delete index;
   }
 };
@@ -60,7 +60,7 @@ void make(PyIndex* self, std::size_t dim, std::string_view kind, std::string_vie
   const Metric parsed = parse_metric_name(metric, "Index");
   std::unique_ptr<Index> made;
   {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     made = make_index(kind, dim, parsed, options);
   }
   if (precision) made->set_precision(parse_precision(*precision, "Index"));
@@ -187,9 +187,11 @@ void bind_index(nb::module_& module) {
   nb::class_<PyIndex> bound(
       module, "Index",
       "Vectors with ids, and their nearest neighbors.\n\n"
-      "    index = vectis.Index(dim=384, metric='cosine')\n"
-      "    index.add(vectors)\n"
-      "    ids, distances = index.search(queries, k=10)\n\n"
+      "```python\n"
+      "index = vectis.Index(dim=384, metric='cosine')\n"
+      "index.add(vectors)\n"
+      "ids, distances = index.search(queries, k=10)\n"
+      "```\n\n"
       "Any number of threads may search beside one that changes the index; all calls that last release the GIL.");
   bound
       .def(

@@ -53,7 +53,7 @@ class PyMemoryScope {
   PyMemoryScope& operator=(const PyMemoryScope&) = delete;
   ~PyMemoryScope() {
     if (!scope_) return;
-    const nb::gil_scoped_release released;  // a thread that logs to Python may hold the pool's lock
+    const ReleasedGil released;  // a thread that logs to Python may hold the pool's lock
     scope_.reset();
   }
 
@@ -74,7 +74,7 @@ class PyMemoryScope {
     live_bytes_ = scope_->live_bytes();
     peak_bytes_ = scope_->peak_bytes();
     {
-      const nb::gil_scoped_release released;
+      const ReleasedGil released;
       scope_.reset();
     }
     const nb::object token = std::exchange(token_, nb::object());

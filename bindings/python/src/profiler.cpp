@@ -37,7 +37,7 @@ namespace {
 struct ReleasingDeleter {
   template <class T>
   void operator()(T* object) const {
-    const nb::gil_scoped_release released;
+    const ReleasedGil released;
     delete object;
   }
 };

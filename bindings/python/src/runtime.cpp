@@ -3,30 +3,28 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include <atomic>
 #include <map>
 #include <string>
 #include <utility>
+
+#include "gil.hpp"
 
 namespace nb = nanobind;
 
 namespace vectis::python {
 namespace {
 
-// Set when the interpreter ends: threads of the library must not wait for the GIL then.
-std::atomic<bool> interpreter_ended{false};
-
 // Passes a record to the logger `vectis.<component>` of Python. The levels of Python are 10, 20, 30 and 40.
 void log_to_python(const LogRecord& record) {
-  if (interpreter_ended.load(std::memory_order_acquire)) return;
-  const nb::gil_scoped_acquire gil;
-  try {
-    const nb::object logger =
-        nb::module_::import_("logging").attr("getLogger")("vectis." + std::string(record.component));
-    logger.attr("log")(10 * (static_cast<int>(record.level) + 1), "%s", record.message);
-  } catch (nb::python_error& error) {
-    error.discard_as_unraisable("vectis: a handler of `logging` failed");
-  }
+  with_gil([&] {
+    try {
+      const nb::object logger =
+          nb::module_::import_("logging").attr("getLogger")("vectis." + std::string(record.component));
+      logger.attr("log")(10 * (static_cast<int>(record.level) + 1), "%s", record.message);
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("vectis: a handler of `logging` failed");
+    }
+  });
 }
 
 struct Runtimes {
@@ -83,8 +81,7 @@ void bind_runtime(nb::module_& module) {
   module.def("set_threads", &set_threads, nb::arg("threads"),
              "Compute with this many threads in all objects made from now on; 0: one for each core.\n\n"
              "Objects that exist keep their threads.");
-  nb::module_::import_("atexit").attr("register")(
-      nb::cpp_function([] { interpreter_ended.store(true, std::memory_order_release); }));
+  register_end();
 }
 
 }  // namespace vectis::python

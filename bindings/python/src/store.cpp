@@ -40,7 +40,7 @@ Collection create(VectorStore& self, std::string_view name, std::size_t dim, std
                           .vectors_max = vectors_max,
                           .tenant = std::move(tenant)};
   if (precision) config.precision = parse_precision(*precision, "create_collection");
-  const nb::gil_scoped_release released;
+  const ReleasedGil released;
   return self.create_collection(name, std::move(config));
 }
 
@@ -109,9 +109,11 @@ void bind_store(nb::module_& module) {
   bind_collection(module);
   nb::class_<VectorStore>(module, "VectorStore",
                           "Named collections of vectors, saved and loaded together.\n\n"
-                          "    store = vectis.VectorStore()\n"
-                          "    books = store.create_collection('books', dim=384, metric='cosine')\n"
-                          "    books.add(vectors, ids)")
+                          "```python\n"
+                          "store = vectis.VectorStore()\n"
+                          "books = store.create_collection('books', dim=384, metric='cosine')\n"
+                          "books.add(vectors, ids)\n"
+                          "```")
       .def("__init__", [](VectorStore* self) { new (self) VectorStore(runtime()); })
       .def("create_collection", &create, "name"_a, "dim"_a, nb::kw_only(), "metric"_a = "l2", "index"_a = "auto",
            "precision"_a = nb::none(), "recall"_a = nb::none(), "device"_a = nb::none(), "vectors_max"_a = nb::none(),
@@ -128,7 +130,7 @@ void bind_store(nb::module_& module) {
           },
           "name"_a)
       .def("list_collections", &VectorStore::list_collections, "Return the names of all collections, sorted.")
-      .def("drop_collection", &VectorStore::drop_collection, "name"_a, nb::call_guard<nb::gil_scoped_release>(),
+      .def("drop_collection", &VectorStore::drop_collection, "name"_a, nb::call_guard<ReleasedGil>(),
            "Remove a collection and return whether it existed.")
       .def("__len__", [](const VectorStore& self) { return self.list_collections().size(); })
       .def(

@@ -21,8 +21,9 @@ std::string format_seconds(double seconds) {
   return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
 }
 
-std::string format_rate(double per_second) {
-  return per_second == 0 ? "" : fmt::format("{:.3g} G/s", per_second / 1e9);
+std::string format_rate(double per_second, std::string_view unit) {
+  const double billions = per_second / 1e9;
+  return per_second == 0 ? "" : fmt::format("{:.{}f} G{}/s", billions, billions < 100 ? 1 : 0, unit);
 }
 
 std::string without_last_newline(std::string text) {

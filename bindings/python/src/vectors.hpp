@@ -17,9 +17,9 @@
 
 #include "arrays.hpp"
 #include "calls.hpp"
+#include "errors.hpp"
 #include "filters.hpp"
 #include "results.hpp"
-#include "vectis/base/error.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis::python {
@@ -44,6 +44,11 @@ nanobind::object add_vectors(T& self, nanobind::handle vectors, nanobind::handle
   const NewArray made = make_array(Element::int64, rows.view().rows);
   auto* const data = static_cast<std::uint64_t*>(made.data);
   std::iota(data, data + rows.view().rows, first);
+  constexpr std::uint64_t id_end = std::uint64_t{1} << 63U;
+  if (first + rows.view().rows > id_end) {
+    target.remove(std::span<const std::uint64_t>(data, rows.view().rows));
+    throw_invalid_input("add", "the ids would pass 2^63 - 1, the largest id in Python; choose the ids yourself");
+  }
   return made.object;
 }
 
@@ -80,7 +85,7 @@ nanobind::object get_vectors(T& self, nanobind::handle ids) {
   for (const std::uint64_t id : chosen.span()) {
     const auto found = source.get(id);
     if (!found) {
-      throw Error(ErrorCode::invalid_input, "get", fmt::format("there is no id {}; `id in index` tests for one", id));
+      throw_invalid_input("get", fmt::format("there is no id {}; `id in index` tests for one", id));
     }
     target = std::copy(found->begin(), found->end(), target);
   }
@@ -96,7 +101,7 @@ Result search_vectors(T& self, nanobind::handle queries, std::size_t k, nanobind
   const std::optional<OwnedFilter> owned_filter = make_filter(filter);
   constexpr double brief_elements = 2e7;  // that an exact search compares in a few milliseconds
   const double compared = static_cast<double>(source.size()) * static_cast<double>(rows.view().rows * rows.view().dim);
-  const Call call({.timeout = timeout, .cancel = cancel, .brief = compared < brief_elements});
+  const Call call({.timeout = timeout, .cancel = cancel, .only_reads = true, .brief = compared < brief_elements});
   SearchOptions options{.radius = radius, .recall = recall, .ef = ef, .context = call.context()};
   if (owned_filter) options.filter = owned_filter->filter;
   const std::size_t count = rows.view().rows;
@@ -180,12 +185,12 @@ void bind_vectors(nanobind::class_<T>& bound) {
            nb::sig("def asearch(self, queries: numpy.typing.ArrayLike, k: int = 10, *, filter: typing.Any = None, "
                    "radius: float | None = None, recall: float | None = None, ef: int | None = None, "
                    "timeout: float | None = None, copy: bool = True) -> collections.abc.Awaitable[SearchResult]"),
-           "search() for asyncio: runs in a thread; cancelling the task cancels the search.")
+           "Search as search() does, for asyncio: runs in a thread; cancelling the task cancels the search.")
       .def("aadd", &call_async<add_method>,
            nb::sig("def aadd(self, vectors: numpy.typing.ArrayLike, ids: numpy.typing.ArrayLike | None = None, *, "
                    "progress: typing.Any = None, timeout: float | None = None, copy: bool = True) "
                    "-> collections.abc.Awaitable[numpy.typing.NDArray[numpy.int64]]"),
-           "add() for asyncio: runs in a thread; cancelling the task cancels the call.")
+           "Add as add() does, for asyncio: runs in a thread; cancelling the task cancels the call.")
       .def("__len__", [](T& self) { return VectorsOf<T>::of(self).size(); })
       .def(
           "__contains__",

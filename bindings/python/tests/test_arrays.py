@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import sys
 import types
 
 import numpy as np
@@ -155,3 +156,60 @@ def test_the_array_may_go_after_the_call(index):
     holder.rows[:] = 0
     del holder.rows
     np.testing.assert_array_equal(index.get(range(4)), np.array(ROWS, np.float32))
+
+
+def test_converted_arrays_are_not_kept(index):
+    index.add(np.array(ROWS, np.float32))
+    for values in (np.array(ROWS, np.float64), np.asfortranarray(np.array(ROWS, np.float32)), array.array("d", ROWS[0])):
+        before = sys.getrefcount(values)
+        for _ in range(10):
+            index.search(values)
+        assert sys.getrefcount(values) == before
+    growing = array.array("d", ROWS[0])
+    index.search(growing)
+    growing.append(1.0)  # fails while something holds its buffer
+
+
+def test_empty_arrays(index):
+    index.add(ROWS)
+    assert index.search([], k=5).ids.shape == (0, 5)
+    assert index.search(np.empty((0, 7)), k=5).ids.shape == (0, 5)
+    with pytest.raises(vectis.InvalidInputError):
+        index.search(np.empty((3, 0), np.float32))
+
+
+def test_numpy_integers_are_ids(index):
+    index.add(ROWS)
+    found = index.search(ROWS[2], k=1).ids[0]
+    np.testing.assert_array_equal(index.get(found), ROWS[2])
+    assert index.remove(found) == 1 and index.remove(np.uint8(1)) == 1 and found not in index
+
+
+def test_ids_end_at_the_largest_of_python(index):
+    index.add(ROWS[:1], ids=[2**63 - 1])
+    with pytest.raises(vectis.InvalidInputError, match="2\\^63"):
+        index.add(ROWS[1:])
+    assert list(index) == [2**63 - 1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, SystemExit])
+def test_errors_of_an_array_that_are_not_about_arrays(index, error):
+    class Raises:
+        def __array__(self, *_: object, **__: object) -> None:
+            raise error
+
+    with pytest.raises(error):
+        index.add(Raises())
+
+
+def test_arrow_dictionaries_and_nulls_outside_of_a_slice(index):
+    arrow = pytest.importorskip("pyarrow")
+    index.add(ROWS, ids=[0, 1, 10, 20])
+    with pytest.raises(vectis.InvalidInputError, match="dictionary"):
+        index.remove(arrow.array([10, 20]).dictionary_encode())
+    assert len(index) == 4
+    values = arrow.array([None, 1.0, 2.0, 4.0, 5.0, 6.0], arrow.float32())
+    column = arrow.FixedSizeListArray.from_arrays(values, 3)
+    assert index.search(column.slice(1, 1), k=1).ids.tolist() == [[1]]
+    with pytest.raises(vectis.InvalidInputError, match="null"):
+        index.search(column)

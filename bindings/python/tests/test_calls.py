@@ -159,6 +159,24 @@ def test_progress_that_raises_ends_the_call(large):
         long_build(large[:20_000], progress=5)
 
 
+@pytest.mark.parametrize("kind", ["flat", "graph"])
+def test_progress_must_not_change_an_index(large, kind, tmp_path):
+    index = vectis.Index(dim=64, kind=kind)
+    tried = []
+
+    def change(*_: object) -> None:
+        index.search(large[0])
+        for work in (lambda: index.add(large[:1]), lambda: index.remove(1), lambda: index.compact(),
+                     lambda: index.save(tmp_path / "a"), lambda: index.upsert(large[:1], [1])):
+            with pytest.raises(vectis.InvalidInputError, match="progress callback"):
+                work()
+            tried.append(work)
+
+    index.add(large[:20_000], progress=change)
+    assert tried and len(index) == 20_000
+    index.remove(5)
+
+
 def test_a_bar_appears_on_a_terminal(large):
     pty = pytest.importorskip("pty")
     script = textwrap.dedent("""
@@ -195,6 +213,8 @@ def test_asyncio(large):
         task = asyncio.create_task(graph.aadd(large))
         await asyncio.sleep(0.2)
         task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # once more, while the first waits for the call to end
         begin = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -323,6 +343,12 @@ def test_the_number_of_threads():
     "threading.Thread(target=lambda: index.add(vectors), daemon=True).start(); time.sleep(.05)",
     "threading.Thread(target=lambda: [index.search(vectors) for _ in range(10**6)], daemon=True).start(); time.sleep(.05)",
     "sys.modules['kept'] = index; index.keep = index",
+    "for i in range(4): threading.Thread(target=lambda: [index.search(vectors[0]) for _ in range(10**8)], daemon=True).start()\n"
+    "time.sleep(.05)",
+    "for i in range(4): threading.Thread(target=lambda: [index.search(vectors[0], filter=lambda id: True, recall=1.0) for _ in "
+    "range(10**8)], daemon=True).start()\ntime.sleep(.05)",
+    "threading.Thread(target=lambda: [Index(dim=4).add([[1, 2, 3, 4]]) for _ in range(10**8)], daemon=True).start()\n"
+    "time.sleep(.05)",
     "os._exit(0)",
 ])
 def test_the_interpreter_ends_with_work_in_flight(script):

@@ -103,6 +103,11 @@ def test_filters_of_every_form_are_equal(rng, kind):
     assert (index.search(queries, k=5, filter=[]).ids == -1).all()
     assert (index.search(queries, k=5, filter=range(0)).ids == -1).all()
     assert (index.search(queries, k=5, filter=range(-10, 0)).ids == -1).all()
+    everything = index.search(queries, k=5, recall=1.0).ids
+    for every in (range(2**63), range(2**80), range(-5, 2**64)):
+        np.testing.assert_array_equal(index.search(queries, k=5, filter=every, recall=1.0).ids, everything)
+    assert (index.search(queries, k=5, filter=range(2**70, 2**71)).ids == -1).all()
+    assert 5 in vectis.IdFilter(range(9)) and -1 not in vectis.IdFilter(range(9)) and "a" not in vectis.IdFilter([1])
 
 
 def test_a_predicate_that_raises_ends_the_search(rng):

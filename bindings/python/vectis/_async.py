@@ -15,10 +15,11 @@ async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     source = CancelSource()
     loop = asyncio.get_running_loop()
     future = loop.run_in_executor(None, functools.partial(function, *args, cancel=source, **kwargs))
+    # Retrieved even if nobody waits any more, so that asyncio does not report it.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         source.cancel()
         await asyncio.wait([future])
-        future.exception()  # retrieved, so that asyncio does not report it
         raise

@@ -20,6 +20,7 @@ namespace {
 
 // Below this, memory comes from the heap: mapping, touching and unmapping a page takes 3 to 6 microseconds.
 constexpr std::size_t mapped_min = std::size_t{32} << 10U;
+constexpr std::size_t small_page = 4096;  // bytes, to which memory of the heap is rounded as mapped memory is
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t huge_page = std::size_t{2} << 20U;  // bytes, on x86-64 and AArch64 with 4 KiB pages
 
@@ -36,7 +37,7 @@ void* allocate_zeroed(std::size_t bytes) noexcept {
     void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
   }
-  const std::size_t rounded = (bytes + cache_line - 1) / cache_line * cache_line;
+  const std::size_t rounded = (bytes + small_page - 1) / small_page * small_page;
   void* const memory = std::aligned_alloc(cache_line, rounded);
   return memory == nullptr ? nullptr : std::memset(memory, 0, rounded);
 }

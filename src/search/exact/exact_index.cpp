@@ -119,7 +119,7 @@ SearchResult ExactIndex::do_search(std::span<const float> queries, std::size_t k
   searches_.fetch_add(1, std::memory_order_relaxed);
   queries_.fetch_add(count, std::memory_order_relaxed);
   reranked_.fetch_add(answer.explanation.reranked, std::memory_order_relaxed);
-  return SearchResult(std::move(answer.hits), std::move(answer.explanation));
+  return SearchResult(answer.hits, std::move(answer.explanation));
 }
 
 void ExactIndex::do_set_precision(Precision precision, const Context& context) {

@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::size_t scan_grain = 128;  // groups of a piece of work: 2,048 rows
 // Between checks of the deadline and of shared limits: at most so many groups, and fewer for many queries, so that a
-// check comes at least every 100 ms. A kernel compares 5 * 10^9 elements of a query and a row per second or more.
+// check comes at least every 100 ms. A kernel compares 2 * 10^9 elements of a query and a row per second or more.
 constexpr std::size_t unchecked_groups_max = 2048;
-constexpr std::size_t unchecked_groups_min = 16;
-constexpr std::size_t unchecked_elements = 500'000'000;
+constexpr std::size_t unchecked_groups_min = 4;
+constexpr std::size_t unchecked_elements = 150'000'000;
 constexpr std::size_t rerank_grain = 16;                        // queries
 constexpr std::size_t encoded_bytes = std::size_t{256} << 10U;  // codes of rows that are encoded at a time: in L2
 

@@ -200,7 +200,8 @@ PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form, std:
   prepared.padded = (prepared.count + query_block - 1) / query_block * query_block;
   prepared.row_bytes = (quantizer.dim * code_size(form) + chunk_bytes - 1) / chunk_bytes * chunk_bytes;
   prepared.rounding = double_rounding(quantizer.dim);
-  prepared.codes = Pages(prepared.padded * prepared.row_bytes);
+  // Kernels read as many floats of a query as a chunk of a row has 16-bit codes: up to one chunk behind the last query.
+  prepared.codes = Pages(prepared.padded * prepared.row_bytes + chunk_bytes);
   for (auto* const terms : {&prepared.gamma, &prepared.a, &prepared.b}) terms->resize(prepared.padded, 0.0F);
   prepared.limit.resize(prepared.padded, -std::numeric_limits<float>::infinity());
   for (auto* const terms : {&prepared.unit, &prepared.shift, &prepared.rank_error}) terms->resize(prepared.count);

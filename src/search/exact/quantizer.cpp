@@ -267,7 +267,10 @@ std::size_t code_chunks(Precision precision, std::size_t dim) noexcept {
   return (dim * code_bytes(precision) + chunk_bytes - 1) / chunk_bytes;
 }
 
-float loosening(std::size_t dim) noexcept { return static_cast<float>(dim / lanes + 24) * 0x1p-22F; }
+float loosening(std::size_t dim) noexcept {
+  const std::size_t terms = dim / lanes + 24;
+  return static_cast<float>(terms) * 0x1p-22F;
+}
 
 GroupEncoder::GroupEncoder(const Quantizer& quantizer)
     : quantizer_(quantizer),

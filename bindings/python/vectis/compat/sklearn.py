@@ -28,6 +28,11 @@ _MINKOWSKI = {1: "manhattan", 2: "euclidean", float("inf"): "chebyshev"}
 _RECALL = {"recall": [numbers.Real]}
 
 
+def _reach(radius: float) -> float:
+    """The radius with the rounding of a float32: vectors are stored as such, and those on the boundary count."""
+    return float(np.nextafter(np.float32(radius), np.float32(np.inf)))
+
+
 class _Neighbors:
     """What both estimators do with a vectis.Index instead of a tree. Vectors are stored and compared as float32."""
 
@@ -131,7 +136,7 @@ class NearestNeighbors(_Neighbors, neighbors.NearestNeighbors):  # type: ignore[
             raise ValueError("return_distance must be True if sort_results is True.")
         own = X is None
         rows = self._fit_X if own else self._validate(X, reset=False)
-        limits, distances, ids = search_within(self._index, rows, float(self.radius if radius is None else radius))
+        limits, distances, ids = search_within(self._index, rows, _reach(self.radius if radius is None else radius))
         owners = np.repeat(np.arange(len(rows)), np.diff(limits))
         if own:
             others = ids != owners
