@@ -5,17 +5,17 @@ indexes of other libraries are built once. The held-out half is measured at most
 
 import argparse
 import json
-import math
 import sys
 from pathlib import Path
 
 from tools import seed
-from tools.bench import any_data_changes, any_data_filters, any_data_large, any_data_own, any_data_rows
+from tools.bench import any_data_changes, any_data_filters, any_data_large, any_data_own, any_data_page, any_data_rows
 from tools.bench.ann_contest import OURS, ROOT, Field
 from tools.bench.ann_data import SETS as OWN_SETS
 from tools.bench.ann_data import Set
 from tools.bench.any_data_cells import CHANGED, FILTERED
-from tools.bench.any_data_measure import ASKED, RECALLS, Data, exact_ratio, lower_over_higher, measured, ratio, shortfall
+from tools.bench.any_data_measure import ASKED, RECALLS, Data, exact_ratio, lower_over_higher, measured, ratio
+from tools.bench.any_data_page import ERRORS_MAX, ERRORS_USUAL, line_of, shortfalls, summary_of, table_of
 from tools.bench.any_data_sets import HELD_OUT, INNER_PRODUCT, LARGE, SETS, TUNING, named
 from tools.bench.any_data_summary import NO_OTHER
 
@@ -23,7 +23,6 @@ KEPT = ROOT / "build" / "soak"
 DATA = ROOT / "build" / "bench-data"
 ROUNDS = 3
 TABLES = ("speed", "rows", "changes", "filters", "own", "large")
-ERRORS_USUAL, ERRORS_MAX = 2, 3.5  # standard errors below what was asked for
 
 
 def report_file(name: str) -> Path:
@@ -41,55 +40,6 @@ def report_of(name: str, program: Path, rounds: int, fresh: bool) -> dict:
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(report))
     return report
-
-
-def shortfalls(result: dict) -> list[float]:
-    """For every recall asked for, in batches: how many standard errors less was found."""
-    return [shortfall(cell) for cell in result["batch"][0]]
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else "∞" if math.isinf(value) else f"{value:.{digits}f}"
-
-
-def line_of(report: dict) -> str:
-    """A row of the table in Markdown."""
-    one, result = named(report["set"]), report["table"]
-    found = " ".join(f".{math.floor(cell['found'] * 1000):03d}" if cell["found"] < 1 else "1" for cell in result["batch"][0])
-    ratios = [number((ratio(result, kind, recall) or (None, ""))[0]) for kind in ("single", "batch") for recall in RECALLS]
-    exact = [number(exact_ratio(result, kind)) for kind in ("single", "batch")]
-    builds, sizes = result["builds"], result["bytes"]
-    build = number(builds[OURS] / builds["hnswlib"] if "hnswlib" in builds else None)
-    size = number(sizes[OURS] / sizes["hnswlib"] if sizes.get("hnswlib") else None)
-    scanned = sum(cell["kernel"] == "exact scan" for cell in result["batch"][0])
-    return (f"| {one.name} ({one.rows:,} × {one.dim}, {one.metric}) | {found} | {scanned} | {' | '.join(ratios)} "
-            f"| {' | '.join(exact)} | {build} | {size} |")
-
-
-def table_of(reports: list[dict]) -> str:
-    """The sets as Markdown, those on which we are slowest first."""
-    asked = " ".join(f"{value}"[1:] for value in ASKED)
-    head = (f"| set | found when asked {asked} | scanned | single .9 | .95 | .99 | batch .9 | .95 | .99 "
-            "| slowest / exact single | batch | build | bytes |\n|---|" + "---|" * 12)
-    def slowest(report: dict) -> float:
-        return min(((ratio(report["table"], kind, recall) or (0,))[0] for kind in ("single", "batch")
-                    for recall in RECALLS), default=0)
-    return "\n".join([head, *(line_of(report) for report in sorted(reports, key=slowest))])
-
-
-def summary_of(reports: list[dict]) -> list[str]:
-    """What the sets show together."""
-    cells = [short for report in reports for short in shortfalls(report["table"])]
-    lines = [f"{sum(short <= ERRORS_USUAL for short in cells)} of {len(cells)} cells found what was asked for within "
-             f"{ERRORS_USUAL} standard errors; the worst is {max(cells):.1f} below (limit {ERRORS_MAX})"]
-    for kind in ("single", "batch"):
-        for recall in RECALLS:
-            known = [found[0] for report in reports if (found := ratio(report["table"], kind, recall))]
-            finite = [value for value in known if math.isfinite(value)]
-            mean = math.exp(sum(map(math.log, finite)) / len(finite)) if finite else math.nan
-            lines.append(f"{kind} at {recall}: {mean:.2f} times the best other library (geometric mean of {len(finite)}), "
-                         f"least {min(known, default=math.nan):.2f}, not reached by us on {len(reports) - len(known)}")
-    return lines
 
 
 def figures_of(report: dict) -> list[dict]:
@@ -153,8 +103,13 @@ def main() -> int:
                         help="default: the half, or all that the table has; large: a part of the build, or `search`")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of the table speed")
     parser.add_argument("--fresh", action="store_true", help="measure speed again that was measured with this program")
+    parser.add_argument("--page", action="store_true", help="only write docs/any-data.md from cached measurements")
     parser.add_argument("--figures", type=Path, help="write the figures of the soak to this file")
     arguments = parser.parse_args()
+    if arguments.page:
+        kept = [report_file(one.name) for one in SETS]
+        print(any_data_page.write(ROOT, [json.loads(file.read_text()) for file in kept if file.is_file()]))
+        return 0
     usual = {"changes": CHANGED, "filters": FILTERED, "own": OWN_SETS, "large": ["search"]}
     half = [one.name for one in SETS if one.half == arguments.half]
     names = arguments.set or usual.get(arguments.table, half)
