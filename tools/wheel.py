@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools import suite
@@ -83,11 +84,11 @@ def make() -> Path:
     return wheel
 
 
-def install(folder: Path, *packages: object) -> None:
+def install(folder: Path, *packages: object, pins: Sequence[object] = PINS) -> None:
     """Makes an environment with these packages alone; one that has to be compiled is compiled as ours are."""
     venv.create(folder, clear=True, with_pip=False, symlinks=True)
     suite.run(TOOLS / "python", "-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet",
-              "--disable-pip-version-check", *packages, *PINS, env={"CC": "gcc-12", "CXX": "g++-12"})
+              "--disable-pip-version-check", *packages, *pins, env={"CC": "gcc-12", "CXX": "g++-12"})
 
 
 def environment() -> dict[str, str]:

@@ -40,5 +40,6 @@ def test_speeds_of_a_bench_become_figures(monkeypatch):
     assert len({figure.name for figure in soak.graph_speed()}) == 2
 
 
-def test_torch_is_that_of_the_bench():
-    assert soak.torch_pin().startswith("torch==")
+def test_pins_are_found():
+    assert soak.pinned("torch", "bench/requirements-exact.txt").startswith("torch==")
+    assert soak.pinned("numpy", "requirements.txt").startswith("numpy==")

@@ -201,17 +201,19 @@ def graph_speed() -> list[Figure]:
                             round(pair["speed"], 2), "times", ">= 1.2") for pair in found]
 
 
+def pinned(package: str, requirements: str) -> str:
+    """The line of a file of requirements in tools that pins a package."""
+    lines = (ROOT / "tools" / requirements).read_text().splitlines()
+    return next(line for line in lines if line.startswith(f"{package}=="))
+
+
 def tensors() -> list[Figure]:
     """Tensors of PyTorch as vectors, queries and ids, and answers as tensors."""
-    wheel.install(TORCH, made_wheel(), "numpy", "pytest", torch_pin())
+    # PyTorch cannot be imported without CUDA's libraries, and needs other versions of them than we pin.
+    wheel.install(TORCH, made_wheel(), pinned("numpy", "requirements.txt"), pinned("pytest", "requirements.txt"),
+                  pinned("torch", "bench/requirements-exact.txt"), pins=())
     tests = run_tests(TORCH / "bin" / "python", "test_torch.py").count
     return [Figure.measured("tests of PyTorch's tensors that pass", tests, "tests", ">= 20")]
-
-
-def torch_pin() -> str:
-    """The version that ./dev bench exact measures."""
-    lines = (ROOT / "tools" / "bench" / "requirements-exact.txt").read_text().splitlines()
-    return next(line for line in lines if line.startswith("torch=="))
 
 
 MEASUREMENTS: dict[str, Measurement] = {

@@ -69,7 +69,10 @@ def change(index: vectis.Index, vectors: np.ndarray, rows: Rows, stop: threading
         first = rows.added if rows.added < ROWS else changes * BATCH % ROWS
         ids = np.arange(first, min(first + BATCH, ROWS))
         rows.begun = max(rows.begun, int(ids[-1]) + 1)
-        index.upsert(vectors[ids], ids) if rows.added == ROWS else index.add(vectors[ids], ids=ids)
+        if rows.added < ROWS:
+            index.add(vectors[ids], ids=ids)
+        else:
+            index.upsert(vectors[ids], ids)
         rows.added = rows.begun
         changes += 1
     return changes
