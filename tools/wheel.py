@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools import suite
@@ -24,7 +25,7 @@ TOOLS = ROOT / "build" / "venv" / "bin"
 TESTS = ROOT / "bindings" / "python" / "tests"
 COMPAT = TESTS / "compat"
 PINS = [word for name in ("requirements", "constraints") for word in ("-c", ROOT / "tools" / f"{name}.txt")]
-TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1")
+TEST_PACKAGES = ("numpy", "pytest", "pyelftools", "pyarrow==26.0.1", "PyYAML==6.0.3")
 REFERENCE = "pdoc==16.0.0"
 MAX_MEGABYTES = 15
 # Libraries that every Linux with Python has: the wheel relies on the system's.
@@ -83,11 +84,11 @@ def make() -> Path:
     return wheel
 
 
-def install(folder: Path, *packages: object) -> None:
+def install(folder: Path, *packages: object, pins: Sequence[object] = PINS) -> None:
     """Makes an environment with these packages alone; one that has to be compiled is compiled as ours are."""
     venv.create(folder, clear=True, with_pip=False, symlinks=True)
     suite.run(TOOLS / "python", "-m", "pip", "--python", folder / "bin" / "python", "install", "--quiet",
-              "--disable-pip-version-check", *packages, *PINS, env={"CC": "gcc-12", "CXX": "g++-12"})
+              "--disable-pip-version-check", *packages, *pins, env={"CC": "gcc-12", "CXX": "g++-12"})
 
 
 def environment() -> dict[str, str]:

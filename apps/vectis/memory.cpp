@@ -2,7 +2,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "vectis/base/error.hpp"
+#include "vectis/base/format.hpp"
 #include "vectis/commands.hpp"
 #include "vectis/device.hpp"
 #include "vectis/memory/snapshot.hpp"
@@ -26,15 +26,6 @@ namespace fs = std::filesystem;
 constexpr Duration refresh_interval = std::chrono::seconds(1);
 constexpr std::size_t largest_shown = 8;
 constexpr std::size_t bar_width = 40;
-
-std::string bytes(std::uint64_t count) {
-  constexpr std::array<const char*, 4> units = {"KiB", "MiB", "GiB", "TiB"};
-  if (count < 1024) return fmt::format("{} B", count);
-  double value = static_cast<double>(count) / 1024;
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return fmt::format("{:.1f} {}", value, units[unit]);
-}
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "0 %" : fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
@@ -59,15 +50,15 @@ std::string bar(const MemoryStats& stats) {
 void print_numbers(std::ostream& out, const MemoryStats& stats) {
   fmt::print(out, "[{}] # in use, = cached, . available\n\n", bar(stats));
   const auto line = [&](const char* name, std::uint64_t count, const std::string& note) {
-    fmt::print(out, "{:<10} {:>10}   {}\n", name, bytes(count), note);
+    fmt::print(out, "{:<10} {:>10}   {}\n", name, format_bytes(count), note);
   };
   line("in use", stats.in_use_bytes,
-       fmt::format("{} buffers, {} requested", stats.live_buffers, bytes(stats.requested_bytes)));
+       fmt::format("{} buffers, {} requested", stats.live_buffers, format_bytes(stats.requested_bytes)));
   line("cached", stats.cached_bytes,
-       fmt::format("largest contiguous range {}, fragmentation {:.0f} %", bytes(stats.largest_free_bytes),
+       fmt::format("largest contiguous range {}, fragmentation {:.0f} %", format_bytes(stats.largest_free_bytes),
                    100 * stats.fragmentation));
   line("limit", stats.limit_bytes, fmt::format("{} of it held", percent(stats.reserved_bytes, stats.limit_bytes)));
-  line("peak", stats.peak_reserved_bytes, fmt::format("held, {} in use", bytes(stats.peak_in_use_bytes)));
+  line("peak", stats.peak_reserved_bytes, fmt::format("held, {} in use", format_bytes(stats.peak_in_use_bytes)));
   fmt::print(out, "{:<10} {:>10}   of {} buffers, {} allocations and {} frees on the device, {} failures\n", "hit rate",
              percent(stats.hits, stats.allocations), stats.allocations, stats.device_allocations, stats.device_frees,
              stats.failures);
@@ -82,7 +73,8 @@ void print_tags(std::ostream& out, std::vector<TagUsage> tags) {
   });
   std::vector<Row> rows = {{"tag", "buffers", "live", "peak"}};
   for (const TagUsage& tag : tags) {
-    rows.push_back({tag_name(tag.tag), fmt::to_string(tag.live_buffers), bytes(tag.live_bytes), bytes(tag.peak_bytes)});
+    rows.push_back({tag_name(tag.tag), fmt::to_string(tag.live_buffers), format_bytes(tag.live_bytes),
+                    format_bytes(tag.peak_bytes)});
   }
   fmt::print(out, "\n");
   print_table(out, rows, Columns::numbers);
@@ -100,7 +92,7 @@ void print_largest(std::ostream& out, const std::vector<SnapshotBlock>& blocks) 
   live.resize(std::min(live.size(), largest_shown));
   std::vector<Row> rows = {{"largest", "size", "requested", "precision", "age"}};
   for (const SnapshotBlock* block : live) {
-    rows.push_back({tag_name(block->tag), bytes(block->bytes), bytes(block->requested_bytes),
+    rows.push_back({tag_name(block->tag), format_bytes(block->bytes), format_bytes(block->requested_bytes),
                     std::string(name(block->precision)), seconds(block->age)});
   }
   fmt::print(out, "\n");
@@ -188,8 +180,8 @@ void print_devices(Runtime& runtime, std::ostream& out) {
     const auto memory = device.memory();
     const auto busy = device.utilization();
     rows.push_back({fmt::format("{} {}", device.label(), device.info().name),
-                    bytes(memory ? memory->total_bytes : device.info().memory_bytes),
-                    memory ? bytes(memory->free_bytes) : "unknown",
+                    format_bytes(memory ? memory->total_bytes : device.info().memory_bytes),
+                    memory ? format_bytes(memory->free_bytes) : "unknown",
                     busy ? fmt::format("{:.0f} %", 100 * *busy) : "unknown"});
   }
   print_table(out, rows, Columns::numbers);

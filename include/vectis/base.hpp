@@ -8,6 +8,7 @@
 #include "vectis/base/error.hpp"
 #include "vectis/base/executor.hpp"
 #include "vectis/base/file.hpp"
+#include "vectis/base/format.hpp"
 #include "vectis/base/log.hpp"
 #include "vectis/base/mailbox.hpp"
 #include "vectis/base/os.hpp"

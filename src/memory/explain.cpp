@@ -6,8 +6,8 @@
 
 #include "device/call.hpp"
 #include "memory/device_pool.hpp"
-#include "memory/human_bytes.hpp"
 #include "memory/snapshot_file.hpp"
+#include "vectis/base/format.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -29,29 +29,27 @@ std::string_view name(OutOfMemoryKind kind) noexcept {
 
 namespace {
 
-using detail::human_bytes;
-
 std::string tagged(const OutOfMemoryReport& report) {
   return report.tag.empty() ? "" : fmt::format(" for '{}'", report.tag);
 }
 
 std::string sentence(const OutOfMemoryReport& report) {
-  return fmt::format("{} requested{} on {}, out of memory: {}; {}", human_bytes(report.requested_bytes), tagged(report),
-                     report.device, name(report.kind), report.advice);
+  return fmt::format("{} requested{} on {}, out of memory: {}; {}", format_bytes(report.requested_bytes),
+                     tagged(report), report.device, name(report.kind), report.advice);
 }
 
 }  // namespace
 
 std::string OutOfMemoryReport::text() const {
-  std::string lines = fmt::format("requested {} ({} bytes){} on {}: {}\n", human_bytes(requested_bytes),
+  std::string lines = fmt::format("requested {} ({} bytes){} on {}: {}\n", format_bytes(requested_bytes),
                                   requested_bytes, tagged(*this), device, name(kind));
-  lines += fmt::format("device    {} total, {} free\n", human_bytes(total_bytes),
-                       free_bytes ? human_bytes(*free_bytes) : "unknown");
-  lines += fmt::format("this pool {} in use, {} cached, limit {}\n", human_bytes(in_use_bytes),
-                       human_bytes(cached_bytes), human_bytes(limit_bytes));
+  lines += fmt::format("device    {} total, {} free\n", format_bytes(total_bytes),
+                       free_bytes ? format_bytes(*free_bytes) : "unknown");
+  lines += fmt::format("this pool {} in use, {} cached, limit {}\n", format_bytes(in_use_bytes),
+                       format_bytes(cached_bytes), format_bytes(limit_bytes));
   for (const ReclaimStep& step : steps)
-    lines += fmt::format("tried     {}: {} freed\n", step.name, human_bytes(step.freed_bytes));
-  lines += fmt::format("would fit {} ({} bytes)\n", human_bytes(largest_bytes), largest_bytes);
+    lines += fmt::format("tried     {}: {} freed\n", step.name, format_bytes(step.freed_bytes));
+  lines += fmt::format("would fit {} ({} bytes)\n", format_bytes(largest_bytes), largest_bytes);
   lines += fmt::format("advice    {}\n", advice);
   if (!snapshot_path.empty()) lines += fmt::format("snapshot  {}\n", snapshot_path);
   return lines;
@@ -88,7 +86,7 @@ std::string advise(const OutOfMemoryReport& report) {
   switch (report.kind) {
     case OutOfMemoryKind::over_limit:
       return fmt::format("{}, or raise the limit of {} with set_max_pool_size", smaller,
-                         human_bytes(report.limit_bytes));
+                         format_bytes(report.limit_bytes));
     case OutOfMemoryKind::fragmented:
       return fmt::format("{}; free the small buffers between the gaps, or allocate large ones first", smaller);
     case OutOfMemoryKind::held_in_cache:
@@ -103,17 +101,17 @@ std::string advise(const OutOfMemoryReport& report) {
 
 std::string describe_failure(const OutOfMemoryReport& report) {
   const std::string failed =
-      fmt::format("{} could not be allocated{}", human_bytes(report.requested_bytes), tagged(report));
+      fmt::format("{} could not be allocated{}", format_bytes(report.requested_bytes), tagged(report));
   switch (report.kind) {
     case OutOfMemoryKind::over_limit:
       return fmt::format("{}: together with live buffers that exceeds the pool's limit of {}.", failed,
-                         human_bytes(report.limit_bytes));
+                         format_bytes(report.limit_bytes));
     case OutOfMemoryKind::fragmented:
       return fmt::format("{}: {} are cached, but no contiguous range is large enough.", failed,
-                         human_bytes(report.cached_bytes));
+                         format_bytes(report.cached_bytes));
     case OutOfMemoryKind::held_in_cache:
       return fmt::format("{}: {} are cached, but streams may still use them.", failed,
-                         human_bytes(report.cached_bytes));
+                         format_bytes(report.cached_bytes));
     case OutOfMemoryKind::held_by_others:
       return fmt::format("{}: other processes hold the rest of the device's memory.", failed);
     case OutOfMemoryKind::full:

@@ -2,7 +2,7 @@
 // words `name=value`; each is answered with one line of JSON, {"error": ...} when it failed.
 //
 //   corpus file=F dim=D rows=N            reads N rows of D floats
-//   queries file=F rows=N                 likewise, of the corpus' dimension
+//   queries file=F dim=D rows=N           likewise; without a dimension, that of the corpus
 //   threads count=T                       from now on; drops the index
 //   add kind=K precision=P metric=M       makes the index of the first `rows` rows: milliseconds until it can search;
 //                                         without a precision it has the index's own, without a metric it is l2
@@ -18,6 +18,8 @@
 //                                         W words of the file, and queries with fewer than k hits filled up with the
 //                                         largest id. after=1: the filter is applied to what is found without it, of
 //                                         as many as it takes
+//   concurrent threads=T budget_ms=M k=K  single queries by T threads at once until M milliseconds have passed: queries
+//                                         per second of all threads
 //   drop what=corpus|index|fp32           gives the memory back; fp32: of the vectors, so that only codes are left
 //   peaks                                 gigabytes a second read by all threads, AMX int8 operations of one thread
 #include <fmt/format.h>
@@ -26,6 +28,7 @@
 #include <cstdint>
 #include <ctime>
 #include <fstream>
+#include <future>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -156,6 +159,7 @@ class Bench {
     if (command == "load") return load(words);
     if (command == "statistics") return statistics();
     if (command == "search") return search(words);
+    if (command == "concurrent") return concurrent(words);
     if (command == "filtered") return filtered(words);
     if (command == "drop") return drop(words);
     if (command == "peaks") {
@@ -171,7 +175,7 @@ class Bench {
     return {{"rows", corpus_.count}};
   }
   Json read_queries(const Words& words) {
-    queries_.read(words.text("file"), corpus_.dim, words.number("rows"));
+    queries_.read(words.text("file"), words.number("dim", corpus_.dim), words.number("rows"));
     return {{"rows", queries_.count}};
   }
   Json set_threads(const Words& words) {
@@ -322,6 +326,30 @@ class Bench {
             {"bytes_per_vector", index_->statistics().scanned_bytes_per_vector},
             {"scored", scored},
             {"reranked_per_query", static_cast<double>(reranked) / static_cast<double>(all)}};
+  }
+  Json concurrent(const Words& words) {
+    const std::size_t k = words.number("k", 10);
+    const std::size_t count = words.number("threads", 1);
+    const double budget = std::stod(words.text("budget_ms", "1000"));
+    const vectis::Index& index = made();
+    std::vector<std::future<std::size_t>> threads;
+    const std::uint64_t start = vectis::monotonic_nanoseconds();
+    for (std::size_t thread = 0; thread < count; ++thread) {
+      threads.push_back(std::async(std::launch::async, [&, thread] {
+        std::size_t done = 0;
+        while (milliseconds_since(start) < budget) {
+          const std::size_t query = (thread * queries_.count / count + done) % queries_.count;
+          if (index.search(queries_.some(query, 1), k)[0].empty()) {
+            throw Error(ErrorCode::invalid_input, "bench", "the index is empty");
+          }
+          ++done;
+        }
+        return done;
+      }));
+    }
+    std::size_t all = 0;
+    for (auto& thread : threads) all += thread.get();
+    return {{"queries", all}, {"queries_per_second", 1e3 * static_cast<double>(all) / milliseconds_since(start)}};
   }
   static void write_ids(const std::string& path, const std::vector<std::uint64_t>& ids) {
     if (path.empty()) return;

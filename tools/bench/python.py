@@ -1,13 +1,15 @@
 """The same Python code with FAISS or hnswlib and with vectis.compat, in one process and in turns.
 
 Exact search is compared as it is; graphs are compared at equal recall: each library searches with the smallest beam
-that reaches the recall with the first half of the queries, and is measured with the second half.
+that reaches the recall with the first half of the queries, and is measured with the second half. The last line is JSON:
+one object for each pair of a library and its stand-in.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import statistics
 import time
@@ -119,10 +121,22 @@ def table(title: str, contenders: list[Contender], queries: int) -> Iterable[str
                    f"{max(times):,.2f} | {queries / median * 1e3:,.0f} | {one.recall:.4f} | {speed} |")
 
 
+def speeds(theirs: Contender, ours: Contender) -> list[float]:
+    """Return how many times faster ours is in each round."""
+    return [a / b for a, b in zip(theirs.seconds, ours.seconds, strict=True)]
+
+
 def describe_speed(theirs: Contender, ours: Contender) -> str:
     """Return how many times faster ours is: the median, the smallest and the largest of all rounds."""
-    ratios = [a / b for a, b in zip(theirs.seconds, ours.seconds, strict=True)]
+    ratios = speeds(theirs, ours)
     return f"{statistics.median(ratios):.2f} × ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def pairs(kind: str, rows: int, contenders: list[Contender], wanted: float = 1.0) -> list[dict[str, object]]:
+    """Return what the table says of each pair as objects of JSON."""
+    return [{"kind": kind, "rows": rows, "peer": theirs.name, "wanted recall": wanted, "recall": theirs.recall,
+             "our recall": ours.recall, "speed": statistics.median(speeds(theirs, ours))}
+            for theirs, ours in zip(contenders[::2], contenders[1::2], strict=True)]
 
 
 def timed(work: Callable[[], object]) -> tuple[object, float]:
@@ -131,7 +145,7 @@ def timed(work: Callable[[], object]) -> tuple[object, float]:
     return made, time.perf_counter() - start
 
 
-def compare_flat(rows: int, arguments: argparse.Namespace) -> None:
+def compare_flat(rows: int, arguments: argparse.Namespace) -> list[dict[str, object]]:
     data = exact_data.made(arguments.data, rows, arguments.dim)
     vectors, queries = numpy.array(data.corpus()), data.queries()[:arguments.queries]
     contenders = []
@@ -141,9 +155,10 @@ def compare_flat(rows: int, arguments: argparse.Namespace) -> None:
     measure(contenders, queries, ann_data.nearest(vectors, queries), arguments.rounds)
     print(*table(f"Exact: {rows:,} × {arguments.dim}, batch {len(queries):,}, k {K}, threads {arguments.threads}, "
                  f"{arguments.rounds} rounds", contenders, len(queries)), sep="\n", flush=True)
+    return pairs("flat", rows, contenders)
 
 
-def compare_graphs(rows: int, arguments: argparse.Namespace) -> None:
+def compare_graphs(rows: int, arguments: argparse.Namespace) -> list[dict[str, object]]:
     data = exact_data.made(arguments.data, rows, arguments.dim)
     vectors, queries = numpy.array(data.corpus()), data.queries()[:arguments.queries]
     truth = ann_data.nearest(vectors, queries)
@@ -153,6 +168,7 @@ def compare_graphs(rows: int, arguments: argparse.Namespace) -> None:
         for module in (name, f"vectis.compat.{name}"):
             graph, seconds = timed(lambda: make(module, vectors, arguments.threads, m, arguments.ef_construction))
             made.append((module, graph, m, seconds))
+    found = []
     for wanted in arguments.recall:
         contenders = []
         for name, graph, m, seconds in made:
@@ -162,6 +178,8 @@ def compare_graphs(rows: int, arguments: argparse.Namespace) -> None:
         print(*table(f"Graph: {rows:,} × {arguments.dim}, recall {wanted}, batch {len(queries) - half:,}, k {K}, "
                      f"ef_construction {arguments.ef_construction}, threads {arguments.threads}, "
                      f"{arguments.rounds} rounds", contenders, len(queries) - half), sep="\n", flush=True)
+        found += pairs("graph", rows, contenders, wanted)
+    return found
 
 
 def main() -> None:
@@ -180,10 +198,9 @@ def main() -> None:
     os.environ.update(OMP_NUM_THREADS=str(arguments.threads), OPENBLAS_NUM_THREADS=str(arguments.threads),
                       OMP_WAIT_POLICY="PASSIVE")
     arguments.data.mkdir(parents=True, exist_ok=True)
-    for rows in arguments.flat_rows:
-        compare_flat(rows, arguments)
-    for rows in arguments.graph_rows:
-        compare_graphs(rows, arguments)
+    found = [pair for rows in arguments.flat_rows for pair in compare_flat(rows, arguments)]
+    found += [pair for rows in arguments.graph_rows for pair in compare_graphs(rows, arguments)]
+    print("", json.dumps(found), sep="\n")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@
 
 #include "calls.hpp"
 #include "errors.hpp"
-#include "memory.hpp"
 #include "runtime.hpp"
 #include "streams.hpp"
 #include "vectis/memory/pool.hpp"
@@ -80,8 +79,7 @@ DeviceArray upload_array(nb::handle object, const std::optional<DeviceArgument>&
   const HostArray source(object, false, "to_device", "the array");
   const PyDevice found = find_device(device);
   const Call call;
-  const Context context = with_scope_tag(call.context());
-  return call.run([&](const Context&) {
+  return call.run([&](const Context& context) {
     DeviceArray made(found, source.type(), source.shape(), context);
     if (source.bytes().empty()) return made;
     BorrowedStream stream(found);
@@ -114,8 +112,7 @@ DeviceArray make_empty(const std::variant<std::size_t, std::vector<std::size_t>>
   const DType type = parse_element(dtype, "empty");
   const PyDevice found = find_device(device);
   const Call call;
-  const Context context = with_scope_tag(call.context());
-  return call.run([&](const Context&) { return DeviceArray(found, type, std::move(chosen), context); });
+  return call.run([&](const Context& context) { return DeviceArray(found, type, std::move(chosen), context); });
 }
 
 // Returns the bytes of an array of this shape. Throws InvalidInput when their number is not a size.

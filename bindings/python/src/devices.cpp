@@ -20,6 +20,7 @@
 #include "html.hpp"
 #include "runtime.hpp"
 #include "units.hpp"
+#include "vectis/base/format.hpp"
 #include "vectis/device/doctor.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/device/selection.hpp"

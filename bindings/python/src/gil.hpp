@@ -22,11 +22,6 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
-// Takes the GIL in a thread of the library and calls the function, and returns whether it did: not after the
-// interpreter began to end. Rethrows what the function throws.
-template <class Function>
-bool with_gil(const Function& function);
-
 // Counts a thread that is about to take the GIL; not allowed after the interpreter began to end.
 class GilWaiter {
  public:
@@ -40,6 +35,8 @@ class GilWaiter {
   bool allowed_;
 };
 
+// Takes the GIL in a thread of the library and calls the function, and returns whether it did: not after the
+// interpreter began to end. Rethrows what the function throws.
 template <class Function>
 bool with_gil(const Function& function) {
   const GilWaiter waiter;

@@ -29,7 +29,6 @@
 #include "errors.hpp"
 #include "html.hpp"
 #include "launch.hpp"
-#include "memory.hpp"
 #include "operations.hpp"
 #include "runtime.hpp"
 #include "vectis/kernel/custom.hpp"
@@ -312,8 +311,7 @@ void launch(const PyKernel& self, const Extents& items, const nb::args& argument
   LaunchArguments parsed =
       self.loaded.portable ? portable_arguments(*self.loaded.portable, arguments) : raw_arguments(arguments);
   const Call call;
-  const Context context = with_scope_tag(call.context());
-  call.run([&](const Context&) {
+  call.run([&](const Context& context) {
     launch_on(self.device, parsed.arrays, context, [&](Stream& stream) {
       self.device.runtime->service<KernelManager>().launch(stream, self.loaded, {extents[0], extents[1], extents[2]},
                                                            parsed.lowered());

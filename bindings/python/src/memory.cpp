@@ -23,7 +23,7 @@
 #include "html.hpp"
 #include "memory_map.hpp"
 #include "runtime.hpp"
-#include "units.hpp"
+#include "vectis/base/format.hpp"
 #include "vectis/memory/pool.hpp"
 #include "vectis/memory/scope.hpp"
 #include "vectis/memory/snapshot.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "html.hpp"
-#include "units.hpp"
+#include "vectis/base/format.hpp"
 
 namespace vectis::python {
 namespace {

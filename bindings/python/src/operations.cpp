@@ -18,7 +18,6 @@
 #include "errors.hpp"
 #include "html.hpp"
 #include "launch.hpp"
-#include "memory.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace nb = nanobind;
@@ -128,8 +127,7 @@ void run_operation(std::string_view operation, const nb::args& operands, const s
   const std::vector<ParameterValue> values = parse_parameters(*found, parameters);
   const PyDevice used = device_of(arrays, device);
   const Call call;
-  const Context context = with_scope_tag(call.context());
-  call.run([&](const Context&) {
+  call.run([&](const Context& context) {
     launch_on(used, arrays, context, [&](Stream& stream) {
       std::vector<View> views;
       views.reserve(arrays.size());

@@ -2,19 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstddef>
-
 namespace vectis::python {
-
-std::string format_bytes(std::uint64_t bytes) {
-  constexpr std::array<const char*, 4> units = {"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < units.size(); ++unit) value /= 1024;
-  return fmt::format("{:.1f} {}", value, units.at(unit));
-}
 
 std::string format_seconds(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.3g} µs", seconds * 1e6);

@@ -1,14 +1,12 @@
-// Sizes, times and rates as text.
+// Times and rates as text.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace vectis::python {
 
-std::string format_bytes(std::uint64_t bytes);  // "1.5 MiB"
-std::string format_seconds(double seconds);     // "2.35 ms"
+std::string format_seconds(double seconds);  // "2.35 ms"
 // "12.5 GB/s" with the unit "B", "1830 Gop/s" with "op"; empty for 0, which means not measured.
 std::string format_rate(double per_second, std::string_view unit);
 

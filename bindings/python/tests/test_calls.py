@@ -224,35 +224,6 @@ def test_asyncio(large):
     asyncio.run(work())
 
 
-def test_threads_search_beside_an_adder(large):
-    index = vectis.Index(dim=64, kind="graph")
-    index.add(large[:2000])
-    failures: list[BaseException] = []
-    stop = threading.Event()
-
-    def search(begin: int) -> None:
-        try:
-            i = begin
-            while not stop.is_set():
-                row = i % 2000
-                found = index.search(large[row], k=1, recall=1.0)
-                assert found.ids[0] == row
-                i += 1
-        except BaseException as error:  # noqa: BLE001: reported by the main thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=search, args=(100 * i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for first in range(2000, 6000, 200):
-        index.add(large[first:first + 200])
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures[0]
-    assert len(index) == 6000
-
-
 def test_the_gil_is_released(large):
     ticks = 0
     done = threading.Event()

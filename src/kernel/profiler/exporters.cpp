@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/human_bytes.hpp"
+#include "vectis/base/format.hpp"
 #include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -45,7 +45,7 @@ Line line_of(const ProfileRow& row, std::uint64_t on) {
           fmt::format("{:.2f}", microseconds(row.min)),
           fmt::format("{:.2f}", microseconds(row.max)),
           fmt::format("{:.1f} %", share),
-          row.bytes == 0 ? "-" : human_bytes(row.bytes),
+          row.bytes == 0 ? "-" : format_bytes(row.bytes),
           row.bytes == 0 ? "-" : fmt::format("{:.2f}", row.gigabytes_per_second())};
 }
 

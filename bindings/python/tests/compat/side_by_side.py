@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 SCRIPTS = Path(__file__).parent / "scripts"
+comparisons = 0  # of outcomes with both modules, so far
 
 
 def outcome(action: Callable[[], Any]) -> Any:
@@ -43,6 +44,8 @@ def assert_same(theirs: Any, ours: Any) -> None:
 
 def compare(their_module: ModuleType, our_module: ModuleType, action: Callable[[Any], Any]) -> Any:
     """Run action(module) with both modules, check that the outcomes are the same, and return ours."""
+    global comparisons
+    comparisons += 1
     ours = outcome(lambda: action(our_module))
     assert_same(outcome(lambda: action(their_module)), ours)
     return ours
