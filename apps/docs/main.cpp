@@ -102,7 +102,8 @@ vectis::ops::sum_rows(stream, {x, vectis::DType::float32, 3, 5}, {out, vectis::D
 - Arithmetic is float32 unless stated. Products of int8 are summed exactly.
 - If a view has no elements, the call is checked and nothing runs, with these exceptions. Sums and norms of no elements
   are 0. Mean, min, max and argmax of no elements throw `InvalidInput`. A matrix product over no elements leaves
-  beta * c. graph_search and graph_prune fill their outputs as if nothing was found.
+  beta * c. gather from an x without rows writes zeros. graph_search and graph_prune fill their outputs as if nothing was
+  found.
 - A device runs an operation natively or by the portable kernel, which addresses up to 2^32 - 1 elements of a memory.
 - Elements of 8 and 16 bits share 32-bit words, and words are written whole: elements next to a view keep their value,
   but must not be written at the same time.

@@ -28,7 +28,8 @@ using plugin::Host;
   each(WaitForEvents) each(GetEventInfo) each(GetEventProfilingInfo) each(ReleaseEvent)          \
   each(CreateProgramWithSource) each(CreateProgramWithBinary) each(BuildProgram)                 \
   each(GetProgramInfo) each(GetProgramBuildInfo) each(ReleaseProgram)                            \
-  each(CreateKernel) each(GetKernelInfo) each(SetKernelArg) each(ReleaseKernel)
+  each(CreateKernel) each(GetKernelInfo) each(GetKernelWorkGroupInfo) each(SetKernelArg)         \
+  each(ReleaseKernel)
 // clang-format on
 
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses): the names are OpenCL's

@@ -74,6 +74,22 @@ std::size_t binary_size(const VectisProgram& program) {
   return bytes;
 }
 
+// Throws INVALID_INPUT when the arrays that a kernel declares in local memory exceed the device's: PoCL ends the
+// process at their launch.
+void check_local_arrays(const VectisContext& context, cl_kernel kernel, const char* name) {
+  cl_ulong bytes = 0;
+  cl_ulong limit = 0;
+  check(context.api.GetKernelWorkGroupInfo(kernel, context.device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes,
+                                           nullptr),
+        "clGetKernelWorkGroupInfo");
+  check(context.api.GetDeviceInfo(context.device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof limit, &limit, nullptr),
+        "clGetDeviceInfo");
+  if (bytes <= limit) return;
+  throw Failure(VECTIS_INVALID_INPUT, std::string("kernel '") + name + "' declares " + std::to_string(bytes) +
+                                          " bytes of local memory, the device's limit is " + std::to_string(limit) +
+                                          "; use smaller tiles");
+}
+
 }  // namespace
 
 }  // namespace vectis::opencl
@@ -107,6 +123,7 @@ void kernel_create(VectisProgram* program, const char* name, VectisKernel** kern
   cl_int code = CL_SUCCESS;
   Owned<cl_kernel> created(api.CreateKernel(program->program.get(), name, &code), api.ReleaseKernel);
   if (code != CL_SUCCESS) throw failed_call(std::string("clCreateKernel of '") + name + "'", code);
+  check_local_arrays(program->context, created.get(), name);
   cl_uint arguments = 0;
   check(api.GetKernelInfo(created.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr), "clGetKernelInfo");
   *kernel = std::make_unique<VectisKernel>(api, std::move(created), arguments).release();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -176,6 +177,75 @@ TEST(RuntimeConcurrent, ManyThreadsGetTheSameService) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(Counted::made.load(), 1);
+}
+
+// Its constructor waits for a thread that asks for another service.
+struct WaitsForAThread {
+  explicit WaitsForAThread(Runtime& runtime) {
+    std::thread([&] { runtime.service<Inner>().value = 3; }).join();
+  }
+};
+
+TEST(RuntimeConcurrent, AConstructorMayWaitForAThreadThatAsksForAnotherService) {
+  diary().clear();
+  FakeOs os;
+  {
+    Runtime runtime(simulated(os));
+    runtime.service<WaitsForAThread>();
+    EXPECT_EQ(runtime.service<Inner>().value, 3);
+  }
+  EXPECT_EQ(diary(), "+inner-inner");
+}
+
+TEST(RuntimeConcurrent, AThreadThatWaitedForAFailedServiceTriesAgain) {
+  FakeOs os;
+  Runtime runtime(simulated(os));
+  FailsOnce::failures = 0;
+  std::atomic<int> thrown{0};
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      try {
+        runtime.service<FailsOnce>();
+      } catch (const std::runtime_error&) {
+        thrown.fetch_add(1);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(thrown.load(), 1);
+  EXPECT_EQ(FailsOnce::failures, 2);
+}
+
+// Two services that ask for each other once both are under construction.
+std::latch& both_begun() {
+  static std::latch latch(2);
+  return latch;
+}
+struct Right;
+struct Left {
+  explicit Left(Runtime& runtime);
+};
+struct Right {
+  explicit Right(Runtime& runtime);
+};
+Left::Left(Runtime& runtime) {
+  if (!both_begun().try_wait()) both_begun().arrive_and_wait();
+  runtime.service<Right>();
+}
+Right::Right(Runtime& runtime) {
+  if (!both_begun().try_wait()) both_begun().arrive_and_wait();
+  runtime.service<Left>();
+}
+
+TEST(RuntimeConcurrent, ACycleOverTwoThreadsIsRejected) {
+  FakeOs os;
+  Runtime runtime(simulated(os));
+  std::thread other(
+      [&] { EXPECT_ERROR(runtime.service<Left>(), ErrorCode::invalid_input, "break the cycle between services"); });
+  EXPECT_ERROR(runtime.service<Right>(), ErrorCode::invalid_input, "break the cycle between services");
+  other.join();
 }
 
 RuntimeOptions with_os(FakeOs& os) {

@@ -24,8 +24,17 @@ void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t of
                           memory.bytes));
 }
 
+namespace {
+
+// Work-groups of one launch over all dimensions, on every device: PoCL counts them in 32 bits and ends the process
+// when the count wraps.
+constexpr std::uint64_t groups_max = UINT32_MAX;
+
+}  // namespace
+
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
   std::uint64_t items = 1;
+  std::uint64_t groups = 1;
   for (std::size_t axis = 0; axis < 3; ++axis) {
     if (shape.grid[axis] == 0 || shape.block[axis] == 0) {
       throw Error(ErrorCode::invalid_input, "launch",
@@ -38,12 +47,20 @@ void check_shape(const LaunchShape& shape, const DeviceLimits& limits) {
           fmt::format("dimension {} has {} work-items per work-group, the device's limit is {}; use a smaller block",
                       axis, shape.block[axis], limits.group_size_max[axis]));
     }
-    if (items <= UINT32_MAX) items *= shape.block[axis];  // a larger product is above every limit: it must not wrap
+    // A product above 32 bits is above every limit: it must not wrap.
+    if (items <= UINT32_MAX) items *= shape.block[axis];
+    if (groups <= UINT32_MAX) groups *= shape.grid[axis];
   }
   if (items > limits.group_items_max) {
     throw Error(ErrorCode::invalid_input, "launch",
                 fmt::format("a work-group has {} work-items, the device's limit is {}; use a smaller block", items,
                             limits.group_items_max));
+  }
+  if (groups > groups_max) {
+    throw Error(ErrorCode::invalid_input, "launch",
+                fmt::format("a grid of {} x {} x {} work-groups exceeds the limit of {} in all; use larger "
+                            "work-groups, more work per work-item, or several launches",
+                            shape.grid[0], shape.grid[1], shape.grid[2], groups_max));
   }
 }
 

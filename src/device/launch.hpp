@@ -23,8 +23,8 @@ void check_same_context(std::string_view op, const ContextCore& stream, const Co
 // does nothing; an empty range at the end is valid.
 void check_range(std::string_view op, const MemoryCore& memory, std::uint64_t offset, std::uint64_t bytes);
 
-// Throws InvalidInput when a dimension of the grid or block of `shape` is 0, or the block exceeds group_size_max or
-// group_items_max of `limits`. Otherwise does nothing.
+// Throws InvalidInput when a dimension of the grid or block of `shape` is 0, the block exceeds group_size_max or
+// group_items_max of `limits`, or the grid has more than 2^32 - 1 work-groups. Otherwise does nothing.
 void check_shape(const LaunchShape& shape, const DeviceLimits& limits);
 
 // Throws InvalidInput when the shared-memory arguments together exceed limits.shared_bytes_max, the shared memory of

@@ -42,5 +42,16 @@ TEST(CheckShape, AProductBeyond64BitsIsTooMuch) {
   EXPECT_ERROR(check_shape({.grid = {1, 1, 1}, .block = {large, large, 4}}, limits), ErrorCode::invalid_input, "1024");
 }
 
+TEST(CheckShape, AllDimensionsOfTheGridCount) {
+  constexpr std::uint32_t large = std::uint32_t{1} << 16U;
+  const DeviceLimits limits;
+  check_shape({.grid = {UINT32_MAX, 1, 1}, .block = {1, 1, 1}}, limits);
+  check_shape({.grid = {large, large - 1, 1}, .block = {1, 1, 1}}, limits);
+  EXPECT_ERROR(check_shape({.grid = {large, large, 1}, .block = {1, 1, 1}}, limits), ErrorCode::invalid_input,
+               "65536 x 65536 x 1 work-groups", "4294967295", "several launches");
+  EXPECT_ERROR(check_shape({.grid = {UINT32_MAX, UINT32_MAX, UINT32_MAX}, .block = {1, 1, 1}}, limits),
+               ErrorCode::invalid_input, "4294967295 in all");
+}
+
 }  // namespace
 }  // namespace vectis::inline v0_1::detail

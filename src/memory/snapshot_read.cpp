@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/utf8.hpp"
 #include "memory/snapshot_format.hpp"
 #include "vectis/base/error.hpp"
 
@@ -33,7 +34,7 @@ const Parsed& member(const Parsed& object, std::string_view key) {
 // A value for a message. Lists and objects are only named: printing or copying one recurses into each level of nesting,
 // of which a file may have more than the stack holds.
 std::string shown(const Parsed& value) {
-  return value.is_structured() ? std::string("a list or an object") : value.dump().substr(0, 40);
+  return value.is_structured() ? std::string("a list or an object") : std::string(detail::cut_utf8(value.dump(), 40));
 }
 
 std::uint64_t number(const Parsed& object, std::string_view key,
@@ -73,7 +74,8 @@ template <class Values>
 auto one_of(const Values& values, const Parsed& object, std::string_view key) {
   const std::string text = string(object, key);
   const auto found = std::ranges::find_if(values, [&](auto value) { return name(value) == text; });
-  if (found == values.end()) throw_corrupt(fmt::format("`{}` has the unknown value `{}`", key, text.substr(0, 40)));
+  if (found == values.end())
+    throw_corrupt(fmt::format("`{}` has the unknown value `{}`", key, detail::cut_utf8(text, 40)));
   return *found;
 }
 

@@ -86,4 +86,23 @@ void validate_workload(const Workload& workload) {
                           workload.name, workload.efficiency));
 }
 
+void validate_profile(const DeviceProfile& profile) {
+  const auto validate = [&](std::string_view field, double number) {
+    if (std::isfinite(number) && number >= 0) return;
+    throw Error(ErrorCode::invalid_input, "plan",
+                fmt::format("{} of the profile of '{}' is {}, but must be finite and at least 0 (a rate of 0: unknown)",
+                            field, profile.device, number));
+  };
+  validate("launch_seconds", profile.launch_seconds);
+  validate("compile_seconds", profile.compile_seconds);
+  validate("to_device.call_seconds", profile.to_device.call_seconds);
+  validate("to_device.bytes_per_second", profile.to_device.bytes_per_second);
+  validate("to_host.call_seconds", profile.to_host.call_seconds);
+  validate("to_host.bytes_per_second", profile.to_host.bytes_per_second);
+  validate("memory_bytes_per_second", profile.memory_bytes_per_second);
+  for (const Precision precision : precisions) {
+    validate(fmt::format("operations_per_second in {}", name(precision)), profile.operations_per_second.at(precision));
+  }
+}
+
 }  // namespace vectis::inline v0_1::detail

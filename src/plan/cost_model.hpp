@@ -37,7 +37,8 @@ struct CostBreakdown {
   }
 };
 
-// Predicts the seconds of a workload, which must pass validate_workload, on a device. The total is at least
+// Predicts the seconds of a workload, which must pass validate_workload, on a device whose profile passes
+// validate_profile. The total is at least
 // min_seconds, and each component at most max_seconds. A rate of 0 in the profile was not measured: arithmetic then
 // takes the fp32 rate, and other components count as 0 seconds. Does not throw.
 CostBreakdown cost_breakdown(const DeviceProfile& profile, const Workload& workload) noexcept;
@@ -53,5 +54,7 @@ double distance(const Features& left, const Features& right) noexcept;
 // Throws InvalidInput, naming the field, unless every amount of the workload is finite and at least 0 and its
 // efficiency is finite and above 0.
 void validate_workload(const Workload& workload);
+// Throws InvalidInput, naming the field, unless every time and rate of the profile is finite and at least 0.
+void validate_profile(const DeviceProfile& profile);
 
 }  // namespace vectis::inline v0_1::detail

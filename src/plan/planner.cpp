@@ -25,7 +25,17 @@ constexpr double explore_ratio = 1.25;          // explore only candidates withi
 constexpr double known_deviation = 0.1;         // predictions this certain need no exploration
 constexpr std::uint64_t confirmed_records = 3;  // with fewer records, explore_ratio does not apply
 
-std::string key_of(const Placement& candidate) { return candidate.device_label() + '\n' + candidate.workload.name; }
+// The key of a history. A simulated device may have the label of a real one, and names may hold any character.
+std::string key_of(const Placement& candidate) {
+  const std::string label = candidate.device_label();
+  return fmt::format("{} {}:{}{}", candidate.device ? "device" : "simulated", label.size(), label,
+                     candidate.workload.name);
+}
+
+void validate(const Placement& candidate) {
+  detail::validate_workload(candidate.workload);
+  if (!candidate.device) detail::validate_profile(*candidate.simulated);
+}
 
 const DeviceProfile& profile_of(const Placement& candidate) {
   return candidate.device ? profile(*candidate.device) : *candidate.simulated;
@@ -250,7 +260,7 @@ Planner::Planner(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {}
 Planner::~Planner() = default;
 
 Assessment Planner::assess(const Placement& candidate) {
-  detail::validate_workload(candidate.workload);
+  validate(candidate);
   return state_->assess(candidate, profile_of(candidate));
 }
 
@@ -258,7 +268,7 @@ Choice Planner::choose(std::span<const Placement> candidates) {
   if (candidates.empty()) {
     throw Error(ErrorCode::invalid_input, "plan", "got 0 candidates; give at least 1");
   }
-  for (const Placement& candidate : candidates) detail::validate_workload(candidate.workload);
+  for (const Placement& candidate : candidates) validate(candidate);
   Choice choice;
   std::vector<std::size_t> usable;
   std::vector<std::size_t> failed;
@@ -289,7 +299,7 @@ Choice Planner::choose(std::span<const Placement> candidates) {
 
 void Planner::record(const Placement& candidate, double seconds) {
   if (!(seconds >= detail::min_seconds && seconds <= detail::max_seconds)) return;
-  detail::validate_workload(candidate.workload);
+  validate(candidate);
   const CostBreakdown cost = detail::cost_breakdown(profile_of(candidate), candidate.workload);
   if (cost.total() >= detail::max_seconds) return;  // the true cost is unknown: nothing can be learned from the ratio
   const std::lock_guard lock(state_->mutex);

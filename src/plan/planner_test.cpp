@@ -12,6 +12,7 @@
 #include "tests/support/expect_error.hpp"
 #include "tests/support/fake_runtime.hpp"
 #include "tests/support/golden.hpp"
+#include "vectis/device/registry.hpp"
 
 namespace vectis {
 namespace {
@@ -66,7 +67,6 @@ class PlannerTest : public testing::Test {
   const DeviceProfile card = card_profile();
   test::FakeOs os;
 
- private:
   std::optional<Runtime> runtime_;
 };
 
@@ -163,6 +163,44 @@ TEST_F(PlannerTest, HistoryBelongsToADeviceAndAName) {
   ASSERT_TRUE(own.measured.has_value());
   EXPECT_NEAR(*own.measured, 7 * seconds, 1e-9);
   EXPECT_FALSE(plan().assess(Placement(host, scan(1e6))).measured.has_value());
+}
+
+TEST_F(PlannerTest, HistoriesDoNotMix) {
+  (void)plan();
+  const Device cpu = *runtime_->service<DeviceRegistry>().find("cpu");
+  DeviceProfile same_label = host;
+  same_label.device = cpu.label();
+  plan().record(Placement(same_label, scan(1e5)), 1);
+  EXPECT_EQ(plan().assess(Placement(same_label, scan(1e5))).records, 1U);
+  EXPECT_EQ(plan().assess(Placement(cpu, scan(1e5))).records, 0U);
+  DeviceProfile lines = host;
+  lines.device = "a\nb";
+  Workload work = scan(1e5);
+  work.name = "c";
+  plan().record(Placement(lines, work), 1);
+  lines.device = "a";
+  work.name = "b\nc";
+  EXPECT_EQ(plan().assess(Placement(lines, work)).records, 0U);
+}
+
+TEST_F(PlannerTest, InvalidProfilesThrow) {
+  const double nan = std::nan("");
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto reject = [&](auto change, const char* field) {
+    DeviceProfile profile = host;
+    change(profile);
+    const Placement placement(profile, scan(1));
+    EXPECT_ERROR((void)plan().assess(placement), ErrorCode::invalid_input, field, "profile of 'host'");
+    EXPECT_ERROR((void)plan().choose(std::array{Placement(card, scan(1)), placement}), ErrorCode::invalid_input, field);
+    EXPECT_ERROR(plan().record(placement, 1), ErrorCode::invalid_input, field);
+  };
+  reject([&](auto& p) { p.launch_seconds = -1; }, "launch_seconds");
+  reject([&](auto& p) { p.launch_seconds = infinity; }, "launch_seconds");
+  reject([&](auto& p) { p.compile_seconds = nan; }, "compile_seconds");
+  reject([&](auto& p) { p.to_device.call_seconds = nan; }, "to_device.call_seconds");
+  reject([&](auto& p) { p.to_host.bytes_per_second = -1; }, "to_host.bytes_per_second");
+  reject([&](auto& p) { p.memory_bytes_per_second = nan; }, "memory_bytes_per_second");
+  reject([&](auto& p) { p.operations_per_second.int8 = -1; }, "operations_per_second in int8");
 }
 
 TEST_F(PlannerTest, TimesThatAreNotPositiveAreIgnored) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.hpp"
 #include "device/backend_names.hpp"
 #include "search/device_set.hpp"
 #include "vectis/base/error.hpp"
@@ -35,7 +36,8 @@ Device find_recorded_device(Runtime& runtime, const DeviceRecord& record) {
 std::vector<DeviceRecord> records_of(std::span<const Device> devices) {
   std::vector<DeviceRecord> records;
   for (const Device& device : devices) {
-    records.push_back({device.label().substr(0, text_bytes_max), device.info().name.substr(0, text_bytes_max)});
+    records.push_back({std::string(detail::cut_utf8(device.label(), text_bytes_max)),
+                       std::string(detail::cut_utf8(device.info().name, text_bytes_max))});
   }
   return records;
 }

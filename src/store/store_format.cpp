@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "base/utf8.hpp"
 #include "search/common/checksummed_stream.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/store/vector_store.hpp"
@@ -46,7 +47,7 @@ void check_name(std::string_view op, std::string_view name) {
   throw Error(ErrorCode::invalid_input, op,
               fmt::format("'{}' is not a valid collection name; use 1 to {} letters, digits, '_', '-' and '.', "
                           "beginning with none of '-' and '.'",
-                          name.substr(0, VectorStore::name_bytes_max), VectorStore::name_bytes_max));
+                          detail::cut_utf8(name, VectorStore::name_bytes_max), VectorStore::name_bytes_max));
 }
 
 void check_config(std::string_view op, const CollectionConfig& config) {
@@ -107,7 +108,7 @@ void write_record(ByteWriter& writer, const CollectionRecord& record) {
   out.put(config.recall.value_or(0));
   out.put(config.vectors_max.value_or(0));
   out.put_string(config.device.value_or(""));
-  out.put_string(std::string_view(record.reason).substr(0, reason_bytes_max));
+  out.put_string(detail::cut_utf8(record.reason, reason_bytes_max));
   out.put(static_cast<std::uint32_t>(record.devices.size()));
   for (const DeviceRecord& device : record.devices) {
     out.put_string(device.label);

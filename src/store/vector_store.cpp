@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/load_file.hpp"
+#include "base/utf8.hpp"
 #include "search/common/checksummed_stream.hpp"
 #include "store/collection_core.hpp"
 #include "store/placement.hpp"
@@ -125,7 +126,7 @@ Collection VectorStore::collection(std::string_view name) const {
   throw Error(
       ErrorCode::invalid_input, "collection",
       fmt::format("collection '{}' does not exist; list_collections() returns the names, create_collection() adds one",
-                  name.substr(0, name_bytes_max)));
+                  detail::cut_utf8(name, name_bytes_max)));
 }
 
 std::optional<Collection> VectorStore::find_collection(std::string_view name) const {

@@ -67,6 +67,14 @@ TEST_F(VectorStoreTest, ChecksNames) {
   EXPECT_EQ(store.find_collection("a"), store.collection("a"));
 }
 
+TEST_F(VectorStoreTest, CutsLongNamesInMessagesBetweenCharacters) {
+  std::string name;
+  for (std::size_t i = 0; i < VectorStore::name_bytes_max; ++i) name += "\u00e4";  // two bytes
+  for (const std::string& long_name : {name, "a" + name}) {
+    EXPECT_ERROR((void)store.collection(long_name), ErrorCode::invalid_input, "\u00e4' does not exist");
+  }
+}
+
 TEST_F(VectorStoreTest, RejectsInvalidConfigurations) {
   EXPECT_ERROR(store.create_collection("a", {.dim = 0}), ErrorCode::invalid_input, "dimension of 0");
   EXPECT_ERROR(store.create_collection("a", {.dim = 1, .index = "tree"}), ErrorCode::invalid_input, "tree");

@@ -171,6 +171,19 @@ TEST_F(Conformance, OperationsNotOfferedToThreadsAreNotFailures) {
   EXPECT_TRUE(report.lines[0].partly_offered());
 }
 
+TEST_F(Conformance, ProgressEndsWhenAllIsDone) {
+  Options options;
+  options.operations = "fill|copy|gather";
+  options.coverage = Coverage::slice;
+  std::vector<std::pair<std::size_t, std::size_t>> reports;
+  options.progress = [&](const std::string&, std::size_t done, std::size_t all) { reports.emplace_back(done, all); };
+  EXPECT_TRUE(conformance::test(runtime(), device("cpu"), options).passed());
+  ASSERT_FALSE(reports.empty());
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i], (std::pair{i, reports.size() - 1})) << i;
+  }
+}
+
 TEST_F(Conformance, AnUnknownCaseIsInvalidInput) {
   Options options;
   options.operations = "sum_rows";

@@ -207,6 +207,51 @@ TEST_F(CustomKernel, ArgumentsAreCheckedAgainstTheParameters) {
   EXPECT_ERROR(manager.launch(stream, wider, {8}, {x, x, 8, 1.0F}), code, "64 x 1 x 1", "128 x 1 x 1");
 }
 
+TEST_F(CustomKernel, AGridOf2To32GroupsIsRejected) {
+  const Kernel kernel = manager.make_kernel("one", "__kernel void one() {}", "opencl", {1, 1, 1});
+  EXPECT_ERROR(manager.launch(stream, kernel, {65536, 65536}, {}), ErrorCode::invalid_input,
+               "65536 x 65536 x 1 work-groups", "4294967295");
+  manager.launch(stream, kernel, {64, 2, 2}, {});
+  stream.synchronize();
+}
+
+TEST_F(CustomKernel, SharedArraysBeyondTheDeviceAreRejected) {
+  const std::uint64_t limit = context.device().info().limits.shared_bytes_max;
+  KernelSource source = square();
+  source.shared = {{"s", DType::float32, static_cast<std::uint32_t>(limit / 4)}, {"t", DType::uint32, 1}};
+  EXPECT_ERROR((void)manager.make_kernel(source, "opencl"), ErrorCode::invalid_input,
+               std::to_string(limit + 4) + " bytes", std::to_string(limit), "shared");
+  Kernel loaded = manager.make_kernel(square(), "opencl");
+  loaded.portable = std::make_shared<const KernelSource>(source);
+  EXPECT_ERROR((void)manager.load(context, loaded), ErrorCode::invalid_input, std::to_string(limit + 4) + " bytes");
+  source.shared = {{"s", DType::float32, 1}};
+  (void)manager.load(context, manager.make_kernel(source, "opencl"));
+  const std::string raw = "__kernel void k(__global float* x) { __local float s[" + std::to_string(limit / 4 + 1) +
+                          "]; s[get_local_id(0)] = x[0]; barrier(CLK_LOCAL_MEM_FENCE); x[0] = s[1]; }";
+  EXPECT_ERROR((void)manager.make_kernel("k", raw, "opencl"), ErrorCode::invalid_input,
+               std::to_string(limit + 4) + " bytes", std::to_string(limit));
+}
+
+TEST_F(CustomKernel, NamesThatDriversCannotTakeAreRejected) {
+  const auto code = ErrorCode::invalid_input;
+  const auto raw = [&](const std::string& name) {
+    return manager.make_kernel(name, "__kernel void " + name + "() {}", "opencl", {1, 1, 1});
+  };
+  manager.launch(stream, raw(std::string(128, 'k')), {1}, {});
+  stream.synchronize();
+  EXPECT_ERROR((void)raw(std::string(129, 'k')), code, "129 characters", "128");
+  EXPECT_ERROR((void)raw(std::string("k\0k", 3)), code, "NUL");
+  EXPECT_ERROR((void)manager.make_kernel("", raw_square, "opencl"), code, "0 characters");
+  KernelSource source = square();
+  source.name = std::string(128, 'k');
+  Kernel kernel = manager.make_kernel(source, "opencl");
+  expect_squares(kernel, 3, {1.0F});
+  kernel.entry_point.assign(132, 'k');
+  EXPECT_ERROR((void)manager.load(context, kernel), code, "132 characters", "131");
+  source.name.assign(129, 'k');
+  EXPECT_ERROR((void)manager.make_kernel(source, "opencl"), code, "129 characters", "128");
+}
+
 TEST_F(CustomKernel, CompileErrorsHaveLinesOfTheUsersText) {
   KernelSource broken = square();
   broken.overrides[Dialect::opencl_c] = "uint i = GLOBAL_ID(0);\n\n    y[i] = nothing + 1.0f;\n";

@@ -93,6 +93,20 @@ TEST_F(ProfilerConcurrent, ANewThreadDoesNotContinueTheRangesOfAnEndedOne) {
   EXPECT_FALSE(test::row(rows, "abandoned").has_value());
 }
 
+TEST_F(ProfilerConcurrent, ARangeClosedByAnotherThreadIsRecorded) {
+  Profiler profiler(runtime());
+  for (int i = 0; i < 10; ++i) {
+    auto moved = std::make_unique<ProfileRange>(profiler, "moved");
+    const ProfileRange inner(profiler, "inner");
+    std::thread([&] { moved.reset(); }).join();
+  }
+  const auto rows = profiler.rows();
+  ASSERT_TRUE(test::row(rows, "moved").has_value());
+  EXPECT_EQ(test::row(rows, "moved")->calls, 10U);
+  EXPECT_EQ(test::row(rows, "inner")->calls, 10U);
+  EXPECT_ERROR(profiler.end("moved"), ErrorCode::invalid_input, "which has 0 open ranges");
+}
+
 class Count : public ProfilerSink {
  public:
   void begin(const HostSpan& /*span*/) override { ++begun; }

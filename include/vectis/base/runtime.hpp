@@ -75,7 +75,7 @@ class VECTIS_API Runtime {
   void check_fork(std::string_view op) const;
 
   // Returns the single T of this Runtime: constructed as T(*this) at first use, destroyed with the Runtime in reverse
-  // order of construction. Upper layers keep their state in services. Throws Forked after a fork, InvalidInput when
+  // order of construction. Other threads that request T meanwhile wait. Throws Forked after a fork, InvalidInput when
   // T's constructor requests T itself, and what T's constructor throws; the next call then tries again.
   template <class T>
   T& service() {
@@ -93,7 +93,7 @@ class VECTIS_API Runtime {
   Settings settings_;
   Logger logger_;
   std::shared_ptr<Executor> executor_;
-  std::recursive_mutex services_mutex_;  // recursive: constructing a service may ask for another
+  std::recursive_mutex services_mutex_;  // not held while a service is constructed; guards services_
   std::vector<std::pair<std::type_index, std::shared_ptr<void>>> services_;
 };
 

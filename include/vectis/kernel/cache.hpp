@@ -34,8 +34,8 @@ struct KernelText {
 // Caches programs by text, dialect, options, device, driver and Vectis version. A disk entry holds its whole key and
 // a checksum, is written to a temporary file and renamed, and is rebuilt if it is corrupt. If the cache folder
 // cannot be written, that is logged once. Concurrent requests for the same program compile it once. Programs of a
-// context are dropped from memory some time after its last other user is gone, and of more than 4096 programs or entry
-// points of a context the less recently used half. Thread-safe.
+// context are dropped from memory some time after its last other user is gone. Of more than 32 custom, or 4096 other,
+// programs or entry points of a context the less recently used half that nobody holds is dropped. Thread-safe.
 class VECTIS_API KernelCache {
  public:
   // Creates a cache whose disk entries are in the folder `kernels` of the runtime's cache folder. The runtime must
@@ -51,7 +51,7 @@ class VECTIS_API KernelCache {
   [[nodiscard]] Program program(const DeviceContext& context, std::string_view dialect, std::string_view text,
                                 std::string_view options = {});
   // Returns the entry point cached in memory under `key`; if there is none, compiles the text that `make` returns.
-  // On one context, equal keys must mean equal texts, so begin a key with a namespace such as "map/". Throws what
+  // On one context, equal keys must mean equal texts; begin a key with "custom/" or another namespace. Throws what
   // `make` throws, CompileFailed or NoCompiler if the text cannot be compiled, and InvalidInput if the program lacks
   // the entry point; after a failure the next call tries again.
   [[nodiscard]] EntryPoint entry_point(const DeviceContext& context, std::string_view key,

@@ -35,7 +35,7 @@ struct Options {
   Coverage coverage = Coverage::standard;
   double seconds = 60;  // duration of fuzz()
   bool stop_at_failure = false;
-  // Called before each group of cases (an operation with its types), from the calling thread; may be empty.
+  // Called before each group of cases (an operation with its types) and when all are done; may be empty.
   std::function<void(const std::string& what, std::size_t done, std::size_t all)> progress;
 };
 

@@ -203,8 +203,8 @@ class VECTIS_API Profiler {
   detail::ProfilerService* service_;
 };
 
-// Opens a range on construction and closes it on destruction, which must happen in the same thread; in another
-// thread the range stays open. One thread at a time.
+// Opens a range on construction and closes it on destruction. Destroyed in another thread, it stays a range of the
+// thread that opened it. One thread at a time.
 class VECTIS_API ProfileRange {
  public:
   // Opens the range `name` in the calling thread. `bytes` is the amount of data the range processes, `device` the id

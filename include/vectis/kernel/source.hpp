@@ -68,7 +68,7 @@ struct SharedArray {
 // arguments. Nothing is checked until print(), which throws InvalidInput for invalid names, parameters, work-group
 // sizes or bodies.
 struct KernelSource {
-  std::string name;  // [a-z][a-z0-9_]*; printed with the prefix "vt_", which is also the entry point's name
+  std::string name;  // [a-z][a-z0-9_]*, at most 128 characters; the entry point is "vt_" and the name
   std::vector<BufferParameter> buffers{};
   std::vector<ScalarParameter> scalars{};
   std::vector<SharedArray> shared{};

@@ -16,8 +16,9 @@
 namespace vectis::inline v0_1 {
 
 // Tracks the high-water mark, since construction, of the live bytes of one memory tag on one device. Scopes of the
-// same tag may nest or overlap. Must not outlive the Runtime. One thread at a time; buffers may be requested by any
-// thread.
+// same tag may nest or overlap. A device counts 4096 tags in the life of a Runtime: all later tags count together, and
+// a scope of one of them measures the buffers of all of them, so reuse tags instead of making one for each request.
+// Must not outlive the Runtime. One thread at a time; buffers may be requested by any thread.
 class VECTIS_API MemoryScope {
  public:
   // Opens a scope of the memory tag `tag` on `device`; context() is `context` with that tag. Throws InvalidInput for

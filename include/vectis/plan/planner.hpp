@@ -73,11 +73,11 @@ class VECTIS_API Planner {
   // Returns the candidate with the shortest predicted time, or an uncertain one to learn its time (Choice::explored).
   // Calibrates devices without a profile; excludes those that fail, with a warning in the log, and those that
   // plan.gpu_bytes_min or plan.gpu_free_factor exclude unless these exclude all. Throws InvalidInput without candidates
-  // or for an invalid workload (see Workload), and the last device's own error when no device can be used.
+  // or for an invalid workload or profile, and the last device's own error when no device can be used.
   [[nodiscard]] Choice choose(std::span<const Placement> candidates);
   // Returns the predicted and the measured time of one candidate; calibrates its device if it has no profile yet.
   // Throws InvalidInput for an invalid workload (an amount that is negative or not finite, an efficiency that is not
-  // above 0), and the device's own error when its calibration fails.
+  // above 0) or simulated profile, and the device's own error when its calibration fails.
   [[nodiscard]] Assessment assess(const Placement& candidate);
   // Adds a measured run time, from before the first copy to the arrival of the result, to the history of the
   // candidate. Ignores `seconds` outside 1e-9 to 1e15, and workloads predicted to take more. Throws InvalidInput for an

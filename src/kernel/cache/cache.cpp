@@ -63,25 +63,41 @@ bool idle(const Slots<T>& slots) {
   return std::all_of(slots.begin(), slots.end(), [](auto& entry) { return entry.second.use_count() == 1; });
 }
 
-// The cache of one context. Its programs and entry points keep the context alive, so its address is not reused.
-struct PerContext {
+// Programs and entry points that are kept by one limit.
+struct Kernels {
+  std::size_t slots_max;           // programs, and entry points, that are kept unless they are in use
   Slots<Program> programs;         // by dialect, options and text
   Slots<EntryPoint> entry_points;  // by the caller's key
+};
+
+// Kernels of operations and generated kernels, which are few or small.
+constexpr std::size_t built_in_max = 4096;
+// Custom kernels, of which a program may make and drop any number: about 2.3 MiB each with PoCL.
+constexpr std::size_t custom_max = 32;
+// Begins the key of the entry point of a custom kernel.
+constexpr std::string_view custom_prefix = "custom/";
+
+// The cache of one context. Its programs and entry points keep the context alive, so its address is not reused.
+struct PerContext {
+  Kernels built_in{built_in_max, {}, {}};
+  Kernels custom{custom_max, {}, {}};
 
   // Whether only these programs and entry points hold the context, so that no caller can use it again; or whether all
   // compilations failed and none is running.
   [[nodiscard]] bool abandoned() const {
-    for (const auto& [key, slot] : programs) {
-      if (!slot->ready.load(std::memory_order_acquire)) continue;
-      const auto users = static_cast<std::size_t>(slot->value->core()->context.use_count());
-      return users == count_ready(programs) + count_ready(entry_points);
+    std::size_t ready = 0;
+    for (const Kernels* kernels : {&built_in, &custom}) {
+      ready += count_ready(kernels->programs) + count_ready(kernels->entry_points);
     }
-    return idle(programs) && idle(entry_points);
+    for (const Kernels* kernels : {&built_in, &custom}) {
+      for (const auto& [key, slot] : kernels->programs) {
+        if (!slot->ready.load(std::memory_order_acquire)) continue;
+        return static_cast<std::size_t>(slot->value->core()->context.use_count()) == ready;
+      }
+    }
+    return idle(built_in.programs) && idle(built_in.entry_points) && idle(custom.programs) && idle(custom.entry_points);
   }
 };
-
-// Programs, and entry points, that a context keeps in memory.
-constexpr std::size_t slots_max = 4096;
 
 // Whether only the cache holds the slot and what it holds. A program is also held by its entry points.
 template <class T>
@@ -112,7 +128,7 @@ std::vector<std::shared_ptr<Slot<T>>> evict(Slots<T>& slots) {
 
 // Returns the slot of the key, and makes it if there is none. Then slots may be evicted, which are moved to `evicted`.
 template <class T>
-std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::string_view key, std::uint64_t now,
+std::shared_ptr<Slot<T>> slot_of(Slots<T>& slots, std::size_t slots_max, std::string_view key, std::uint64_t now,
                                  std::vector<std::shared_ptr<Slot<T>>>& evicted) {
   auto found = slots.find(key);
   if (found == slots.end()) {
@@ -222,6 +238,24 @@ struct KernelCache::State {
     store(key, program);
     return program;
   }
+
+  // The cached program among those that `kept` names, built now if there is none.
+  Program program(const DeviceContext& context, std::string_view dialect, std::string_view text,
+                  std::string_view options, Kernels PerContext::* kept) {
+    const std::string key = fmt::format("{}:{}{}:{}{}", dialect.size(), dialect, options.size(), options, text);
+    std::shared_ptr<Slot<Program>> slot;
+    std::vector<std::shared_ptr<Slot<Program>>> evicted;  // destroyed without the lock, since drivers may be slow
+    {
+      const std::lock_guard lock(mutex);
+      Kernels& kernels = contexts[context.core().get()].*kept;
+      slot = slot_of(kernels.programs, kernels.slots_max, key, ++requests, evicted);
+    }
+    evicted.clear();
+    bool found = false;
+    Program result = slot->get([&] { return build(context, dialect, text, options); }, found);
+    if (found) ++memory_hits;
+    return result;
+  }
 };
 
 KernelCache::KernelCache(Runtime& runtime) : state_(std::make_unique<State>(runtime)) {
@@ -233,18 +267,7 @@ KernelCache::~KernelCache() = default;
 
 Program KernelCache::program(const DeviceContext& context, std::string_view dialect, std::string_view text,
                              std::string_view options) {
-  const std::string key = fmt::format("{}:{}{}:{}{}", dialect.size(), dialect, options.size(), options, text);
-  std::shared_ptr<Slot<Program>> slot;
-  std::vector<std::shared_ptr<Slot<Program>>> evicted;  // destroyed without the lock, since drivers may be slow
-  {
-    const std::lock_guard lock(state_->mutex);
-    slot = slot_of(state_->contexts[context.core().get()].programs, key, ++state_->requests, evicted);
-  }
-  evicted.clear();
-  bool found = false;
-  Program program = slot->get([&] { return state_->build(context, dialect, text, options); }, found);
-  if (found) ++state_->memory_hits;
-  return program;
+  return state_->program(context, dialect, text, options, &PerContext::custom);
 }
 
 EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_view key,
@@ -253,7 +276,9 @@ EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_vi
   std::vector<std::shared_ptr<Slot<EntryPoint>>> evicted;
   {
     const std::lock_guard lock(state_->mutex);
-    slot = slot_of(state_->contexts[context.core().get()].entry_points, key, ++state_->requests, evicted);
+    PerContext& own = state_->contexts[context.core().get()];
+    Kernels& kernels = key.starts_with(custom_prefix) ? own.custom : own.built_in;
+    slot = slot_of(kernels.entry_points, kernels.slots_max, key, ++state_->requests, evicted);
   }
   evicted.clear();
   bool found = false;
@@ -266,7 +291,8 @@ EntryPoint KernelCache::entry_point(const DeviceContext& context, std::string_vi
                                     const std::function<KernelText()>& make) {
   const auto build = [&] {
     const KernelText kernel = make();
-    return EntryPoint(program(context, kernel.dialect, kernel.text, kernel.options), kernel.entry_point);
+    const auto kept = key.starts_with(custom_prefix) ? &PerContext::custom : &PerContext::built_in;
+    return EntryPoint(state_->program(context, kernel.dialect, kernel.text, kernel.options, kept), kernel.entry_point);
   };
   return entry_point(context, key, std::function<EntryPoint()>(std::cref(build)));
 }

@@ -217,19 +217,14 @@ TEST_F(KernelCacheTest, ProgramsNotUsedForLongAreDroppedFromMemory) {
   os.variables["VECTIS_CACHE_PATH"] = "off";
   Process process(os);
   const DeviceContext context = process.context();
-  const auto program = [&](int number) {
-    return process.cache().program(context, "opencl-c", "text " + std::to_string(number));
-  };
   const auto entry_point = [&](int number) {
-    return process.cache().entry_point(context, std::to_string(number), std::function<EntryPoint()>([&] {
-                                         return EntryPoint(program(number), "kernel");
-                                       }));
+    const auto make = [&] { return KernelText{"opencl-c", "text " + std::to_string(number), "kernel", ""}; };
+    return process.cache().entry_point(context, std::to_string(number), std::function<KernelText()>(make));
   };
   constexpr int many = 10'000;
   for (int i = 0; i < many; ++i) {
     (void)entry_point(i);
     (void)entry_point(0);  // stays in use
-    (void)program(0);
     ASSERT_LE(CompilingBackend::counters.programs.load(), 2 * 4096);
   }
   EXPECT_EQ(compiled(), many);
@@ -237,6 +232,33 @@ TEST_F(KernelCacheTest, ProgramsNotUsedForLongAreDroppedFromMemory) {
   EXPECT_EQ(compiled(), many);
   (void)entry_point(1);
   EXPECT_EQ(compiled(), many + 1);
+}
+
+TEST_F(KernelCacheTest, FewCustomKernelsAreKeptUnlessTheyAreInUse) {
+  os.variables["VECTIS_CACHE_PATH"] = "off";
+  Process process(os);
+  const DeviceContext context = process.context();
+  const auto custom = [&](int number) {
+    const auto make = [&] {
+      return EntryPoint(process.cache().program(context, "opencl-c", "text " + std::to_string(number)), "kernel");
+    };
+    return process.cache().entry_point(context, "custom/" + std::to_string(number), std::function<EntryPoint()>(make));
+  };
+  const auto named = [] { return KernelText{"opencl-c", "operation", "kernel", ""}; };
+  (void)process.cache().entry_point(context, "operation/sum", std::function<KernelText()>(named));
+  const EntryPoint held = custom(0);
+  constexpr int many = 1000;
+  for (int i = 1; i < many; ++i) {
+    (void)custom(i);
+    ASSERT_LE(CompilingBackend::counters.programs.load(), 2 + 2 * 32);
+  }
+  EXPECT_EQ(compiled(), many + 1);
+  (void)custom(0);
+  (void)custom(many - 1);
+  (void)process.cache().entry_point(context, "operation/sum", std::function<KernelText()>(named));
+  EXPECT_EQ(compiled(), many + 1);
+  (void)custom(1);
+  EXPECT_EQ(compiled(), many + 2);
 }
 
 TEST_F(KernelCacheTest, OffWritesNothingToDisk) {

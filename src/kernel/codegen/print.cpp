@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include "base/utf8.hpp"
+#include "kernel/codegen/names.hpp"
 #include "kernel/codegen/prelude.hpp"
 #include "kernel/lint/builtins.hpp"
 #include "vectis/base/error.hpp"
@@ -23,6 +25,11 @@ constexpr std::array<std::string_view, 6> dialect_names = {"opencl-c",    "cuda-
 }
 
 void check_names(const KernelSource& source) {
+  if (source.name.size() > detail::kernel_name_size_max) {
+    throw Error(ErrorCode::invalid_input, "print",
+                fmt::format("the name of kernel {}... has {} characters, the limit is {}; shorten it",
+                            detail::cut_utf8(source.name, 32), source.name.size(), detail::kernel_name_size_max));
+  }
   const bool lower = source.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
   if (source.name.empty() || source.name[0] < 'a' || source.name[0] > 'z' || !lower ||
       source.name.find("__") != std::string::npos) {
@@ -245,7 +252,7 @@ bool is_kernel_type(DType type) noexcept {
   }
 }
 
-std::string entry_point(const KernelSource& source) { return "vt_" + source.name; }
+std::string entry_point(const KernelSource& source) { return std::string(detail::entry_point_prefix) + source.name; }
 
 std::string entry_point(const KernelSource& source, Dialect dialect) {
   return is_glsl(dialect) ? "main" : entry_point(source);

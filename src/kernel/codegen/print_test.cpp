@@ -71,6 +71,7 @@ TEST(PrintSource, RejectsInvalidSources) {
   refuse([](auto& s) { s.name = "Twice"; }, "\"Twice\" is no name of a kernel");
   refuse([](auto& s) { s.name = ""; }, "is no name of a kernel");
   refuse([](auto& s) { s.name = "a__b"; }, "is no name of a kernel");
+  refuse([](auto& s) { s.name = std::string(129, 'a'); }, "has 129 characters, the limit is 128");
   refuse([](auto& s) { s.buffers[0].name = "in"; }, "parameter \"in\"");
   refuse([](auto& s) { s.buffers[0].name = "4x"; }, "does not begin with a digit");
   refuse([](auto& s) { s.scalars[0].name = "x"; }, "two parameters are called x");

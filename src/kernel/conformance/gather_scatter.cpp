@@ -13,7 +13,7 @@ Subject indexed(const char* operation) {
   made.operation = operation;
   made.type_sets = equal_types(3);
   for (TypeSet& set : made.type_sets) set.types[1] = DType::int32;
-  made.small = {{5, 0, 3}, {5, 3, 0},  {1, 1, 1},  {1, 3, 5},   {5, 1, 3},   {3, 2, 1},
+  made.small = {{0, 3, 5}, {5, 0, 3},  {5, 3, 0},  {1, 1, 1},   {1, 3, 5},   {5, 1, 3},  {3, 2, 1},
                 {7, 5, 9}, {4, 65, 3}, {9, 33, 4}, {65, 7, 31}, {31, 3, 65}, {2, 1, 257}};
   made.medium = {41, 37, 53};
   made.timed = {65536, 256, 65536};
@@ -27,7 +27,7 @@ Subject indexed(const char* operation) {
 // Mostly rows that exist, some beyond either end, and in some cases few different ones.
 void draw_indices(Problem& problem, std::uint64_t rows, Random& random) {
   Operand& index = problem.operands[1];
-  const std::uint64_t different = random.below(2) == 0 ? rows : std::max<std::uint64_t>(1, rows / 4);
+  const std::uint64_t different = std::max<std::uint64_t>(1, random.below(2) == 0 ? rows : rows / 4);
   for (std::uint64_t column = 0; column < index.columns(); ++column) {
     auto drawn = static_cast<double>(random.below(different));
     switch (random.below(24)) {

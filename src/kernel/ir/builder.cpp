@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "kernel/ir/opcodes.hpp"
 #include "kernel/ir/value_numbering.hpp"
 #include "vectis/base/error.hpp"
@@ -77,7 +78,7 @@ struct Builder::State {
 Builder::Builder(std::string name) : state_(std::make_unique<State>()) {
   if (!is_function_name(name))
     refuse(fmt::format("'{}' is not a valid function name; use [a-z][a-z0-9_]* of at most {} characters",
-                       name.substr(0, name_size_max), name_size_max));
+                       detail::cut_utf8(name, name_size_max), name_size_max));
   state_->function.name = std::move(name);
 }
 Builder::Builder(Builder&&) noexcept = default;

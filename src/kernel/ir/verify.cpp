@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.hpp"
 #include "kernel/ir/opcodes.hpp"
 #include "vectis/base/error.hpp"
 
@@ -47,7 +48,7 @@ class Verifier {
   void check_interface() const {
     if (!is_function_name(function_.name))
       refuse(fmt::format("'{}' is not a valid function name; use [a-z][a-z0-9_]* of at most {} characters",
-                         function_.name.substr(0, name_size_max), name_size_max));
+                         detail::cut_utf8(function_.name, name_size_max), name_size_max));
     for (const auto* list : {&function_.inputs, &function_.tables}) {
       for (const DType element : *list) {
         if (!is_kernel_type(element))

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <optional>
 
+#include "base/utf8.hpp"
+#include "kernel/codegen/names.hpp"
 #include "kernel/launch/compile.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/selection.hpp"
@@ -16,6 +18,8 @@
 namespace vectis::inline v0_1 {
 
 namespace {
+
+constexpr std::uint64_t word_bytes = 4;
 
 // What one device compiles.
 struct Printed {
@@ -161,9 +165,34 @@ std::vector<std::byte> binary_of(const Program& program) {
   }
 }
 
-using Kind = KernelArgument::Kind;
+// Throws InvalidInput for a name or entry point that drivers cannot take.
+void check_kernel_names(std::string_view op, const Kernel& kernel) {
+  const auto check = [&](std::string_view what, std::string_view text, std::size_t min, std::size_t max) {
+    if (text.size() >= min && text.size() <= max && text.find('\0') == std::string_view::npos) return;
+    throw Error(ErrorCode::invalid_input, op,
+                fmt::format("the {} of kernel '{}' has {} characters{}, the limit is {} to {} without NUL; use a "
+                            "shorter C identifier",
+                            what, detail::cut_utf8(kernel.name.c_str(), detail::kernel_name_size_max), text.size(),
+                            text.find('\0') == std::string_view::npos ? "" : " and a NUL", min, max));
+  };
+  check("name", kernel.name, 0, detail::kernel_name_size_max);
+  check("entry point", kernel.entry_point, 1, detail::kernel_name_size_max + detail::entry_point_prefix.size());
+}
 
-constexpr std::uint64_t word_bytes = 4;
+// Throws InvalidInput if the shared arrays of a portable kernel exceed the device's shared memory.
+void check_shared_arrays(std::string_view op, const Kernel& kernel, const Device& device) {
+  if (kernel.portable == nullptr) return;
+  std::uint64_t bytes = 0;  // counts have 32 bits: the sum does not wrap
+  for (const SharedArray& array : kernel.portable->shared) bytes += word_bytes * array.count;
+  const std::uint64_t limit = device.info().limits.shared_bytes_max;
+  if (bytes <= limit) return;
+  throw Error(ErrorCode::invalid_input, op,
+              fmt::format("the shared arrays of kernel '{}' have {} bytes, the limit of {} ({}) is {}; use smaller "
+                          "tiles",
+                          kernel.name, bytes, device.label(), device.info().name, limit));
+}
+
+using Kind = KernelArgument::Kind;
 
 std::string_view describe(Kind kind) noexcept {
   switch (kind) {
@@ -302,6 +331,8 @@ struct KernelManager::State {
   Kernel finish(Kernel kernel, std::string_view backend) {
     const DeviceContext context = context_of(backend);
     kernel.backend = context.device().backend();
+    check_kernel_names("make_kernel", kernel);
+    check_shared_arrays("make_kernel", kernel, context.device());
     const Program program = compile(context, kernel);
     check_entry_point(program, kernel);
     kernel.compiled_binary = binary_of(program);
@@ -363,6 +394,8 @@ LoadedKernel KernelManager::load(const DeviceContext& context, const Kernel& ker
                     "and make it again",
                     kernel.name, fmt::join(kernel.portable->group, " x "), fmt::join(kernel.work_group_size, " x ")));
   }
+  check_kernel_names("load", kernel);
+  check_shared_arrays("load", kernel, context.device());
   const auto make = [&] {
     const auto program = from_binary(state_->runtime, context, kernel);
     return EntryPoint(program ? *program : compile(context, kernel), kernel.entry_point);

@@ -172,6 +172,9 @@ void define_gather_scatter(std::vector<Operation>& operations) {
       define("gather", "Row m of out becomes row index[m] of x, or zeros if x has no such row.", Access::write);
   gather.check = check_gather;
   gather.plan = plan_gather;
+  gather.when_empty = [](Stream& stream, const OperationCall& call) {  // without rows of x, all are zeros
+    run(stream, "fill", {call.views[2]}, {0});
+  };
   gather.samples = {{{3, 5}, {1, 2}, {2, 5}}};
   gather.splits = [](const OperationCall&) -> std::vector<CallSplit> {
     return {{{{1, SplitAxis::columns}, {2, SplitAxis::rows}}}};

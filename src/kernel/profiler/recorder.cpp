@@ -163,10 +163,18 @@ std::uint64_t Recorder::open(const NamedRange& range) {
 void Recorder::close(std::uint64_t id) {
   const std::uint64_t now = now_();
   std::unique_lock lock(mutex_);
-  std::vector<OpenRange>& open = this_thread().open;
-  const auto found =
-      std::find_if(open.rbegin(), open.rend(), [&](const OpenRange& one) { return one.record.id == id; });
-  if (found == open.rend()) return;
+  const auto find = [&](std::vector<OpenRange>& ranges) {
+    return std::find_if(ranges.rbegin(), ranges.rend(), [&](const OpenRange& one) { return one.record.id == id; });
+  };
+  ThreadRanges* thread = &this_thread();
+  if (find(thread->open) == thread->open.rend()) {  // opened by another thread
+    const auto owner = std::find_if(threads_.begin(), threads_.end(),
+                                    [&](auto& one) { return find(one.second.open) != one.second.open.rend(); });
+    if (owner == threads_.end()) return;
+    thread = &owner->second;
+  }
+  std::vector<OpenRange>& open = thread->open;
+  const auto found = find(open);
   OpenRange ended = *found;
   ended.record.end = std::max(now, ended.record.begin);
   ended.record.overlapping = found != open.rbegin();

@@ -66,8 +66,8 @@ class Recorder {
   // Opens a range of the calling thread and returns its id for close(). A range opened while the recorder is disabled
   // is not recorded. Throws InvalidInput unless range.device is -1 (none) or the id of a device.
   [[nodiscard]] std::uint64_t open(const NamedRange& range);
-  // Closes the range with that id and records it. Must be called on the thread that opened the range; has no effect
-  // if the calling thread has no such open range.
+  // Closes the range with that id, of any thread, and records it as a range of the thread that opened it; has no
+  // effect if no such range is open.
   void close(std::uint64_t id);
   // Closes the calling thread's innermost range of that name, and records it with these bytes and this device. Throws
   // InvalidInput if the thread has no open range of that name, or unless `device` is -1 (none) or the id of a device.

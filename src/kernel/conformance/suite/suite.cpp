@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <tuple>
 
+#include "kernel/conformance/suite/name_pattern.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::conformance {
@@ -14,20 +14,6 @@ namespace vectis::inline v0_1::conformance {
 #define VECTIS_PART(name) void add_##name(Suite& suite);
 #include "conformance_parts.inc"
 #undef VECTIS_PART
-
-namespace {
-
-std::regex expression(const std::string& text) {
-  try {
-    return std::regex(text);
-  } catch (const std::regex_error& error) {
-    throw Error(
-        ErrorCode::invalid_input, "conformance",
-        fmt::format("'{}' is not a regular expression ({}); use a name, or for example 'sum.*'", text, error.what()));
-  }
-}
-
-}  // namespace
 
 const Suite& whole_suite() {
   static const Suite suite = [] {
@@ -45,13 +31,13 @@ const Suite& whole_suite() {
 }
 
 Selection select(const Options& options) {
-  const std::regex wanted = expression(options.operations);
+  const NamePattern wanted(options.operations);
   Selection selection;
   for (const Subject& subject : whole_suite().subjects) {
-    if (std::regex_match(subject.operation, wanted)) selection.subjects.push_back(&subject);
+    if (wanted.matches(subject.operation)) selection.subjects.push_back(&subject);
   }
   for (const Behavior& behavior : whole_suite().behaviors) {
-    if (std::regex_match(behavior.name, wanted)) selection.behaviors.push_back(&behavior);
+    if (wanted.matches(behavior.name)) selection.behaviors.push_back(&behavior);
   }
   if (selection.subjects.empty() && selection.behaviors.empty()) {
     throw Error(ErrorCode::invalid_input, "conformance",

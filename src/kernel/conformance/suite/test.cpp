@@ -147,6 +147,10 @@ Report test(Runtime& runtime, const Device& device, const Options& options) {
     if (options.progress) options.progress(what, done, all);
     ++done;
   };
+  const auto finish = [&] {
+    if (options.progress) options.progress("done", all, all);
+    return std::move(tester.report());
+  };
   for (const Subject* subject : selection.subjects) {
     for (const TypeSet& types : subject->type_sets) {
       announce(subject->operation + " " + types.label);
@@ -160,7 +164,7 @@ Report test(Runtime& runtime, const Device& device, const Options& options) {
       if (stop) return std::move(tester.report());
     }
   }
-  if (!options.case_name.empty()) return std::move(tester.report());
+  if (!options.case_name.empty()) return finish();
   for (const Behavior* behavior : selection.behaviors) {
     announce(behavior->name);
     Line line;
@@ -169,7 +173,7 @@ Report test(Runtime& runtime, const Device& device, const Options& options) {
     tester.run(line, *behavior);
     tester.report().lines.push_back(std::move(line));
   }
-  return std::move(tester.report());
+  return finish();
 }
 
 Report fuzz(Runtime& runtime, const Device& device, const Options& options) {
