@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <string_view>
 
+#include "vectis/base/export.hpp"
+
 namespace vectis::inline v0_1::detail {
 
 // Returns the longest prefix of `text` of at most `bytes_max` bytes that does not end inside a UTF-8 character. Text
 // that is not UTF-8 is cut within 3 bytes of `bytes_max`. Does not throw.
-[[nodiscard]] std::string_view cut_utf8(std::string_view text, std::size_t bytes_max) noexcept;
+[[nodiscard]] VECTIS_API std::string_view cut_utf8(std::string_view text, std::size_t bytes_max) noexcept;
 
 }  // namespace vectis::inline v0_1::detail
