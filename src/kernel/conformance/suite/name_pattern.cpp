@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.hpp"
 #include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::conformance {
@@ -11,8 +10,7 @@ namespace {
 
 [[noreturn]] void throw_invalid_pattern(std::string_view text, std::string_view why) {
   throw Error(ErrorCode::invalid_input, "conformance",
-              fmt::format("'{}' is not a regular expression ({}); use a name, or for example 'sum.*'",
-                          detail::cut_utf8(text, NamePattern::size_max), why));
+              fmt::format("'{}' is not a regular expression ({}); use a name, or for example 'sum.*'", text, why));
 }
 
 }  // namespace
@@ -146,7 +144,7 @@ class PatternParser {
 
 NamePattern::NamePattern(std::string_view text) {
   if (text.size() > size_max) {
-    throw_invalid_pattern(text, fmt::format("it has {} characters, the limit is {}", text.size(), size_max));
+    throw_invalid_pattern("...", fmt::format("it has {} characters, the limit is {}", text.size(), size_max));
   }
   const PatternParser parser(*this, text);
 }
