@@ -80,9 +80,10 @@ struct SearchOptions {
   // with k = 10. Must be in 0 < recall <= 1, otherwise
   // the search throws InvalidInput. Without it the index's own recall applies. Exact kinds always find all.
   std::optional<double> recall = std::nullopt;
-  // Beam width of the graph search (efSearch of HNSW), instead of a recall; a value below k counts as k. The search
-  // throws InvalidInput when ef is 0, when recall is set too, and for kinds that have no beam ("flat", "gpu"). An
-  // "auto" index ignores ef while it has no graph, as with recall 1: it finds all.
+  // Beam width of the graph search (efSearch of HNSW), instead of a recall; a value below k counts as k, and
+  // one that is not below the number of vectors is answered by a scan of all. The search throws InvalidInput when ef
+  // is 0, when recall is set too, and for kinds that have no beam ("flat", "gpu"). An "auto" index ignores ef while it
+  // has no graph, as with recall 1: it finds all.
   std::optional<std::size_t> ef = std::nullopt;
   Context context = {};  // deadline and cancellation, which the search checks between pieces of work
 };

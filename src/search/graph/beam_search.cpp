@@ -70,6 +70,29 @@ class StoppingRule {
   float epsilon_squared_;
 };
 
+// Bounds how many rows that are exactly as far as the k-th best are expanded. They cannot improve it, and copies of one
+// vector lead to the same rows: without a bound a search beside a vector with thousands of copies expands them all. The
+// same for every epsilon and width.
+class TieLimit {
+ public:
+  explicit TieLimit(std::size_t k) : k_(k) {}
+  // Call it before the next rows are tested.
+  void update(const TopK& best) noexcept {
+    const std::span<const Neighbor> sorted = best.sorted();
+    if (sorted.size() < k_ || sorted[k_ - 1].score() == score_) return;
+    score_ = sorted[k_ - 1].score();
+    ties_ = 0;
+  }
+  // Whether a row with this score may be expanded; counts it.
+  [[nodiscard]] bool may_expand(float score) noexcept { return score != score_ || ++ties_ <= ties_max; }
+
+ private:
+  static constexpr std::size_t ties_max = 16;
+  std::size_t k_;
+  float score_ = std::numeric_limits<float>::quiet_NaN();  // of the k-th best
+  std::size_t ties_ = 0;
+};
+
 void prefetch_links(const Graph& graph, Slot slot) {
   const auto* const list = static_cast<const std::byte*>(graph.links.address(slot));
   __builtin_prefetch(list);
@@ -175,16 +198,18 @@ bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, c
   start_search(graph, entry_points, params.width, scratch);
   if (params.skipped != AdjacencyLists::no_link) scratch.expanded.insert(params.skipped);
   const StoppingRule rule(params, params.epsilon, scratch.query);
+  TieLimit ties(params.k);
   float score_limit = std::numeric_limits<float>::infinity();
   for (std::size_t count = collect_unvisited(graph, entry_points, visited, scratch);;) {
     score_unvisited(graph, scratch, count);
     for (std::size_t i = 0; i < count; ++i) {
       const float score = scratch.scores[i];
       const Slot slot = scratch.unvisited[i];
-      if (score <= score_limit) scratch.frontier.push(score, slot);
+      if (score <= score_limit && ties.may_expand(score)) scratch.frontier.push(score, slot);
       if (score <= scratch.best.worst_score() && allowed(slot)) scratch.best.push(score, slot);
     }
     score_limit = rule.score_limit(scratch.best);
+    ties.update(scratch.best);
     if (params.bounded) score_limit = std::min(score_limit, scratch.best.worst_score());
     const std::optional<Neighbor> next = next_expansion(scratch, score_limit);
     if (!next) return true;

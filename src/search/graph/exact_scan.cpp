@@ -260,6 +260,18 @@ bool any_left(const ScannedSlots& slots, std::size_t first, std::span<const Quer
 
 }  // namespace
 
+RowQueries queries_of(const GraphStorage& storage, std::span<const Slot> rows) {
+  const std::size_t dim = storage.graph.encoding.projection.dim;
+  RowQueries result{.vectors = std::vector<float>(rows.size() * dim), .queries = {}};
+  result.queries.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    float* const vector = result.vectors.data() + i * dim;
+    storage.read_vector(rows[i], vector);
+    result.queries.push_back({vector, rows[i]});
+  }
+  return result;
+}
+
 ScannedSlots rows_by_norm(const SearchParams& params) noexcept {
   const NormOrder& order = *params.norm_order;
   const std::size_t later = params.rows - order.slots_end;

@@ -18,6 +18,15 @@ struct ExactQuery {
   Slot excluded = AdjacencyLists::no_link;  // a row that is not found
 };
 
+// Vectors of rows that are searched for, each left out of its own answer. The queries point to the vectors.
+struct RowQueries {
+  std::vector<float> vectors;  // rows of dim floats
+  std::vector<ExactQuery> queries;
+};
+
+// Makes a query of each of the rows. Throws std::bad_alloc.
+[[nodiscard]] RowQueries queries_of(const GraphStorage& storage, std::span<const Slot> rows);
+
 // The rows of an exact scan: consecutive slots, then listed ones, then sorted ones. Owns nothing.
 struct ScannedSlots {
   std::size_t count = 0;               // of all

@@ -224,10 +224,10 @@ std::optional<std::vector<float>> GraphIndex::get(std::uint64_t id) const { retu
 std::vector<std::uint64_t> GraphIndex::ids() const {
   const auto now = store_->now();
   std::vector<std::uint64_t> ids;
+  if (!now->storage) return ids;
   ids.reserve(now->live);
-  for (Slot slot = 0; slot < now->rows; ++slot) {
-    if (now->storage->versions.visible(slot, now->number)) ids.push_back(now->storage->versions.id(slot));
-  }
+  const RowVersions& versions = now->storage->versions;
+  for (const Slot slot : versions.visible_rows(now->rows, now->number)) ids.push_back(versions.id(slot));
   return ids;
 }
 
@@ -266,16 +266,20 @@ std::optional<double> GraphIndex::query_seconds(std::size_t queries, std::size_t
 std::optional<SearchSetting> GraphIndex::choose_beam(std::size_t queries, const SearchOptions& options,
                                                      SearchPlan& plan) const {
   SearchParams& params = plan.params;
+  const std::size_t live = plan.epoch->live;
   if (options.ef) {
+    if (*options.ef >= live) {
+      plan.reason = fmt::format("ef {} is as wide as all {} vectors, which are scanned", *options.ef, live);
+      return std::nullopt;
+    }
     params.beam = beam_for_ef(params.k, *options.ef);
-    params.beam.scores_max = plan.epoch->live;
-    params.reranked = reranked_for_ef(params.k);
+    params.beam.scores_max = live;
+    params.reranked = reranked_for_ef(params.k, *options.ef);
     plan.reason = fmt::format("a beam search with ef {}", *options.ef);
     const double scored = scored_per_ef * static_cast<double>(std::max(params.k, *options.ef));
     return SearchSetting{.epsilon = 1, .reranked = params.reranked, .scored = scored};
   }
   const double recall = options.recall.value_or(default_search_recall());
-  const std::size_t live = plan.epoch->live;
   const Calibration* const calibration = live < calibrated_rows_min ? nullptr : plan.epoch->calibration.get();
   if (calibration == nullptr) {
     plan.reason = fmt::format("{} are scanned", scanned_text(plan.params, live));

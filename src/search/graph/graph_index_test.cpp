@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -258,12 +259,27 @@ TEST_F(GraphIndexTest, EfSetsTheBeamWidth) {
     EXPECT_EQ(explanation.kernel, "graph");
     EXPECT_GT(explanation.rows_scanned, scanned);
     EXPECT_GE(explanation.reranked, 50U * 10);
-    EXPECT_LE(explanation.reranked, 50U * (2 * 10 + 12));
+    EXPECT_LE(explanation.reranked, 50U * std::max<std::size_t>(2 * 10 + 12, ef / 4));
     EXPECT_GE(tally.recall(), recall - 0.01);
     scanned = explanation.rows_scanned;
     recall = tally.recall();
   }
   EXPECT_GE(recall, 0.95);
+}
+
+// A wide beam is not limited by what the codes can tell apart, and takes no more memory than there are vectors.
+TEST_F(GraphIndexTest, WideBeamsFindAll) {
+  constexpr std::size_t dim = 16;
+  const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
+  const BruteForce truth = fill_index(*index, clustered_rows(random, 6000, dim));
+  const Floats queries = clustered_rows(random, 50, dim);
+  Tally tally;
+  expect_sound(*index, truth, queries, 10, {.ef = 1000}, tally);
+  EXPECT_EQ(tally.recall(), 1);
+  for (const std::size_t ef : {std::size_t{6000}, std::numeric_limits<std::size_t>::max()}) {
+    test::expect_same(*index, truth, queries, 10, {.ef = ef});
+    EXPECT_EQ(index->search(queries, 10, {.ef = ef}).explanation().kernel, "exact scan");
+  }
 }
 
 TEST_F(GraphIndexTest, HandlesExtremeScalesAndDuplicates) {

@@ -64,7 +64,6 @@ double concentration_of(std::span<const std::vector<std::uint64_t>> nearest) {
 
 GroundTruth find_ground_truth(Executor& executor, const SearchParams& params, std::span<const Slot> rows,
                               std::span<const Slot> sample, const StopCheck& stop) {
-  const std::size_t dim = params.storage->graph.encoding.projection.dim;
   const std::size_t blocks = (sample.size() + exact_scan_queries - 1) / exact_scan_queries;
   GroundTruth truth;
   truth.largest.resize(sample.size());
@@ -74,14 +73,9 @@ GroundTruth find_ground_truth(Executor& executor, const SearchParams& params, st
       if (stop) stop();
       const std::size_t first = block * exact_scan_queries;
       const std::size_t count = std::min(exact_scan_queries, sample.size() - first);
-      std::vector<float> vectors(count * dim);
-      std::vector<ExactQuery> queries(count);
+      const RowQueries asked = queries_of(*params.storage, sample.subspan(first, count));
       std::vector<std::vector<Hit>> hits(count);
-      for (std::size_t i = 0; i < count; ++i) {
-        params.storage->read_vector(sample[first + i], vectors.data() + i * dim);
-        queries[i] = {vectors.data() + i * dim, sample[first + i]};
-      }
-      exact_scan(params, {.count = rows.size(), .listed = rows.data()}, queries, hits);
+      exact_scan(params, {.count = rows.size(), .listed = rows.data()}, asked.queries, hits);
       for (std::size_t i = 0; i < count; ++i) {
         truth.largest[first + i] = hits[i].empty() ? 0 : hits[i].back().distance;
         for (const Hit& hit : hits[i]) nearest[first + i].push_back(hit.id);

@@ -54,14 +54,6 @@ constexpr double compared_errors = 1.5;  // standard errors that they may be fou
 // Missed neighbors of earlier rows grow with this power of the number of rows, more where the data has no structure.
 constexpr double growth_exponent = 0.3;
 
-std::vector<Slot> visible_rows(const SearchParams& params) {
-  std::vector<Slot> rows;
-  for (Slot slot = 0; slot < params.rows; ++slot) {
-    if (params.storage->versions.visible(slot, params.epoch)) rows.push_back(slot);
-  }
-  return rows;
-}
-
 std::size_t affordable_queries(std::uint64_t changed, std::size_t live) {
   return std::clamp<std::size_t>(queries_per_change * std::min<std::size_t>(changed, live) / live, queries_min,
                                  queries_max);
@@ -141,16 +133,12 @@ AnswerProbes make_probes(const SearchParams& params, std::span<const Slot> sampl
   if (params.norm_order == nullptr) return probes;
   const std::size_t count = std::min(probes_max, sample.size());
   probes.dim = params.storage->graph.encoding.projection.dim;
-  probes.queries.resize(count * probes.dim);
-  std::vector<ExactQuery> asked(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    params.storage->read_vector(sample[i], probes.queries.data() + i * probes.dim);
-    asked[i] = {probes.queries.data() + i * probes.dim, sample[i]};
-  }
+  RowQueries asked = queries_of(*params.storage, sample.first(count));
   SearchParams nearest = params;
   nearest.k = calibrated_k;
   std::vector<std::vector<Hit>> hits(count);
-  exact_scan(nearest, rows_by_norm(params), asked, hits);
+  exact_scan(nearest, rows_by_norm(params), asked.queries, hits);
+  probes.queries = std::move(asked.vectors);
   for (const std::vector<Hit>& found : hits) {
     probes.limits.push_back(found.empty() ? std::numeric_limits<double>::infinity() : found.back().distance);
   }
@@ -207,7 +195,7 @@ void measure_held_out(Executor& executor, const SearchParams& params, std::span<
   if (held_out.empty()) return;
   std::vector<bool> unlinked(params.rows);
   for (const Slot slot : held_out) unlinked[slot] = true;
-  std::vector<Slot> findable = visible_rows(params);
+  std::vector<Slot> findable = params.storage->versions.visible_rows(params.rows, params.epoch);
   std::erase_if(findable, [&](Slot slot) { return unlinked[slot]; });
   std::optional<float> epsilon_max;
   if (state.calibration != nullptr && held_out.size() < queries_min) epsilon_max = largest_epsilon(*state.calibration);
@@ -219,7 +207,7 @@ void measure_held_out(Executor& executor, const SearchParams& params, std::span<
 void recalibrate_if_due(Executor& executor, const SearchParams& params, std::size_t live, std::uint64_t seed,
                         const StopCheck& stop, CalibrationState& state) {
   if (!found_less(state) && !state.due(live)) return;
-  const std::vector<Slot> rows = visible_rows(params);
+  const std::vector<Slot> rows = params.storage->versions.visible_rows(params.rows, params.epoch);
   const std::vector<Slot> left_out = sample_of(rows, affordable_queries(state.changed, rows.size()), Random(seed));
   std::vector<RecallTable> tables;
   const bool hubs = state.recent.concentration > hub_concentration;

@@ -135,7 +135,7 @@ BeamParams beam_for(const SearchReach& reach, std::size_t k) noexcept {
 
 BeamParams beam_for_ef(std::size_t k, std::size_t ef) noexcept {
   const std::size_t width = std::max(k, ef);
-  return {.k = width, .epsilon = 1, .width = std::max(width, reranked_for_ef(k))};
+  return {.k = width, .epsilon = 1, .width = std::max(width, reranked_for_ef(k, ef))};
 }
 
 bool search_graph(const SearchParams& params, const float* query, SearchScratch& scratch, std::vector<Hit>& hits) {

@@ -1,6 +1,7 @@
 // The k nearest rows of one query: a beam search or scan by codes, then reranking by the vectors.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -46,8 +47,11 @@ struct SearchParams {
 // Returns the parameters of a beam search of width `ef`, as in HNSW: the search stops when the nearest unexpanded row
 // is farther than the worst of the best `ef` rows. An `ef` below k counts as k. Does not throw.
 [[nodiscard]] BeamParams beam_for_ef(std::size_t k, std::size_t ef) noexcept;
-// Returns how many rows a search whose beam width the caller chose reranks. Does not throw.
-[[nodiscard]] constexpr std::size_t reranked_for_ef(std::size_t k) noexcept { return 2 * k + 12; }
+// Returns how many rows a search whose beam width the caller chose reranks: more with a wider beam, so that codes do
+// not limit the recall that it can reach. Does not throw.
+[[nodiscard]] constexpr std::size_t reranked_for_ef(std::size_t k, std::size_t ef) noexcept {
+  return std::max(2 * k + 12, ef / 4);
+}
 
 // Replaces `hits` by rows that a beam search finds: of the best params.reranked visible rows by code, the k =
 // params.k nearest by exact distances of their vectors, without rows beyond params.radius, sorted by exact

@@ -66,12 +66,7 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   const Graph& graph = params.storage->graph;
   const std::size_t dim = graph.encoding.projection.dim;
   const std::size_t count = std::min(exact_scan_queries, sample.size());
-  std::vector<float> vectors(count * dim);
-  std::vector<ExactQuery> queries(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    params.storage->read_vector(sample[i], vectors.data() + i * dim);
-    queries[i] = {vectors.data() + i * dim, AdjacencyLists::no_link};
-  }
+  const RowQueries asked = queries_of(*params.storage, sample.first(count));
   SearchParams measured = params;
   measured.k = calibrated_k;
   std::vector<std::vector<Hit>> hits(count);
@@ -83,10 +78,10 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   const auto measure_scans = [&](const ScannedSlots& some, double& alone, double& in_batch) {
     const auto scanned = static_cast<double>(some.count);
     const std::size_t singles = std::min(single_scans, count);
-    const auto batch = [&] { exact_scan(measured, some, queries, hits); };
+    const auto batch = [&] { exact_scan(measured, some, asked.queries, hits); };
     const auto single = [&] {
       for (std::size_t i = 0; i < singles; ++i) {
-        exact_scan(measured, some, std::span(queries).subspan(i, 1), std::span(hits).subspan(i, 1));
+        exact_scan(measured, some, std::span(asked.queries).subspan(i, 1), std::span(hits).subspan(i, 1));
       }
     };
     // The better of two: a disturbance only adds time.
@@ -105,7 +100,8 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
     first_rows.rows = std::min(encoded_rows, params.rows);
     const auto seconds = [&](std::size_t together) {
       const auto scan = [&] {
-        encoded_scan(alone, first_rows, std::span(vectors).first(together * dim), {}, std::span(hits).first(together));
+        encoded_scan(alone, first_rows, std::span(asked.vectors).first(together * dim), {},
+                     std::span(hits).first(together));
       };
       return std::min(timed(scan), timed(scan)) / static_cast<double>(first_rows.rows * together);
     };
@@ -115,10 +111,11 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
   measured.beam.scores_max = scores_before_scan(rows.size());
   SearchScratch scratch(graph);
+  std::vector<float> vector(dim);
   std::vector<double> visited;
   for (std::size_t i = 0; i < std::min(searches, sample.size()); ++i) {
-    params.storage->read_vector(sample[i], vectors.data());
-    scratch.query.set_vector(graph.encoding, vectors.data());
+    params.storage->read_vector(sample[i], vector.data());
+    scratch.query.set_vector(graph.encoding, vector.data());
     const std::uint64_t before = scratch.scored;
     const double seconds = timed([&] {
       (void)beam_search_visible(graph, params.entry_points, measured.beam, [](Slot) { return true; }, scratch);
@@ -137,7 +134,7 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
   }
   if (candidates.size() < calibrated_k) return costs;
   measured.reranked = candidates.size();
-  const auto rerank = [&] { (void)rerank_found(measured, candidates, vectors.data(), scratch, hits.front()); };
+  const auto rerank = [&] { (void)rerank_found(measured, candidates, vector.data(), scratch, hits.front()); };
   costs.reranked = std::min(timed(rerank), timed(rerank)) / static_cast<double>(candidates.size());
   return costs;
 }

@@ -36,6 +36,14 @@ std::size_t file_bytes_per_row(const GraphStorage& storage) noexcept {
 
 }  // namespace
 
+std::vector<Slot> RowVersions::visible_rows(std::size_t rows, std::uint64_t epoch) const {
+  std::vector<Slot> found;
+  for (Slot slot = 0; slot < rows; ++slot) {
+    if (visible(slot, epoch)) found.push_back(slot);
+  }
+  return found;
+}
+
 VectorRows::VectorRows(std::size_t dim, bool full_precision)
     : dim_(dim), full_precision_(full_precision), rows_(vector_row_bytes(dim, full_precision)) {}
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "search/graph/quantizer.hpp"
 #include "search/graph/row_blocks.hpp"
@@ -182,6 +183,9 @@ class RowVersions {
     if (std::atomic_ref(version(slot)->deleted_at).load(std::memory_order_acquire) <= epoch) return false;
     return std::atomic_ref(version(slot)->created_at).load(std::memory_order_relaxed) <= epoch;
   }
+  // Returns those of the first `rows` slots whose rows a search that began at `epoch` sees, ascending. Throws
+  // std::bad_alloc.
+  [[nodiscard]] std::vector<Slot> visible_rows(std::size_t rows, std::uint64_t epoch) const;
 
  private:
   [[nodiscard]] Version* version(Slot slot) const noexcept { return reinterpret_cast<Version*>(rows_[slot]); }

@@ -126,10 +126,7 @@ std::optional<GraphStore::StoredRows> GraphStore::reserve_rows(std::string_view 
 }
 
 void GraphStore::append_sample(std::vector<float>& sample) const {
-  std::vector<Slot> live;
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (storage_->versions.visible(slot, epoch_)) live.push_back(slot);
-  }
+  const std::vector<Slot> live = storage_->versions.visible_rows(rows_, epoch_);
   const std::size_t count = std::min(live.size(), training_rows_max / 2);
   sample.resize(sample.size() + count * dim_);
   float* const target = sample.data() + sample.size() - count * dim_;
@@ -139,13 +136,9 @@ void GraphStore::append_sample(std::vector<float>& sample) const {
 GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_max, bool full_precision,
                                      const LinkProgress& progress) const {
   GraphContents result;
-  std::vector<Slot> kept;
+  const std::vector<Slot> kept = storage_->versions.visible_rows(rows_, epoch_);
   std::vector<Slot> new_slots(rows_, AdjacencyLists::no_link);
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (!storage_->versions.visible(slot, epoch_)) continue;
-    new_slots[slot] = static_cast<Slot>(kept.size());
-    kept.push_back(slot);
-  }
+  for (std::size_t i = 0; i < kept.size(); ++i) new_slots[kept[i]] = static_cast<Slot>(i);
   const Graph& from = storage_->graph;
   result.storage = std::make_shared<GraphStorage>(encoding, params_, std::max(rows_max, kept.size()), full_precision);
   GraphStorage& target = *result.storage;
@@ -220,11 +213,7 @@ void GraphStore::exchange_rows(StoredRows& rows) noexcept {
 std::shared_ptr<const NormOrder> GraphStore::order_rows(const GraphStorage& storage, std::size_t slots_end,
                                                         std::uint64_t epoch) const {
   if (metric_ != Metric::inner_product || storage.file) return nullptr;
-  std::vector<Slot> rows;
-  for (Slot slot = 0; slot < slots_end; ++slot) {
-    if (storage.versions.visible(slot, epoch)) rows.push_back(slot);
-  }
-  return make_norm_order(executor_, storage, rows, slots_end);
+  return make_norm_order(executor_, storage, storage.versions.visible_rows(slots_end, epoch), slots_end);
 }
 
 void GraphStore::compact_storage(bool full_precision, const LinkProgress& progress) {
