@@ -1,6 +1,5 @@
 #include "calls.hpp"
 
-#include <nanobind/stl/string_view.h>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include "bindings.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "text.hpp"
 #include "vectis/base/time.hpp"
 
 namespace nb = nanobind;

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
@@ -21,6 +19,7 @@
 #include "devices.hpp"
 #include "errors.hpp"
 #include "html.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 namespace suite = vectis::conformance;

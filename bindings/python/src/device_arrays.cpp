@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -19,6 +17,7 @@
 #include "errors.hpp"
 #include "runtime.hpp"
 #include "streams.hpp"
+#include "text.hpp"
 #include "vectis/memory/pool.hpp"
 
 namespace nb = nanobind;

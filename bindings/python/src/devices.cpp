@@ -251,7 +251,7 @@ void bind_lists(nb::module_& module) {
   nb::class_<PyBackend>(module, "Backend", "A backend, and whether it is ready or why it is not.")
       .def_prop_ro("name", [](const PyBackend& self) { return self.status->name; })
       .def_prop_ro(
-          "path", [](const PyBackend& self) { return self.status->path; }, "File of the plug-in; 'built in': the CPU.")
+          "path", [](const PyBackend& self) { return to_python_path(self.status->path); }, "File of the plug-in; 'built in': the CPU.")
       .def_prop_ro("version", [](const PyBackend& self) { return self.status->version; })
       .def_prop_ro(
           "requirement", [](const PyBackend& self) { return self.status->requirement; }, "Versions that it needs.")
@@ -275,7 +275,8 @@ void bind_doctor(nb::module_& module) {
       .def_ro("software", &DeviceSummary::software, "Whether the driver computes on the CPU.");
   nb::class_<Diagnosis>(module, "Diagnosis", "The health of one backend.")
       .def_ro("backend", &Diagnosis::backend)
-      .def_ro("path", &Diagnosis::path, "File of the plug-in.")
+      .def_prop_ro(
+          "path", [](const Diagnosis& self) { return to_python_path(self.path); }, "File of the plug-in.")
       .def_ro("requirement", &Diagnosis::requirement, "Versions that the backend needs.")
       .def_prop_ro(
           "state", [](const Diagnosis& self) { return std::string(name(self.state)); },

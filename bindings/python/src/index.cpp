@@ -1,7 +1,6 @@
 // vectis.Index.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
 
 #include <array>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/base/bytes.hpp"
 #include "vectors.hpp"
 

@@ -5,8 +5,6 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -31,6 +29,7 @@
 #include "launch.hpp"
 #include "operations.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/kernel/custom.hpp"
 #include "vectis/kernel/source.hpp"
 namespace nb = nanobind;

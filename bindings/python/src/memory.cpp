@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -23,6 +22,7 @@
 #include "html.hpp"
 #include "memory_map.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/base/format.hpp"
 #include "vectis/memory/pool.hpp"
 #include "vectis/memory/scope.hpp"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "errors.hpp"
 #include "html.hpp"
 #include "launch.hpp"
+#include "text.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace nb = nanobind;

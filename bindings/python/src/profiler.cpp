@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -24,6 +23,7 @@
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "units.hpp"
 #include "vectis/base/file.hpp"
 

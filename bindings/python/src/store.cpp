@@ -1,7 +1,6 @@
 // vectis.VectorStore and vectis.Collection.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -13,6 +12,7 @@
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/store/vector_store.hpp"
 #include "vectors.hpp"
 

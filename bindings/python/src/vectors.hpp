@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "errors.hpp"
 #include "filters.hpp"
 #include "results.hpp"
+#include "text.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis::python {
