@@ -31,6 +31,79 @@ def run_script(script: str, *arguments: str, seconds: float = 60, **environment:
     return done.stdout
 
 
+# Locks and the GIL.
+
+@pytest.mark.parametrize("call", ["vectis.reset_active_device()", "vectis.Index(dim=2, precision='fp16')",
+                                  "store.create_collection('a', dim=2).metadata(), store.drop_collection('a')"])
+def test_calls_beside_the_discovery_of_devices(call):
+    run_script(f"""
+        import faulthandler, logging, sys, threading
+        import vectis
+        faulthandler.dump_traceback_later(20, exit=True)
+        logging.getLogger("vectis").addHandler(logging.NullHandler())
+        logging.getLogger("vectis").setLevel(1)
+        sys.setswitchinterval(1e-5)
+        store = vectis.VectorStore()
+        thread = threading.Thread(target=vectis.devices)   # logs to Python while the runtime's services are locked
+        thread.start()
+        while thread.is_alive():
+            {call}
+    """)
+
+
+def in_fork(work: Callable[[], object], seconds: float = 10) -> str:
+    """Returns the name of the exception that `work` raises in a forked child, or "hangs"."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os.write(write, b"nothing")
+        except BaseException as error:
+            os.write(write, type(error).__name__.encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    end = time.monotonic() + seconds
+    while not os.waitpid(child, os.WNOHANG)[0]:
+        if time.monotonic() > end:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            os.close(read)
+            return "hangs"
+        time.sleep(0.001)
+    with os.fdopen(read, "rb") as pipe:
+        return pipe.read().decode()
+
+
+def test_forked_children_cannot_run_kernels():
+    array = kernel.to_device(np.arange(10, dtype=np.float32), "cpu")
+    profile = vectis.profile()
+    done = threading.Event()
+
+    def launch() -> None:
+        target = kernel.empty(10, "float32", "cpu")
+        while not done.is_set():
+            kernel.run("fill", target, value=1.0)
+
+    threads = [threading.Thread(target=launch) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            assert in_fork(lambda: kernel.run("fill", array, value=2.0)) == "ForkedError"
+            assert in_fork(array.numpy) == "ForkedError"
+            assert in_fork(lambda: kernel.to_device(np.ones(3, np.float32), "cpu")) == "ForkedError"
+            assert in_fork(profile.rows) == "ForkedError"
+            assert in_fork(profile.__enter__) == "ForkedError"
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    assert array.numpy().tolist() == list(range(10))
+
+
 # Text that is not UTF-8.
 
 def test_errors_with_other_bytes(tmp_path):
@@ -78,3 +151,37 @@ def test_messages_with_surrogates():
         kernel.run("fill", np.zeros(3, np.float32), device="cpu", **{"\ud800": 1})
     with pytest.raises(vectis.InvalidInputError):
         kernel.Kernel("f", "", buffers={"x": "\ud800"}, device=DEVICE)
+
+
+# Profiles.
+
+def test_nested_profiles_record_until_the_last_ends():
+    profile, y = vectis.profile(), np.zeros(3, np.float32)
+
+    def helper() -> None:
+        with profile:
+            kernel.run("fill", y, value=1.0, device="cpu")
+
+    with profile:
+        helper()
+        for _ in range(10):
+            kernel.run("copy", y, y.copy(), device="cpu")
+    kernel.run("copy", y, y.copy(), device="cpu")
+    profile.__exit__()  # once too often
+    with profile:
+        kernel.run("copy", y, y.copy(), device="cpu")
+    calls = {row.name: row.calls for row in profile.rows()}
+    assert (calls["fill"], calls["copy"]) == (1, 11)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"launch_seconds": float("nan")}, {"launch_seconds": -1.0}, {"launch_seconds": float("inf")},
+    {"compile_seconds": -1.0}, {"to_device": (float("nan"), 1e9)}, {"to_host": (0, -1.0)},
+    {"memory_bytes_per_second": -1.0}, {"operations_per_second": {"fp32": float("inf")}},
+], ids=str)
+def test_profiles_of_devices_that_cannot_be(wrong):
+    right = {"launch_seconds": 1e-6, "to_device": (0, 1e9), "to_host": (0, 1e9), "memory_bytes_per_second": 1e9,
+             "operations_per_second": {"fp32": 1e9}}
+    plan.DeviceProfile("simulated", **right)
+    with pytest.raises(vectis.InvalidInputError, match=next(iter(wrong))):
+        plan.DeviceProfile("simulated", **{**right, **wrong})
