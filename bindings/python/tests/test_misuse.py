@@ -104,6 +104,89 @@ def test_forked_children_cannot_run_kernels():
     assert array.numpy().tolist() == list(range(10))
 
 
+# Memory scopes.
+
+def test_threads_that_share_a_scope():
+    run_script("""
+        import sys, threading, time
+        import vectis
+        from vectis import memory
+        sys.setswitchinterval(1e-6)
+        scope = memory.scope("shared", "opencl")
+        end = time.monotonic() + float(sys.argv[1])
+
+        def use():
+            while time.monotonic() < end:
+                try:
+                    scope.__enter__()
+                except vectis.InvalidInputError:
+                    pass
+                scope.__exit__()
+                assert scope.live_bytes == scope.peak_bytes == 0
+
+        threads = [threading.Thread(target=use) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        scope.__exit__()
+        with scope:
+            pass
+    """, str(SECONDS))
+
+
+def tags_of_live_blocks() -> set[str]:
+    return {block.tag for block in memory.snapshot(DEVICE).blocks if block.state == "live"}
+
+
+def test_scope_left_in_another_context():
+    outer = memory.scope("outer-context", DEVICE)
+    with outer:
+        scope = memory.scope("other-context", DEVICE)
+        scope.__enter__()
+        contextvars.copy_context().run(scope.__exit__)
+        array = kernel.empty(10, "float32", DEVICE)
+        assert "other-context" not in tags_of_live_blocks() and outer.live_bytes == 40
+        with scope:  # can be entered again
+            assert scope.live_bytes == 0
+    del array
+
+
+def test_scopes_left_in_the_wrong_order():
+    first, second = memory.scope("first-left", DEVICE), memory.scope("second-left", DEVICE)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    array = kernel.empty(10, "float32", DEVICE)
+    assert second.live_bytes == 40
+    second.__exit__()
+    other = kernel.empty(20, "float32", DEVICE)
+    assert (first.live_bytes, second.live_bytes) == (0, 40)
+    assert {tag.tag: tag.live_bytes for tag in memory.stats(DEVICE).tags}.get("first-left", 0) == 0
+    del array, other
+
+
+def test_scope_rejects_tags_with_nul():
+    for tag in ("a\0b", "\0"):
+        with pytest.raises(vectis.InvalidInputError, match="NUL"):
+            memory.scope(tag, DEVICE)
+
+
+def test_asynchronous_calls_have_the_context_of_their_task():
+    class Source:
+        """Vectors that are computed on a device when they are read."""
+
+        def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+            return kernel.to_device(np.eye(4, dtype=np.float32), DEVICE).numpy()
+
+    async def add() -> memory.scope:
+        with memory.scope("asynchronous", DEVICE) as scope:
+            await vectis.Index(dim=4).aadd(Source())
+        return scope
+
+    assert asyncio.run(add()).peak_bytes == 64
+
+
 # Text that is not UTF-8.
 
 def test_errors_with_other_bytes(tmp_path):
