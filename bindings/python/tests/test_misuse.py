@@ -187,6 +187,118 @@ def test_asynchronous_calls_have_the_context_of_their_task():
     assert asyncio.run(add()).peak_bytes == 64
 
 
+# Arrays of launches.
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_device_arrays_that_nobody_initialized():
+    array = kernel.DeviceArray.__new__(kernel.DeviceArray)
+    out = np.zeros(4, np.float32)
+    with pytest.raises(vectis.InvalidInputError, match="without memory"):
+        kernel.run("copy", array, out, device="cpu")
+    increment = kernel.Kernel.from_source("increment", INCREMENT, device=DEVICE)
+    with pytest.raises(vectis.InvalidInputError, match="without memory"):
+        increment.launch(4, array, out)
+    with pytest.raises((TypeError, RuntimeError)):
+        array.numpy()
+
+
+INCREMENT = """
+__kernel void increment(__global float* y, __global const float* x) {
+  int i = get_global_id(0);
+  y[i] = x[i] + 1;
+}
+"""
+
+
+def test_an_array_that_is_passed_twice():
+    increment = kernel.Kernel.from_source("increment", INCREMENT, device=DEVICE)
+    x = np.zeros(64, np.float32)
+    increment.launch(64, x, x)
+    assert (x == 1).all()
+    increment.launch(64, x, x.reshape(8, 8))  # the same memory
+    assert (x == 2).all()
+    fixed = x.view()
+    fixed.flags.writeable = False
+    increment.launch(32, x[32:], fixed[:32])  # only read: its values before the launch
+    increment.launch(32, x[:32], fixed[16:48])
+    assert x.tolist() == [3.0] * 16 + [4.0] * 16 + [3.0] * 32
+    both = kernel.Kernel("both", "uint i = GLOBAL_ID(0); if (i < n) { STORE_x(i, LOAD_x(i) + 1.0f); }",
+                         buffers={"x": "float32:read_write", "y": "float32:read_write"}, scalars={"n": "uint32"},
+                         device=DEVICE)
+    z = np.zeros(64, np.float32)
+    both.launch(64, z, z, 64)
+    assert (z == 1).all()
+
+
+def test_written_arrays_must_not_overlap():
+    increment = kernel.Kernel.from_source("increment", INCREMENT, device=DEVICE)
+    x = np.zeros(64, np.float32)
+    for y in (x[:32], x[16:48], x[1:]):
+        with pytest.raises(vectis.InvalidInputError, match="overlap"):
+            increment.launch(y.size, x, y)
+    assert (x == 0).all()
+    increment.launch(32, x[:32], x[32:])  # beside each other
+    assert x.tolist() == [1.0] * 32 + [0.0] * 32
+    increment.launch(0, x[:0], x)
+
+
+def test_outputs_of_operations_must_not_overlap():
+    values, words = np.arange(8, dtype=np.float32).reshape(1, 8), np.zeros(8, np.int32)
+    for first, second in ((slice(0, 4), slice(2, 6)), (slice(0, 4), slice(0, 4))):
+        with pytest.raises(vectis.InvalidInputError, match="overlap"):
+            kernel.run("top_k", values, words.view(np.float32)[first].reshape(1, 4), words[second].reshape(1, 4),
+                       device="cpu")
+    assert (words == 0).all()
+    kernel.run("copy", values[0, :6], values[0, 2:], device="cpu")  # what is only read is copied first
+    assert values.tolist() == [[0, 1, 0, 1, 2, 3, 4, 5]]
+
+
+def test_sizes_that_wrap():
+    for shape in (2**64 - 1, 2**64 - 3, (2**32, 2**32), (2**63, 2), (2**64 - 1, 0)):
+        with pytest.raises((vectis.InvalidInputError, vectis.AllocationError)) as caught:
+            assert kernel.empty(shape, "int8", "cpu").size == 0
+            raise vectis.AllocationError("an empty array needs no memory")
+        assert "0 bytes requested" not in str(caught.value)
+
+
+def test_kernels_reject_odd_text():
+    for make in (lambda: kernel.Kernel.from_source("increment\0", INCREMENT, device=DEVICE),
+                 lambda: kernel.Kernel.from_source("increment", INCREMENT + "\0", device=DEVICE),
+                 lambda: kernel.Kernel("f\0", "", buffers={"x": "float32:read_write"}, device=DEVICE),
+                 lambda: kernel.Kernel("f", "", buffers={"x": "float32:read_write"}, defines={"A": "\ud800"}, device=DEVICE)):
+        with pytest.raises(vectis.InvalidInputError):
+            make()
+
+
+def test_arguments_with_odd_types():
+    class Odd:
+        class dtype:
+            name = 5
+
+    class Interrupted:
+        def __index__(self) -> int:
+            raise KeyboardInterrupt
+
+        __float__ = __index__
+
+    scale = kernel.Kernel("scale", "uint i = GLOBAL_ID(0); if (i < n) { STORE_x(i, LOAD_x(i) * a); }",
+                          buffers={"x": "float32:read_write"}, scalars={"a": "float32", "n": "uint32"}, device=DEVICE)
+    increment = kernel.Kernel.from_source("increment", INCREMENT, device=DEVICE)
+    x = np.zeros(4, np.float32)
+    with pytest.raises(vectis.InvalidInputError):
+        increment.launch(4, x, Odd())
+    for work in (lambda: scale.launch(4, x, 1.0, Interrupted()), lambda: scale.launch(4, x, Interrupted(), 4),
+                 lambda: increment.launch(4, x, Interrupted()),
+                 lambda: kernel.run("fill", x, value=Interrupted(), device="cpu")):
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    for wrong in ("a", None, 10**400):
+        with pytest.raises(vectis.InvalidInputError):
+            scale.launch(4, x, wrong, 4)
+        with pytest.raises(vectis.InvalidInputError):
+            kernel.run("fill", x, value=wrong, device="cpu")
+
+
 # Text that is not UTF-8.
 
 def test_errors_with_other_bytes(tmp_path):
