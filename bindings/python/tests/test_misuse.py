@@ -299,6 +299,106 @@ def test_arguments_with_odd_types():
             kernel.run("fill", x, value=wrong, device="cpu")
 
 
+# Progress and asyncio.
+
+class Broken:
+    """A stream of a terminal that is gone."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, _: str) -> int:
+        raise BrokenPipeError("the terminal is gone")
+
+    def flush(self) -> None:
+        pass
+
+
+def closed_stream() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [None, object(), Broken(), closed_stream()], ids=["none", "other", "gone", "closed"])
+@pytest.mark.parametrize("progress", [None, True])
+def test_the_bar_does_not_fail_the_call(stream, progress, rng, monkeypatch):
+    monkeypatch.setattr("vectis._progress._DELAY", 0.0)
+    index = vectis.Index(dim=64, kind="graph")
+    vectors = rng.random((20_000, 64), dtype=np.float32)
+    monkeypatch.setattr(sys, "stderr", stream)
+    index.add(vectors, progress=progress)
+    assert len(index) == 20_000
+
+
+def test_callbacks_may_read(rng):
+    seen = []
+    index = vectis.Index(dim=4)
+    index.add(np.eye(4, dtype=np.float32))
+    array = kernel.to_device(np.ones(3, np.float32), "cpu")
+    profile = vectis.profile()
+    work = plan.Placement("cpu", plan.Workload("read", bytes=1))
+
+    def read(*_: object) -> None:
+        seen.append((memory.stats("cpu"), memory.usage("cpu"), memory.pressure("cpu"), memory.total_usage(),
+                     memory.snapshot("cpu"), memory.leak_report(), vectis.devices()[0].memory(), vectis.backends(),
+                     vectis.get_active_device(), vectis.is_gpu_available(), plan.assess(work), profile.rows(),
+                     index.statistics(), index.explain(), len(index), index.search(np.ones(4, np.float32)),
+                     array.numpy()))
+
+    vectis.conformance("cpu", operations="fill", progress=read)
+    assert seen
+
+
+def test_callbacks_must_not_drop_collections():
+    run_script("""
+        import numpy as np
+        import vectis
+        store = vectis.VectorStore()
+        books = store.create_collection("books", dim=64)
+        try:
+            books.add(np.random.default_rng(1).random((20_000, 64), dtype=np.float32),
+                      progress=lambda *_: store.drop_collection("books"))
+            raise SystemExit("the callback dropped the collection")
+        except vectis.InvalidInputError as error:
+            assert "progress callback" in str(error)
+        assert len(books) == 0 and "books" in store
+    """)
+
+
+def test_conformance_reports_its_end():
+    seen = []
+    vectis.conformance("cpu", operations="fill|copy", progress=lambda what, done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_a_task_that_is_cancelled_twice_waits_for_its_call(rng):
+    inside = threading.Event()
+    left: list[float] = []
+
+    def wait(*_: object) -> None:
+        inside.set()
+        time.sleep(0.5)
+        left.append(time.monotonic())
+
+    async def work() -> None:
+        index = vectis.Index(dim=32, kind="graph")
+        task = asyncio.create_task(index.aadd(rng.random((20_000, 32), dtype=np.float32), progress=wait))
+        while not inside.is_set():
+            await asyncio.sleep(0.001)
+        for _ in range(3):
+            task.cancel()
+            await asyncio.sleep(0.01)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        end = time.monotonic()
+        await asyncio.sleep(0.7)
+        assert task.cancelled() and len(index) == 0
+        assert left and max(left) < end, "the call went on after its task had ended"
+
+    asyncio.run(work())
+
+
 # Text that is not UTF-8.
 
 def test_errors_with_other_bytes(tmp_path):
