@@ -1,7 +1,6 @@
 #include "arrays.hpp"
 
 #include <fmt/format.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 
 #include "arrow.hpp"
 #include "errors.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 
@@ -34,8 +34,6 @@ const NumPy& numpy() {
   return *found;
 }
 
-std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
-
 // Returns a NumPy array of what the object holds: without a copy where it can be exchanged, else converted.
 nb::object to_numpy(nb::handle object, std::string_view op) {
   if (nb::isinstance(object, numpy().ndarray)) return nb::borrow(object);
@@ -49,15 +47,15 @@ nb::object to_numpy(nb::handle object, std::string_view op) {
                              error.matches(PyExc_BufferError) || error.matches(PyExc_AttributeError) ||
                              error.matches(PyExc_RuntimeError) || error.matches(PyExc_OverflowError);
     if (!is_no_array) throw;
-    throw_invalid_input(op, fmt::format("expected an array of numbers on the CPU, not {}: {}",
-                                        text_of(object.type().attr("__name__")), text_of(error.value())));
+    throw_invalid_input(op, fmt::format("expected an array of numbers on the CPU, not {}: {}", class_name(object),
+                                        text_of(error.value())));
   }
 }
 
 // Checks that the elements of a NumPy array are of one of these kinds ('i' signed, 'u' unsigned integers, 'f' floats).
 void check_kind(nb::handle array, std::string_view kinds, std::string_view wanted, std::string_view op) {
   const nb::object dtype = array.attr("dtype");
-  const auto kind = nb::cast<std::string>(dtype.attr("kind"));
+  const std::string kind = text_of(dtype.attr("kind"));
   if (kinds.find(kind) == std::string_view::npos && nb::cast<std::size_t>(array.attr("size")) != 0) {
     throw_invalid_input(op, fmt::format("expected an array of {}, not of {}", wanted, text_of(dtype)));
   }

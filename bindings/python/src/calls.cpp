@@ -1,7 +1,5 @@
 #include "calls.hpp"
 
-#include <nanobind/stl/string_view.h>
-
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "bindings.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "text.hpp"
 #include "vectis/base/time.hpp"
 
 namespace nb = nanobind;
@@ -106,8 +105,8 @@ InterruptGuard::~InterruptGuard() {
 Call::Call(const CallArguments& arguments) {
   if (InProgressCallback::depth > 0 && !arguments.only_reads) {
     throw_invalid_input("progress",
-                        "a progress callback must not change or save an index or store: the call that reports "
-                        "to it is not finished");
+                        "a progress callback may search and read, but not change or save an index or store, or run "
+                        "kernels: the call that reports to it is not finished");
   }
   context_ = with_scope_tag(context_);
   if (arguments.timeout) context_ = context_.with_timeout(as_duration(*arguments.timeout));

@@ -20,7 +20,7 @@ struct CallArguments {
   const CancelSource* cancel = nullptr;          // null: only Ctrl-C cancels
   nanobind::handle progress = Py_False;
   std::size_t elements = 0;  // floats that the call processes: few of them get no automatic progress bar
-  bool only_reads = false;   // does not change or save an index or store
+  bool only_reads = false;   // a progress callback may make the call: it waits for no change of an index or store
   bool brief = false;        // ends within milliseconds: Ctrl-C is handled after the call, which saves microseconds
 };
 

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "errors.hpp"
 #include "runtime.hpp"
 #include "streams.hpp"
+#include "text.hpp"
 #include "vectis/memory/pool.hpp"
 
 namespace nb = nanobind;
@@ -56,8 +56,7 @@ nb::object numpy_dtype(DType type) { return nb::module_::import_("numpy").attr("
 bool take_buffer(Buffer& buffer, nb::handle object) {
   if (!PyObject_CheckBuffer(object.ptr())) return false;
   if (buffer.take(object)) return true;
-  if (!nb::hasattr(object, "dtype") || nb::cast<std::string>(object.attr("dtype").attr("name")) != "bfloat16")
-    return false;
+  if (dtype_name(object) != "bfloat16") return false;
   return buffer.take(object.attr("view")("uint16"));
 }
 
@@ -66,7 +65,7 @@ nb::object download_array(const DeviceArray& self) {
       nb::module_::import_("numpy").attr("empty")(nb::tuple(nb::cast(self.shape())), numpy_dtype(self.type()));
   if (self.elements() == 0) return made;
   const HostArray target(made, true, "numpy", "the array");
-  const Call call;
+  const Call call({.only_reads = true});
   call.run([&](const Context&) {
     BorrowedStream stream(self.device());
     self.download(*stream, target.bytes());
@@ -115,16 +114,17 @@ DeviceArray make_empty(const std::variant<std::size_t, std::vector<std::size_t>>
   return call.run([&](const Context& context) { return DeviceArray(found, type, std::move(chosen), context); });
 }
 
-// Returns the bytes of an array of this shape. Throws InvalidInput when their number is not a size.
-std::size_t bytes_of(DType type, std::span<const std::size_t> shape) {
+// Returns the bytes to allocate for an array of this shape: whole words, which kernels read, and at least one. Throws
+// InvalidInput when their number is not a size.
+std::size_t allocated_bytes(DType type, std::span<const std::size_t> shape) {
+  constexpr std::size_t word = 4;
   std::size_t bytes = size_of(type);
-  for (const std::size_t extent : shape) {
-    if (__builtin_mul_overflow(bytes, extent, &bytes)) {
-      throw_invalid_input("DeviceArray",
-                          fmt::format("an array of shape {} has too many elements", format_shape(shape)));
-    }
+  bool too_many = false;
+  for (const std::size_t extent : shape) too_many = __builtin_mul_overflow(bytes, extent, &bytes) || too_many;
+  if (too_many || bytes > std::numeric_limits<std::size_t>::max() - word) {
+    throw_invalid_input("DeviceArray", fmt::format("an array of shape {} has too many elements", format_shape(shape)));
   }
-  return bytes;
+  return bytes == 0 ? word : (bytes + word - 1) / word * word;
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ DType parse_element(std::string_view text, std::string_view op) {
 
 HostArray::HostArray(nb::handle object, bool in_place, std::string_view op, std::string_view what) {
   if (!take_buffer(buffer_, object)) {
-    throw_invalid_input(op, fmt::format("{} must be a NumPy array or have the buffer protocol, not {}", what,
-                                        nb::cast<std::string>(object.type().attr("__name__"))));
+    throw_invalid_input(
+        op, fmt::format("{} must be a NumPy array or have the buffer protocol, not {}", what, class_name(object)));
   }
   const auto type = type_of(buffer_.format(), buffer_.view().itemsize);
   if (!type) {
@@ -171,10 +171,8 @@ std::vector<std::size_t> HostArray::shape() const {
 
 DeviceArray::DeviceArray(PyDevice device, DType type, std::vector<std::size_t> shape, const Context& context)
     : device_(std::move(device)), type_(type), shape_(std::move(shape)) {
-  constexpr std::size_t word = 4;  // kernels read whole words
-  const std::size_t bytes = bytes_of(type_, shape_);
-  const std::size_t words = bytes / word + (bytes % word != 0 || bytes == 0 ? 1 : 0);
-  buffer_ = memory_pool(*device_.runtime).allocate_bytes(device_.device.id(), words * word, {.context = context});
+  const std::size_t bytes = allocated_bytes(type_, shape_);
+  buffer_ = memory_pool(*device_.runtime).allocate_bytes(device_.device.id(), bytes, {.context = context});
 }
 
 DeviceArray::~DeviceArray() {

@@ -46,7 +46,7 @@ struct PyBackend {
 template <class Function>
 auto with_runtime(const Function& function) {
   Runtime& used = runtime();
-  const Call call;
+  const Call call({.only_reads = true});
   return call.run([&](const Context&) { return function(used); });
 }
 
@@ -197,14 +197,14 @@ void bind_device(nb::module_& module) {
       .def(
           "memory",
           [](const PyDevice& self) {
-            const Call call;
+            const Call call({.only_reads = true});
             return call.run([&](const Context&) { return self.device.memory(); });
           },
           "Return total and free memory now; None when the driver cannot say.")
       .def(
           "utilization",
           [](const PyDevice& self) {
-            const Call call;
+            const Call call({.only_reads = true});
             return call.run([&](const Context&) { return self.device.utilization(); });
           },
           "Return the fraction of recent time in which the device was busy; None when the driver cannot say.")
@@ -251,7 +251,8 @@ void bind_lists(nb::module_& module) {
   nb::class_<PyBackend>(module, "Backend", "A backend, and whether it is ready or why it is not.")
       .def_prop_ro("name", [](const PyBackend& self) { return self.status->name; })
       .def_prop_ro(
-          "path", [](const PyBackend& self) { return self.status->path; }, "File of the plug-in; 'built in': the CPU.")
+          "path", [](const PyBackend& self) { return to_python_path(self.status->path); },
+          "File of the plug-in; 'built in': the CPU.")
       .def_prop_ro("version", [](const PyBackend& self) { return self.status->version; })
       .def_prop_ro(
           "requirement", [](const PyBackend& self) { return self.status->requirement; }, "Versions that it needs.")
@@ -275,7 +276,8 @@ void bind_doctor(nb::module_& module) {
       .def_ro("software", &DeviceSummary::software, "Whether the driver computes on the CPU.");
   nb::class_<Diagnosis>(module, "Diagnosis", "The health of one backend.")
       .def_ro("backend", &Diagnosis::backend)
-      .def_ro("path", &Diagnosis::path, "File of the plug-in.")
+      .def_prop_ro(
+          "path", [](const Diagnosis& self) { return to_python_path(self.path); }, "File of the plug-in.")
       .def_ro("requirement", &Diagnosis::requirement, "Versions that the backend needs.")
       .def_prop_ro(
           "state", [](const Diagnosis& self) { return std::string(name(self.state)); },
@@ -311,11 +313,12 @@ void bind_selection(nb::module_& module) {
       "set_active_device",
       [](const DeviceArgument& device) {
         const PyDevice found = find_device(device);
-        set_active_device(found.device.id(), *found.runtime);
+        without_gil([&] { set_active_device(found.device.id(), *found.runtime); });
       },
       "device"_a, "Use this device in the calling thread where calls name none. Other threads keep theirs.");
   module.def(
-      "reset_active_device", [] { reset_active_device(runtime()); }, "Undo set_active_device() in the calling thread.");
+      "reset_active_device", [] { with_runtime([](Runtime& used) { reset_active_device(used); }); },
+      "Undo set_active_device() in the calling thread.");
   module.def(
       "detect_best_backend", [] { return with_runtime([](Runtime& used) { return detect_best_backend(used); }); },
       "Return the backend of the first real GPU or accelerator, 'cpu' without one. Settings are not considered.");

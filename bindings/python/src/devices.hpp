@@ -3,13 +3,13 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 
 #include <optional>
 #include <string>
 #include <variant>
 
+#include "text.hpp"
 #include "vectis/base/runtime.hpp"
 #include "vectis/device/device.hpp"
 

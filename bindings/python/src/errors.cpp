@@ -1,10 +1,10 @@
 // Errors of the library as Python exceptions: vectis.errors has one class for each ErrorCode.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <string>
 
 #include "bindings.hpp"
+#include "text.hpp"
 #include "vectis/base/error.hpp"
 
 namespace nb = nanobind;

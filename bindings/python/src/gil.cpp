@@ -42,6 +42,11 @@ ReleasedGil::~ReleasedGil() {
   for (;;) pause_thread(std::chrono::hours(1));
 }
 
-void register_end() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end)); }
+void register_end() {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end));
+  // Threads that waited for the GIL are not in a forked child.
+  nb::module_::import_("os").attr("register_at_fork")(nb::arg("after_in_child") =
+                                                          nb::cpp_function([] { waiting_threads.store(0); }));
+}
 
 }  // namespace vectis::python

@@ -22,6 +22,27 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
+// Calls the function without the GIL and returns its result: for calls of the library that may wait for a lock, whose
+// holder may need the GIL to log.
+template <class Function>
+auto without_gil(const Function& function) {
+  const ReleasedGil released;
+  return function();
+}
+
+// Destroys an object of the library without the GIL: its destructor may wait for threads that are about to log.
+struct DestroyWithoutGil {
+  template <class T>
+  void operator()(T* object) const {
+    if (PyGILState_Check() == 0) {
+      delete object;
+      return;
+    }
+    const ReleasedGil released;
+    delete object;
+  }
+};
+
 // Counts a thread that is about to take the GIL; not allowed after the interpreter began to end.
 class GilWaiter {
  public:

@@ -1,7 +1,6 @@
 // vectis.Index.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
 
 #include <array>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/base/bytes.hpp"
 #include "vectors.hpp"
 
@@ -21,14 +21,6 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace vectis::python {
-
-// Destroys an index without the GIL: threads that are about to log need it.
-struct DestroyWithoutGil {
-  void operator()(Index* index) const {
-    const ReleasedGil released;
-    delete index;
-  }
-};
 
 struct PyIndex {
   std::unique_ptr<Index, DestroyWithoutGil> index;
@@ -58,13 +50,13 @@ void make(PyIndex* self, std::size_t dim, std::string_view kind, std::string_vie
     graph.seed = seed.value_or(graph.seed);
   }
   const Metric parsed = parse_metric_name(metric, "Index");
-  std::unique_ptr<Index> made;
-  {
-    const ReleasedGil released;
-    made = make_index(kind, dim, parsed, options);
-  }
-  if (precision) made->set_precision(parse_precision(*precision, "Index"));
-  new (self) PyIndex{owned(std::move(made))};
+  std::optional<Precision> parsed_precision;
+  if (precision) parsed_precision = parse_precision(*precision, "Index");
+  new (self) PyIndex{owned(without_gil([&] {
+    std::unique_ptr<Index> made = make_index(kind, dim, parsed, options);
+    if (parsed_precision) made->set_precision(*parsed_precision);
+    return made;
+  }))};
 }
 
 PyIndex load(const std::string& path, std::optional<double> recall, std::optional<std::string> device) {
@@ -94,21 +86,25 @@ std::unique_ptr<Index> from_bytes(nb::bytes bytes) {
 }
 
 std::string describe_index(const PyIndex& self) {
-  const Index& index = *self.index;
-  return fmt::format("Index(kind='{}', dim={}, metric='{}', vectors={}, device='{}')", index.kind(), index.dim(),
-                     name(index.metric()), index.size(), index.devices().labels());
+  return without_gil([&] {
+    const Index& index = *self.index;
+    return fmt::format("Index(kind='{}', dim={}, metric='{}', vectors={}, device='{}')", index.kind(), index.dim(),
+                       name(index.metric()), index.size(), index.devices().labels());
+  });
 }
 
 std::string index_html(const PyIndex& self) {
-  const Index& index = *self.index;
-  const IndexStatistics statistics = index.statistics();
-  return html_table({}, {{"kind", std::string(index.kind())},
-                         {"dimensions", fmt::format("{}", index.dim())},
-                         {"metric", std::string(name(index.metric()))},
-                         {"vectors", fmt::format("{}", statistics.vectors)},
-                         {"bytes per vector", fmt::format("{:.0f}", statistics.bytes_per_vector)},
-                         {"devices", index.devices().labels()},
-                         {"reason", index.devices().reason}});
+  return without_gil([&] {
+    const Index& index = *self.index;
+    const IndexStatistics statistics = index.statistics();
+    return html_table({}, {{"kind", std::string(index.kind())},
+                           {"dimensions", fmt::format("{}", index.dim())},
+                           {"metric", std::string(name(index.metric()))},
+                           {"vectors", fmt::format("{}", statistics.vectors)},
+                           {"bytes per vector", fmt::format("{:.0f}", statistics.bytes_per_vector)},
+                           {"devices", index.devices().labels()},
+                           {"reason", index.devices().reason}});
+  });
 }
 
 void bind_files(nb::class_<PyIndex>& bound) {
@@ -215,18 +211,21 @@ void bind_index(nb::module_& module) {
       .def_prop_ro(
           "metric", [](const PyIndex& self) { return std::string(name(self.index->metric())); }, "Name of the metric.")
       .def_prop_ro(
-          "precision", [](const PyIndex& self) { return std::string(name(self.index->precision())); },
+          "precision",
+          [](const PyIndex& self) { return std::string(name(without_gil([&] { return self.index->precision(); }))); },
           "Precision of the values that searches scan.")
       .def_prop_ro(
-          "device", [](const PyIndex& self) { return self.index->devices().labels(); },
+          "device", [](const PyIndex& self) { return without_gil([&] { return self.index->devices().labels(); }); },
           "The devices that may search, joined by ', '.")
       .def(
-          "statistics", [](const PyIndex& self) { return self.index->statistics(); },
+          "statistics", [](const PyIndex& self) { return without_gil([&] { return self.index->statistics(); }); },
           "Return sizes and counters of the index at this moment.")
       .def(
           "explain",
           [](const PyIndex& self, std::size_t queries, std::size_t k, std::optional<double> recall,
-             std::optional<std::size_t> ef) { return self.index->explain(queries, k, {.recall = recall, .ef = ef}); },
+             std::optional<std::size_t> ef) {
+            return without_gil([&] { return self.index->explain(queries, k, {.recall = recall, .ef = ef}); });
+          },
           "queries"_a = 1, "k"_a = 10, nb::kw_only(), "recall"_a = nb::none(), "ef"_a = nb::none(),
           "Describe what the index stores, and how it would search; does not search.")
       .def("__repr__", &describe_index)

@@ -5,8 +5,6 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -29,8 +27,10 @@
 #include "errors.hpp"
 #include "html.hpp"
 #include "launch.hpp"
+#include "numbers.hpp"
 #include "operations.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/kernel/custom.hpp"
 #include "vectis/kernel/source.hpp"
 namespace nb = nanobind;
@@ -88,7 +88,7 @@ template <class T>
 T parse_as(nb::handle value, std::string_view wanted) {
   T parsed{};
   if (!nb::try_cast(value, parsed)) {
-    throw_invalid_input("kernel", fmt::format("expected {}, not {}", wanted, nb::cast<std::string>(nb::repr(value))));
+    throw_invalid_input("kernel", fmt::format("expected {}, not {}", wanted, text_of(nb::repr(value))));
   }
   return parsed;
 }
@@ -155,8 +155,8 @@ std::vector<std::pair<std::string, std::string>> parse_defines(const std::option
   std::vector<std::pair<std::string, std::string>> parsed;
   if (!defines) return parsed;
   for (const auto [key, value] : *defines) {
-    parsed.emplace_back(parse_as<std::string>(key, "defines as {'NAME': value}"),
-                        nb::cast<std::string>(nb::str(value)));
+    constexpr std::string_view wanted = "defines as {'NAME': value}, of text without surrogates";
+    parsed.emplace_back(parse_as<std::string>(key, wanted), parse_as<std::string>(nb::str(value), wanted));
   }
   return parsed;
 }
@@ -177,6 +177,7 @@ void make_portable(PyKernel* self, std::string name, std::string body, nb::handl
                    const std::optional<nb::dict>& scalars, const std::optional<nb::dict>& shared, std::string functions,
                    const std::optional<nb::dict>& defines, const Extents& work_group_size,
                    const std::optional<DeviceArgument>& device) {
+  check_no_nul(name, "kernel", "the name");
   KernelSource source{.name = std::move(name),
                       .buffers = parse_buffers(buffers),
                       .scalars = parse_scalars(scalars),
@@ -193,32 +194,11 @@ void make_portable(PyKernel* self, std::string name, std::string body, nb::handl
 PyKernel make_raw(const std::string& name, const std::string& text, const Extents& work_group_size,
                   const std::optional<DeviceArgument>& device) {
   const GroupSize group = group_size(work_group_size);
+  check_no_nul(name, "kernel", "the name");
+  check_no_nul(text, "kernel", "the text");
   return compile(find_device(device), [&](KernelManager& manager, const std::string& label) {
     return manager.make_kernel(name, text, label, group);
   });
-}
-
-double real_value(nb::handle value, std::string_view name) {
-  const double real = PyFloat_AsDouble(value.ptr());
-  if (real == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    throw_invalid_input("launch", fmt::format("argument '{}' must be a number, not {}", name,
-                                              nb::cast<std::string>(value.type().attr("__name__"))));
-  }
-  return real;
-}
-
-std::int64_t integer_value(nb::handle value, std::string_view name) {
-  const nb::object index = nb::steal(PyNumber_Index(value.ptr()));
-  if (!index.is_valid()) {
-    PyErr_Clear();
-    throw_invalid_input("launch", fmt::format("argument '{}' must be an integer, not {}", name,
-                                              nb::cast<std::string>(value.type().attr("__name__"))));
-  }
-  int overflow = 0;
-  const std::int64_t integer = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
-  if (overflow != 0) throw_invalid_input("launch", fmt::format("argument '{}' is out of range", name));
-  return integer;
 }
 
 // Returns a scalar argument of a raw kernel, in the type of a NumPy scalar; of Python, an int is an int32 and a float a
@@ -226,13 +206,13 @@ std::int64_t integer_value(nb::handle value, std::string_view name) {
 KernelArgument raw_scalar(nb::handle value, std::string_view name) {
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True;
   if (PyFloat_CheckExact(value.ptr())) return static_cast<float>(nb::cast<double>(value));
-  const std::string type =
-      nb::hasattr(value, "dtype") ? nb::cast<std::string>(value.attr("dtype").attr("name")) : "int32";
-  if (type == "float32") return static_cast<float>(real_value(value, name));
-  if (type == "float64") return real_value(value, name);
-  if (type == "bool") return nb::cast<bool>(value.attr("__bool__")());
-  if (type == "uint64") return nb::cast<std::uint64_t>(nb::int_(value));
-  const std::int64_t integer = integer_value(value, name);
+  const std::string what = fmt::format("argument '{}'", name);
+  const std::string type = nb::hasattr(value, "dtype") ? dtype_name(value) : "int32";
+  if (type == "float32") return static_cast<float>(real_value(value, "launch", what));
+  if (type == "float64") return real_value(value, "launch", what);
+  if (type == "bool") return nb::cast<bool>(nb::bool_(value));
+  if (type == "uint64") return parse_as<std::uint64_t>(nb::int_(value), "an integer of 64 bits");
+  const std::int64_t integer = integer_value(value, "launch", what);
   if (type == "int64") return integer;
   if (type == "uint32") return static_cast<std::uint32_t>(integer);
   if (type != "int32" || !std::in_range<std::int32_t>(integer)) {
@@ -245,13 +225,15 @@ KernelArgument raw_scalar(nb::handle value, std::string_view name) {
 }
 
 KernelArgument portable_scalar(nb::handle value, const ScalarParameter& parameter) {
-  if (parameter.element == DType::float32) return static_cast<float>(real_value(value, parameter.name));
-  return integer_value(value, parameter.name);
+  const std::string what = fmt::format("argument '{}'", parameter.name);
+  if (parameter.element == DType::float32) return static_cast<float>(real_value(value, "launch", what));
+  return integer_value(value, "launch", what);
 }
 
 // The arguments of one launch: arrays, and between them scalars.
 struct LaunchArguments {
   std::vector<ArrayArgument> arrays;
+  std::vector<std::string> names;                      // of the arrays, for messages
   std::vector<std::optional<KernelArgument>> scalars;  // nothing where the next array stands
 
   [[nodiscard]] std::vector<KernelArgument> lowered() const {
@@ -283,6 +265,7 @@ LaunchArguments portable_arguments(const KernelSource& source, const nb::args& a
       throw_invalid_input("launch", fmt::format("{} must be an array of {}, not of {}", what, name(buffer.element),
                                                 name(array.type())));
     }
+    parsed.names.push_back(what);
     parsed.scalars.emplace_back();
   }
   for (std::size_t i = 0; i < source.scalars.size(); ++i) {
@@ -298,6 +281,7 @@ LaunchArguments raw_arguments(const nb::args& arguments) {
     const std::string what = fmt::format("argument {}", i);
     if (is_array(argument)) {
       parsed.arrays.emplace_back(argument, ArrayUse::any, "launch", what);
+      parsed.names.push_back(what);
       parsed.scalars.emplace_back();
     } else {
       parsed.scalars.emplace_back(raw_scalar(argument, fmt::to_string(i)));
@@ -310,6 +294,7 @@ void launch(const PyKernel& self, const Extents& items, const nb::args& argument
   const auto extents = three_extents(items, "items");
   LaunchArguments parsed =
       self.loaded.portable ? portable_arguments(*self.loaded.portable, arguments) : raw_arguments(arguments);
+  resolve_overlaps(parsed.arrays, Repeated::share, "launch", [&](std::size_t i) { return parsed.names[i]; });
   const Call call;
   call.run([&](const Context& context) {
     launch_on(self.device, parsed.arrays, context, [&](Stream& stream) {
@@ -366,6 +351,8 @@ constexpr const char* launch_doc =
     "writes it, back: it must be contiguous and writable, and have the type of the parameter. A DeviceArray is used\n"
     "where it is. Kernels from source do not say what they write: every writable array is copied back, an int is an\n"
     "int32 and a float a float32; pass NumPy scalars for other types.\n\n"
+    "An array that is passed for several parameters that the kernel writes is one memory on the device. Arrays that\n"
+    "overlap otherwise and are both written are rejected; one that is only read has its values before the launch.\n\n"
     "A launch rounds the work-items up to whole groups, so a kernel compares its id with a count. Arrays do not\n"
     "change when a launch fails.";
 

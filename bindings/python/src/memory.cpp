@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
@@ -23,6 +22,7 @@
 #include "html.hpp"
 #include "memory_map.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/base/format.hpp"
 #include "vectis/memory/pool.hpp"
 #include "vectis/memory/scope.hpp"
@@ -34,51 +34,92 @@ using namespace nb::literals;
 namespace vectis::python {
 namespace {
 
-// The contextvars.ContextVar that holds the tag of the innermost scope.
-PyObject* tag_variable() {
-  static PyObject* const variable = PyContextVar_New("vectis.memory.tag", nullptr);
+// A scope between __enter__ and __exit__, as the contextvars of Python code in it refer to it. Guarded by the GIL.
+struct ScopeEntry {
+  std::string tag;
+  bool open = true;  // false: code that still refers to it, such as a task made in the scope, has the tag of `outer`
+  nb::object outer;  // the entry of the innermost scope around it, or None
+};
+
+constexpr const char* entry_name = "vectis.memory.scope";
+
+// The contextvars.ContextVar that holds a capsule with the ScopeEntry of the innermost scope, or None.
+PyObject* scope_variable() {
+  static PyObject* const variable = PyContextVar_New(entry_name, Py_None);
   if (variable == nullptr) throw nb::python_error();
   return variable;
 }
 
-// vectis.memory.scope(): measures between __enter__ and __exit__.
+ScopeEntry& entry_of(nb::handle capsule) {
+  return *static_cast<ScopeEntry*>(PyCapsule_GetPointer(capsule.ptr(), entry_name));
+}
+
+nb::object make_entry(std::string tag, nb::object outer) {
+  auto entry = std::make_unique<ScopeEntry>(ScopeEntry{std::move(tag), true, std::move(outer)});
+  nb::capsule made(entry.get(), entry_name, [](void* pointer) noexcept { delete static_cast<ScopeEntry*>(pointer); });
+  static_cast<void>(entry.release());
+  return made;
+}
+
+// Returns the entry of the innermost open scope around the calling code, or None.
+nb::object innermost_entry() {
+  PyObject* value = nullptr;
+  if (PyContextVar_Get(scope_variable(), nullptr, &value) != 0) throw nb::python_error();
+  nb::object entry = nb::steal(value);
+  while (!entry.is_none() && !entry_of(entry).open) entry = entry_of(entry).outer;
+  return entry;
+}
+
+void set_innermost_entry(nb::handle entry) {
+  const nb::object token = nb::steal(PyContextVar_Set(scope_variable(), entry.ptr()));
+  if (!token.is_valid()) throw nb::python_error();
+}
+
+// vectis.memory.scope(): measures between __enter__ and __exit__. Threads may share it; its members are guarded by the
+// GIL.
 class PyMemoryScope {
  public:
   PyMemoryScope(std::string tag, PyDevice device) : tag_(std::move(tag)), device_(std::move(device)) {
     if (tag_.empty()) throw_invalid_input("scope", "the tag is empty; name what the scope measures");
+    check_no_nul(tag_, "scope", "the tag");
   }
   PyMemoryScope(PyMemoryScope&&) = default;
   PyMemoryScope& operator=(PyMemoryScope&&) = delete;
   PyMemoryScope(const PyMemoryScope&) = delete;
   PyMemoryScope& operator=(const PyMemoryScope&) = delete;
   ~PyMemoryScope() {
-    if (!scope_) return;
-    const ReleasedGil released;  // a thread that logs to Python may hold the pool's lock
-    scope_.reset();
+    if (entry_.is_valid()) entry_of(entry_).open = false;
   }
 
   void enter() {
-    if (scope_) {
+    if (entry_.is_valid()) {
       throw_invalid_input("scope", "the scope is open; make another one to measure at the same time");
     }
-    const Call call;
-    scope_ = call.run([&](const Context&) {
-      return std::make_unique<MemoryScope>(memory_pool(*device_.runtime), device_.device.id(), tag_);
-    });
-    token_ = nb::steal(PyContextVar_Set(tag_variable(), nb::str(tag_.c_str()).ptr()));
-    if (!token_.is_valid()) throw nb::python_error();
+    entry_ = make_entry(tag_, innermost_entry());  // from here on no other thread enters or leaves the scope
+    try {
+      const Call call({.only_reads = true});
+      std::shared_ptr<MemoryScope> made(call.run([&](const Context&) {
+        return new MemoryScope(memory_pool(*device_.runtime), device_.device.id(), tag_);
+      }),
+                                        DestroyWithoutGil());
+      set_innermost_entry(entry_);
+      scope_ = std::move(made);
+    } catch (...) {
+      entry_.reset();
+      throw;
+    }
   }
 
   void exit() {
-    if (!scope_) return;
-    live_bytes_ = scope_->live_bytes();
-    peak_bytes_ = scope_->peak_bytes();
-    {
-      const ReleasedGil released;
-      scope_.reset();
-    }
-    const nb::object token = std::exchange(token_, nb::object());
-    if (PyContextVar_Reset(tag_variable(), token.ptr()) != 0) throw nb::python_error();
+    if (!scope_) return;  // not entered, or another thread is about to enter or leave it
+    const std::shared_ptr<MemoryScope> left = std::move(scope_);
+    live_bytes_ = left->live_bytes();
+    peak_bytes_ = left->peak_bytes();
+    const nb::object entry = std::move(entry_);
+    entry_of(entry).open = false;
+    // In another context, such as that of the task that closes an asynchronous generator, the entry is not the
+    // innermost one, and the contexts that refer to it find it closed.
+    set_innermost_entry(innermost_entry());
   }
 
   [[nodiscard]] const std::string& tag() const noexcept { return tag_; }
@@ -88,17 +129,17 @@ class PyMemoryScope {
  private:
   std::string tag_;
   PyDevice device_;
-  std::unique_ptr<MemoryScope> scope_;  // null outside of `with`
-  nb::object token_;
-  std::uint64_t live_bytes_ = 0;  // at __exit__
+  std::shared_ptr<MemoryScope> scope_;  // null outside of `with`
+  nb::object entry_;                    // set while a thread enters and within `with`
+  std::uint64_t live_bytes_ = 0;        // at __exit__
   std::uint64_t peak_bytes_ = 0;
 };
 
 // Calls a function with the pool and the id of a device, without the GIL.
 template <class Function>
-auto with_pool(const std::optional<DeviceArgument>& argument, const Function& function) {
+auto with_pool(const std::optional<DeviceArgument>& argument, bool only_reads, const Function& function) {
   const PyDevice found = find_device(argument);
-  const Call call;
+  const Call call({.only_reads = only_reads});
   return call.run([&](const Context&) { return function(memory_pool(*found.runtime), found.device.id()); });
 }
 
@@ -217,12 +258,16 @@ void bind_snapshot(nb::module_& module) {
 }
 
 void bind_scope(nb::module_& module) {
-  nb::class_<PyMemoryScope>(module, "MemoryScope",
-                            "Measures the device memory that a section of a program uses.\n\n"
-                            "    with vectis.memory.scope('forward') as scope:\n"
-                            "        array = vectis.kernel.to_device(values)\n"
-                            "    print(scope.peak_bytes)\n\n"
-                            "Buffers that the section allocates count under the tag; scopes may nest.")
+  nb::class_<PyMemoryScope>(
+      module, "MemoryScope",
+      "Measures the device memory that a section of a program uses.\n\n"
+      "    with vectis.memory.scope('forward') as scope:\n"
+      "        array = vectis.kernel.to_device(values)\n"
+      "    print(scope.peak_bytes)\n\n"
+      "Counts the buffers of vectis.kernel that the section allocates: arrays on the device, and copies\n"
+      "of NumPy arrays for launches; also in tasks that it starts, until it ends, but not in other\n"
+      "threads. Indexes count theirs under tags of their own, such as 'search.segments', and\n"
+      "memory of the host does not count. Scopes may nest; a buffer counts in the innermost one alone.")
       .def(
           "__init__",
           [](PyMemoryScope* self, std::string tag, const std::optional<DeviceArgument>& device) {
@@ -254,40 +299,41 @@ void bind_pool(nb::module_& module) {
   module.def(
       "memory_stats",
       [](const Optional& device) {
-        return with_pool(device, [](MemoryPool& pool, int id) { return pool.get_memory_stats(id).value(); });
+        return with_pool(device, true, [](MemoryPool& pool, int id) { return pool.get_memory_stats(id).value(); });
       },
       "device"_a = nb::none(), "Return all counters of the pool of a device; None: of the active one.");
   module.def(
       "memory_usage",
       [](const Optional& device) {
-        return with_pool(device, [](MemoryPool& pool, int id) { return pool.memory_usage(id); });
+        return with_pool(device, true, [](MemoryPool& pool, int id) { return pool.memory_usage(id); });
       },
       "device"_a = nb::none(), "Return the bytes that the pool holds; None when the device was never used.");
   module.def(
       "memory_total_usage",
       [] {
         Runtime& used = runtime();
-        const Call call;
+        const Call call({.only_reads = true});
         return call.run([&](const Context&) { return memory_pool(used).total_memory_usage(); });
       },
       "Return the bytes that the pools of all devices hold together.");
   module.def(
       "memory_pressure",
       [](const Optional& device) {
-        return with_pool(device, [](MemoryPool& pool, int id) { return pool.memory_pressure(id); });
+        return with_pool(device, true, [](MemoryPool& pool, int id) { return pool.memory_pressure(id); });
       },
       "device"_a = nb::none(), "Return held bytes / limit, 0 to 1; None when the device was never used.");
   module.def(
       "memory_set_limit",
       [](std::uint64_t bytes, const Optional& device) {
-        with_pool(device, [&](MemoryPool& pool, int id) { return pool.set_max_pool_size(id, bytes); });
+        with_pool(device, false, [&](MemoryPool& pool, int id) { return pool.set_max_pool_size(id, bytes); });
       },
       "bytes"_a, "device"_a = nb::none(),
       "Limit the bytes, in use and cached, that the pool holds on a device; 70 % of its memory by default.");
   module.def(
       "memory_cleanup",
       [](const Optional& device) {
-        if (device) return with_pool(device, [](MemoryPool& pool, int id) { return pool.emergency_cleanup(id); });
+        if (device)
+          return with_pool(device, false, [](MemoryPool& pool, int id) { return pool.emergency_cleanup(id); });
         Runtime& used = runtime();
         const Call call;
         return call.run([&](const Context&) { return memory_pool(used).emergency_cleanup_all(); });
@@ -297,14 +343,14 @@ void bind_pool(nb::module_& module) {
   module.def(
       "memory_snapshot",
       [](const Optional& device) {
-        return with_pool(device, [](MemoryPool& pool, int id) { return pool.snapshot(id); });
+        return with_pool(device, true, [](MemoryPool& pool, int id) { return pool.snapshot(id); });
       },
       "device"_a = nb::none(), "Return every block of the pool of a device; None when the device was never used.");
   module.def(
       "memory_leak_report",
       [] {
         Runtime& used = runtime();
-        const Call call;
+        const Call call({.only_reads = true});
         return call.run([&](const Context&) { return memory_pool(used).leak_report(); });
       },
       "Return a line for each device with live buffers: their number, bytes and tags.");
@@ -313,10 +359,8 @@ void bind_pool(nb::module_& module) {
 }  // namespace
 
 Context with_scope_tag(const Context& context) {
-  PyObject* value = nullptr;
-  if (PyContextVar_Get(tag_variable(), nullptr, &value) != 0) throw nb::python_error();
-  const nb::object tag = nb::steal(value);
-  return tag.is_valid() ? context.with_memory_tag(nb::cast<std::string>(tag)) : context;
+  const nb::object entry = innermost_entry();
+  return entry.is_none() ? context : context.with_memory_tag(entry_of(entry).tag);
 }
 
 void bind_memory(nb::module_& module) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -18,6 +17,8 @@
 #include "errors.hpp"
 #include "html.hpp"
 #include "launch.hpp"
+#include "numbers.hpp"
+#include "text.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace nb = nanobind;
@@ -58,22 +59,18 @@ std::vector<ParameterValue> parse_parameters(const Operation& operation, const n
     }
   }
   for (const auto [key, value] : named) {
-    const auto text = nb::cast<std::string>(key);
+    const std::string text = text_of(key);
     const auto rule = std::ranges::find(operation.parameters, text, &ParameterRule::name);
     if (rule == operation.parameters.end()) {
       throw_invalid_input("run", fmt::format("operation '{}' has no parameter '{}'; its parameters are: {}",
                                              operation.name, text, fmt::join(parameter_texts(operation), ", ")));
     }
-    std::int64_t integer = 0;
-    double real = 0;
+    const std::string what = fmt::format("parameter '{}'", text);
     ParameterValue& target = values[static_cast<std::size_t>(rule - operation.parameters.begin())];
-    if (nb::try_cast(value, integer)) {
-      target = integer;
-    } else if (!rule->integer && nb::try_cast(value, real)) {
-      target = real;
+    if (rule->integer || PyLong_Check(value.ptr())) {
+      target = integer_value(value, "run", what);
     } else {
-      throw_invalid_input("run",
-                          fmt::format("parameter '{}' must be {}", text, rule->integer ? "an integer" : "a number"));
+      target = real_value(value, "run", what);
     }
   }
   return values;
@@ -125,6 +122,8 @@ void run_operation(std::string_view operation, const nb::args& operands, const s
   }
   std::vector<ArrayArgument> arrays = parse_operands(*found, operands);
   const std::vector<ParameterValue> values = parse_parameters(*found, parameters);
+  resolve_overlaps(arrays, Repeated::reject, "run",
+                   [&](std::size_t i) { return fmt::format("operand '{}'", found->operands[i].name); });
   const PyDevice used = device_of(arrays, device);
   const Call call;
   call.run([&](const Context& context) {
@@ -174,7 +173,7 @@ void bind_operations(nb::module_& module) {
       "Run a named operation on arrays and wait for it.\n\n"
       "    vectis.kernel.run('matmul', a, b, c, alpha=0.5)\n\n"
       "Arrays have up to two dimensions; one of a single dimension is a row. Those that the operation writes are\n"
-      "changed in place. docs/operations.md describes the operations.\n\n"
+      "changed in place, and must not overlap each other. docs/operations.md describes the operations.\n\n"
       "device: None is the device of the first DeviceArray, else the active one.");
 }
 

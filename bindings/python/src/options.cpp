@@ -1,11 +1,11 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
-#include <nanobind/stl/string.h>
 
 #include <array>
 
 #include "errors.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 

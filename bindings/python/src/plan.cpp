@@ -4,10 +4,10 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,9 +20,11 @@
 #include "bindings.hpp"
 #include "calls.hpp"
 #include "devices.hpp"
+#include "errors.hpp"
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "units.hpp"
 #include "vectis/plan/planner.hpp"
 #include "vectis/plan/profile.hpp"
@@ -43,6 +45,12 @@ struct PyPlacement {
   Placement placement;
 };
 
+// Throws InvalidInput unless a time or rate of a DeviceProfile is a number that devices can have.
+double check_speed(double value, std::string_view what) {
+  if (std::isfinite(value) && value >= 0) return value;
+  throw_invalid_input("DeviceProfile", fmt::format("{} is {}; times and rates are finite and 0 or more", what, value));
+}
+
 ByPrecision parse_numbers(const Numbers& numbers, std::string_view op) {
   ByPrecision parsed;
   for (const auto& [key, value] : numbers) parsed.at(parse_precision(key, op)) = value;
@@ -57,7 +65,9 @@ Numbers numbers_of(const ByPrecision& values) {
   return numbers;
 }
 
-CopySpeed parse_copy(const std::pair<double, double>& speed) { return {speed.first, speed.second}; }
+CopySpeed parse_copy(const std::pair<double, double>& speed, std::string_view what) {
+  return {check_speed(speed.first, what), check_speed(speed.second, what)};
+}
 
 void make_workload(Workload* self, std::string name, const std::variant<double, Numbers>& operations, double bytes,
                    double copy_in_bytes, double copy_out_bytes, double launches, double kernels_to_compile,
@@ -142,14 +152,16 @@ void bind_profile(nb::module_& module) {
           [](DeviceProfile* self, std::string device, double launch_seconds, double compile_seconds,
              const std::pair<double, double>& to_device, const std::pair<double, double>& to_host,
              double memory_bytes_per_second, const Numbers& operations_per_second) {
-            new (self) DeviceProfile{.device = std::move(device),
-                                     .launch_seconds = launch_seconds,
-                                     .compile_seconds = compile_seconds,
-                                     .to_device = parse_copy(to_device),
-                                     .to_host = parse_copy(to_host),
-                                     .memory_bytes_per_second = memory_bytes_per_second,
-                                     .operations_per_second = parse_numbers(operations_per_second, "DeviceProfile"),
-                                     .complete = true};
+            for (const auto& [key, value] : operations_per_second) check_speed(value, "operations_per_second");
+            new (self) DeviceProfile{
+                .device = std::move(device),
+                .launch_seconds = check_speed(launch_seconds, "launch_seconds"),
+                .compile_seconds = check_speed(compile_seconds, "compile_seconds"),
+                .to_device = parse_copy(to_device, "to_device"),
+                .to_host = parse_copy(to_host, "to_host"),
+                .memory_bytes_per_second = check_speed(memory_bytes_per_second, "memory_bytes_per_second"),
+                .operations_per_second = parse_numbers(operations_per_second, "DeviceProfile"),
+                .complete = true};
           },
           "device"_a, nb::kw_only(), "launch_seconds"_a, "compile_seconds"_a = 0.0, "to_device"_a, "to_host"_a,
           "memory_bytes_per_second"_a, "operations_per_second"_a,
@@ -284,7 +296,7 @@ void bind_plan(nb::module_& module) {
   module.def(
       "plan_assess",
       [](const PyPlacement& candidate) {
-        const Call call;
+        const Call call({.only_reads = true});
         return call.run([&](const Context&) { return planner(*candidate.runtime).assess(candidate.placement); });
       },
       "candidate"_a, "Return the predicted and the measured time of one candidate.");

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -24,6 +24,7 @@
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "units.hpp"
 #include "vectis/base/file.hpp"
 
@@ -33,23 +34,52 @@ using namespace nb::literals;
 namespace vectis::python {
 namespace {
 
-// Destroys an object of the library, which may wait for devices, without the GIL.
-struct ReleasingDeleter {
-  template <class T>
-  void operator()(T* object) const {
-    const ReleasedGil released;
-    delete object;
+// A profiler that records while at least one `with` has entered it. Call its methods without the GIL. They throw Forked
+// in a forked child, where another thread of the parent may have held a lock of the profiler.
+class Recording {
+ public:
+  Recording(Runtime& runtime, const ProfilerOptions& options) : runtime_(runtime), profiler_(runtime, options) {
+    profiler_.pause();
   }
+
+  [[nodiscard]] Profiler& profiler() {
+    runtime_.check_fork("profile");
+    return profiler_;
+  }
+  void enter() {
+    runtime_.check_fork("profile");
+    const std::scoped_lock lock(mutex_);
+    if (entered_ == 0) profiler_.resume();
+    ++entered_;
+  }
+  void exit() {
+    runtime_.check_fork("profile");
+    const std::scoped_lock lock(mutex_);
+    if (entered_ != 0 && --entered_ == 0) profiler_.pause();
+  }
+
+ private:
+  Runtime& runtime_;
+  Profiler profiler_;
+  std::mutex mutex_;
+  std::size_t entered_ = 0;  // guarded by mutex_
 };
 
 // vectis.Profile: records between __enter__ and __exit__.
 struct PyProfile {
-  std::unique_ptr<Profiler, ReleasingDeleter> profiler;
+  std::unique_ptr<Recording, DestroyWithoutGil> recording;
+
+  // Calls the function with the profiler, without the GIL.
+  template <class Function>
+  auto run(const Function& function) const {
+    const Call call({.only_reads = true});
+    return call.run([&](const Context&) { return function(recording->profiler()); });
+  }
 };
 
 // A range of a profile, open between __enter__ and __exit__. The binding keeps the profile alive.
 struct PyProfileRange {
-  Profiler* profiler;
+  Recording* recording;
   std::string name;
   std::uint64_t bytes;
   int device;
@@ -61,32 +91,25 @@ double as_seconds(Duration duration) { return std::chrono::duration<double>(dura
 PyProfile make_profile(std::size_t capacity, bool device_times) {
   Runtime& used = runtime();
   const Call call;
-  return {call.run([&](const Context&) {
-    std::unique_ptr<Profiler, ReleasingDeleter> made(
-        new Profiler(used, {.capacity = capacity, .device_times = device_times}));
-    made->pause();
-    return made;
-  })};
+  return {std::unique_ptr<Recording, DestroyWithoutGil>(call.run(
+      [&](const Context&) { return new Recording(used, {.capacity = capacity, .device_times = device_times}); }))};
 }
 
 std::vector<ProfileRow> profile_rows(const PyProfile& self) {
-  const Call call;
-  return call.run([&](const Context&) { return self.profiler->rows(); });
+  return self.run([](const Profiler& profiler) { return profiler.rows(); });
 }
 
 std::string profile_text(const PyProfile& self) {
-  const Call call;
   std::ostringstream out;
-  call.run([&](const Context&) { self.profiler->print_summary(out); });
+  self.run([&](const Profiler& profiler) { profiler.print_summary(out); });
   return without_last_newline(std::move(out).str());
 }
 
 void write_trace(const PyProfile& self, nb::handle path) {
   const std::string target = file_path(path);
-  const Call call;
-  call.run([&](const Context&) {
+  self.run([&](const Profiler& profiler) {
     AtomicFileWriter writer(target);
-    self.profiler->write_trace(writer);
+    profiler.write_trace(writer);
     writer.commit();
   });
 }
@@ -135,7 +158,8 @@ void bind_range(nb::module_& module) {
           [](nb::handle_t<PyProfileRange> self) {
             auto& range = nb::cast<PyProfileRange&>(self);
             if (range.open) throw_invalid_input("range", "the range is open; make another one");
-            range.open = std::make_unique<ProfileRange>(*range.profiler, range.name, range.bytes, range.device);
+            range.open =
+                std::make_unique<ProfileRange>(range.recording->profiler(), range.name, range.bytes, range.device);
             return nb::borrow(self);
           },
           nb::sig("def __enter__(self) -> ProfileRange"))
@@ -149,20 +173,22 @@ void bind_range(nb::module_& module) {
 void bind_profiler(nb::module_& module) {
   bind_rows(module);
   bind_range(module);
-  nb::class_<PyProfile>(module, "Profile",
-                        "Records every launch, operation, copy and fill of all devices, from profile().\n\n"
-                        "    with vectis.profile() as profile:\n"
-                        "        with profile.range('step'):\n"
-                        "            kernel.launch(n, x, y, n)\n"
-                        "    print(profile)\n"
-                        "    profile.write_trace('trace.json')   # opens in ui.perfetto.dev\n\n"
-                        "It can be entered again, which adds to the records.")
+  nb::class_<PyProfile>(
+      module, "Profile",
+      "Records every launch, operation, copy and fill of all devices, from profile().\n\n"
+      "    with vectis.profile() as profile:\n"
+      "        with profile.range('step'):\n"
+      "            kernel.launch(n, x, y, n)\n"
+      "    print(profile)\n"
+      "    profile.write_trace('trace.json')   # opens in ui.perfetto.dev\n\n"
+      "It can be entered again, which adds to the records, also while it records: it does so until every `with`\n"
+      "has ended.")
       .def(
           "__enter__",
           [](nb::handle_t<PyProfile> self) {
             const auto& profile = nb::cast<const PyProfile&>(self);
             const Call call;
-            call.run([&](const Context&) { profile.profiler->resume(); });
+            call.run([&](const Context&) { profile.recording->enter(); });
             return nb::borrow(self);
           },
           nb::sig("def __enter__(self) -> Profile"))
@@ -170,7 +196,7 @@ void bind_profiler(nb::module_& module) {
           "__exit__",
           [](const PyProfile& self, const nb::args&) {
             const Call call;
-            call.run([&](const Context&) { self.profiler->pause(); });
+            call.run([&](const Context&) { self.recording->exit(); });
           },
           nb::sig("def __exit__(self, *exception: object) -> None"))
       .def(
@@ -178,19 +204,17 @@ void bind_profiler(nb::module_& module) {
           [](const PyProfile& self, std::string name, std::uint64_t bytes,
              const std::optional<DeviceArgument>& device) {
             const int id = device ? find_device(device).device.id() : -1;
-            return PyProfileRange{self.profiler.get(), std::move(name), bytes, id, nullptr};
+            return PyProfileRange{self.recording.get(), std::move(name), bytes, id, nullptr};
           },
           "name"_a, "bytes"_a = 0, "device"_a = nb::none(), nb::keep_alive<0, 1>(),
           "Return a context manager that records a section of this thread; `bytes` is what it processes.")
       .def("rows", &profile_rows, "Wait for recorded work and return the totals by name and device, largest first.")
       .def_prop_ro(
-          "losses", [](const PyProfile& self) { return self.profiler->losses(); }, "What could not be recorded.")
+          "losses",
+          [](const PyProfile& self) { return self.run([](const Profiler& profiler) { return profiler.losses(); }); },
+          "What could not be recorded.")
       .def(
-          "clear",
-          [](const PyProfile& self) {
-            const Call call;
-            call.run([&](const Context&) { self.profiler->clear(); });
-          },
+          "clear", [](const PyProfile& self) { self.run([](Profiler& profiler) { profiler.clear(); }); },
           "Discard all records.")
       .def("write_trace", &write_trace, "path"_a,
            nb::sig("def write_trace(self, path: str | os.PathLike[str]) -> None"),

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 #include <nanobind/make_iterator.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 
 #include <string>
 
 #include "bindings.hpp"
 #include "html.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 

@@ -1,13 +1,11 @@
 #include "runtime.hpp"
 
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
 #include <map>
 #include <string>
 #include <utility>
 
 #include "gil.hpp"
+#include "text.hpp"
 
 namespace nb = nanobind;
 

@@ -1,9 +1,9 @@
 // vectis.VectorStore and vectis.Collection.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +13,7 @@
 #include "html.hpp"
 #include "options.hpp"
 #include "runtime.hpp"
+#include "text.hpp"
 #include "vectis/store/vector_store.hpp"
 #include "vectors.hpp"
 
@@ -21,17 +22,29 @@ using namespace nb::literals;
 
 namespace vectis::python {
 
+// vectis.Collection. The last handle of a dropped collection destroys its index.
+struct PyCollection {
+  explicit PyCollection(Collection handle) : collection(new Collection(std::move(handle))) {}
+
+  std::unique_ptr<Collection, DestroyWithoutGil> collection;
+};
+
+// vectis.VectorStore.
+struct PyStore {
+  std::unique_ptr<VectorStore, DestroyWithoutGil> store;
+};
+
 template <>
-struct VectorsOf<Collection> {
-  static Collection& of(Collection& self) { return self; }
-  static std::size_t dim(const Collection& self) { return self.config().dim; }
+struct VectorsOf<PyCollection> {
+  static Collection& of(const PyCollection& self) { return *self.collection; }
+  static std::size_t dim(const PyCollection& self) { return self.collection->config().dim; }
 };
 
 namespace {
 
-Collection create(VectorStore& self, std::string_view name, std::size_t dim, std::string_view metric, std::string index,
-                  std::optional<std::string_view> precision, std::optional<double> recall,
-                  std::optional<std::string> device, std::optional<std::uint64_t> vectors_max, std::string tenant) {
+PyCollection create(const PyStore& self, std::string_view name, std::size_t dim, std::string_view metric,
+                    std::string index, std::optional<std::string_view> precision, std::optional<double> recall,
+                    std::optional<std::string> device, std::optional<std::uint64_t> vectors_max, std::string tenant) {
   CollectionConfig config{.dim = dim,
                           .metric = parse_metric_name(metric, "create_collection"),
                           .index = std::move(index),
@@ -40,8 +53,11 @@ Collection create(VectorStore& self, std::string_view name, std::size_t dim, std
                           .vectors_max = vectors_max,
                           .tenant = std::move(tenant)};
   if (precision) config.precision = parse_precision(*precision, "create_collection");
-  const ReleasedGil released;
-  return self.create_collection(name, std::move(config));
+  return PyCollection(without_gil([&] { return self.store->create_collection(name, std::move(config)); }));
+}
+
+std::unique_ptr<VectorStore, DestroyWithoutGil> make_store(VectorStore store) {
+  return std::unique_ptr<VectorStore, DestroyWithoutGil>(new VectorStore(std::move(store)));
 }
 
 std::string metadata_html(const CollectionMetadata& metadata) {
@@ -53,6 +69,10 @@ std::string metadata_html(const CollectionMetadata& metadata) {
                          {"host bytes", fmt::format("{}", metadata.bytes)},
                          {"device", metadata.device},
                          {"reason", metadata.reason}});
+}
+
+CollectionMetadata read_metadata(const PyCollection& self) {
+  return without_gil([&] { return self.collection->metadata(); });
 }
 
 void bind_metadata(nb::module_& module) {
@@ -76,29 +96,36 @@ void bind_metadata(nb::module_& module) {
 }
 
 void bind_collection(nb::module_& module) {
-  nb::class_<Collection> bound(module, "Collection",
-                               "A collection of a VectorStore. Copies of the handle refer to the same collection.\n\n"
-                               "After drop_collection every call but `name` and `metadata` raises InvalidInputError.");
-  bound.def_prop_ro("name", [](const Collection& self) { return self.name(); })
-      .def_prop_ro("dim", [](const Collection& self) { return self.config().dim; })
-      .def_prop_ro("metric", [](const Collection& self) { return std::string(name(self.config().metric)); })
-      .def("metadata", &Collection::metadata, "Return size, devices and memory at this moment.")
-      .def("explain", &Collection::explain, "queries"_a = 1, "k"_a = 10,
-           "Describe how such a search would run; does not search.")
+  nb::class_<PyCollection> bound(
+      module, "Collection",
+      "A collection of a VectorStore. Copies of the handle refer to the same collection.\n\n"
+      "After drop_collection every call but `name` and `metadata` raises InvalidInputError.");
+  bound.def_prop_ro("name", [](const PyCollection& self) { return self.collection->name(); })
+      .def_prop_ro("dim", [](const PyCollection& self) { return self.collection->config().dim; })
+      .def_prop_ro("metric",
+                   [](const PyCollection& self) { return std::string(name(self.collection->config().metric)); })
+      .def("metadata", &read_metadata, "Return size, devices and memory at this moment.")
+      .def(
+          "explain",
+          [](const PyCollection& self, std::size_t queries, std::size_t k) {
+            return without_gil([&] { return self.collection->explain(queries, k); });
+          },
+          "queries"_a = 1, "k"_a = 10, "Describe how such a search would run; does not search.")
       .def(
           "__eq__",
-          [](const Collection& self, nb::handle other) {
-            const Collection* same = nullptr;
-            return nb::try_cast(other, same) && self == *same;
+          [](const PyCollection& self, nb::handle other) {
+            const PyCollection* same = nullptr;
+            return nb::try_cast(other, same) && same != nullptr && *self.collection == *same->collection;
           },
           nb::sig("def __eq__(self, other: object) -> bool"))
-      .def("__hash__", [](const Collection& self) { return std::hash<std::string>()(self.name()); })
+      .def("__hash__", [](const PyCollection& self) { return std::hash<std::string>()(self.collection->name()); })
       .def("__repr__",
-           [](const Collection& self) {
-             return fmt::format("Collection(name='{}', dim={}, metric='{}')", self.name(), self.config().dim,
-                                name(self.config().metric));
+           [](const PyCollection& self) {
+             const Collection& collection = *self.collection;
+             return fmt::format("Collection(name='{}', dim={}, metric='{}')", collection.name(),
+                                collection.config().dim, name(collection.config().metric));
            })
-      .def("_repr_html_", [](const Collection& self) { return metadata_html(self.metadata()); });
+      .def("_repr_html_", [](const PyCollection& self) { return metadata_html(read_metadata(self)); });
   bind_vectors(bound);
 }
 
@@ -107,48 +134,57 @@ void bind_collection(nb::module_& module) {
 void bind_store(nb::module_& module) {
   bind_metadata(module);
   bind_collection(module);
-  nb::class_<VectorStore>(module, "VectorStore",
-                          "Named collections of vectors, saved and loaded together.\n\n"
-                          "```python\n"
-                          "store = vectis.VectorStore()\n"
-                          "books = store.create_collection('books', dim=384, metric='cosine')\n"
-                          "books.add(vectors, ids)\n"
-                          "```")
-      .def("__init__", [](VectorStore* self) { new (self) VectorStore(runtime()); })
+  nb::class_<PyStore>(module, "VectorStore",
+                      "Named collections of vectors, saved and loaded together.\n\n"
+                      "```python\n"
+                      "store = vectis.VectorStore()\n"
+                      "books = store.create_collection('books', dim=384, metric='cosine')\n"
+                      "books.add(vectors, ids)\n"
+                      "```")
+      .def("__init__", [](PyStore* self) { new (self) PyStore{make_store(VectorStore(runtime()))}; })
       .def("create_collection", &create, "name"_a, "dim"_a, nb::kw_only(), "metric"_a = "l2", "index"_a = "auto",
            "precision"_a = nb::none(), "recall"_a = nb::none(), "device"_a = nb::none(), "vectors_max"_a = nb::none(),
            "tenant"_a = "",
            "Create an empty collection. The arguments are those of Index; vectors_max limits its size.")
-      .def("collection", &VectorStore::collection, "name"_a,
-           "Return the collection of this name. Raises InvalidInputError when there is none.")
+      .def(
+          "collection",
+          [](const PyStore& self, std::string_view name) { return PyCollection(self.store->collection(name)); },
+          "name"_a, "Return the collection of this name. Raises InvalidInputError when there is none.")
       .def(
           "__getitem__",
-          [](const VectorStore& self, const std::string& name) {
-            const auto found = self.find_collection(name);
+          [](const PyStore& self, const std::string& name) {
+            auto found = self.store->find_collection(name);
             if (!found) throw nb::key_error(name.c_str());
-            return *found;
+            return PyCollection(std::move(*found));
           },
           "name"_a)
-      .def("list_collections", &VectorStore::list_collections, "Return the names of all collections, sorted.")
-      .def("drop_collection", &VectorStore::drop_collection, "name"_a, nb::call_guard<ReleasedGil>(),
-           "Remove a collection and return whether it existed.")
-      .def("__len__", [](const VectorStore& self) { return self.list_collections().size(); })
+      .def(
+          "list_collections", [](const PyStore& self) { return self.store->list_collections(); },
+          "Return the names of all collections, sorted.")
+      .def(
+          "drop_collection",
+          [](const PyStore& self, std::string_view name) {
+            const Call call;  // which a progress callback must not make: a drop waits for changes
+            return call.run([&](const Context&) { return self.store->drop_collection(name); });
+          },
+          "name"_a, "Remove a collection and return whether it existed.")
+      .def("__len__", [](const PyStore& self) { return self.store->list_collections().size(); })
       .def(
           "__contains__",
-          [](const VectorStore& self, nb::handle name) {
+          [](const PyStore& self, nb::handle name) {
             std::string text;
-            return nb::try_cast(name, text) && self.find_collection(text).has_value();
+            return nb::try_cast(name, text) && self.store->find_collection(text).has_value();
           },
           "name"_a, nb::sig("def __contains__(self, name: object) -> bool"))
       .def(
-          "__iter__", [](const VectorStore& self) { return nb::iter(nb::cast(self.list_collections())); },
+          "__iter__", [](const PyStore& self) { return nb::iter(nb::cast(self.store->list_collections())); },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[str]"), "Iterate over the names.")
       .def(
           "save",
-          [](const VectorStore& self, nb::object path) {
+          [](const PyStore& self, nb::object path) {
             const std::string name = file_path(path);
             const Call call;
-            call.run([&](const Context& context) { self.save(name, context); });
+            call.run([&](const Context& context) { self.store->save(name, context); });
           },
           "path"_a, nb::sig("def save(self, path: str | os.PathLike[str]) -> None"),
           "Write all collections to a file. The file is the old or the new one at any moment.")
@@ -158,12 +194,12 @@ void bind_store(nb::module_& module) {
             const std::string name = file_path(path);
             const Call call;
             Runtime& used = runtime();
-            return call.run([&](const Context&) { return VectorStore::load(name, used); });
+            return PyStore{make_store(call.run([&](const Context&) { return VectorStore::load(name, used); }))};
           },
           "path"_a, nb::sig("def load(path: str | os.PathLike[str]) -> VectorStore"),
           "Read a store from a file that save() wrote.")
-      .def("__repr__", [](const VectorStore& self) {
-        return fmt::format("VectorStore(collections={})", self.list_collections().size());
+      .def("__repr__", [](const PyStore& self) {
+        return fmt::format("VectorStore(collections={})", self.store->list_collections().size());
       });
 }
 

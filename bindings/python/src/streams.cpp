@@ -30,6 +30,7 @@ AllStreams& all_streams() {
 }  // namespace
 
 DeviceContext pool_context(const PyDevice& device) {
+  device.runtime->check_fork("device");  // before the lock, which another thread of the parent may have held
   AllStreams& all = all_streams();
   const auto key = std::pair(device.runtime, device.device.id());
   {

@@ -14,7 +14,8 @@ namespace vectis::python {
 // one whose work failed is not. Make and destroy it without the GIL, since both may wait.
 class BorrowedStream {
  public:
-  // Borrows an idle stream or makes one. Throws BackendCreation or DeviceLost when the device cannot be used.
+  // Borrows an idle stream or makes one. Throws BackendCreation or DeviceLost when the device cannot be used,
+  // Forked in a forked child.
   explicit BorrowedStream(const PyDevice& device);
   // Waits for the work of the stream unless finish() did, without reporting its errors.
   ~BorrowedStream();

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "errors.hpp"
 #include "filters.hpp"
 #include "results.hpp"
+#include "text.hpp"
 #include "vectis/search/index.hpp"
 
 namespace vectis::python {
@@ -46,7 +46,7 @@ nanobind::object add_vectors(T& self, nanobind::handle vectors, nanobind::handle
   std::iota(data, data + rows.view().rows, first);
   constexpr std::uint64_t id_end = std::uint64_t{1} << 63U;
   if (first + rows.view().rows > id_end) {
-    target.remove(std::span<const std::uint64_t>(data, rows.view().rows));
+    without_gil([&] { target.remove(std::span<const std::uint64_t>(data, rows.view().rows)); });
     throw_invalid_input("add", "the ids would pass 2^63 - 1, the largest id in Python; choose the ids yourself");
   }
   return made.object;
@@ -70,6 +70,12 @@ std::size_t remove_vectors(T& self, nanobind::handle ids) {
   return call.run([&](const Context& context) { return target.remove(chosen.span(), context); });
 }
 
+// Returns all ids as an array.
+template <class T>
+nanobind::object all_ids(T& self) {
+  return make_id_array(without_gil([&] { return VectorsOf<T>::of(self).ids(); }));
+}
+
 // Returns the vector of one id, or None; for several ids an array with a row for each.
 template <class T>
 nanobind::object get_vectors(T& self, nanobind::handle ids) {
@@ -81,14 +87,14 @@ nanobind::object get_vectors(T& self, nanobind::handle ids) {
   }
   const std::size_t dim = VectorsOf<T>::dim(self);
   const NewArray made = make_array(Element::float32, chosen.span().size(), dim);
-  auto* target = static_cast<float*>(made.data);
-  for (const std::uint64_t id : chosen.span()) {
-    const auto found = source.get(id);
-    if (!found) {
-      throw_invalid_input("get", fmt::format("there is no id {}; `id in index` tests for one", id));
+  without_gil([&] {
+    auto* target = static_cast<float*>(made.data);
+    for (const std::uint64_t id : chosen.span()) {
+      const auto found = source.get(id);
+      if (!found) throw_invalid_input("get", fmt::format("there is no id {}; `id in index` tests for one", id));
+      target = std::copy(found->begin(), found->end(), target);
     }
-    target = std::copy(found->begin(), found->end(), target);
-  }
+  });
   return made.object;
 }
 
@@ -160,9 +166,8 @@ void bind_vectors(nanobind::class_<T>& bound) {
            nb::sig("def get(self, ids: numpy.typing.ArrayLike) -> numpy.typing.NDArray[numpy.float32] | None"),
            "Return the vector of an id, or None; for several ids an array with a row for each.\n\n"
            "Raises InvalidInputError when one of several ids does not exist.")
-      .def(
-          "ids", [](T& self) { return make_id_array(VectorsOf<T>::of(self).ids()); },
-          nb::sig("def ids(self) -> numpy.typing.NDArray[numpy.int64]"), "Return all ids, in no particular order.")
+      .def("ids", &all_ids<T>, nb::sig("def ids(self) -> numpy.typing.NDArray[numpy.int64]"),
+           "Return all ids, in no particular order.")
       .def("search", &search_vectors<T>, "queries"_a.none(), "k"_a = 10, nb::kw_only(), "filter"_a = nb::none(),
            "radius"_a = nb::none(), "recall"_a = nb::none(), "ef"_a = nb::none(), "timeout"_a = nb::none(),
            "cancel"_a = nb::none(), "copy"_a = true,
@@ -204,7 +209,7 @@ void bind_vectors(nanobind::class_<T>& bound) {
           },
           "id"_a, nb::sig("def __contains__(self, id: object) -> bool"))
       .def(
-          "__iter__", [](T& self) { return nb::iter(make_id_array(VectorsOf<T>::of(self).ids()).attr("tolist")()); },
+          "__iter__", [](T& self) { return nb::iter(all_ids(self).attr("tolist")()); },
           nb::sig("def __iter__(self) -> collections.abc.Iterator[int]"), "Iterate over the ids that exist now.");
 }
 

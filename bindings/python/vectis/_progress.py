@@ -29,13 +29,22 @@ def make_callback(progress: Any) -> Callback | None:
 
 
 class Bar:
-    """A line on the standard error output that shows how far a call has come."""
+    """A line on the standard error output that shows how far a call has come; never fails the call."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
         self._shown = False
+        self._broken = False
 
     def update(self, operation: str, done: int, total: int) -> None:
+        if self._broken:
+            return
+        try:
+            self._draw(operation, done, total)
+        except Exception:  # the terminal is gone, or sys.stderr is something else
+            self._broken = True
+
+    def _draw(self, operation: str, done: int, total: int) -> None:
         elapsed = time.monotonic() - self._begin
         if not self._shown and (elapsed < _DELAY or done >= total):
             return
@@ -64,9 +73,10 @@ def _update_like_tqdm(bar: Any) -> Callback:
 
 def _is_visible() -> bool:
     """Whether someone looks: a terminal, or a notebook's kernel."""
-    if sys.stderr is None:
+    try:
+        shell = sys.modules.get("IPython")
+        if shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell":
+            return True
+        return sys.stderr.isatty()
+    except Exception:  # sys.stderr is None, closed, or something else
         return False
-    shell = sys.modules.get("IPython")
-    if shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell":
-        return True
-    return sys.stderr.isatty()
