@@ -267,7 +267,7 @@ TEST_F(GraphIndexTest, EfSetsTheBeamWidth) {
   EXPECT_GE(recall, 0.95);
 }
 
-// A wide beam is not limited by what the codes can tell apart, and takes no more memory than there are vectors.
+// A wide beam is not limited by the precision of the codes, and takes no more memory than there are vectors.
 TEST_F(GraphIndexTest, WideBeamsFindAll) {
   constexpr std::size_t dim = 16;
   const auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime});
