@@ -181,6 +181,7 @@ void wrap_objects(cl_icd_dispatch& table) {
   VECTIS_LAYER_RELEASE(clReleaseProgram);
   VECTIS_LAYER_WRAP(clCreateKernel);
   VECTIS_LAYER_WRAP(clGetKernelInfo);
+  VECTIS_LAYER_WRAP(clGetKernelWorkGroupInfo);
   VECTIS_LAYER_WRAP(clSetKernelArg);
   VECTIS_LAYER_RELEASE(clReleaseKernel);
 }

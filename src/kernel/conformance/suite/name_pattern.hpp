@@ -14,7 +14,7 @@ namespace vectis::inline v0_1::conformance {
 // Immutable.
 class NamePattern {
  public:
-  static constexpr std::size_t size_max = 200;  // characters of a pattern, which also limit the depth of its groups
+  static constexpr std::size_t size_max = 2000;  // characters of a pattern, which also limit the depth of its groups
 
   // Throws InvalidInput if `text` is not such an expression or has more than size_max characters.
   explicit NamePattern(std::string_view text);
