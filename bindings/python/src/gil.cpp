@@ -1,6 +1,7 @@
 #include "gil.hpp"
 
 #include <atomic>
+#include <cstdint>
 
 #include "vectis/base/time.hpp"
 
@@ -22,7 +23,26 @@ void end() {
   for (int i = 0; i < milliseconds_max && waiting_threads.load() > 0; ++i) pause_thread(std::chrono::milliseconds(1));
 }
 
+// When a thread took the GIL at the end of a call of this module, in nanoseconds; 0 after it released it for the next
+// call. Another thread whose call ends meanwhile spins for as long as Python usually needs between two calls: CPython
+// would put it to sleep, which takes longer than many searches. A thread that keeps the GIL for longer, or that
+// released it elsewhere, is not waited for.
+std::atomic<std::uint64_t> taken_at{0};
+constexpr std::uint64_t spin_max = 20'000;   // nanoseconds
+constexpr std::uint64_t taken_max = 50'000;  // a longer time says nothing about who has the GIL
+
+void await_turn() noexcept {
+  const std::uint64_t begin = monotonic_nanoseconds();
+  for (std::uint64_t now = begin; now - begin < spin_max; now = monotonic_nanoseconds()) {
+    std::uint64_t taken = taken_at.load(std::memory_order_relaxed);
+    const bool free = taken == 0 || (now > taken && now - taken > taken_max);
+    if (free && taken_at.compare_exchange_strong(taken, now, std::memory_order_relaxed)) return;
+  }
+}
+
 }  // namespace
+
+ReleasedGil::ReleasedGil() noexcept : state_(PyEval_SaveThread()) { taken_at.store(0, std::memory_order_relaxed); }
 
 GilWaiter::GilWaiter() noexcept {
   waiting_threads.fetch_add(1);
@@ -35,6 +55,7 @@ ReleasedGil::~ReleasedGil() {
   {
     const GilWaiter waiter;
     if (waiter.allowed() || PyThread_get_thread_ident() == ending_thread) {
+      await_turn();
       PyEval_RestoreThread(state_);
       return;
     }

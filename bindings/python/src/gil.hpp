@@ -13,7 +13,7 @@ namespace vectis::python {
 // interpreter began to end.
 class ReleasedGil {
  public:
-  ReleasedGil() noexcept : state_(PyEval_SaveThread()) {}
+  ReleasedGil() noexcept;
   ~ReleasedGil();
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
