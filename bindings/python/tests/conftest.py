@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -10,6 +11,11 @@ import pytest
 
 def seed() -> int:
     return int(os.environ.get("VECTIS_TEST_SEED", "1"))
+
+
+def pytest_configure() -> None:
+    """Handles Ctrl-C as at a terminal: a shell that runs the tests in the background has it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header() -> str:
