@@ -20,7 +20,11 @@ void log_to_python(const LogRecord& record) {
           nb::module_::import_("logging").attr("getLogger")("vectis." + std::string(record.component));
       logger.attr("log")(10 * (static_cast<int>(record.level) + 1), "%s", record.message);
     } catch (nb::python_error& error) {
-      error.discard_as_unraisable("vectis: a handler of `logging` failed");
+      if (error.matches(PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt();  // Ctrl-C met the handler: it ends the call instead
+      } else {
+        error.discard_as_unraisable("vectis: a handler of `logging` failed");
+      }
     }
   });
 }

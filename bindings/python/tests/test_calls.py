@@ -79,6 +79,23 @@ def test_ctrl_c_ends_a_search_within_200_ms(large, kind, metric):
     assert seconds_to_interrupt(search, after=0.2) < 0.2
 
 
+def test_ctrl_c_while_a_record_is_logged_ends_the_call(large):
+    class Interrupted(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    handler, logger = Interrupted(), logging.getLogger("vectis")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            long_build(large[:20_000])
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
 def test_a_handler_that_raises_nothing_gets_a_cancelled_error(large):
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
