@@ -46,18 +46,11 @@ suite::Report test_device(const DeviceArgument& device, const std::string& opera
   options.stop_at_failure = stop_at_failure;
   const PyDevice found = find_device(device);
   const Call call({.progress = progress, .elements = std::numeric_limits<std::size_t>::max()});
-  std::size_t steps = 0;
   options.progress = [&](const std::string& what, std::size_t done, std::size_t all) {
-    steps = all;
     call.context().check("conformance", found.runtime->executor());
     call.context().report_progress(what, done, all);
   };
-  return call.run([&](const Context& context) {
-    suite::Report report = suite::test(*found.runtime, found.device, options);
-    const bool stopped = stop_at_failure && report.failed() != 0;
-    if (!stopped && steps != 0) context.report_progress("conformance", steps, steps);
-    return report;
-  });
+  return call.run([&](const Context&) { return suite::test(*found.runtime, found.device, options); });
 }
 
 std::string verdict(const suite::Line& line) {
