@@ -38,6 +38,28 @@ std::size_t collect_unvisited_neighbors(const Graph& graph, Slot row, Visited& v
   return collect_unvisited(graph, std::span(scratch.links).first(links), visited, scratch);
 }
 
+// Scores the entry points and moves the nearest `starts` of them to scratch.unvisited and scratch.scores. Returns their
+// number. Only those count as scored and visited: the others are scored faster, and the search may meet them again.
+template <class Visited>
+std::size_t nearest_entry_points(const Graph& graph, std::span<const Slot> entry_points, std::size_t starts,
+                                 Visited& visited, SearchScratch& scratch) {
+  for (std::size_t i = 0; i < entry_points.size(); ++i) scratch.rows[i] = graph.codes[entry_points[i]];
+  graph.score_rows(graph.encoding.quantizer, scratch.query, scratch.rows.data(), entry_points.size(),
+                   scratch.scores.data());
+  scratch.starts.clear(starts);
+  for (std::size_t i = 0; i < entry_points.size(); ++i) {
+    if (scratch.scores[i] <= scratch.starts.worst_score()) scratch.starts.push(scratch.scores[i], entry_points[i]);
+  }
+  std::size_t count = 0;
+  for (const Neighbor& start : scratch.starts.sorted()) {
+    visited.insert(start.slot());
+    scratch.unvisited[count] = start.slot();
+    scratch.scores[count++] = start.score();
+  }
+  scratch.scored += count;
+  return count;
+}
+
 void start_search(const Graph& graph, std::span<const Slot> entry_points, std::size_t width, SearchScratch& scratch) {
   const std::size_t room = std::max(entry_points.size(), graph.links.degree());
   scratch.reserve(room + 1);
@@ -200,8 +222,7 @@ bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, c
   const StoppingRule rule(params, params.epsilon, scratch.query);
   TieLimit ties(params.k);
   float score_limit = std::numeric_limits<float>::infinity();
-  for (std::size_t count = collect_unvisited(graph, entry_points, visited, scratch);;) {
-    score_unvisited(graph, scratch, count);
+  for (std::size_t count = nearest_entry_points(graph, entry_points, params.starts, visited, scratch);;) {
     for (std::size_t i = 0; i < count; ++i) {
       const float score = scratch.scores[i];
       const Slot slot = scratch.unvisited[i];
@@ -216,6 +237,7 @@ bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, c
     if (!policy.may_expand(*next, scratch)) return false;
     if (!scratch.frontier.empty()) prefetch_links(graph, scratch.frontier.nearest().slot());
     count = collect_unvisited_neighbors(graph, next->slot(), visited, scratch);
+    score_unvisited(graph, scratch, count);
   }
 }
 
@@ -243,6 +265,7 @@ BeamParams construction_beam(const GraphParams& params) noexcept {
   return {.k = params.pruned_degree,
           .epsilon = params.construction_epsilon,
           .width = params.ef_construction,
+          .starts = 16,
           .bounded = true};
 }
 

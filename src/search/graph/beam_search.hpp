@@ -23,6 +23,7 @@ struct BeamParams {
   std::size_t k = 10;
   float epsilon = 1;
   std::size_t width = 32;  // best rows that are kept, at least k
+  std::size_t starts = 4;  // entry points where the search starts: the nearest ones; at least 1
   bool widens = false;     // with epsilon, by ef_of(k, epsilon)
   bool bounded = false;    // also stop as HNSW does: at rows farther than the worst of `width` rows (ef)
   // Remember every visited row, for long searches: the small table of short ones forgets rows, which are scored again.
@@ -52,7 +53,8 @@ struct SearchScratch {
   explicit SearchScratch(const Graph& graph);
 
   QuantizedQuery query;
-  TopK best;  // the result
+  TopK best;    // the result
+  TopK starts;  // the entry points where the search starts
   VisitedFilter visited_filter;
   VisitedBitmap visited_bitmap;  // of filtered searches
   VisitedSet expanded;

@@ -54,7 +54,7 @@ bool ascends(const CalibrationPoint& before, const CalibrationPoint& after) {
 double SearchSetting::seconds(const SearchCosts& costs, std::size_t rows, std::size_t queries) const noexcept {
   // The queries of a call that end in a scan share it.
   const auto scanned = static_cast<std::size_t>(std::max(1.0, scans * static_cast<double>(queries)));
-  return scored * costs.visited + static_cast<double>(reranked) * costs.reranked +
+  return costs.beam_seconds(scored) + static_cast<double>(reranked) * costs.reranked +
          scans * costs.scan_seconds(rows, scanned);
 }
 

@@ -391,7 +391,8 @@ TEST_F(RecalibrateTest, TheLowestRecallOfSeveralTablesCounts) {
 
 // A search that gives up costs a scan as well, which many queries share.
 TEST_F(RecalibrateTest, ScansAfterSearchesThatGiveUpCount) {
-  const SearchCosts costs{.visited = 50e-9, .reranked = 100e-9, .scanned = 10e-9, .scanned_in_batch = 1e-9};
+  const SearchCosts costs{
+      .visited = 50e-9, .visited_late = 50e-9, .reranked = 100e-9, .scanned = 10e-9, .scanned_in_batch = 1e-9};
   const SearchSetting setting{.epsilon = 1, .reranked = 32, .scored = 1000, .scans = 0.5};
   const double search = 1000 * 50e-9 + 32 * 100e-9;
   EXPECT_NEAR(setting.seconds(costs, 100'000, 1), search + 0.5 * 1e-3, 1e-9);
@@ -399,6 +400,15 @@ TEST_F(RecalibrateTest, ScansAfterSearchesThatGiveUpCount) {
   EXPECT_NEAR(costs.scan_seconds(100'000, 1), 1e-3, 1e-9);
   EXPECT_NEAR(costs.scan_seconds(100'000, 64), 1e-4, 1e-9);
   EXPECT_LT(costs.scan_seconds(100'000, 16), 3e-4);
+}
+
+TEST_F(RecalibrateTest, RowsOfLongSearchesCostMore) {
+  const SearchCosts costs{.visited = 50e-9, .visited_late = 150e-9, .late_scored = 10'000};
+  EXPECT_NEAR(costs.beam_seconds(100), 100 * 51e-9, 1e-12);
+  EXPECT_NEAR(costs.beam_seconds(5000), 5000 * 100e-9, 1e-12);
+  EXPECT_NEAR(costs.beam_seconds(20'000), 20'000 * 150e-9, 1e-12);
+  const SearchCosts disturbed{.visited = 50e-9, .visited_late = 20e-9};
+  EXPECT_NEAR(disturbed.beam_seconds(5000), 5000 * 50e-9, 1e-12) << "rows of long searches never cost less";
 }
 
 TEST_F(RecalibrateTest, RowsAreHeldOutInProportionToTheChange) {

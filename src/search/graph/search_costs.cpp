@@ -1,6 +1,7 @@
 #include "search/graph/search_costs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/thread_time.hpp"
@@ -22,6 +23,126 @@ double per_row(double alone, double in_batch, std::size_t queries) noexcept {
   return (alone + further * (together - 1)) / together;
 }
 
+template <class Work>
+double seconds_of(const Work& work) {
+  const std::uint64_t begin = thread_nanoseconds();
+  work();
+  return static_cast<double>(thread_nanoseconds() - begin) * 1e-9;
+}
+
+// A disturbance only adds time.
+template <class Work>
+double better_of_two(const Work& work) {
+  return std::min(seconds_of(work), seconds_of(work));
+}
+
+// Measures scans, searches and reranking with the first of some vectors.
+class CostMeter {
+ public:
+  CostMeter(const SearchParams& params, std::size_t rows, std::span<const Slot> sample)
+      : params_(params),
+        rows_(rows),
+        sample_(sample),
+        asked_(queries_of(*params.storage, sample.first(std::min(exact_scan_queries, sample.size())))),
+        hits_(asked_.queries.size()),
+        scratch_(params.storage->graph),
+        vector_(params.storage->graph.encoding.projection.dim) {
+    params_.k = calibrated_k;
+  }
+
+  void measure_scans(const ScannedSlots& some, double& alone, double& in_batch) {
+    constexpr std::size_t single_scans = 4;
+    const auto scanned = static_cast<double>(some.count);
+    const std::size_t singles = std::min(single_scans, hits_.size());
+    const auto batch = [&] { exact_scan(params_, some, asked_.queries, hits_); };
+    const auto single = [&] {
+      for (std::size_t i = 0; i < singles; ++i) {
+        exact_scan(params_, some, std::span(asked_.queries).subspan(i, 1), std::span(hits_).subspan(i, 1));
+      }
+    };
+    in_batch = better_of_two(batch) / (scanned * static_cast<double>(hits_.size()));
+    alone = better_of_two(single) / (scanned * static_cast<double>(singles));
+  }
+
+  void measure_encoded(SearchCosts& costs) {
+    constexpr std::size_t encoded_rows = 65536;
+    SimulatedExecutor alone(0);  // runs everything on this thread
+    SearchParams first_rows = params_;
+    first_rows.rows = std::min(encoded_rows, params_.rows);
+    const auto seconds = [&](std::size_t together) {
+      const auto vectors = std::span(asked_.vectors).first(together * vector_.size());
+      const auto scan = [&] { encoded_scan(alone, first_rows, vectors, {}, std::span(hits_).first(together)); };
+      return better_of_two(scan) / static_cast<double>(first_rows.rows * together);
+    };
+    costs.encoded_in_batch = seconds(hits_.size());  // first, so that the vectors are in the cache for both
+    costs.encoded = seconds(1);
+  }
+
+  void measure_searches(SearchCosts& costs) {
+    constexpr std::size_t searches = 32;
+    constexpr std::size_t late_searches = 5;
+    constexpr float late_epsilon = 1.3F;
+    const Searched late = median_search(late_epsilon, late_searches);
+    costs.visited_late = late.seconds;
+    costs.late_scored = late.scored;
+    costs.visited = median_search(1, searches).seconds;
+  }
+
+  // Reranks what the last search found.
+  void measure_rerank(SearchCosts& costs) {
+    std::vector<std::int32_t> candidates;
+    for (const Neighbor& neighbor : scratch_.best.sorted()) {
+      if (params_.storage->versions.visible(neighbor.slot(), params_.epoch)) {
+        candidates.push_back(static_cast<std::int32_t>(neighbor.slot()));
+      }
+    }
+    if (candidates.size() < calibrated_k) return;
+    params_.reranked = candidates.size();
+    const auto rerank = [&] { (void)rerank_found(params_, candidates, vector_.data(), scratch_, hits_.front()); };
+    costs.reranked = better_of_two(rerank) / static_cast<double>(candidates.size());
+  }
+
+ private:
+  struct Searched {
+    double seconds = 0;  // for each scored row
+    double scored = 0;
+  };
+
+  // Returns of several searches the one with the median cost.
+  Searched median_search(float epsilon, std::size_t count_max) {
+    constexpr std::size_t candidates_reranked = 32;
+    constexpr std::uint64_t scored_max = 20'000;
+    params_.beam = beam_for({.epsilon = epsilon, .reranked = candidates_reranked}, calibrated_k);
+    params_.beam.scores_max = std::min(scores_before_scan(rows_), scored_max);
+    params_.beam.exact_visited = epsilon > 1;
+    std::vector<Searched> searched(std::min(count_max, sample_.size()));
+    for (std::size_t i = 0; i < searched.size(); ++i) searched[i] = search_for(sample_[i]);
+    const auto median = searched.begin() + static_cast<std::ptrdiff_t>(searched.size() / 2);
+    std::ranges::nth_element(searched, median, {}, &Searched::seconds);
+    return *median;
+  }
+
+  Searched search_for(Slot row) {
+    const Graph& graph = params_.storage->graph;
+    params_.storage->read_vector(row, vector_.data());
+    scratch_.query.set_vector(graph.encoding, vector_.data());
+    const std::uint64_t before = scratch_.scored;
+    const double seconds = seconds_of([&] {
+      (void)beam_search_visible(graph, params_.entry_points, params_.beam, [](Slot) { return true; }, scratch_);
+    });
+    const auto scored = static_cast<double>(std::max<std::uint64_t>(scratch_.scored - before, 1));
+    return {seconds / scored, scored};
+  }
+
+  SearchParams params_;
+  std::size_t rows_;  // of the graph, that can be found
+  std::span<const Slot> sample_;
+  RowQueries asked_;
+  std::vector<std::vector<Hit>> hits_;
+  SearchScratch scratch_;
+  std::vector<float> vector_;
+};
+
 }  // namespace
 
 SearchCosts SearchCosts::by_norm() const noexcept {
@@ -31,6 +152,10 @@ SearchCosts SearchCosts::by_norm() const noexcept {
     result.scanned_in_batch = scanned_by_norm_in_batch;
   }
   return result;
+}
+
+double SearchCosts::beam_seconds(double scored) const noexcept {
+  return scored * std::lerp(visited, std::max(visited, visited_late), std::min(1.0, scored / late_scored));
 }
 
 double SearchCosts::scan_seconds(std::size_t rows, std::size_t queries) const noexcept {
@@ -57,85 +182,18 @@ std::uint64_t scores_before_scan(std::size_t rows) noexcept {
 SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows, std::span<const Slot> sample) {
   constexpr std::size_t rows_min = 1000;
   constexpr std::size_t scanned_rows = 32768;
-  constexpr std::size_t encoded_rows = 65536;
-  constexpr std::size_t single_scans = 4;
-  constexpr std::size_t searches = 32;
-  constexpr std::size_t candidates_reranked = 32;
   SearchCosts costs;
   if (rows.size() < rows_min || sample.empty()) return costs;
-  const Graph& graph = params.storage->graph;
-  const std::size_t dim = graph.encoding.projection.dim;
-  const std::size_t count = std::min(exact_scan_queries, sample.size());
-  const RowQueries asked = queries_of(*params.storage, sample.first(count));
-  SearchParams measured = params;
-  measured.k = calibrated_k;
-  std::vector<std::vector<Hit>> hits(count);
-  const auto timed = [](const auto& work) {
-    const std::uint64_t begin = thread_nanoseconds();
-    work();
-    return static_cast<double>(thread_nanoseconds() - begin) * 1e-9;
-  };
-  const auto measure_scans = [&](const ScannedSlots& some, double& alone, double& in_batch) {
-    const auto scanned = static_cast<double>(some.count);
-    const std::size_t singles = std::min(single_scans, count);
-    const auto batch = [&] { exact_scan(measured, some, asked.queries, hits); };
-    const auto single = [&] {
-      for (std::size_t i = 0; i < singles; ++i) {
-        exact_scan(measured, some, std::span(asked.queries).subspan(i, 1), std::span(hits).subspan(i, 1));
-      }
-    };
-    // The better of two: a disturbance only adds time.
-    in_batch = std::min(timed(batch), timed(batch)) / (scanned * static_cast<double>(count));
-    alone = std::min(timed(single), timed(single)) / (scanned * static_cast<double>(singles));
-  };
+  CostMeter meter(params, rows.size(), sample);
   ScannedSlots some{.count = std::min(scanned_rows, rows.size())};
   if (rows.size() < params.rows) some.listed = rows.data();
-  measure_scans(some, costs.scanned, costs.scanned_in_batch);
+  meter.measure_scans(some, costs.scanned, costs.scanned_in_batch);
   if (params.norm_order != nullptr) {
-    measure_scans(rows_by_norm(params), costs.scanned_by_norm, costs.scanned_by_norm_in_batch);
+    meter.measure_scans(rows_by_norm(params), costs.scanned_by_norm, costs.scanned_by_norm_in_batch);
   }
-  if (can_encode(*params.storage)) {
-    SimulatedExecutor alone(0);  // runs everything on this thread
-    SearchParams first_rows = measured;
-    first_rows.rows = std::min(encoded_rows, params.rows);
-    const auto seconds = [&](std::size_t together) {
-      const auto scan = [&] {
-        encoded_scan(alone, first_rows, std::span(asked.vectors).first(together * dim), {},
-                     std::span(hits).first(together));
-      };
-      return std::min(timed(scan), timed(scan)) / static_cast<double>(first_rows.rows * together);
-    };
-    costs.encoded_in_batch = seconds(count);  // first, so that the vectors are in the cache for both
-    costs.encoded = seconds(1);
-  }
-  measured.beam = beam_for({.epsilon = 1, .reranked = candidates_reranked}, calibrated_k);
-  measured.beam.scores_max = scores_before_scan(rows.size());
-  SearchScratch scratch(graph);
-  std::vector<float> vector(dim);
-  std::vector<double> visited;
-  for (std::size_t i = 0; i < std::min(searches, sample.size()); ++i) {
-    params.storage->read_vector(sample[i], vector.data());
-    scratch.query.set_vector(graph.encoding, vector.data());
-    const std::uint64_t before = scratch.scored;
-    const double seconds = timed([&] {
-      (void)beam_search_visible(graph, params.entry_points, measured.beam, [](Slot) { return true; }, scratch);
-    });
-    const auto scored = static_cast<double>(scratch.scored - before);
-    if (scored > 0) visited.push_back(seconds / scored);
-  }
-  const auto median = visited.begin() + static_cast<std::ptrdiff_t>(visited.size() / 2);
-  std::nth_element(visited.begin(), median, visited.end());
-  if (!visited.empty()) costs.visited = *median;
-  std::vector<std::int32_t> candidates;
-  for (const Neighbor& neighbor : scratch.best.sorted()) {
-    if (params.storage->versions.visible(neighbor.slot(), params.epoch)) {
-      candidates.push_back(static_cast<std::int32_t>(neighbor.slot()));
-    }
-  }
-  if (candidates.size() < calibrated_k) return costs;
-  measured.reranked = candidates.size();
-  const auto rerank = [&] { (void)rerank_found(measured, candidates, vector.data(), scratch, hits.front()); };
-  costs.reranked = std::min(timed(rerank), timed(rerank)) / static_cast<double>(candidates.size());
+  if (can_encode(*params.storage)) meter.measure_encoded(costs);
+  meter.measure_searches(costs);
+  meter.measure_rerank(costs);
   return costs;
 }
 

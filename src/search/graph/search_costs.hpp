@@ -14,7 +14,9 @@ inline constexpr std::size_t scanned_per_visited = 6;
 
 // Seconds of one thread for one row, by which searches and scans are compared. Plain data; the values are of one CPU.
 struct SearchCosts {
-  double visited = 65e-9;          // scored by a beam search
+  double visited = 65e-9;          // scored by a short beam search
+  double visited_late = 130e-9;    // by a long one, whose queues are long
+  double late_scored = 10'000;     // rows that the long one scored
   double reranked = 100e-9;        // compared by its vector
   double scanned = 10e-9;          // by an exact scan for one query
   double scanned_in_batch = 7e-9;  // by an exact scan for each of exact_scan_queries
@@ -26,6 +28,8 @@ struct SearchCosts {
   double encoded = 0;
   double encoded_in_batch = 0;
 
+  // Returns the seconds of a beam search that scores so many rows. Does not throw.
+  [[nodiscard]] double beam_seconds(double scored) const noexcept;
   // Returns the costs of searches whose scans go through rows by length. Does not throw.
   [[nodiscard]] SearchCosts by_norm() const noexcept;
   // Returns the seconds of the cheapest exact scan of `rows` rows for each of `queries` queries. Does not throw.

@@ -150,6 +150,7 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
                       const StopCheck& stop) {
   std::vector<Slot> order(slots.begin(), slots.end());
   shuffle(order, Random(params_.seed + epoch_));
+  if (entry_points_.empty()) entry_points_rows_ = slots.size();
   for (std::size_t i = 0; entry_points_.size() < entry_points_max && i < order.size(); ++i) {
     entry_points_.push_back(order[i]);
   }
@@ -200,8 +201,21 @@ void GraphStore::connect_rows(std::span<const Slot> unlinked, const StopCheck& s
   std::vector<bool> left_out(rows_);
   for (const Slot slot : unlinked) left_out[slot] = true;
   const auto linked = [&](Slot slot) { return !left_out[slot] && storage_->versions.visible(slot, epoch_ + 1); };
+  if (rows_ >= 2 * entry_points_rows_) choose_entry_points(linked);
   connect_unreachable(storage_->graph, entry_points_, rows_, linked, stop);
   unchecked_rows_ = 0;
+}
+
+void GraphStore::choose_entry_points(const std::function<bool(Slot)>& linked) {
+  std::vector<Slot> chosen;
+  Random random(params_.seed + epoch_);
+  for (std::size_t i = 0; chosen.size() < entry_points_max && i < 4 * entry_points_max; ++i) {
+    const auto slot = static_cast<Slot>(random.below(rows_));
+    if (linked(slot) && std::ranges::find(chosen, slot) == chosen.end()) chosen.push_back(slot);
+  }
+  if (chosen.size() < entry_points_max) return;
+  entry_points_ = std::move(chosen);
+  entry_points_rows_ = rows_;
 }
 
 LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {

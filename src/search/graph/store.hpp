@@ -25,7 +25,9 @@
 
 namespace vectis::inline v0_1::graph {
 
-inline constexpr std::size_t entry_points_max = 16;
+// Searches start at the nearest few of so many rows, which lie in most clusters of the data: a search that starts in
+// another cluster than the query's may end there.
+inline constexpr std::size_t entry_points_max = 256;
 
 // The state of a graph store that a search reads. While a search holds an epoch, no row that it can reach is reused
 // for another vector (epoch-based reclamation: Fraser, "Practical lock-freedom", 2004). Immutable; obtained by
@@ -162,6 +164,9 @@ class GraphStore {
   // Links rows to those that no path of links leads to, apart from `unlinked`. Throws what `stop` throws, and
   // std::bad_alloc.
   void connect_rows(std::span<const Slot> unlinked, const StopCheck& stop);
+  // Replaces the entry points by random linked rows: those of before lie in the clusters that were added first. Leaves
+  // them where most rows are not linked. Throws std::bad_alloc; then nothing changed.
+  void choose_entry_points(const std::function<bool(Slot)>& linked);
   void link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress);
   // Writes, links and publishes row i under ids[i]; the old rows of present ids become tombstones. The caller holds
   // writer_mutex_ and has checked that ids are distinct. Throws InvalidInput above slots_max rows, Cancelled,
@@ -240,7 +245,8 @@ class GraphStore {
   std::uint64_t epoch_ = 0;
   std::optional<std::uint64_t> highest_id_;
   std::vector<Slot> entry_points_;
-  std::vector<Slot> tombstones_;  // removed, and still linked
+  std::size_t entry_points_rows_ = 0;  // rows that they were chosen from
+  std::vector<Slot> tombstones_;       // removed, and still linked
   std::vector<Slot> free_slots_;
   std::deque<Limbo> limbo_;
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
