@@ -380,16 +380,6 @@ void encode_row(const Encoding& encoding, const float* vector, std::byte* row) {
   }
 }
 
-CodeHeader code_header(const std::byte* row) noexcept {
-  std::uint32_t packed = 0;
-  CodeHeader header;
-  std::memcpy(&packed, row, sizeof packed);
-  std::memcpy(&header.squared_norm, row + sizeof packed, sizeof header.squared_norm);
-  header.scale = from_bfloat16(packed & 0xFFFFU);
-  header.min = from_bfloat16(packed >> 16U);
-  return header;
-}
-
 QuantizedQuery::QuantizedQuery(const Quantizer& quantizer)
     : row_bytes_(quantizer.row_bytes),
       memory_(2 * row_bytes_ + cache_line_bytes),

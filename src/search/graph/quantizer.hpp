@@ -3,8 +3,10 @@
 // coarse, rows hold floats instead.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -72,7 +74,16 @@ void encode_row(const Encoding& encoding, const float* vector, std::byte* row);
 // coordinates must be finite, not checked. Does not throw.
 void encode_projected(const Quantizer& quantizer, const float* coordinates, std::byte* row) noexcept;
 // Returns the header of a row that encode_row or encode_projected wrote. Does not check the bytes; does not throw.
-[[nodiscard]] CodeHeader code_header(const std::byte* row) noexcept;
+// Inline: scoring reads one for each row.
+[[nodiscard]] inline CodeHeader code_header(const std::byte* row) noexcept {
+  std::uint32_t packed = 0;  // scale and min, as bfloat16
+  CodeHeader header;
+  std::memcpy(&packed, row, sizeof packed);
+  std::memcpy(&header.squared_norm, row + sizeof packed, sizeof header.squared_norm);
+  header.scale = std::bit_cast<float>(packed << 16U);
+  header.min = std::bit_cast<float>(packed & 0xFFFF0000U);
+  return header;
+}
 
 // A query, or a row in the role of a query, quantized to signed bytes: a coordinate is shift + scale * code. The
 // score of a row is its squared distance to the query minus query.squared_norm(); under inner product it is minus
