@@ -1,4 +1,4 @@
-// What the operating system tells about itself and about its GPUs, by the files of the Os interface.
+// The operating system and its GPU device nodes, as the files of the Os interface describe them.
 #pragma once
 
 #include <cstdint>
