@@ -43,7 +43,12 @@ Json json_of(const DoctorReport& report, const DefaultDevice& selected) {
   for (const Diagnosis& diagnosis : report.backends) {
     Json devices = Json::array();
     for (const DeviceSummary& device : diagnosis.devices) {
-      devices.push_back({{"name", device.name}, {"driver", device.driver}, {"software", device.software}});
+      devices.push_back({{"name", device.name},
+                         {"driver", device.driver},
+                         {"software", device.software},
+                         {"runs_kernels", device.runs_kernels},
+                         {"physical_id", device.physical_id},
+                         {"same_card_as", device.same_card_as}});
     }
     backends.push_back({{"backend", diagnosis.backend},
                         {"state", name(diagnosis.state)},

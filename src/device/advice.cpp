@@ -7,78 +7,185 @@
 #include <array>
 #include <filesystem>
 #include <optional>
-#include <sstream>
 #include <string_view>
+
+#include "device/ranking.hpp"
+#include "device/system.hpp"
 
 namespace vectis::inline v0_1::detail {
 
 namespace {
 
-// Linux distributions by package manager.
-enum class Family { debian, fedora, arch, other };
-
-std::optional<std::string> release_field(const Os& os, std::string_view key) {
-  std::istringstream lines(os.read_file("/etc/os-release").value_or(""));
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(key) || line.size() <= key.size() || line[key.size()] != '=') continue;
-    std::string value = line.substr(key.size() + 1);
-    std::erase(value, '"');
-    return value;
-  }
-  return std::nullopt;
-}
-
-Family family(const Os& os) {
-  const std::string ids = release_field(os, "ID").value_or("") + " " + release_field(os, "ID_LIKE").value_or("");
-  if (ids.find("debian") != std::string::npos || ids.find("ubuntu") != std::string::npos) return Family::debian;
-  if (ids.find("fedora") != std::string::npos || ids.find("rhel") != std::string::npos) return Family::fedora;
-  if (ids.find("arch") != std::string::npos) return Family::arch;
-  return Family::other;
-}
-
 // How to install a missing part of a backend, by distribution.
 struct Remedy {
   std::string_view backend;
   BackendState state;
-  std::array<std::string_view, 4> by_family;  // in the order of Family
+  std::array<std::string_view, 5> by_family;  // in the order of Family
 };
-
-constexpr std::string_view opencl_gpu_drivers =
-    "install your GPU vendor's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: "
-    "nvidia-opencl-icd)";
 
 constexpr std::string_view nvidia_module =
     "load NVIDIA's kernel modules (`sudo modprobe nvidia nvidia-uvm`) or reinstall its driver until `nvidia-smi` works";
+constexpr std::string_view nvidia_device =
+    "check that `nvidia-smi` lists the GPU; if it does not, `sudo dmesg | grep -i nvrm` says why the driver does not "
+    "use it "
+    "(an old GPU needs an older driver), and `lspci -d 10de:` shows whether the computer has one";
+constexpr std::string_view amd_device =
+    "check that `rocminfo` lists the GPU: ROCm does not know all of AMD's GPUs; the backends webgpu and opencl use "
+    "others";
 constexpr std::string_view amd_module = "load AMD's kernel module (`sudo modprobe amdgpu`) until `rocminfo` works";
 
 constexpr std::array remedies = {
-    Remedy{"cuda",
-           BackendState::no_library,
-           {"apt-get install nvidia-driver libcuda1", "install NVIDIA's driver (RPM Fusion: akmod-nvidia)",
-            "pacman -S nvidia-utils", "install NVIDIA's driver (libcuda.so.1)"}},
-    Remedy{"cuda", BackendState::no_driver, {nvidia_module, nvidia_module, nvidia_module, nvidia_module}},
+    Remedy{
+        "cuda",
+        BackendState::no_library,
+        {"apt-get install nvidia-driver libcuda1 (from Debian's component non-free), then restart",
+         "`sudo ubuntu-drivers install` installs NVIDIA's driver (on a server: `sudo ubuntu-drivers install --gpgpu`); "
+         "or choose one that `ubuntu-drivers list` names, such as `sudo apt-get install nvidia-driver-550`; then "
+         "restart",
+         "install NVIDIA's driver (RPM Fusion: akmod-nvidia)", "pacman -S nvidia-utils",
+         "install NVIDIA's driver (libcuda.so.1)"}},
+    Remedy{
+        "cuda", BackendState::no_driver, {nvidia_module, nvidia_module, nvidia_module, nvidia_module, nvidia_module}},
+    Remedy{
+        "cuda", BackendState::no_device, {nvidia_device, nvidia_device, nvidia_device, nvidia_device, nvidia_device}},
     Remedy{"hip",
            BackendState::no_library,
-           {"apt-get install libamdhip64-5", "dnf install rocm-hip", "pacman -S hip-runtime-amd",
-            "install AMD's ROCm (libamdhip64.so)"}},
-    Remedy{"hip", BackendState::no_driver, {amd_module, amd_module, amd_module, amd_module}},
+           {"apt-get install libamdhip64-5",
+            "install AMD's ROCm (`sudo amdgpu-install --usecase=rocm`), or on Ubuntu 24.04 `sudo apt-get install "
+            "libamdhip64-5`",
+            "dnf install rocm-hip", "pacman -S hip-runtime-amd", "install AMD's ROCm (libamdhip64.so)"}},
+    Remedy{"hip", BackendState::no_driver, {amd_module, amd_module, amd_module, amd_module, amd_module}},
+    Remedy{"hip", BackendState::no_device, {amd_device, amd_device, amd_device, amd_device, amd_device}},
     Remedy{"opencl",
            BackendState::no_library,
-           {"apt-get install ocl-icd-libopencl1", "dnf install ocl-icd", "pacman -S ocl-icd",
-            "install an OpenCL loader (libOpenCL.so.1)"}},
-    Remedy{"opencl",
-           BackendState::no_driver,
-           {opencl_gpu_drivers,
-            "install your GPU vendor's OpenCL driver (intel-compute-runtime, mesa-libOpenCL, or NVIDIA's)",
-            "install your GPU vendor's OpenCL driver (intel-compute-runtime, opencl-mesa, opencl-nvidia)",
-            "install your GPU vendor's OpenCL driver"}},
+           {"apt-get install ocl-icd-libopencl1", "apt-get install ocl-icd-libopencl1", "dnf install ocl-icd",
+            "pacman -S ocl-icd", "install an OpenCL loader (libOpenCL.so.1)"}},
+    Remedy{
+        "opencl",
+        BackendState::no_driver,
+        {"install your GPU vendor's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: "
+         "nvidia-opencl-icd)",
+         "install your GPU vendor's OpenCL driver (Intel: intel-opencl-icd, AMD: mesa-opencl-icd, NVIDIA: it is part "
+         "of nvidia-driver-<version>, by its package libnvidia-compute-<version>)",
+         "install your GPU vendor's OpenCL driver (intel-compute-runtime, mesa-libOpenCL, or NVIDIA's)",
+         "install your GPU vendor's OpenCL driver (intel-compute-runtime, opencl-mesa, opencl-nvidia)",
+         "install your GPU vendor's OpenCL driver"}},
     Remedy{"webgpu",
            BackendState::no_driver,
            {"apt-get install mesa-vulkan-drivers libvulkan1 (AMD, Intel), or NVIDIA's driver",
+            "apt-get install mesa-vulkan-drivers libvulkan1 (AMD, Intel), or NVIDIA's driver (`sudo ubuntu-drivers "
+            "install`)",
             "dnf install mesa-vulkan-drivers vulkan-loader (AMD, Intel), or NVIDIA's driver",
             "pacman -S vulkan-icd-loader and vulkan-radeon, vulkan-intel or nvidia-utils",
             "install your GPU vendor's Vulkan driver"}},
 };
+
+// What a driver's own error means and what to do, for errors whose words do not say it.
+struct KnownReason {
+  std::string_view backend;
+  std::string_view words;  // in the reason that the plug-in gives
+  std::string_view advice;
+};
+
+constexpr std::array known_reasons = {
+    KnownReason{"cuda", "(802)",
+                "the GPUs are joined by NVSwitch, and NVIDIA's fabric manager does not run: install the package "
+                "nvidia-fabricmanager of exactly the driver's version and `sudo systemctl enable --now "
+                "nvidia-fabricmanager`; a virtual machine waits for that of its host"},
+    KnownReason{"cuda", "(803)",
+                "the driver's library and its kernel module have different versions, as after an update: restart the "
+                "computer"},
+    KnownReason{
+        "cuda", "(804)",
+        "a package for forward compatibility (cuda-compat-*, or a folder `compat` of a CUDA image) is in the "
+        "library path, and works on data-center GPUs only: remove it from LD_LIBRARY_PATH, or update the driver"},
+    KnownReason{"cuda", "(46)",
+                "another process uses the GPU in exclusive mode: end it (`nvidia-smi` lists it), or allow several with "
+                "`sudo nvidia-smi -c DEFAULT`"},
+    KnownReason{"cuda", "exclusive",
+                "the GPU is in exclusive mode and takes one process at a time: `sudo nvidia-smi -c DEFAULT` allows "
+                "several"},
+    KnownReason{"cuda", "prohibited", "the GPU is closed to computing: `sudo nvidia-smi -c DEFAULT` allows it"},
+    KnownReason{"cuda", "MIG",
+                "the GPU is divided into MIG instances, of which a process uses one: choose it by "
+                "CUDA_VISIBLE_DEVICES=MIG-<uuid>; `nvidia-smi -L` lists them, `sudo nvidia-smi mig -cgi <profile> -C` "
+                "creates one"},
+    KnownReason{"opencl", "the linker `ld`",
+                "set PATH to folders that hold `ld`, for example /usr/bin:/bin, or install binutils"},
+};
+
+bool lacks_gpu(BackendState state) {
+  return state == BackendState::no_library || state == BackendState::no_driver || state == BackendState::no_device;
+}
+
+// A variable that hides GPUs from the drivers of the backend, if it is set to an empty list or a negative number.
+std::string hidden_by_variable(const Os& os, const BackendProblem& problem) {
+  std::vector<const char*> variables;
+  if (problem.backend == "cuda") variables = {"CUDA_VISIBLE_DEVICES"};
+  if (problem.backend == "hip") variables = {"HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"};
+  if (problem.state != BackendState::no_device) return {};
+  for (const char* variable : variables) {
+    const auto value = os.environment(variable);
+    if (!value) continue;
+    if (value->empty() || value->starts_with('-')) {
+      return fmt::format("{}='{}' hides every GPU: unset it, or list GPUs by number, such as {}=0", variable, *value,
+                         variable);
+    }
+    return fmt::format("{}={} names the only GPUs that are used: check that they exist, or unset it", variable, *value);
+  }
+  return {};
+}
+
+constexpr const char* wsl_library = "/usr/lib/wsl/lib/libcuda.so.1";
+
+// In WSL2 the drivers are those of Windows.
+std::string wsl_remedy(const Os& os, const BackendProblem& problem) {
+  if (!is_wsl(os) || !lacks_gpu(problem.state)) return {};
+  if (problem.backend == "cuda" && problem.state == BackendState::no_library &&
+      os.access(wsl_library) != FileAccess::absent) {
+    return fmt::format("this is WSL2, and its CUDA driver is {}: set LD_LIBRARY_PATH=/usr/lib/wsl/lib", wsl_library);
+  }
+  if (problem.backend == "cuda") {
+    return "this is WSL2: install or update NVIDIA's driver in Windows, not in Linux, and restart WSL (`wsl --update`, "
+           "`wsl --shutdown`); it puts libcuda.so.1 into /usr/lib/wsl/lib";
+  }
+  if (problem.backend == "hip") {
+    return "this is WSL2: install AMD's driver in Windows, and in Linux its ROCm for WSL (`sudo amdgpu-install "
+           "--usecase=wsl,rocm --no-dkms`)";
+  }
+  return {};
+}
+
+// In a container to which no GPU was given.
+std::string container_remedy(const Os& os, const BackendProblem& problem) {
+  if (!is_container(os) || !lacks_gpu(problem.state) || is_wsl(os)) return {};
+  if (!device_nodes(os, problem.backend).empty()) return {};
+  if (problem.backend == "cuda") {
+    return "this container has no NVIDIA GPU: start it by `docker run --gpus all`, which needs NVIDIA's container "
+           "toolkit "
+           "on the host (Podman: `--device nvidia.com/gpu=all`)";
+  }
+  if (problem.backend == "hip") {
+    return "this container has no AMD GPU: start it by `docker run --device /dev/kfd --device /dev/dri --group-add "
+           "video` "
+           "(Podman: add `--group-add keep-groups`)";
+  }
+  const bool needs_the_library = problem.state == BackendState::no_library;
+  if (needs_the_library || (problem.backend != "opencl" && problem.backend != "webgpu")) return {};
+  return "this container has no GPU: start it by `docker run --device /dev/dri` (AMD, Intel) or `docker run --gpus all "
+         "-e "
+         "NVIDIA_DRIVER_CAPABILITIES=all` (NVIDIA), and install the GPU's driver in its image";
+}
+
+// Mesa's rusticl offers no device until a variable names its drivers.
+std::string rusticl_remedy(const Os& os, const BackendProblem& problem) {
+  if (problem.backend != "opencl") return {};
+  if (problem.state != BackendState::no_driver && problem.state != BackendState::no_device) return {};
+  if (os.access("/etc/OpenCL/vendors/rusticl.icd") == FileAccess::absent || os.environment("RUSTICL_ENABLE")) return {};
+  return "Mesa's OpenCL driver rusticl is installed, and offers only devices whose drivers RUSTICL_ENABLE names: set "
+         "it to "
+         "radeonsi (AMD), iris (Intel) or nouveau (NVIDIA)";
+}
 
 std::optional<std::string> known_remedy(const Os& os, const BackendProblem& problem) {
   const auto* found = std::ranges::find_if(remedies, [&](const Remedy& remedy) {
@@ -147,8 +254,9 @@ std::string installed_by_setup(const Os& os) {
 }
 
 std::string remedy_for(const Os& os, const BackendProblem& problem) {
-  if (problem.backend == "opencl" && problem.reason.find("the linker `ld`") != std::string::npos) {
-    return "set PATH to folders that hold `ld`, for example /usr/bin:/bin, or install binutils";
+  if (std::string known = advice_for_words(problem.backend, problem.reason); !known.empty()) return known;
+  for (const auto remedy : {hidden_by_variable, wsl_remedy, container_remedy, rusticl_remedy}) {
+    if (std::string text = remedy(os, problem); !text.empty()) return text;
   }
   if (problem.backend == "opencl" && problem.reason.find("POCL_CACHE_DIR") != std::string::npos) {
     return std::string(set_cache_folder);
@@ -165,23 +273,16 @@ std::string remedy_for(const Os& os, const BackendProblem& problem) {
 
 }  // namespace
 
-std::string system_name(const Os& os) { return release_field(os, "PRETTY_NAME").value_or("an unknown system"); }
-
-std::vector<std::string> denied_nodes(const Os& os) {
-  std::vector<std::string> nodes;
-  for (const std::string& name : os.list_directory("/dev/dri")) {
-    if (name.starts_with("renderD")) nodes.push_back("/dev/dri/" + name);
-  }
-  for (const std::string& name : os.list_directory("/dev")) {
-    if (name == "kfd" || name.starts_with("nvidia")) nodes.push_back("/dev/" + name);
-  }
-  std::erase_if(nodes, [&](const std::string& node) { return os.access(node) != FileAccess::denied; });
-  return nodes;
+std::string advice_for_words(std::string_view backend, std::string_view words) {
+  const auto* found = std::ranges::find_if(known_reasons, [&](const KnownReason& known) {
+    return known.backend == backend && words.find(known.words) != std::string_view::npos;
+  });
+  return found == known_reasons.end() ? std::string() : std::string(found->advice);
 }
 
 BackendProblem refine(const Os& os, BackendProblem problem) {
   if (problem.state != BackendState::no_device && problem.state != BackendState::no_driver) return problem;
-  const std::vector<std::string> denied = denied_nodes(os);
+  const std::vector<std::string> denied = denied_nodes(os, problem.backend);
   if (denied.empty()) return problem;
   problem.state = BackendState::no_permission;
   problem.reason = fmt::format("{} exists, but this user may not open it", fmt::join(denied, ", "));
@@ -195,8 +296,8 @@ std::string advice(const Os& os, const BackendProblem& problem) {
   return hint.empty() ? remedy : fmt::format("{}{}{}", hint, remedy.empty() ? "" : "; otherwise ", remedy);
 }
 
-std::string software_advice(const Os& os) {
-  const std::vector<std::string> denied = denied_nodes(os);
+std::string software_advice(const Os& os, std::string_view backend) {
+  const std::vector<std::string> denied = denied_nodes(os, backend);
   std::string permission;
   if (!denied.empty()) permission = fmt::format("; this user may not open {}", fmt::join(denied, ", "));
   return "a software driver computes on the CPU and is used only on request: set VECTIS_GPU_ALLOW_SOFTWARE=1 or name "
@@ -212,7 +313,12 @@ std::string why_unusable(const Os& os, const BackendProblem& problem) {
 }
 
 std::string why_unusable(const Os& os, const BackendStatus& status) {
-  if (status.state == BackendState::ready) return fmt::format("{}: {}", status.name, software_advice(os));
+  if (status.state == BackendState::ready) {
+    const auto idle = std::ranges::find_if(
+        status.devices, [](const Device& device) { return device.is_gpu() && !runs_kernels(device.info()); });
+    return fmt::format("{}: {}", status.name,
+                       idle == status.devices.end() ? software_advice(os, status.name) : why_no_kernels(*idle, status));
+  }
   return why_unusable(os, BackendProblem{status.name, status.state, status.reason, status.install});
 }
 

@@ -7,11 +7,14 @@
 #include <chrono>
 #include <iterator>
 #include <list>
+#include <map>
 #include <ostream>
 
 #include "device/advice.hpp"
 #include "device/plugin.hpp"
 #include "device/probe.hpp"
+#include "device/ranking.hpp"
+#include "device/system.hpp"
 #include "vectis/base/runtime.hpp"
 
 namespace vectis::inline v0_1 {
@@ -76,16 +79,25 @@ Finding examine(Os& os, const Settings& settings, const detail::PluginFile& file
   return {diagnosis, {}};
 }
 
-DeviceSummary summary_of(const DeviceInfo& device) { return {device.name, device.driver, device.software}; }
+DeviceSummary summary_of(const DeviceInfo& device) {
+  return {device.name, device.driver, device.software, detail::runs_kernels(device), device.physical_id};
+}
 
 bool software_only(const Diagnosis& diagnosis) {
-  return std::ranges::all_of(diagnosis.devices, [](const DeviceSummary& device) { return device.software; });
+  return std::ranges::all_of(diagnosis.devices, &DeviceSummary::software);
+}
+
+bool is_working_gpu(const DeviceSummary& device) { return !device.software && device.runs_kernels; }
+
+std::string ready_advice(const Os& os, const Diagnosis& diagnosis) {
+  if (software_only(diagnosis)) return detail::software_advice(os, diagnosis.backend);
+  return detail::advice_for_words(diagnosis.backend, diagnosis.reason);
 }
 
 Diagnosis with_advice(const Os& os, const Finding& finding) {
   Diagnosis diagnosis = finding.diagnosis;
   if (diagnosis.state == BackendState::ready) {
-    if (software_only(diagnosis)) diagnosis.advice = detail::software_advice(os);
+    diagnosis.advice = ready_advice(os, diagnosis);
     return diagnosis;
   }
   const detail::BackendProblem problem =
@@ -119,6 +131,27 @@ Diagnosis examine_cpu(Runtime& runtime) {
   return diagnosis;
 }
 
+// Names the preferred backend of each card that several backends see. `backends` must be in the automatic order.
+void mark_same_cards(std::vector<Diagnosis>& backends) {
+  std::map<std::string, std::pair<std::string, std::string>> preferred;  // backend and label, by physical id
+  for (Diagnosis& diagnosis : backends) {
+    for (std::size_t index = 0; index < diagnosis.devices.size(); ++index) {
+      DeviceSummary& device = diagnosis.devices[index];
+      if (device.physical_id.empty() || !is_working_gpu(device)) continue;
+      const auto [first, is_first] =
+          preferred.try_emplace(device.physical_id, diagnosis.backend, fmt::format("{}:{}", diagnosis.backend, index));
+      if (!is_first && first->second.first != diagnosis.backend) device.same_card_as = first->second.second;
+    }
+  }
+}
+
+// What follows a device's name: " (software driver)".
+std::string remark(const DeviceSummary& device) {
+  if (device.software) return " (software driver)";
+  if (!device.runs_kernels) return " (can run no kernels: used only on request)";
+  return device.same_card_as.empty() ? "" : fmt::format(" (the same card as {})", device.same_card_as);
+}
+
 void print_field(std::ostream& out, std::string_view label, std::string_view text) {
   if (!text.empty()) fmt::print(out, "  {:<9} {}\n", label, text);
 }
@@ -128,7 +161,7 @@ void print_one(std::ostream& out, const Diagnosis& diagnosis) {
   fmt::print(out, "\n{}: {}\n", diagnosis.backend,
              ready ? "found" : fmt::format("not usable, {}", name(diagnosis.state)));
   for (const DeviceSummary& device : diagnosis.devices) {
-    print_field(out, "device", fmt::format("{}{}", device.name, device.software ? " (software driver)" : ""));
+    print_field(out, "device", device.name + remark(device));
     print_field(out, "driver", device.driver);
   }
   print_field(out, ready ? "note" : "reason", diagnosis.reason);
@@ -157,6 +190,7 @@ DoctorReport diagnose(Runtime& runtime) {
   std::ranges::sort(report.backends, {}, [](const Diagnosis& diagnosis) {
     return std::pair(detail::automatic_rank(diagnosis.backend), diagnosis.backend);
   });
+  mark_same_cards(report.backends);
   return report;
 }
 
@@ -165,7 +199,7 @@ void print(std::ostream& out, const DoctorReport& report) {
   for (const std::string& warning : report.warnings) fmt::print(out, "warning: {}\n", warning);
   for (const Diagnosis& diagnosis : report.backends) print_one(out, diagnosis);
   const auto is_gpu = [](const Diagnosis& one) {
-    return one.backend != "cpu" && one.state == BackendState::ready && !software_only(one);
+    return one.backend != "cpu" && one.state == BackendState::ready && std::ranges::any_of(one.devices, is_working_gpu);
   };
   fmt::print(out, "\n{}\n",
              std::ranges::any_of(report.backends, is_gpu) ? "A GPU is ready to be used."

@@ -13,6 +13,7 @@
 #include "base/backend_variable.hpp"
 #include "device/call.hpp"
 #include "device/slots.hpp"
+#include "device/system.hpp"
 
 // The CPU backend, linked in from backends/cpu.
 extern "C" const VectisBackend* vectis_cpu_backend_entry(void);
@@ -49,6 +50,12 @@ std::string text_of(const char (&field)[N]) {
   return {field, std::find(field, field + N, '\0')};
 }
 
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return text;
+}
+
 Capabilities capabilities_of(std::uint64_t bits) {
   const auto has = [bits](std::uint64_t bit) { return (bits & bit) != 0; };
   return {.fp16 = has(VECTIS_CAN_FP16),
@@ -71,7 +78,7 @@ DeviceInfo info_of(const VectisDeviceInfo& raw) {
   info.name = text_of(raw.name);
   info.vendor = text_of(raw.vendor);
   info.driver = text_of(raw.driver);
-  info.physical_id = text_of(raw.physical_id);
+  info.physical_id = lower_case(text_of(raw.physical_id));  // drivers disagree on the case of PCI addresses
   info.dialects = split(text_of(raw.dialects), ',');
   info.kind = kind_of(raw.kind);
   info.software = raw.software != 0;
@@ -254,10 +261,8 @@ int automatic_rank(std::string_view backend) noexcept {
 
 std::vector<std::string> shipped_plugins(const Os& os) {
   std::vector<std::string> names{"opencl"};
-  const auto is_nvidia_node = [](const std::string& node) { return node.starts_with("nvidia"); };
-  const std::vector<std::string> nodes = os.list_directory("/dev");
-  if (std::ranges::any_of(nodes, is_nvidia_node)) names.emplace_back("cuda");
-  if (std::ranges::find(nodes, "kfd") != nodes.end()) names.emplace_back("hip");
+  if (!device_nodes(os, "cuda").empty()) names.emplace_back("cuda");
+  if (os.is_character_device("/dev/kfd")) names.emplace_back("hip");
   return names;
 }
 

@@ -9,7 +9,11 @@ using nlohmann::json;
 std::string to_line(const Diagnosis& diagnosis, const std::string& install) {
   json devices = json::array();
   for (const DeviceSummary& device : diagnosis.devices) {
-    devices.push_back({{"name", device.name}, {"driver", device.driver}, {"software", device.software}});
+    devices.push_back({{"name", device.name},
+                       {"driver", device.driver},
+                       {"software", device.software},
+                       {"runs_kernels", device.runs_kernels},
+                       {"physical_id", device.physical_id}});
   }
   const json line = {{"backend", diagnosis.backend},
                      {"path", diagnosis.path},
@@ -36,7 +40,8 @@ std::optional<ProbeAnswer> parse_line(const std::string& line) {
     answer.install = parsed.at("install").get<std::string>();
     for (const json& device : parsed.at("devices")) {
       diagnosis.devices.push_back({device.at("name").get<std::string>(), device.at("driver").get<std::string>(),
-                                   device.at("software").get<bool>()});
+                                   device.at("software").get<bool>(), device.at("runs_kernels").get<bool>(),
+                                   device.at("physical_id").get<std::string>()});
     }
     return answer;
   } catch (const json::exception&) {

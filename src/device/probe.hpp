@@ -9,7 +9,7 @@
 namespace vectis::inline v0_1::detail {
 
 // Returns `diagnosis` and `install`, the plug-in's own advice, as one line of JSON for parse_line(). Leaves out
-// diagnosis.advice. Replaces bytes that are not valid UTF-8.
+// diagnosis.advice and DeviceSummary::same_card_as. Replaces bytes that are not valid UTF-8.
 std::string to_line(const Diagnosis& diagnosis, const std::string& install);
 
 // What parse_line() reads from a line of the probe process: the diagnosis, still without advice, and the plug-in's

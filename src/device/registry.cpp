@@ -16,6 +16,7 @@
 #include "device/call.hpp"
 #include "device/cores.hpp"
 #include "device/plugin.hpp"
+#include "device/ranking.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -61,12 +62,6 @@ namespace {
 // Backends of the automatic order are opened before the CPU, others after it.
 bool opens_before_cpu(const detail::PluginFile& file) {
   return detail::automatic_rank(file.name) <= detail::automatic_rank("opencl");
-}
-
-// Rank of a device in the order of ids: real GPUs and accelerators, the CPU, software drivers.
-int use_rank(const DeviceInfo& info) {
-  if (info.software) return 2;
-  return info.kind == DeviceKind::cpu ? 1 : 0;
 }
 
 std::optional<int> parse_number(std::string_view text) {
@@ -141,15 +136,18 @@ void DeviceRegistry::State::number_devices() {
   struct SortKey {
     int use;
     std::size_t backend;  // its position in the automatic order
+    bool integrated;      // shares the host's memory, and is slower than a card with its own
     std::uint32_t index;  // of the device in the backend
   };
   std::vector<SortKey> keys;
   for (std::size_t backend = 0; backend < opened.size(); ++backend) {
     for (std::uint32_t index = 0; index < opened[backend].devices.size(); ++index) {
-      keys.push_back({use_rank(opened[backend].devices[index]), backend, index});
+      const DeviceInfo& info = opened[backend].devices[index];
+      keys.push_back({detail::use_rank(info), backend, info.capabilities.unified_memory, index});
     }
   }
-  std::ranges::sort(keys, {}, [](const SortKey& key) { return std::tuple(key.use, key.backend, key.index); });
+  std::ranges::sort(keys, {},
+                    [](const SortKey& key) { return std::tuple(key.use, key.backend, key.integrated, key.index); });
   const auto id_of = [&](std::size_t backend, int index) {
     const auto found = std::ranges::find_if(
         keys, [&](const SortKey& key) { return key.backend == backend && static_cast<int>(key.index) == index; });
@@ -202,9 +200,8 @@ std::optional<Device> DeviceRegistry::find(std::string_view text) const {
     return all[static_cast<std::size_t>(*id)];
   }
   for (const std::string& name : {std::string(text), detail::with_plugin_name(text)}) {
-    const auto found = std::ranges::find_if(all, [&](const Device& device) {
-      return device.label() == name || (device.backend() == name && device.core()->index == 0);
-    });
+    const auto found = std::ranges::find_if(
+        all, [&](const Device& device) { return device.label() == name || device.backend() == name; });
     if (found != all.end()) return *found;
   }
   return detail::backend_part(text) == "metal" ? find_on_metal(all, text) : std::nullopt;

@@ -181,6 +181,23 @@ TEST_F(RegistryTest, FileAndTableMustAgreeOnTheName) {
   EXPECT_THAT(status("cuda").reason, HasSubstr("named for 'cuda', but its table says 'other'"));
 }
 
+TEST_F(RegistryTest, IntegratedGpusComeAfterDiscreteOnesOfTheirBackend) {
+  VectisDeviceInfo integrated = gpu("UHD 770");
+  integrated.capabilities = VECTIS_CAN_UNIFIED_MEMORY;
+  ScriptedBackend<0>::install(os, "opencl").devices = {integrated, gpu("Arc A770"), integrated, gpu("Arc A380")};
+  ScriptedBackend<1>::install(os, "webgpu").devices = {integrated};
+  EXPECT_THAT(labels(), ElementsAre("webgpu:0", "opencl:1", "opencl:3", "opencl:0", "opencl:2", "cpu:0"));
+  EXPECT_EQ(registry().find("opencl")->label(), "opencl:1");
+  EXPECT_EQ(registry().find("opencl:0")->info().name, "UHD 770");
+}
+
+TEST_F(RegistryTest, PhysicalIdsAreComparedWithoutCase) {
+  VectisDeviceInfo card = gpu("A");
+  std::snprintf(card.physical_id, sizeof(card.physical_id), "pci-0000:3B:00.0");
+  ScriptedBackend<0>::install(os, "cuda").devices = {card};
+  EXPECT_EQ(registry().find("cuda")->info().physical_id, "pci-0000:3b:00.0");
+}
+
 TEST_F(RegistryTest, PoclWithoutPathIsNotUsed) {
   VectisDeviceInfo pocl = test::software("cpu-haswell");
   std::snprintf(pocl.driver, sizeof(pocl.driver), "Portable Computing Language 3.1");

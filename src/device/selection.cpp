@@ -12,6 +12,7 @@
 
 #include "device/advice.hpp"
 #include "device/backend_names.hpp"
+#include "device/ranking.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 
@@ -52,12 +53,14 @@ Request complete(const Settings& settings, const DeviceRequest& request) {
           flag(settings, request.allow_software, "gpu.allow_software")};
 }
 
+bool is_working_gpu(const Device& device) { return device.is_gpu() && detail::runs_kernels(device.info()); }
+
 bool counts_as_gpu(const Device& device, const Request& request) {
-  return device.is_gpu() || (device.info().software && request.allow_software.value);
+  return is_working_gpu(device) || (device.info().software && request.allow_software.value);
 }
 
-// Every allowed device in the automatic order: GPUs in the order of ids, allowed software drivers after them, the CPU
-// last.
+// Every allowed device in the automatic order: GPUs that can run kernels in the order of ids, allowed software drivers
+// after them, the CPU last.
 std::vector<Device> automatic_candidates(const DeviceRegistry& registry, const Request& request) {
   std::vector<Device> result;
   if (request.gpu_enabled.value) {
@@ -69,12 +72,26 @@ std::vector<Device> automatic_candidates(const DeviceRegistry& registry, const R
   return result;
 }
 
-std::string automatic_reason(const Device& device, const Request& request) {
-  if (device.backend() != "cpu")
-    return fmt::format("{} is the first usable device in the automatic order", device.label());
+// "; hip:0 can run no kernels: ..., and is used only on request" for each GPU that is ranked after the CPU.
+std::string unranked_gpus(const DeviceRegistry& registry) {
+  std::string text;
+  for (const BackendStatus& status : registry.backends()) {
+    for (const Device& device : status.devices) {
+      if (!device.is_gpu() || is_working_gpu(device)) continue;
+      text += fmt::format("; {}; it is used only on request", detail::why_no_kernels(device, status));
+    }
+  }
+  return text;
+}
+
+std::string automatic_reason(const DeviceRegistry& registry, const Device& device, const Request& request) {
   if (!request.gpu_enabled.value)
     return fmt::format("only the CPU is allowed: gpu.enabled is false by {}", request.gpu_enabled.by);
-  return "no usable GPU was found, so the CPU is used";
+  if (device.backend() != "cpu") {
+    return fmt::format("{} is the first usable device in the automatic order{}", device.label(),
+                       unranked_gpus(registry));
+  }
+  return "no usable GPU was found, so the CPU is used" + unranked_gpus(registry);
 }
 
 std::string why_no_gpu(Runtime& runtime, const DeviceRegistry& registry) {
@@ -170,10 +187,14 @@ DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request) {
             fmt::format("'{}' was requested by {}", full.device.value, full.device.by)};
   }
   const Device device = automatic_candidates(registry, full).front();
-  return {device, automatic_reason(device, full)};
+  return {device, automatic_reason(registry, device, full)};
 }
 
 std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request) {
+  return detail::best_per_card(detail::candidate_devices(runtime, request));
+}
+
+std::vector<Device> detail::candidate_devices(Runtime& runtime, const DeviceRequest& request) {
   runtime.check_fork(choose_op);
   const auto& registry = runtime.service<DeviceRegistry>();
   const Request full = complete(runtime.settings(), request);
@@ -206,10 +227,11 @@ Device default_device(Runtime& runtime) { return choose_device(runtime).device; 
 
 namespace {
 
-// Whether the plug-in has a real GPU or accelerator.
+// Whether the plug-in has a real GPU or accelerator that can run kernels.
 bool has_gpu(Runtime& runtime, std::string_view plugin) {
-  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(),
-                             [&](const Device& device) { return device.is_gpu() && device.backend() == plugin; });
+  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), [&](const Device& device) {
+    return is_working_gpu(device) && device.backend() == plugin;
+  });
 }
 
 }  // namespace
@@ -222,17 +244,17 @@ bool is_opencl_available(Runtime& runtime) { return has_gpu(runtime, "opencl"); 
 
 bool is_metal_available(Runtime& runtime) {
   return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), [](const Device& device) {
-    return device.is_gpu() && (device.backend() == "metal" || detail::is_on_metal(device));
+    return is_working_gpu(device) && (device.backend() == "metal" || detail::is_on_metal(device));
   });
 }
 
 bool is_gpu_available(Runtime& runtime) {
-  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), &Device::is_gpu);
+  return std::ranges::any_of(runtime.service<DeviceRegistry>().devices(), is_working_gpu);
 }
 
 std::string detect_best_backend(Runtime& runtime) {
   const auto& devices = runtime.service<DeviceRegistry>().devices();
-  const auto found = std::ranges::find_if(devices, &Device::is_gpu);
+  const auto found = std::ranges::find_if(devices, is_working_gpu);
   return found == devices.end() ? "cpu" : std::string(found->backend());
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 using test::FakeOs;
 using test::gpu;
+using test::Script;
 using test::ScriptedBackend;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -122,6 +123,68 @@ TEST_F(SelectionTest, AllowedDevicesStartWithTheChosenDevice) {
   EXPECT_THAT(labels({.device = "gpu", .allow_software = true}), ElementsAre("cuda:0", "cuda:1", "opencl:0"));
   EXPECT_THAT(labels({.device = "cuda:1"}), ElementsAre("cuda:1"));
   EXPECT_ERROR((void)allowed_devices(runtime(), {.device = "abacus"}), ErrorCode::unsupported_backend, "abacus");
+}
+
+// --- GPUs that can run no kernels
+
+VectisDeviceInfo without_kernels(const std::string& name) {
+  VectisDeviceInfo info = gpu(name);
+  info.dialects[0] = '\0';
+  return info;
+}
+
+TEST_F(SelectionTest, AGpuThatCanRunNoKernelsIsRankedAfterTheCpu) {
+  auto& hip = ScriptedBackend<0>::install(os, "hip");
+  hip.devices = {without_kernels("Radeon")};
+  EXPECT_EQ(chosen(), "cpu:0");
+  EXPECT_THAT(choose_device(runtime()).reason,
+              testing::StartsWith("no usable GPU was found, so the CPU is used; hip:0 can run no kernels: "));
+  EXPECT_EQ(runtime().service<DeviceRegistry>().devices().back().label(), "hip:0");
+  EXPECT_THAT(allowed_devices(runtime()), testing::SizeIs(1));
+  EXPECT_EQ(detect_best_backend(runtime()), "cpu");
+  EXPECT_FALSE(is_gpu_available(runtime()));
+  EXPECT_FALSE(is_hip_available(runtime()));
+  EXPECT_EQ(open_device(runtime()).device().label(), "cpu:0");
+  EXPECT_EQ(chosen({.device = "hip"}), "hip:0") << "on request";
+  EXPECT_ERROR(chosen({.device = "gpu"}), ErrorCode::backend_creation, "no GPU is usable",
+               "hip: hip:0 can run no kernels");
+}
+
+TEST_F(SelectionTest, AnotherBackendUsesTheCardWhoseDriverCanRunNoKernels) {
+  ScriptedBackend<0>::install(os, "hip").devices = {without_kernels("Radeon")};
+  ScriptedBackend<1>::install(os, "webgpu").devices = {gpu("Radeon")};
+  for (Script* script : {&ScriptedBackend<0>::script, &ScriptedBackend<1>::script}) {
+    std::snprintf(script->devices[0].physical_id, sizeof(script->devices[0].physical_id), "pci-0000:03:00.0");
+  }
+  EXPECT_EQ(chosen(), "webgpu:0");
+  EXPECT_THAT(choose_device(runtime()).reason,
+              testing::AllOf(HasSubstr("webgpu:0 is the first usable device"), HasSubstr("hip:0 can run no kernels")));
+  EXPECT_EQ(chosen({.device = "gpu"}), "webgpu:0");
+}
+
+// --- One card of several backends
+
+TEST_F(SelectionTest, ACardOfSeveralBackendsCountsOnce) {
+  const auto at = [](const char* name, const char* id) {
+    VectisDeviceInfo info = gpu(name);
+    std::snprintf(info.physical_id, sizeof(info.physical_id), "%s", id);
+    return info;
+  };
+  auto& cuda = ScriptedBackend<0>::install(os, "cuda");
+  cuda.devices = {at("A", "pci-0000:3B:00.0"), at("A's half", "pci-0000:3B:00.0"), at("B", "pci-0000:65:00.0")};
+  ScriptedBackend<1>::install(os, "opencl").devices = {at("B", "pci-0000:65:00.0"), at("C", "pci-0000:17:00.0"),
+                                                       at("D", ""), at("E", "")};
+  ScriptedBackend<2>::install(os, "webgpu").devices = {at("C", "pci-0000:17:00.0"), at("A", "pci-0000:3b:00.0")};
+  const auto labels = [&](const DeviceRequest& request) {
+    std::vector<std::string> result;
+    for (const Device& device : allowed_devices(runtime(), request)) result.push_back(device.label());
+    return result;
+  };
+  EXPECT_THAT(labels({}), ElementsAre("cuda:0", "cuda:1", "cuda:2", "webgpu:0", "opencl:2", "opencl:3", "cpu:0"));
+  EXPECT_THAT(labels({.device = "gpu"}), ElementsAre("cuda:0", "cuda:1", "cuda:2", "webgpu:0", "opencl:2", "opencl:3"));
+  EXPECT_THAT(labels({.device = "opencl:0"}), ElementsAre("opencl:0")) << "on request";
+  cuda.refusing_contexts = {0, 1, 2};
+  EXPECT_EQ(open_device(runtime()).device().label(), "webgpu:0") << "another backend may open the card";
 }
 
 TEST_F(SelectionTest, ARealGpuIsPreferredToAnAllowedSoftwareDriver) {

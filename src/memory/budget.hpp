@@ -1,4 +1,5 @@
-// The limit on the bytes that pools hold in one physical memory; sub-devices share one budget.
+// The limit on the bytes that pools hold in one physical memory; sub-devices, and the devices by which several backends
+// see one card, share one budget.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,19 @@ namespace {
 
 constexpr double default_share = 0.7;  // of a device's memory; the rest is left to drivers and other processes
 
-std::uint64_t default_limit(const Device& device) {
-  return static_cast<std::uint64_t>(static_cast<double>(device.info().memory_bytes) * default_share);
+constexpr std::uint64_t assumed_bytes = std::uint64_t{4} << 30;  // of a card whose memory no backend knows
+
+// The physical memory of a device: equal for its sub-devices and for the same card through other backends.
+std::string memory_id(const Device& device) {
+  return device.info().physical_id.empty() ? device.label() : device.info().physical_id;
+}
+
+// Of the backends that see a card, the first in the order of ids that knows its memory size decides.
+std::uint64_t default_limit(const std::vector<Device>& devices, const std::string& memory) {
+  const auto known = std::ranges::find_if(
+      devices, [&](const Device& other) { return memory_id(other) == memory && other.info().memory_bytes > 0; });
+  const std::uint64_t bytes = known == devices.end() ? assumed_bytes : known->info().memory_bytes;
+  return static_cast<std::uint64_t>(static_cast<double>(bytes) * default_share);
 }
 
 // The buffers that get_buffer handed out, so that return_buffer can validate its arguments. Thread-safe.
@@ -124,9 +135,9 @@ std::shared_ptr<detail::DevicePool> MemoryPool::State::find(int device) const {
 }
 
 std::shared_ptr<detail::Budget> MemoryPool::State::budget_of(const Device& device) {
-  const std::string& physical = device.info().physical_id;
-  auto& budget = budgets[physical.empty() ? device.label() : physical];
-  if (budget == nullptr) budget = std::make_shared<detail::Budget>(default_limit(device));
+  const std::string memory = memory_id(device);
+  auto& budget = budgets[memory];
+  if (budget == nullptr) budget = std::make_shared<detail::Budget>(default_limit(devices(), memory));
   return budget;
 }
 

@@ -213,6 +213,7 @@ struct Planner::State {
     if (gpu_free_factor == 0 || !candidate.device) return {};
     const auto memory = candidate.device->memory();  // empty where the driver does not report free memory
     const std::uint64_t free = memory ? memory->free_bytes : candidate.device->info().memory_bytes;
+    if (!memory && free == 0) return {};  // unknown
     const double needed = workload.copy_in_bytes * static_cast<double>(gpu_free_factor);
     if (static_cast<double>(free) >= needed) return {};
     return fmt::format("it has {} bytes {}, fewer than the {:.0f} required by plan.gpu_free_factor ({})", free,

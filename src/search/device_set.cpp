@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/ranking.hpp"
 #include "memory/device_pool.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/selection.hpp"
@@ -69,6 +70,14 @@ void check_usable(Runtime& runtime, const Device& device, bool planned) {
 UsableDevices usable_devices(Runtime& runtime, const std::vector<Device>& devices, bool planned) {
   UsableDevices result;
   for (const Device& device : devices) {
+    const auto same =
+        std::ranges::find_if(result.devices, [&](const Device& used) { return is_same_card(used, device); });
+    if (same != result.devices.end()) {
+      runtime.logger().log(
+          LogLevel::info, "search",
+          fmt::format("an index is made without {}, the same card as {}", device.label(), same->label()));
+      continue;
+    }
     try {
       check_usable(runtime, device, planned);
       result.devices.push_back(device);

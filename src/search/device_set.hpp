@@ -38,7 +38,8 @@ struct UsableDevices {
   std::vector<Device> devices;
   std::string failures;  // "opencl:0 cannot be used: ...", several joined by "; "; empty: all can be used
 };
-// Opens each device as check_usable does, and leaves out those that fail, with a warning in the log.
+// Opens each device as check_usable does, and leaves out those that fail, with a warning in the log, and those that are
+// the same card as an earlier one that works through another backend.
 [[nodiscard]] UsableDevices usable_devices(Runtime& runtime, const std::vector<Device>& devices, bool planned);
 
 // Logs, at level info, which devices the index may use and why.

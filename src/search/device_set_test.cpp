@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <mutex>
 
 #include "search/auto_index.hpp"
@@ -71,6 +72,39 @@ TEST_F(DeviceSetTest, AutoLeavesOutAGpuThatCannotBeMeasured) {
   const auto index = make_index("auto", 2, Metric::l2, {.runtime = &runtime});
   EXPECT_TRUE(index->devices().devices.empty());
   EXPECT_THAT(log, Contains(StartsWith("warning search: an index is made without cuda:0 cannot be used")));
+}
+
+// opencl:0 is the same card as cuda:0, opencl:1 another one.
+TEST_F(DeviceSetTest, ACardIsUsedThroughTheFirstBackendThatOpensIt) {
+  test::ScriptedBackend<1>::install(os, "opencl").devices = {test::gpu("A"), test::gpu("B")};
+  for (VectisDeviceInfo* card : {&cuda.devices[0], &test::ScriptedBackend<1>::script.devices[0]}) {
+    std::snprintf(card->physical_id, sizeof(card->physical_id), "pci-0000:65:00.0");
+  }
+  const auto used = [&] {
+    Runtime runtime(options());
+    std::string labels;
+    std::vector<Device> all = runtime.service<DeviceRegistry>().devices();
+    std::erase_if(all, [](const Device& device) { return device.backend() == "cpu"; });
+    for (const Device& device : detail::usable_devices(runtime, all, false).devices) labels += device.label() + " ";
+    return labels;
+  };
+  EXPECT_EQ(used(), "opencl:0 opencl:1 ") << "cuda:0 makes no contexts";
+  EXPECT_THAT(log, Not(Contains(HasSubstr("the same card"))));
+  cuda.refusing_contexts.clear();
+  EXPECT_EQ(used(), "cuda:0 opencl:1 ");
+  EXPECT_THAT(log, Contains("info search: an index is made without opencl:0, the same card as cuda:0"));
+}
+
+// The GPU can be opened, but nothing compiles kernels for it.
+TEST_F(DeviceSetTest, AutoLeavesOutAGpuThatCanRunNoKernels) {
+  cuda.refusing_contexts.clear();
+  cuda.devices[0].dialects[0] = '\0';
+  Runtime runtime(options());
+  const auto index = make_index("auto", 2, Metric::l2, {.runtime = &runtime});
+  EXPECT_EQ(index->devices().labels(), "cpu");
+  EXPECT_THAT(log, Not(Contains(HasSubstr("cannot be used"))));
+  EXPECT_ERROR((void)make_index("gpu", 2, Metric::l2, {.runtime = &runtime}), ErrorCode::backend_creation,
+               "cuda:0 can run no kernels");
 }
 
 TEST_F(DeviceSetTest, WithoutAGpuNothingIsWarnedAbout) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/load_file.hpp"
+#include "device/ranking.hpp"
 #include "search/auto_index.hpp"
 #include "search/common/checks.hpp"
 #include "search/common/checksummed_stream.hpp"
@@ -62,7 +63,7 @@ exact::DeviceSplit split_of(const Runtime& runtime) {
 // The device of "gpu" when none was named: the first GPU that works.
 IndexDevices first_gpu(Runtime& runtime) {
   IndexDevices found{{}, {}, false};
-  std::vector<Device> gpus = allowed_devices(runtime, {.device = "gpu"});  // throws why when there is none
+  std::vector<Device> gpus = detail::candidate_devices(runtime, {.device = "gpu"});  // throws why without one
   std::erase_if(gpus, [](const Device& device) { return device.info().parent.has_value(); });
   for (; gpus.size() > 1; gpus.erase(gpus.begin())) {
     const detail::UsableDevices first = detail::usable_devices(runtime, {gpus.front()}, false);
@@ -93,9 +94,10 @@ exact::SearchPlace gpu_place(Runtime& runtime, const IndexDevices& devices) {
   return {exact::make_device_searcher(runtime, devices.devices, split_of(runtime), devices.reason), {}};
 }
 
-// Whole devices that may be used without being named; not the CPU, which is always a candidate.
+// Whole devices that may be used without being named; not the CPU, which is always a candidate. A card is listed once
+// for each backend that sees it.
 std::vector<Device> automatic_devices(Runtime& runtime) {
-  std::vector<Device> devices = allowed_devices(runtime);
+  std::vector<Device> devices = detail::candidate_devices(runtime);
   std::erase_if(devices, [](const Device& device) { return device.backend() == "cpu" || device.info().parent; });
   return devices;
 }

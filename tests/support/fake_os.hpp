@@ -4,7 +4,7 @@
 //   FakeOs os;
 //   os.variables["VECTIS_DEVICE"] = "cpu";
 //   os.files["/etc/os-release"] = "ID=debian\n";
-//   os.accesses["/dev/dri/renderD128"] = FileAccess::denied;
+//   os.nodes["/dev/dri/renderD128"] = FileAccess::denied;
 //   os.on_run = [](const std::vector<std::string>&) { return ProcessResult{ProcessResult::End::killed, 11, "", ""}; };
 #pragma once
 
@@ -40,6 +40,7 @@ class FakeOs final : public Os {
   bool writable = true;              // whether files can be written at all
   std::map<std::string, std::vector<std::string>> directories;
   std::map<std::string, FileAccess> accesses;  // over what `files` and `directories` imply
+  std::map<std::string, FileAccess> nodes;     // character devices; their folders list them
   std::map<std::string, Library> libraries;
   std::map<std::vector<std::string>, ProcessResult> runs;                // by whole command
   std::function<ProcessResult(const std::vector<std::string>&)> on_run;  // for commands not in `runs`
@@ -91,15 +92,22 @@ class FakeOs final : public Os {
   [[nodiscard]] std::vector<std::string> list_directory(const std::string& path) const override {
     if (unreadable.contains(path)) return {};
     const std::vector<std::string> names = find(directories, path).value_or(std::vector<std::string>{});
-    const std::set<std::string> sorted(names.begin(), names.end());
+    std::set<std::string> sorted(names.begin(), names.end());
+    for (const auto& [node, access] : nodes) {
+      if (!node.starts_with(path + "/")) continue;
+      const std::string below = node.substr(path.size() + 1);
+      sorted.insert(below.substr(0, below.find('/')));
+    }
     return {sorted.begin(), sorted.end()};
   }
   [[nodiscard]] FileAccess access(const std::string& path) const override {
     if (const auto scripted = find(accesses, path)) return *scripted;
+    if (const auto node = find(nodes, path)) return *node;
     if (unreadable.contains(path)) return FileAccess::denied;
     const std::lock_guard lock(mutex_);
     return files.contains(path) || directories.contains(path) ? FileAccess::granted : FileAccess::absent;
   }
+  [[nodiscard]] bool is_character_device(const std::string& path) const override { return nodes.contains(path); }
   [[nodiscard]] ProcessResult run(const std::vector<std::string>& command, Duration) const override {
     {
       const std::lock_guard lock(mutex_);

@@ -21,6 +21,7 @@ inline VectisDeviceInfo scripted_device(const std::string& name, VectisDeviceKin
   info.size = sizeof(info);
   std::snprintf(info.name, sizeof(info.name), "%s", name.c_str());
   std::snprintf(info.driver, sizeof(info.driver), "driver 1.0");
+  std::snprintf(info.dialects, sizeof(info.dialects), "opencl-c");
   info.kind = kind;
   info.software = software ? 1 : 0;
   info.parent = parent;

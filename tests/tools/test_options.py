@@ -36,3 +36,20 @@ def test_python_without_nanobind(tmp_path, wanted, passes):
     assert (done.returncode == 0) == passes, said
     assert "has no nanobind: run ./dev setup" in said
     assert ("VECTIS_PYTHON=ON:" in said) != passes
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
+def test_the_configuration_ends_with_what_is_built_and_why_not(tmp_path):
+    words = ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", *COMPILERS, "-DVECTIS_TESTS=OFF", "-DVECTIS_ONEDNN=OFF",
+             "-DVECTIS_BACKEND_WEBGPU=OFF", "-DVECTIS_PYTHON=OFF", "-DCUDA_HEADERS=", "-DHIP_HEADERS="]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    summary = done.stdout[done.stdout.index("will have these backends:"):]
+    lines = [line.removeprefix("--").split(maxsplit=1) for line in summary.splitlines()[1:7]]
+    reasons = dict(lines)
+    assert reasons["cpu"] == "built in"
+    assert reasons["opencl"] == "built"
+    assert reasons["webgpu"] == "not built: VECTIS_BACKEND_WEBGPU is OFF"
+    assert reasons["cuda"].startswith("not built: cuda.h is not found") and "nvidia-cuda-dev" in reasons["cuda"]
+    assert reasons["hip"].startswith("not built: hip/hip_runtime_api.h") and "libamdhip64-dev" in reasons["hip"]
+    assert reasons["python"] == "not built: VECTIS_PYTHON is OFF"

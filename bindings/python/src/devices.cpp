@@ -273,7 +273,11 @@ void bind_doctor(nb::module_& module) {
   nb::class_<DeviceSummary>(module, "DeviceSummary", "A device that the doctor found.")
       .def_ro("name", &DeviceSummary::name)
       .def_ro("driver", &DeviceSummary::driver)
-      .def_ro("software", &DeviceSummary::software, "Whether the driver computes on the CPU.");
+      .def_ro("software", &DeviceSummary::software, "Whether the driver computes on the CPU.")
+      .def_ro("runs_kernels", &DeviceSummary::runs_kernels, "Whether kernels can be compiled for the device.")
+      .def_ro("physical_id", &DeviceSummary::physical_id, "Equal for devices that share one memory; empty: unknown.")
+      .def_ro("same_card_as", &DeviceSummary::same_card_as,
+              "The label of a preferred device that is the same card; empty: none.");
   nb::class_<Diagnosis>(module, "Diagnosis", "The health of one backend.")
       .def_ro("backend", &Diagnosis::backend)
       .def_prop_ro(

@@ -69,6 +69,9 @@ class VECTIS_API Os {
   // Returns whether this process may open the file at `path` for reading and writing: denied when it exists but may
   // not be opened, absent when it does not exist.
   [[nodiscard]] virtual FileAccess access(const std::string& path) const = 0;
+  // Returns whether `path` names a character device, such as the device node of a GPU; false for other files, and when
+  // there is none.
+  [[nodiscard]] virtual bool is_character_device(const std::string& path) const = 0;
   // Runs the program command[0], found through PATH, with the other strings as arguments; waits until it ends, and
   // kills it with its process group after `limit`. `command` must not be empty. Returns
   // ProcessResult::End::not_started, with the errno, when the program cannot be started.

@@ -148,14 +148,16 @@ typedef struct VectisDeviceInfo {
   char name[128];       /* "NVIDIA H100 80GB HBM3" */
   char vendor[64];      /* "NVIDIA" */
   char driver[128];     /* name and version of the driver, as it reports them */
-  char physical_id[64]; /* equal for devices that share physical memory (sub-devices); empty: not shared */
+  char physical_id[64]; /* equal for devices that share physical memory: sub-devices, and one card that several
+                           backends see. A PCI device is "pci-0000:65:00.0" (domain, bus, device, function, in
+                           hexadecimal; the host ignores case); empty: not shared */
   char dialects[128];   /* kernel languages of program_create, comma-separated: "opencl-c", "cuda-c++", "ptx",
                            "hip-c++", "spirv", "wgsl", or a name of your own; empty: none */
   VectisDeviceKind kind;
   int32_t software; /* 1: a software driver: a GPU interface that computes on the CPU (PoCL, llvmpipe) */
   int32_t parent;   /* index of the device that this one is a sub-device of, or -1 */
   uint32_t compute_units;
-  uint64_t memory_bytes;
+  uint64_t memory_bytes; /* 0: unknown */
   uint64_t allocation_bytes_max;
   uint64_t memory_alignment;  /* in bytes, of allocations and slices */
   uint64_t shared_bytes_max;  /* shared (local) memory of one work-group */

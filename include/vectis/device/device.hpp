@@ -61,13 +61,13 @@ struct DeviceInfo {
   std::string name;
   std::string vendor;
   std::string driver;
-  std::string physical_id;            // equal for devices that share one physical memory
+  std::string physical_id;            // equal for devices that share one physical memory, of any backend; lower case
   std::vector<std::string> dialects;  // kernel languages that the device compiles at run time; empty: none
   DeviceKind kind = DeviceKind::cpu;
   bool software = false;      // a software driver: a GPU interface that computes on the CPU (PoCL, llvmpipe)
   std::optional<int> parent;  // the id of the device that this one is a sub-device of
   std::uint32_t compute_units = 0;
-  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_bytes = 0;  // 0: unknown
   DeviceLimits limits;
   Capabilities capabilities;
 };

@@ -11,11 +11,14 @@
 
 namespace vectis::inline v0_1 {
 
-// Name and driver of one device that a Diagnosis found; `software` is true for a software driver.
+// One device that a Diagnosis found.
 struct DeviceSummary {
   std::string name;
   std::string driver;
-  bool software = false;
+  bool software = false;          // a software driver
+  bool runs_kernels = true;       // false: nothing compiles kernels for the device, which is ranked after the CPU
+  std::string physical_id = {};   // equal for devices that share one physical memory; empty: unknown
+  std::string same_card_as = {};  // the label of a preferred device of another backend that is the same card
   bool operator==(const DeviceSummary&) const = default;
 };
 

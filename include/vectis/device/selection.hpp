@@ -30,13 +30,14 @@ struct DeviceChoice {
 };
 
 // Selects a device without creating a context; "auto" selects the first allowed device in the automatic order, which
-// ends with the CPU. Throws UnsupportedBackend when no backend has the requested name, BackendCreation when it is not
-// usable or `gpu.enabled` forbids it, InvalidInput for an unknown id or an invalid setting, Forked in a child
-// process.
+// ends with the CPU. "auto" and "gpu" select no device that can run no kernels (DeviceInfo::dialects is empty). Throws
+// UnsupportedBackend when no backend has the requested name, BackendCreation when it is not usable or `gpu.enabled`
+// forbids it, InvalidInput for an unknown id or an invalid setting, Forked in a child process.
 VECTIS_API DeviceChoice choose_device(Runtime& runtime, const DeviceRequest& request = {});
 
 // Returns every device that `request` allows, the result of choose_device first: for "auto" all allowed devices in
-// the automatic order, for "gpu" all GPUs, otherwise the named device. Throws UnsupportedBackend for an unknown name,
+// the automatic order, for "gpu" all GPUs, otherwise the named device. A card that several backends see is returned
+// once, by its first backend. Throws UnsupportedBackend for an unknown name,
 // BackendCreation when the device is not usable, InvalidInput for an unknown id, Forked in a child process.
 VECTIS_API std::vector<Device> allowed_devices(Runtime& runtime, const DeviceRequest& request = {});
 
@@ -50,11 +51,11 @@ VECTIS_API DeviceContext open_device(Runtime& runtime, const DeviceRequest& requ
 // BackendCreation or InvalidInput when the setting `device` names a device that does not exist or is not usable,
 // Forked in a child process.
 VECTIS_API Device default_device(Runtime& runtime = Runtime::get_default());
-// Returns true when a backend is ready that has a real GPU or accelerator. Software drivers do not count, also when
-// `gpu.allow_software` is true; `gpu.enabled` is not considered. Throws Forked in a child process.
+// Returns true when a backend is ready that has a real GPU or accelerator that can run kernels. Software drivers do not
+// count, also when `gpu.allow_software` is true; `gpu.enabled` is not considered. Throws Forked in a child process.
 VECTIS_API bool is_gpu_available(Runtime& runtime = Runtime::get_default());
-// Returns true when CUDA is ready with a real GPU. Software drivers and `gpu.enabled` count as in is_gpu_available, for
-// this and the functions below, which all throw Forked in a child process.
+// Returns true when CUDA is ready with a real GPU that can run kernels. Software drivers and `gpu.enabled` count as in
+// is_gpu_available, for this and the functions below, which all throw Forked in a child process.
 VECTIS_API bool is_cuda_available(Runtime& runtime = Runtime::get_default());
 // Returns true when HIP (AMD's ROCm) is ready with a real GPU. Throws Forked in a child process.
 VECTIS_API bool is_hip_available(Runtime& runtime = Runtime::get_default());
@@ -67,8 +68,8 @@ VECTIS_API bool is_metal_available(Runtime& runtime = Runtime::get_default());
 VECTIS_API bool is_webgpu_available(Runtime& runtime = Runtime::get_default());
 // Returns true when OpenCL is ready with a real GPU; false with PoCL alone. Throws Forked in a child process.
 VECTIS_API bool is_opencl_available(Runtime& runtime = Runtime::get_default());
-// Returns the name of the backend of the first real GPU or accelerator in the automatic order; "cpu" when there is
-// none. The settings are not considered. Throws Forked in a child process.
+// Returns the name of the backend of the first real GPU or accelerator that can run kernels in the automatic order;
+// "cpu" when there is none. The settings are not considered. Throws Forked in a child process.
 VECTIS_API std::string detect_best_backend(Runtime& runtime = Runtime::get_default());
 
 // Returns the device that this thread set last with set_active_device for `runtime`, else default_device(runtime).

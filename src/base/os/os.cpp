@@ -162,6 +162,11 @@ class RealOs final : public Os {
     return errno == ENOENT || errno == ENOTDIR ? FileAccess::absent : FileAccess::denied;
   }
 
+  [[nodiscard]] bool is_character_device(const std::string& path) const override {
+    std::error_code error;
+    return !has_nul(path) && std::filesystem::is_character_file(path, error);
+  }
+
   [[nodiscard]] ProcessResult run(const std::vector<std::string>& command, Duration limit) const override {
     return run_process(command, limit);
   }

@@ -115,6 +115,14 @@ TEST_F(RealOsTest, ReportsFileAccess) {
   EXPECT_EQ(os.access(std::string(100000, 'x')), FileAccess::denied);
 }
 
+TEST_F(RealOsTest, KnowsCharacterDevices) {
+  EXPECT_TRUE(os.is_character_device("/dev/null"));
+  EXPECT_FALSE(os.is_character_device("/dev"));
+  EXPECT_FALSE(os.is_character_device(write("a", "")));
+  EXPECT_FALSE(os.is_character_device((folder / "none").string()));
+  EXPECT_FALSE(os.is_character_device(std::string("/dev/null\0x", 11)));
+}
+
 TEST_F(RealOsTest, RunsProgramsAndOpensLibraries) {
   EXPECT_EQ(os.run({"printf", "hello"}, 60s).output, "hello");
   const OpenedLibrary library = os.open_library("libm.so.6");
