@@ -48,9 +48,13 @@ std::uint64_t capabilities(int major, int minor) {
   return bits;
 }
 
+std::string architecture_name(const Api&, DeviceId, int major, int minor) {
+  return "sm_" + std::to_string(10 * major + minor);
+}
+
 // NVRTC compiles machine code for the architectures it supports. A newer device runs the PTX of the newest supported
 // one; a device older than all of them needs an older NVRTC.
-CompileTarget choose_target(const CompilerApi& compiler, int major, int minor) {
+CompileTarget choose_target(const CompilerApi& compiler, int major, int minor, const std::string& architecture) {
   int count = 0;
   check_compiler(compiler, compiler.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
   std::vector<int> supported(static_cast<std::size_t>(std::max(count, 0)));
@@ -60,7 +64,7 @@ CompileTarget choose_target(const CompilerApi& compiler, int major, int minor) {
   const auto above = std::upper_bound(supported.begin(), supported.end(), device);
   if (above == supported.begin()) {
     const std::string oldest = supported.empty() ? "none" : "sm_" + std::to_string(supported.front());
-    return {{}, false, "it compiles for " + oldest + " and newer, the device is sm_" + std::to_string(device)};
+    return {{}, false, "it compiles for " + oldest + " and newer, the device is " + architecture};
   }
   const int nearest = *(above - 1);
   const bool exact = nearest == device;

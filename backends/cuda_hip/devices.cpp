@@ -59,7 +59,7 @@ CompileTarget target_of(const VectisBackendState& state, const ListedDevice& dev
   target.obstacle = state.compiler.obstacle;
   if (state.compiler.obstacle.empty()) {
     try {
-      target = choose_target(state.compiler.api, device.major, device.minor);
+      target = choose_target(state.compiler.api, device.major, device.minor, device.architecture);
     } catch (const Failure& failure) {
       target.obstacle = failure.what();
     }
@@ -89,6 +89,7 @@ void find_devices(VectisBackendState& state) {
     VECTIS_CALL(api, DeviceGet, &device.id, index);
     device.major = attribute(api, device.id, attribute_major);
     device.minor = attribute(api, device.id, attribute_minor);
+    device.architecture = architecture_name(api, device.id, device.major, device.minor);
     device.target = target_of(state, device, index);
     state.devices.push_back(std::move(device));
   }

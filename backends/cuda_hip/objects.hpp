@@ -22,12 +22,14 @@ namespace vectis::cuda_hip {
 
 using plugin::UniqueHandle;
 
-// A device that the backend lists: its driver id, its compute capability, and how kernels are compiled for it.
+// A device that the backend lists: its driver id, its compute capability, its architecture, and how kernels are
+// compiled for it.
 struct ListedDevice {
   DeviceId id{};
   int major = 0;
   int minor = 0;
-  CompileTarget target;  // has an obstacle when nothing can be compiled for the device
+  std::string architecture;  // result of architecture_name()
+  CompileTarget target;      // has an obstacle when nothing can be compiled for the device
 };
 
 // Returns whether the device runs any kernel: one compiled at run time, or one embedded in the plug-in. Does not

@@ -55,6 +55,11 @@ class CurrentContext {
 // Returns the VECTIS_CAN_* bits of a device with this compute capability, which HIP ignores. Does not throw.
 std::uint64_t capabilities(int major, int minor);
 
+// Returns the name of the device's architecture as its compiler takes it: "sm_90" for a compute capability of 9.0,
+// "gfx90a:sramecc+:xnack-" for HIP, which ignores the compute capability. Returns an empty text when HIP does not
+// report it. Throws Failure with the status of the driver's code when the query fails.
+std::string architecture_name(const Api& api, DeviceId device, int major, int minor);
+
 // How kernels are compiled for one device, or in `obstacle` the reason why they cannot be.
 struct CompileTarget {
   std::vector<std::string> options;     // of the compiler
@@ -62,10 +67,11 @@ struct CompileTarget {
   std::optional<std::string> obstacle;  // why the compiler has no target for the device
 };
 
-// Returns how to compile for a device of this compute capability: machine code when the compiler supports it, PTX for
-// a newer device, an obstacle for an older one. Precondition: `compiler` is loaded. Throws Failure with
-// VECTIS_DRIVER_FAILURE when the compiler does not list its architectures.
-CompileTarget choose_target(const CompilerApi& compiler, int major, int minor);
+// Returns how to compile for a device of this compute capability and `architecture`, a result of architecture_name().
+// CUDA: machine code when the compiler supports it, PTX for a newer device, an obstacle for an older one. HIP: machine
+// code for `architecture`, an obstacle when it is not the name of one. Precondition: `compiler` is loaded. Throws
+// Failure with VECTIS_DRIVER_FAILURE when the compiler does not list its architectures.
+CompileTarget choose_target(const CompilerApi& compiler, int major, int minor, const std::string& architecture);
 
 // Returns why the driver does not run the code of a compiler of this version (its major version is newer), or nothing
 // when it does; always nothing for HIP.

@@ -9,6 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+// The type of hipGetDeviceProperties and its versions: a layout of hipDeviceProp_t belongs to each symbol, and headers
+// since ROCm 6 rename both. Declared for its type and never defined.
+hipError_t vectis_hip_device_properties(void* properties, int device);
+
 namespace vectis::cuda_hip {
 
 using Code = hipError_t;
@@ -65,8 +69,11 @@ using Attribute = hipDeviceAttribute_t;
   each(FuncGetAttribute, hipFuncGetAttribute, "hipFuncGetAttribute")                                               \
   each(LaunchKernel, hipModuleLaunchKernel, "hipModuleLaunchKernel")
 
-// Lists the driver's functions that may be missing: none in HIP.
-#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)
+// Lists the driver's functions that may be missing: ROCm 6 added hipGetDevicePropertiesR0600, with another layout of
+// hipDeviceProp_t, and kept the unversioned symbol with the layout of ROCm 5.
+#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)                                                                     \
+  each(GetDevicePropertiesR0600, vectis_hip_device_properties, "hipGetDevicePropertiesR0600")                      \
+  each(GetDeviceProperties, vectis_hip_device_properties, "hipGetDeviceProperties")
 
 using CompilerCode = hiprtcResult;
 using CompilerProgram = hiprtcProgram;

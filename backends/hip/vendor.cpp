@@ -1,9 +1,36 @@
 #include "vendor.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include "compiler.hpp"
 #include "vendor_libraries.hpp"
 
 namespace vectis::cuda_hip {
+
+namespace {
+
+// Where the field gcnArchName of 256 bytes begins in hipDeviceProp_t, by its layout. The buffer is larger than either
+// layout (792 and 1,472 bytes): a newer driver may append fields.
+constexpr std::size_t properties_bytes = 65536;
+constexpr std::size_t architecture_offset_r0000 = 396;
+constexpr std::size_t architecture_offset_r0600 = 1160;
+constexpr std::size_t architecture_bytes = 256;
+
+#if HIP_VERSION_MAJOR < 6
+static_assert(offsetof(hipDeviceProp_t, gcnArchName) == architecture_offset_r0000);
+#else
+static_assert(offsetof(hipDeviceProp_t, gcnArchName) == architecture_offset_r0600);
+#endif
+
+// Whether a text is the name of an architecture, with features or without: "gfx90a:sramecc+:xnack-".
+bool is_architecture(std::string_view name) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789-_:+";
+  return name.starts_with("gfx") && name.find_first_not_of(letters) == std::string_view::npos;
+}
+
+}  // namespace
 
 const int version_min = 50000000;
 
@@ -32,8 +59,23 @@ std::uint64_t capabilities(int, int) {
   return VECTIS_CAN_FP16 | VECTIS_CAN_FP64 | VECTIS_CAN_SUBGROUPS | VECTIS_CAN_TIMESTAMPS;
 }
 
-// hipRTC compiles for the current device.
-CompileTarget choose_target(const CompilerApi&, int, int) { return {}; }
+std::string architecture_name(const Api& api, DeviceId device, int, int) {
+  const bool newer = api.GetDevicePropertiesR0600 != nullptr;
+  const auto query = newer ? api.GetDevicePropertiesR0600 : api.GetDeviceProperties;
+  if (query == nullptr) return {};
+  std::vector<std::max_align_t> properties(properties_bytes / sizeof(std::max_align_t));
+  check(api, query(properties.data(), device), newer ? "hipGetDevicePropertiesR0600" : "hipGetDeviceProperties");
+  const char* const begin = reinterpret_cast<const char*>(properties.data()) +
+                            (newer ? architecture_offset_r0600 : architecture_offset_r0000);
+  return {begin, std::find(begin, begin + architecture_bytes, '\0')};
+}
+
+// Without an architecture hipRTC asks the library libamdhip64.so for the current device's, and only ROCm's development
+// package installs a library of that name. hipRTC takes the features of the name too.
+CompileTarget choose_target(const CompilerApi&, int, int, const std::string& architecture) {
+  if (is_architecture(architecture)) return {{"--offload-arch=" + architecture}, true, {}};
+  return {{}, true, "the driver reports '" + architecture + "' as the device's architecture, which is no name of one"};
+}
 
 std::optional<std::string> version_obstacle(int, int, int) { return std::nullopt; }
 

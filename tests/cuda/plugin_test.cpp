@@ -95,6 +95,31 @@ TEST_F(GpuPlugin, DescribesItsDevices) {
   EXPECT_EQ(call_slot(plugin().device_info, rig.state, 4U, &none).status, VECTIS_INVALID_INPUT);
 }
 
+// hipRTC names no architecture by itself unless ROCm's development package is installed.
+TEST_F(GpuPlugin, CompilesHipForTheArchitectureOfTheDevice) {
+  if (!is_hip) return;
+  for (const char* hidden : {"", "hipGetDevicePropertiesR0600"}) {
+    SCOPED_TRACE(hidden);
+    rig.host.replaced.clear();
+    if (*hidden != '\0') rig.host.replaced[hidden] = nullptr;
+    rig.need_kernel();
+    EXPECT_STREQ(info().dialects, "hip-c++");
+    rig.destroy();
+  }
+  rig.host.replaced["hipGetDeviceProperties"] = nullptr;
+  rig.need_context();
+  EXPECT_STREQ(info().dialects, "");
+  const SlotResult result = call_slot(plugin().program_create, rig.context, program_dialect, program_text.data(),
+                                      program_text.size(), "", &rig.program);
+  EXPECT_EQ(result.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(result.text, HasSubstr("reports '' as the device's architecture"));
+  rig.destroy();
+  rig.host.replaced.clear();
+  state("no_architecture", 1, 0);
+  rig.need_state();
+  EXPECT_THAT(rig.host.logged(), testing::Contains(HasSubstr("reports 'Radeon' as the device's architecture")));
+}
+
 TEST_F(GpuPlugin, CopiesWithoutACompiler) {
   rig.host.settings["compiler"] = "no-such-library.so";
   rig.need_streams();
