@@ -40,7 +40,6 @@ using Attribute = hipDeviceAttribute_t;
   each(DeviceGetPciBusId, hipDeviceGetPCIBusId, "hipDeviceGetPCIBusId")                                            \
   each(GetDevice, hipGetDevice, "hipGetDevice")                                                                    \
   each(SetDevice, hipSetDevice, "hipSetDevice")                                                                    \
-  each(Synchronize, hipDeviceSynchronize, "hipDeviceSynchronize")                                                  \
   each(MemGetInfo, hipMemGetInfo, "hipMemGetInfo")                                                                 \
   each(MemAlloc, hipMalloc, "hipMalloc")                                                                           \
   each(MemFree, hipFree, "hipFree")                                                                                \
@@ -102,10 +101,10 @@ inline constexpr const char* device_language = "hip-c++";
 inline constexpr const char* driver_title = "HIP";
 inline constexpr std::array driver_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 inline constexpr const char* compiler_title = "hipRTC";
-// The file names under which hipRTC is searched for, newest first. It is a separate library since ROCm 6 and was a
-// part of libamdhip64 before.
-inline constexpr std::array compiler_libraries = {"libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so.5"};
-inline constexpr const char* compiler_install = "install ROCm's hipRTC (libhiprtc)";
+inline constexpr const char* no_device_advice =
+    ": the driver finds no device; check rocminfo, the variables HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and in "
+    "a "
+    "container that it was started with its devices (--device /dev/kfd --device /dev/dri)";
 
 inline constexpr unsigned stream_flags = hipStreamNonBlocking;
 inline constexpr Attribute attribute_block_items = hipDeviceAttributeMaxThreadsPerBlock;
@@ -115,9 +114,12 @@ inline constexpr Attribute attribute_shared_bytes = hipDeviceAttributeMaxSharedM
 inline constexpr Attribute attribute_compute_units = hipDeviceAttributeMultiprocessorCount;
 inline constexpr Attribute attribute_major = hipDeviceAttributeComputeCapabilityMajor;
 inline constexpr Attribute attribute_minor = hipDeviceAttributeComputeCapabilityMinor;
+inline constexpr Attribute attribute_integrated = hipDeviceAttributeIntegrated;
 inline constexpr hipFunction_attribute function_block_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
 inline constexpr unsigned pinned_flags = hipHostMallocPortable;
+// A thread that waits for an event sleeps: work before it may take long, and the driver spins otherwise.
+inline constexpr unsigned event_flags = hipEventBlockingSync;
 inline constexpr unsigned event_without_timing = hipEventDisableTiming;
 
 // Returns the device address `bytes` bytes behind `address`. Does not throw. Unchecked precondition: the result lies

@@ -39,6 +39,8 @@ int attribute(hipDeviceAttribute_t which) {
       return static_cast<int>(Limits::shared_bytes);
     case hipDeviceAttributeMultiprocessorCount:
       return Limits::compute_units;
+    case hipDeviceAttributeIntegrated:
+      return static_cast<int>(Control::get().setting("integrated", 0));
     case hipDeviceAttributeComputeCapabilityMajor:
       return Driver::architecture() / 10;
     case hipDeviceAttributeComputeCapabilityMinor:

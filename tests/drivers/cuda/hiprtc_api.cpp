@@ -35,8 +35,8 @@ void need_architecture(Program& one, const std::vector<std::string>& options) {
 
 VTD_EXPORT hiprtcResult hiprtcVersion(int* major, int* minor) {
   return compiler_api("hiprtcVersion", [&] {
-    *major = 5;
-    *minor = 2;
+    *major = static_cast<int>(Control::get().setting("hiprtc", 9));  // of ROCm 5 and 6, whatever their version
+    *minor = 0;
   });
 }
 
