@@ -1,12 +1,11 @@
 // Where NVRTC and cuBLASLt are installed, and which versions of them fit the driver.
 #include "libraries.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -55,12 +54,16 @@ void add_environment(const fs::path& prefix, LibraryPlaces& places) {
     add_site_packages(python / "site-packages", places);
 }
 
-// The folder site-packages that contains this plug-in, or an empty path.
+// The folder site-packages that contains this plug-in, or an empty path. The system lists the files that the process
+// has mapped, with the path at the end of each line.
 fs::path own_site_packages() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&add_folder), &info) == 0 || info.dli_fname == nullptr) return {};
-  for (fs::path at = fs::path(info.dli_fname).parent_path(); at.has_relative_path(); at = at.parent_path()) {
-    if (at.filename() == "site-packages" || at.filename() == "dist-packages") return at;
+  std::ifstream mapped("/proc/self/maps");
+  for (std::string line; std::getline(mapped, line);) {
+    if (line.find("/libvectis_backend_cuda.so") == std::string::npos) continue;
+    for (fs::path at = line.substr(line.find('/')); at.has_relative_path(); at = at.parent_path()) {
+      if (at.filename() == "site-packages" || at.filename() == "dist-packages") return at;
+    }
+    break;
   }
   return {};
 }
