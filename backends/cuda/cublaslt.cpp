@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "libraries.hpp"
 #include "objects.hpp"
 #include "vendor_libraries.hpp"
 
@@ -62,6 +63,7 @@ static_assert(
 
 // NOLINTBEGIN(readability-identifier-naming): the names are the library's
 struct LtApi {
+  std::size_t (*GetCudartVersion)() = nullptr;
   int (*Create)(void**) = nullptr;
   int (*Destroy)(void*) = nullptr;
   int (*MatmulDescCreate)(void**, int compute, int scale) = nullptr;
@@ -128,12 +130,11 @@ class LtProduct {
     create_layout(result_, result_layout_);
   }
 
-  [[nodiscard]] LtAlgorithm algorithm(void* handle) const {
+  [[nodiscard]] LtAlgorithm algorithm(void* handle, std::uint64_t workspace_bytes) const {
     LtObject preference(api_.MatmulPreferenceDestroy);
     VECTIS_LT(api_, MatmulPreferenceCreate, preference.out());
-    const std::uint64_t no_workspace = 0;
-    VECTIS_LT(api_, MatmulPreferenceSetAttribute, preference.get(), lt_workspace_bytes, &no_workspace,
-              sizeof no_workspace);
+    VECTIS_LT(api_, MatmulPreferenceSetAttribute, preference.get(), lt_workspace_bytes, &workspace_bytes,
+              sizeof workspace_bytes);
     const std::array views = {&left_, &right_, &result_, &result_};
     for (std::size_t i = 0; i < views.size(); ++i) {
       const std::uint32_t alignment = alignment_of(first_element(*views[i]));
@@ -148,11 +149,12 @@ class LtProduct {
     return found.algorithm;
   }
 
-  void enqueue(void* handle, float alpha, float beta, const LtAlgorithm& algorithm, StreamHandle stream) const {
+  void enqueue(void* handle, float alpha, float beta, const LtAlgorithm& algorithm, const Workspace& workspace,
+               StreamHandle stream) const {
     const auto pointer = [](const VectisView& view) { return reinterpret_cast<void*>(first_element(view)); };
     VECTIS_LT(api_, Matmul, handle, product_.get(), &alpha, pointer(left_), left_layout_.get(), pointer(right_),
               right_layout_.get(), &beta, pointer(result_), result_layout_.get(), pointer(result_),
-              result_layout_.get(), &algorithm, nullptr, 0, stream);
+              result_layout_.get(), &algorithm, reinterpret_cast<void*>(workspace.address), workspace.bytes, stream);
   }
 
  private:
@@ -179,11 +181,11 @@ class CublasLt final : public Blas {
  public:
   explicit CublasLt(const LtApi& api) : api_(api), handle_(api.Destroy) { VECTIS_LT(api_, Create, handle_.out()); }
 
-  void multiply(const VectisStream& stream, const VectisOpCall& call) const override {
+  void multiply(const VectisStream& stream, const VectisOpCall& call, const Workspace& workspace) const override {
     const LtProduct product(api_, call);
-    const LtAlgorithm algorithm = product.algorithm(handle_.get());
+    const LtAlgorithm algorithm = product.algorithm(handle_.get(), workspace.bytes);
     product.enqueue(handle_.get(), static_cast<float>(call.numbers[2].real), static_cast<float>(call.numbers[3].real),
-                    algorithm, stream.handle);
+                    algorithm, workspace, stream.handle);
   }
 
  private:
@@ -200,14 +202,16 @@ class CublasLtLibrary final : public BlasLibrary {
   LtApi api_;
 };
 
-bool load_lt(const plugin::Host& host, const char* name, LtApi& api) {
-  const plugin::Library library = host.open_library(name);
+// Whether the library could be opened, has all functions and is not of a newer CUDA than the driver.
+bool load_lt(const plugin::Host& host, const std::string& name, int driver_version, LtApi& api) {
+  const plugin::Library library = host.open_library(name.c_str());
   if (library.handle == nullptr) return false;
   bool complete = true;
   const auto need = [&](const char* symbol, auto& target) {
     complete = host.find_symbol(library, symbol, target) && complete;
   };
 #define VECTIS_LT_NEED(member) need("cublasLt" #member, api.member)
+  VECTIS_LT_NEED(GetCudartVersion);
   VECTIS_LT_NEED(Create);
   VECTIS_LT_NEED(Destroy);
   VECTIS_LT_NEED(MatmulDescCreate);
@@ -221,21 +225,24 @@ bool load_lt(const plugin::Host& host, const char* name, LtApi& api) {
   VECTIS_LT_NEED(MatmulAlgoGetHeuristic);
   VECTIS_LT_NEED(Matmul);
 #undef VECTIS_LT_NEED
-  return complete;
+  return complete && static_cast<int>(api.GetCudartVersion() / 1000) <= driver_version / 1000;
 }
 
 }  // namespace
 
 // The setting `blas` names the library; "off" disables it.
-std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host) {
+std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host, int driver_version) {
   const char* setting = host.setting("blas");
   LtApi api;
   if (setting != nullptr) {
-    const bool loaded = std::string_view(setting) != "off" && load_lt(host, setting, api);
+    const bool loaded = std::string_view(setting) != "off" && load_lt(host, setting, driver_version, api);
     return loaded ? std::make_unique<CublasLtLibrary>(api) : nullptr;
   }
-  for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"}) {
-    if (load_lt(host, name, api)) return std::make_unique<CublasLtLibrary>(api);
+  const LibraryPlaces places = library_places();
+  for (const std::string& name : versioned_libraries("libcublasLt", driver_version)) {
+    for (const std::string& file : library_files(name, places)) {
+      if (load_lt(host, file, driver_version, api)) return std::make_unique<CublasLtLibrary>(api);
+    }
   }
   return nullptr;
 }

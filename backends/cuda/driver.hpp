@@ -40,7 +40,6 @@ using Attribute = CUdevice_attribute;
   each(DevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState")                         \
   each(CtxPushCurrent, cuCtxPushCurrent, "cuCtxPushCurrent_v2")                                                    \
   each(CtxPopCurrent, cuCtxPopCurrent, "cuCtxPopCurrent_v2")                                                       \
-  each(Synchronize, cuCtxSynchronize, "cuCtxSynchronize")                                                          \
   each(MemGetInfo, cuMemGetInfo, "cuMemGetInfo_v2")                                                                \
   each(MemAlloc, cuMemAlloc, "cuMemAlloc_v2")                                                                      \
   each(MemFree, cuMemFree, "cuMemFree_v2")                                                                         \
@@ -65,14 +64,22 @@ using Attribute = CUdevice_attribute;
   each(EventElapsedTime, cuEventElapsedTime, "cuEventElapsedTime")                                                 \
   each(ModuleLoadData, cuModuleLoadData, "cuModuleLoadData")                                                       \
   each(ModuleLoadDataEx, cuModuleLoadDataEx, "cuModuleLoadDataEx")                                                 \
+  each(LinkCreate, cuLinkCreate, "cuLinkCreate_v2")                                                                \
+  each(LinkAddData, cuLinkAddData, "cuLinkAddData_v2")                                                             \
+  each(LinkComplete, cuLinkComplete, "cuLinkComplete")                                                             \
+  each(LinkDestroy, cuLinkDestroy, "cuLinkDestroy")                                                                \
   each(ModuleUnload, cuModuleUnload, "cuModuleUnload")                                                             \
   each(ModuleGetFunction, cuModuleGetFunction, "cuModuleGetFunction")                                              \
   each(FuncGetAttribute, cuFuncGetAttribute, "cuFuncGetAttribute")                                                 \
   each(LaunchKernel, cuLaunchKernel, "cuLaunchKernel")
 
 // Lists the driver's functions that may be missing: cuFuncGetParamInfo exists since CUDA 12.4. Without it the
-// parameters of a launch are not checked against the kernel's.
-#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each) each(FuncGetParamInfo, cuFuncGetParamInfo, "cuFuncGetParamInfo")
+// parameters of a launch are not checked against the kernel's. cuDeviceGetUuid_v2 exists since CUDA 11.4. Without it the
+// slices of a device (MIG) are not recognized.
+#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)                                                                     \
+  each(FuncGetParamInfo, cuFuncGetParamInfo, "cuFuncGetParamInfo")                                                 \
+  each(DeviceGetUuid, cuDeviceGetUuid, "cuDeviceGetUuid")                                                          \
+  each(DeviceGetUuidOfSlice, cuDeviceGetUuid, "cuDeviceGetUuid_v2")
 
 // The type of NVRTC's result codes. NVRTC's interface is declared in this file, because the package of cuda.h does
 // not contain its header.
@@ -102,17 +109,16 @@ inline constexpr CompilerCode compiler_rejects_text = 6;
 inline constexpr const char* backend_name = "cuda";
 inline constexpr const char* backend_title = "the CUDA backend";
 inline constexpr const char* backend_requirement = "an NVIDIA driver for CUDA 11.2 or newer";
-inline constexpr const char* backend_install = "Install NVIDIA's driver, and NVRTC (pip install nvidia-cuda-nvrtc).";
+inline constexpr const char* backend_install =
+    "Install NVIDIA's driver; vectis doctor then names the NVRTC that fits this driver.";
 inline constexpr const char* device_vendor = "NVIDIA";
 inline constexpr const char* device_language = "cuda-c++";
 inline constexpr const char* driver_title = "CUDA";
 inline constexpr std::array driver_libraries = {"libcuda.so.1"};
 inline constexpr const char* compiler_title = "NVRTC";
-// The file names under which NVRTC is searched for, newest first: the names since CUDA 11.2, then a library without a
-// version, which the user installed.
-inline constexpr std::array compiler_libraries = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                                  "libnvrtc.so"};
-inline constexpr const char* compiler_install = "pip install nvidia-cuda-nvrtc";
+inline constexpr const char* no_device_advice =
+    ": the driver finds no device; check nvidia-smi, the variable CUDA_VISIBLE_DEVICES, and in a container that it was "
+    "started with its devices (--gpus all)";
 
 inline constexpr unsigned stream_flags = CU_STREAM_NON_BLOCKING;
 inline constexpr Attribute attribute_block_items = CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
@@ -122,9 +128,12 @@ inline constexpr Attribute attribute_shared_bytes = CU_DEVICE_ATTRIBUTE_MAX_SHAR
 inline constexpr Attribute attribute_compute_units = CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
 inline constexpr Attribute attribute_major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
 inline constexpr Attribute attribute_minor = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+inline constexpr Attribute attribute_integrated = CU_DEVICE_ATTRIBUTE_INTEGRATED;
 inline constexpr CUfunction_attribute function_block_items = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
 inline constexpr unsigned pinned_flags = CU_MEMHOSTALLOC_PORTABLE;
+// A thread that waits for an event sleeps: work before it may take long, and the driver spins otherwise.
+inline constexpr unsigned event_flags = CU_EVENT_BLOCKING_SYNC;
 inline constexpr unsigned event_without_timing = CU_EVENT_DISABLE_TIMING;
 
 // Returns the device address `bytes` bytes behind `address`. Does not throw. Unchecked precondition: the result lies

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string>
 
+#include "backends/plugin/unique_handle.hpp"
 #include "vendor.hpp"
 
 namespace vectis::cuda_hip {
@@ -41,8 +43,8 @@ std::string describe_embedded_kernels() {
          std::to_string(kernels.architecture) + " and newer";
 }
 
-std::optional<ModuleHandle> load_embedded(const Api& api, int major, int minor, std::string_view text,
-                                          std::string_view options, std::string& rejection) {
+std::optional<EmbeddedModule> load_embedded(const Api& api, int major, int minor, std::string_view text,
+                                            std::string_view options, std::string& rejection) {
   if (!has_embedded_kernels(major, minor)) return std::nullopt;
   const char* const ptx = find_ptx(embedded_kernels(), text, options);
   if (ptx == nullptr) return std::nullopt;
@@ -53,11 +55,23 @@ std::optional<ModuleHandle> load_embedded(const Api& api, int major, int minor, 
   CUmodule module = nullptr;
   const CUresult code =
       api.ModuleLoadDataEx(&module, ptx, static_cast<unsigned>(keys.size()), keys.data(), values.data());
-  if (code == CUDA_SUCCESS) return module;
+  if (code == CUDA_SUCCESS) return EmbeddedModule{module, ptx};
   if (!rejects_ptx(code)) throw failed_call(api, symbol_of_ModuleLoadDataEx, code);
   rejection = "the driver rejects the embedded PTX, " + describe(api, code);
   if (log[0] != '\0') rejection += std::string(": ") + log.data();
   return std::nullopt;
+}
+
+std::string machine_code_of(const Api& api, const char* ptx) {
+  CUlinkState job = nullptr;
+  VECTIS_CALL(api, LinkCreate, 0, nullptr, nullptr, &job);
+  const plugin::UniqueHandle owner(job, api.LinkDestroy);
+  VECTIS_CALL(api, LinkAddData, job, CU_JIT_INPUT_PTX, const_cast<char*>(ptx), std::strlen(ptx) + 1, "kernel", 0,
+              nullptr, nullptr);
+  void* code = nullptr;
+  std::size_t bytes = 0;
+  VECTIS_CALL(api, LinkComplete, job, &code, &bytes);
+  return {static_cast<const char*>(code), bytes};
 }
 
 }  // namespace vectis::cuda_hip

@@ -1,6 +1,7 @@
 #include "vendor.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "compiler.hpp"
 
@@ -48,9 +49,30 @@ std::uint64_t capabilities(int major, int minor) {
   return bits;
 }
 
+std::string architecture_name(const Api&, DeviceId, int major, int minor) {
+  return "sm_" + std::to_string(10 * major + minor);
+}
+
+// The older version of the query returns the UUID of the whole device, the newer one that of the slice.
+std::string slice_id(const Api& api, DeviceId device) {
+  if (api.DeviceGetUuid == nullptr || api.DeviceGetUuidOfSlice == nullptr) return {};
+  CUuuid whole{};
+  CUuuid slice{};
+  check(api, api.DeviceGetUuid(&whole, device), "cuDeviceGetUuid");
+  check(api, api.DeviceGetUuidOfSlice(&slice, device), "cuDeviceGetUuid_v2");
+  if (std::memcmp(whole.bytes, slice.bytes, sizeof whole.bytes) == 0) return {};
+  std::string text = "mig-";
+  for (const char byte : slice.bytes) {
+    constexpr const char* digits = "0123456789abcdef";
+    text += digits[static_cast<unsigned char>(byte) / 16];
+    text += digits[static_cast<unsigned char>(byte) % 16];
+  }
+  return text;
+}
+
 // NVRTC compiles machine code for the architectures it supports. A newer device runs the PTX of the newest supported
 // one; a device older than all of them needs an older NVRTC.
-CompileTarget choose_target(const CompilerApi& compiler, int major, int minor) {
+CompileTarget choose_target(const CompilerApi& compiler, int major, int minor, const std::string& architecture) {
   int count = 0;
   check_compiler(compiler, compiler.GetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
   std::vector<int> supported(static_cast<std::size_t>(std::max(count, 0)));
@@ -60,14 +82,14 @@ CompileTarget choose_target(const CompilerApi& compiler, int major, int minor) {
   const auto above = std::upper_bound(supported.begin(), supported.end(), device);
   if (above == supported.begin()) {
     const std::string oldest = supported.empty() ? "none" : "sm_" + std::to_string(supported.front());
-    return {{}, false, "it compiles for " + oldest + " and newer, the device is sm_" + std::to_string(device)};
+    return {{}, false, "it compiles for " + oldest + " and newer, the device is " + architecture};
   }
   const int nearest = *(above - 1);
   const bool exact = nearest == device;
   return {{std::string("--gpu-architecture=") + (exact ? "sm_" : "compute_") + std::to_string(nearest)}, exact, {}};
 }
 
-std::optional<std::string> version_obstacle(int compiler_major, int, int driver_version) {
+std::optional<std::string> version_obstacle(const std::string&, int compiler_major, int, int driver_version) {
   if (compiler_major <= driver_version / 1000) return std::nullopt;
   return "it is of CUDA " + std::to_string(compiler_major) + ", the driver runs code of " +
          version_text(driver_version) + " and older";

@@ -1,5 +1,6 @@
 #include "api.hpp"
 
+#include <filesystem>
 #include <string>
 
 #include "vendor.hpp"
@@ -16,6 +17,26 @@ plugin::Library open_driver(const Host& host) {
     if (library.handle != nullptr) break;
   }
   return library;
+}
+
+// What to do about a code that comes from the machine's setup.
+const char* advice_of(Code code) {
+  switch (static_cast<int>(code)) {
+    case code_device_busy:
+      return ": another process uses the device exclusively; end that process, or allow several "
+             "(nvidia-smi -c DEFAULT)";
+    case code_no_device:
+      return no_device_advice;
+    case code_system_not_ready:
+      return ": the links between the devices are not ready; start NVIDIA's fabric manager "
+             "(systemctl start nvidia-fabricmanager) and try again";
+    case code_no_forward_compatibility:
+      return ": the driver library of CUDA's compatibility package (cuda-compat) does not support this device; remove "
+             "it "
+             "from the library path, or update the driver";
+    default:
+      return "";
+  }
 }
 
 }  // namespace
@@ -57,17 +78,26 @@ std::string load_compiler(const Host& host, const char* library_name, CompilerAp
   return missing.empty() ? "" : library.name + " has no " + missing;
 }
 
+std::vector<std::string> library_files(const std::string& name, const LibraryPlaces& places) {
+  std::vector<std::string> files = {name};
+  for (const std::string& folder : places.folders) {
+    std::string file = folder + "/" + name;
+    std::error_code missing;
+    if (std::filesystem::exists(file, missing)) files.push_back(std::move(file));
+  }
+  return files;
+}
+
 std::string describe(const Api& api, Code code) {
   const char* name = code_name(api, code);
-  if (name == nullptr) return "error " + std::to_string(static_cast<int>(code));
-  return std::string(name) + " (" + std::to_string(static_cast<int>(code)) + ")";
+  const std::string number = std::to_string(static_cast<int>(code));
+  return (name == nullptr ? "error " + number : std::string(name) + " (" + number + ")") + advice_of(code);
 }
 
 VectisStatus status_of(Code code) noexcept {
   switch (static_cast<int>(code)) {
     case 2:  // out of memory
       return VECTIS_ALLOCATION;
-    case 46:   // device unavailable
     case 214:  // uncorrectable memory error
     case 219:  // NVLink error
     case 700:  // illegal address

@@ -52,16 +52,20 @@ std::string load_compiler(const Host& host, const char* library_name, CompilerAp
 
 // The driver's error codes that this backend treats by name. CUDA and HIP use the same integers.
 inline constexpr int code_stub_library = 34;
+inline constexpr int code_device_busy = 46;
 inline constexpr int code_no_device = 100;
 inline constexpr int code_invalid_device = 101;  // HIP's code when AMD's kernel driver finds no device
 inline constexpr int code_peer_unsupported = 217;
 inline constexpr int code_not_ready = 600;
 inline constexpr int code_peer_enabled_already = 704;
 inline constexpr int code_too_many_peers = 711;
+inline constexpr int code_system_not_ready = 802;
 inline constexpr int code_driver_mismatch = 803;
+inline constexpr int code_no_forward_compatibility = 804;
 inline constexpr int code_unknown = 999;
 
-// Returns name and number of a driver's code, "CUDA_ERROR_OUT_OF_MEMORY (2)"; "error 12345" for one without a name.
+// Returns name and number of a driver's code, "CUDA_ERROR_OUT_OF_MEMORY (2)"; "error 12345" for one without a name. For
+// a code that says how the machine is set up, what to do about it follows.
 std::string describe(const Api& api, Code code);
 
 // Returns the status of a driver's code that has one meaning whichever call returns it; VECTIS_DRIVER_FAILURE for all

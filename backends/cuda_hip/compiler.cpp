@@ -60,32 +60,37 @@ const std::string* architecture_option(const std::vector<std::string>& options) 
 }
 
 // Loads a library; returns why it does not serve this driver, or an empty string.
-std::string try_compiler(const Host& host, const char* library, int driver_version, CompilerApi& api) {
-  if (std::string obstacle = load_compiler(host, library, api); !obstacle.empty()) return obstacle;
+std::string try_compiler(const Host& host, const std::string& library, int driver_version, CompilerApi& api) {
+  if (std::string obstacle = load_compiler(host, library.c_str(), api); !obstacle.empty()) return obstacle;
   int major = 0;
   int minor = 0;
   const CompilerCode code = api.Version(&major, &minor);
-  if (code != compiler_ok) return std::string(library) + " does not report its version: " + code_text(api, code);
-  const auto obstacle = version_obstacle(major, minor, driver_version);
-  return obstacle ? std::string(library) + ": " + *obstacle : "";
+  if (code != compiler_ok) return library + " does not report its version: " + code_text(api, code);
+  const auto obstacle = version_obstacle(library, major, minor, driver_version);
+  return obstacle ? library + ": " + *obstacle : "";
 }
 
 }  // namespace
 
 Compiler find_compiler(const Host& host, int driver_version) {
   Compiler found;
+  found.advice = compiler_advice(driver_version);
   if (const char* setting = host.setting("compiler"); setting != nullptr) {
     found.obstacle = try_compiler(host, setting, driver_version, found.api);
     return found;
   }
+  const LibraryPlaces places = library_places();
   std::string first;
-  for (const char* library : compiler_libraries) {
-    found.obstacle = try_compiler(host, library, driver_version, found.api);
-    if (found.obstacle.empty()) return found;
-    // An installed library that does not fit is a better explanation than one that is not installed.
-    if (first.empty() || first.find("cannot be opened") != std::string::npos) first = found.obstacle;
+  for (const std::string& name : compiler_libraries(driver_version)) {
+    for (const std::string& library : library_files(name, places)) {
+      found.obstacle = try_compiler(host, library, driver_version, found.api);
+      if (found.obstacle.empty()) return found;
+      // An installed library that does not fit is a better explanation than one that is not installed.
+      if (first.empty() || first.find("cannot be opened") != std::string::npos) first = found.obstacle;
+    }
   }
   found.obstacle = first;
+  if (!places.description.empty()) found.obstacle += "; searched: the loader's path, " + places.description;
   return found;
 }
 

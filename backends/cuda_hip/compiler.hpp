@@ -14,10 +14,12 @@ namespace vectis::cuda_hip {
 struct Compiler {
   CompilerApi api;
   std::string obstacle = "it was not searched for";  // why it cannot be used; empty: it can
+  std::string advice;                                // what to do about an obstacle
 };
 
-// Opens the library that the setting `compiler` names, or the first of compiler_libraries whose code a driver of this
-// version runs. Does not throw Failure: the result's `obstacle` says why no library can be used.
+// Opens the library that the setting `compiler` names, or the first of compiler_libraries(), in the loader's path or
+// one of library_places(), whose code a driver of this version runs. Does not throw Failure: the result's `obstacle`
+// says why no library can be used and where it was searched for.
 Compiler find_compiler(const Host& host, int driver_version);
 
 // Does nothing when `code` is compiler_ok; otherwise throws Failure with VECTIS_DRIVER_FAILURE, the name `call`, the

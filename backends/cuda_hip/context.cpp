@@ -6,20 +6,6 @@
 #include "backends/plugin/slots.hpp"
 #include "objects.hpp"
 
-namespace vectis::cuda_hip {
-
-namespace {
-
-// Waits for all work in the current context: the driver does not promise that a free waits for work that uses the
-// memory. Tries twice, because the first failure may be that of earlier work.
-void synchronize_context(const Api& api) {
-  if (static_cast<int>(api.Synchronize()) != 0) static_cast<void>(api.Synchronize());
-}
-
-}  // namespace
-
-}  // namespace vectis::cuda_hip
-
 namespace vectis::plugin {
 
 using namespace cuda_hip;
@@ -27,8 +13,13 @@ using namespace cuda_hip;
 void context_create(VectisBackendState* state, std::uint32_t index, VectisContext** context) {
   const ListedDevice& device = device_at(state->devices, index);
   try {
-    auto created = std::unique_ptr<VectisContext>(new VectisContext{
-        state->api, state->compiler, device, state->blas_library, {state->api, device.id}, EventClock(state->api)});
+    auto created = std::unique_ptr<VectisContext>(new VectisContext{state->api,
+                                                                    state->compiler,
+                                                                    device,
+                                                                    state->blas_library,
+                                                                    state->driver_version,
+                                                                    {state->api, device.id},
+                                                                    EventClock(state->api)});
     const CurrentContext current(created->api, created->context.get());
     created->clock.start();
     *context = created.release();
@@ -66,7 +57,7 @@ void memory_slice(VectisMemory* memory, std::uint64_t offset, std::uint64_t, Vec
 void memory_free(VectisContext* context, VectisMemory* memory) noexcept {
   if (!memory->is_slice) {
     in_context(*context, [&] {
-      synchronize_context(context->api);
+      context->streams.wait(context->api);  // the driver does not promise that a free waits
       static_cast<void>(context->api.MemFree(memory->address));
     });
   }
@@ -83,7 +74,7 @@ void host_allocate(VectisContext* context, std::uint64_t bytes, void** address) 
 
 void host_free(VectisContext* context, void* address) noexcept {
   in_context(*context, [&] {
-    synchronize_context(context->api);
+    context->streams.wait(context->api);
     static_cast<void>(context->api.MemFreeHost(address));
   });
 }

@@ -25,6 +25,8 @@ Failure failed_init(const Api& api, Code code) {
     case code_no_device:
     case code_invalid_device:
       return {VECTIS_BACKEND_CREATION, text, VECTIS_REASON_NO_DEVICE};
+    case code_no_forward_compatibility:
+      return {VECTIS_BACKEND_CREATION, text, VECTIS_REASON_DRIVER_TOO_OLD};
     case code_driver_mismatch:
       return {VECTIS_BACKEND_CREATION, text + ": the driver's library and its kernel module differ; restart",
               VECTIS_REASON_DRIVER_TOO_OLD};
@@ -59,7 +61,7 @@ CompileTarget target_of(const VectisBackendState& state, const ListedDevice& dev
   target.obstacle = state.compiler.obstacle;
   if (state.compiler.obstacle.empty()) {
     try {
-      target = choose_target(state.compiler.api, device.major, device.minor);
+      target = choose_target(state.compiler.api, device.major, device.minor, device.architecture);
     } catch (const Failure& failure) {
       target.obstacle = failure.what();
     }
@@ -69,7 +71,7 @@ CompileTarget target_of(const VectisBackendState& state, const ListedDevice& dev
     state.host.log(VECTIS_LOG_WARNING,
                    "device " + std::to_string(index) +
                        (embedded ? " runs built-in kernels and compiles no others: " : " compiles no kernels: ") +
-                       compiler_title + ": " + *target.obstacle + "; " + compiler_install);
+                       compiler_title + ": " + *target.obstacle + "; " + state.compiler.advice);
   }
   return target;
 }
@@ -81,7 +83,8 @@ void find_devices(VectisBackendState& state) {
   if (static_cast<int>(code) == code_no_device) count = 0;
   if (static_cast<int>(code) != code_no_device) check(api, code, symbol_of_DeviceGetCount);
   if (count == 0) {
-    throw Failure(VECTIS_BACKEND_CREATION, std::string("the ") + driver_title + " driver offers no device",
+    throw Failure(VECTIS_BACKEND_CREATION,
+                  std::string("the ") + driver_title + " driver offers no device" + no_device_advice,
                   VECTIS_REASON_NO_DEVICE);
   }
   for (int index = 0; index < count; ++index) {
@@ -89,6 +92,8 @@ void find_devices(VectisBackendState& state) {
     VECTIS_CALL(api, DeviceGet, &device.id, index);
     device.major = attribute(api, device.id, attribute_major);
     device.minor = attribute(api, device.id, attribute_minor);
+    device.architecture = architecture_name(api, device.id, device.major, device.minor);
+    device.slice = slice_id(api, device.id);
     device.target = target_of(state, device, index);
     state.devices.push_back(std::move(device));
   }
@@ -99,7 +104,7 @@ std::string kernel_note(const VectisBackendState& state) {
   std::string text = describe_embedded_kernels();
   if (!state.compiler.obstacle.empty()) {
     text += (text.empty() ? "kernels need " : "; other kernels need ") + std::string(compiler_title) +
-            ", which cannot be used: " + state.compiler.obstacle + "; " + compiler_install;
+            ", which cannot be used: " + state.compiler.obstacle + "; " + state.compiler.advice;
     return text;
   }
   for (std::size_t index = 0; index < state.devices.size(); ++index) {
@@ -117,8 +122,13 @@ std::string bus_of(const VectisBackendState& state, const ListedDevice& device) 
   return bus.data();
 }
 
-// Retried at each call until it opens: the library may be installed later.
-const Monitor& monitor_of(VectisBackendState& state) {
+// Retried at each call until it opens: the library may be installed later. Throws UNSUPPORTED for a slice: the library
+// finds devices by their bus, and would report the whole one.
+const Monitor& monitor_of(VectisBackendState& state, const ListedDevice& device) {
+  if (!device.slice.empty()) {
+    throw Failure(VECTIS_UNSUPPORTED, "the device is the MIG slice " + device.slice +
+                                          ": its utilization is unknown, and its free memory until it has a context");
+  }
   const std::lock_guard lock(state.monitor_mutex);
   if (state.monitor == nullptr) state.monitor = open_monitor(state.host);
   return *state.monitor;
@@ -127,15 +137,16 @@ const Monitor& monitor_of(VectisBackendState& state) {
 void describe_identity(const VectisBackendState& state, const ListedDevice& device, VectisDeviceInfo& info) {
   std::array<char, sizeof info.name> name{};
   VECTIS_CALL(state.api, DeviceGetName, name.data(), static_cast<int>(name.size() - 1), device.id);
-  const std::string bus = bus_of(state, device);
+  const std::string id = device.slice.empty() ? "pci-" + bus_of(state, device) : device.slice;
   plugin::copy_text(info.name, name.data());
   plugin::copy_text(info.vendor, device_vendor);
   plugin::copy_text(info.driver, version_text(state.driver_version));
-  plugin::copy_text(info.physical_id, std::string("pci-") + bus.data());
+  plugin::copy_text(info.physical_id, id);
   plugin::copy_text(info.dialects, runs_kernels(device) ? device_language : "");
   info.kind = VECTIS_DEVICE_GPU;
   info.parent = -1;
   info.capabilities = capabilities(device.major, device.minor);
+  if (attribute(state.api, device.id, attribute_integrated) != 0) info.capabilities |= VECTIS_CAN_UNIFIED_MEMORY;
 }
 
 void describe_limits(const VectisBackendState& state, const ListedDevice& device, VectisDeviceInfo& info) {
@@ -191,7 +202,7 @@ void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInf
 void device_memory(VectisBackendState* state, std::uint32_t index, VectisMemoryInfo* info) {
   const ListedDevice& device = device_at(state->devices, index);
   if (!has_context(state->api, device.id)) {
-    const MonitoredMemory memory = monitor_of(*state).memory(bus_of(*state, device));
+    const MonitoredMemory memory = monitor_of(*state, device).memory(bus_of(*state, device));
     info->total_bytes = memory.total_bytes;
     info->free_bytes = memory.free_bytes;
     return;
@@ -207,7 +218,7 @@ void device_memory(VectisBackendState* state, std::uint32_t index, VectisMemoryI
 
 void device_utilization(VectisBackendState* state, std::uint32_t index, double* share) {
   const ListedDevice& device = device_at(state->devices, index);
-  *share = monitor_of(*state).utilization(bus_of(*state, device));
+  *share = monitor_of(*state, device).utilization(bus_of(*state, device));
 }
 
 }  // namespace vectis::plugin

@@ -7,7 +7,7 @@ using namespace cuda_hip;
 
 void event_create(VectisContext* context, VectisEvent** event) {
   create_object(*context, event, &Api::EventDestroy,
-                [](const Api& api, EventHandle* handle) { VECTIS_CALL(api, EventCreate, handle, 0); });
+                [](const Api& api, EventHandle* handle) { VECTIS_CALL(api, EventCreate, handle, event_flags); });
 }
 
 void event_destroy(VectisEvent* event) noexcept {

@@ -1,6 +1,7 @@
 // Kernel launches, and the operations that the vendor's BLAS computes.
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/plugin/slots.hpp"
@@ -61,10 +62,28 @@ void check_block(const VectisKernel& kernel, const VectisLaunch& launch) {
                                           std::to_string(kernel.block_items_max));
 }
 
+// A failure to create the library's handle stays: a library that does not run on this driver fails slowly each time.
 const Blas& blas_of(const VectisContext& context, const BlasLibrary& library) {
   const std::lock_guard lock(context.blas_mutex);
-  if (context.blas == nullptr) context.blas = library.create();
+  if (!context.blas_failure.empty()) throw Failure(VECTIS_UNSUPPORTED, context.blas_failure);
+  try {
+    if (context.blas == nullptr) context.blas = library.create();
+  } catch (const Failure& failure) {
+    context.blas_failure = failure.what();
+    throw;
+  }
   return *context.blas;
+}
+
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // NVIDIA's recommendation for Hopper and newer
+
+// The stream's workspace, allocated at its first product. Without memory for it the library gets none.
+const Workspace& workspace_of(VectisStream& stream) {
+  if (std::exchange(stream.workspace_requested, true)) return stream.workspace;
+  Address address{};
+  if (static_cast<int>(stream.owner.api.MemAlloc(&address, workspace_bytes)) == 0)
+    stream.workspace = {address, workspace_bytes};
+  return stream.workspace;
 }
 
 }  // namespace
@@ -81,6 +100,7 @@ void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* laun
   check_block(*kernel, *launch);
   const Api& api = stream->owner.api;
   const CurrentContext current(api, stream->owner.context.get());
+  stream->busy = true;
   VECTIS_CALL(api, LaunchKernel, kernel->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
               launch->block[1], launch->block[2], static_cast<unsigned>(arguments.shared_bytes), stream->handle,
               arguments.parameters.data(), nullptr);
@@ -88,10 +108,12 @@ void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* laun
 
 VectisStatus run_op(VectisStream* stream, const VectisOpCall* call) {
   if (std::string_view(call->name) != "matmul") return VECTIS_UNSUPPORTED;
-  const BlasLibrary* library = stream->owner.blas_library.get();
+  const BlasLibrary* library = stream->owner.blas_library.get(stream->owner.driver_version);
   if (library == nullptr) return VECTIS_UNSUPPORTED;
   const CurrentContext current(stream->owner.api, stream->owner.context.get());
-  blas_of(stream->owner, *library).multiply(*stream, *call);
+  stream->busy = true;
+  const Blas& blas = blas_of(stream->owner, *library);
+  blas.multiply(*stream, *call, workspace_of(*stream));
   return VECTIS_OK;
 }
 

@@ -22,12 +22,15 @@ namespace vectis::cuda_hip {
 
 using plugin::UniqueHandle;
 
-// A device that the backend lists: its driver id, its compute capability, and how kernels are compiled for it.
+// A device that the backend lists: its driver id, its compute capability, its architecture, and how kernels are
+// compiled for it.
 struct ListedDevice {
   DeviceId id{};
   int major = 0;
   int minor = 0;
-  CompileTarget target;  // has an obstacle when nothing can be compiled for the device
+  std::string architecture;  // result of architecture_name()
+  std::string slice;         // result of slice_id()
+  CompileTarget target;      // has an obstacle when nothing can be compiled for the device
 };
 
 // Returns whether the device runs any kernel: one compiled at run time, or one embedded in the plug-in. Does not
@@ -54,6 +57,30 @@ class PrimaryContext {
   ContextHandle handle_;
 };
 
+// The streams of a context. Thread-safe.
+class LiveStreams {
+ public:
+  // Adds a stream, which must be removed before it is destroyed. May throw std::bad_alloc.
+  void add(VectisStream& stream) {
+    const std::lock_guard lock(mutex_);
+    streams_.push_back(&stream);
+  }
+
+  // Removes a stream; does nothing when it is not in the list. Does not throw.
+  void remove(const VectisStream& stream) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(streams_, &stream);
+  }
+
+  // Waits for the work enqueued before on all streams. Precondition: their context is current. Does not synchronize the
+  // context, which other users of the driver in this process share. Ignores failures of the work.
+  void wait(const Api& api) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::vector<VectisStream*> streams_;  // guarded by mutex_
+};
+
 }  // namespace vectis::cuda_hip
 
 // The state of the open CUDA or HIP backend: the driver, its compiler, the listed devices and the vendor's libraries.
@@ -75,10 +102,13 @@ struct VectisContext {
   const vectis::cuda_hip::Compiler& compiler;
   const vectis::cuda_hip::ListedDevice& device;
   vectis::cuda_hip::LazyBlas& blas_library;
+  int driver_version;
   vectis::cuda_hip::PrimaryContext context;
   vectis::cuda_hip::EventClock clock;
+  mutable vectis::cuda_hip::LiveStreams streams = {};
   mutable std::mutex blas_mutex = {};
   mutable std::unique_ptr<const vectis::cuda_hip::Blas> blas = {};  // guarded by blas_mutex; created at first use
+  mutable std::string blas_failure = {};                            // guarded by blas_mutex; why it cannot be created
 };
 
 // Device memory of one context, or a slice, which refers to another memory that must outlive it.
@@ -92,6 +122,9 @@ struct VectisMemory {
 struct VectisStream {
   const VectisContext& owner;
   vectis::cuda_hip::StreamHandle handle;
+  vectis::cuda_hip::Workspace workspace = {};  // of BLAS; empty until its first product, or without memory for it
+  bool workspace_requested = false;
+  std::atomic<bool> busy = false;  // work was enqueued after the last synchronize
 };
 
 // An event of the driver in one context, which outlives it. `recorded` is false until the first record.
@@ -105,7 +138,9 @@ struct VectisEvent {
 struct VectisProgram {
   const VectisContext& owner;
   vectis::cuda_hip::ModuleHandle module;
-  std::string code;  // machine code or PTX; empty: an embedded kernel
+  const char* ptx;   // of an embedded kernel, static; null: a program with code
+  std::string code;  // machine code or PTX; of an embedded kernel empty until it is asked for
+  std::mutex code_mutex = {};
 };
 
 // A kernel of a loaded module with what the driver reports about it. Its program and context outlive it.

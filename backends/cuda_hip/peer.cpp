@@ -74,6 +74,8 @@ void copy_from_peer(VectisStream* stream, VectisMemory* target, std::uint64_t ta
                     std::uint64_t bytes) {
   const VectisContext& from = source_stream->owner;
   if (stream->owner.device.id != from.device.id) enable_peer_access(stream->owner, from);
+  stream->busy = true;
+  source_stream->busy = true;
   StreamBarrier(*source_stream).block(*stream);
   copy_between(*stream, offset_address(target->address, target_offset), from,
                offset_address(source->address, source_offset), bytes);

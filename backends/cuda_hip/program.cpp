@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,7 +61,7 @@ CompiledCode compile_for(const VectisContext& context, std::string_view text, co
   if (context.device.target.obstacle) {
     throw Failure(VECTIS_UNSUPPORTED, (rejection.empty() ? "this text is no embedded kernel" : rejection) + ", and " +
                                           compiler_title + " cannot be used: " + *context.device.target.obstacle +
-                                          "; " + compiler_install);
+                                          "; " + context.compiler.advice);
   }
   CompiledCode compiled = compile(context.compiler.api, context.device.target, text, options);
   if (!rejection.empty()) compiled.warnings = rejection + "\n" + compiled.warnings;
@@ -75,7 +76,8 @@ CompiledCode code_for(const VectisContext& context, std::string_view dialect, st
 
 struct LoadedProgram {
   ModuleHandle module{};
-  CompiledCode compiled;  // without code when the kernel is embedded
+  CompiledCode compiled;      // without code when the kernel is embedded
+  const char* ptx = nullptr;  // of an embedded kernel
 };
 
 LoadedProgram load(const VectisContext& context, std::string_view dialect, std::string_view text, const char* options) {
@@ -83,11 +85,22 @@ LoadedProgram load(const VectisContext& context, std::string_view dialect, std::
   std::string rejection;
   if (dialect == device_language) {
     const auto embedded = load_embedded(api, context.device.major, context.device.minor, text, options, rejection);
-    if (embedded) return {*embedded, {}};
+    if (embedded) return {embedded->module, {}, embedded->ptx};
   }
   LoadedProgram loaded{{}, code_for(context, dialect, text, options, rejection)};
   VECTIS_CALL(api, ModuleLoadData, &loaded.module, loaded.compiled.code.c_str());
   return loaded;
+}
+
+// The code of a program. That of an embedded kernel is compiled when it is first asked for: the driver does not give
+// the code of a loaded module.
+const std::string& code_of(VectisProgram& program) {
+  const std::lock_guard lock(program.code_mutex);
+  if (program.code.empty()) {
+    const CurrentContext current(program.owner.api, program.owner.context.get());
+    program.code = machine_code_of(program.owner.api, program.ptx);
+  }
+  return program.code;
 }
 
 }  // namespace
@@ -104,7 +117,8 @@ std::string program_create(VectisContext* context, const char* dialect, const vo
   const CurrentContext current(api, context->context.get());
   LoadedProgram loaded = load(*context, dialect, {static_cast<const char*>(text), bytes}, options);
   UniqueHandle owner(loaded.module, api.ModuleUnload);
-  *program = std::make_unique<VectisProgram>(*context, loaded.module, std::move(loaded.compiled.code)).release();
+  *program =
+      std::make_unique<VectisProgram>(*context, loaded.module, loaded.ptx, std::move(loaded.compiled.code)).release();
   owner.release();
   return std::move(loaded.compiled.warnings);
 }
@@ -115,9 +129,7 @@ void program_destroy(VectisProgram* program) noexcept {
 }
 
 void program_binary(VectisProgram* program, void* target, std::size_t* bytes) {
-  if (program->code.empty())
-    throw Failure(VECTIS_UNSUPPORTED, "this program is an embedded kernel, which needs no binary");
-  const std::string binary = wrap_binary(program->code);
+  const std::string binary = wrap_binary(code_of(*program));
   write_binary(binary.size(), target, bytes, [&] { std::memcpy(target, binary.data(), binary.size()); });
 }
 

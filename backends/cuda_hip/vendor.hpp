@@ -55,6 +55,16 @@ class CurrentContext {
 // Returns the VECTIS_CAN_* bits of a device with this compute capability, which HIP ignores. Does not throw.
 std::uint64_t capabilities(int major, int minor);
 
+// Returns the name of the device's architecture as its compiler takes it: "sm_90" for a compute capability of 9.0,
+// "gfx90a:sramecc+:xnack-" for HIP, which ignores the compute capability. Returns an empty text when HIP does not
+// report it. Throws Failure with the status of the driver's code when the query fails.
+std::string architecture_name(const Api& api, DeviceId device, int major, int minor);
+
+// Returns the id of a slice of a device, "mig-" and its UUID, when the driver lists a slice (MIG) as a device;
+// otherwise, and always for HIP, an empty text. Throws Failure with the status of the driver's code when the query
+// fails.
+std::string slice_id(const Api& api, DeviceId device);
+
 // How kernels are compiled for one device, or in `obstacle` the reason why they cannot be.
 struct CompileTarget {
   std::vector<std::string> options;     // of the compiler
@@ -62,14 +72,40 @@ struct CompileTarget {
   std::optional<std::string> obstacle;  // why the compiler has no target for the device
 };
 
-// Returns how to compile for a device of this compute capability: machine code when the compiler supports it, PTX for
-// a newer device, an obstacle for an older one. Precondition: `compiler` is loaded. Throws Failure with
-// VECTIS_DRIVER_FAILURE when the compiler does not list its architectures.
-CompileTarget choose_target(const CompilerApi& compiler, int major, int minor);
+// Returns how to compile for a device of this compute capability and `architecture`, a result of architecture_name().
+// CUDA: machine code when the compiler supports it, PTX for a newer device, an obstacle for an older one. HIP: machine
+// code for `architecture`, an obstacle when it is not the name of one. Precondition: `compiler` is loaded. Throws
+// Failure with VECTIS_DRIVER_FAILURE when the compiler does not list its architectures.
+CompileTarget choose_target(const CompilerApi& compiler, int major, int minor, const std::string& architecture);
 
-// Returns why the driver does not run the code of a compiler of this version (its major version is newer), or nothing
-// when it does; always nothing for HIP.
-std::optional<std::string> version_obstacle(int compiler_major, int compiler_minor, int driver_version);
+// Returns why the driver does not run the code of the compiler in the file `library`, which states this version, or
+// nothing when it does. CUDA rejects a newer major version than the driver's, HIP every other one.
+std::optional<std::string> version_obstacle(const std::string& library, int compiler_major, int compiler_minor,
+                                            int driver_version);
+
+// Returns the file names of the run-time compiler for a driver of this version, best first. CUDA: NVRTC of the driver's
+// major version, of older ones, one without a version in its name, and last the newer ones, which the driver does not
+// run but a message can name.
+std::vector<std::string> compiler_libraries(int driver_version);
+
+// Returns what a user does to get the compiler for a driver of this version: which package to install, or which setting
+// names the library.
+std::string compiler_advice(int driver_version);
+
+// Where the vendor's libraries are searched for besides the path of the system's loader.
+struct LibraryPlaces {
+  std::vector<std::string> folders;  // that exist
+  std::string description;           // of all, those that do not exist too, for messages; empty: none
+};
+
+// Returns the places of CUDA's libraries: wheels of NVIDIA in the active Python environment (VIRTUAL_ENV), in the one
+// that contains this plug-in and in the one of the running program; CUDA_PATH and CUDA_HOME; /usr/local/cuda*. Returns
+// none for HIP, whose libraries the loader finds beside the driver. Does not throw Failure.
+LibraryPlaces library_places();
+
+// Returns `name`, which the system's loader searches for, and then the file of this name in each of the folders that
+// has one.
+std::vector<std::string> library_files(const std::string& name, const LibraryPlaces& places);
 
 // Returns the machine code of a compiled program, or its PTX when `machine_code` is false (CUDA only). Precondition:
 // the program was compiled for that. Throws Failure with VECTIS_DRIVER_FAILURE when the compiler does not give it.
@@ -83,11 +119,21 @@ bool has_embedded_kernels(int major, int minor);
 // Returns an empty text for HIP, which never embeds any.
 std::string describe_embedded_kernels();
 
+// A loaded module of an embedded kernel and the kernel's PTX, which is static.
+struct EmbeddedModule {
+  ModuleHandle module{};
+  const char* ptx = nullptr;
+};
+
 // Loads the embedded kernel of a source text and these options. Returns nothing when there is none, or when the
 // driver rejects it, and then sets `rejection` to the reason. Precondition: the device's context is current. Throws
 // Failure with the status of the driver's code when loading fails otherwise.
-std::optional<ModuleHandle> load_embedded(const Api& api, int major, int minor, std::string_view text,
-                                          std::string_view options, std::string& rejection);
+std::optional<EmbeddedModule> load_embedded(const Api& api, int major, int minor, std::string_view text,
+                                            std::string_view options, std::string& rejection);
+
+// Returns the machine code that the driver compiles of PTX for the device of the current context. Throws Failure with
+// the status of the driver's code when that fails. Not for HIP, which embeds no kernels.
+std::string machine_code_of(const Api& api, const char* ptx);
 
 // Returns the bytes of each parameter of a kernel, or nothing when the driver does not report them (CUDA before 12.4,
 // HIP). Precondition: the function's module is loaded. Throws Failure with the status of the driver's code when the

@@ -6,11 +6,19 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "backends/plugin/host.hpp"
+#include "driver.hpp"
 #include "vectis/device/backend.h"
 
 namespace vectis::cuda_hip {
+
+// Memory of the device that a library may use while its work on one stream runs; empty when `bytes` is 0.
+struct Workspace {
+  Address address{};
+  std::size_t bytes = 0;
+};
 
 // Computes matrix products in the context for which BlasLibrary::create() made it. Thread-safe.
 class Blas {
@@ -20,10 +28,11 @@ class Blas {
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  // Enqueues the operation `matmul` on the stream. Precondition: the stream's context is current. Throws Failure with
+  // Enqueues the operation `matmul` on the stream, to which `workspace` belongs. Precondition: the stream's context is
+  // current. Throws Failure with
   // VECTIS_UNSUPPORTED, with nothing enqueued, for element types other than float32, float16 and bfloat16 and for
   // every failure of the library.
-  virtual void multiply(const VectisStream& stream, const VectisOpCall& call) const = 0;
+  virtual void multiply(const VectisStream& stream, const VectisOpCall& call, const Workspace& workspace) const = 0;
 };
 
 // An opened BLAS library of the vendor. Thread-safe. It must outlive every Blas that it creates.
@@ -39,21 +48,22 @@ class BlasLibrary {
   [[nodiscard]] virtual std::unique_ptr<const Blas> create() const = 0;
 };
 
-// Opens the vendor's BLAS: cuBLASLt, or the file that the setting `blas` names. Returns null when it is not
-// installed, lacks a function or is "off", and always for HIP. May throw std::bad_alloc.
-std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host);
+// Opens the vendor's BLAS: cuBLASLt of the newest major version that a driver of this version runs, in the loader's
+// path or one of library_places(), or the file that the setting `blas` names. Returns null when it is not installed,
+// lacks a function, is of a newer major version than the driver or is "off", and always for HIP. May throw
+// std::bad_alloc.
+std::unique_ptr<const BlasLibrary> open_blas(const plugin::Host& host, int driver_version);
 
 // Opens the vendor's BLAS library at first use and keeps it. Thread-safe. The host must outlive it.
 class LazyBlas {
  public:
   explicit LazyBlas(const plugin::Host& host) : host_(host) {}
 
-  // Returns the library, opened by the first call and owned by this object, or null when it is not installed or
-  // switched off. The first answer stays.
-  [[nodiscard]] const BlasLibrary* get() {
+  // Returns the library for a driver of this version, opened by the first call and owned by this object, or null when
+  // it cannot be used or is switched off. The first answer stays, also when the first call throws.
+  [[nodiscard]] const BlasLibrary* get(int driver_version) {
     const std::lock_guard lock(mutex_);
-    if (!opened_) library_ = open_blas(host_);
-    opened_ = true;
+    if (!std::exchange(opened_, true)) library_ = open_blas(host_, driver_version);
     return library_.get();
   }
 

@@ -9,6 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+// The type of hipGetDeviceProperties and its versions: a layout of hipDeviceProp_t belongs to each symbol, and headers
+// since ROCm 6 rename both. Declared for its type and never defined.
+hipError_t vectis_hip_device_properties(void* properties, int device);
+
 namespace vectis::cuda_hip {
 
 using Code = hipError_t;
@@ -36,7 +40,6 @@ using Attribute = hipDeviceAttribute_t;
   each(DeviceGetPciBusId, hipDeviceGetPCIBusId, "hipDeviceGetPCIBusId")                                            \
   each(GetDevice, hipGetDevice, "hipGetDevice")                                                                    \
   each(SetDevice, hipSetDevice, "hipSetDevice")                                                                    \
-  each(Synchronize, hipDeviceSynchronize, "hipDeviceSynchronize")                                                  \
   each(MemGetInfo, hipMemGetInfo, "hipMemGetInfo")                                                                 \
   each(MemAlloc, hipMalloc, "hipMalloc")                                                                           \
   each(MemFree, hipFree, "hipFree")                                                                                \
@@ -65,8 +68,11 @@ using Attribute = hipDeviceAttribute_t;
   each(FuncGetAttribute, hipFuncGetAttribute, "hipFuncGetAttribute")                                               \
   each(LaunchKernel, hipModuleLaunchKernel, "hipModuleLaunchKernel")
 
-// Lists the driver's functions that may be missing: none in HIP.
-#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)
+// Lists the driver's functions that may be missing: ROCm 6 added hipGetDevicePropertiesR0600, with another layout of
+// hipDeviceProp_t, and kept the unversioned symbol with the layout of ROCm 5.
+#define VECTIS_DRIVER_OPTIONAL_FUNCTIONS(each)                                                                     \
+  each(GetDevicePropertiesR0600, vectis_hip_device_properties, "hipGetDevicePropertiesR0600")                      \
+  each(GetDeviceProperties, vectis_hip_device_properties, "hipGetDeviceProperties")
 
 using CompilerCode = hiprtcResult;
 using CompilerProgram = hiprtcProgram;
@@ -95,10 +101,10 @@ inline constexpr const char* device_language = "hip-c++";
 inline constexpr const char* driver_title = "HIP";
 inline constexpr std::array driver_libraries = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 inline constexpr const char* compiler_title = "hipRTC";
-// The file names under which hipRTC is searched for, newest first. It is a separate library since ROCm 6 and was a
-// part of libamdhip64 before.
-inline constexpr std::array compiler_libraries = {"libhiprtc.so.7", "libhiprtc.so.6", "libamdhip64.so.5"};
-inline constexpr const char* compiler_install = "install ROCm's hipRTC (libhiprtc)";
+inline constexpr const char* no_device_advice =
+    ": the driver finds no device; check rocminfo, the variables HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, and in "
+    "a "
+    "container that it was started with its devices (--device /dev/kfd --device /dev/dri)";
 
 inline constexpr unsigned stream_flags = hipStreamNonBlocking;
 inline constexpr Attribute attribute_block_items = hipDeviceAttributeMaxThreadsPerBlock;
@@ -108,9 +114,12 @@ inline constexpr Attribute attribute_shared_bytes = hipDeviceAttributeMaxSharedM
 inline constexpr Attribute attribute_compute_units = hipDeviceAttributeMultiprocessorCount;
 inline constexpr Attribute attribute_major = hipDeviceAttributeComputeCapabilityMajor;
 inline constexpr Attribute attribute_minor = hipDeviceAttributeComputeCapabilityMinor;
+inline constexpr Attribute attribute_integrated = hipDeviceAttributeIntegrated;
 inline constexpr hipFunction_attribute function_block_items = HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
 
 inline constexpr unsigned pinned_flags = hipHostMallocPortable;
+// A thread that waits for an event sleeps: work before it may take long, and the driver spins otherwise.
+inline constexpr unsigned event_flags = hipEventBlockingSync;
 inline constexpr unsigned event_without_timing = hipEventDisableTiming;
 
 // Returns the device address `bytes` bytes behind `address`. Does not throw. Unchecked precondition: the result lies

@@ -97,12 +97,7 @@ class ByCublasLt : public testing::Test {
     EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
     EXPECT_EQ(library.violations(), 0) << library.last_violation();
   }
-  std::uint32_t products() {
-    for (std::uint32_t function = 0; function < library.function_count(); ++function) {
-      if (library.function_name(function) == std::string("cublasLtMatmul")) return library.calls(function);
-    }
-    return 0;
-  }
+  std::uint32_t products() { return calls_of(library, "cublasLtMatmul"); }
   void expect_passed(const std::string& what) {
     RuntimeOptions with_library;
     with_library.settings["backends.cuda.blas"] = std::getenv("VECTIS_TEST_CUBLASLT");
@@ -143,6 +138,7 @@ TEST_F(ByCublasLt, ProductsPassWhenItFails) {
   library.fail_call("cublasLtCreate", 1, 3);
   expect_passed("products after a failed creation");
   EXPECT_EQ(library.struck(), 1);
+  EXPECT_EQ(calls_of(library, "cublasLtCreate"), 1U) << "the failure is remembered";
   library.fail_call("cublasLtMatmul", 2, 13);
   expect_passed("products with one that fails");
   EXPECT_EQ(library.struck(), 1);

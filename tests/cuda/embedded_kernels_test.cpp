@@ -19,13 +19,6 @@ constexpr int no_binary = 209;
 constexpr int invalid_ptx = 218;
 constexpr int unsupported_ptx_version = 222;
 
-std::uint32_t calls_of(const VectisTestDriver& library, const std::string& function) {
-  for (std::uint32_t index = 0; index < library.function_count(); ++index) {
-    if (library.function_name(index) == function) return library.calls(index);
-  }
-  return 0;
-}
-
 class EmbeddedKernels : public testing::Test {
  protected:
   void SetUp() override {
@@ -83,8 +76,6 @@ TEST_F(EmbeddedKernels, LoadWithoutNvrtc) {
     EXPECT_TRUE(succeeded(build(one.text, options)));
     EXPECT_TRUE(succeeded(call_slot(plugin().kernel_create, rig.program, entry_of(one).c_str(), &rig.kernel)));
     plugin().kernel_destroy(std::exchange(rig.kernel, nullptr));
-    std::size_t bytes = 0;
-    EXPECT_EQ(call_slot(plugin().program_binary, rig.program, nullptr, &bytes).status, VECTIS_UNSUPPORTED) << "no need";
   }
   EXPECT_EQ(dialects(), "cuda-c++");
   EXPECT_GE(texts.size(), 100U);
@@ -108,6 +99,27 @@ TEST_F(EmbeddedKernels, AreNotCompiledAgain) {
   EXPECT_TRUE(succeeded(build(texts.front().text + "\n", options))) << "and so is another text";
   EXPECT_EQ(compilations(), 2U);
   EXPECT_EQ(calls_of(driver, "cuModuleLoadDataEx"), 1U);
+}
+
+// A driver compiles PTX at each start of a container, where its own cache is lost: the binary needs no compiler.
+TEST_F(EmbeddedKernels, HaveBinariesThatLoadWithoutCompiling) {
+  without_nvrtc();
+  const EmbeddedText& one = texts[seed() % texts.size()];
+  EXPECT_TRUE(succeeded(build(one.text, options)));
+  EXPECT_EQ(calls_of(driver, "cuLinkComplete"), 0U) << "only when it is asked for";
+  std::size_t bytes = 0;
+  EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, rig.program, nullptr, &bytes)));
+  std::string binary(bytes, '\0');
+  EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, rig.program, binary.data(), &bytes)));
+  EXPECT_EQ(calls_of(driver, "cuLinkComplete"), 1U) << "once for both calls";
+  rig.destroy();
+  driver.reset();
+  rig.need_context();
+  EXPECT_TRUE(succeeded(
+      call_slot(plugin().program_create, rig.context, "binary", binary.data(), binary.size(), "", &rig.program)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().kernel_create, rig.program, entry_of(one).c_str(), &rig.kernel)));
+  EXPECT_EQ(calls_of(driver, "cuModuleLoadData"), 1U);
+  EXPECT_EQ(calls_of(driver, "cuModuleLoadDataEx") + calls_of(driver, "cuLinkComplete") + compilations(), 0U);
 }
 
 TEST_F(EmbeddedKernels, AreTheOnlyOnesWithoutNvrtc) {

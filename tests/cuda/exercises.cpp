@@ -66,8 +66,17 @@ SlotResult copy_from_peer(Rig& rig) {
 std::vector<Exercise> embedded_exercises() {
   static const std::vector<EmbeddedText> texts = embedded_texts();
   if (texts.empty()) return {};
-  return {{"program_create", "from the text of an embedded kernel", [](Rig& rig) { rig.need_context(); },
-           [](Rig& rig) { return build(rig, program_dialect, texts.front().text, embedded_options()); }}};
+  const auto load = [](Rig& rig) { return build(rig, program_dialect, texts.front().text, embedded_options()); };
+  return {{"program_create", "from the text of an embedded kernel", [](Rig& rig) { rig.need_context(); }, load},
+          {"program_binary", "of an embedded kernel",
+           [load](Rig& rig) {
+             rig.need_context();
+             EXPECT_TRUE(succeeded(load(rig)));
+           },
+           [](Rig& rig) {
+             std::size_t bytes = 0;
+             return call_slot(plugin().program_binary, rig.program, nullptr, &bytes);
+           }}};
 }
 
 }  // namespace

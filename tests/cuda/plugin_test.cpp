@@ -1,7 +1,9 @@
 // The plug-in on the test driver: failures of open, devices, programs, launches and timestamps.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
+#include <set>
 
 #include "tests/cuda/embedded_texts.hpp"
 #include "tests/cuda/steering.hpp"
@@ -57,13 +59,39 @@ TEST_F(GpuPlugin, ReportsWhyItCannotBeOpened) {
        {InitFailure{34, VECTIS_REASON_NO_DRIVER, "stub library"}, InitFailure{100, VECTIS_REASON_NO_DEVICE, "(100)"},
         InitFailure{101, VECTIS_REASON_NO_DEVICE, "101"},
         InitFailure{999, VECTIS_REASON_NO_DRIVER, "its kernel module is not loaded, or may not be opened"},
+        InitFailure{100, VECTIS_REASON_NO_DEVICE, is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"},
+        InitFailure{802, VECTIS_REASON_OTHER, "fabric manager"},
         InitFailure{803, VECTIS_REASON_DRIVER_TOO_OLD, "its kernel module differ"},
+        InitFailure{804, VECTIS_REASON_DRIVER_TOO_OLD, "remove it from the library path, or update the driver"},
         InitFailure{3, VECTIS_REASON_OTHER, "3"}}) {
     SCOPED_TRACE(failure.code);
     state("init", failure.code, 0);
     expect_open_failure(open(), failure.reason, failure.words);
   }
   state("init", 0, 0);
+}
+
+// None of these codes says that the device is lost: the same call may succeed later.
+TEST_F(GpuPlugin, ReportsABusyDeviceAndAnUnpreparedSystem) {
+  const std::map<int, std::string> words = {{46, "another process uses the device exclusively"},
+                                            {100, "the driver finds no device"},
+                                            {802, "nvidia-fabricmanager"},
+                                            {804, "cuda-compat"}};
+  for (const auto& [code, text] : words) {
+    SCOPED_TRACE(code);
+    rig.need_state();
+    test_driver().fail_call(is_hip ? "hipStreamCreateWithFlags" : "cuDevicePrimaryCtxRetain", 1, code);
+    SlotResult result = call_slot(plugin().context_create, rig.state, 0U, &rig.context);
+    EXPECT_EQ(result.status, VECTIS_BACKEND_CREATION);
+    EXPECT_THAT(result.text, testing::AllOf(HasSubstr(std::to_string(code)), HasSubstr(text)));
+    rig.need_context();
+    test_driver().fail_call(is_hip ? "hipMalloc" : "cuMemAlloc_v2", 1, code);
+    result = call_slot(plugin().memory_allocate, rig.context, 100U, &rig.memory);
+    EXPECT_EQ(result.status, VECTIS_DRIVER_FAILURE);
+    EXPECT_THAT(result.text, HasSubstr(text));
+    rig.need_memory();
+    rig.destroy();
+  }
 }
 
 TEST_F(GpuPlugin, RejectsAnOldDriverAndOneWithoutDevices) {
@@ -93,6 +121,31 @@ TEST_F(GpuPlugin, DescribesItsDevices) {
   VectisDeviceInfo none{};
   none.size = sizeof none;
   EXPECT_EQ(call_slot(plugin().device_info, rig.state, 4U, &none).status, VECTIS_INVALID_INPUT);
+}
+
+// hipRTC names no architecture by itself unless ROCm's development package is installed.
+TEST_F(GpuPlugin, CompilesHipForTheArchitectureOfTheDevice) {
+  if (!is_hip) return;
+  for (const char* hidden : {"", "hipGetDevicePropertiesR0600"}) {
+    SCOPED_TRACE(hidden);
+    rig.host.replaced.clear();
+    if (*hidden != '\0') rig.host.replaced[hidden] = nullptr;
+    rig.need_kernel();
+    EXPECT_STREQ(info().dialects, "hip-c++");
+    rig.destroy();
+  }
+  rig.host.replaced["hipGetDeviceProperties"] = nullptr;
+  rig.need_context();
+  EXPECT_STREQ(info().dialects, "");
+  const SlotResult result = call_slot(plugin().program_create, rig.context, program_dialect, program_text.data(),
+                                      program_text.size(), "", &rig.program);
+  EXPECT_EQ(result.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(result.text, HasSubstr("reports '' as the device's architecture"));
+  rig.destroy();
+  rig.host.replaced.clear();
+  state("no_architecture", 1, 0);
+  rig.need_state();
+  EXPECT_THAT(rig.host.logged(), testing::Contains(HasSubstr("reports 'Radeon' as the device's architecture")));
 }
 
 TEST_F(GpuPlugin, CopiesWithoutACompiler) {
@@ -239,6 +292,89 @@ TEST_F(GpuPlugin, ReportsUtilizationAndMemoryWithoutAContext) {
   EXPECT_EQ(memory.free_bytes, std::uint64_t{13} << 30U);
   EXPECT_EQ(test_driver().live(VECTIS_DRIVER_CONTEXTS), 0) << "nobody asked for one";
   nvml.set("busy", 30);
+}
+
+TEST_F(GpuPlugin, ReportsUnifiedMemoryOfIntegratedDevices) {
+  rig.need_state();
+  EXPECT_EQ(info().capabilities & VECTIS_CAN_UNIFIED_MEMORY, 0U);
+  state("integrated", 1, 0);
+  EXPECT_NE(info().capabilities & VECTIS_CAN_UNIFIED_MEMORY, 0U);
+}
+
+// A slice has its own memory, and NVML reports that of the whole device.
+TEST_F(GpuPlugin, DescribesASliceOfADevice) {
+  if (is_hip) return;  // it has none
+  rig.need_state();
+  EXPECT_STREQ(info(2).physical_id, "pci-0000:03:00.0");
+  rig.destroy();
+  state("mig", 1, 0);
+  state("memory", std::uint64_t{5} << 30U, std::uint64_t{16} << 30U);
+  rig.need_state();
+  EXPECT_STREQ(info(2).physical_id, "mig-a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2a2");
+  EXPECT_EQ(info(2).memory_bytes, std::uint64_t{5} << 30U);
+  VectisMemoryInfo memory{sizeof memory, 0, 0};
+  const SlotResult without_context = call_slot(plugin().device_memory, rig.state, 0U, &memory);
+  EXPECT_EQ(without_context.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(without_context.text, HasSubstr("MIG slice"));
+  double share = 0;
+  EXPECT_EQ(call_slot(plugin().device_utilization, rig.state, 0U, &share).status, VECTIS_UNSUPPORTED);
+  rig.need_context();
+  EXPECT_TRUE(succeeded(call_slot(plugin().device_memory, rig.state, 0U, &memory)));
+  EXPECT_EQ(memory.total_bytes, std::uint64_t{5} << 30U);
+  rig.destroy();
+  rig.host.replaced["cuDeviceGetUuid_v2"] = nullptr;
+  rig.need_state();
+  EXPECT_STREQ(info(2).physical_id, "pci-0000:03:00.0") << "a driver that does not know slices";
+}
+
+// The context belongs to all users of the driver in this process: a free waits for our own streams with work alone.
+TEST_F(GpuPlugin, FreesWaitForItsOwnStreamsOnly) {
+  rig.need_streams();
+  rig.need_memory();
+  const auto waits = [] { return calls_of(test_driver(), is_hip ? "hipStreamSynchronize" : "cuStreamSynchronize"); };
+  const auto free_some = [&] {
+    std::vector<std::shared_ptr<VectisMemory>> memories;
+    for (int i = 0; i < 10; ++i) memories.push_back(allocate(rig, 100));
+    void* pinned = nullptr;
+    EXPECT_TRUE(succeeded(call_slot(plugin().host_allocate, rig.context, 100U, &pinned)));
+    test_driver().reset();
+    memories.clear();
+    plugin().host_free(rig.context, pinned);
+  };
+  free_some();
+  EXPECT_EQ(waits(), 0U) << "no stream has work";
+  rig.upload(rig.memory, rig.data.data(), rig.data.size());
+  free_some();
+  EXPECT_EQ(waits(), 0U) << "the work has ended";
+  EXPECT_TRUE(succeeded(
+      call_slot(plugin().copy_to_device, rig.other_stream, rig.memory, 0U, rig.data.data(), rig.data.size())));
+  free_some();
+  EXPECT_EQ(waits(), 11U) << "one stream has work";
+  EXPECT_TRUE(succeeded(call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1})));
+  plugin().memory_free(rig.context, std::exchange(rig.memory, nullptr));
+  EXPECT_EQ(test_driver().violations(), 0) << test_driver().last_violation();
+  EXPECT_EQ(calls_of(test_driver(), is_hip ? "hipDeviceSynchronize" : "cuCtxSynchronize"), 0U);
+}
+
+// A thread that waits for an event sleeps.
+TEST_F(GpuPlugin, EventsDoNotSpin) {
+  static std::set<unsigned> flags;
+  flags.clear();
+  using Create = int (*)(void**, unsigned);
+  static Create create = nullptr;
+  const char* const symbol = is_hip ? "hipEventCreateWithFlags" : "cuEventCreate";
+  void* library = dlopen(default_settings()["driver"].c_str(), RTLD_NOW | RTLD_LOCAL);
+  create = reinterpret_cast<Create>(dlsym(library, symbol));
+  const Create observed = [](void** event, unsigned given) {
+    flags.insert(given);
+    return create(event, given);
+  };
+  rig.host.replaced[symbol] = reinterpret_cast<void*>(observed);
+  rig.need_context();
+  flags.clear();
+  rig.need_event();
+  constexpr unsigned blocking_sync = 1;  // of CUDA and HIP
+  EXPECT_THAT(flags, testing::ElementsAre(blocking_sync));
 }
 
 TEST_F(GpuPlugin, ReportsAMissingMonitor) {

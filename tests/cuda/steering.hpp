@@ -24,6 +24,14 @@ inline const VectisTestDriver& driver_of(const std::string& backend) {
   return steering(backend == "hip" ? "VECTIS_BACKENDS_HIP_DRIVER" : "VECTIS_BACKENDS_CUDA_DRIVER");
 }
 
+// How often a function of a library was called since its last reset.
+inline std::uint32_t calls_of(const VectisTestDriver& library, const std::string& function) {
+  for (std::uint32_t index = 0; index < library.function_count(); ++index) {
+    if (library.function_name(index) == function) return library.calls(index);
+  }
+  return 0;
+}
+
 // The backends of this build that run on the test driver.
 inline std::vector<std::string> test_driver_backends() {
   std::vector<std::string> names;

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ostream>
 #include <stdexcept>
@@ -39,7 +40,11 @@ TestHost::TestHost() {
     return found == self(state).settings.end() ? nullptr : found->second.c_str();
   };
   host_.library_open = [](void* state, const char* name, VectisMessage* message) -> void* {
-    void* library = self(state).has_library ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
+    const TestHost& host = self(state);
+    const auto contains = [name](const std::string& folder) { return std::string(name).starts_with(folder); };
+    const bool can_open =
+        host.has_library && (host.folders.empty() || std::any_of(host.folders.begin(), host.folders.end(), contains));
+    void* library = can_open ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
     if (library == nullptr) std::string("no such file").copy(message->text, message->capacity - 1);
     return library;
   };

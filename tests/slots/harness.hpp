@@ -51,6 +51,7 @@ class TestHost {
 
   std::map<std::string, std::string> settings = default_settings();
   bool has_library = true;                // false: no library can be opened
+  std::vector<std::string> folders;       // not empty: only libraries whose path begins with one can be opened
   std::map<std::string, void*> replaced;  // by symbol; null: the library has no such symbol
 
   [[nodiscard]] const VectisHost* get() const { return &host_; }

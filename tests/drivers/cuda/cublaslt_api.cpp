@@ -32,7 +32,8 @@ struct Object {
   std::uint64_t stride = 0;
   std::array<int, 2> turned = {-1, -1};
   std::array<std::uint32_t, 4> alignments = {};
-  bool without_workspace = false;
+  std::uint64_t workspace_max = 0;
+  bool states_workspace = false;
 };
 
 std::mutex objects_mutex;
@@ -150,7 +151,8 @@ struct Algorithm {
   std::array<std::uint32_t, 4> alignments;
   std::uint64_t rows;
   std::uint64_t columns;
-  std::uint64_t rest[3];
+  std::uint64_t workspace_bytes;
+  std::uint64_t rest[2];
 };
 static_assert(sizeof(Algorithm) == 64);
 
@@ -175,6 +177,11 @@ void check_algorithm(const Algorithm& algorithm, const Object& c, const std::arr
 }  // namespace
 
 #define VTD_EXPORT extern "C" __attribute__((visibility("default")))
+
+VTD_EXPORT std::size_t cublasLtGetCudartVersion() {
+  entered("cublasLtGetCudartVersion", [] {});
+  return 1000 * Control::get().setting("cublaslt", 13);
+}
 
 VTD_EXPORT int cublasLtCreate(void** handle) {
   return entered("cublasLtCreate", [&] { add(handle, {Object::Kind::handle}); });
@@ -228,7 +235,8 @@ VTD_EXPORT int cublasLtMatmulPreferenceSetAttribute(void* preference, int which,
   return entered("cublasLtMatmulPreferenceSetAttribute", [&] {
     Object& preferred = find(preference, Object::Kind::preference);
     if (which == 1 && bytes == sizeof(std::uint64_t)) {
-      preferred.without_workspace = true;
+      std::memcpy(&preferred.workspace_max, value, bytes);
+      preferred.states_workspace = true;
       return;
     }
     if (which < 5 || which > 8 || bytes != sizeof(std::uint32_t)) refuse(invalid_value, "an attribute it lacks");
@@ -243,12 +251,17 @@ VTD_EXPORT int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void*
     const Object& result = find(c, Object::Kind::layout);
     const Object& preferred = find(preference, Object::Kind::preference);
     if (c != d || room != 1) refuse(invalid_value, "a result of another layout than what is added");
-    if (!preferred.without_workspace) refuse(invalid_value, "algorithms that may need memory of their own");
+    if (!preferred.states_workspace) refuse(invalid_value, "algorithms that may need any memory of their own");
     check_product(find(product, Object::Kind::product), find(a, Object::Kind::layout), find(b, Object::Kind::layout),
                   result);
     *count = Control::get().setting("algorithms", 1) != 0 ? 1 : 0;
+    // It takes all that it may.
     *static_cast<Found*>(found) = {
-        {algorithm_mark, preferred.alignments, result.rows, result.columns, {}}, 0, 0, 1, {}};
+        {algorithm_mark, preferred.alignments, result.rows, result.columns, preferred.workspace_max, {}},
+        preferred.workspace_max,
+        0,
+        1,
+        {}};
   });
 }
 
@@ -258,8 +271,9 @@ VTD_EXPORT int cublasLtMatmul(void* handle, void* product, const void* alpha, co
                               void* stream) {
   return entered("cublasLtMatmul", [&] {
     find(handle, Object::Kind::handle);
-    if (c != d || c_layout != d_layout || workspace != nullptr || workspace_bytes != 0) {
-      refuse(invalid_value, "a product that is not in place, or with memory of its own");
+    if (c != d || c_layout != d_layout) refuse(invalid_value, "a product that is not in place");
+    if (workspace_bytes < static_cast<const Algorithm*>(algorithm)->workspace_bytes) {
+      refuse(invalid_value, "a product with less memory of its own than its algorithm needs");
     }
     float by = 0;
     float plus = 0;
@@ -270,9 +284,11 @@ VTD_EXPORT int cublasLtMatmul(void* handle, void* product, const void* alpha, co
                                          static_cast<double>(by), static_cast<double>(plus)});
     check_product(job->product, job->a, job->b, job->c);
     check_algorithm(*static_cast<const Algorithm*>(algorithm), job->c, {a, b, c, d});
-    const std::array ranges = {range_of(job->a, a), range_of(job->b, b), range_of(job->c, c)};
+    std::vector ranges = {range_of(job->a, a), range_of(job->b, b), range_of(job->c, c)};
+    if (workspace_bytes != 0) ranges.push_back({reinterpret_cast<std::uint64_t>(workspace), workspace_bytes});
     const auto release = [](void* state) { delete static_cast<Job*>(state); };
-    const int code = driver_below().enqueue(stream, ranges.data(), ranges.size(), run, release, job.release());
+    const int code = driver_below().enqueue(stream, ranges.data(), static_cast<std::uint32_t>(ranges.size()), run,
+                                            release, job.release());
     if (code != 0) throw Refusal{execution_failed};
   });
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "driver.hpp"
+#include "ptx.hpp"
 
 namespace {
 
@@ -42,6 +43,7 @@ constexpr std::array names = {
     Named{CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
     Named{CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
     Named{CUDA_ERROR_STUB_LIBRARY, "CUDA_ERROR_STUB_LIBRARY"},
+    Named{CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA_ERROR_DEVICE_UNAVAILABLE"},
     Named{CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
     Named{CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
     Named{CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
@@ -52,6 +54,8 @@ constexpr std::array names = {
     Named{CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     Named{CUDA_ERROR_ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
     Named{CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
+    Named{CUDA_ERROR_SYSTEM_NOT_READY, "CUDA_ERROR_SYSTEM_NOT_READY"},
+    Named{CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"},
     Named{CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
     Named{CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN"},
 };
@@ -70,6 +74,8 @@ int attribute(CUdevice_attribute which) {
       return static_cast<int>(Limits::shared_bytes);
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       return Limits::compute_units;
+    case CU_DEVICE_ATTRIBUTE_INTEGRATED:
+      return static_cast<int>(Control::get().setting("integrated", 0));
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       return Driver::architecture() / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
@@ -144,6 +150,23 @@ VTD_EXPORT CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device)
   return device_api("cuDeviceGetPCIBusId", [&](Driver&) {
     Driver::need_device(device);
     std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
+  });
+}
+
+// The UUID of a device has its number in each byte, that of its slice 0xA0 more.
+#undef cuDeviceGetUuid
+VTD_EXPORT CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  return device_api("cuDeviceGetUuid", [&](Driver&) {
+    Driver::need_device(device);
+    std::memset(uuid->bytes, device, sizeof uuid->bytes);
+  });
+}
+
+VTD_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  return device_api("cuDeviceGetUuid_v2", [&](Driver&) {
+    Driver::need_device(device);
+    const int slice = Control::get().setting("mig", 0) != 0 ? 0xA0 : 0;
+    std::memset(uuid->bytes, device + slice, sizeof uuid->bytes);
   });
 }
 
@@ -309,6 +332,52 @@ VTD_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsi
       throw;
     }
   });
+}
+
+// A job of the linker: one text of PTX, compiled to an image of machine code.
+struct CUlinkState_st {
+  std::string ptx;
+  std::string image;
+};
+
+VTD_EXPORT CUresult cuLinkCreate_v2(unsigned count, CUjit_option*, void**, CUlinkState* job) {
+  return api("cuLinkCreate_v2", [&](Driver& driver) {
+    driver.current();
+    if (count != 0) refuse(1, "an option of the linker this driver lacks");
+    *job = new CUlinkState_st;
+    Control::get().count(VECTIS_DRIVER_PROGRAMS, 1);
+  });
+}
+
+VTD_EXPORT CUresult cuLinkAddData_v2(CUlinkState job, CUjitInputType type, void* data, std::size_t bytes, const char*,
+                                     unsigned count, CUjit_option*, void**) {
+  return api("cuLinkAddData_v2", [&](Driver& driver) {
+    driver.current();
+    const char* text = static_cast<const char*>(data);
+    if (type != CU_JIT_INPUT_PTX || count != 0 || bytes == 0 || text[bytes - 1] != '\0') {
+      refuse(1, "input of the linker that is no whole PTX");
+    }
+    job->ptx = text;
+  });
+}
+
+VTD_EXPORT CUresult cuLinkComplete(CUlinkState job, void** code, std::size_t* bytes) {
+  return api("cuLinkComplete", [&](Driver& driver) {
+    driver.current();
+    job->image = assemble_ptx(job->ptx.c_str(), Driver::architecture(), driver_version());
+    *code = job->image.data();
+    *bytes = job->image.size() + 1;
+  });
+}
+
+VTD_EXPORT CUresult cuLinkDestroy(CUlinkState job) {
+  return api(
+      "cuLinkDestroy",
+      [&](Driver&) {
+        delete job;
+        Control::get().count(VECTIS_DRIVER_PROGRAMS, -1);
+      },
+      true);
 }
 
 VTD_EXPORT CUresult cuModuleUnload(CUmodule module) {

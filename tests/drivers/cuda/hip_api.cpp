@@ -3,8 +3,10 @@
 #include <hip/hip_runtime_api.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "driver.hpp"
+#include "hip_architecture.hpp"
 
 namespace {
 
@@ -37,6 +39,8 @@ int attribute(hipDeviceAttribute_t which) {
       return static_cast<int>(Limits::shared_bytes);
     case hipDeviceAttributeMultiprocessorCount:
       return Limits::compute_units;
+    case hipDeviceAttributeIntegrated:
+      return static_cast<int>(Control::get().setting("integrated", 0));
     case hipDeviceAttributeComputeCapabilityMajor:
       return Driver::architecture() / 10;
     case hipDeviceAttributeComputeCapabilityMinor:
@@ -126,6 +130,27 @@ VTD_EXPORT hipError_t hipDeviceGetPCIBusId(char* text, int length, int device) {
     Driver::need_device(device);
     std::snprintf(text, static_cast<std::size_t>(length), "0000:%02x:00.0", device + 1);
   });
+}
+
+// hipDeviceProp_t in the layout of ROCm 6 and in the older one: all that the plug-in does not read is 0xAB.
+namespace {
+
+template <std::size_t Bytes, std::size_t ArchitectureAt>
+void describe(void* properties, int device) {
+  Driver::need_device(device);
+  std::memset(properties, 0xAB, Bytes);
+  std::strcpy(static_cast<char*>(properties) + ArchitectureAt, hip_architecture().c_str());
+}
+
+}  // namespace
+
+VTD_EXPORT hipError_t hipGetDevicePropertiesR0600(void* properties, int device) {
+  return api("hipGetDevicePropertiesR0600", [&](Driver&) { describe<1472, 1160>(properties, device); });
+}
+
+#undef hipGetDeviceProperties
+VTD_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+  return api("hipGetDeviceProperties", [&](Driver&) { describe<792, 396>(properties, device); });
 }
 
 VTD_EXPORT hipError_t hipGetDevice(int* device) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "driver.hpp"
+#include "hip_architecture.hpp"
 #include "programs.hpp"
 
 namespace {
@@ -16,14 +17,26 @@ hiprtcResult compiler_api(const char* function, Body&& body, bool releasing = fa
   return static_cast<hiprtcResult>(entered(function, body, releasing));
 }
 
+// As the real one on a machine without ROCm's development package, where it cannot ask the driver.
+void need_architecture(Program& one, const std::vector<std::string>& options) {
+  for (const std::string& option : options) {
+    if (!option.starts_with("--offload-arch=")) continue;
+    if (option == "--offload-arch=" + hip_architecture()) return;
+    one.log = "error: " + option + " is not the architecture of the device\n";
+    throw Refusal{compiler_failed};
+  }
+  one.log = "Error: Please provide architecture for which code is to be generated.\n";
+  throw Refusal{compiler_failed};
+}
+
 }  // namespace
 
 #define VTD_EXPORT extern "C" __attribute__((visibility("default")))
 
 VTD_EXPORT hiprtcResult hiprtcVersion(int* major, int* minor) {
   return compiler_api("hiprtcVersion", [&] {
-    *major = 5;
-    *minor = 2;
+    *major = static_cast<int>(Control::get().setting("hiprtc", 9));  // of ROCm 5 and 6, whatever their version
+    *minor = 0;
   });
 }
 
@@ -41,7 +54,9 @@ VTD_EXPORT hiprtcResult hiprtcDestroyProgram(hiprtcProgram* handle) {
 
 VTD_EXPORT hiprtcResult hiprtcCompileProgram(hiprtcProgram handle, int count, const char** options) {
   return compiler_api("hiprtcCompileProgram", [&] {
-    compile_program(program(handle), std::vector<std::string>(options, options + count),
+    const std::vector<std::string> words(options, options + count);
+    need_architecture(program(handle), words);
+    compile_program(program(handle), words,
                     {"-std=", "-ffp-contract=", "-fhip-fp32-correctly-rounded-divide-sqrt", "--offload-arch="},
                     {"__HIP__", "__HIPCC_RTC__"}, "hsaco", Driver::architecture());
   });

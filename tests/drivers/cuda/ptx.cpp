@@ -90,11 +90,8 @@ PtxKernels kernels_of(const Module& module) {
   return kernels;
 }
 
-}  // namespace
-
-bool is_ptx(const char* image) { return image != nullptr && (image[0] == '/' || image[0] == '.'); }
-
-std::shared_ptr<Module> load_ptx(const char* image, int architecture, int driver_version) {
+// The module of PTX, and the hash of its host code.
+std::pair<std::shared_ptr<Module>, std::string> compile_ptx(const char* image, int architecture, int driver_version) {
   const std::string ptx = image;
   const std::smatch version = need(ptx, R"((?:^|\n)\.version (\d+)\.(\d+)\n)");
   const int target = std::stoi(need(ptx, R"(\n\.target sm_(\d+)\n)")[1].str());
@@ -106,7 +103,19 @@ std::shared_ptr<Module> load_ptx(const char* image, int architecture, int driver
   auto module = std::make_shared<Module>(Image{"ptx", target, host.hash}, architecture);
   if (kernels_of(ptx) != kernels_of(*module))
     refuse(invalid_ptx, "PTX whose kernels or their parameters are not those of the text " + hash);
-  return module;
+  return {module, host.hash};
+}
+
+}  // namespace
+
+bool is_ptx(const char* image) { return image != nullptr && (image[0] == '/' || image[0] == '.'); }
+
+std::shared_ptr<Module> load_ptx(const char* image, int architecture, int driver_version) {
+  return compile_ptx(image, architecture, driver_version).first;
+}
+
+std::string assemble_ptx(const char* image, int architecture, int driver_version) {
+  return image_text({"cubin", architecture, compile_ptx(image, architecture, driver_version).second});
 }
 
 }  // namespace vectis::test_driver

@@ -16,4 +16,7 @@ bool is_ptx(const char* image);
 // parameters, are a violation.
 std::shared_ptr<Module> load_ptx(const char* image, int architecture, int driver_version);
 
+// The image of machine code for this architecture that the driver compiles of PTX. Fails as load_ptx does.
+std::string assemble_ptx(const char* image, int architecture, int driver_version);
+
 }  // namespace vectis::test_driver
