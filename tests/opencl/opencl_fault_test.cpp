@@ -16,7 +16,14 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::array codes{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, CL_DEVICE_NOT_AVAILABLE, -9999};
+constexpr std::array codes{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES,      CL_DEVICE_NOT_AVAILABLE,
+                           CL_INVALID_CONTEXT,    CL_INVALID_COMMAND_QUEUE, -9999};
+
+// What drivers return for a device that they lost; NVIDIA's returns -9999 after an illegal memory access.
+bool means_lost(cl_int code) {
+  return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT || code == CL_INVALID_COMMAND_QUEUE ||
+         code == -9999;
+}
 
 const VectisFaultLayer& layer() {
   static const VectisFaultLayer* steering = []() -> const VectisFaultLayer* {
@@ -51,7 +58,7 @@ VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) 
   if (point.function == "clGetProgramBuildInfo") return exercise.without_fault;  // only the build log is lost
   if (exercise.slot == "open") return VECTIS_BACKEND_CREATION;
   if (point.code == CL_OUT_OF_HOST_MEMORY) return VECTIS_ALLOCATION;
-  if (point.code == CL_DEVICE_NOT_AVAILABLE) return VECTIS_DEVICE_LOST;
+  if (means_lost(point.code)) return VECTIS_DEVICE_LOST;
   const bool makes_memory = exercise.slot == "memory_allocate" || exercise.slot == "memory_slice";
   if (point.code == CL_OUT_OF_RESOURCES && makes_memory) return VECTIS_ALLOCATION;
   return exercise.slot == "context_create" ? VECTIS_BACKEND_CREATION : VECTIS_DRIVER_FAILURE;
@@ -228,7 +235,7 @@ void enqueue_failing_command(const Exercise& exercise, Rig& rig, cl_int status) 
 }
 
 void expect_reported(const SlotResult& result, const Exercise& exercise, cl_int status) {
-  const VectisStatus expected = status == CL_DEVICE_NOT_AVAILABLE ? VECTIS_DEVICE_LOST
+  const VectisStatus expected = means_lost(status)                ? VECTIS_DEVICE_LOST
                                 : status == CL_OUT_OF_HOST_MEMORY ? VECTIS_ALLOCATION
                                                                   : VECTIS_DRIVER_FAILURE;
   EXPECT_EQ(result.status, expected) << result;
