@@ -3,9 +3,11 @@
 
 #include <CL/cl.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -93,6 +95,8 @@ struct VectisKernel {
 };
 
 namespace vectis::opencl {
+  std::string name;
+  std::size_t group_items_max;  // CL_KERNEL_WORK_GROUP_SIZE: below the device's limit when registers are scarce
 
 // Flushes the queue, so that the driver starts `command`, and adds the command to the stream's tracker under the name
 // `call`. Precondition: reserve() of the tracker was called for it. When clFlush fails, waits for the command, which

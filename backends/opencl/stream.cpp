@@ -1,5 +1,6 @@
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,15 @@ void set_arguments(const VectisKernel& kernel, const VectisLaunch& launch) {
   for (cl_uint index = 0; index < kernel.argument_count; ++index) {
     set_argument(kernel, index, launch.arguments[index]);
   }
+}
+
+// Drivers lower the limit of a kernel that needs many registers.
+void check_group(const VectisKernel& kernel, const VectisLaunch& launch) {
+  const std::uint64_t items = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (items <= kernel.group_items_max) return;
+  throw Failure(VECTIS_INVALID_INPUT, "a work-group of " + std::to_string(items) + " work-items exceeds the limit of " +
+                                          std::to_string(kernel.group_items_max) + " for kernel '" + kernel.name +
+                                          "' on this device; use smaller work-groups");
 }
 
 }  // namespace
@@ -116,6 +126,7 @@ void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* laun
   // Not by submit(), which would add two calls to every launch.
   constexpr const char* call = "clEnqueueNDRangeKernel";
   stream->tracker->reserve();
+  check_group(*kernel, *launch);
   cl_event event = nullptr;
   check(stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
                                          global.data(), local.data(), 0, nullptr, &event),
