@@ -352,5 +352,58 @@ TEST(OpenclFault, FinishedCommandsAreDroppedInTime) {
   layer().reset();
 }
 
+// --- Flushes -----------------------------------------------------------------------------------------------------
+
+std::uint32_t calls_of(const std::string& name) {
+  for (std::uint32_t function = 0; function < layer().function_count(); ++function) {
+    if (layer().function_name(function) == name) return layer().calls(function);
+  }
+  ADD_FAILURE() << "the layer does not wrap " << name;
+  return 0;
+}
+
+SlotResult fill_some(const Rig& rig) {
+  return call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1});
+}
+
+TEST(OpenclFlush, CommandsAreFlushedInBatches) {
+  constexpr std::uint32_t interval = 16;
+  Rig rig;
+  rig.need_streams();
+  rig.need_memory();
+  layer().reset();
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 1U) << "an idle device starts at once";
+  for (std::uint32_t command = 0; command < 5 * interval + 3; ++command) EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 1U + 5U);
+  EXPECT_TRUE(succeeded(rig.synchronize()));
+  EXPECT_EQ(calls_of("clFlush"), 1U + 5U) << "clFinish flushes";
+  for (std::uint32_t command = 0; command < interval; ++command) EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 1U + 5U + 1U);
+  EXPECT_TRUE(succeeded(rig.synchronize()));
+}
+
+// The host, another queue or another thread waits for these: a command that is not flushed may never start.
+TEST(OpenclFlush, WhatMayBeWaitedForIsFlushedAtOnce) {
+  Rig rig;
+  rig.need_streams();
+  rig.need_memory();
+  rig.need_event();
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  layer().reset();
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 0U);
+  EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
+  EXPECT_EQ(calls_of("clFlush"), 1U);
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  std::array<std::uint8_t, 10> target{};
+  EXPECT_TRUE(succeeded(call_slot(plugin().copy_to_host, rig.stream, target.data(), rig.memory, 0U, 10U)));
+  EXPECT_EQ(calls_of("clFlush"), 2U);
+  EXPECT_TRUE(succeeded(call_slot(plugin().stream_wait_event, rig.other_stream, rig.event)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().stream_synchronize, rig.other_stream)));
+  EXPECT_TRUE(succeeded(rig.synchronize()));
+  layer().reset();
+}
+
 }  // namespace
 }  // namespace vectis::test
