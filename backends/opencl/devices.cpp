@@ -119,7 +119,7 @@ class DeviceSearch {
       throw Failure(VECTIS_BACKEND_CREATION, name + " is not available: its driver states CL_DEVICE_AVAILABLE false",
                     VECTIS_REASON_NO_DEVICE);
     }
-    state_.devices.push_back({platform, device, -1, {}});
+    state_.devices.push_back({platform, device, device_value<cl_device_type>(api, device, CL_DEVICE_TYPE), -1, {}});
   }
 
   // A driver that is too old comes before one that failed, and that before one without devices.

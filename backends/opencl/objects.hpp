@@ -22,6 +22,7 @@ namespace vectis::opencl {
 struct ListedDevice {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
+  cl_device_type type = 0;
   std::int32_t parent = -1;        // index of the device that a sub-device is a part of
   Owned<cl_device_id> sub_device;  // holds `id` when it is a sub-device; the driver owns root devices
 };
@@ -48,6 +49,7 @@ struct VectisContext {
   const vectis::opencl::Api& api;
   vectis::opencl::Clblast& clblast;
   cl_device_id device;
+  bool on_cpu;  // the device is a CPU
   bool on_sub_device;
   vectis::opencl::Owned<cl_context> context;
 };
@@ -65,10 +67,10 @@ struct VectisStream {
   cl_device_id device;
   vectis::opencl::Owned<cl_command_queue> queue;
   std::shared_ptr<vectis::opencl::CommandTracker> tracker;  // shared with the events recorded on the stream
-};
-
   std::size_t unflushed = 0;                                // commands since the last flush
   bool idle = true;                                         // no command since the stream was created or synchronized
+};
+
 // An event of the ABI: the marker of its last record. Thread-safe through last_marker().
 struct VectisEvent {
   const vectis::opencl::Api& api;
@@ -93,12 +95,12 @@ struct VectisKernel {
   const vectis::opencl::Api& api;
   vectis::opencl::Owned<cl_kernel> kernel;
   cl_uint argument_count;
+  std::string name;
+  std::size_t group_items_max;  // CL_KERNEL_WORK_GROUP_SIZE: below the device's limit when registers are scarce
   std::mutex mutex;  // OpenCL stores arguments in the kernel: held while they are set and the launch is enqueued
 };
 
 namespace vectis::opencl {
-  std::string name;
-  std::size_t group_items_max;  // CL_KERNEL_WORK_GROUP_SIZE: below the device's limit when registers are scarce
 
 // Commands that a stream collects before it flushes them together. A flush costs some microseconds on GPUs.
 inline constexpr std::size_t flush_interval = 16;

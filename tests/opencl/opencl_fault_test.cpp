@@ -405,5 +405,71 @@ TEST(OpenclFlush, WhatMayBeWaitedForIsFlushedAtOnce) {
   layer().reset();
 }
 
+// --- Memory of GPUs ------------------------------------------------------------------------------------------------
+
+constexpr std::uint64_t large_bytes = std::uint64_t{64} << 20U;
+
+cl_int CL_API_CALL describe_as_gpu(cl_device_id device, cl_device_info parameter, std::size_t room, void* value,
+                                   std::size_t* needed) {
+  static const auto real = reinterpret_cast<decltype(&describe_as_gpu)>(
+      dlsym(dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), "clGetDeviceInfo"));
+  const cl_int code = real(device, parameter, room, value, needed);
+  if (code != CL_SUCCESS || parameter != CL_DEVICE_TYPE || value == nullptr) return code;
+  const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
+  std::memcpy(value, &gpu, sizeof gpu);
+  return code;
+}
+
+void need_gpu_context(Rig& rig) {
+  rig.host.replaced["clGetDeviceInfo"] = reinterpret_cast<void*>(&describe_as_gpu);
+  rig.need_context();
+}
+
+// Allocates, and expects the failure of the driver to be an allocation failure that holds nothing.
+void expect_failed_commit(Rig& rig, std::int32_t code) {
+  const Live before = live();
+  VectisMemory* memory = nullptr;
+  const SlotResult result = call_slot(plugin().memory_allocate, rig.context, large_bytes, &memory);
+  EXPECT_EQ(layer().struck(), 1);
+  EXPECT_EQ(result.status, VECTIS_ALLOCATION) << result;
+  EXPECT_THAT(result.text, HasSubstr(std::to_string(large_bytes) + " bytes"));
+  EXPECT_THAT(result.text, HasSubstr(std::to_string(code)));
+  EXPECT_EQ(memory, nullptr);
+  layer().reset();
+  EXPECT_EQ(live(), before);
+}
+
+TEST(OpenclCommit, LargeMemoryOfAGpuIsAllocatedAtOnceOrFails) {
+  Rig rig;
+  need_gpu_context(rig);
+  for (const cl_int code : {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY}) {
+    for (const char* function : {"clCreateCommandQueue", "clEnqueueFillBuffer", "clFinish", "clGetEventInfo"}) {
+      SCOPED_TRACE(std::string(function) + " returns " + std::to_string(code));
+      layer().fail_call(function, 1, code);
+      expect_failed_commit(rig, code);
+    }
+    SCOPED_TRACE("the command ends with " + std::to_string(code));
+    layer().fail_command("clEnqueueFillBuffer", 1, code);
+    expect_failed_commit(rig, code);
+  }
+  const Live before = live();
+  const auto memory = allocate(rig, large_bytes);
+  EXPECT_EQ(live()[VECTIS_LAYER_MEMORIES], before[VECTIS_LAYER_MEMORIES] + 1);
+  EXPECT_EQ(live()[VECTIS_LAYER_QUEUES], before[VECTIS_LAYER_QUEUES]);
+}
+
+TEST(OpenclCommit, SmallMemoryAndMemoryOfACpuAreNotTouched) {
+  Rig gpu;
+  need_gpu_context(gpu);
+  Rig cpu;
+  cpu.need_context();
+  layer().reset();
+  const auto small = allocate(gpu, large_bytes - 4);
+  const auto of_cpu = allocate(cpu, large_bytes);
+  EXPECT_EQ(calls_of("clEnqueueFillBuffer"), 0U);
+  const auto large = allocate(gpu, large_bytes);
+  EXPECT_EQ(calls_of("clEnqueueFillBuffer"), 1U);
+}
+
 }  // namespace
 }  // namespace vectis::test
