@@ -1,11 +1,8 @@
 // The WebGPU backend: its table, opening, configuration, devices and contexts.
-#if __has_include(<unistd.h>)
-#include <unistd.h>
-#endif
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,13 +24,12 @@ bool shares_host_memory(const ListedAdapter& adapter) {
   return is_software(adapter) || adapter.type == WGPUAdapterType_IntegratedGPU;
 }
 
+// 0 where the system has no such file.
 std::uint64_t host_memory_bytes() {
-#if defined(_SC_PHYS_PAGES)
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages > 0 && page_bytes > 0) return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
-#endif
-  return 0;
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kilobytes = 0;
+  return file >> name >> kilobytes && name == "MemTotal:" ? kilobytes << 10U : 0;
 }
 
 // WebGPU does not report the size of a device's memory, and its largest buffer says nothing about it. The setting
