@@ -9,6 +9,8 @@ namespace {
 
 constexpr const char* loader_name = "libOpenCL.so.1";
 
+constexpr cl_int illegal_access_nv = -9999;  // NVIDIA: a kernel accessed memory out of bounds; its context is lost
+
 struct NamedCode {
   cl_int code;
   const char* name;
@@ -66,6 +68,7 @@ constexpr std::array code_names{
     VECTIS_OPENCL_CODE(CL_INVALID_COMPILER_OPTIONS),
     VECTIS_OPENCL_CODE(CL_INVALID_LINKER_OPTIONS),
     VECTIS_OPENCL_CODE(CL_INVALID_DEVICE_PARTITION_COUNT),
+    NamedCode{illegal_access_nv, "NVIDIA's code of an illegal memory access"},
 };
 #undef VECTIS_OPENCL_CODE
 
@@ -101,6 +104,9 @@ std::string describe(cl_int code) {
 VectisStatus status_of(cl_int code) noexcept {
   switch (code) {
     case CL_DEVICE_NOT_AVAILABLE:
+    case CL_INVALID_CONTEXT:        // contexts and queues are valid when they are passed: the driver
+    case CL_INVALID_COMMAND_QUEUE:  // invalidates those of a device that it lost
+    case illegal_access_nv:
       return VECTIS_DEVICE_LOST;
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
     case CL_OUT_OF_HOST_MEMORY:

@@ -49,7 +49,7 @@ Api load_api(const Host& host);
 template <class Object>
 using Owned = plugin::UniqueHandle<Object, cl_int(CL_API_CALL*)(Object)>;
 
-// Returns the name and number of an OpenCL code, "CL_OUT_OF_RESOURCES (-5)"; "error -9999" for one without a name.
+// Returns the name and number of an OpenCL code, "CL_OUT_OF_RESOURCES (-5)"; "error -1234" for one without a name.
 std::string describe(cl_int code);
 
 // Returns the status of an OpenCL code that has one meaning whichever call returns it: VECTIS_DEVICE_LOST,

@@ -45,7 +45,7 @@ VectisStatus multiply(VectisStream& stream, const VectisOpCall& call) {
     stream.clblast.disable(code);
     return VECTIS_UNSUPPORTED;
   }
-  flush_and_track(stream, Owned<cl_event>(event, stream.api.ReleaseEvent), "CLBlastSgemm");
+  track(stream, Owned<cl_event>(event, stream.api.ReleaseEvent), "CLBlastSgemm");
   return VECTIS_OK;
 }
 

@@ -24,6 +24,33 @@ VectisStatus buffer_status(cl_int code) {
   return code == CL_OUT_OF_RESOURCES || code == CL_INVALID_BUFFER_SIZE ? VECTIS_ALLOCATION : status_of(code);
 }
 
+constexpr std::uint64_t commit_bytes_min = std::uint64_t{64} << 20U;  // from here on a failure must come early
+
+// Makes the driver allocate the memory of a new buffer, by a command that uses it. Drivers of GPUs otherwise allocate
+// at the first use, and a launch would fail for lack of memory.
+void commit(const VectisContext& context, cl_mem buffer, std::uint64_t bytes) {
+  const Api& api = context.api;
+  const auto check_commit = [&](cl_int code, const char* call) {
+    if (code == CL_SUCCESS) return;
+    throw failed_call(std::string(call) + " into a new buffer of " + std::to_string(bytes) + " bytes", code,
+                      buffer_status(code));
+  };
+  cl_int code = CL_SUCCESS;
+  const Owned<cl_command_queue> queue(api.CreateCommandQueue(context.context.get(), context.device, 0, &code),
+                                      api.ReleaseCommandQueue);
+  check_commit(code, "clCreateCommandQueue");
+  constexpr cl_uint zero = 0;
+  cl_event filled = nullptr;
+  code = api.EnqueueFillBuffer(queue.get(), buffer, &zero, sizeof zero, 0, sizeof zero, 0, nullptr, &filled);
+  check_commit(code, "clEnqueueFillBuffer");
+  const Owned<cl_event> event(filled, api.ReleaseEvent);
+  check_commit(api.Finish(queue.get()), "clFinish after clEnqueueFillBuffer");
+  cl_int status = CL_COMPLETE;
+  check_commit(api.GetEventInfo(filled, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
+               "clGetEventInfo after clEnqueueFillBuffer");
+  check_commit(status, "a command enqueued by clEnqueueFillBuffer");
+}
+
 constexpr auto release_poll_interval = std::chrono::microseconds(200);
 constexpr int release_polls_max = 5000;  // one second
 
@@ -56,8 +83,8 @@ void context_create(VectisBackendState* state, std::uint32_t index, VectisContex
   Owned<cl_context> created(api.CreateContext(properties.data(), 1, &device.id, nullptr, nullptr, &code),
                             api.ReleaseContext);
   if (code != CL_SUCCESS) throw failed_call("clCreateContext", code, context_status(code));
-  *context = std::make_unique<VectisContext>(api, state->clblast, device.id, device.sub_device.get() != nullptr,
-                                             std::move(created))
+  *context = std::make_unique<VectisContext>(api, state->clblast, device.id, (device.type & CL_DEVICE_TYPE_CPU) != 0,
+                                             device.sub_device.get() != nullptr, std::move(created))
                  .release();
 }
 
@@ -75,6 +102,7 @@ void memory_allocate(VectisContext* context, std::uint64_t bytes, VectisMemory**
   if (code != CL_SUCCESS) {
     throw failed_call("clCreateBuffer of " + std::to_string(bytes) + " bytes", code, buffer_status(code));
   }
+  if (bytes >= commit_bytes_min && !context->on_cpu) commit(*context, created.get(), bytes);
   *memory = std::make_unique<VectisMemory>(api, std::move(created)).release();
 }
 

@@ -12,18 +12,47 @@
 
 #include "backends/plugin/devices.hpp"
 #include "backends/plugin/slots.hpp"
+#include "pci.hpp"
 #include "query.hpp"
 
 namespace vectis::opencl {
 
 namespace {
 
+bool has_file(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored);
+}
+
 constexpr cl_int platform_not_found = -1001;  // CL_PLATFORM_NOT_FOUND_KHR: the loader found no driver
+
+constexpr std::string_view pocl_name = "Portable Computing Language";
+constexpr std::string_view rusticl_name = "rusticl";
+
+// Mesa's rusticl lists only the devices of drivers that the user enables.
+constexpr const char* rusticl_hint =
+    "; rusticl offers only devices of the Mesa drivers that RUSTICL_ENABLE names: set RUSTICL_ENABLE=radeonsi (AMD), "
+    "iris (Intel), nouveau (NVIDIA) or llvmpipe (CPU)";
+
+// Whether rusticl is registered in the folder from which the loader reads its drivers.
+bool has_rusticl_file() {
+  for (const char* const variable : {"OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH"}) {
+    const char* const folder = std::getenv(variable);
+    if (folder != nullptr && *folder != '\0') return has_file(std::filesystem::path(folder) / "rusticl.icd");
+  }
+  return has_file(std::filesystem::path("/etc/OpenCL/vendors/rusticl.icd"));
+}
 
 std::vector<cl_platform_id> platforms(const Api& api) {
   cl_uint count = 0;
   const cl_int code = api.GetPlatformIDs(0, nullptr, &count);
-  if (code == platform_not_found || (code == CL_SUCCESS && count == 0)) {
+  const bool none = code == platform_not_found || (code == CL_SUCCESS && count == 0);
+  if (none && has_rusticl_file()) {
+    throw Failure(VECTIS_BACKEND_CREATION,
+                  std::string("the OpenCL loader found rusticl, which offers no platform") + rusticl_hint,
+                  VECTIS_REASON_NO_DEVICE);
+  }
+  if (none) {
     throw Failure(VECTIS_BACKEND_CREATION, "the OpenCL loader found no driver: clGetPlatformIDs lists no platform",
                   VECTIS_REASON_NO_DRIVER);
   }
@@ -44,15 +73,20 @@ std::vector<cl_device_id> devices_of(const Api& api, cl_platform_id platform) {
   return found;
 }
 
-constexpr std::string_view pocl_name = "Portable Computing Language";
+// Why a platform of this name may offer no device; empty for most.
+std::string hint_without_devices(const std::string& title) {
+  if (title == pocl_name) {
+    return "; PoCL offers none when it cannot write its cache folder: set POCL_CACHE_DIR to a writable folder";
+  }
+  return title == rusticl_name ? rusticl_hint : "";
+}
 
 // Whether a folder of PATH holds the linker `ld`.
 bool has_linker() {
   const char* const path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    std::error_code ignored;
-    if (!folder.empty() && std::filesystem::exists(std::filesystem::path(folder) / "ld", ignored)) return true;
+    if (!folder.empty() && has_file(std::filesystem::path(folder) / "ld")) return true;
   }
   return false;
 }
@@ -101,10 +135,8 @@ class DeviceSearch {
     if (title == pocl_name) require_linker(name);
     const std::vector<cl_device_id> devices = devices_of(api, platform);
     if (devices.empty()) {
-      const char* const hint = title == pocl_name ? "; PoCL offers none when it cannot write its cache folder: set "
-                                                    "POCL_CACHE_DIR to a writable folder"
-                                                  : "";
-      throw Failure(VECTIS_BACKEND_CREATION, name + " offers no device" + hint, VECTIS_REASON_NO_DEVICE);
+      throw Failure(VECTIS_BACKEND_CREATION, name + " offers no device" + hint_without_devices(title),
+                    VECTIS_REASON_NO_DEVICE);
     }
     for (cl_device_id device : devices) {
       attempt([&] { add_device(platform, device); });
@@ -119,7 +151,7 @@ class DeviceSearch {
       throw Failure(VECTIS_BACKEND_CREATION, name + " is not available: its driver states CL_DEVICE_AVAILABLE false",
                     VECTIS_REASON_NO_DEVICE);
     }
-    state_.devices.push_back({platform, device, -1, {}});
+    state_.devices.push_back({platform, device, device_value<cl_device_type>(api, device, CL_DEVICE_TYPE), -1, {}});
   }
 
   // A driver that is too old comes before one that failed, and that before one without devices.
@@ -141,21 +173,6 @@ VectisDeviceKind kind_of(cl_device_type type) {
   return (type & CL_DEVICE_TYPE_CPU) != 0 ? VECTIS_DEVICE_CPU : VECTIS_DEVICE_ACCELERATOR;
 }
 
-// The extensions a device states.
-class Extensions {
- public:
-  explicit Extensions(const std::string& text) {
-    std::istringstream words(text);
-    for (std::string word; words >> word;) words_.push_back(std::move(word));
-  }
-  [[nodiscard]] bool has(std::string_view extension) const {
-    return std::find(words_.begin(), words_.end(), extension) != words_.end();
-  }
-
- private:
-  std::vector<std::string> words_;
-};
-
 std::uint64_t capabilities(const Api& api, cl_device_id device) {
   const Extensions extensions(device_text(api, device, CL_DEVICE_EXTENSIONS));
   const auto fp64 = device_value<cl_device_fp_config>(api, device, CL_DEVICE_DOUBLE_FP_CONFIG);
@@ -171,15 +188,14 @@ std::uint64_t capabilities(const Api& api, cl_device_id device) {
 
 void describe_identity(const Api& api, const ListedDevice& device, VectisDeviceInfo& info) {
   const std::string name = device_text(api, device.id, CL_DEVICE_NAME);
-  const auto type = device_value<cl_device_type>(api, device.id, CL_DEVICE_TYPE);
   const auto compiler = device_value<cl_bool>(api, device.id, CL_DEVICE_COMPILER_AVAILABLE);
   plugin::copy_text(info.name, name);
   plugin::copy_text(info.vendor, device_text(api, device.id, CL_DEVICE_VENDOR));
   plugin::copy_text(info.driver, platform_text(api, device.platform, CL_PLATFORM_NAME) + " " +
                                      device_text(api, device.id, CL_DRIVER_VERSION));
   plugin::copy_text(info.dialects, compiler == CL_TRUE ? "opencl-c" : "");
-  info.kind = kind_of(type);
-  info.software = (type & CL_DEVICE_TYPE_CPU) != 0 || plugin::is_software_renderer(name) ? 1 : 0;
+  info.kind = kind_of(device.type);
+  info.software = (device.type & CL_DEVICE_TYPE_CPU) != 0 || plugin::is_software_renderer(name) ? 1 : 0;
 }
 
 void describe_limits(const Api& api, cl_device_id device, VectisDeviceInfo& info) {
@@ -197,9 +213,12 @@ void describe_limits(const Api& api, cl_device_id device, VectisDeviceInfo& info
                  [](std::size_t size) { return static_cast<std::uint32_t>(size); });
 }
 
-// Equal for a device and its sub-devices, different for all others.
-std::string physical_id(std::uint32_t index, const ListedDevice& device) {
-  return "opencl-" + std::to_string(device.parent < 0 ? static_cast<std::int64_t>(index) : device.parent);
+// Equal for a device and its sub-devices, and for the same card in other backends; different for all others.
+std::string physical_id(const VectisBackendState& state, std::uint32_t index) {
+  const std::int32_t parent = state.devices[index].parent;
+  const std::uint32_t root = parent < 0 ? index : static_cast<std::uint32_t>(parent);
+  const cl_device_id device = state.devices[root].id;
+  return pci_id(state.api, device).value_or("opencl-" + std::to_string(root));
 }
 
 }  // namespace
@@ -221,7 +240,7 @@ void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInf
   VectisDeviceInfo described{};
   describe_identity(state->api, device, described);
   describe_limits(state->api, device.id, described);
-  copy_text(described.physical_id, physical_id(index, device));
+  copy_text(described.physical_id, physical_id(*state, index));
   described.parent = device.parent;
   described.capabilities = capabilities(state->api, device.id);
   copy_info(described, info);

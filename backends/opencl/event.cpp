@@ -23,7 +23,8 @@ void event_record(VectisEvent* event, VectisStream* stream) {
   marker->event = Owned<cl_event>(marker_event, api.ReleaseEvent);
   marker->tracker = stream->tracker;
   marker->commands_before = stream->tracker->added();
-  check(api.Flush(stream->queue.get()), "clFlush");
+  check(api.Flush(stream->queue.get()), "clFlush");  // other queues and threads may wait for the marker
+  stream->unflushed = 0;
   std::shared_ptr<const Marker> replaced = std::move(marker);  // destroyed after the lock is released
   const std::lock_guard lock(event->mutex);
   event->marker.swap(replaced);

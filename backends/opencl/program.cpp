@@ -126,7 +126,11 @@ void kernel_create(VectisProgram* program, const char* name, VectisKernel** kern
   check_local_arrays(program->context, created.get(), name);
   cl_uint arguments = 0;
   check(api.GetKernelInfo(created.get(), CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, nullptr), "clGetKernelInfo");
-  *kernel = std::make_unique<VectisKernel>(api, std::move(created), arguments).release();
+  std::size_t group_items_max = 0;
+  check(api.GetKernelWorkGroupInfo(created.get(), program->context.device, CL_KERNEL_WORK_GROUP_SIZE,
+                                   sizeof group_items_max, &group_items_max, nullptr),
+        "clGetKernelWorkGroupInfo");
+  *kernel = std::make_unique<VectisKernel>(api, std::move(created), arguments, name, group_items_max).release();
 }
 
 void kernel_destroy(VectisKernel* kernel) noexcept { delete kernel; }

@@ -1,6 +1,8 @@
 #include "query.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -42,6 +44,15 @@ std::string platform_text(const Api& api, cl_platform_id platform, cl_platform_i
 std::string device_text(const Api& api, cl_device_id device, cl_device_info parameter) {
   const std::vector<char> text = device_values<char>(api, device, parameter);
   return without_trailing_blanks({text.begin(), text.end()});
+}
+
+Extensions::Extensions(const std::string& text) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;) words_.push_back(std::move(word));
+}
+
+bool Extensions::has(std::string_view extension) const {
+  return std::find(words_.begin(), words_.end(), extension) != words_.end();
 }
 
 void require_version(const std::string& subject, const std::string& stated) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api.hpp"
@@ -40,6 +41,16 @@ std::vector<Value> device_values(const Api& api, cl_device_id device, cl_device_
   check(api.GetDeviceInfo(device, parameter, bytes, values.data(), nullptr), "clGetDeviceInfo");
   return values;
 }
+
+// The names in the list of extensions that a device states. Immutable.
+class Extensions {
+ public:
+  explicit Extensions(const std::string& text);
+  [[nodiscard]] bool has(std::string_view extension) const;
+
+ private:
+  std::vector<std::string> words_;
+};
 
 // Checks that `stated` ("OpenCL 3.0 PoCL") is OpenCL 1.2 or newer. Throws Failure with VECTIS_BACKEND_CREATION and
 // the reason DRIVER_TOO_OLD when it is older or has another form. `subject` begins the message: "the OpenCL platform

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,15 @@ void set_arguments(const VectisKernel& kernel, const VectisLaunch& launch) {
   }
 }
 
+// Drivers lower the limit of a kernel that needs many registers.
+void check_group(const VectisKernel& kernel, const VectisLaunch& launch) {
+  const std::uint64_t items = std::uint64_t{launch.block[0]} * launch.block[1] * launch.block[2];
+  if (items <= kernel.group_items_max) return;
+  throw Failure(VECTIS_INVALID_INPUT, "a work-group of " + std::to_string(items) + " work-items exceeds the limit of " +
+                                          std::to_string(kernel.group_items_max) + " for kernel '" + kernel.name +
+                                          "' on this device; use smaller work-groups");
+}
+
 }  // namespace
 
 }  // namespace vectis::opencl
@@ -62,7 +72,9 @@ void stream_destroy(VectisStream* stream) noexcept {
 }
 
 void stream_synchronize(VectisStream* stream) {
-  check(stream->api.Finish(stream->queue.get()), "clFinish");
+  check(stream->api.Finish(stream->queue.get()), "clFinish");  // also flushes
+  stream->unflushed = 0;
+  stream->idle = true;
   stream->tracker->check(stream->tracker->added());
 }
 
@@ -83,10 +95,13 @@ void copy_to_device(VectisStream* stream, VectisMemory* target, std::uint64_t of
 }
 
 void copy_to_host(VectisStream* stream, void* target, VectisMemory* source, std::uint64_t offset, std::uint64_t bytes) {
-  submit(*stream, "clEnqueueReadBuffer", [&](cl_event* done) {
-    return stream->api.EnqueueReadBuffer(stream->queue.get(), source->buffer.get(), CL_FALSE, offset, bytes, target, 0,
-                                         nullptr, done);
-  });
+  submit(
+      *stream, "clEnqueueReadBuffer",
+      [&](cl_event* done) {
+        return stream->api.EnqueueReadBuffer(stream->queue.get(), source->buffer.get(), CL_FALSE, offset, bytes, target,
+                                             0, nullptr, done);
+      },
+      Flush::now);
 }
 
 void copy_on_device(VectisStream* stream, VectisMemory* target, std::uint64_t target_offset, VectisMemory* source,
@@ -111,6 +126,7 @@ void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* laun
     local[axis] = launch->block[axis];
     global[axis] = local[axis] * launch->grid[axis];
   }
+  check_group(*kernel, *launch);
   const std::lock_guard lock(kernel->mutex);
   set_arguments(*kernel, *launch);
   // Not by submit(), which would add two calls to every launch.
@@ -120,7 +136,7 @@ void launch(VectisStream* stream, VectisKernel* kernel, const VectisLaunch* laun
   check(stream->api.EnqueueNDRangeKernel(stream->queue.get(), kernel->kernel.get(), local.size(), nullptr,
                                          global.data(), local.data(), 0, nullptr, &event),
         call);
-  flush_and_track(*stream, Owned<cl_event>(event, stream->api.ReleaseEvent), call);
+  track(*stream, Owned<cl_event>(event, stream->api.ReleaseEvent), call);
 }
 
 }  // namespace vectis::plugin

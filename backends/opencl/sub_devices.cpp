@@ -71,6 +71,7 @@ void add_sub_devices(VectisBackendState& state) {
   const std::size_t roots = state.devices.size();
   for (std::size_t root = 0; root < roots; ++root) {
     const cl_platform_id platform = state.devices[root].platform;
+    const cl_device_type type = state.devices[root].type;
     Partition partition = create_sub_devices(state.api, state.devices[root].id, parts);
     if (partition.obstacle) {
       state.host.log(VECTIS_LOG_WARNING, "device " + std::to_string(root) + " is not partitioned into " +
@@ -78,7 +79,7 @@ void add_sub_devices(VectisBackendState& state) {
     }
     for (Owned<cl_device_id>& sub_device : partition.sub_devices) {
       const cl_device_id id = sub_device.get();
-      state.devices.push_back({platform, id, static_cast<std::int32_t>(root), std::move(sub_device)});
+      state.devices.push_back({platform, id, type, static_cast<std::int32_t>(root), std::move(sub_device)});
     }
   }
 }

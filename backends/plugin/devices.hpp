@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -28,6 +30,15 @@ void copy_text(char (&field)[Capacity], std::string_view text) {
 inline void copy_info(VectisDeviceInfo described, VectisDeviceInfo* info) {
   described.size = info->size;
   std::memcpy(info, &described, std::min(info->size, sizeof described));
+}
+
+// Returns the physical id of the PCI device at this address, "pci-0000:0a:00.0" with lower-case digits: the same in
+// every backend that lists the device.
+inline std::string pci_physical_id(std::uint32_t domain, std::uint32_t bus, std::uint32_t device,
+                                   std::uint32_t function) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "pci-%04x:%02x:%02x.%x", domain, bus, device, function);
+  return text.data();
 }
 
 // Returns whether a device's name contains that of a known renderer that computes on the CPU: llvmpipe, softpipe,

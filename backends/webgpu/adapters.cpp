@@ -132,6 +132,8 @@ std::vector<ListedAdapter> adapters_of(const Api& api, WGPUInstance instance) {
 
 // Adds the usable adapters and logs why the others are not listed.
 void add_usable(VectisBackendState& state, std::vector<ListedAdapter> found) {
+  const char* const pci_folder = state.host.setting("pci_folder");
+  const std::vector<PciCard> cards = list_pci_cards(pci_folder == nullptr ? "/sys/bus/pci/devices" : pci_folder);
   const auto binding_kilobytes = state.host.positive_setting("binding_kb", "KiB", std::uint64_t{1} << 40U);
   for (ListedAdapter& adapter : found) {
     if (!is_sufficient(adapter.limits)) {
@@ -141,6 +143,8 @@ void add_usable(VectisBackendState& state, std::vector<ListedAdapter> found) {
       continue;
     }
     adapter.limits = limits_to_request(adapter.limits, binding_kilobytes);
+    adapter.card = match_card(cards, static_cast<std::uint32_t>(adapter.pci_id >> 32U),
+                              static_cast<std::uint32_t>(adapter.pci_id));
     state.adapters.push_back(std::move(adapter));
   }
 }

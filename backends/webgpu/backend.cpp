@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "backends/plugin/devices.hpp"
 #include "backends/plugin/slots.hpp"
@@ -14,11 +16,33 @@ namespace vectis::webgpu {
 
 namespace {
 
-// WebGPU does not report the size of a device's memory. The setting `memory_mb` states it; without it the largest
-// buffer is assumed.
-std::uint64_t memory_bytes(const Host& host, const WGPULimits& limits) {
+bool is_software(const ListedAdapter& adapter) {
+  return adapter.type == WGPUAdapterType_CPU || plugin::is_software_renderer(adapter.name);
+}
+
+bool shares_host_memory(const ListedAdapter& adapter) {
+  return is_software(adapter) || adapter.type == WGPUAdapterType_IntegratedGPU;
+}
+
+// 0 where the system has no such file.
+std::uint64_t host_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kilobytes = 0;
+  return file >> name >> kilobytes && name == "MemTotal:" ? kilobytes << 10U : 0;
+}
+
+// WebGPU does not report the size of a device's memory, and its largest buffer says nothing about it. The setting
+// `memory_mb` states it; else it is that of the host or of the card. 0: unknown.
+std::uint64_t memory_bytes(const Host& host, const ListedAdapter& adapter) {
   const auto megabytes = host.positive_setting("memory_mb", "MiB", std::uint64_t{1} << 40U);
-  return megabytes ? *megabytes << 20U : limits.maxBufferSize;
+  if (megabytes) return *megabytes << 20U;
+  return shares_host_memory(adapter) ? host_memory_bytes() : adapter.card.memory_bytes;
+}
+
+// WebGPU does not report it: the threads of a software driver, else 0 for unknown.
+std::uint32_t compute_units(const ListedAdapter& adapter) {
+  return is_software(adapter) ? std::thread::hardware_concurrency() : 0;
 }
 
 // A buffer may be larger than a binding (usually 128 MiB at most): the host splits its operations accordingly.
@@ -82,17 +106,16 @@ void device_info(VectisBackendState* state, std::uint32_t index, VectisDeviceInf
   copy_text(described.name, adapter.name + " over " + adapter.api);
   copy_text(described.vendor, adapter.vendor);
   copy_text(described.driver, adapter.driver + ", wgpu-native " + version_text(state->api));
-  copy_text(described.physical_id, "webgpu-" + std::to_string(index));
+  copy_text(described.physical_id,
+            adapter.card.address ? "pci-" + *adapter.card.address : "webgpu-" + std::to_string(index));
   copy_text(described.dialects, "wgsl,glsl-webgpu");
   described.kind = adapter.type == WGPUAdapterType_CPU ? VECTIS_DEVICE_CPU : VECTIS_DEVICE_GPU;
-  described.software = adapter.type == WGPUAdapterType_CPU || is_software_renderer(adapter.name) ? 1 : 0;
+  described.software = is_software(adapter) ? 1 : 0;
   described.parent = -1;
-  described.compute_units = 16;  // WebGPU does not report it; a typical value
-  described.memory_bytes = memory_bytes(state->host, adapter.limits);
+  described.compute_units = compute_units(adapter);
+  described.memory_bytes = memory_bytes(state->host, adapter);
   describe_limits(adapter.limits, described);
-  if (adapter.type == WGPUAdapterType_IntegratedGPU || adapter.type == WGPUAdapterType_CPU) {
-    described.capabilities |= VECTIS_CAN_UNIFIED_MEMORY;
-  }
+  if (shares_host_memory(adapter)) described.capabilities |= VECTIS_CAN_UNIFIED_MEMORY;
   copy_info(described, info);
 }
 

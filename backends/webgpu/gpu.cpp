@@ -87,18 +87,22 @@ std::uint64_t Gpu::submit(WGPUCommandBuffer commands) {
   return submission;
 }
 
+// A loss is checked after the progress is read: wgpu reports all work of a device that it lost as done.
 bool Gpu::is_done(std::uint64_t submission) {
-  if (done_.load(std::memory_order_acquire) >= submission) return true;
   check();
-  poll(nullptr);
-  return done_.load(std::memory_order_acquire) >= submission;
+  if (done_.load(std::memory_order_acquire) < submission) poll(nullptr);
+  const bool done = done_.load(std::memory_order_acquire) >= submission;
+  check();
+  return done;
 }
 
 void Gpu::wait(std::uint64_t submission) {
+  check();
   while (done_.load(std::memory_order_acquire) < submission) {
-    check();
     poll(&submission);
+    check();
   }
+  check();
 }
 
 void Gpu::poll(const std::uint64_t* submission) {
@@ -130,8 +134,14 @@ void Gpu::on_error(const WGPUDevice*, WGPUErrorType type, WGPUStringView message
   if (self.uncaptured_.empty()) self.uncaptured_ = copy_error(from_view(message));
 }
 
-void Gpu::on_done(WGPUQueueWorkDoneStatus, WGPUStringView, void* gpu, void* submission) {
-  auto& done = static_cast<Gpu*>(gpu)->done_;
+void Gpu::on_done(WGPUQueueWorkDoneStatus status, WGPUStringView message, void* gpu, void* submission) {
+  auto& self = *static_cast<Gpu*>(gpu);
+  if (status != WGPUQueueWorkDoneStatus_Success) {
+    const std::string_view text = from_view(message);
+    self.mark_lost(copy_error(text.empty() ? "its work did not end" : text));
+    return;
+  }
+  auto& done = self.done_;
   const std::uint64_t reached = reinterpret_cast<std::uintptr_t>(submission);
   std::uint64_t before = done.load(std::memory_order_relaxed);
   while (before < reached && !done.compare_exchange_weak(before, reached, std::memory_order_acq_rel)) {

@@ -14,6 +14,7 @@
 #include "byte_kernels.hpp"
 #include "command_recorder.hpp"
 #include "gpu.hpp"
+#include "pci_cards.hpp"
 #include "pipeline.hpp"
 #include "shader_interface.hpp"
 #include "staging.hpp"
@@ -31,6 +32,7 @@ struct ListedAdapter {
   WGPUBackendType backend = WGPUBackendType_Undefined;
   WGPUAdapterType type = WGPUAdapterType_Unknown;
   std::uint64_t pci_id = 0;  // vendor and device id of the physical device
+  MatchedCard card;          // the physical device, where the system lists it
   WGPULimits limits{};       // requested when a device is created
 };
 

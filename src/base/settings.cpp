@@ -92,9 +92,11 @@ constexpr std::array known_backend_settings = {
     BackendSettingEntry{"webgpu", "library", "the library of wgpu-native"},
     BackendSettingEntry{"webgpu", "api",
                         "list devices of this graphics API only: `vulkan`, `metal`, `dx12`, `gl` or `all`"},
-    BackendSettingEntry{"webgpu", "memory_mb", "the memory of the devices in MiB, which WebGPU does not report"},
+    BackendSettingEntry{"webgpu", "memory_mb", "the memory of the devices in MiB, where the system does not report it"},
     BackendSettingEntry{"webgpu", "binding_kb",
                         "lowers the largest binding of one memory to a kernel, in KiB; for tests"},
+    BackendSettingEntry{"webgpu", "pci_folder",
+                        "the folder that lists the PCI devices, instead of `/sys/bus/pci/devices`; for tests"},
 };
 
 constexpr std::string_view backend_prefix = "backends.";

@@ -16,7 +16,14 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::array codes{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES, CL_DEVICE_NOT_AVAILABLE, -9999};
+constexpr std::array codes{CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES,      CL_DEVICE_NOT_AVAILABLE,
+                           CL_INVALID_CONTEXT,    CL_INVALID_COMMAND_QUEUE, -9999};
+
+// What drivers return for a device that they lost; NVIDIA's returns -9999 after an illegal memory access.
+bool means_lost(cl_int code) {
+  return code == CL_DEVICE_NOT_AVAILABLE || code == CL_INVALID_CONTEXT || code == CL_INVALID_COMMAND_QUEUE ||
+         code == -9999;
+}
 
 const VectisFaultLayer& layer() {
   static const VectisFaultLayer* steering = []() -> const VectisFaultLayer* {
@@ -51,7 +58,7 @@ VectisStatus expected_status(const Exercise& exercise, const FaultPoint& point) 
   if (point.function == "clGetProgramBuildInfo") return exercise.without_fault;  // only the build log is lost
   if (exercise.slot == "open") return VECTIS_BACKEND_CREATION;
   if (point.code == CL_OUT_OF_HOST_MEMORY) return VECTIS_ALLOCATION;
-  if (point.code == CL_DEVICE_NOT_AVAILABLE) return VECTIS_DEVICE_LOST;
+  if (means_lost(point.code)) return VECTIS_DEVICE_LOST;
   const bool makes_memory = exercise.slot == "memory_allocate" || exercise.slot == "memory_slice";
   if (point.code == CL_OUT_OF_RESOURCES && makes_memory) return VECTIS_ALLOCATION;
   return exercise.slot == "context_create" ? VECTIS_BACKEND_CREATION : VECTIS_DRIVER_FAILURE;
@@ -228,7 +235,7 @@ void enqueue_failing_command(const Exercise& exercise, Rig& rig, cl_int status) 
 }
 
 void expect_reported(const SlotResult& result, const Exercise& exercise, cl_int status) {
-  const VectisStatus expected = status == CL_DEVICE_NOT_AVAILABLE ? VECTIS_DEVICE_LOST
+  const VectisStatus expected = means_lost(status)                ? VECTIS_DEVICE_LOST
                                 : status == CL_OUT_OF_HOST_MEMORY ? VECTIS_ALLOCATION
                                                                   : VECTIS_DRIVER_FAILURE;
   EXPECT_EQ(result.status, expected) << result;
@@ -343,6 +350,125 @@ TEST(OpenclFault, FinishedCommandsAreDroppedInTime) {
   EXPECT_TRUE(succeeded(rig.synchronize()));
   EXPECT_EQ(live(), before);
   layer().reset();
+}
+
+// --- Flushes -----------------------------------------------------------------------------------------------------
+
+std::uint32_t calls_of(const std::string& name) {
+  for (std::uint32_t function = 0; function < layer().function_count(); ++function) {
+    if (layer().function_name(function) == name) return layer().calls(function);
+  }
+  ADD_FAILURE() << "the layer does not wrap " << name;
+  return 0;
+}
+
+SlotResult fill_some(const Rig& rig) {
+  return call_slot(plugin().fill, rig.stream, rig.memory, 0U, 10U, std::uint8_t{1});
+}
+
+TEST(OpenclFlush, CommandsAreFlushedInBatches) {
+  constexpr std::uint32_t interval = 16;
+  Rig rig;
+  rig.need_streams();
+  rig.need_memory();
+  layer().reset();
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 1U) << "an idle device starts at once";
+  for (std::uint32_t command = 0; command < 5 * interval + 3; ++command) EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 1U + 5U);
+  EXPECT_TRUE(succeeded(rig.synchronize()));
+  EXPECT_EQ(calls_of("clFlush"), 1U + 5U) << "clFinish flushes";
+  for (std::uint32_t command = 0; command < interval; ++command) EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 1U + 5U + 1U);
+  EXPECT_TRUE(succeeded(rig.synchronize()));
+}
+
+// The host, another queue or another thread waits for these: a command that is not flushed may never start.
+TEST(OpenclFlush, WhatMayBeWaitedForIsFlushedAtOnce) {
+  Rig rig;
+  rig.need_streams();
+  rig.need_memory();
+  rig.need_event();
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  layer().reset();
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  EXPECT_EQ(calls_of("clFlush"), 0U);
+  EXPECT_TRUE(succeeded(call_slot(plugin().event_record, rig.event, rig.stream)));
+  EXPECT_EQ(calls_of("clFlush"), 1U);
+  EXPECT_TRUE(succeeded(fill_some(rig)));
+  std::array<std::uint8_t, 10> target{};
+  EXPECT_TRUE(succeeded(call_slot(plugin().copy_to_host, rig.stream, target.data(), rig.memory, 0U, 10U)));
+  EXPECT_EQ(calls_of("clFlush"), 2U);
+  EXPECT_TRUE(succeeded(call_slot(plugin().stream_wait_event, rig.other_stream, rig.event)));
+  EXPECT_TRUE(succeeded(call_slot(plugin().stream_synchronize, rig.other_stream)));
+  EXPECT_TRUE(succeeded(rig.synchronize()));
+  layer().reset();
+}
+
+// --- Memory of GPUs ------------------------------------------------------------------------------------------------
+
+constexpr std::uint64_t large_bytes = std::uint64_t{64} << 20U;
+
+cl_int CL_API_CALL describe_as_gpu(cl_device_id device, cl_device_info parameter, std::size_t room, void* value,
+                                   std::size_t* needed) {
+  static const auto real = reinterpret_cast<decltype(&describe_as_gpu)>(
+      dlsym(dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), "clGetDeviceInfo"));
+  const cl_int code = real(device, parameter, room, value, needed);
+  if (code != CL_SUCCESS || parameter != CL_DEVICE_TYPE || value == nullptr) return code;
+  const cl_device_type gpu = CL_DEVICE_TYPE_GPU;
+  std::memcpy(value, &gpu, sizeof gpu);
+  return code;
+}
+
+void need_gpu_context(Rig& rig) {
+  rig.host.replaced["clGetDeviceInfo"] = reinterpret_cast<void*>(&describe_as_gpu);
+  rig.need_context();
+}
+
+// Allocates, and expects the failure of the driver to be an allocation failure that holds nothing.
+void expect_failed_commit(Rig& rig, std::int32_t code) {
+  const Live before = live();
+  VectisMemory* memory = nullptr;
+  const SlotResult result = call_slot(plugin().memory_allocate, rig.context, large_bytes, &memory);
+  EXPECT_EQ(layer().struck(), 1);
+  EXPECT_EQ(result.status, VECTIS_ALLOCATION) << result;
+  EXPECT_THAT(result.text, HasSubstr(std::to_string(large_bytes) + " bytes"));
+  EXPECT_THAT(result.text, HasSubstr(std::to_string(code)));
+  EXPECT_EQ(memory, nullptr);
+  layer().reset();
+  EXPECT_EQ(live(), before);
+}
+
+TEST(OpenclCommit, LargeMemoryOfAGpuIsAllocatedAtOnceOrFails) {
+  Rig rig;
+  need_gpu_context(rig);
+  for (const cl_int code : {CL_MEM_OBJECT_ALLOCATION_FAILURE, CL_OUT_OF_RESOURCES, CL_OUT_OF_HOST_MEMORY}) {
+    for (const char* function : {"clCreateCommandQueue", "clEnqueueFillBuffer", "clFinish", "clGetEventInfo"}) {
+      SCOPED_TRACE(std::string(function) + " returns " + std::to_string(code));
+      layer().fail_call(function, 1, code);
+      expect_failed_commit(rig, code);
+    }
+    SCOPED_TRACE("the command ends with " + std::to_string(code));
+    layer().fail_command("clEnqueueFillBuffer", 1, code);
+    expect_failed_commit(rig, code);
+  }
+  const Live before = live();
+  const auto memory = allocate(rig, large_bytes);
+  EXPECT_EQ(live()[VECTIS_LAYER_MEMORIES], before[VECTIS_LAYER_MEMORIES] + 1);
+  EXPECT_EQ(live()[VECTIS_LAYER_QUEUES], before[VECTIS_LAYER_QUEUES]);
+}
+
+TEST(OpenclCommit, SmallMemoryAndMemoryOfACpuAreNotTouched) {
+  Rig gpu;
+  need_gpu_context(gpu);
+  Rig cpu;
+  cpu.need_context();
+  layer().reset();
+  const auto small = allocate(gpu, large_bytes - 4);
+  const auto of_cpu = allocate(cpu, large_bytes);
+  EXPECT_EQ(calls_of("clEnqueueFillBuffer"), 0U);
+  const auto large = allocate(gpu, large_bytes);
+  EXPECT_EQ(calls_of("clEnqueueFillBuffer"), 1U);
 }
 
 }  // namespace

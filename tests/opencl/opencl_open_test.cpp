@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include "tests/slots/rig.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace vectis::test {
 namespace {
@@ -84,6 +86,32 @@ TEST(OpenclOpen, APlatformWithoutDevicesIsNamed) {
   const SlotResult result = open_with("clGetDeviceIDs", no_device);
   expect_open_failure(result, VECTIS_REASON_NO_DEVICE, "Portable Computing Language");
   EXPECT_THAT(result.text, HasSubstr("set POCL_CACHE_DIR to a writable folder"));
+}
+
+cl_int rusticl_platform(cl_platform_id platform, cl_platform_info parameter, size_t room, void* value, size_t* needed) {
+  if (parameter == CL_PLATFORM_NAME) return state_version("rusticl", room, value, needed);
+  return real<decltype(&rusticl_platform)>("clGetPlatformInfo")(platform, parameter, room, value, needed);
+}
+
+TEST(OpenclOpen, RusticlWithoutDevicesNamesItsVariable) {
+  TestHost host;
+  host.replaced["clGetPlatformInfo"] = reinterpret_cast<void*>(rusticl_platform);
+  host.replaced["clGetDeviceIDs"] = reinterpret_cast<void*>(no_device);
+  const SlotResult result = try_open(host);
+  expect_open_failure(result, VECTIS_REASON_NO_DEVICE, "'rusticl' offers no device; rusticl offers only");
+  EXPECT_THAT(result.text, HasSubstr("set RUSTICL_ENABLE=radeonsi (AMD)"));
+}
+
+// A loader that drops platforms without devices.
+TEST(OpenclOpen, AFileOfRusticlWithoutAPlatformNamesItsVariable) {
+  const std::string before = std::getenv("OCL_ICD_VENDORS") == nullptr ? "" : std::getenv("OCL_ICD_VENDORS");
+  const TemporaryFolder folder;
+  setenv("OCL_ICD_VENDORS", folder.folder().c_str(), 1);
+  EXPECT_EQ(open_with("clGetPlatformIDs", no_platform).reason, VECTIS_REASON_NO_DRIVER);
+  std::ofstream(folder.path("rusticl.icd")) << "libRusticlOpenCL.so.1";
+  const SlotResult result = open_with("clGetPlatformIDs", no_platform);
+  before.empty() ? unsetenv("OCL_ICD_VENDORS") : setenv("OCL_ICD_VENDORS", before.c_str(), 1);
+  expect_open_failure(result, VECTIS_REASON_NO_DEVICE, "RUSTICL_ENABLE");
 }
 
 // PoCL would abort the process at the first launch.
@@ -172,6 +200,71 @@ TEST(OpenclDevice, DescribesPocl) {
   EXPECT_GE(info.group_items_max, 256U);
   for (const std::uint32_t size : info.group_size_max) EXPECT_GE(size, 256U);
   EXPECT_EQ(info.capabilities, VECTIS_CAN_FP64 | VECTIS_CAN_UNIFIED_MEMORY | VECTIS_CAN_TIMESTAMPS);
+}
+
+// What drivers answer about the PCI bus: by the extension of Khronos, of NVIDIA, of AMD.
+std::map<cl_device_info, std::vector<std::uint8_t>> pci_answers;
+const char* pci_extensions = "";
+
+cl_int pci_device(cl_device_id device, cl_device_info parameter, size_t room, void* value, size_t* needed) {
+  if (parameter == CL_DEVICE_EXTENSIONS) return state_version(pci_extensions, room, value, needed);
+  const auto found = pci_answers.find(parameter);
+  if (found == pci_answers.end()) {
+    return real<decltype(&pci_device)>("clGetDeviceInfo")(device, parameter, room, value, needed);
+  }
+  if (room != found->second.size()) return CL_INVALID_VALUE;
+  std::memcpy(value, found->second.data(), room);
+  return CL_SUCCESS;
+}
+
+template <class... Values>
+std::vector<std::uint8_t> bytes_of(Values... values) {
+  std::vector<std::uint8_t> bytes;
+  for (const cl_uint value : {static_cast<cl_uint>(values)...}) {
+    const std::size_t end = bytes.size();
+    bytes.resize(end + sizeof value);
+    std::memcpy(&bytes[end], &value, sizeof value);
+  }
+  return bytes;
+}
+
+std::string physical_id_with(const char* extensions, std::map<cl_device_info, std::vector<std::uint8_t>> answers) {
+  pci_extensions = extensions;
+  pci_answers = std::move(answers);
+  Rig rig;
+  rig.host.replaced["clGetDeviceInfo"] = reinterpret_cast<void*>(pci_device);
+  rig.host.settings["sub_devices"] = "2";
+  rig.need_state();
+  for (const std::uint32_t part : {1U, 2U}) {
+    EXPECT_STREQ(info_of(rig, part).physical_id, info_of(rig, 0).physical_id);
+  }
+  return info_of(rig, 0).physical_id;
+}
+
+TEST(OpenclDevice, IsIdentifiedByItsPciAddressAsInOtherBackends) {
+  const auto khr = bytes_of(1, 0xAF, 0x1D, 3);
+  EXPECT_EQ(physical_id_with("cl_khr_fp16 cl_khr_pci_bus_info", {{0x410F, khr}}), "pci-0001:af:1d.3");
+  const auto bus = bytes_of(0x0A);
+  const auto slot = bytes_of(2 << 3 | 1);
+  const char* const nvidia = "cl_nv_device_attribute_query";
+  EXPECT_EQ(physical_id_with(nvidia, {{0x4008, bus}, {0x4009, slot}}), "pci-0000:0a:02.1");
+  EXPECT_EQ(physical_id_with(nvidia, {{0x4008, bus}, {0x4009, slot}, {0x400A, bytes_of(5)}}), "pci-0005:0a:02.1");
+  std::vector<std::uint8_t> topology(24);
+  topology[0] = 1;
+  topology[21] = 0xC3;
+  topology[22] = 4;
+  EXPECT_EQ(physical_id_with("cl_amd_device_attribute_query", {{0x4037, topology}}), "pci-0000:c3:04.0");
+  EXPECT_EQ(physical_id_with("cl_khr_pci_bus_info cl_nv_device_attribute_query",
+                             {{0x410F, khr}, {0x4008, bus}, {0x4009, slot}}),
+            "pci-0001:af:1d.3");
+}
+
+TEST(OpenclDevice, WithoutAPciAddressHasAnIdOfItsOwn) {
+  EXPECT_EQ(physical_id_with("", {}), "opencl-0");
+  EXPECT_EQ(physical_id_with("cl_khr_pci_bus_info cl_nv_device_attribute_query cl_amd_device_attribute_query", {}),
+            "opencl-0")
+      << "PoCL answers none of the queries";
+  EXPECT_EQ(physical_id_with("cl_amd_device_attribute_query", {{0x4037, std::vector<std::uint8_t>(24)}}), "opencl-0");
 }
 
 TEST(OpenclDevice, AnUnknownIndexIsInvalidInput) {

@@ -1,4 +1,6 @@
 // Programs and launches through the backend contract, compared with results computed on the host.
+#include <CL/cl.h>
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -165,6 +167,36 @@ TEST_F(OpenclLaunch, RejectsAnArgumentOfTheWrongSize) {
   const SlotResult result = call_slot(plugin().launch, rig.stream, rig.kernel, &launch);
   EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
   EXPECT_THAT(result.text, HasSubstr("argument 2"));
+}
+
+// A driver whose kernels need so many registers that their work-groups have at most 8 work-items.
+cl_int CL_API_CALL report_small_groups(cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info parameter,
+                                       std::size_t room, void* value, std::size_t* needed) {
+  static const auto real = reinterpret_cast<decltype(&report_small_groups)>(
+      dlsym(dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), "clGetKernelWorkGroupInfo"));
+  const cl_int code = real(kernel, device, parameter, room, value, needed);
+  const std::size_t items = 8;
+  if (code == CL_SUCCESS && parameter == CL_KERNEL_WORK_GROUP_SIZE) std::memcpy(value, &items, sizeof items);
+  return code;
+}
+
+TEST(OpenclKernelLimit, ALargerWorkGroupIsRejectedByName) {
+  Rig rig;
+  rig.host.replaced["clGetKernelWorkGroupInfo"] = reinterpret_cast<void*>(&report_small_groups);
+  rig.need_streams();
+  rig.need_kernel();
+  rig.need_memory();
+  const auto launch = [&](std::uint32_t group) {
+    return launch_mirror(rig.stream, rig.kernel, rig.memory, rig.other_memory, 1.0F, 100, group);
+  };
+  EXPECT_TRUE(succeeded(launch(8)));
+  const SlotResult result = launch(9);
+  EXPECT_EQ(result.status, VECTIS_INVALID_INPUT);
+  EXPECT_EQ(result.text,
+            "a work-group of 9 work-items exceeds the limit of 8 for kernel 'mirror' on this device; use smaller "
+            "work-groups");
+  EXPECT_TRUE(succeeded(launch(8)));
+  EXPECT_TRUE(succeeded(rig.synchronize()));
 }
 
 std::vector<char> binary_of(VectisProgram* program) {
