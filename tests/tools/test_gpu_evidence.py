@@ -13,7 +13,7 @@ from tools.gpu_evidence.occupancy import AMD, NVIDIA, occupancy
 
 ROOT = environment.ROOT
 # One of each family; all of them are compiled by `./dev soak cuda-hip`.
-SAMPLED = ("scan_bounds i8, 64 x 64", "l2_squared f32", "matmul f16", "top_k, room 256", "reduce_sum f32")
+SAMPLED = ("scan_bounds i8, 128 x 128", "l2_squared f32", "matmul f16", "top_k, room 256", "reduce_sum f32")
 
 
 @pytest.fixture(scope="module")

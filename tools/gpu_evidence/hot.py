@@ -35,6 +35,8 @@ class Hot:
             label += " of pairs"
         if "QUERIES" in defines:
             label += f", {defines['ROWS'].rstrip('u')} x {defines['QUERIES'].rstrip('u')}"
+            if "lane + left" in self.text.file.read_text():
+                label += ", any alignment"
         if "ROOM" in defines:
             label += f", room {defines['ROOM'].rstrip('u')}"
         return label
@@ -51,9 +53,14 @@ class Hot:
 
     @property
     def words_stored(self) -> float:
-        """Words that one work-item of a tile stores to shared memory for each 16 words of the vectors."""
+        """Words that one work-item of a tile stores to shared memory in a round."""
         sides = ("ROWS", "QUERIES") if "QUERIES" in self.text.defines else ("TILE", "TILE")
-        return 16 * sum(self._define(side) for side in sides) / self.text.group
+        return self.depth * sum(self._define(side) for side in sides) / self.text.group
+
+    @property
+    def depth(self) -> int:
+        """Words of each vector that are multiplied in a round."""
+        return self._define("DEPTH")
 
     @property
     def packed(self) -> int:

@@ -3,6 +3,7 @@
 Such a kernel is a loop over tiles; in it a loop over the depth of the vectors, a part of it a round; in that, between two
 barriers, the multiply-adds, perhaps in a loop of their own. Before the first barrier words are stored to shared memory,
 in loops that are unrolled or not: they are counted by the words that must be stored, each at its price in those loops.
+Kernels that load words ahead load them between the barriers instead.
 Behind the loop over the depth stands what is done with sums. Code that appends a result is not counted: it is what
 few distances come to.
 """
@@ -11,8 +12,6 @@ from dataclasses import dataclass
 
 from tools.gpu_evidence.cubin import Kernel, Loop, jumps, loops
 from tools.gpu_evidence.hot import COLUMNS, Hot
-
-DEPTH = 16  # words of a part
 
 
 @dataclass(frozen=True)
@@ -38,11 +37,13 @@ class _Tile:
         self.code, self.step = kernel.code, step_operation(one)
         self.jumps = jumps(kernel.code, split)
         found = loops(kernel.code, split)
-        barriers = self.places("BAR", Loop(0, len(self.code)))
-        over_depth = [loop for loop in found if all(place in loop for place in barriers)]
-        if len(barriers) != 2 or len(over_depth) < 2:
+        all_barriers = self.places("BAR", Loop(0, len(self.code)))
+        over_depth = sorted((loop for loop in found if len(self.places("BAR", loop)) >= 2), key=len)
+        around = [loop for loop in over_depth[1:] if all(place in loop for place in all_barriers)]
+        if not around or self.count("BAR", over_depth[0]) != 2:
             raise ValueError(f"{one.label} is no loop over tiles around one over the depth with two barriers")
-        self.depth, self.tiles = sorted(over_depth, key=len)[:2]
+        self.depth, self.tiles = over_depth[0], around[0]
+        barriers = self.places("BAR", self.depth)
         self.products = Loop(*barriers)
         self.inner = [loop for loop in found if loop in self.depth]
 
@@ -71,8 +72,9 @@ class _Tile:
         """Instructions of a tile outside the loop over the depth, without those that append."""
         behind = set(range(self.tiles.begin, self.tiles.end + 1)) - set(range(self.depth.begin, self.depth.end + 1))
         for atomic in self.places("ATOMG", self.tiles):
-            over = [(target - place, place, target) for place, target in self.jumps.items() if place < atomic < target]
-            _, place, target = min(over)
+            over = [(target - place, place, target) for place, target in self.jumps.items()
+                    if place < atomic < target and not self.count("BAR", Loop(place, target))]
+            _, place, target = max(over)
             behind -= set(range(place + 1, target))
         return len(behind)
 
@@ -82,7 +84,7 @@ def cost(one: Hot, kernel: Kernel, split: bool) -> Cost | None:
     if one.results == 0:
         return None
     tile = _Tile(one, kernel, split)
-    rounds = COLUMNS / (DEPTH * one.packed)
+    rounds = COLUMNS / (one.depth * one.packed)
     behind = tile.depth.end - tile.products.end
-    of_round = tile.of_words(one.words_stored) + tile.of_products(DEPTH * one.results) + behind
+    of_round = tile.of_words(one.words_stored) + tile.of_products(one.depth * one.results) + behind
     return Cost(COLUMNS / one.packed, of_round * rounds / one.results, tile.of_rest() / one.results)

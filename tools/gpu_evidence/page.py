@@ -16,7 +16,7 @@ order.
 
 MODEL = """## Roofline *model*, not a measurement
 
-An exact search of 1,000,000 vectors of 128 elements by `scan_bounds` with tiles of 64 x 64 and without stalls: the
+An exact search of 1,000,000 vectors of 128 elements by `scan_bounds` with tiles of 128 x 128 and without stalls: the
 maximum of the time to read the rows once, to issue all instructions counted above, and to execute all multiply-adds.
 *Hardware* is the maximum of reading the rows and the vendor's peak rate for the type, tensor cores included. Milliseconds
 for 1, 100 and 10,000 queries. One query uses the narrow tile of 64 x 4.
@@ -98,7 +98,7 @@ def _model(evidence: Evidence) -> list[str]:
         for element in roofline.BYTES:
             made = []
             for queries in roofline.BATCHES:
-                cost = read[f"scan_bounds {element}, {'64 x 4' if queries == 1 else '64 x 64'}"].cost
+                cost = read[f"scan_bounds {element}, {'64 x 4' if queries == 1 else '128 x 128'}"].cost
                 made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps))
             rows.append([card.name, element, " / ".join(f"{one.milliseconds:.3g}" for one in made),
                          " / ".join(one.wall for one in made), " / ".join(f"{one.limit:.3g}" for one in made)])

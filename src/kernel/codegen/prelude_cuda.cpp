@@ -11,7 +11,7 @@ std::string_view cuda_prelude() noexcept {
 typedef unsigned int uint;
 #define FUNCTION __device__ __forceinline__
 #define VTI_GLOBAL
-#define VTI_SHARED __shared__
+#define VTI_SHARED alignas(16) __shared__
 #define LOCAL_ID(d) ((uint)((d) == 0 ? threadIdx.x : (d) == 1 ? threadIdx.y : threadIdx.z))
 #define GROUP_ID(d) ((uint)((d) == 0 ? blockIdx.x : (d) == 1 ? blockIdx.y : blockIdx.z))
 #define GROUP_COUNT(d) ((uint)((d) == 0 ? gridDim.x : (d) == 1 ? gridDim.y : gridDim.z))

@@ -7,7 +7,7 @@ std::string_view opencl_prelude() noexcept {
   return R"(#pragma OPENCL FP_CONTRACT OFF
 #define FUNCTION static
 #define VTI_GLOBAL __global
-#define VTI_SHARED __local
+#define VTI_SHARED __local __attribute__((aligned(16)))
 #define GLOBAL_ID(d) ((uint)get_global_id(d))
 #define LOCAL_ID(d) ((uint)get_local_id(d))
 #define GROUP_ID(d) ((uint)get_group_id(d))

@@ -1,6 +1,7 @@
 // scan_bounds: appends the rows whose lower bound of the distance is within the query's limit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernel/templates/definition.hpp"
@@ -15,104 +16,117 @@ using namespace detail;
 constexpr std::uint64_t scan_terms = 4;               // of a row, and of a query
 constexpr std::uint64_t scan_whole_columns = 131071;  // products of int8 of so many columns stay below 2^31
 
-// A group of ACROSS * DOWN work-items computes a tile of dot products, rows of x by queries, ROWS_EACH by QUERIES_EACH
-// per work-item, from blocks of both matrices in shared memory, stored depth-major. A block is DEPTH words of each row,
-// each of PACKED elements. The bound is compared in registers; rows above the limit write nothing.
+// A group of ACROSS * DOWN work-items computes a tile of dot products, rows of x by queries, from blocks of both
+// matrices in shared memory, stored depth-major. A block is DEPTH words of each row, each of PACKED elements. In large
+// tiles the words of the next block are loaded while this one is multiplied. A work-item computes the products of
+// several rows and queries, whose statements are printed one by one: compilers may keep an array that a loop indexes in
+// memory. Its rows and queries lie side by side by up to four, so that their words are read from shared memory
+// together. Rows and queries beyond the last are loaded as the last; what they find is dropped.
+//
+// After the products, the terms of rows and queries replace the blocks in shared memory. Most rows are above the limits
+// of all queries of the work-item, which one comparison for each product decides.
 constexpr const char* scan_body = R"(
-  SUM sums[ROWS_EACH * QUERIES_EACH];
-  for (uint i = 0u; i < ROWS_EACH * QUERIES_EACH; i++) { sums[i] = ZERO; }
+  $SUMS
+  uint x_at = across * X_WIDTH;
+  uint q_at = down * Q_WIDTH;
+  $LOAD_FIRST
   for (uint depth0 = 0u; depth0 < columns; depth0 += DEPTH * PACKED) {
-    $LOAD_X
-    $LOAD_Q
+    $STORE_BLOCK
     BARRIER();
-    for (uint k = 0u; k < DEPTH; k++) {
-      WORD row_words[ROWS_EACH];
-      for (uint j = 0u; j < ROWS_EACH; j++) { row_words[j] = x_part[k * (ROWS + 1u) + across + j * ACROSS]; }
-      for (uint i = 0u; i < QUERIES_EACH; i++) {
-        WORD query_word = q_part[k * (QUERIES + 1u) + down + i * DOWN];
-        for (uint j = 0u; j < ROWS_EACH; j++) {
-          sums[i * ROWS_EACH + j] = STEP(query_word, row_words[j], sums[i * ROWS_EACH + j]);
-        }
-      }
-    }
+    uint next = depth0 + DEPTH * PACKED;
+    $LOAD_NEXT
+    $STEPS
     BARRIER();
   }
-  for (uint j = 0u; j < ROWS_EACH; j++) {
-    uint row = row0 + across + j * ACROSS;
-    if (row < rows) {
-      uint terms = x_terms_offset + row * x_terms_stride;
-      float beta = LOAD_x_terms(terms);
-      float sigma = LOAD_x_terms(terms + 1u);
-      float rho = LOAD_x_terms(terms + 2u);
-      float nu = LOAD_x_terms(terms + 3u);
+  $STORE_TERMS
+  BARRIER();
+  $BOUNDS
+  BARRIER();
+)";
+
+// The bounds of a row at {0} in the tile. {1}: statements that compute `lower_0` and so on and set `found` when one is
+// not above its query's limit; {2}: statements that collect those in the bits of `left`; {3}: statements that choose
+// one of them.
+constexpr const char* bounds_of_row = R"(
+  {{
+    uint in_tile = {0};
+    float beta = AS_F32(x_part[in_tile * 4u]);
+    float sigma = AS_F32(x_part[in_tile * 4u + 1u]);
+    float rho = AS_F32(x_part[in_tile * 4u + 2u]);
+    float nu = AS_F32(x_part[in_tile * 4u + 3u]);
+    bool found = false;
+    {1}
+    if (found && row0 + in_tile < rows) {{
       float loose = beta_margin * ABS(beta) + margin;
-      for (uint i = 0u; i < QUERIES_EACH; i++) {
-        uint query = col0 + down + i * DOWN;
-        if (query < queries) {
-          uint of_query = q_terms_offset + query * q_terms_stride;
-          float reach = LOAD_q_terms(of_query + 1u) * rho + LOAD_q_terms(of_query + 2u) * nu;
-          float lower = beta + LOAD_q_terms(of_query) * sigma * F32(sums[i * ROWS_EACH + j]) - reach;
-          if (!(lower > LOAD_q_terms(of_query + 3u))) {
-            uint slot = AS_U32(ATOMIC_ADD_I32(counts, counts_offset + query * counts_stride, 1));
-            if (slot < capacity) {
-              uint bound = bounds_offset + query * bounds_stride + 2u * slot;
-              STORE_candidates(candidates_offset + query * candidates_stride + slot, AS_I32(first_row + row));
-              STORE_bounds(bound, lower);
-              STORE_bounds(bound + 1u, lower + 2.0f * reach + loose);
-            }
-          }
-        }
-      }
-    }
-  }
-)";
-
-// Four int8 elements of a row of matrix {0} at any alignment, with zeros after the end of the row.
-constexpr const char* load_packed = R"(
-        uint left = UMIN(columns - k, 4u);
-        uint lane = from % 4u;
-        value = WORD_{0}(from / 4u) >> (8u * lane);
-        if (lane + left > 4u) {{ value = value | (WORD_{0}(from / 4u + 1u) << (32u - 8u * lane)); }}
-        if (left < 4u) {{ value = value & ((1u << (8u * left)) - 1u); }}
-)";
-
-// Loads the next block of matrix {0}, "x" or "q", to shared memory: {1} rows of it from {2} on, of {3} in all; {4} are
-// the statements that load a word.
-constexpr const char* load_block = R"(
-    for (uint i = LOCAL_ID(0); i < {1} * DEPTH; i += GROUP_SIZE(0)) {{
-      uint r = i / DEPTH;
-      uint k = depth0 + (i % DEPTH) * PACKED;
-      WORD value = NOTHING;
-      if ({2} + r < {3} && k < columns) {{
-        uint from = {0}_offset + ({2} + r) * {0}_stride + k;
-        {4}
+      uint left = 0u;
+      {2}
+      while (left != 0u) {{
+        uint i = 31u - LEADING_ZEROS(left);
+        left = left ^ (1u << i);
+        uint place = (i / Q_WIDTH) * (DOWN * Q_WIDTH) + q_at + i % Q_WIDTH;
+        uint query = col0 + place;
+        uint slot = capacity;
+        if (query < queries) {{ slot = AS_U32(ATOMIC_ADD_I32(counts, counts_offset + query * counts_stride, 1)); }}
+        if (slot < capacity) {{
+          float lower = lower_0;
+          {3}
+          float reach = FMA(AS_F32(q_part[place * 4u + 2u]), nu, AS_F32(q_part[place * 4u + 1u]) * rho);
+          uint bound = bounds_offset + query * bounds_stride + 2u * slot;
+          STORE_candidates(candidates_offset + query * candidates_stride + slot, AS_I32(first_row + row0 + in_tile));
+          STORE_bounds(bound, lower);
+          STORE_bounds(bound + 1u, lower + 2.0f * reach + loose);
+        }}
       }}
-      {0}_part[(i % DEPTH) * ({1} + 1u) + r] = value;
+    }}
+  }}
+)";
+
+// Loads to {1} four int8 elements of a row of matrix {0}, from index {2} and column {3} on, at any alignment, with
+// zeros after the end of the row.
+constexpr const char* load_packed = R"(
+      uint from = {2};
+      uint left = UMIN(columns - ({3}), 4u);
+      uint lane = from % 4u;
+      {1} = WORD_{0}(from / 4u) >> (8u * lane);
+      if (lane + left > 4u) {{ {1} = {1} | (WORD_{0}(from / 4u + 1u) << (32u - 8u * lane)); }}
+      if (left < 4u) {{ {1} = {1} & ((1u << (8u * left)) - 1u); }}
+)";
+
+// Loads a block of matrix {0} to shared memory: {1} rows from {2} on, of {3} in all; {4} is the pitch, {5} loads a
+// word.
+constexpr const char* copy_block = R"(
+    for (uint i = LOCAL_ID(0); i < {1}u * DEPTH; i += GROUP_SIZE(0)) {{
+      uint k = depth0 + (i % DEPTH) * PACKED;
+      WORD word = NOTHING;
+      if (k < columns) {{
+        uint at = {0}_offset + UMIN({2} + i / DEPTH, {3} - 1u) * {0}_stride + k;
+        {5}
+      }}
+      {0}_part[(i % DEPTH) * {4}u + i / DEPTH] = word;
     }}
 )";
-
-std::string load_part(bool packed, std::string_view matrix, std::string_view tile_rows, std::string_view first,
-                      std::string_view rows) {
-  const std::string word = packed ? fmt::format(load_packed, matrix) : fmt::format("value = LOAD_{}(from);", matrix);
-  return fmt::format(load_block, matrix, tile_rows, first, rows, word);
-}
 
 // The division of a tile among the work-items of a group.
 struct ScanShape {
   std::uint32_t across, down;             // work-items
   std::uint32_t rows_each, queries_each;  // results of one
+  std::uint32_t depth;                    // words of a block
   [[nodiscard]] std::uint32_t rows() const { return across * rows_each; }
   [[nodiscard]] std::uint32_t queries() const { return down * queries_each; }
   [[nodiscard]] std::uint32_t items() const { return across * down; }
+  // Rows, and queries, side by side whose words a work-item reads together.
+  [[nodiscard]] std::uint32_t x_width() const { return std::min(rows_each, 4U); }
+  [[nodiscard]] std::uint32_t q_width() const { return std::min(queries_each, 4U); }
+  // Words from one depth of a block to the next: work-items that store a row's words then use different banks of shared
+  // memory.
+  [[nodiscard]] std::uint32_t x_pitch() const { return rows() + x_width(); }
+  [[nodiscard]] std::uint32_t q_pitch() const { return queries() + q_width(); }
+  [[nodiscard]] std::uint32_t shared_words() const { return depth * (x_pitch() + q_pitch()); }
 };
 
 // For many, some and few queries; with few, groups are small and each takes some of the rows.
-constexpr std::array<ScanShape, 3> scan_shapes = {{{16, 16, 4, 4}, {64, 4, 2, 4}, {64, 1, 1, 4}}};
-constexpr std::uint32_t scan_depth = 16;  // words of a part
-
-std::uint64_t shared_words(const ScanShape& shape) {
-  return std::uint64_t{scan_depth} * (shape.rows() + 1 + shape.queries() + 1);
-}
+constexpr std::array<ScanShape, 4> scan_shapes = {
+    {{16, 16, 8, 8, 8}, {16, 16, 8, 4, 8}, {64, 4, 2, 4, 16}, {64, 1, 1, 4, 16}}};
 
 std::uint64_t tiles_of(const ScanShape& shape, std::uint64_t queries, std::uint64_t rows) {
   return divide_up(rows, shape.rows()) * divide_up(queries, shape.queries());
@@ -122,28 +136,214 @@ std::uint64_t tiles_of(const ScanShape& shape, std::uint64_t queries, std::uint6
 // the last one.
 ScanShape scan_shape(std::uint64_t queries, std::uint64_t rows, const DeviceInfo& device) {
   const std::uint32_t most = group_items(device, 256);
+  const auto fits = [&](const ScanShape& shape) {
+    return shape.items() <= most && shape.shared_words() * sizeof(float) <= device.limits.shared_bytes_max;
+  };
   for (const ScanShape& shape : scan_shapes) {
-    const bool fits = shape.items() <= most && shared_words(shape) * sizeof(float) <= device.limits.shared_bytes_max;
-    const bool filled = 2 * queries >= shape.queries() && tiles_of(shape, queries, rows) >= device.compute_units;
-    if (fits && filled) return shape;
+    const bool filled = 2 * queries > shape.queries() && tiles_of(shape, queries, rows) >= device.compute_units;
+    if (fits(shape) && filled) return shape;
   }
   ScanShape last = scan_shapes.back();
-  while (last.across > 1 &&
-         (last.items() > most || shared_words(last) * sizeof(float) > device.limits.shared_bytes_max))
-    last.across /= 2;
+  while (last.across > 1 && !fits(last)) last.across /= 2;
   return last;
 }
 
-KernelSource scan_source(DType element, DType query_element, const ScanShape& shape) {
-  const bool packed = element == DType::int8;
+// What a scan kernel is made for.
+struct ScanKernel {
+  DType element = DType::float32;
+  DType query_element = DType::float32;
+  ScanShape shape;
+  bool whole_words = false;  // no word of int8 elements lies across two words, or beyond the end of a row
+
+  [[nodiscard]] bool packed() const { return element == DType::int8; }
+};
+
+// `text` once for each number below `count`, with the number as its argument.
+template <class... Arguments>
+std::string repeated(std::uint32_t count, fmt::format_string<std::uint32_t&, Arguments&...> text,
+                     Arguments... arguments) {
+  std::string all;
+  for (std::uint32_t i = 0; i < count; ++i) all += fmt::format(text, i, arguments...);
+  return all;
+}
+
+// How the blocks of one matrix are loaded: "x" or "q".
+struct BlockSide {
+  std::string_view matrix;
+  std::string_view first;  // row of the tile in the matrix
+  std::string_view rows;   // of the matrix
+  std::uint32_t tile_rows;
+  std::uint32_t pitch;
+};
+
+std::uint32_t words_each(const ScanKernel& kernel, const BlockSide& side) {
+  return static_cast<std::uint32_t>(
+      divide_up(std::uint64_t{side.tile_rows} * kernel.shape.depth, kernel.shape.items()));
+}
+
+// Where each of the words that a work-item loads is in the matrix, and in shared memory.
+std::string places(const ScanKernel& kernel, const BlockSide& side) {
+  return repeated(words_each(kernel, side), R"(
+  uint {1}_item_{0} = LOCAL_ID(0) + {0}u * GROUP_SIZE(0);
+  uint {1}_k_{0} = ({1}_item_{0} % DEPTH) * PACKED;
+  uint {1}_from_{0} = {1}_offset + UMIN({2} + {1}_item_{0} / DEPTH, {3} - 1u) * {1}_stride + {1}_k_{0};
+  uint {1}_to_{0} = ({1}_item_{0} % DEPTH) * {4}u + {1}_item_{0} / DEPTH;
+  WORD {1}_word_{0} = NOTHING;
+)",
+                  side.matrix, side.first, side.rows, side.pitch);
+}
+
+// Loads to `word` the word of a matrix at index `at` and column `column`.
+std::string load_word(const ScanKernel& kernel, std::string_view matrix, std::string_view word, std::string_view at,
+                      std::string_view column) {
+  if (!kernel.packed()) return fmt::format("{1} = LOAD_{0}({2});", matrix, word, at);
+  if (kernel.whole_words) return fmt::format("{1} = WORD_{0}(({2}) / 4u);", matrix, word, at);
+  return fmt::format(load_packed, matrix, word, at, column);
+}
+
+// Loads the words of the block that begins at depth `depth`.
+std::string load_block(const ScanKernel& kernel, const BlockSide& side, std::string_view depth) {
+  std::string text;
+  for (std::uint32_t i = 0; i < words_each(kernel, side); ++i) {
+    const std::string word = fmt::format("{}_word_{}", side.matrix, i);
+    const std::string column = fmt::format("{}_k_{} + {}", side.matrix, i, depth);
+    const std::string at = fmt::format("{}_from_{} + {}", side.matrix, i, depth);
+    text += fmt::format("    {0} = NOTHING;\n    if ({1} < columns) {{ {2} }}\n", word, column,
+                        load_word(kernel, side.matrix, word, at, column));
+  }
+  return text;
+}
+
+// Stores the loaded words to shared memory.
+std::string store_block(const ScanKernel& kernel, const BlockSide& side) {
+  const std::uint32_t words = side.tile_rows * kernel.shape.depth;
+  std::string text;
+  for (std::uint32_t i = 0; i < words_each(kernel, side); ++i) {
+    const bool some = (i + 1) * kernel.shape.items() > words;  // of the work-items have this word
+    const std::string store = fmt::format("{0}_part[{0}_to_{1}] = {0}_word_{1};", side.matrix, i);
+    text += some ? fmt::format("    if ({0}_item_{1} < {2}u) {{ {3} }}\n", side.matrix, i, words, store)
+                 : fmt::format("    {}\n", store);
+  }
+  return text;
+}
+
+// Place of result `i` of a work-item in a tile, from which the work-item's own place is left out.
+std::uint32_t place_in_tile(std::uint32_t i, std::uint32_t width, std::uint32_t items) {
+  return i / width * width * items + i % width;
+}
+
+// Multiplies the words of a block.
+std::string steps(const ScanShape& shape) {
+  std::string text;
+  for (std::uint32_t k = 0; k < shape.depth; ++k) {
+    text += "    {\n";
+    for (std::uint32_t j = 0; j < shape.rows_each; ++j) {
+      const std::uint32_t place = k * shape.x_pitch() + place_in_tile(j, shape.x_width(), shape.across);
+      text += fmt::format("      WORD x_{} = x_part[x_at + {}u];\n", j, place);
+    }
+    for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
+      const std::uint32_t place = k * shape.q_pitch() + place_in_tile(i, shape.q_width(), shape.down);
+      text += fmt::format("      WORD q_{} = q_part[q_at + {}u];\n", i, place);
+      text += repeated(shape.rows_each, "      sum_{1}_{0} = STEP(q_{1}, x_{0}, sum_{1}_{0});\n", i);
+    }
+    text += "    }\n";
+  }
+  return text;
+}
+
+// Stores the terms of the rows of one matrix in the tile to shared memory.
+std::string store_terms(const ScanShape& shape, const BlockSide& side) {
+  const std::uint32_t words = side.tile_rows * static_cast<std::uint32_t>(scan_terms);
+  std::string text;
+  for (std::uint32_t first = 0; first < words; first += shape.items()) {
+    text += fmt::format(R"(
+  if (LOCAL_ID(0) + {1}u < {2}u) {{
+    uint i = LOCAL_ID(0) + {1}u;
+    uint from = {0}_terms_offset + UMIN({3} + i / 4u, {4} - 1u) * {0}_terms_stride + i % 4u;
+    {0}_part[i] = TO_WORD(LOAD_{0}_terms(from));
+  }}
+)",
+                        side.matrix, first, words, side.first, side.rows);
+  }
+  return text;
+}
+
+// The bounds of the work-item's rows for its queries, whose terms are kept in registers.
+std::string bounds(const ScanShape& shape) {
+  std::string text;
+  std::string collected;
+  std::string chosen;
+  for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
+    text += fmt::format(R"(
+  uint terms_{0} = (q_at + {1}u) * 4u;
+  float gamma_{0} = AS_F32(q_part[terms_{0}]);
+  float a_{0} = AS_F32(q_part[terms_{0} + 1u]);
+  float b_{0} = AS_F32(q_part[terms_{0} + 2u]);
+  float limit_{0} = AS_F32(q_part[terms_{0} + 3u]);
+)",
+                        i, place_in_tile(i, shape.q_width(), shape.down));
+    collected += fmt::format("if (!(lower_{0} > limit_{0})) {{ left = left | {1}u; }}\n      ", i, 1U << i);
+    chosen += fmt::format("if (i == {0}u) {{ lower = lower_{0}; }}\n          ", i);
+  }
+  for (std::uint32_t j = 0; j < shape.rows_each; ++j) {
+    const std::string compared = repeated(shape.queries_each, R"(
+    float lower_{0} = FMA(gamma_{0} * sigma, F32(sum_{0}_{1}), beta) - FMA(b_{0}, nu, a_{0} * rho);
+    found = found || !(lower_{0} > limit_{0});
+)",
+                                          j);
+    const std::string in_tile = fmt::format("x_at + {}u", place_in_tile(j, shape.x_width(), shape.across));
+    text += fmt::format(bounds_of_row, in_tile, compared, collected, chosen);
+  }
+  return text;
+}
+
+// How a matrix gets to shared memory.
+struct BlockTexts {
+  std::string before;  // the loop over the depth
+  std::string store;
+  std::string ahead;  // loads the next block
+};
+
+BlockTexts block_texts(const ScanKernel& kernel, const BlockSide& side) {
+  // More words would take too many registers; several groups then hide the time that loads take.
+  constexpr std::uint32_t words_ahead = 4;
+  if (words_each(kernel, side) > words_ahead) {
+    return {"",
+            fmt::format(copy_block, side.matrix, side.tile_rows, side.first, side.rows, side.pitch,
+                        load_word(kernel, side.matrix, "word", "at", "k")),
+            ""};
+  }
+  return {places(kernel, side) + load_block(kernel, side, "0u"), store_block(kernel, side),
+          load_block(kernel, side, "next")};
+}
+
+std::string scan_statements(const ScanKernel& kernel) {
+  const ScanShape& shape = kernel.shape;
+  const BlockSide x{"x", "row0", "rows", shape.rows(), shape.x_pitch()};
+  const BlockSide q{"q", "col0", "queries", shape.queries(), shape.q_pitch()};
+  const BlockTexts of_x = block_texts(kernel, x);
+  const BlockTexts of_q = block_texts(kernel, q);
+  std::string sums;
+  for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
+    sums += repeated(shape.rows_each, "  SUM sum_{1}_{0} = ZERO;\n", i);
+  }
+  return substitute(scan_body, {{"$SUMS", sums},
+                                {"$LOAD_FIRST", of_x.before + of_q.before},
+                                {"$STORE_BLOCK", of_x.store + of_q.store},
+                                {"$LOAD_NEXT", of_x.ahead + of_q.ahead},
+                                {"$STEPS", steps(shape)},
+                                {"$STORE_TERMS", store_terms(shape, x) + store_terms(shape, q)},
+                                {"$BOUNDS", bounds(shape)}});
+}
+
+KernelSource scan_source(const ScanKernel& kernel) {
+  const ScanShape& shape = kernel.shape;
+  const bool packed = kernel.packed();
   KernelSource source;
   source.name = "scan_bounds";
-  source.buffers = {{"x", element, Access::read},
-                    {"q", query_element, Access::read},
-                    {"x_terms", DType::float32, Access::read},
-                    {"q_terms", DType::float32, Access::read},
-                    {"candidates", DType::int32, Access::write},
-                    {"bounds", DType::float32, Access::write},
+  source.buffers = {{"x", kernel.element, Access::read},         {"q", kernel.query_element, Access::read},
+                    {"x_terms", DType::float32, Access::read},   {"q_terms", DType::float32, Access::read},
+                    {"candidates", DType::int32, Access::write}, {"bounds", DType::float32, Access::write},
                     {"counts", DType::int32, Access::read_write}};
   for (const char* scalar : {"chunk",
                              "tiles",
@@ -171,35 +371,44 @@ KernelSource scan_source(DType element, DType query_element, const ScanShape& sh
   }
   source.scalars.insert(source.scalars.end(), {{"beta_margin", DType::float32}, {"margin", DType::float32}});
   const DType word = packed ? DType::uint32 : DType::float32;
-  source.shared = {{"x_part", word, scan_depth * (shape.rows() + 1)},
-                   {"q_part", word, scan_depth * (shape.queries() + 1)}};
+  source.shared = {{"x_part", word, shape.depth * shape.x_pitch()}, {"q_part", word, shape.depth * shape.q_pitch()}};
   source.group = {shape.items(), 1, 1};
   const auto whole = [](std::uint32_t value) { return fmt::format("{}u", value); };
-  source.defines = {{"ACROSS", whole(shape.across)},       {"DOWN", whole(shape.down)},
-                    {"ROWS_EACH", whole(shape.rows_each)}, {"QUERIES_EACH", whole(shape.queries_each)},
-                    {"ROWS", whole(shape.rows())},         {"QUERIES", whole(shape.queries())},
-                    {"DEPTH", whole(scan_depth)},          {"PACKED", packed ? "4u" : "1u"},
-                    {"WORD", packed ? "uint" : "float"},   {"NOTHING", packed ? "0u" : "0.0f"},
-                    {"SUM", packed ? "int" : "float"},     {"ZERO", packed ? "0" : "0.0f"},
+  source.defines = {{"ACROSS", whole(shape.across)},
+                    {"DOWN", whole(shape.down)},
+                    {"ROWS_EACH", whole(shape.rows_each)},
+                    {"QUERIES_EACH", whole(shape.queries_each)},
+                    {"ROWS", whole(shape.rows())},
+                    {"QUERIES", whole(shape.queries())},
+                    {"X_WIDTH", whole(shape.x_width())},
+                    {"Q_WIDTH", whole(shape.q_width())},
+                    {"DEPTH", whole(shape.depth)},
+                    {"PACKED", packed ? "4u" : "1u"},
+                    {"WORD", packed ? "uint" : "float"},
+                    {"NOTHING", packed ? "0u" : "0.0f"},
+                    {"TO_WORD(x)", packed ? "AS_U32(x)" : "(x)"},
+                    {"SUM", packed ? "int" : "float"},
+                    {"ZERO", packed ? "0" : "0.0f"},
                     {"STEP", packed ? "DOT4_I8" : "FMA"}};
-  source.body = tile_loop({.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"},
-                          substitute(scan_body, {{"$LOAD_X", load_part(packed, "x", "ROWS", "row0", "rows")},
-                                                 {"$LOAD_Q", load_part(packed, "q", "QUERIES", "col0", "queries")}}));
+  if (shape.items() <= 64) source.defines.emplace_back("RESIDENT_GROUPS", "8");  // more would take too few registers
+  source.body = tile_loop({.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"}, scan_statements(kernel));
   return source;
 }
 
 LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& q = call.views[1];
-  const DType element = x.type;
-  const DType query_element = q.type;
   const ScanShape shape = scan_shape(q.rows, x.rows, device);
+  const auto in_words = [](const View& view) {
+    return view.offset % 4 == 0 && view.stride % 4 == 0 && view.columns % 4 == 0;
+  };
+  const ScanKernel kernel{x.type, q.type, shape, x.type == DType::int8 && in_words(x) && in_words(q)};
   const std::uint64_t tiles = tiles_of(shape, q.rows, x.rows);
   const GridPartition work = partition_grid(tiles, 1);
   PlannedLaunch launch;
-  launch.key =
-      fmt::format("scan_bounds {} {} {} {}", short_name(element), short_name(query_element), shape.across, shape.down);
-  launch.source = [=] { return scan_source(element, query_element, shape); };
+  launch.key = fmt::format("scan_bounds {} {} {} {} {} {}", short_name(x.type), short_name(q.type), shape.across,
+                           shape.down, shape.queries_each, kernel.whole_words);
+  launch.source = [kernel] { return scan_source(kernel); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {shape.items(), 1, 1}};
   launch.scalars = {work.chunk,
                     index32(tiles),
@@ -279,9 +488,21 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   scan.check = check_scan;
   scan.plan = plan_scan;
   scan.cost = scan_cost;
-  scan.samples = {{{1020, 7}, {40, 7}, {1020, 4}, {40, 4}, {40, 9}, {40, 18}, {40, 1}},
-                  {{2040, 7}, {9, 7}, {2040, 4}, {9, 4}, {9, 9}, {9, 18}, {9, 1}},
-                  {{300, 7}, {3, 7}, {300, 4}, {3, 4}, {3, 9}, {3, 18}, {3, 1}}};
+  // All shapes, and each for int8 elements that lie in whole words and that do not.
+  for (const std::array<std::uint64_t, 2>& size :
+       {std::array<std::uint64_t, 2>{4080, 200}, {4080, 60}, {2040, 9}, {300, 3}}) {
+    for (const std::uint64_t columns : {8U, 7U}) {
+      const std::uint64_t rows = size[0];
+      const std::uint64_t queries = size[1];
+      scan.samples.push_back({{rows, columns},
+                              {queries, columns},
+                              {rows, scan_terms},
+                              {queries, scan_terms},
+                              {queries, 9},
+                              {queries, 18},
+                              {queries, 1}});
+    }
+  }
   scan.splits = [](const OperationCall&) -> std::vector<CallSplit> {
     CallSplit by_rows = split_along(SplitAxis::rows, {0, 2});
     by_rows.offset_parameter = 0;
