@@ -148,8 +148,9 @@ VTD_EXPORT hipError_t hipGetDevicePropertiesR0600(void* properties, int device) 
   return api("hipGetDevicePropertiesR0600", [&](Driver&) { describe<1472, 1160>(properties, device); });
 }
 
-#undef hipGetDeviceProperties
-VTD_EXPORT hipError_t hipGetDeviceProperties(hipDeviceProp_t* properties, int device) {
+// Of the type that the plug-in calls: a layout of the properties belongs to each symbol, and the header has only one.
+VTD_EXPORT hipError_t unversioned_device_properties(void* properties, int device) __asm__("hipGetDeviceProperties");
+hipError_t unversioned_device_properties(void* properties, int device) {
   return api("hipGetDeviceProperties", [&](Driver&) { describe<792, 396>(properties, device); });
 }
 
