@@ -184,7 +184,7 @@ TEST_F(ExactDevicesTest, ScoresOfInt8AreTheHostsToTheLastBit) {
     run(stream, "scan_bounds",
         {View(code_memory, DType::int8, rows, dim), View(code_memory, DType::int8, 1, dim, rows * dim, dim),
          View(term_memory, DType::float32, rows, 4), View(term_memory, DType::float32, 1, 4, 4 * rows, 4),
-         View(found, DType::int32, 1, rows), View(bounds, DType::float32, 1, 2 * rows),
+         View(found, DType::int32, 1, rows), View(bounds, DType::float32, 1, 2 * rows), View(count, DType::int32, 1, 1),
          View(count, DType::int32, 1, 1)});
     std::vector<std::int32_t> row(rows);
     std::vector<float> bound(2 * rows);

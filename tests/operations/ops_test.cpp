@@ -58,7 +58,9 @@ const std::map<std::string, Wrapped>& wrappers() {
       {"dot_product", {three(ops::dot_product), {}}},
       {"cosine_distance", {three(ops::cosine_distance), {}}},
       {"scan_bounds",
-       {[](Stream& s, Views v) { ops::scan_bounds(s, v[0], v[1], v[2], v[3], v[4], v[5], v[6], {.first_row = 3}); },
+       {[](Stream& s, Views v) {
+          ops::scan_bounds(s, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], {.first_row = 3});
+        },
         {3}}},
       {"tighten_bounds",
        {[](Stream& s, Views v) { ops::tighten_bounds(s, v[0], v[1], v[2], v[3], v[4], v[5], 2); }, {2}}},

@@ -168,16 +168,18 @@ struct ScanBoundsOptions {
   std::int64_t first_row = 0;  // added to the row numbers written to `candidates`
   double beta_margin = 0x1p-19;
   double margin = 0;
+  bool masked = false;  // leaves out the rows whose bit in `excluded` is set
 };
 // Enqueues appending to row i of `candidates` every row of `x` whose lower bound on the distance to row i of `q` is
 // not above that query's limit in `q_terms`, with (lower, upper) to `bounds`; counts(i) grows even if `candidates`
-// is full. Throws InvalidInput if columns of `x` and `q` differ, a shape does not fit, int8 has over 131,071
-// columns, or row numbers exceed int32; NoCompiler if the device can neither run the operation nor compile kernels.
+// is full. `excluded` is one row of int32 words with a bit for each row number, lowest first; 1 x 1 when nothing is
+// masked. Throws InvalidInput if columns of `x` and `q` differ, a shape does not fit, int8 has over 131,071 columns,
+// or row numbers exceed int32; NoCompiler if the device can neither run the operation nor compile kernels.
 inline void scan_bounds(Stream& stream, const View& x, const View& q, const View& x_terms, const View& q_terms,
-                        const View& candidates, const View& bounds, const View& counts,
+                        const View& candidates, const View& bounds, const View& counts, const View& excluded,
                         const ScanBoundsOptions& options = {}) {
-  run(stream, "scan_bounds", {x, q, x_terms, q_terms, candidates, bounds, counts},
-      {options.first_row, options.beta_margin, options.margin});
+  run(stream, "scan_bounds", {x, q, x_terms, q_terms, candidates, bounds, counts, excluded},
+      {options.first_row, options.beta_margin, options.margin, std::int64_t{options.masked}});
 }
 // Enqueues lowering each query's limit to the k-th smallest upper bound of its candidates, and copying the
 // candidates whose lower bound is not above it to `kept` and `kept_bounds`. If a count exceeds the columns of

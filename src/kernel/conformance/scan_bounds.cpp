@@ -11,7 +11,16 @@ namespace vectis::inline v0_1::conformance {
 namespace {
 
 // Places of the operands.
-enum : std::size_t { scan_x, scan_q, scan_x_terms, scan_q_terms, scan_candidates, scan_bounds, scan_counts };
+enum : std::size_t {
+  scan_x,
+  scan_q,
+  scan_x_terms,
+  scan_q_terms,
+  scan_candidates,
+  scan_bounds,
+  scan_counts,
+  scan_excluded
+};
 
 struct ScanBound {
   double lower = 0;
@@ -39,6 +48,12 @@ ScanBound bound_of(const Problem& problem, std::uint64_t query, std::uint64_t ro
   bound.upper = bound.lower + 2 * reach + beta_margin * std::fabs(of_row(0)) + margin;
   bound.scale = std::fabs(of_row(0)) + std::fabs(steps) * products + 3 * std::fabs(reach) + margin + flushed;
   return bound;
+}
+
+bool is_excluded(const Problem& problem, std::uint64_t row) {
+  if (problem.parameters.size() < 4 || problem.parameters[3].integer == 0) return false;
+  const std::uint64_t number = static_cast<std::uint64_t>(problem.parameters[0].integer) + row;
+  return ((problem.operands[scan_excluded].bits(0, number / 32) >> (number % 32)) & 1U) != 0;
 }
 
 // What one query has after the call: everything within the limit once, in any order; nothing else; and what was there
@@ -81,6 +96,7 @@ class ScanJudge {
     for (std::uint64_t row = 0; row < before_.operands[scan_x].rows(); ++row) {
       const ScanBound& bound = bounds_.emplace_back(bound_of(before_, query_, row));
       const double error = error_ * bound.scale;
+      if (is_excluded(before_, row)) continue;
       if (bound.lower + error <= limit) required_.insert(row);
       if (bound.lower - error <= limit) ++allowed_;
     }
@@ -103,8 +119,9 @@ class ScanJudge {
     }
     const auto place = static_cast<std::uint64_t>(row);
     const ScanBound& bound = bounds_[place];
-    if (!seen_.insert(place).second || bound.lower - error_ * bound.scale > limit) {
-      failure_ = fmt::format("slot {} names row {}, which was there before or is over the limit", slot, row);
+    if (!seen_.insert(place).second || bound.lower - error_ * bound.scale > limit || is_excluded(before_, place)) {
+      failure_ =
+          fmt::format("slot {} names row {}, which was there before, is over the limit or is excluded", slot, row);
       return;
     }
     required_.erase(place);
@@ -144,6 +161,9 @@ void prepare_scan(Problem& problem, Random& random) {
     v[scan_x_terms].set(row, 3, any(30));
   }
   v[scan_bounds].fill(Data::uniform, random);
+  for (std::uint64_t word = 0; word < v[scan_excluded].columns(); ++word) {
+    v[scan_excluded].set_bits(0, word, static_cast<std::uint32_t>(random.next()));
+  }
   const std::uint64_t capacity = v[scan_candidates].columns();
   for (std::uint64_t query = 0; query < v[scan_q].rows(); ++query) {
     v[scan_q_terms].set(query, 0, random.below(2) == 0 ? -2 : 1);
@@ -166,9 +186,10 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
   made.operation = "scan_bounds";
   made.error_of = "what the bound is the sum of";
   made.type_sets = std::move(type_sets);
-  made.shapes = [](const Dimensions& d, auto) {
+  made.shapes = [](const Dimensions& d, std::span<const ParameterValue> parameters) {
+    const std::uint64_t first = parameters.empty() ? 0 : static_cast<std::uint64_t>(parameters[0].integer);
     return std::vector<Shape>{{d[1], d[2]}, {d[0], d[2]},     {d[1], 4}, {d[0], 4},
-                              {d[0], d[3]}, {d[0], 2 * d[3]}, {d[0], 1}};
+                              {d[0], d[3]}, {d[0], 2 * d[3]}, {d[0], 1}, {1, (first + d[1]) / 32 + 1}};
   };
   made.small = {{0, 3, 4, 2},    {3, 0, 4, 2},      {1, 1, 1, 1},      {1, 1, 3, 2},
                 {1, 7, 5, 9},    {7, 1, 5, 3},      {2, 3, 4, 1},      {5, 5, 7, 20},
@@ -177,7 +198,7 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
   made.medium = {21, 137, 131, 90};
   made.timed = {256, 16384, 128, 20000};
   made.large = {{3, 3007, 500, 4000}, {70, 1500, 128, 300}, {1, 20011, 32, 5000}};
-  made.parameters = {{0}, {1000}, {7, 1.0, 3.0}, {}};
+  made.parameters = {{0}, {1000}, {7, 1.0, 3.0}, {}, {37, 0.0, 0.0, 1}};
   made.data = {Data::uniform, Data::ties, Data::positive, Data::zeros};
   made.random_max = {60, 600, 400, 800};
   made.repair = [](Dimensions& d) {
@@ -186,6 +207,7 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
   };
   made.prepare = prepare_scan;
   made.outputs = {scan_candidates, scan_bounds, scan_counts};
+  made.free_counts = {{scan_excluded, 'c'}};
   made.compare = [](const Problem& before, std::span<const Operand> after, std::uint64_t query, double limit) {
     return ScanJudge(before, after, query, limit).verdict();
   };
@@ -193,7 +215,7 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
 }
 
 std::vector<DType> scan_types(DType type, DType of_queries) {
-  return {type, of_queries, DType::float32, DType::float32, DType::int32, DType::float32, DType::int32};
+  return {type, of_queries, DType::float32, DType::float32, DType::int32, DType::float32, DType::int32, DType::int32};
 }
 
 }  // namespace
@@ -209,7 +231,7 @@ void add_scan_bounds(Suite& suite) {
   }
   suite.subjects.push_back(scan_subject(std::move(floats)));
   Subject whole = scan_subject({{std::string(name(DType::int8)), scan_types(DType::int8, DType::int8), 0}});
-  whole.parameters = {{0, 0.0, 0.0}, {1000, 0.0, 0.0}, {7, 1.0, 3.0}};
+  whole.parameters = {{0, 0.0, 0.0}, {1000, 0.0, 0.0}, {7, 1.0, 3.0}, {37, 0.0, 0.0, 1}};
   suite.subjects.push_back(std::move(whole));
 }
 

@@ -58,8 +58,12 @@ constexpr const char* bounds_of_row = R"(
     {1}
     if (found && row0 + in_tile < rows) {{
       float loose = beta_margin * ABS(beta) + margin;
+      uint number = first_row + row0 + in_tile;
       uint left = 0u;
       {2}
+      if (masked != 0u) {{
+        if (((AS_U32(LOAD_excluded(excluded_offset + number / 32u)) >> (number % 32u)) & 1u) != 0u) {{ left = 0u; }}
+      }}
       while (left != 0u) {{
         uint i = 31u - LEADING_ZEROS(left);
         left = left ^ (1u << i);
@@ -72,7 +76,7 @@ constexpr const char* bounds_of_row = R"(
           {3}
           float reach = FMA(AS_F32(q_part[place * 4u + 2u]), nu, AS_F32(q_part[place * 4u + 1u]) * rho);
           uint bound = bounds_offset + query * bounds_stride + 2u * slot;
-          STORE_candidates(candidates_offset + query * candidates_stride + slot, AS_I32(first_row + row0 + in_tile));
+          STORE_candidates(candidates_offset + query * candidates_stride + slot, AS_I32(number));
           STORE_bounds(bound, lower);
           STORE_bounds(bound + 1u, lower + 2.0f * reach + loose);
         }}
@@ -341,10 +345,10 @@ KernelSource scan_source(const ScanKernel& kernel) {
   const bool packed = kernel.packed();
   KernelSource source;
   source.name = "scan_bounds";
-  source.buffers = {{"x", kernel.element, Access::read},         {"q", kernel.query_element, Access::read},
-                    {"x_terms", DType::float32, Access::read},   {"q_terms", DType::float32, Access::read},
-                    {"candidates", DType::int32, Access::write}, {"bounds", DType::float32, Access::write},
-                    {"counts", DType::int32, Access::read_write}};
+  source.buffers = {{"x", kernel.element, Access::read},          {"q", kernel.query_element, Access::read},
+                    {"x_terms", DType::float32, Access::read},    {"q_terms", DType::float32, Access::read},
+                    {"candidates", DType::int32, Access::write},  {"bounds", DType::float32, Access::write},
+                    {"counts", DType::int32, Access::read_write}, {"excluded", DType::int32, Access::read}};
   for (const char* scalar : {"chunk",
                              "tiles",
                              "row_tiles",
@@ -353,6 +357,7 @@ KernelSource scan_source(const ScanKernel& kernel) {
                              "columns",
                              "capacity",
                              "first_row",
+                             "masked",
                              "x_offset",
                              "x_stride",
                              "q_offset",
@@ -366,7 +371,9 @@ KernelSource scan_source(const ScanKernel& kernel) {
                              "bounds_offset",
                              "bounds_stride",
                              "counts_offset",
-                             "counts_stride"}) {
+                             "counts_stride",
+                             "excluded_offset",
+                             "excluded_stride"}) {
     source.scalars.push_back({scalar, DType::uint32});
   }
   source.scalars.insert(source.scalars.end(), {{"beta_margin", DType::float32}, {"margin", DType::float32}});
@@ -417,7 +424,8 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
                     index32(q.rows),
                     index32(x.columns),
                     index32(call.views[4].columns),
-                    index32(static_cast<std::uint64_t>(call.parameters[0].integer))};
+                    index32(static_cast<std::uint64_t>(call.parameters[0].integer)),
+                    index32(static_cast<std::uint64_t>(call.parameters[3].integer))};
   for (std::size_t i = 0; i < call.views.size(); ++i) {
     launch.buffers.push_back(i);
     launch.scalars.insert(launch.scalars.end(), {index32(call.views[i].offset), index32(call.views[i].stride)});
@@ -447,6 +455,14 @@ void check_scan(const OperationCall& call) {
   expect_shape(call, 5, q.rows, 2 * capacity, "a lower and an upper bound for each element of 'candidates'");
   expect_shape(call, 6, q.rows, 1, "a number for each row of 'q'");
   const auto first = static_cast<std::uint64_t>(call.parameters[0].integer);
+  const View& excluded = call.views[7];
+  const std::uint64_t words = call.parameters[3].integer == 0 ? 1 : divide_up(first + x.rows, 32);
+  if (excluded.rows != 1 || excluded.columns < words) {
+    throw_invalid(call,
+                  fmt::format("'excluded' is {} x {}, it must have one row of at least {} words, a bit for each row "
+                              "number below {}; give 1 x 1 and masked = 0 to exclude no row",
+                              excluded.rows, excluded.columns, words, first + x.rows));
+  }
   if (capacity == 0 || first + x.rows > std::uint64_t{INT32_MAX} + 1) {
     throw_invalid(
         call, fmt::format("'candidates' has {} columns and rows are numbered up to {}; give it at least 1 column and "
@@ -471,17 +487,21 @@ void define_scan_bounds(std::vector<Operation>& operations) {
       "rho + b nu, lower = beta + gamma sigma dot - reach and upper = lower + 2 reach + beta_margin |beta| + margin, "
       "each row whose lower is not above the query's limit is appended to the query's candidates (first_row + row) and "
       "bounds (lower, upper), in any order; counts is incremented for each, also when candidates is full. x_terms "
-      "holds beta, sigma, rho, nu; q_terms holds gamma, a, b, limit. int8 is summed as int32.";
+      "holds beta, sigma, rho, nu; q_terms holds gamma, a, b, limit. int8 is summed as int32. If masked is 1, rows "
+      "whose bit "
+      "(first_row + row) in the words of excluded, lowest first, is set are left out.";
   scan.operands = {{"x", Access::read, number_types()},
                    {"q", Access::read, number_types()},
                    {"x_terms", Access::read, {DType::float32}},
                    {"q_terms", Access::read, {DType::float32}},
                    {"candidates", Access::read_write, {DType::int32}},
                    {"bounds", Access::read_write, {DType::float32}},
-                   {"counts", Access::read_write, {DType::int32}}};
+                   {"counts", Access::read_write, {DType::int32}},
+                   {"excluded", Access::read, {DType::int32}}};
   scan.parameters = {{"first_row", true, 0, INT32_MAX, 0},
                      {"beta_margin", false, 0, anything, 0x1p-19},
-                     {"margin", false, 0, anything, 0}};
+                     {"margin", false, 0, anything, 0},
+                     {"masked", true, 0, 1, 0}};
   scan.types_agree = [](std::span<const DType> types) {  // 16-bit floats also go with queries that lost nothing
     return types[0] == types[1] || (types[1] == DType::float32 && types[0] != DType::int8);
   };
@@ -500,7 +520,8 @@ void define_scan_bounds(std::vector<Operation>& operations) {
                               {queries, scan_terms},
                               {queries, 9},
                               {queries, 18},
-                              {queries, 1}});
+                              {queries, 1},
+                              {1, 1}});
     }
   }
   scan.splits = [](const OperationCall&) -> std::vector<CallSplit> {

@@ -212,12 +212,17 @@ inline void prefix_sum(Operands& v, bool exclusive) {
 
 // Computes the operation scan_bounds: appends to operands 4 and 5 the row and the bounds of every row of codes
 // (operand 0) whose lower bound is at most the query's limit, and counts them in operand 6, also those that do not
-// fit. Appends rows in reverse order, since any order is right. Requires the operands that the operation takes.
+// fit. Leaves out rows whose bit in operand 7 is set if parameter 3 is 1. Appends rows in reverse order, since any
+// order is right. Requires the operands that the operation takes.
 inline void scan_bounds(Operands& v, const Parameters& n) {
   const float beta_margin = n.size() > 1 ? static_cast<float>(n[1].real) : 0x1p-19F;
   const float margin = n.size() > 2 ? static_cast<float>(n[2].real) : 0.0F;
+  const bool masked = n.size() > 3 && n[3].integer != 0;
+  const std::uint64_t first = n.empty() ? 0 : static_cast<std::uint64_t>(n[0].integer);
   for (std::uint64_t q = 0; q < v[1].rows(); ++q) {
     for (std::uint64_t row = v[0].rows(); row-- > 0;) {  // any order is right
+      const std::uint64_t number = first + row;
+      if (masked && ((v[7].bits(0, number / 32) >> (number % 32)) & 1U) != 0) continue;
       double dot = 0;
       for (std::uint64_t d = 0; d < v[0].columns(); ++d) dot += double{load(v[0], row, d)} * load(v[1], q, d);
       const float beta = load(v[2], row, 0);
@@ -227,8 +232,7 @@ inline void scan_bounds(Operands& v, const Parameters& n) {
       const std::uint32_t slot = v[6].bits(q, 0);
       v[6].set_bits(q, 0, slot + 1);
       if (slot >= v[4].columns()) continue;
-      v[4].set_bits(q, slot,
-                    static_cast<std::uint32_t>((n.empty() ? 0 : n[0].integer)) + static_cast<std::uint32_t>(row));
+      v[4].set_bits(q, slot, static_cast<std::uint32_t>(number));
       store(v[5], q, 2 * slot, lower);
       store(v[5], q, 2 * slot + 1, lower + 2 * reach + (beta_margin * std::fabs(beta) + margin));
     }

@@ -136,7 +136,7 @@ void DeviceLane::scan_piece(std::size_t first, std::size_t rows, const PreparedQ
        View(query_terms_.memory(), DType::float32, queries, device_terms),
        View(to.candidates.memory(), DType::int32, queries, capacity_),
        View(to.bounds.memory(), DType::float32, queries, 2 * capacity_),
-       View(counts_.memory(), DType::int32, queries, 1)},
+       View(counts_.memory(), DType::int32, queries, 1), View(counts_.memory(), DType::int32, 1, 1)},
       {static_cast<std::int64_t>(first), layout_->offset_error(), DeviceLayout::absolute_error});
 }
 
