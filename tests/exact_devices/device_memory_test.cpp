@@ -1,6 +1,8 @@
 // Several devices, small devices and failing ones.
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include "search/exact/device/resident.hpp"
 #include "tests/exact_devices/fixture.hpp"
 #include "vectis/memory/explain.hpp"
@@ -86,33 +88,34 @@ TEST_F(ExactDevicesTest, TheCopyOfAGrowingSegmentIsContinued) {
     exact::DeviceSearch devices = on({"failing"});
     Stream stream(
         memory_pool(runtime()).get_managed_buffer(device("failing").id(), 1, Precision::fp32).memory().context());
-    const auto first = resident.get(segment.view(), stream, 0);
-    ASSERT_NE(first, nullptr);
-    EXPECT_EQ(resident.get(segment.view(), stream, 0), first) << "another view of the same rows";
+    const auto get = [&] {
+      const exact::SegmentView view = segment.view();
+      return resident.get({&view, 1}, std::array{std::size_t{0}}, stream, 0);
+    };
+    const exact::ResidentPlaces first = get();
+    ASSERT_EQ(first.resident.size(), 1U);
+    EXPECT_EQ(get().resident[0].block, first.resident[0].block) << "another view of the same rows";
     EXPECT_FALSE(resident.wants(segment.view()));
-    std::shared_ptr<const exact::ResidentCodes> last = first;
+    std::size_t before = 300;
     for (const std::size_t rows : {301U, 302U, 317U, 600U, 601U, 700U}) {
-      segment.append(runtime().executor(),
-                     std::span(all).subspan(last->rows * problem.dim, (rows - last->rows) * problem.dim),
-                     std::span(ids).subspan(last->rows, rows - last->rows));
-      const auto grown = resident.get(segment.view(), stream, 0);
-      ASSERT_NE(grown, nullptr);
-      EXPECT_EQ(grown->rows, rows);
-      EXPECT_EQ(grown->layout == first->layout, rows <= 600) << rows << " rows; from twice as many on it is made anew";
-      EXPECT_EQ(resident.bytes(), rows * (grown->layout->row_bytes() + 16)) << "one copy";
+      segment.append(runtime().executor(), std::span(all).subspan(before * problem.dim, (rows - before) * problem.dim),
+                     std::span(ids).subspan(before, rows - before));
+      const exact::ResidentPlaces grown = get();
+      EXPECT_TRUE(grown.streamed.empty());
+      ASSERT_EQ(grown.resident.size(), 1U) << "one block";
+      ASSERT_EQ(grown.resident[0].runs.size(), 1U) << "one run";
+      EXPECT_EQ(grown.resident[0].runs[0].rows, rows);
+      EXPECT_EQ(grown.resident[0].block->layout, first.resident[0].block->layout);
+      EXPECT_LE(resident.bytes(), (rows + rows / 8) * (grown.resident[0].block->layout->row_bytes() + 16))
+          << "one copy";
       problem.corpus.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows * problem.dim));
       expect_truth(problem, devices.search(task(problem, {segment.view()})));
-      last = grown;
-    }
-    // The rows that were copied on the device are those of a fresh copy.
-    exact::ResidentSegments fresh(runtime(), device("failing"));
-    if (precision != Precision::fp32) {
-      EXPECT_EQ(fresh.get(segment.view(), stream, 0)->terms_host, last->terms_host);
+      before = rows;
     }
   }
 }
 
-// Without memory for both, the old copy makes room for the new one.
+// Without memory for both, the new rows get a block of their own.
 TEST_F(ExactDevicesTest, AGrowingSegmentNeedsNoMemoryForTwoCopies) {
   const SearchProblem problem = many_segments(random);
   std::vector<std::uint64_t> ids(9000);
@@ -122,13 +125,20 @@ TEST_F(ExactDevicesTest, AGrowingSegmentNeedsNoMemoryForTwoCopies) {
   exact::ResidentSegments resident(runtime(), device("failing"));
   MemoryPool& pool = memory_pool(runtime());
   Stream stream(pool.get_managed_buffer(device("failing").id(), 1, Precision::fp32).memory().context());
-  ASSERT_NE(resident.get(segment.view(), stream, 0), nullptr);
+  const auto get = [&] {
+    const exact::SegmentView view = segment.view();
+    return resident.get({&view, 1}, std::array{std::size_t{0}}, stream, 0);
+  };
+  ASSERT_EQ(get().resident.size(), 1U);
   ASSERT_TRUE(pool.set_max_pool_size(device("failing").id(), resident.bytes() * 5 / 4));
   segment.append(runtime().executor(), std::span(problem.corpus).subspan(8000 * problem.dim),
                  std::span(ids).subspan(8000));
-  const auto grown = resident.get(segment.view(), stream, 0);
-  ASSERT_NE(grown, nullptr);
-  EXPECT_EQ(grown->rows, 9000U);
+  const exact::ResidentPlaces grown = get();
+  EXPECT_TRUE(grown.streamed.empty());
+  std::size_t rows = 0;
+  for (const exact::ResidentRows& part : grown.resident) rows += part.runs[0].rows;
+  EXPECT_EQ(rows, 9000U);
+  EXPECT_EQ(grown.resident.size(), 2U);
 }
 
 TEST_F(ExactDevicesTest, ACorpusOverTheLimitStreamsThrough) {
@@ -156,11 +166,11 @@ TEST_F(ExactDevicesTest, NoMemoryIsAnErrorThatSuggestsASmallerBatch) {
   EXPECT_EQ(scan.batch_size(problem.dim, problem.k), 1U);
   const auto segments = segments_of(problem);
   const exact::SearchTask one = task(problem, segments);
-  exact::SharedLimits limits(40, exact::initial_limit(one));
-  exact::Candidates candidates(one, limits);
+  exact::BatchTuner tuner;
+  std::vector<std::vector<Hit>> hits(40);
   const std::vector<std::size_t> all = {0, 1, 2};
   try {
-    (void)scan.scan(one, all, limits, candidates);
+    (void)scan.scan(one, all, tuner, 40, hits);
     FAIL() << "there was memory";
   } catch (const OutOfMemoryError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("set gpu.batch_size to 1"));
@@ -171,7 +181,7 @@ TEST_F(ExactDevicesTest, NoMemoryIsAnErrorThatSuggestsASmallerBatch) {
 TEST_F(ExactDevicesTest, AFailingDeviceIsAnErrorWithItsName) {
   exact::DeviceSearch devices = on({"failing"});
   const SearchProblem problem = many_segments(random);
-  for (const char* call : {"copy_to_device 5", "copy_to_host 1", "stream_synchronize 2", "run_op 3", "fill 2"}) {
+  for (const char* call : {"copy_to_device 5", "copy_to_host 1", "stream_synchronize 2", "run_op 3", "fill 1"}) {
     SCOPED_TRACE(call);
     registry().configure("failing", "fail", std::string(call) + " driver_failure");
     EXPECT_ERROR((void)search(devices, problem), ErrorCode::driver_failure, "failing");

@@ -185,7 +185,7 @@ TEST_F(ExactDevicesTest, ScoresOfInt8AreTheHostsToTheLastBit) {
         {View(code_memory, DType::int8, rows, dim), View(code_memory, DType::int8, 1, dim, rows * dim, dim),
          View(term_memory, DType::float32, rows, 4), View(term_memory, DType::float32, 1, 4, 4 * rows, 4),
          View(found, DType::int32, 1, rows), View(bounds, DType::float32, 1, 2 * rows), View(count, DType::int32, 1, 1),
-         View(count, DType::int32, 1, 1)});
+         View(term_memory, DType::int32, 1, 1)});
     std::vector<std::int32_t> row(rows);
     std::vector<float> bound(2 * rows);
     stream.copy_to_host(std::as_writable_bytes(std::span(row)), found, 0);

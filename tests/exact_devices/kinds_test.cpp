@@ -121,21 +121,26 @@ TEST_F(KindsTest, RowsGoToTheDeviceThatIsActiveWhenTheyAreAdded) {
     for (std::size_t i = 0; i < 20; ++i) ASSERT_TRUE(std::ranges::equal(found[i], wanted[i])) << i;
   };
   expect_equal(*index);
-  EXPECT_EQ(segment_bytes(runtime, "opencl:1"), expected[0]);
-  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1]);
+  // A block that grew has room for an eighth more rows.
+  const auto expect_bytes = [&](const char* label, std::uint64_t bytes) {
+    EXPECT_GE(segment_bytes(runtime, label), bytes);
+    EXPECT_LE(segment_bytes(runtime, label), bytes + bytes / 8);
+  };
+  expect_bytes("opencl:1", expected[0]);
+  expect_bytes("opencl:2", expected[1]);
   // Removing, compacting and other codes leave the rows where they are.
   std::vector<std::uint64_t> removed(2900);
   for (std::size_t i = 0; i < removed.size(); ++i) removed[i] = i;
   for (Index* const one : {index.get(), brute.get()}) one->remove(removed);
   expect_equal(*index);
-  EXPECT_LE(segment_bytes(runtime, "opencl:1"), expected[0] - 2900 * row);
-  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1]);
+  EXPECT_LE(segment_bytes(runtime, "opencl:1"), (expected[0] - 2900 * row) * 9 / 8);
+  expect_bytes("opencl:2", expected[1]);
   index->set_precision(Precision::fp16);
   expect_equal(*index);
-  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1] / row * (2 * dim + 16));
+  expect_bytes("opencl:2", expected[1] / row * (2 * dim + 16));
   index->drop_full_precision();
   static_cast<void>(index->search(queries, 10));
-  EXPECT_EQ(segment_bytes(runtime, "opencl:2"), expected[1] / row * (2 * dim + 16));
+  expect_bytes("opencl:2", expected[1] / row * (2 * dim + 16));
 }
 
 TEST_F(KindsTest, RowsAreSharedWhileNoDeviceOfTheIndexIsActive) {

@@ -13,7 +13,16 @@ namespace vectis::cpu {
 
 namespace {
 
-enum : std::size_t { x_view, q_view, x_terms_view, q_terms_view, candidates_view, bounds_view, counts_view };
+enum : std::size_t {
+  x_view,
+  q_view,
+  x_terms_view,
+  q_terms_view,
+  candidates_view,
+  bounds_view,
+  counts_view,
+  excluded_view
+};
 
 std::int32_t int8_dot(const VectisView& x, std::uint64_t row, const VectisView& q, std::uint64_t query) {
   const auto* a = row_as<const std::int8_t>(x, row);
@@ -48,6 +57,13 @@ float float_dot(const VectisView& x, std::uint64_t row, const VectisView& q, std
   return sum;
 }
 
+// Whether the bit of a row number is set; `masked`: parameter 3 of the call.
+bool is_excluded(const Call& call, bool masked, std::uint64_t number) {
+  if (!masked) return false;
+  const auto word = static_cast<std::uint32_t>(row_as<const std::int32_t>(call.views[excluded_view], 0)[number / 32]);
+  return ((word >> (number % 32)) & 1U) != 0;
+}
+
 void scan_query(const Call& call, std::uint64_t query) {
   const VectisView& x = call.views[x_view];
   const auto* of_query = row_as<const float>(call.views[q_terms_view], query);
@@ -57,7 +73,9 @@ void scan_query(const Call& call, std::uint64_t query) {
   const auto first = static_cast<std::uint64_t>(call.integer(0, 0));
   const auto beta_rounding = static_cast<float>(call.real(1, 0x1p-19));
   const auto rounding = static_cast<float>(call.real(2, 0));
+  const bool masked = call.integer(3, 0) != 0;
   for (std::uint64_t row = 0; row < x.rows; ++row) {
+    if (is_excluded(call, masked, first + row)) continue;
     const auto* of_row = row_as<const float>(call.views[x_terms_view], row);
     const float dot = x.type == VECTIS_INT8 ? static_cast<float>(int8_dot(x, row, call.views[q_view], query))
                                             : float_dot(x, row, call.views[q_view], query);

@@ -151,9 +151,10 @@ void Candidates::refresh_limits() noexcept {
   for (std::size_t query = 0; query < queries_->count; ++query) queries_->set_limit(query, limits_.get(query));
 }
 
-void Candidates::push(std::size_t query, std::size_t row, float lower, float width) {
-  if (!task_.allows(task_.segments[segment_], row)) return;
-  Candidate candidate{static_cast<std::uint32_t>(segment_), static_cast<std::uint32_t>(row), -no_limit, no_limit};
+void Candidates::push(std::size_t query, RowPlace place, float lower, float width) {
+  if (!task_.allows(task_.segments[place.segment], place.row)) return;
+  Candidate candidate{static_cast<std::uint32_t>(place.segment), static_cast<std::uint32_t>(place.row), -no_limit,
+                      no_limit};
   if (std::isfinite(lower) && std::isfinite(width)) {
     const double unit = queries_->unit[query];
     const double rank = double{lower} * unit + queries_->shift[query];

@@ -53,7 +53,14 @@ class SharedLimits {
 // Precondition, not checked: query and candidates belong to the task. Throws std::bad_alloc when memory is exhausted.
 void compute_distances(const SearchTask& task, std::size_t query, std::span<Candidate> candidates);
 
-// Collects the candidates of all queries of one scan, and drops those that the limits rule out. One thread at a time.
+// A row of a search.
+struct RowPlace {
+  std::size_t segment = 0;  // of the task
+  std::size_t row = 0;      // of the segment
+};
+
+// Collects the candidates of all queries of one scan, and drops those that the limits rule out. One thread at a time;
+// rows of different queries may be pushed at the same time.
 class Candidates final {
  public:
   // Starts without candidates. `task`, with options, and `limits` must outlive this object.
@@ -68,7 +75,11 @@ class Candidates final {
   // Adds a row of the current segment whose key is between `lower` and `lower + width`; a bound that is not finite
   // means an unknown key. May lower the query's limit. Ignores rows with tombstones and rows that the filter
   // excludes. Precondition: begin() was called. Throws what the filter's predicate throws.
-  void push(std::size_t query, std::size_t row, float lower, float width);
+  void push(std::size_t query, std::size_t row, float lower, float width) {
+    push(query, RowPlace{segment_, row}, lower, width);
+  }
+  // As above, for a row of any segment whose codes are of the quantizer for which the queries of begin() are prepared.
+  void push(std::size_t query, RowPlace place, float lower, float width);
   // Adds a candidate whose rank bounds are known, and may lower the query's limit. Ignores a candidate whose lower
   // bound is above the limit. Precondition: the row has no tombstone and the filter allows it, which is not checked.
   void push_ranked(std::size_t query, const Candidate& candidate);
@@ -94,7 +105,7 @@ class Candidates final {
   std::size_t found_max_;
   std::size_t segment_ = 0;
   PreparedQueries* queries_ = nullptr;
-  std::uint64_t reranked_ = 0;
+  std::atomic<std::uint64_t> reranked_ = 0;
 };
 
 // Returns the task.k nearest of the candidates by exact distance within the radius, nearest first, equal distances by

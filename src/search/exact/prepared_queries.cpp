@@ -194,7 +194,8 @@ void PreparedQueries::set_limit(std::size_t query, double rank_limit) noexcept {
   limit[query] = rounded_up(key + underflow_room);
 }
 
-PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form, std::span<const float> queries) {
+PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form, std::span<const float> queries,
+                                Executor* executor) {
   PreparedQueries prepared;
   prepared.count = queries.size() / quantizer.dim;
   prepared.padded = (prepared.count + query_block - 1) / query_block * query_block;
@@ -206,13 +207,16 @@ PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form, std:
   prepared.limit.resize(prepared.padded, -std::numeric_limits<float>::infinity());
   for (auto* const terms : {&prepared.unit, &prepared.shift, &prepared.rank_error}) terms->resize(prepared.count);
   prepared.unknown.resize(prepared.count);
-  QuantizerQuery transformed{.values = std::vector<double>(quantizer.dim)};
-  for (std::size_t i = 0; i < prepared.count; ++i) {
-    const float* const query = queries.data() + i * quantizer.dim;
-    sums_differences(quantizer) ? prepare_difference(quantizer, query, i, prepared)
-                                : prepare_product(quantizer, form, query, i, transformed, prepared);
-    prepared.set_limit(i, infinite);
-  }
+  const auto prepare = [&](std::size_t begin, std::size_t end) {
+    QuantizerQuery transformed{.values = std::vector<double>(quantizer.dim)};
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* const query = queries.data() + i * quantizer.dim;
+      sums_differences(quantizer) ? prepare_difference(quantizer, query, i, prepared)
+                                  : prepare_product(quantizer, form, query, i, transformed, prepared);
+      prepared.set_limit(i, infinite);
+    }
+  };
+  executor == nullptr ? prepare(0, prepared.count) : executor->parallel_for(prepared.count, query_block, prepare);
   return prepared;
 }
 

@@ -48,11 +48,11 @@ struct PreparedQueries {
   void set_limit(std::size_t query, double rank_limit) noexcept;
 };
 
-// Encodes rows of quantizer.dim floats as queries of the given form, with limits that every row passes.
-// Preconditions, not checked: finite floats and whole rows. Throws Allocation or std::bad_alloc when memory is
-// exhausted.
+// Encodes rows of quantizer.dim floats as queries of the given form, with limits that every row passes; with the
+// threads of `executor` unless it is null. Preconditions, not checked: finite floats and whole rows. Throws Allocation
+// or std::bad_alloc when memory is exhausted.
 [[nodiscard]] PreparedQueries prepare_queries(const Quantizer& quantizer, QueryForm form,
-                                              std::span<const float> queries);
+                                              std::span<const float> queries, Executor* executor = nullptr);
 
 // Lays the codes out as AMX multiplies them: tile (block, chunk) of 1,024 bytes at (block * chunks + chunk) * 1024
 // holds word i of the 16 queries of the block, for i = 0 to 15. Throws Allocation when memory is exhausted.

@@ -21,6 +21,7 @@ CUresult api(const char* function, Body&& body, bool releasing = false) {
       [&] {
         Driver& driver = Driver::get();
         const std::lock_guard lock(driver.mutex);
+        const Timeline::Call call(driver.timeline);
         body(driver);
       },
       releasing));

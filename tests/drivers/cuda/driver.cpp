@@ -21,6 +21,11 @@ constexpr int peer_enabled_already = 704;
 
 thread_local std::vector<Context*> current_contexts;
 
+// Whether the host waits for a copy from or to this pinned memory, null for pageable memory.
+bool waits_for_copies(const std::shared_ptr<Allocation>& pinned) {
+  return pinned == nullptr || Control::get().setting("pinned", 1) == 0;
+}
+
 }  // namespace
 
 template <class Object>
@@ -201,6 +206,7 @@ void Driver::destroy_stream(const void* handle) {
 }
 
 void Driver::synchronize_stream(const void* handle) {
+  timeline.wait_until(timeline.end_of(handle));
   queue.finish(stream(handle));
   current();
 }
@@ -215,13 +221,17 @@ void Driver::enqueue(const void* handle, Work work) { queue.push(stream(handle),
 void Driver::copy_to_device(std::uint64_t target, const void* source, std::size_t bytes, const void* handle) {
   const auto memory = memory_.find(stream(handle).context->device, target, bytes, "target of a copy to the device");
   char* place = memory->host + (target - memory->address);
-  enqueue(handle, {[=] { std::memcpy(place, source, bytes); }, {memory, pinned(source, bytes)}, nullptr, nullptr});
+  const auto host = pinned(source, bytes);
+  timeline.copy(handle, Timeline::Engine::copies_in, bytes, waits_for_copies(host));
+  enqueue(handle, {[=] { std::memcpy(place, source, bytes); }, {memory, host}, nullptr, nullptr});
 }
 
 void Driver::copy_to_host(void* target, std::uint64_t source, std::size_t bytes, const void* handle) {
   const auto memory = memory_.find(stream(handle).context->device, source, bytes, "source of a copy to the host");
   const char* place = memory->host + (source - memory->address);
-  enqueue(handle, {[=] { std::memcpy(target, place, bytes); }, {memory, pinned(target, bytes)}, nullptr, nullptr});
+  const auto host = pinned(target, bytes);
+  timeline.copy(handle, Timeline::Engine::copies_out, bytes, waits_for_copies(host));
+  enqueue(handle, {[=] { std::memcpy(target, place, bytes); }, {memory, host}, nullptr, nullptr});
 }
 
 void Driver::copy_on_device(std::uint64_t target, std::uint64_t source, std::size_t bytes, const void* handle) {
@@ -287,6 +297,7 @@ void Driver::destroy_event(const void* handle) {
 void Driver::record(const void* handle, const void* stream_handle) {
   Event& recorded = event(handle);
   recorded.place = std::make_shared<Place>();
+  recorded.place->due = timeline.end_of(stream_handle);
   enqueue(stream_handle, {nullptr, {}, nullptr, recorded.place});
 }
 
@@ -299,7 +310,10 @@ void Driver::query(const void* handle) {
 
 void Driver::synchronize_event(const void* handle) {
   Event& awaited = event(handle);
-  if (awaited.place != nullptr) queue.reach(*awaited.place);
+  if (awaited.place != nullptr) {
+    queue.reach(*awaited.place);
+    timeline.wait_until(awaited.place->due);
+  }
   current();
 }
 
@@ -307,6 +321,7 @@ void Driver::wait(const void* stream_handle, const void* handle) {
   const Event& awaited = events_.get(handle);  // of any context
   stream(stream_handle);
   if (awaited.place == nullptr) return;
+  timeline.delay(stream_handle, awaited.place->due);
   enqueue(stream_handle, {nullptr, {}, awaited.place, nullptr});
 }
 
@@ -379,6 +394,7 @@ void Driver::launch(const void* handle, VtdTriple grid, VtdTriple group, unsigne
     launch.parameters.push_back(std::move(value));
   }
   work.run = [this, launch = std::move(launch)] { run_launch(launch, queue.random()); };
+  timeline.kernel(stream_handle);
   enqueue(stream_handle, std::move(work));
 }
 

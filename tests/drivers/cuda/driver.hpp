@@ -15,6 +15,7 @@
 #include "control.hpp"
 #include "kernels.hpp"
 #include "queue.hpp"
+#include "timeline.hpp"
 
 namespace vectis::test_driver {
 
@@ -66,6 +67,7 @@ class Driver {
 
   std::mutex mutex;
   Queue queue;
+  Timeline timeline;
   std::atomic<std::int64_t> pinned_copies{0};
   std::atomic<std::int64_t> pageable_copies{0};
 

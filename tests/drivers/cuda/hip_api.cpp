@@ -20,6 +20,7 @@ hipError_t api(const char* function, Body&& body, bool releasing = false) {
       [&] {
         Driver& driver = Driver::get();
         const std::lock_guard lock(driver.mutex);
+        const Timeline::Call call(driver.timeline);
         driver.need_initialized();
         driver.chosen_device();
         body(driver);

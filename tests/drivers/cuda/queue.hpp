@@ -29,6 +29,7 @@ struct Place {
   Stream* stream = nullptr;
   bool passed = false;
   std::uint64_t time = 0;
+  std::uint64_t due = 0;  // on the timeline
 };
 
 struct Work {

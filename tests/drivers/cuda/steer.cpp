@@ -33,6 +33,16 @@ const VectisTestDriver steering = {
     .forgive = [] { Control::get().forgive(); },
     .set_order = [](uint64_t seed) { locked([&](Driver& driver) { driver.queue.set_order(seed); }); },
     .advance_clock = [](uint64_t time) { locked([&](Driver& driver) { driver.queue.advance_clock(time); }); },
+    .begin_timeline = [](uint64_t time) { locked([&](Driver& driver) { driver.timeline.begin(time); }); },
+    .timeline =
+        [](uint64_t* host, uint64_t* overlapped, uint64_t* device) {
+          locked([&](Driver& driver) {
+            const auto totals = driver.timeline.totals();
+            *host = totals.host;
+            *overlapped = totals.overlapped;
+            *device = totals.device;
+          });
+        },
     .set = [](const char* key, uint64_t value) { Control::get().set(key, value); },
     .heal = [] { locked([](Driver& driver) { driver.heal(); }); },
     .enqueue = [](const void* stream, const VectisDriverRange* ranges, uint32_t count, void (*run)(void*, char* const*),

@@ -62,8 +62,13 @@ typedef struct VectisTestDriver {
   void (*set_order)(uint64_t seed);
   /* Moves the device's clock forward. */
   void (*advance_clock)(uint64_t nanoseconds);
+  /* Begins a timeline of the host's work and the device's, on which every kernel takes `nanoseconds` and the host waits
+   * for copies of pageable memory; 0 ends it. Then its totals in nanoseconds: work of the host, the part of it during
+   * which the device worked, and work of the device. */
+  void (*begin_timeline)(uint64_t nanoseconds);
+  void (*timeline)(uint64_t* host, uint64_t* overlapped, uint64_t* device);
   /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture",
-   * "peer" (1: devices have peer access); of NVML "busy" (percent, of the first device) and "others" (bytes);
+   * "peer" (1: devices have peer access), "pinned" (0: on the timeline all memory of the host is pageable); of NVML "busy" (percent, of the first device) and "others" (bytes);
    * of cuBLASLt "algorithms" (0: it has none). */
   void (*set)(const char* key, uint64_t value);
   /* Makes lost devices usable again. */

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -37,6 +38,9 @@ class DeviceLaneCopies : public test::FakeRuntimeTest {
   exact::SearchTask task(std::span<const exact::SegmentView> segments) {
     return {.segments = segments, .dim = lane_dim, .queries = queries, .k = 3, .options = &options};
   }
+  DeviceContext context() {
+    return memory_pool(runtime()).get_managed_buffer(device(), 1, Precision::fp32).memory().context();
+  }
   int device() { return runtime().service<DeviceRegistry>().find("cuda:0").value().id(); }
 
   Random random{1};
@@ -51,7 +55,7 @@ TEST_F(DeviceLaneCopies, OutliveASecondScanThatFails) {
   int scans = 0;
   DeferredBackend::operation = [&](const VectisOpCall& call) -> std::function<void()> {
     if (call.name != std::string_view("scan_bounds")) return [] {};
-    if (++scans > 2) return nullptr;  // the second scan begins
+    if (++scans > 4) return nullptr;  // the second scan begins
     const std::span<std::byte> counts = DeferredBackend::bytes(call.views[6].memory);
     return [counts] {
       const std::int32_t too_many = std::numeric_limits<std::int32_t>::max();
@@ -60,27 +64,30 @@ TEST_F(DeviceLaneCopies, OutliveASecondScanThatFails) {
   };
   const std::vector<exact::SegmentView> segments{view()};
   const exact::SearchTask search = task(segments);
-  exact::SharedLimits limits(2, exact::initial_limit(search));
-  exact::Candidates candidates(search, limits);
+  exact::LaneResources resources(context());
   {
-    exact::DeviceLane lane(memory_pool(runtime()), device(), search, 8);
-    lane.start(0, nullptr, limits);
-    EXPECT_ERROR(lane.finish(limits, candidates), ErrorCode::driver_failure, "no more operations");
+    exact::DeviceLane lane(runtime(), device(), resources, search, 2, 8, 4);
+    lane.start(std::make_shared<exact::QueryBatch>(search, 0, 2), 0);
+    EXPECT_ERROR(lane.finish(), ErrorCode::driver_failure, "no more operations");
     EXPECT_GT(DeferredBackend::pending, 0);
   }
   EXPECT_EQ(DeferredBackend::pending, 0);
   EXPECT_EQ(DeferredBackend::changed, 0) << "copies of queries that were freed";
 }
 
-TEST_F(DeviceLaneCopies, AreDoneBeforeAFilterChangesTheirSource) {
-  options.filter = IdFilter::range(0, 9);
-  const std::vector<exact::SegmentView> segments{view()};
+// Removed rows have a mask, which is copied from memory that is freed afterwards.
+TEST_F(DeviceLaneCopies, OfAMaskAreDoneBeforeItsSourceIsFreed) {
+  std::vector<exact::SegmentView> segments{view()};
+  const auto removed = std::make_shared<std::uint64_t[]>(1);
+  removed.get()[0] = 5;
+  segments[0].removed = removed;
   const exact::SearchTask search = task(segments);
-  exact::SharedLimits limits(2, exact::initial_limit(search));
-  exact::Candidates candidates(search, limits);
-  exact::DeviceLane lane(memory_pool(runtime()), device(), search, 100);
-  lane.start(0, nullptr, limits);
-  EXPECT_EQ(lane.finish(limits, candidates), 0U);
+  exact::LaneResources resources(context());
+  exact::DeviceLane lane(runtime(), device(), resources, search, 2, 100, 8);
+  for (int i = 0; i < 2; ++i) {
+    lane.start(std::make_shared<exact::QueryBatch>(search, 0, 2), 0);
+    EXPECT_EQ(lane.finish(), 0U);
+  }
   EXPECT_EQ(DeferredBackend::changed, 0);
 }
 
@@ -88,12 +95,13 @@ TEST_F(DeviceLaneCopies, AreDoneBeforeAFilterChangesTheirSource) {
 TEST_F(DeviceLaneCopies, OfASegmentThatStaysAreDoneWhenOneFails) {
   const exact::SegmentView segment = view();
   exact::ResidentSegments resident(runtime(), runtime().service<DeviceRegistry>().find("cuda:0").value());
-  Stream stream(memory_pool(runtime()).get_managed_buffer(device(), 1, Precision::fp32).memory().context());
+  Stream stream(context());
+  const auto get = [&] { return resident.get({&segment, 1}, std::array{std::size_t{0}}, stream, 0); };
   DeferredBackend::copies_until_failure = 2;
-  EXPECT_ERROR((void)resident.get(segment, stream, 0), ErrorCode::driver_failure, "no more copies");
+  EXPECT_ERROR((void)get(), ErrorCode::driver_failure, "no more copies");
   EXPECT_EQ(DeferredBackend::pending, 0) << "a copy of codes that were freed";
   EXPECT_EQ(resident.bytes(), 0U);
-  EXPECT_NE(resident.get(segment, stream, 0), nullptr);
+  EXPECT_EQ(get().resident.size(), 1U);
   EXPECT_EQ(DeferredBackend::changed, 0);
 }
 

@@ -1,6 +1,7 @@
 #include "search/exact/device/resident.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "device/call.hpp"
 #include "vectis/memory/explain.hpp"
@@ -10,6 +11,9 @@ namespace vectis::inline v0_1::exact {
 namespace {
 
 constexpr int reclaim_cost = 200;  // codes must be packed and copied again
+// Kernels count elements with 32 bits; terms are floats.
+constexpr std::uint64_t block_bytes_limit = std::uint64_t{1} << 31U;
+constexpr std::size_t growth_share = 8;  // a block that replaces others has room for 1/8 more rows
 
 // Whether both are of the same storage, which may be gone.
 template <class Storage>
@@ -17,12 +21,42 @@ bool is_of(const std::weak_ptr<const void>& held, const Storage& storage) noexce
   return !held.owner_before(storage) && !storage.owner_before(held);
 }
 
-std::uint64_t device_bytes_of(const ResidentCodes& codes) noexcept { return codes.codes.bytes() + codes.terms.bytes(); }
+std::uint64_t device_bytes_of(const ResidentBlock& block) noexcept { return block.codes.bytes() + block.terms.bytes(); }
+
+RowMemory memory_of(const ResidentBlock& block) { return {&block.codes.memory(), &block.terms.memory()}; }
+
+std::size_t live_rows_of(const ResidentBlock& block) noexcept {
+  std::size_t rows = 0;
+  for (const ResidentBlock::Part& part : block.parts) rows += part.rows;
+  return rows;
+}
+
+// Rows that continue a part in the segment and in the block extend it.
+void append_part(ResidentBlock& block, ResidentBlock::Part part) {
+  block.used = part.place + part.rows;
+  if (!block.parts.empty()) {
+    ResidentBlock::Part& last = block.parts.back();
+    if (is_of(last.storage, part.storage) && last.first_row + last.rows == part.first_row &&
+        last.place + last.rows == part.place) {
+      last.rows += part.rows;
+      return;
+    }
+  }
+  block.parts.push_back(std::move(part));
+}
 
 }  // namespace
 
+// Rows of a segment that are not on the device.
+struct ResidentSegments::Missing {
+  const SegmentView* segment = nullptr;
+  std::size_t first_row = 0;
+};
+
 ResidentSegments::ResidentSegments(Runtime& runtime, const Device& device)
-    : pool_(memory_pool(runtime)), device_(device.id()) {
+    : runtime_(runtime), pool_(memory_pool(runtime)), device_(device.id()), block_bytes_max_(block_bytes_limit) {
+  const std::uint64_t allocation_max = device.info().limits.allocation_bytes_max;
+  if (allocation_max > 0) block_bytes_max_ = std::min(block_bytes_max_, allocation_max);
   reclaimer_ = pool_.add_reclaimer({"segments of exact search", reclaim_cost, [this](int asked, std::uint64_t bytes) {
                                       return asked == device_ ? drop_unused(bytes) : 0;
                                     }});
@@ -30,105 +64,223 @@ ResidentSegments::ResidentSegments(Runtime& runtime, const Device& device)
 
 ResidentSegments::~ResidentSegments() { pool_.remove_reclaimer(reclaimer_); }
 
-std::shared_ptr<const ResidentCodes> ResidentSegments::get(const SegmentView& segment, Stream& stream,
-                                                           std::uint64_t reserve) {
-  auto held = find(segment);
-  if (held && held->rows >= segment.rows) return held;
-  // The layout of an fp32 segment is made for the rows that it had: twice as many get a new one.
-  if (held && segment.rows <= 2 * held->layout_rows) {
-    if (auto grown = load(segment, held.get(), stream, reserve)) return grown;
+ResidentPlaces ResidentSegments::get(std::span<const SegmentView> segments, std::span<const std::size_t> chosen,
+                                     Stream& stream, std::uint64_t reserve) {
+  const std::lock_guard lock(loading_);
+  drop_gone();
+  shrink(stream);
+  std::vector<Missing> missing;
+  for (const std::size_t index : chosen) {
+    const std::size_t present = rows_present(segments[index]);
+    if (present < segments[index].rows) missing.push_back({&segments[index], present});
   }
-  if (held) drop(held);  // running scans keep the old copy alive
-  held.reset();
-  return load(segment, nullptr, stream, reserve);
+  while (!missing.empty()) {
+    std::shared_ptr<const DeviceLayout> layout;
+    {
+      const std::lock_guard held(mutex_);
+      const auto block =
+          std::ranges::find_if(blocks_, [&](const auto& one) { return one->layout->suits(*missing.front().segment); });
+      if (block != blocks_.end()) layout = (*block)->layout;
+    }
+    if (!layout) layout = std::make_shared<const DeviceLayout>(*missing.front().segment);
+    const auto others = std::stable_partition(missing.begin() + 1, missing.end(),
+                                              [&](const Missing& one) { return layout->suits(*one.segment); });
+    const std::span<const Missing> alike(missing.begin(), others);
+    if (!load(alike, layout, stream, reserve)) {  // as many as fit
+      for (const Missing& one : alike) {
+        if (!load({&one, 1}, layout, stream, reserve)) break;
+      }
+    }
+    missing.erase(missing.begin(), others);
+  }
+  ResidentPlaces found = places(segments, chosen);
+  mask(segments, stream, found.resident);
+  return found;
+}
+
+void ResidentSegments::mask(std::span<const SegmentView> segments, Stream& stream, std::span<ResidentRows> rows) {
+  for (ResidentRows& one : rows) {
+    if (!RowMask::needed(one.runs, segments)) continue;
+    const auto kept = std::ranges::find(blocks_, one.block);
+    if (kept != blocks_.end() && (*kept)->mask && (*kept)->mask->is_of(one.runs, segments)) {
+      one.mask = (*kept)->mask;
+      continue;
+    }
+    one.mask = std::make_shared<const RowMask>(one.runs, segments, pool_, device_, stream);
+    if (kept != blocks_.end()) (*kept)->mask = one.mask;
+  }
+}
+
+void ResidentSegments::drop_gone() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& block : blocks_) {
+    std::erase_if(block->parts, [](const ResidentBlock::Part& part) { return part.storage.expired(); });
+    if (!block->parts.empty()) block->used = block->parts.back().place + block->parts.back().rows;
+  }
+  std::erase_if(blocks_, [](const auto& block) { return block->parts.empty(); });
+}
+
+// Rows never change, so that the rows of an older view serve a newer one. Parts of a segment are in the order of its
+// rows, in blocks in the order in which these were made.
+std::size_t ResidentSegments::rows_present(const SegmentView& segment) const {
+  const std::lock_guard lock(mutex_);
+  std::size_t rows = 0;
+  for (const auto& block : blocks_) {
+    for (const ResidentBlock::Part& part : block->parts) {
+      if (is_of(part.storage, segment.storage)) rows = std::max(rows, part.first_row + part.rows);
+    }
+  }
+  return rows;
+}
+
+ResidentPlaces ResidentSegments::places(std::span<const SegmentView> segments,
+                                        std::span<const std::size_t> chosen) const {
+  const std::lock_guard lock(mutex_);
+  ResidentPlaces found;
+  std::vector<std::size_t> present(segments.size());
+  for (const auto& block : blocks_) {
+    ResidentRows rows{block, {}, nullptr};
+    for (const ResidentBlock::Part& part : block->parts) {
+      for (const std::size_t index : chosen) {
+        if (!is_of(part.storage, segments[index].storage) || part.first_row >= segments[index].rows) continue;
+        const std::size_t count = std::min(part.rows, segments[index].rows - part.first_row);
+        rows.runs.push_back({index, part.first_row, part.place, count});
+        present[index] += count;
+      }
+    }
+    if (!rows.runs.empty()) found.resident.push_back(std::move(rows));
+  }
+  for (const std::size_t index : chosen) {
+    if (present[index] == segments[index].rows) continue;
+    found.streamed.push_back(index);  // whole
+    for (ResidentRows& rows : found.resident) {
+      std::erase_if(rows.runs, [&](const RowRun& run) { return run.segment == index; });
+    }
+  }
+  std::erase_if(found.resident, [](const ResidentRows& rows) { return rows.runs.empty(); });
+  return found;
 }
 
 bool ResidentSegments::wants(const SegmentView& segment) const {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::none_of(held_, [&](const auto& held) {
-    return is_of(held->storage, segment.storage) && held->rows >= segment.rows / 5 * 4;
-  });
+  return rows_present(segment) < std::max<std::size_t>(1, segment.rows / 5 * 4);
 }
 
 std::uint64_t ResidentSegments::bytes() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t sum = 0;
-  for (const auto& held : held_) sum += device_bytes_of(*held);
+  for (const auto& block : blocks_) sum += device_bytes_of(*block);
   return sum;
 }
 
-// Rows never change, so a copy with more rows than the view is usable, and one with fewer can be continued.
-std::shared_ptr<const ResidentCodes> ResidentSegments::find(const SegmentView& segment) {
+bool ResidentSegments::load(std::span<const Missing> missing, const std::shared_ptr<const DeviceLayout>& layout,
+                            Stream& stream, std::uint64_t reserve) {
+  std::size_t rows = 0;
+  for (const Missing& one : missing) rows += one.segment->rows - one.first_row;
+  const std::shared_ptr<ResidentBlock> block = block_for(layout, rows, stream, reserve);
+  if (block == nullptr) return false;
+  RowUpload upload(stream, runtime_.executor(), *layout);
+  std::size_t place = block->used;
+  std::vector<ResidentBlock::Part> parts;
+  for (const Missing& one : missing) {
+    upload.send(*one.segment, one.first_row, one.segment->rows, memory_of(*block), place);
+    parts.push_back({one.segment->storage, one.first_row, place, one.segment->rows - one.first_row});
+    place += parts.back().rows;
+  }
+  stream.synchronize();
   const std::lock_guard lock(mutex_);
-  std::erase_if(held_, [](const auto& held) { return held->storage.expired() && held.use_count() == 1; });
-  const auto found =
-      std::ranges::find_if(held_, [&](const auto& held) { return is_of(held->storage, segment.storage); });
-  return found == held_.end() ? nullptr : *found;
+  for (ResidentBlock::Part& part : parts) append_part(*block, std::move(part));
+  if (std::ranges::find(blocks_, block) == blocks_.end()) blocks_.push_back(block);
+  return true;
 }
 
-void ResidentSegments::drop(const std::shared_ptr<const ResidentCodes>& held) {
-  const std::lock_guard lock(mutex_);
-  std::erase(held_, held);
+std::shared_ptr<ResidentBlock> ResidentSegments::block_for(const std::shared_ptr<const DeviceLayout>& layout,
+                                                           std::size_t rows, Stream& stream, std::uint64_t reserve) {
+  Blocks older;
+  std::size_t live = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& block : blocks_) {
+      if (block->layout != layout) continue;
+      if (block->capacity - block->used >= rows) return block;
+      older.push_back(block);
+      live += live_rows_of(*block);
+    }
+  }
+  if (older.empty()) return make_block(layout, rows, reserve);
+  const std::size_t spare = (live + rows) / growth_share;
+  const std::shared_ptr<ResidentBlock> made = make_block(layout, live + rows + spare, reserve);
+  if (made == nullptr) {
+    const std::shared_ptr<ResidentBlock> roomy = make_block(layout, rows + spare, reserve);
+    return roomy != nullptr ? roomy : make_block(layout, rows, reserve);
+  }
+  replace(older, made, stream);
+  return made;
 }
 
-// Replaces a copy with fewer rows. Of two that were made at the same time, the one with most rows stays.
-void ResidentSegments::hold(const std::shared_ptr<const ResidentCodes>& made) {
+void ResidentSegments::replace(const Blocks& older, const std::shared_ptr<ResidentBlock>& block, Stream& stream) {
+  const std::size_t row_bytes = block->layout->row_bytes();
+  std::vector<ResidentBlock::Part> parts;
+  std::size_t place = 0;
+  try {
+    for (const auto& from : older) {
+      for (const ResidentBlock::Part& part : from->parts) {  // only get() changes parts, one call at a time
+        stream.copy_on_device(block->codes.memory(), place * row_bytes, from->codes.memory(), part.place * row_bytes,
+                              part.rows * row_bytes);
+        stream.copy_on_device(block->terms.memory(), place * device_term_bytes, from->terms.memory(),
+                              part.place * device_term_bytes, part.rows * device_term_bytes);
+        parts.push_back({part.storage, part.first_row, place, part.rows});
+        place += part.rows;
+      }
+    }
+    stream.synchronize();
+  } catch (...) {
+    detail::drain(*stream.core());  // earlier copies use the blocks
+    throw;
+  }
   const std::lock_guard lock(mutex_);
-  const auto found = std::ranges::find_if(held_, [&](const auto& held) { return is_of(held->storage, made->storage); });
-  if (found == held_.end()) {
-    held_.push_back(made);
-  } else if ((*found)->rows < made->rows) {
-    *found = made;
+  for (ResidentBlock::Part& part : parts) append_part(*block, std::move(part));
+  std::erase_if(blocks_, [&](const auto& one) { return std::ranges::find(older, one) != older.end(); });
+  blocks_.push_back(block);
+}
+
+void ResidentSegments::shrink(Stream& stream) {
+  Blocks wasteful;
+  {
+    const std::lock_guard lock(mutex_);
+    std::ranges::copy_if(blocks_, std::back_inserter(wasteful),
+                         [](const auto& block) { return live_rows_of(*block) < block->capacity / 2; });
+  }
+  for (const auto& block : wasteful) {
+    if (const auto smaller = make_block(block->layout, live_rows_of(*block), 0)) replace({block}, smaller, stream);
   }
 }
 
-std::shared_ptr<const ResidentCodes> ResidentSegments::load(const SegmentView& segment, const ResidentCodes* older,
-                                                            Stream& stream, std::uint64_t reserve) {
-  auto made = std::make_shared<ResidentCodes>();
-  made->storage = segment.storage;
-  made->rows = segment.rows;
-  made->layout = older != nullptr ? older->layout : std::make_shared<const DeviceLayout>(segment);
-  made->layout_rows = older != nullptr ? older->layout_rows : segment.rows;
-  const std::uint64_t needed = segment.rows * (made->layout->row_bytes() + device_terms * sizeof(float));
+std::shared_ptr<ResidentBlock> ResidentSegments::make_block(const std::shared_ptr<const DeviceLayout>& layout,
+                                                            std::size_t rows, std::uint64_t reserve) {
+  const std::uint64_t row_bytes = std::max(layout->row_bytes(), device_term_bytes);
+  if (rows > std::uint64_t{INT32_MAX} || rows * row_bytes > block_bytes_max_) return nullptr;
+  const std::uint64_t needed = rows * (layout->row_bytes() + device_term_bytes);
   const auto stats = pool_.get_memory_stats(device_);
   if (stats && stats->in_use_bytes + needed + reserve > stats->limit_bytes) return nullptr;
   const BufferOptions options{.stream = nullptr, .context = Context{}.with_memory_tag("search.segments")};
+  auto block = std::make_shared<ResidentBlock>();
+  block->layout = layout;
+  block->capacity = rows;
   try {
-    made->codes = pool_.get_managed_buffer(device_, segment.rows * made->layout->row_bytes(), Precision::int8, options);
-    made->terms = pool_.get_managed_buffer(device_, segment.rows * device_terms, Precision::fp32, options);
+    block->codes = pool_.get_managed_buffer(device_, rows * layout->row_bytes(), Precision::int8, options);
+    block->terms = pool_.get_managed_buffer(device_, rows * device_terms, Precision::fp32, options);
   } catch (const OutOfMemoryError&) {
-    return nullptr;  // the scan streams it instead
+    return nullptr;  // the scan streams the rows instead
   }
-  const std::size_t present = older != nullptr ? older->rows : 0;
-  const std::size_t code_bytes = present * made->layout->row_bytes();
-  const std::size_t term_bytes = present * device_terms * sizeof(float);
-  std::vector<std::byte> codes;
-  std::vector<float> terms;
-  made->layout->pack_codes(segment, present, codes, terms);
-  try {
-    if (older != nullptr) {
-      stream.copy_on_device(made->codes.memory(), 0, older->codes.memory(), 0, code_bytes);
-      stream.copy_on_device(made->terms.memory(), 0, older->terms.memory(), 0, term_bytes);
-      made->terms_host = older->terms_host;
-    }
-    stream.copy_to_device(made->codes.memory(), code_bytes, codes);
-    stream.copy_to_device(made->terms.memory(), term_bytes, std::as_bytes(std::span<const float>(terms)));
-    made->terms_host.insert(made->terms_host.end(), terms.begin(), terms.end());
-    stream.synchronize();
-  } catch (...) {
-    detail::drain(*stream.core());  // earlier copies use `codes`, `terms` and the buffers
-    throw;
-  }
-  hold(made);
-  return made;
+  return block;
 }
 
 std::uint64_t ResidentSegments::drop_unused(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   std::uint64_t dropped = 0;
-  std::erase_if(held_, [&](const auto& held) {
-    if (dropped >= bytes || held.use_count() != 1) return false;
-    dropped += device_bytes_of(*held);
+  std::erase_if(blocks_, [&](const auto& block) {
+    if (dropped >= bytes || block.use_count() != 1) return false;
+    dropped += device_bytes_of(*block);
     return true;
   });
   return dropped;

@@ -4,21 +4,24 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <iterator>
 #include <optional>
 
 #include "search/common/device_failure.hpp"
-#include "search/exact/device/lane.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/settings.hpp"
+#include "vectis/base/time.hpp"
 #include "vectis/memory/explain.hpp"
 
 namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::size_t lane_count = 2;
 constexpr std::size_t capacity_min = 4096;
-constexpr std::uint64_t batch_share = 4;  // a batch takes at most 1/4 of the free memory; rows need the rest
+constexpr std::size_t compare_grain = 16;     // queries
+constexpr std::size_t first_batch_share = 4;  // the first of several batches has 1/4 of the queries of the others
+constexpr std::uint64_t batch_share = 4;      // a batch takes at most 1/4 of the free memory; rows need the rest
 
 // Bytes of device memory that a query needs in both lanes.
 std::uint64_t query_bytes(std::size_t dim, std::size_t capacity) noexcept {
@@ -62,39 +65,91 @@ std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
   }
 }
 
-// One scan: segments are assigned to the lanes in turn.
+// Enough for the k nearest and as many whose bounds overlap theirs, so that one copy brings all of most queries.
+std::size_t fetched_columns(std::size_t k) noexcept { return 2 * std::min<std::size_t>(k, std::size_t{1} << 20U) + 32; }
+
+// One search: batches of queries, and for each the rows on the device and the segments that are streamed, are assigned
+// to the lanes in turn.
 class ScanRun {
  public:
-  ScanRun(Runtime& runtime, const Device& device, ResidentSegments& resident, const SearchTask& task,
-          SharedLimits& limits, Candidates& candidates)
-      : runtime_(runtime),
-        device_(device),
-        resident_(resident),
-        task_(task),
-        limits_(limits),
-        candidates_(candidates) {}
+  using Resources = std::array<std::optional<LaneResources>, lane_count>;
 
-  DeviceScanCounts run(std::span<const std::size_t> chosen) {
-    const std::size_t capacity = device_capacity(task_.k);
-    const std::size_t used = std::min(lane_count, chosen.size());
-    for (std::size_t i = 0; i < used; ++i) {
-      lanes_[i].emplace(memory_pool(runtime_), device_.id(), task_, capacity);
+  ScanRun(Runtime& runtime, const Device& device, ResidentSegments& resident, Resources& resources,
+          const SearchTask& task, std::span<std::vector<Hit>> hits)
+      : runtime_(runtime), device_(device), resident_(resident), resources_(resources), task_(task), hits_(hits) {}
+
+  DeviceScanCounts run(std::span<const std::size_t> chosen, BatchTuner& tuner, std::size_t batch_max) {
+    const std::size_t queries = task_.query_count();
+    const std::size_t largest = std::min(batch_max, queries);
+    const std::uint64_t reserve = staging_bytes() + largest * query_bytes(task_.dim, device_capacity(task_.k));
+    (void)lane(0, largest);
+    places_ = resident_.get(task_.segments, chosen, resources_[0]->stream, reserve);
+    counts_.streamed_segments = places_.streamed.size();
+    before_ = monotonic_nanoseconds();
+    for (std::size_t first = 0; first < queries;) {
+      const std::size_t wanted = tuner.size(batch_max, task_.rows_to_scan(), task_.k);
+      // The device waits while the first batch is prepared.
+      const bool smaller = first == 0 && wanted < queries;
+      const std::size_t count =
+          std::min({smaller ? std::max<std::size_t>(1, wanted / first_batch_share) : wanted, largest, queries - first});
+      start(std::make_shared<QueryBatch>(task_, first, count), largest, tuner);
+      first += count;
     }
-    for (std::size_t i = 0; i < chosen.size(); ++i) {
-      task_.options->context.check("search", runtime_.executor());
-      DeviceLane& lane = *lanes_[i % used];
-      finish(lane);
-      auto resident = resident_.get(task_.segments[chosen[i]], lane.stream(), staging_bytes());
-      if (resident == nullptr) ++counts_.streamed_segments;
-      lane.start(chosen[i], std::move(resident), limits_);
-    }
-    for (std::size_t i = 0; i < used; ++i) finish(*lanes_[(chosen.size() + i) % used]);
+    for (std::size_t i = 0; i < lane_count; ++i) finish((next_ + i) % lane_count, tuner);
     return counts_;
   }
 
  private:
-  void finish(DeviceLane& lane) {
-    if (lane.busy()) counts_.overflown_queries += lane.finish(limits_, candidates_);
+  // A single batch of resident rows needs only the first.
+  DeviceLane& lane(std::size_t index, std::size_t queries) {
+    if (!resources_[index]) resources_[index].emplace(device_context());
+    if (!lanes_[index]) {
+      lanes_[index].emplace(runtime_, device_.id(), *resources_[index], task_, queries, device_capacity(task_.k),
+                            fetched_columns(task_.k));
+    }
+    return *lanes_[index];
+  }
+
+  void start(const std::shared_ptr<QueryBatch>& batch, std::size_t queries, BatchTuner& tuner) {
+    batch->scans_left = places_.resident.size() + places_.streamed.size();
+    for (const ResidentRows& rows : places_.resident) next_lane(queries, tuner).start(batch, rows);
+    for (const std::size_t segment : places_.streamed) next_lane(queries, tuner).start(batch, segment);
+  }
+
+  DeviceLane& next_lane(std::size_t queries, BatchTuner& tuner) {
+    task_.options->context.check("search", runtime_.executor());
+    const std::size_t index = next_;
+    next_ = (next_ + 1) % lane_count;
+    finish(index, tuner);
+    return lane(index, queries);
+  }
+
+  void finish(std::size_t index, BatchTuner& tuner) {
+    if (!lanes_[index] || !lanes_[index]->busy()) return;
+    const std::shared_ptr<QueryBatch> batch = lanes_[index]->batch();
+    counts_.overflown_queries += lanes_[index]->finish();
+    if (batch->scans_left > 0) return;
+    compare(*batch);
+    const std::uint64_t now = monotonic_nanoseconds();
+    tuner.record(batch->task.query_count(), static_cast<double>(now - before_) * 1e-9);
+    before_ = now;
+  }
+
+  DeviceContext device_context() {
+    return memory_pool(runtime_).get_managed_buffer(device_.id(), 1, Precision::fp32).memory().context();
+  }
+
+  // Compares the candidates by their vectors.
+  void compare(QueryBatch& batch) {
+    std::atomic<std::uint64_t> reranked = batch.candidates.reranked();
+    runtime_.executor().parallel_for(batch.task.query_count(), compare_grain, [&](std::size_t begin, std::size_t end) {
+      std::uint64_t count = 0;
+      for (std::size_t query = begin; query < end; ++query) {
+        hits_[batch.first_query + query] = rerank(batch.task, query, std::move(batch.candidates.of(query)), count);
+      }
+      reranked += count;
+    });
+    counts_.reranked += reranked;
   }
 
   // Bytes that streamed segments need besides the resident ones.
@@ -107,10 +162,13 @@ class ScanRun {
   Runtime& runtime_;
   const Device& device_;
   ResidentSegments& resident_;
+  Resources& resources_;
   const SearchTask& task_;
-  SharedLimits& limits_;
-  Candidates& candidates_;
+  std::span<std::vector<Hit>> hits_;
+  ResidentPlaces places_;
   std::array<std::optional<DeviceLane>, lane_count> lanes_;
+  std::size_t next_ = 0;      // of the lanes
+  std::uint64_t before_ = 0;  // when the last batch was finished
   DeviceScanCounts counts_;
 };
 
@@ -129,11 +187,14 @@ std::size_t DeviceScan::batch_size(std::size_t dim, std::size_t k) const {
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(fitting, 1, wanted));
 }
 
-void DeviceScan::prepare(const SegmentView& segment) {
-  if (segment.rows == 0 || !resident_.wants(segment)) return;
+void DeviceScan::prepare(std::span<const SegmentView> segments, std::span<const std::size_t> chosen) {
+  std::vector<std::size_t> wanted;
+  std::ranges::copy_if(chosen, std::back_inserter(wanted),
+                       [&](std::size_t index) { return segments[index].rows > 0 && resident_.wants(segments[index]); });
+  if (wanted.empty()) return;
   try {
     Stream stream(memory_pool(runtime_).get_managed_buffer(device_.id(), 1, Precision::fp32).memory().context());
-    (void)resident_.get(segment, stream, batch_reserve());
+    (void)resident_.get(segments, wanted, stream, batch_reserve());
   } catch (const Error&) {  // the search that needs the rows reports the failure
   }
 }
@@ -144,13 +205,14 @@ std::uint64_t DeviceScan::batch_reserve() const {
   return stats ? stats->limit_bytes / batch_share : 0;
 }
 
-DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::size_t> chosen, SharedLimits& limits,
-                                  Candidates& candidates) {
+DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::size_t> chosen, BatchTuner& tuner,
+                                  std::size_t batch_max, std::span<std::vector<Hit>> hits) {
   if (chosen.empty() || task.query_count() == 0 || task.k == 0) return {};
   const std::lock_guard lock(busy_);
   try {
-    return ScanRun(runtime_, device_, resident_, task, limits, candidates).run(chosen);
+    return ScanRun(runtime_, device_, resident_, lanes_, task, hits).run(chosen, tuner, batch_max);
   } catch (...) {
+    for (auto& lane : lanes_) lane.reset();  // a stream whose work failed stays so
     rethrow_named(runtime_, device_, task);
   }
 }

@@ -1,24 +1,19 @@
 #include "search/exact/device/search.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <numeric>
-
-#include "vectis/base/time.hpp"
 
 namespace vectis::inline v0_1::exact {
 
 namespace {
 
-constexpr std::size_t merge_grain = 16;  // queries
+constexpr std::size_t batches_together = 16;  // that keep a device busy; other searches wait for them
 
-// The share of a batch that one device computes.
+// The share of a search that one device computes.
 struct DevicePart {
   SearchTask task;                    // with its queries
-  std::size_t first_query = 0;        // of the batch
+  std::size_t first_query = 0;        // of the search
   std::vector<std::size_t> segments;  // indexes of the task's segments
-  SharedLimits* limits = nullptr;
-  std::unique_ptr<Candidates> found;
+  std::vector<std::vector<Hit>> hits;
   DeviceScanCounts counts;
 };
 
@@ -33,11 +28,27 @@ std::vector<DevicePart> parts_of(const SearchTask& task, DeviceSplit split, std:
     parts[i].task = task;
     parts[i].task.queries = task.queries.subspan(first * task.dim, (last - first) * task.dim);
     parts[i].first_query = first;
+    parts[i].hits.resize(last - first);
     for (std::size_t s = 0; s < task.segments.size(); ++s) {
       if (split == DeviceSplit::replicas || shards[s] == i) parts[i].segments.push_back(s);
     }
   }
   return parts;
+}
+
+// Joins what two devices found for a query: the k nearest, equal distances by lower id.
+void merge(std::vector<Hit>& hits, std::vector<Hit>&& others, std::size_t k) {
+  if (hits.empty() || others.empty()) {
+    if (hits.empty()) hits = std::move(others);
+    return;
+  }
+  const auto nearer = [](const Hit& a, const Hit& b) {
+    return a.distance != b.distance ? a.distance < b.distance : a.id < b.id;
+  };
+  std::vector<Hit> all(hits.size() + others.size());
+  std::ranges::merge(hits, others, all.begin(), nearer);
+  all.resize(std::min(k, all.size()));
+  hits = std::move(all);
 }
 
 // The segments with a tombstone also for each row that the task's filter excludes. The filter, whose predicate may
@@ -90,9 +101,11 @@ std::vector<std::size_t> DeviceSearch::shards_of(std::span<const SegmentView> se
 void DeviceSearch::prepare(std::span<const SegmentView> segments, DeviceSplit split) {
   const std::vector<std::size_t> shards = shards_of(segments);
   for (std::size_t i = 0; i < scans_.size(); ++i) {
+    std::vector<std::size_t> chosen;
     for (std::size_t s = 0; s < segments.size(); ++s) {
-      if (split == DeviceSplit::replicas || shards[s] == i) scans_[i]->prepare(segments[s]);
+      if (split == DeviceSplit::replicas || shards[s] == i) chosen.push_back(s);
     }
+    scans_[i]->prepare(segments, chosen);
   }
 }
 
@@ -112,53 +125,30 @@ DeviceSearchAnswer DeviceSearch::search(const SearchTask& task, DeviceSplit spli
   }
   std::size_t batch_max = SIZE_MAX;
   for (const auto& scan : scans_) batch_max = std::min(batch_max, scan->batch_size(task.dim, task.k));
-  if (split == DeviceSplit::replicas) batch_max *= scans_.size();
   for (std::size_t first = 0; first < queries;) {
-    const std::size_t count = std::min(tuner_->size(batch_max, task.rows_to_scan(), task.k), queries - first);
-    SearchTask part = task;
-    part.queries = task.queries.subspan(first * task.dim, count * task.dim);
-    const std::uint64_t begin = monotonic_nanoseconds();
-    search_batch(part, split, std::span(answer.hits).subspan(first, count), answer);
-    tuner_->record(count, static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9);
+    const std::size_t count = std::min(batches_together * batch_max, queries - first);
+    SearchTask some = task;
+    some.queries = task.queries.subspan(first * task.dim, count * task.dim);
+    search_some(some, split, batch_max, std::span(answer.hits).subspan(first, count), answer);
     first += count;
   }
   answer.rows_scanned = task.rows_to_scan();
   return answer;
 }
 
-void DeviceSearch::search_batch(const SearchTask& task, DeviceSplit split, std::span<std::vector<Hit>> hits,
-                                DeviceSearchAnswer& answer) {
+void DeviceSearch::search_some(const SearchTask& task, DeviceSplit split, std::size_t batch_max,
+                               std::span<std::vector<Hit>> hits, DeviceSearchAnswer& answer) {
   std::vector<DevicePart> parts = parts_of(task, split, shards_of(task.segments), scans_.size());
-  std::vector<std::unique_ptr<SharedLimits>> limits;
-  for (DevicePart& part : parts) {
-    if (limits.empty() || split == DeviceSplit::replicas) {
-      limits.push_back(std::make_unique<SharedLimits>(part.task.query_count(), initial_limit(task)));
-    }
-    part.limits = limits.back().get();
-    part.found = std::make_unique<Candidates>(part.task, *part.limits);
-  }
   runtime_.executor().parallel_for(parts.size(), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      parts[i].counts = scans_[i]->scan(parts[i].task, parts[i].segments, *parts[i].limits, *parts[i].found);
+      parts[i].counts = scans_[i]->scan(parts[i].task, parts[i].segments, *tuner_, batch_max, parts[i].hits);
     }
   });
-  std::atomic<std::uint64_t> reranked = 0;
-  runtime_.executor().parallel_for(hits.size(), merge_grain, [&](std::size_t begin, std::size_t end) {
-    std::uint64_t count = 0;
-    for (std::size_t query = begin; query < end; ++query) {
-      std::vector<Candidate> all;
-      for (const DevicePart& part : parts) {
-        if (query < part.first_query || query - part.first_query >= part.task.query_count()) continue;
-        const std::vector<Candidate>& found = part.found->of(query - part.first_query);
-        all.insert(all.end(), found.begin(), found.end());
-      }
-      hits[query] = rerank(task, query, std::move(all), count);
+  for (DevicePart& part : parts) {
+    for (std::size_t i = 0; i < part.hits.size(); ++i) {
+      merge(hits[part.first_query + i], std::move(part.hits[i]), task.k);
     }
-    reranked += count;
-  });
-  answer.reranked += reranked;
-  for (const DevicePart& part : parts) {
-    answer.reranked += part.found->reranked();
+    answer.reranked += part.counts.reranked;
     answer.counts.streamed_segments += part.counts.streamed_segments;
     answer.counts.overflown_queries += part.counts.overflown_queries;
   }

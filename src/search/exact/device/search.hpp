@@ -38,8 +38,9 @@ class DeviceSearch {
   DeviceSearch(Runtime& runtime, std::span<const Device> devices);
 
   // Returns the task.k nearest rows of each query by exact_distance, in batches of at most gpu.batch_size queries and
-  // of the size that was measured to be fastest. task.options must be set. Throws the error of a device, with its name,
-  // without trying another device; Cancelled or DeadlineExceeded as the options' context says.
+  // of the size that was measured to be fastest; other searches of the devices wait for at most sixteen of them.
+  // task.options must be set. Throws the error of a device, with its name, without trying another device; Cancelled or
+  // DeadlineExceeded as the options' context says.
   [[nodiscard]] DeviceSearchAnswer search(const SearchTask& task, DeviceSplit split = DeviceSplit::shards);
   // Copies new segments to the devices that scan them under `split`. A segment that grew little is copied by the
   // search that needs it. Does not throw an Error of a device: that search throws it.
@@ -52,8 +53,9 @@ class DeviceSearch {
   // Returns for each segment the position of the device that scans it under `shards`: the segment's own device, else
   // the devices in turn.
   [[nodiscard]] std::vector<std::size_t> shards_of(std::span<const SegmentView> segments) const;
-  void search_batch(const SearchTask& task, DeviceSplit split, std::span<std::vector<Hit>> hits,
-                    DeviceSearchAnswer& answer);
+  // Searches some queries, of which each device scans its share.
+  void search_some(const SearchTask& task, DeviceSplit split, std::size_t batch_max, std::span<std::vector<Hit>> hits,
+                   DeviceSearchAnswer& answer);
 
   Runtime& runtime_;
   std::vector<std::unique_ptr<DeviceScan>> scans_;

@@ -1,0 +1,94 @@
+// What exact search asks of a driver: launches, copies and waits of one query, and the overlap of batches.
+#include <iostream>
+#include <numeric>
+
+#include "tests/cuda/steering.hpp"
+#include "tests/exact_devices/fixture.hpp"
+
+namespace vectis::test {
+namespace {
+
+constexpr std::size_t segments = 8;  // as many as a million vectors of 128 floats have
+
+class SearchCallsTest : public ExactDevicesTest {
+ protected:
+  SearchCallsTest() : driver(driver_of("cuda")) { driver.set_order(seed() | 1U); }
+  ~SearchCallsTest() override {
+    driver.begin_timeline(0);
+    driver.set("pinned", 1);
+    EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
+  }
+
+  SearchProblem problem(std::size_t rows, std::size_t queries) {
+    SearchProblem made;
+    made.dim = 16;
+    made.corpus = cloud(random, rows * made.dim);
+    made.queries = cloud(random, queries * made.dim);
+    made.k = 10;
+    made.segment_rows = rows / segments;
+    return made;
+  }
+
+  std::uint32_t calls(std::initializer_list<const char*> functions) {
+    return std::accumulate(functions.begin(), functions.end(), std::uint32_t{0},
+                           [&](std::uint32_t sum, const char* name) { return sum + calls_of(driver, name); });
+  }
+
+  // The share of the host's work during which the device worked, in a search of rows that are on the device by kernels
+  // that are compiled.
+  double overlap(const SearchProblem& of, std::uint64_t kernel_nanoseconds) {
+    exact::DeviceSearch devices = on({"cuda:0"});
+    const auto views = segments_of(of);
+    expect_truth(of, devices.search(task(of, views)));
+    driver.begin_timeline(kernel_nanoseconds);
+    (void)devices.search(task(of, views));
+    std::uint64_t host = 0;
+    std::uint64_t overlapped = 0;
+    std::uint64_t device = 0;
+    driver.timeline(&host, &overlapped, &device);
+    driver.begin_timeline(0);
+    std::cout << "host " << host / 1000 << " us, overlapped " << overlapped / 1000 << " us, device " << device / 1000
+              << " us\n";
+    return static_cast<double>(overlapped) / static_cast<double>(host);
+  }
+
+  const VectisTestDriver& driver;
+};
+
+// The number of pieces in which rows are scanned grows with their logarithm: of a million rows there are three, and
+// here as well.
+TEST_F(SearchCallsTest, OneQueryTakesEightLaunchesThreeCopiesAndOneWait) {
+  const SearchProblem one = problem(80000, 1);
+  exact::DeviceSearch devices = on({"cuda:0"});
+  const auto views = segments_of(one);
+  expect_truth(one, devices.search(task(one, views)));
+  driver.reset();
+  const std::int64_t pageable = driver.pageable_copies();
+  const auto answer = devices.search(task(one, views));
+  const std::uint32_t launches = calls({"cuLaunchKernel", "cuLaunchKernelEx"});
+  const std::uint32_t copies = calls({"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2"});
+  const std::uint32_t waits = calls({"cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize"});
+  std::cout << launches << " launches, " << copies << " copies, " << waits << " waits\n";
+  EXPECT_LE(launches, 8U);
+  EXPECT_LE(copies, 3U);
+  EXPECT_EQ(waits, 1U);
+  EXPECT_EQ(driver.pageable_copies(), pageable);
+  expect_truth(one, answer);
+}
+
+TEST_F(SearchCallsTest, TheHostWorksWhileTheDeviceDoes) {
+  const double share = overlap(problem(200, 10000), 5'000'000);
+  std::cout << "overlapped: " << share << '\n';
+  EXPECT_GE(share, 0.9);
+}
+
+// The measure can fail: copies of pageable memory wait.
+TEST_F(SearchCallsTest, WithoutPinnedMemoryTheHostWaits) {
+  driver.set("pinned", 0);
+  const double share = overlap(problem(200, 3000), 5'000'000);
+  std::cout << "overlapped without pinned memory: " << share << '\n';
+  EXPECT_LT(share, 0.9);
+}
+
+}  // namespace
+}  // namespace vectis::test
