@@ -30,6 +30,7 @@ std::uint64_t capabilities(const CpuInfo& cpu) {
   if (cpu.avx512_bf16 || cpu.amx_bf16) bits |= VECTIS_CAN_BF16;
   if (cpu.avx512_vnni || cpu.amx_int8) bits |= VECTIS_CAN_INT8_DOT;
   if (cpu.amx_int8 || cpu.amx_bf16) bits |= VECTIS_CAN_MATRIX;
+  if (cpu.amx_int8) bits |= VECTIS_CAN_INT8_MATRIX;
   return bits;
 }
 

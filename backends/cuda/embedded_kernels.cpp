@@ -15,9 +15,12 @@ namespace {
 
 constexpr std::size_t log_bytes = 4096;
 
-const char* find_ptx(const PtxKernels& kernels, std::string_view text, std::string_view options) {
+// The PTX of a text for a device of this compute capability; null when there is none.
+const char* find_ptx(const PtxKernels& kernels, int capability, std::string_view text, std::string_view options) {
   if (options != kernels.options) return nullptr;
-  const PtxKernel* const found = plugin::find_kernel(kernels.table, text);
+  const PtxKernel* found = nullptr;
+  if (capability >= kernels.newer_architecture) found = plugin::find_kernel(kernels.newer, text);
+  if (found == nullptr) found = plugin::find_kernel(kernels.table, text);
   return found == nullptr ? nullptr : found->code;
 }
 
@@ -46,7 +49,7 @@ std::string describe_embedded_kernels() {
 std::optional<EmbeddedModule> load_embedded(const Api& api, int major, int minor, std::string_view text,
                                             std::string_view options, std::string& rejection) {
   if (!has_embedded_kernels(major, minor)) return std::nullopt;
-  const char* const ptx = find_ptx(embedded_kernels(), text, options);
+  const char* const ptx = find_ptx(embedded_kernels(), 10 * major + minor, text, options);
   if (ptx == nullptr) return std::nullopt;
   std::array<char, log_bytes> log{};
   std::array keys = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

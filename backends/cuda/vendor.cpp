@@ -45,6 +45,7 @@ std::uint64_t capabilities(int major, int minor) {
   if (version >= 53) bits |= VECTIS_CAN_FP16;
   if (version >= 61) bits |= VECTIS_CAN_INT8_DOT;
   if (version >= 70) bits |= VECTIS_CAN_MATRIX;
+  if (version >= 75) bits |= VECTIS_CAN_INT8_MATRIX;
   if (version >= 80) bits |= VECTIS_CAN_BF16;
   return bits;
 }

@@ -56,8 +56,10 @@ using PtxKernel = plugin::EmbeddedKernel<const char*>;
 // The kernels embedded in the CUDA plug-in, sorted by source_hash, and what they were compiled for.
 struct PtxKernels {
   std::span<const PtxKernel> table;  // empty when Vectis was built without NVRTC
+  std::span<const PtxKernel> newer;  // some of them again, with instructions that only newer devices have
   std::string_view options;          // the compiler options all were compiled with
-  int architecture;                  // the oldest compute capability that runs them: 70 is sm_70
+  int architecture;                  // the oldest compute capability that runs most of them: 70 is sm_70
+  int newer_architecture;            // the oldest one that runs those of `newer`
 };
 
 // Returns the kernels embedded in the CUDA plug-in; an empty table when Vectis was built without NVRTC. The memory is

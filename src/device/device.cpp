@@ -48,6 +48,7 @@ std::vector<std::string_view> Capabilities::names() const {
   add(fp64, "fp64");
   add(int8_dot, "int8_dot");
   add(matrix, "matrix");
+  add(int8_matrix, "int8_matrix");
   add(subgroups, "subgroups");
   add(unified_memory, "unified_memory");
   add(timestamps, "timestamps");

@@ -63,6 +63,7 @@ Capabilities capabilities_of(std::uint64_t bits) {
           .fp64 = has(VECTIS_CAN_FP64),
           .int8_dot = has(VECTIS_CAN_INT8_DOT),
           .matrix = has(VECTIS_CAN_MATRIX),
+          .int8_matrix = has(VECTIS_CAN_INT8_MATRIX),
           .subgroups = has(VECTIS_CAN_SUBGROUPS),
           .unified_memory = has(VECTIS_CAN_UNIFIED_MEMORY),
           .timestamps = has(VECTIS_CAN_TIMESTAMPS)};

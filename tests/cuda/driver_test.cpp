@@ -309,6 +309,28 @@ TEST_F(TestDriver, RunsKernelsAndDetectsDivergentBarriers) {
       "divergent barrier in apart");
 }
 
+// The product of two matrices of ones, by two warps, and by a part of one.
+TEST_F(TestDriver, RunsInstructionsOfWarps) {
+  const std::string statements = R"(
+      int c0 = 1, c1 = 2;
+      asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                   : "+r"(c0), "+r"(c1)
+                   : "r"(a), "r"(b));
+      out[threadIdx.x] = 100 * c0 + c1;)";
+  const std::string head = "(unsigned* out) { unsigned a = 0x01010101u, b = 0xffffffffu; ";
+  launch(("extern \"C\" __global__ void ones" + head + statements + "}").c_str(), "ones", 64);
+  std::vector<unsigned> out(64);
+  DRIVER(cuMemcpyDtoHAsync_v2)(out.data(), memory, 256, stream);
+  DRIVER(cuStreamSynchronize)(stream);
+  for (unsigned i = 0; i < 64; ++i) ASSERT_EQ(static_cast<int>(out[i]), 100 * (1 - 16) + 2 - 16) << i;
+  expect_found(
+      [&] {
+        launch(("extern \"C\" __global__ void few" + head + "if (threadIdx.x < 3) {" + statements + "} }").c_str(),
+               "few", 64);
+      },
+      "an instruction of a warp that not all lanes run in few");
+}
+
 TEST_F(TestDriver, DetectsAMissingBarrier) {
   unsigned wrong = 0;
   for (int round = 0; round < 20; ++round) {

@@ -135,6 +135,32 @@ TEST_F(EmbeddedKernels, RunOnTheOldestDriver) {
   EXPECT_TRUE(succeeded(build(texts.back().text, options)));
 }
 
+// A text with two kinds of PTX: devices have that of the newest architecture they run.
+TEST_F(EmbeddedKernels, UseInstructionsOfNewerDevices) {
+  without_nvrtc();
+  const auto found = std::ranges::find_if(texts, [](const EmbeddedText& one) {
+    return one.text.find("#define CUDA_ARCHITECTURES 75, 80\n") != std::string::npos;
+  });
+  ASSERT_NE(found, texts.end());
+  const auto code = [&](std::uint64_t architecture) {  // as the test driver names it
+    rig.destroy();
+    driver.set("architecture", architecture);
+    EXPECT_TRUE(succeeded(build(found->text, options)));
+    std::size_t bytes = 0;
+    EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, rig.program, nullptr, &bytes)));
+    std::string binary(bytes, '\0');
+    EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, rig.program, binary.data(), &bytes)));
+    return binary.substr(binary.rfind(' '));
+  };
+  EXPECT_NE(code(75), code(80));
+  EXPECT_EQ(code(80), code(90));
+  rig.destroy();
+  driver.set("architecture", 70);
+  const SlotResult older = build(found->text, options);
+  EXPECT_EQ(older.status, VECTIS_UNSUPPORTED);
+  EXPECT_THAT(older.text, HasSubstr("the driver rejects the embedded PTX"));
+}
+
 TEST_F(EmbeddedKernels, AreNotUsedOnOlderDevices) {
   driver.set("architecture", 61);
   without_nvrtc();

@@ -63,11 +63,20 @@ class Writer {
 void print_all(const std::filesystem::path& folder, const Choice& choice) {
   Writer writer(folder);
   std::set<std::string> taken;
-  for (const KernelSource& source : builtin_kernels()) {
+  const auto add = [&](const KernelSource& source, auto wanted) {
     std::string kernel = source.name;
     for (int number = 2; !taken.insert(kernel).second; ++number) kernel = fmt::format("{}_{}", source.name, number);
     for (const Dialect dialect : dialects) {
-      if (dialect != Dialect::wgsl) writer.add(kernel, source, dialect);
+      if (wanted(dialect)) writer.add(kernel, source, dialect);
+    }
+  };
+  for (const KernelSource& source : builtin_kernels()) add(source, [](Dialect one) { return one != Dialect::wgsl; });
+  // Bodies of one dialect; in the others these kernels are the same as those above.
+  for (const Dialect dialect : dialects) {
+    for (const DeviceInfo& device : prebuilt_devices(dialect)) {
+      for (const KernelSource& source : builtin_kernels(device)) {
+        if (source.overrides.contains(dialect)) add(source, [&](Dialect one) { return one == dialect; });
+      }
     }
   }
   Random random(choice.seed);

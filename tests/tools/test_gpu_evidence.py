@@ -13,7 +13,7 @@ from tools.gpu_evidence.occupancy import AMD, NVIDIA, occupancy
 
 ROOT = environment.ROOT
 # One of each family; all of them are compiled by `./dev soak cuda-hip`.
-SAMPLED = ("scan_bounds i8, 128 x 128", "l2_squared f32", "matmul f16", "top_k, room 256", "reduce_sum f32")
+SAMPLED = ("scan_bounds i8, 128 x 128", "scan_bounds i8, 128 x 128, mma", "l2_squared f32", "matmul f16", "top_k, room 256", "reduce_sum f32")
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +120,8 @@ def test_the_model_has_three_walls():
     pipe = roofline.estimate(card, "i8", 1000, instructions=40, steps=32)
     assert pipe.wall == "dp4a" and pipe.milliseconds == pytest.approx(1e9 * 32 / (1e11 * 64) * 1e3)
     assert pipe.limit == pytest.approx(2e9 * 128 / 40e12 * 1e3)
+    units = roofline.estimate(card, "i8", 1000, instructions=1, steps=1, mma=True)
+    assert units.wall == "issue" and roofline.estimate(card, "i8", 1000, 0.5, 1, mma=True).wall == "mma"
 
 
 def test_the_page_is_of_todays_texts(manifest, written):
@@ -148,3 +150,19 @@ def test_int8_is_scanned_by_dot_products(manifest, nvrtc):
     kernels = [one for one in hot_kernels(manifest, "cuda-c++") if one.label == SAMPLED[0]]
     row = collect.nvidia(manifest, kernels, "sm_80", nvrtc)[0]
     assert row.counts["IDP"] >= 16 and row.cost.steps == 32
+
+
+@pytest.mark.parametrize("architecture", collect.READ)
+def test_int8_is_scanned_by_matrix_units(manifest, nvrtc, architecture):
+    """One instruction for the 32 dot products of four bytes that a distance takes otherwise."""
+    kernels = {one.label: one for one in hot_kernels(manifest, "cuda-c++")}
+    by_dots = collect.nvidia(manifest, [kernels[SAMPLED[0]]], architecture, nvrtc)[0]
+    row = collect.nvidia(manifest, [kernels[SAMPLED[1]]], architecture, nvrtc)[0]
+    assert row.counts["IDP"] == 0 and row.counts["IMMA"] >= 16 and row.cost.steps == 1
+    assert row.spilled == 0 and 3 * row.cost.loop < by_dots.cost.loop
+
+
+def test_matrix_units_are_not_used_on_older_architectures(manifest):
+    mma = [one for one in hot_kernels(manifest, "cuda-c++") if one.uses_mma]
+    assert len(mma) == 2
+    assert all(one.text.runs_on("sm_75") and not one.text.runs_on("sm_70") for one in mma)

@@ -18,6 +18,11 @@ class Text:
     group: int = 0  # work-items
     defines: dict[str, str] = field(default_factory=dict)
 
+    def runs_on(self, architecture: str) -> bool:
+        """Whether NVIDIA's "sm_75" is none too old: a kernel may define the architectures for which its text differs."""
+        oldest = self.defines.get("CUDA_ARCHITECTURES", "0").split(",")[0]
+        return int(architecture.removeprefix("sm_")) >= int(oldest)
+
 
 @dataclass
 class Outcome:

@@ -56,7 +56,7 @@ def run(manifest: Manifest, library: Path, old_library: Path) -> list[Outcome]:
 
 
 def _target(manifest: Manifest, compiler: Nvrtc, architecture: str) -> Outcome:
-    texts = manifest.of("cuda-c++")
+    texts = [text for text in manifest.of("cuda-c++") if text.runs_on(architecture)]
     outcome = Outcome("NVRTC", architecture, len(texts))
     options = [f"--gpu-architecture={architecture}", *manifest.options("cuda-c++")]
 

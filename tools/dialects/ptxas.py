@@ -11,6 +11,7 @@ from tools.dialects.programs import run_program
 
 ARCHITECTURES = ("sm_70", "sm_80", "sm_90")
 STATED = re.compile(r"^\.version 7\.2$", re.MULTILINE)
+TARGET = re.compile(r"^\.target sm_(\d+)$", re.MULTILINE)
 
 
 def texts_of(program: Path) -> Path:
@@ -25,7 +26,13 @@ def run(texts: Path, assembler: Path) -> list[Outcome]:
     return [_target(modules, assembler, architecture) for architecture in ARCHITECTURES]
 
 
-def _target(modules: list[Path], assembler: Path, architecture: str) -> Outcome:
+def runs_on(ptx: str, architecture: str) -> bool:
+    """Whether the architecture is not older than the one the PTX is for."""
+    return int(TARGET.search(ptx).group(1)) <= int(architecture.removeprefix("sm_"))
+
+
+def _target(all_modules: list[Path], assembler: Path, architecture: str) -> Outcome:
+    modules = [module for module in all_modules if runs_on(module.read_text(), architecture)]
     outcome = Outcome("ptxas", architecture, len(modules))
 
     def one(module: Path) -> tuple[Path, int, str]:

@@ -55,7 +55,7 @@ class Evidence:
 
 
 def nvidia_row(one: Hot, architecture: str, kernel: cubin.Kernel) -> Row:
-    counts = {name: kernel.count(name) for name in ("FFMA", "IDP", "IMAD", "HMMA", "LDG", "LDS", "LDL", "STL")}
+    counts = {name: kernel.count(name) for name in ("FFMA", "IDP", "IMMA", "IMAD", "HMMA", "LDG", "LDS", "LDL", "STL")}
     counts[""] = len(kernel.code)
     price = mix.cost(one, kernel, split=int(architecture[3:]) >= 90) if architecture in READ else None
     share = occupancy(NVIDIA[architecture], kernel.registers, kernel.shared, one.text.group)
@@ -65,6 +65,7 @@ def nvidia_row(one: Hot, architecture: str, kernel: cubin.Kernel) -> Row:
 
 def nvidia(manifest: Manifest, kernels: list[Hot], architecture: str, compiler: Nvrtc) -> list[Row]:
     options = [f"--gpu-architecture={architecture}", "--ptxas-options=-v", *manifest.options("cuda-c++")]
+    kernels = [one for one in kernels if one.text.runs_on(architecture)]
     by_kernel = {one.text.kernel: one for one in kernels}
     rows = {}
     for batch in batches([one.text for one in kernels], 16):

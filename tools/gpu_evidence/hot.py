@@ -37,6 +37,8 @@ class Hot:
             label += f", {defines['ROWS'].rstrip('u')} x {defines['QUERIES'].rstrip('u')}"
             if "lane + left" in self.text.file.read_text():
                 label += ", any alignment"
+        if self.uses_mma:
+            label += ", mma"
         if "ROOM" in defines:
             label += f", room {defines['ROOM'].rstrip('u')}"
         return label
@@ -69,7 +71,18 @@ class Hot:
 
     @property
     def uses_dp4a(self) -> bool:
-        return self.packed == 4
+        return self.packed == 4 and not self.uses_mma
+
+    @property
+    def uses_mma(self) -> bool:
+        """By matrix units."""
+        return "mma.sync" in self.text.file.read_text()
+
+    @property
+    def steps(self) -> float:
+        """Multiply-adds, dot products of four bytes or instructions of matrix units that a lane issues for one distance: of
+        int8 these multiply 16 rows by 8 rows and 32 columns, and leave four results in each of 32 lanes."""
+        return COLUMNS / 32 / 4 if self.uses_mma else COLUMNS / self.packed
 
 
 def hot_kernels(manifest: Manifest, dialect: str) -> list[Hot]:

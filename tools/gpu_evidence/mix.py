@@ -17,7 +17,7 @@ from tools.gpu_evidence.hot import COLUMNS, Hot
 @dataclass(frozen=True)
 class Cost:
     """Of a lane, for one distance of vectors of 128 elements."""
-    steps: float  # multiply-adds, or dot products of four bytes
+    steps: float  # multiply-adds, dot products of four bytes, or instructions of matrix units
     loop: float  # instructions of the loop over the depth, those steps among them
     rest: float  # instructions before and behind it: the bound, the comparison, the store
 
@@ -27,6 +27,8 @@ class Cost:
 
 
 def step_operation(one: Hot) -> str:
+    if one.uses_mma:
+        return "IMMA"
     if one.uses_dp4a:
         return "IDP"
     return "IMAD" if one.text.elements[0] == "i8" else "FFMA"
@@ -87,4 +89,4 @@ def cost(one: Hot, kernel: Kernel, split: bool) -> Cost | None:
     rounds = COLUMNS / (one.depth * one.packed)
     behind = tile.depth.end - tile.products.end
     of_round = tile.of_words(one.words_stored) + tile.of_products(one.depth * one.results) + behind
-    return Cost(COLUMNS / one.packed, of_round * rounds / one.results, tile.of_rest() / one.results)
+    return Cost(one.steps, of_round * rounds / one.results, tile.of_rest() / one.results)

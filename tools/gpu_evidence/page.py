@@ -50,7 +50,7 @@ def nvidia_line(rows: list[Row]) -> list[str]:
     return [rows[0].label, _joined([row.registers for row in rows]), _joined([row.shared for row in rows]),
             _spills(rows), _joined([f"{row.occupancy:.0%}" for row in rows]),
             _joined([row.counts[""] for row in rows]), _joined([row.counts["FFMA"] for row in rows]),
-            _joined([row.counts["IDP"] for row in rows]), _joined([_widths(row) for row in rows]), distance, rest]
+            _joined([row.counts["IDP"] for row in rows]), _joined([row.counts["IMMA"] for row in rows]), _joined([_widths(row) for row in rows]), distance, rest]
 
 
 def _nvidia(evidence: Evidence) -> list[str]:
@@ -59,7 +59,7 @@ def _nvidia(evidence: Evidence) -> list[str]:
              "of vectors of 128 elements; *epilogue*: those after the sum (bound, comparison, store). *Loads*: LDG by "
              "width in bits.", ""]
     by_label = [evidence.of(architecture) for architecture in READ]
-    heading = ["kernel", "registers", "shared bytes", "spills", "occupancy", "instructions", "FFMA", "dp4a (IDP)",
+    heading = ["kernel", "registers", "shared bytes", "spills", "occupancy", "instructions", "FFMA", "dp4a (IDP)", "mma (IMMA)",
                "loads", "per distance", "epilogue"]
     for family in FAMILIES:
         labels = [one.label for one in evidence.kernels if one.family == family]
@@ -72,7 +72,7 @@ def _old(evidence: Evidence) -> list[str]:
     lines = []
     for architecture in OLD_ARCHITECTURES:
         rows = evidence.of(architecture).values()
-        lines += [f"For {architecture} (V100) the same {len(rows)} kernels are compiled by NVRTC 12.9: at most "
+        lines += [f"For {architecture} (V100) the {len(rows)} kernels it runs are compiled by NVRTC 12.9: at most "
                   f"{max(row.registers for row in rows)} registers, "
                   f"{sum(row in evidence.spilling() for row in rows)} of them spill (see above).", ""]
     return lines
@@ -98,8 +98,10 @@ def _model(evidence: Evidence) -> list[str]:
         for element in roofline.BYTES:
             made = []
             for queries in roofline.BATCHES:
-                cost = read[f"scan_bounds {element}, {'64 x 4' if queries == 1 else '128 x 128'}"].cost
-                made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps))
+                mma = element == "i8" and queries > 1
+                tile = f"{'64 x 4' if queries == 1 else '128 x 128'}{', mma' if mma else ''}"
+                cost = read[f"scan_bounds {element}, {tile}"].cost
+                made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps, mma))
             rows.append([card.name, element, " / ".join(f"{one.milliseconds:.3g}" for one in made),
                          " / ".join(one.wall for one in made), " / ".join(f"{one.limit:.3g}" for one in made)])
     heading = ["card", "scanned", "this code, *model*", "bound by", "hardware"]

@@ -38,17 +38,19 @@ TERMS = 16  # bytes of bounds that are read with each row
 class Estimate:
     milliseconds: float  # what the code allows
     limit: float  # what the hardware allows
-    wall: str  # "memory", "issue", "FFMA", "dp4a"
+    wall: str  # "memory", "issue", "FFMA", "dp4a", "mma"
 
 
-def estimate(card: Card, element: str, queries: int, instructions: float, steps: float) -> Estimate:
-    """`instructions` and `steps` are those of one distance, of one lane."""
+def estimate(card: Card, element: str, queries: int, instructions: float, steps: float, mma: bool = False) -> Estimate:
+    """`instructions` and `steps` are those of one distance, of one lane. `mma`: matrix units do the steps, at the peak that
+    the maker states."""
     distances = ROWS * queries
     memory = ROWS * (COLUMNS * BYTES[element] + TERMS) / (card.memory * 1e9)
     cycles = card.units * card.clock * 1e9
+    matrix_units = 2 * distances * COLUMNS / (card.peaks[element] * 1e12)
     pipe, wide = ("dp4a", card.dots) if element == "i8" else ("FFMA", card.fused)
-    times = {"memory": memory, "issue": distances * instructions / (cycles * ISSUE_LANES),
-             pipe: distances * steps / (cycles * wide)}
+    times = {"memory": memory, "issue": distances * instructions / (cycles * ISSUE_LANES)}
+    times |= {"mma": matrix_units} if mma else {pipe: distances * steps / (cycles * wide)}
     wall = max(times, key=times.get)
-    limit = max(memory, 2 * distances * COLUMNS / (card.peaks[element] * 1e12))
+    limit = max(memory, matrix_units)
     return Estimate(times[wall] * 1e3, limit * 1e3, wall)

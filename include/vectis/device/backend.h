@@ -140,6 +140,7 @@ enum { VECTIS_DEVICE_CPU = 0, VECTIS_DEVICE_GPU = 1, VECTIS_DEVICE_ACCELERATOR =
 #define VECTIS_CAN_SUBGROUPS (UINT64_C(1) << 5)      /* sub-groups (warps, waves) in kernels */
 #define VECTIS_CAN_UNIFIED_MEMORY (UINT64_C(1) << 6) /* device memory is host memory */
 #define VECTIS_CAN_TIMESTAMPS (UINT64_C(1) << 7)     /* events carry the device's time */
+#define VECTIS_CAN_INT8_MATRIX (UINT64_C(1) << 8)    /* matrix units that multiply int8; on CUDA by mma.sync */
 
 /* The description of a device, which the slot device_info fills. Texts are NUL-terminated and truncated to fit;
    the host has zeroed all fields but `size` and `parent`, which is -1. */

@@ -35,6 +35,7 @@ struct VECTIS_API Capabilities {
   bool fp64 = false;            // double-precision arithmetic
   bool int8_dot = false;        // dot product of four int8 pairs in one instruction
   bool matrix = false;          // matrix units: tensor cores, AMX, MFMA
+  bool int8_matrix = false;     // matrix units that multiply int8
   bool subgroups = false;       // sub-groups (warps, waves)
   bool unified_memory = false;  // device memory is host memory
   bool timestamps = false;      // events carry the device's time

@@ -182,9 +182,9 @@ VECTIS_API std::vector<KernelSource> builtin_kernels(const DeviceInfo& device);
 // Returns every kernel of every operation for all types, as planned for a device with work-groups of 256 work-items
 // and 48 KiB of shared memory. Throws BackendCreation when the CPU backend, on which it plans them, cannot be opened.
 VECTIS_API std::vector<KernelSource> builtin_kernels();
-// Returns the sets of limits for which kernels of this dialect are compiled when Vectis is built: two for
-// glsl_webgpu, one for cuda, none for dialects compiled only at run time. A WebGPU device reports one of its two
-// sets, even if it has more, so that every kernel it needs is prebuilt.
+// Returns the limits and capabilities for which kernels of this dialect are compiled when Vectis is built: two sets of
+// limits for glsl_webgpu; for cuda one, without and with int8 matrix units; none for dialects compiled only at run
+// time. A WebGPU device reports one of its two sets, even if it has more, so that every kernel it needs is prebuilt.
 VECTIS_API std::vector<DeviceInfo> prebuilt_devices(Dialect dialect);
 
 }  // namespace vectis::inline v0_1

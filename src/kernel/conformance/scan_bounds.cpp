@@ -197,7 +197,7 @@ Subject scan_subject(std::vector<TypeSet> type_sets) {
                 {4, 64, 65, 80}, {3, 130, 18, 200}, {9, 300, 37, 64},  {1, 200, 96, 300}};
   made.medium = {21, 137, 131, 90};
   made.timed = {256, 16384, 128, 20000};
-  made.large = {{3, 3007, 500, 4000}, {70, 1500, 128, 300}, {1, 20011, 32, 5000}};
+  made.large = {{70, 1500, 128, 300}, {45, 700, 76, 200}, {3, 3007, 500, 4000}, {1, 20011, 32, 5000}};
   made.parameters = {{0}, {1000}, {7, 1.0, 3.0}, {}, {37, 0.0, 0.0, 1}};
   made.data = {Data::uniform, Data::ties, Data::positive, Data::zeros};
   made.random_max = {60, 600, 400, 800};

@@ -71,7 +71,11 @@ std::vector<KernelSource> builtin_kernels() { return builtin_kernels(with_limits
 std::vector<DeviceInfo> prebuilt_devices(Dialect dialect) {
   // The limits WebGPU guarantees, and those of desktop drivers.
   if (dialect == Dialect::glsl_webgpu) return {with_limits(256, 16), with_limits(256, 32)};
-  if (dialect == Dialect::cuda) return {with_limits(1024, 48)};
+  if (dialect == Dialect::cuda) {
+    DeviceInfo newer = with_limits(1024, 48);
+    newer.capabilities.int8_matrix = true;
+    return {with_limits(1024, 48), newer};
+  }
   return {};
 }
 

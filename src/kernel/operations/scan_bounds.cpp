@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/int8_mma.hpp"
 #include "kernel/templates/tile.hpp"
 
 namespace vectis::inline v0_1 {
@@ -27,9 +28,9 @@ constexpr std::uint64_t scan_whole_columns = 131071;  // products of int8 of so 
 // of all queries of the work-item, which one comparison for each product decides.
 constexpr const char* scan_body = R"(
   $SUMS
-  uint x_at = across * X_WIDTH;
-  uint q_at = down * Q_WIDTH;
+  $PLACES
   $LOAD_FIRST
+  $BEFORE_LOOP
   for (uint depth0 = 0u; depth0 < columns; depth0 += DEPTH * PACKED) {
     $STORE_BLOCK
     BARRIER();
@@ -46,7 +47,7 @@ constexpr const char* scan_body = R"(
 
 // The bounds of a row at {0} in the tile. {1}: statements that compute `lower_0` and so on and set `found` when one is
 // not above its query's limit; {2}: statements that collect those in the bits of `left`; {3}: statements that choose
-// one of them.
+// one of them; {4}: place of query `i` of the work-item in the tile.
 constexpr const char* bounds_of_row = R"(
   {{
     uint in_tile = {0};
@@ -67,7 +68,7 @@ constexpr const char* bounds_of_row = R"(
       while (left != 0u) {{
         uint i = 31u - LEADING_ZEROS(left);
         left = left ^ (1u << i);
-        uint place = (i / Q_WIDTH) * (DOWN * Q_WIDTH) + q_at + i % Q_WIDTH;
+        uint place = {4};
         uint query = col0 + place;
         uint slot = capacity;
         if (query < queries) {{ slot = AS_U32(ATOMIC_ADD_I32(counts, counts_offset + query * counts_stride, 1)); }}
@@ -115,12 +116,13 @@ struct ScanShape {
   std::uint32_t across, down;             // work-items
   std::uint32_t rows_each, queries_each;  // results of one
   std::uint32_t depth;                    // words of a block
+  std::uint32_t x_width_max = 4, q_width_max = 4;
   [[nodiscard]] std::uint32_t rows() const { return across * rows_each; }
   [[nodiscard]] std::uint32_t queries() const { return down * queries_each; }
   [[nodiscard]] std::uint32_t items() const { return across * down; }
   // Rows, and queries, side by side whose words a work-item reads together.
-  [[nodiscard]] std::uint32_t x_width() const { return std::min(rows_each, 4U); }
-  [[nodiscard]] std::uint32_t q_width() const { return std::min(queries_each, 4U); }
+  [[nodiscard]] std::uint32_t x_width() const { return std::min(rows_each, x_width_max); }
+  [[nodiscard]] std::uint32_t q_width() const { return std::min(queries_each, q_width_max); }
   // Words from one depth of a block to the next: work-items that store a row's words then use different banks of shared
   // memory.
   [[nodiscard]] std::uint32_t x_pitch() const { return rows() + x_width(); }
@@ -158,6 +160,7 @@ struct ScanKernel {
   DType query_element = DType::float32;
   ScanShape shape;
   bool whole_words = false;  // no word of int8 elements lies across two words, or beyond the end of a row
+  bool mma = false;          // by matrix units, in dialects that have them
 
   [[nodiscard]] bool packed() const { return element == DType::int8; }
 };
@@ -296,7 +299,9 @@ std::string bounds(const ScanShape& shape) {
 )",
                                           j);
     const std::string in_tile = fmt::format("x_at + {}u", place_in_tile(j, shape.x_width(), shape.across));
-    text += fmt::format(bounds_of_row, in_tile, compared, collected, chosen);
+    const std::string place =
+        fmt::format("i / {0}u * {1}u + q_at + i % {0}u", shape.q_width(), shape.q_width() * shape.down);
+    text += fmt::format(bounds_of_row, in_tile, compared, collected, chosen, place);
   }
   return text;
 }
@@ -321,7 +326,33 @@ BlockTexts block_texts(const ScanKernel& kernel, const BlockSide& side) {
           load_block(kernel, side, "next")};
 }
 
-std::string scan_statements(const ScanKernel& kernel) {
+// How a work-item computes its products and their bounds.
+struct ProductTexts {
+  std::string places;  // of its first row and query in the tile, `x_at` and `q_at`
+  std::string before_loop;
+  std::string steps;  // multiply a block
+  std::string bounds;
+};
+
+ProductTexts portable_products(const ScanShape& shape) {
+  return {"uint x_at = across * X_WIDTH;\n  uint q_at = down * Q_WIDTH;", "", steps(shape), bounds(shape)};
+}
+
+// A warp computes a tile of its own, in which the results of its 32 work-items lie as the instruction leaves them.
+ProductTexts mma_products(const ScanShape& shape) {
+  const Int8MmaTile tile{shape.rows(),       shape.queries(), shape.rows_each,
+                         shape.queries_each, shape.x_pitch(), shape.q_pitch()};
+  ScanShape of_warp = shape;
+  of_warp.across = Int8MmaTile::lanes_across;
+  of_warp.down = Int8MmaTile::lanes_down;
+  of_warp.x_width_max = 1;
+  of_warp.q_width_max = 2;
+  // Two rounds of the loop in one would take so many registers that a multiprocessor holds one group instead of two.
+  return {"uint item = down * ACROSS + across;" + int8_mma_places(tile), "\n#pragma unroll 1\n", int8_mma_steps(tile),
+          bounds(of_warp)};
+}
+
+std::string scan_statements(const ScanKernel& kernel, const ProductTexts& products) {
   const ScanShape& shape = kernel.shape;
   const BlockSide x{"x", "row0", "rows", shape.rows(), shape.x_pitch()};
   const BlockSide q{"q", "col0", "queries", shape.queries(), shape.q_pitch()};
@@ -332,12 +363,14 @@ std::string scan_statements(const ScanKernel& kernel) {
     sums += repeated(shape.rows_each, "  SUM sum_{1}_{0} = ZERO;\n", i);
   }
   return substitute(scan_body, {{"$SUMS", sums},
+                                {"$PLACES", products.places},
                                 {"$LOAD_FIRST", of_x.before + of_q.before},
+                                {"$BEFORE_LOOP", products.before_loop},
                                 {"$STORE_BLOCK", of_x.store + of_q.store},
                                 {"$LOAD_NEXT", of_x.ahead + of_q.ahead},
-                                {"$STEPS", steps(shape)},
+                                {"$STEPS", products.steps},
                                 {"$STORE_TERMS", store_terms(shape, x) + store_terms(shape, q)},
-                                {"$BOUNDS", bounds(shape)}});
+                                {"$BOUNDS", products.bounds}});
 }
 
 KernelSource scan_source(const ScanKernel& kernel) {
@@ -398,7 +431,12 @@ KernelSource scan_source(const ScanKernel& kernel) {
                     {"ZERO", packed ? "0" : "0.0f"},
                     {"STEP", packed ? "DOT4_I8" : "FMA"}};
   if (shape.items() <= 64) source.defines.emplace_back("RESIDENT_GROUPS", "8");  // more would take too few registers
-  source.body = tile_loop({.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"}, scan_statements(kernel));
+  const TileMacros macros{.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"};
+  source.body = tile_loop(macros, scan_statements(kernel, portable_products(shape)));
+  if (kernel.mma) {
+    source.defines.emplace_back("CUDA_ARCHITECTURES", Int8MmaTile::architectures);
+    source.overrides[Dialect::cuda] = tile_loop(macros, scan_statements(kernel, mma_products(shape)));
+  }
   return source;
 }
 
@@ -409,12 +447,14 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   const auto in_words = [](const View& view) {
     return view.offset % 4 == 0 && view.stride % 4 == 0 && view.columns % 4 == 0;
   };
-  const ScanKernel kernel{x.type, q.type, shape, x.type == DType::int8 && in_words(x) && in_words(q)};
+  const bool whole_words = x.type == DType::int8 && in_words(x) && in_words(q);
+  const bool large = shape.rows_each == scan_shapes.front().rows_each;
+  const ScanKernel kernel{x.type, q.type, shape, whole_words, whole_words && large && device.capabilities.int8_matrix};
   const std::uint64_t tiles = tiles_of(shape, q.rows, x.rows);
   const GridPartition work = partition_grid(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("scan_bounds {} {} {} {} {} {}", short_name(x.type), short_name(q.type), shape.across,
-                           shape.down, shape.queries_each, kernel.whole_words);
+  launch.key = fmt::format("scan_bounds {} {} {} {} {} {} {}", short_name(x.type), short_name(q.type), shape.across,
+                           shape.down, shape.queries_each, kernel.whole_words, kernel.mma);
   launch.source = [kernel] { return scan_source(kernel); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {shape.items(), 1, 1}};
   launch.scalars = {work.chunk,

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -44,6 +45,48 @@ std::string hash_of(const std::string& text) {
   return name;
 }
 
+// All first groups of the matches of a pattern.
+std::vector<std::string> matches(const std::string& text, const std::regex& pattern) {
+  std::vector<std::string> found;
+  for (std::sregex_iterator one(text.begin(), text.end(), pattern), end; one != end; ++one) {
+    found.push_back((*one)[1].str());
+  }
+  return found;
+}
+
+// A call of the function in warp_words.h that stands for an asm statement: its instruction, with dots as underscores,
+// and for each operand, %0 and so on, the expression it stands for.
+std::string call_of_instruction(const std::smatch& statement) {
+  static const std::regex literals(R"re("([^"]*)")re");
+  static const std::regex numbers(R"(%(\d+))");
+  static const std::regex bound(R"re("[+=]?r"\s*\((\w+)\))re");
+  std::string code;
+  for (const std::string& part : matches(statement[1].str(), literals)) code += part;
+  const std::vector<std::string> expressions = matches(statement[2].str(), bound);
+  std::string call = code.substr(0, code.find(' '));
+  std::replace(call.begin(), call.end(), '.', '_');
+  call += "(__LINE__";
+  for (const std::string& number : matches(code, numbers)) {
+    const std::size_t operand = std::stoul(number);
+    call += ", " + (operand < expressions.size() ? expressions[operand] : "missing_operand");
+  }
+  const std::string all = statement.str();
+  return call + ");" + std::string(static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n')), '\n');
+}
+
+// The text with calls in place of its asm statements.
+std::string without_asm(const std::string& text) {
+  static const std::regex statement(R"re(asm\s+volatile\s*\(((?:\s*"[^"]*")+)\s*(:[^:;]*:[^:;]*)\)\s*;)re");
+  std::string result;
+  auto done = text.begin();
+  for (std::sregex_iterator found(text.begin(), text.end(), statement), end; found != end; ++found) {
+    result.append(done, (*found)[0].first);
+    result += call_of_instruction(*found);
+    done = (*found)[0].second;
+  }
+  return result.append(done, text.end());
+}
+
 // The text with what a host compiler cannot say put in its words, and a table of its kernels behind it.
 std::string host_text(const std::string& text) {
   static const std::regex dynamic_shared(R"(extern\s+__shared__\s+([\w ]+?)\s*(\w+)\s*\[\s*\]\s*;)");
@@ -55,7 +98,8 @@ std::string host_text(const std::string& text) {
     if (!table.empty()) table += ", ";
     table += "VTD_KERNEL(" + (*found)[3].str() + ", " + (bound.empty() ? std::to_string(group_items_max) : bound) + ")";
   }
-  return std::regex_replace(text, dynamic_shared, "$1* $2 = reinterpret_cast<$1*>(vtd_place.dynamic_shared);") +
+  return std::regex_replace(without_asm(text), dynamic_shared,
+                            "$1* $2 = reinterpret_cast<$1*>(vtd_place.dynamic_shared);") +
          (table.empty() ? "" : "\nVTD_MODULE(" + table + ")\n");
 }
 
@@ -114,7 +158,8 @@ CompileResult compile_kernels(const std::string& text, const std::vector<std::st
   const std::string folder = VECTIS_TEST_DRIVER_FOLDER;
   const std::string source_text = host_text(text);
   std::vector<std::string> words = command(definitions);
-  std::string key = read_file(folder + "/device_words.h") + read_file(folder + "/kernel_abi.h") + source_text;
+  std::string key = read_file(folder + "/device_words.h") + read_file(folder + "/kernel_abi.h") +
+                    read_file(folder + "/warp_words.h") + source_text;
   for (const std::string& word : words) key += "\n" + word;
   CompileResult result;
   result.hash = hash_of(key);

@@ -84,6 +84,8 @@ VTD_ATOMIC(atomicOr, old | value)
 VTD_ATOMIC(atomicAnd, old& value)
 VTD_ATOMIC(atomicExch, value)
 
+#include "warp_words.h"
+
 /* A kernel's parameters, from its type. */
 template <class T>
 constexpr unsigned char vtd_is_pointer = 0;

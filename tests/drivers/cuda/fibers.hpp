@@ -21,7 +21,7 @@ class Fiber {
   static void yield_to_caller();
   static Fiber* running();
 
-  int line = 0;  // the barrier it waits at
+  int line = 0;  // the barrier or instruction of a warp that it waits at
   VtdTriple thread{};
 
  private:

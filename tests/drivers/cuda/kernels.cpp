@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <sstream>
+#include <utility>
 
 #include "control.hpp"
 #include "fibers.hpp"
@@ -17,6 +19,7 @@ namespace vectis::test_driver {
 namespace {
 
 constexpr const char* image_word = "VECTIS-TEST-IMAGE";
+constexpr unsigned warp_lanes = 32;
 constexpr unsigned char shared_dirt = 0xFF;  // NaN, and no sensible index
 
 // One group's threads. A fiber runs threads one after the other for as long as none waits; a thread that waits keeps
@@ -36,6 +39,7 @@ class GroupRunner {
     place_.group = launch.group;
     place_.dynamic_shared = dynamic_.host;
     place_.barrier = wait_here;
+    place_.collective = run_in_warp;
   }
 
   void run(VtdTriple group) {
@@ -49,7 +53,9 @@ class GroupRunner {
     first_ = static_cast<unsigned>(random_() % threads_);
     backwards_ = random_() % 2 == 0;
     while (next_ < threads_) start_fiber();
-    while (!waiting_.empty()) pass_barrier();
+    while (waiting() > 0) {
+      if (!run_collective()) pass_barrier();
+    }
   }
 
  private:
@@ -58,12 +64,77 @@ class GroupRunner {
   static void wait_here(int line) { running_->wait(line); }
 
   void wait(int line) {
+    waiting_.push_back(Fiber::running());
+    pause(line);
+  }
+
+  // Lets others run, until somebody resumes the running fiber.
+  void pause(int line) {
     Fiber* self = Fiber::running();
     self->line = line;
     self->thread = place_.thread;
-    waiting_.push_back(self);
     Fiber::yield_to_caller();
     place_.thread = self->thread;
+  }
+
+  using Compute = void (*)(void* const*);
+
+  // The lanes of a warp that wait for the others to run an instruction together.
+  struct WarpCall {
+    std::array<Fiber*, warp_lanes> fibers{};
+    std::array<void*, warp_lanes> own{};
+    Compute compute = nullptr;
+    unsigned arrived = 0;
+  };
+
+  static void run_in_warp(int line, Compute compute, void* own) { running_->wait_for_warp(line, compute, own); }
+
+  void wait_for_warp(int line, Compute compute, void* own) {
+    const VtdTriple& thread = place_.thread;
+    const VtdTriple& size = launch_.group;
+    const unsigned number = thread.x + size.x * (thread.y + size.y * thread.z);
+    WarpCall& call = warps_[number / warp_lanes];
+    call.fibers[number % warp_lanes] = Fiber::running();
+    call.own[number % warp_lanes] = own;
+    call.compute = compute;
+    ++call.arrived;
+    pause(line);
+  }
+
+  [[nodiscard]] std::size_t waiting() const {
+    std::size_t count = waiting_.size();
+    for (const auto& [warp, call] : warps_) count += call.arrived;
+    return count;
+  }
+
+  // Runs the instruction of a warp whose lanes have all come to it. Whether there was one.
+  bool run_collective() {
+    const auto found =
+        std::find_if(warps_.begin(), warps_.end(), [](const auto& one) { return one.second.arrived == warp_lanes; });
+    if (found == warps_.end()) return false;
+    const WarpCall call = found->second;
+    warps_.erase(found);
+    const int line = call.fibers.front()->line;
+    if (std::any_of(call.fibers.begin(), call.fibers.end(), [&](const Fiber* one) { return one->line != line; }))
+      Control::get().violate(std::string("lanes of a warp at different instructions in ") + launch_.kernel->name);
+    call.compute(call.own.data());
+    const unsigned first = static_cast<unsigned>(random_() % warp_lanes);
+    for (unsigned i = 0; i < warp_lanes; ++i) {
+      running_ = this;
+      call.fibers[(first + i) % warp_lanes]->resume();
+    }
+    return true;
+  }
+
+  // Lanes that wait in vain for others of their warp: a violation, after which they go on.
+  void abandon_collectives() {
+    Control::get().violate(std::string("an instruction of a warp that not all lanes run in ") + launch_.kernel->name);
+    for (const auto& [warp, call] : std::exchange(warps_, {})) {
+      for (Fiber* fiber : call.fibers) {
+        running_ = this;
+        if (fiber != nullptr) fiber->resume();
+      }
+    }
   }
 
   static void run_threads(void* argument) {
@@ -83,12 +154,16 @@ class GroupRunner {
     running_ = this;
     if (used_ == fibers().size()) fibers().push_back(std::make_unique<Fiber>());
     Fiber& fiber = *fibers()[used_++];
-    const std::size_t before = waiting_.size();
+    const std::size_t before = waiting();
     fiber.start(run_threads, this);
-    if (waiting_.size() == before) --used_;  // it ended
+    if (waiting() == before) --used_;  // it ended
   }
 
   void pass_barrier() {
+    if (!warps_.empty()) {
+      abandon_collectives();
+      return;
+    }
     const int line = waiting_.front()->line;
     const bool same =
         std::all_of(waiting_.begin(), waiting_.end(), [&](const Fiber* fiber) { return fiber->line == line; });
@@ -118,7 +193,8 @@ class GroupRunner {
   std::mt19937_64& random_;
   Allocation dynamic_;  // a byte more than was asked for, and then no more
   std::vector<void*> parameters_;
-  std::vector<Fiber*> waiting_;
+  std::vector<Fiber*> waiting_;         // at a barrier
+  std::map<unsigned, WarpCall> warps_;  // by number
   std::size_t used_ = 0;
   unsigned threads_ = 0;
   unsigned next_ = 0;

@@ -67,7 +67,8 @@ VTD_EXPORT int nvrtcCompileProgram(_nvrtcProgram* handle, int count, const char*
     const std::vector<std::string> words(options, options + count);
     const int target = choose_target(one, words);
     compile_program(one, words, {target_option, "--std=", "--fmad=", "--ftz=", "--prec-div=", "--prec-sqrt="},
-                    {"__CUDACC_RTC__"}, one.machine_code ? "cubin" : "ptx", target);
+                    {"__CUDACC_RTC__", "__CUDA_ARCH__=" + std::to_string(10 * target)},
+                    one.machine_code ? "cubin" : "ptx", target);
   });
 }
 

@@ -98,7 +98,8 @@ std::pair<std::shared_ptr<Module>, std::string> compile_ptx(const char* image, i
   const std::string hash = need(ptx, R"(^// vectis text ([0-9a-f]{16})\n)")[1].str();
   if (10 * std::stoi(version[1].str()) + std::stoi(version[2].str()) > newest_ptx(driver_version))
     throw Refusal{unsupported_ptx_version};
-  const CompileResult host = compile_kernels(text_of(hash), {"__CUDACC_RTC__"});
+  const CompileResult host =
+      compile_kernels(text_of(hash), {"__CUDACC_RTC__", "__CUDA_ARCH__=" + std::to_string(10 * target)});
   if (!host.compiled) throw Refusal{invalid_ptx};
   auto module = std::make_shared<Module>(Image{"ptx", target, host.hash}, architecture);
   if (kernels_of(ptx) != kernels_of(*module))

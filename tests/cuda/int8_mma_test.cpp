@@ -1,0 +1,95 @@
+// scan_bounds by int8 matrix units: the test driver computes mma.sync lane by lane, so that conformance finds a
+// fragment that lies elsewhere than the kernel believes (tests/mutants/fixes/kernel.toml has six of them).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/steering.hpp"
+#include "tests/support/seed.hpp"
+#include "vectis/base.hpp"
+#include "vectis/device.hpp"
+#include "vectis/kernel/conformance.hpp"
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::test {
+namespace {
+
+#if defined(VECTIS_HAS_CUDA)
+
+// By the oldest architecture with the instruction, which has its smallest shape, and by a newer one.
+class Int8Mma : public testing::TestWithParam<int> {
+ protected:
+  Int8Mma() {
+    driver.set_order(seed() | 1U);
+    driver.set("architecture", static_cast<std::uint64_t>(GetParam()));
+    options.settings["cache_path"] = "off";
+  }
+  ~Int8Mma() override {
+    driver.set("architecture", 90);
+    EXPECT_EQ(driver.violations(), 0) << driver.last_violation();
+  }
+
+  // Whether the kernel for tight int8 operands of this size has a body for matrix units.
+  static bool by_matrix_units(const DeviceContext& context, const DeviceInfo& device, std::uint64_t queries,
+                              std::uint64_t rows, std::uint64_t columns) {
+    const Operation& scan = *find_operation("scan_bounds");
+    const DeviceMemory memory(context, 4);  // plans never look into it
+    const std::vector<View> views = {
+        View(memory, DType::int8, rows, columns), View(memory, DType::int8, queries, columns),
+        View(memory, DType::float32, rows, 4),    View(memory, DType::float32, queries, 4),
+        View(memory, DType::int32, queries, 1),   View(memory, DType::float32, queries, 2),
+        View(memory, DType::int32, queries, 1)};
+    const std::vector<ParameterValue> parameters = {std::int64_t{0}, 0.0, 0.0};
+    const LaunchPlan plan = scan.plan({&scan, views, parameters}, device);
+    return plan.launches.front().source().overrides.contains(Dialect::cuda);
+  }
+
+  const VectisTestDriver& driver = driver_of("cuda");
+  RuntimeOptions options;
+};
+
+TEST_P(Int8Mma, FindsWhatTheReferenceFinds) {
+  Runtime runtime(options);
+  const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
+  if (device.info().dialects.empty()) GTEST_SKIP() << "this plug-in carries no kernels for the architecture";
+  const DeviceContext context(device);
+  EXPECT_EQ(device.info().capabilities.int8_matrix, GetParam() >= 75);
+  // Queries, rows, columns: both tiles, some that are full and some that are not, and depths that end inside of a
+  // block.
+  constexpr std::array<std::array<std::uint64_t, 3>, 5> sizes = {
+      {{128, 512, 32}, {70, 700, 128}, {140, 389, 4}, {64, 640, 76}, {41, 523, 100}}};
+  for (const auto& [queries, rows, columns] : sizes) {
+    EXPECT_EQ(by_matrix_units(context, device.info(), queries, rows, columns), GetParam() >= 75);
+    for (const char* data : {"uniform", "positive"}) {
+      conformance::Options one;
+      one.seed = seed();
+      one.operations = "scan_bounds";
+      one.case_name = fmt::format("int8:{}x{}x{}x200/tight/{}/7,1,3", queries, rows, columns, data);
+      const conformance::Report report = conformance::test(runtime, device, one);
+      for (const conformance::Failure& failure : report.failures)
+        ADD_FAILURE() << failure.case_name << ": " << failure.what;
+      EXPECT_EQ(report.cases(), 1U);
+      EXPECT_TRUE(report.passed());
+    }
+  }
+}
+
+// Few queries, rows that are not whole words, and other elements have the portable kernel.
+TEST_P(Int8Mma, LeavesTheRestToThePortableKernel) {
+  Runtime runtime(options);
+  const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
+  const DeviceContext context(device);
+  EXPECT_FALSE(by_matrix_units(context, device.info(), 3, 700, 128));
+  EXPECT_FALSE(by_matrix_units(context, device.info(), 70, 700, 127));
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, Int8Mma, testing::Values(70, 75, 80, 90),
+                         [](const auto& one) { return "sm_" + std::to_string(one.param); });
+
+#endif
+
+}  // namespace
+}  // namespace vectis::test
