@@ -24,8 +24,9 @@ constexpr std::uint64_t scan_whole_columns = 131071;  // products of int8 of so 
 // memory. Its rows and queries lie side by side by up to four, so that their words are read from shared memory
 // together. Rows and queries beyond the last are loaded as the last; what they find is dropped.
 //
-// After the products, the terms of rows and queries replace the blocks in shared memory. Most rows are above the limits
-// of all queries of the work-item, which one comparison for each product decides.
+// After the products, the terms of rows and queries replace the blocks in shared memory; in narrow tiles, where few
+// work-items use the same terms, each reads them from memory. Most rows are above the limits of all queries of the
+// work-item, which one comparison for each product decides.
 constexpr const char* scan_body = R"(
   $SUMS
   $PLACES
@@ -40,21 +41,17 @@ constexpr const char* scan_body = R"(
     BARRIER();
   }
   $STORE_TERMS
-  BARRIER();
   $BOUNDS
-  BARRIER();
 )";
 
 // The bounds of a row at {0} in the tile. {1}: statements that compute `lower_0` and so on and set `found` when one is
 // not above its query's limit; {2}: statements that collect those in the bits of `left`; {3}: statements that choose
-// one of them; {4}: place of query `i` of the work-item in the tile.
+// one of them; {4}: statements that read the terms of the row; {5} and {6}: the terms a and b of the query at `place`;
+// {7}: place of query `i` of the work-item in the tile.
 constexpr const char* bounds_of_row = R"(
   {{
     uint in_tile = {0};
-    float beta = AS_F32(x_part[in_tile * 4u]);
-    float sigma = AS_F32(x_part[in_tile * 4u + 1u]);
-    float rho = AS_F32(x_part[in_tile * 4u + 2u]);
-    float nu = AS_F32(x_part[in_tile * 4u + 3u]);
+    {4}
     bool found = false;
     {1}
     if (found && row0 + in_tile < rows) {{
@@ -68,14 +65,14 @@ constexpr const char* bounds_of_row = R"(
       while (left != 0u) {{
         uint i = 31u - LEADING_ZEROS(left);
         left = left ^ (1u << i);
-        uint place = {4};
+        uint place = {7};
         uint query = col0 + place;
         uint slot = capacity;
         if (query < queries) {{ slot = AS_U32(ATOMIC_ADD_I32(counts, counts_offset + query * counts_stride, 1)); }}
         if (slot < capacity) {{
           float lower = lower_0;
           {3}
-          float reach = FMA(AS_F32(q_part[place * 4u + 2u]), nu, AS_F32(q_part[place * 4u + 1u]) * rho);
+          float reach = FMA({6}, nu, {5} * rho);
           uint bound = bounds_offset + query * bounds_stride + 2u * slot;
           STORE_candidates(candidates_offset + query * candidates_stride + slot, AS_I32(number));
           STORE_bounds(bound, lower);
@@ -120,6 +117,8 @@ struct ScanShape {
   [[nodiscard]] std::uint32_t rows() const { return across * rows_each; }
   [[nodiscard]] std::uint32_t queries() const { return down * queries_each; }
   [[nodiscard]] std::uint32_t items() const { return across * down; }
+  // A tile of few queries, and so with few results of a work-item: a barrier takes longer than what it saves.
+  [[nodiscard]] bool narrow() const { return rows_each <= 2; }
   // Rows, and queries, side by side whose words a work-item reads together.
   [[nodiscard]] std::uint32_t x_width() const { return std::min(rows_each, x_width_max); }
   [[nodiscard]] std::uint32_t q_width() const { return std::min(queries_each, q_width_max); }
@@ -182,6 +181,11 @@ struct BlockSide {
   std::uint32_t tile_rows;
   std::uint32_t pitch;
 };
+
+std::array<BlockSide, 2> sides(const ScanShape& shape) {
+  return {{{"x", "row0", "rows", shape.rows(), shape.x_pitch()},
+           {"q", "col0", "queries", shape.queries(), shape.q_pitch()}}};
+}
 
 std::uint32_t words_each(const ScanKernel& kernel, const BlockSide& side) {
   return static_cast<std::uint32_t>(
@@ -259,7 +263,7 @@ std::string steps(const ScanShape& shape) {
 }
 
 // Stores the terms of the rows of one matrix in the tile to shared memory.
-std::string store_terms(const ScanShape& shape, const BlockSide& side) {
+std::string store_terms_of(const ScanShape& shape, const BlockSide& side) {
   const std::uint32_t words = side.tile_rows * static_cast<std::uint32_t>(scan_terms);
   std::string text;
   for (std::uint32_t first = 0; first < words; first += shape.items()) {
@@ -275,22 +279,36 @@ std::string store_terms(const ScanShape& shape, const BlockSide& side) {
   return text;
 }
 
+std::string store_terms(const ScanShape& shape, const BlockSide& x, const BlockSide& q) {
+  if (shape.narrow()) return "";
+  return store_terms_of(shape, x) + store_terms_of(shape, q) + "  BARRIER();\n";
+}
+
+// Term `term` of the row of a matrix at `place` in the tile.
+std::string term(const ScanShape& shape, const BlockSide& side, std::string_view place, std::uint32_t term) {
+  if (!shape.narrow()) return fmt::format("AS_F32({}_part[({}) * 4u + {}u])", side.matrix, place, term);
+  return fmt::format("LOAD_{0}_terms({0}_terms_offset + UMIN({1} + {2}, {3} - 1u) * {0}_terms_stride + {4}u)",
+                     side.matrix, side.first, place, side.rows, term);
+}
+
 // The bounds of the work-item's rows for its queries, whose terms are kept in registers.
-std::string bounds(const ScanShape& shape) {
+std::string bounds(const ScanShape& shape, const BlockSide& x, const BlockSide& q) {
   std::string text;
   std::string collected;
   std::string chosen;
   for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
-    text += fmt::format(R"(
-  uint terms_{0} = (q_at + {1}u) * 4u;
-  float gamma_{0} = AS_F32(q_part[terms_{0}]);
-  float a_{0} = AS_F32(q_part[terms_{0} + 1u]);
-  float b_{0} = AS_F32(q_part[terms_{0} + 2u]);
-  float limit_{0} = AS_F32(q_part[terms_{0} + 3u]);
-)",
-                        i, place_in_tile(i, shape.q_width(), shape.down));
+    const std::string place = fmt::format("q_at + {}u", place_in_tile(i, shape.q_width(), shape.down));
+    for (std::uint32_t k = 0; k < scan_terms; ++k) {
+      constexpr std::array<const char*, scan_terms> names = {"gamma", "a", "b", "limit"};
+      text += fmt::format("  float {}_{} = {};\n", names.at(k), i, term(shape, q, place, k));
+    }
     collected += fmt::format("if (!(lower_{0} > limit_{0})) {{ left = left | {1}u; }}\n      ", i, 1U << i);
     chosen += fmt::format("if (i == {0}u) {{ lower = lower_{0}; }}\n          ", i);
+  }
+  std::string of_row;
+  for (std::uint32_t k = 0; k < scan_terms; ++k) {
+    constexpr std::array<const char*, scan_terms> names = {"beta", "sigma", "rho", "nu"};
+    of_row += fmt::format("float {} = {};\n    ", names.at(k), term(shape, x, "in_tile", k));
   }
   for (std::uint32_t j = 0; j < shape.rows_each; ++j) {
     const std::string compared = repeated(shape.queries_each, R"(
@@ -301,9 +319,10 @@ std::string bounds(const ScanShape& shape) {
     const std::string in_tile = fmt::format("x_at + {}u", place_in_tile(j, shape.x_width(), shape.across));
     const std::string place =
         fmt::format("i / {0}u * {1}u + q_at + i % {0}u", shape.q_width(), shape.q_width() * shape.down);
-    text += fmt::format(bounds_of_row, in_tile, compared, collected, chosen, place);
+    text += fmt::format(bounds_of_row, in_tile, compared, collected, chosen, of_row, term(shape, q, "place", 1),
+                        term(shape, q, "place", 2), place);
   }
-  return text;
+  return shape.narrow() ? text : text + "  BARRIER();\n";
 }
 
 // How a matrix gets to shared memory.
@@ -316,7 +335,7 @@ struct BlockTexts {
 BlockTexts block_texts(const ScanKernel& kernel, const BlockSide& side) {
   // More words would take too many registers; several groups then hide the time that loads take.
   constexpr std::uint32_t words_ahead = 4;
-  if (words_each(kernel, side) > words_ahead) {
+  if (kernel.shape.narrow() || words_each(kernel, side) > words_ahead) {
     return {"",
             fmt::format(copy_block, side.matrix, side.tile_rows, side.first, side.rows, side.pitch,
                         load_word(kernel, side.matrix, "word", "at", "k")),
@@ -335,11 +354,13 @@ struct ProductTexts {
 };
 
 ProductTexts portable_products(const ScanShape& shape) {
-  return {"uint x_at = across * X_WIDTH;\n  uint q_at = down * Q_WIDTH;", "", steps(shape), bounds(shape)};
+  const auto [x, q] = sides(shape);
+  return {"uint x_at = across * X_WIDTH;\n  uint q_at = down * Q_WIDTH;", "", steps(shape), bounds(shape, x, q)};
 }
 
 // A warp computes a tile of its own, in which the results of its 32 work-items lie as the instruction leaves them.
 ProductTexts mma_products(const ScanShape& shape) {
+  const auto [x, q] = sides(shape);
   const Int8MmaTile tile{shape.rows(),       shape.queries(), shape.rows_each,
                          shape.queries_each, shape.x_pitch(), shape.q_pitch()};
   ScanShape of_warp = shape;
@@ -349,13 +370,12 @@ ProductTexts mma_products(const ScanShape& shape) {
   of_warp.q_width_max = 2;
   // Two rounds of the loop in one would take so many registers that a multiprocessor holds one group instead of two.
   return {"uint item = down * ACROSS + across;" + int8_mma_places(tile), "\n#pragma unroll 1\n", int8_mma_steps(tile),
-          bounds(of_warp)};
+          bounds(of_warp, x, q)};
 }
 
 std::string scan_statements(const ScanKernel& kernel, const ProductTexts& products) {
   const ScanShape& shape = kernel.shape;
-  const BlockSide x{"x", "row0", "rows", shape.rows(), shape.x_pitch()};
-  const BlockSide q{"q", "col0", "queries", shape.queries(), shape.q_pitch()};
+  const auto [x, q] = sides(shape);
   const BlockTexts of_x = block_texts(kernel, x);
   const BlockTexts of_q = block_texts(kernel, q);
   std::string sums;
@@ -369,7 +389,7 @@ std::string scan_statements(const ScanKernel& kernel, const ProductTexts& produc
                                 {"$STORE_BLOCK", of_x.store + of_q.store},
                                 {"$LOAD_NEXT", of_x.ahead + of_q.ahead},
                                 {"$STEPS", products.steps},
-                                {"$STORE_TERMS", store_terms(shape, x) + store_terms(shape, q)},
+                                {"$STORE_TERMS", store_terms(shape, x, q)},
                                 {"$BOUNDS", products.bounds}});
 }
 
