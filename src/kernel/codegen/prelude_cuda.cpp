@@ -3,7 +3,8 @@
 namespace vectis::inline v0_1::detail {
 
 // CUDA C++ and HIP C++ agree in almost everything. Macros that take any 32-bit type are overloaded functions. hipRTC
-// includes its own header, hipcc does not. CUDA multiplies four signed bytes in one instruction since sm_61.
+// includes its own header, hipcc does not. CUDA multiplies four signed bytes in one instruction since sm_61, AMD since
+// gfx906 and gfx1011, with another built-in since gfx1100; clang says from version 15 on which the target has.
 std::string_view cuda_prelude() noexcept {
   return R"(#if defined(__HIP__) && !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
@@ -63,6 +64,12 @@ FUNCTION uint vti_as_u32(uint x) { return x; }
 #define ATOMIC_OR_U32(array, i, v) atomicOr(&(array)[i], (uint)(v))
 #ifndef __HIP__
 #define DOT4_I8(a, b, sum) __dp4a((int)(uint)(a), (int)(uint)(b), (int)(sum))
+#elif __clang_major__ >= 15
+#if __has_builtin(__builtin_amdgcn_sdot4)
+#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4((int)(uint)(a), (int)(uint)(b), (int)(sum), false)
+#elif __has_builtin(__builtin_amdgcn_sudot4)
+#define DOT4_I8(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(uint)(a), true, (int)(uint)(b), (int)(sum), false)
+#endif
 #endif
 )";
 }

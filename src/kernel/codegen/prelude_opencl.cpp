@@ -2,7 +2,9 @@
 
 namespace vectis::inline v0_1::detail {
 
-// OpenCL C 1.2. Arguments of type `bool` are what comparisons give; `as_float` and its like take any 32-bit type.
+// OpenCL C 1.2. Arguments of type `bool` are what comparisons give; `as_float` and its like take any 32-bit type. Dot
+// products of four signed bytes are an extension (Intel, Mesa, Arm; Arm's older one takes vectors), or a built-in of
+// AMD's compiler, which is clang. Their sums are not saturated.
 std::string_view opencl_prelude() noexcept {
   return R"(#pragma OPENCL FP_CONTRACT OFF
 #define FUNCTION static
@@ -51,6 +53,18 @@ std::string_view opencl_prelude() noexcept {
 #define ATOMIC_MAX_U32(array, i, v) atomic_max(&(array)[i], (uint)(v))
 #define ATOMIC_MAX_I32(array, i, v) atomic_max(&(array)[i], (int)(v))
 #define ATOMIC_OR_U32(array, i, v) atomic_or(&(array)[i], (uint)(v))
+#if defined(cl_khr_integer_dot_product) && defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
+#define DOT4_I8(a, b, sum) ((int)(sum) + dot_4x8packed_ss_int((uint)(a), (uint)(b)))
+#elif defined(cl_arm_integer_dot_product_accumulate_int8)
+#pragma OPENCL EXTENSION cl_arm_integer_dot_product_accumulate_int8 : enable
+#define DOT4_I8(a, b, sum) arm_dot_acc(as_char4((uint)(a)), as_char4((uint)(b)), (int)(sum))
+#elif defined(__AMDGCN__) && __clang_major__ >= 15
+#if __has_builtin(__builtin_amdgcn_sdot4)
+#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4((int)(uint)(a), (int)(uint)(b), (int)(sum), false)
+#elif __has_builtin(__builtin_amdgcn_sudot4)
+#define DOT4_I8(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(uint)(a), true, (int)(uint)(b), (int)(sum), false)
+#endif
+#endif
 )";
 }
 

@@ -62,6 +62,27 @@ TEST(PrintSource, AnOverrideReplacesTheBodyInItsDialectOnly) {
   EXPECT_THAT(print(source, Dialect::hip), HasSubstr("if (i < count)"));
 }
 
+// Each dialect has the instruction where a device may have it, and the same sum in portable words where none defines
+// it.
+TEST(PrintSource, DotProductsAreOneInstructionWhereADeviceHasIt) {
+  const std::string cuda = print(twice(), Dialect::cuda);
+  EXPECT_THAT(cuda, HasSubstr("#define DOT4_I8(a, b, sum) __dp4a("));
+  const std::string hip = print(twice(), Dialect::hip);
+  EXPECT_THAT(
+      hip, HasSubstr("#if __has_builtin(__builtin_amdgcn_sdot4)\n#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4("));
+  EXPECT_THAT(hip, HasSubstr("#define DOT4_I8(a, b, sum) __builtin_amdgcn_sudot4(true, "));
+  const std::string opencl = print(twice(), Dialect::opencl_c);
+  EXPECT_THAT(opencl, HasSubstr("defined(__opencl_c_integer_dot_product_input_4x8bit_packed)\n"
+                                "#define DOT4_I8(a, b, sum) ((int)(sum) + dot_4x8packed_ss_int("));
+  EXPECT_THAT(opencl, HasSubstr("#define DOT4_I8(a, b, sum) arm_dot_acc("));
+  EXPECT_THAT(opencl, HasSubstr("#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4("));
+  for (const Dialect dialect :
+       {Dialect::opencl_c, Dialect::cuda, Dialect::hip, Dialect::glsl_vulkan, Dialect::glsl_webgpu}) {
+    EXPECT_THAT(print(twice(), dialect),
+                HasSubstr("#ifndef DOT4_I8\nFUNCTION int vti_dot4_i8(uint a, uint b, int sum)"));
+  }
+}
+
 TEST(PrintSource, RejectsInvalidSources) {
   const auto refuse = [](auto change, const char* expected) {
     KernelSource source = twice();
