@@ -18,6 +18,7 @@ typedef unsigned int uint;
 #define GROUP_COUNT(d) ((uint)((d) == 0 ? gridDim.x : (d) == 1 ? gridDim.y : gridDim.z))
 #define GLOBAL_ID(d) (GROUP_ID(d) * GROUP_SIZE(d) + LOCAL_ID(d))
 #define BARRIER() __syncthreads()
+#define UNIFORM_LOAD(array, i) (BARRIER(), (array)[i])
 #define F32(x) ((float)(x))
 #define I32(x) ((int)(x))
 #define U32(x) ((uint)(x))

@@ -13,6 +13,7 @@ std::string_view glsl_prelude() noexcept {
 #define GROUP_ID(d) (gl_WorkGroupID[d])
 #define GROUP_COUNT(d) (gl_NumWorkGroups[d])
 #define BARRIER() barrier()
+#define UNIFORM_LOAD(array, i) (barrier(), array[i])
 #define F32(x) (float(x))
 #define I32(x) (int(x))
 #define U32(x) (uint(x))

@@ -15,6 +15,7 @@ std::string_view opencl_prelude() noexcept {
 #define GROUP_ID(d) ((uint)get_group_id(d))
 #define GROUP_COUNT(d) ((uint)get_num_groups(d))
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define UNIFORM_LOAD(array, i) (BARRIER(), (array)[i])
 #define F32(x) ((float)(x))
 #define I32(x) ((int)(x))
 #define U32(x) ((uint)(x))

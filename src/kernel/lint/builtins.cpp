@@ -225,6 +225,7 @@ constexpr std::array builtins{
     Builtin{"GROUP_SIZE", "u?"},
     Builtin{"GROUP_COUNT", "u?"},
     Builtin{"BARRIER", "v"},
+    Builtin{"UNIFORM_LOAD", "??u"},
     Builtin{"F32", "f?"},
     Builtin{"I32", "i?"},
     Builtin{"U32", "u?"},

@@ -259,11 +259,13 @@ ValueType Expressions::call(const Token& function) {
   const std::vector<ValueType> parameters = signature ? signature->parameters : std::vector<ValueType>{};
   accept("(");
   std::size_t count = 0;
+  ValueType first = ValueType::unknown;
   while (!at_end() && !peek().is(")")) {
     const Token at = peek();
     const std::size_t before = at_;
     const ValueType type = assignment();
     if (count < parameters.size()) convert(at, parameters[count], type);
+    if (count == 0) first = type;
     ++count;
     if (!accept(",") && (!peek().is(")") || at_ == before)) break;
   }
@@ -272,6 +274,7 @@ ValueType Expressions::call(const Token& function) {
             fmt::format("{} takes {} arguments, not {}", function.text, parameters.size(), count));
   }
   if (is_value_type(function.text)) return value_type_named(function.text);
+  if (function.is("UNIFORM_LOAD")) return first;  // an element of the array
   return signature ? signature->result : ValueType::unknown;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "kernel/lint/uniformity.hpp"
 #include "vectis/kernel/source.hpp"
 
 namespace vectis::inline v0_1 {
@@ -58,10 +59,16 @@ class Linter {
     std::ranges::copy_if(tokens_, std::back_inserter(code), [](auto& t) { return t.kind != TokenKind::directive; });
     std::set<std::uint32_t> reported;
     for (const LintFinding& finding : findings_) reported.insert(finding.line);
-    const auto check = functions_ ? detail::check_function_types : detail::check_body_types;
-    check(code, names, [&](const Token& at, std::string_view rule, std::string text) {
+    const detail::LintReport unless_reported = [&](const Token& at, std::string_view rule, std::string text) {
       if (!reported.contains(at.line)) report(at, rule, std::move(text));
-    });
+    };
+    if (functions_) {
+      detail::check_function_types(code, names, unless_reported);
+      detail::check_function_barriers(code, unless_reported);
+    } else {
+      detail::check_body_types(code, names, unless_reported);
+      detail::check_barriers(source_, tokens_, unless_reported);
+    }
     std::ranges::sort(findings_, {}, [](auto& f) { return std::tie(f.line, f.column, f.rule, f.message); });
   }
 

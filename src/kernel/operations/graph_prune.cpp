@@ -29,8 +29,7 @@ constexpr const char* prune_body = R"(
     for (uint i = from + LOCAL_ID(0); i < count; i += GROUP_SIZE(0)) {
       if (left[i] != NOTHING) { ATOMIC_MIN_U32(state, 0, i); }
     }
-    BARRIER();
-    uint best = state[0];
+    uint best = UNIFORM_LOAD(state, 0);
     going = best != NOTHING;
     uint best_at = 0u;
     if (going) {

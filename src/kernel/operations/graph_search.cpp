@@ -59,8 +59,7 @@ constexpr const char* search_body = R"(
         met[slot] = row;
       }
     }
-    BARRIER();
-    uint count = state[0];
+    uint count = UNIFORM_LOAD(state, 0);
     measured = measured + count;
     for (uint first = 0u; first < count; first += TEAMS) {
       uint one = first + team;
@@ -83,7 +82,7 @@ constexpr const char* search_body = R"(
       }
       BARRIER();
     }
-    uint nearer = state[1];
+    uint nearer = UNIFORM_LOAD(state, 1);
     if (nearer > 0u) {
       for (uint i = LOCAL_ID(0); i < nearer; i += GROUP_SIZE(0)) {
         uint rank = 0u;
@@ -136,15 +135,13 @@ constexpr const char* search_body = R"(
     for (uint i = LOCAL_ID(0); i < width; i += GROUP_SIZE(0)) {
       if ((pool_rows[now + i] & MARK) == 0u) { ATOMIC_MIN_U32(state, 2, i); }
     }
-    BARRIER();
-    uint next = state[2];
+    uint next = UNIFORM_LOAD(state, 2);
     going = next != NOTHING;
     if (going) {
       links_at = links_offset + pool_rows[now + next] * links_stride;
-      uint key = pool_keys[now + nearest - 1u];
-      if (factor > 0.0f && key < NAN_KEY) {
-        going = pool_keys[now + next] <= distance_key(factor * AS_F32(key));
-      }
+      uint key = UNIFORM_LOAD(pool_keys, now + nearest - 1u);
+      uint next_key = UNIFORM_LOAD(pool_keys, now + next);
+      if (factor > 0.0f && key < NAN_KEY) { going = next_key <= distance_key(factor * AS_F32(key)); }
     }
     at_entries = false;
     BARRIER();

@@ -29,7 +29,8 @@ FUNCTION float key_value(uint key) {
 
 // One group per query. Radix selection finds the k-th smallest key, eight bits per pass; `state` holds the number of
 // candidates, the key of the previous limit, the number kept, the leading bits of the k-th key, and its rank among the
-// keys with these bits.
+// keys with these bits. The bin of that rank is found among sixteen sums of sixteen bins, then among the bins of one:
+// at most 48 dependent reads of shared memory instead of 256.
 constexpr const char* tighten_body = R"(
 uint begin = GROUP_ID(0) * chunk;
 uint own = UMIN(chunk, queries - begin);
@@ -43,8 +44,7 @@ for (uint t = 0u; t < own; t++) {
     state[3] = 0u;
     state[4] = k;
   }
-  BARRIER();
-  uint found = state[0];
+  uint found = UNIFORM_LOAD(state, 0);
   uint limit_before = state[1];
   uint stored = UMIN(found, capacity);
   if (stored >= k) {
@@ -58,9 +58,20 @@ for (uint t = 0u; t < own; t++) {
         if (pass == 0u || (key >> (shift + 8u)) == leading) { ATOMIC_ADD_U32(having, (key >> shift) & 255u, 1u); }
       }
       BARRIER();
+      for (uint i = LOCAL_ID(0); i < 16u; i += GROUP_SIZE(0)) {
+        uint sum = 0u;
+        for (uint j = 0u; j < 16u; j++) { sum = sum + having[16u * i + j]; }
+        sums[i] = sum;
+      }
+      BARRIER();
       if (LOCAL_ID(0) == 0u) {
         uint rank = state[4];
         uint next = 0u;
+        while (sums[next] < rank) {
+          rank = rank - sums[next];
+          next = next + 1u;
+        }
+        next = 16u * next;
         while (having[next] < rank) {
           rank = rank - having[next];
           next = next + 1u;
@@ -109,7 +120,7 @@ KernelSource tighten_source(std::uint32_t group) {
         "kept_stride", "kept_bounds_offset", "kept_bounds_stride"}) {
     source.scalars.push_back({scalar, DType::uint32});
   }
-  source.shared = {{"having", DType::uint32, 256}, {"state", DType::uint32, 5}};
+  source.shared = {{"having", DType::uint32, 256}, {"sums", DType::uint32, 16}, {"state", DType::uint32, 5}};
   source.group = {group, 1, 1};
   source.functions = tighten_functions;
   source.body = tighten_body;

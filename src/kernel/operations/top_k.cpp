@@ -33,7 +33,8 @@ FUNCTION bool sorts_before(uint key, uint place, uint other_key, uint other_plac
 )";
 
 // The best so far are sorted in the lower half of `keys` and `places`. Elements better than the k-th are written to the
-// upper half and sorted in reverse, and one bitonic merge gives the new best. Rounds without such elements are skipped.
+// upper half and sorted in reverse, and one bitonic merge gives the new best. Rounds without such elements are skipped
+// if shared memory has room for `found`, one word more than the powers of two of the other arrays.
 constexpr const char* body = R"(
   for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
     keys[i] = 0xffffffffu;
@@ -42,8 +43,7 @@ constexpr const char* body = R"(
   BARRIER();
   uint rounds = (length + ROOM - 1u) / ROOM;
   for (uint round = 0u; round < rounds; round++) {
-    if (LOCAL_ID(0) == 0u) { found[0] = 0u; }
-    BARRIER();
+    $BEGIN
     for (uint i = LOCAL_ID(0); i < ROOM; i += GROUP_SIZE(0)) {
       uint at = round * ROOM + i;
       uint key = 0xffffffffu;
@@ -51,7 +51,7 @@ constexpr const char* body = R"(
       if (at < length) {
         $LOAD
         if (sorts_before(key, place, keys[k - 1u], places[k - 1u])) {
-          ATOMIC_OR_U32(found, 0, 1u);
+          $NOTE
         } else {
           key = 0xffffffffu;
           place = 0xffffffffu;
@@ -60,8 +60,7 @@ constexpr const char* body = R"(
       keys[ROOM + i] = key;
       places[ROOM + i] = place;
     }
-    BARRIER();
-    if (found[0] != 0u) {
+    if ($FOUND) {
       for (uint size = 2u; size <= ROOM; size = size * 2u) {
         for (uint reach = size / 2u; reach > 0u; reach = reach / 2u) {
           for (uint i = LOCAL_ID(0); i < ROOM / 2u; i += GROUP_SIZE(0)) {
@@ -130,7 +129,25 @@ constexpr const char* store_kept = R"(
 // One step for short rows; two for long ones: the best of each segment, then the best of these.
 enum class Step : std::uint8_t { whole, segments, kept };
 
-KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
+constexpr const char* clear_found = R"(
+    if (LOCAL_ID(0) == 0u) { found[0] = 0u; }
+    BARRIER();
+)";
+
+struct TopKernel {
+  Step step = Step::whole;
+  std::uint32_t room = 2;  // elements of a half
+  std::uint32_t group = 1;
+  bool skips = true;  // rounds without elements that are better than the k-th
+
+  [[nodiscard]] std::uint64_t shared_bytes() const {
+    return (4 * std::uint64_t{room} + (skips ? 1 : 0)) * sizeof(std::uint32_t);
+  }
+};
+
+KernelSource source(const TopKernel& kernel) {
+  const Step step = kernel.step;
+  const std::uint32_t room = kernel.room;
   KernelSource result;
   result.name = step == Step::whole ? "top_k" : step == Step::segments ? "top_k_segments" : "top_k_kept";
   result.buffers = {{"x", DType::float32, Access::read}};
@@ -148,11 +165,15 @@ KernelSource source(Step step, std::uint32_t room, std::uint32_t group) {
        {"k", "largest", "x_offset", "x_stride", "values_offset", "values_stride", "index_offset", "index_stride"}) {
     result.scalars.push_back({scalar, DType::uint32});
   }
-  result.shared = {{"keys", DType::uint32, 2 * room}, {"places", DType::uint32, 2 * room}, {"found", DType::uint32, 1}};
-  result.group = {group, 1, 1};
+  result.shared = {{"keys", DType::uint32, 2 * room}, {"places", DType::uint32, 2 * room}};
+  if (kernel.skips) result.shared.push_back({"found", DType::uint32, 1});
+  result.group = {kernel.group, 1, 1};
   result.defines = {{"ROOM", fmt::format("{}u", room)}, {"RESIDENT_GROUPS", "4"}};
   result.functions = functions;
-  result.body = segment_body(substitute(body, {{"$LOAD", step == Step::kept ? load_kept : load_element},
+  result.body = segment_body(substitute(body, {{"$BEGIN", kernel.skips ? clear_found : ""},
+                                               {"$LOAD", step == Step::kept ? load_kept : load_element},
+                                               {"$NOTE", kernel.skips ? "ATOMIC_OR_U32(found, 0, 1u);" : ""},
+                                               {"$FOUND", kernel.skips ? "UNIFORM_LOAD(found, 0) != 0u" : "true"},
                                                {"$SWAP", swap_elements},
                                                {"$SWAP", swap_elements},
                                                {"$STORE", step == Step::segments ? store_kept : store_result}}));
@@ -165,20 +186,20 @@ PlannedLaunch launch_of(const OperationCall& call, const DeviceInfo& device, Ste
   const View& values = call.views[1];
   const View& index = call.views[2];
   const std::uint32_t group = group_items(device, 256);
-  const std::uint32_t room = std::max({power_of_two(values.columns), group, 2U});
-  const std::uint64_t shared = (4 * std::uint64_t{room} + 1) * sizeof(std::uint32_t);
-  if (shared > device.limits.shared_bytes_max) {
+  TopKernel kernel{step, std::max({power_of_two(values.columns), group, 2U}), group};
+  kernel.skips = kernel.shared_bytes() <= device.limits.shared_bytes_max;
+  if (kernel.shared_bytes() > device.limits.shared_bytes_max) {
     throw Error(ErrorCode::unsupported, call.operation->name,
                 fmt::format("k is {}, which needs {} bytes of shared memory, the device has {}; use a smaller k",
-                            values.columns, shared, device.limits.shared_bytes_max));
+                            values.columns, kernel.shared_bytes(), device.limits.shared_bytes_max));
   }
   SegmentLaunch launch = segment_launch(segments, group);
   launch.scalars.insert(
       launch.scalars.end(),
       {index32(values.columns), index32(call.parameters[0].integer != 0 ? 1 : 0), index32(x.offset), index32(x.stride),
        index32(values.offset), index32(values.stride), index32(index.offset), index32(index.stride)});
-  return {fmt::format("top_k {} {} {}", static_cast<int>(step), room, group), [=] { return source(step, room, group); },
-          launch.shape, std::move(buffers), std::move(launch.scalars)};
+  return {fmt::format("top_k {} {} {} {}", static_cast<int>(step), kernel.room, group, kernel.skips),
+          [kernel] { return source(kernel); }, launch.shape, std::move(buffers), std::move(launch.scalars)};
 }
 
 LaunchPlan plan(const OperationCall& call, const DeviceInfo& device) {
