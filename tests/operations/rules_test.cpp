@@ -1,4 +1,6 @@
 // What is refused, on every device in the same words, and what empty views do.
+#include <algorithm>
+
 #include "kernel/launch/check.hpp"
 #include "kernel/launch/run.hpp"
 #include "tests/operations/fixture.hpp"
@@ -64,6 +66,22 @@ TEST(Operations, PlanWithinTheLimitsOfSmallDevices) {
       EXPECT_LE(shared, device.limits.shared_bytes_max) << kernel.name;
     }
   }
+}
+
+// WebGPU guarantees 16 KiB of shared memory, which the largest k fills exactly.
+TEST(Operations, PlanTheLargestTopKIn16KiBOfSharedMemory) {
+  DeviceInfo device;
+  device.limits.group_items_max = 256;
+  device.limits.group_size_max = {256, 256, 64};
+  device.limits.shared_bytes_max = 16384;
+  std::uint64_t largest = 0;
+  for (const KernelSource& kernel : builtin_kernels(device)) {
+    if (!kernel.name.starts_with("top_k")) continue;
+    std::uint64_t shared = 0;
+    for (const SharedArray& array : kernel.shared) shared += array.count * sizeof(float);
+    largest = std::max(largest, shared);
+  }
+  EXPECT_EQ(largest, device.limits.shared_bytes_max);
 }
 
 TEST_F(OperationRules, NamesCountsAndTypes) {

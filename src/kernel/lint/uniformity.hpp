@@ -9,8 +9,8 @@
 namespace vectis::inline v0_1::detail {
 
 // Reports `barrier` at each BARRIER() and UNIFORM_LOAD() of a kernel body that a condition controls whose value may
-// differ between the work-items of a group, and at each one in a helper function. Work-items may differ in their ids and
-// in what they read from buffers and shared arrays; UNIFORM_LOAD() is the same for all. Direct3D's FXC and WGSL's
+// differ between the work-items of a group, and at each one in a helper function. Work-items may differ in their ids
+// and in what they read from buffers and shared arrays; UNIFORM_LOAD() is the same for all. Direct3D's FXC and WGSL's
 // uniformity analysis (Tint) refuse such barriers even where all work-items do read the same. A variable is followed
 // through all of its assignments, in any order. Malformed text does not throw.
 void check_barriers(const KernelSource& source, std::span<const Token> body, const LintReport& report);

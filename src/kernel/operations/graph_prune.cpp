@@ -3,6 +3,7 @@
 
 #include "kernel/templates/definition.hpp"
 #include "kernel/templates/graph.hpp"
+#include "kernel/templates/order.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -56,7 +57,9 @@ constexpr const char* prune_body = R"(
         BARRIER();
         if (lane == 0u && is_left) {
           for (uint i = 1u; i < TEAM; i++) { sum = sum + partial[LOCAL_ID(0) + i]; }
-          if (!(sum * factor > far[one])) { left[one] = NOTHING; }
+          float reach = sum * factor;
+          bool nearer = order_key(reach) <= order_key(far[one]);
+          if (nearer || IS_NAN(reach) || IS_NAN(far[one])) { left[one] = NOTHING; }
         }
         BARRIER();
       }
@@ -83,6 +86,7 @@ KernelSource prune_source(std::uint32_t group, std::uint32_t room) {
                    {"partial", DType::float32, group},
                    {"state", DType::uint32, 1}};
   complete_graph_source(source, {"chunk", "lists", "rows", "columns", "count", "degree"}, group);
+  source.functions += order_functions;
   source.body =
       graph_body("list", "lists", substitute(prune_body, {{"$DISTANCE", graph_distance("LOAD_x(best_at + ")}}));
   return source;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/order.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -9,25 +10,8 @@ namespace {
 
 using namespace detail;
 
-// Bounds are compared as order-preserving integer keys: both zeros are equal, NaN is last, and denormals are not
-// flushed.
-constexpr const char* tighten_functions = R"(
-FUNCTION uint order_key(float value) {
-  uint bits = AS_U32(value);
-  if ((bits << 1) == 0u) { bits = 0u; }
-  uint key = bits | 0x80000000u;
-  if ((bits & 0x80000000u) != 0u) { key = ~bits; }
-  if (IS_NAN(value)) { key = 0xffffffffu; }
-  return key;
-}
-FUNCTION float key_value(uint key) {
-  uint bits = ~key;
-  if ((key & 0x80000000u) != 0u) { bits = key & 0x7fffffffu; }
-  return AS_F32(bits);
-}
-)";
-
-// One group per query. Radix selection finds the k-th smallest key, eight bits per pass; `state` holds the number of
+// One group per query. Bounds are compared as integer keys. Radix selection finds the k-th smallest key, eight bits per
+// pass; `state` holds the number of
 // candidates, the key of the previous limit, the number kept, the leading bits of the k-th key, and its rank among the
 // keys with these bits. The bin of that rank is found among sixteen sums of sixteen bins, then among the bins of one:
 // at most 48 dependent reads of shared memory instead of 256.
@@ -122,7 +106,7 @@ KernelSource tighten_source(std::uint32_t group) {
   }
   source.shared = {{"having", DType::uint32, 256}, {"sums", DType::uint32, 16}, {"state", DType::uint32, 5}};
   source.group = {group, 1, 1};
-  source.functions = tighten_functions;
+  source.functions = order_functions;
   source.body = tighten_body;
   return source;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/order.hpp"
 
 namespace vectis::inline v0_1::detail {
 
@@ -60,56 +61,51 @@ constexpr const char* store_value = R"(
     STORE_y(to, result);
 )";
 
-// Keeps the larger element; NaN is largest, the lower index wins among equals.
+constexpr const char* store_extreme = "STORE_y(to, key_value({}values[mine]));";
+
+// Keeps the larger key, and the lower index among equals.
 constexpr const char* take_larger = R"(
       uint here = $PLACE;
-      bool v_nan = IS_NAN(v);
-      bool best_nan = IS_NAN(best);
-      bool better = v > best;
-      if (v_nan || best_nan || v == best) {
-        better = v_nan && !best_nan;
-        if (v_nan == best_nan) { better = here < place; }
-      }
-      if (better) { best = v; place = here; }
+      if (key > best || (key == best && here < place)) { best = key; place = here; }
 )";
+
+// The largest or the smallest element, as integer keys whose largest is kept. NaN has the largest key.
+std::string extreme_body(bool largest) {
+  return substitute(reduction_body,
+                    {{"$START", fmt::format("uint acc = {};", lowest_key)},
+                     {"$TAKE", largest ? "acc = UMAX(acc, order_key(v));" : "acc = UMAX(acc, descending_key(v));"},
+                     {"$PUBLISH", "values[mine] = acc;"},
+                     {"$MEET", "values[mine] = UMAX(values[mine], values[other]);"},
+                     {"$STORE", fmt::format(store_extreme, largest ? "" : "~")}});
+}
 
 // int8 is summed in integers within a work-item: at most adds_of_item terms of 2^14 each.
 std::string value_body(Reduction reduction, bool whole) {
-  const bool sums = reduction == Reduction::sum || reduction == Reduction::squares;
-  std::string_view start = whole && sums ? "int acc = 0;" : "float acc = 0.0f;";
+  if (reduction == Reduction::max || reduction == Reduction::min) return extreme_body(reduction == Reduction::max);
+  const std::string_view start = whole ? "int acc = 0;" : "float acc = 0.0f;";
   std::string_view take = whole ? "acc = acc + LOAD_x(at);" : "acc = acc + v;";
-  std::string_view meet = "values[mine] = values[mine] + values[other];";
   if (reduction == Reduction::squares)
     take = whole ? "int n = LOAD_x(at);\nacc = acc + n * n;" : "acc = FMA(v, v, acc);";
-  if (reduction == Reduction::max) {
-    start = "float acc = -F32_INFINITY;";
-    take = "if (v > acc || IS_NAN(v)) { acc = v; }";
-    meet = "float v = values[other];\nif (v > values[mine] || IS_NAN(v)) { values[mine] = v; }";
-  }
-  if (reduction == Reduction::min) {
-    start = "float acc = F32_INFINITY;";
-    take = "if (v < acc || IS_NAN(v)) { acc = v; }";
-    meet = "float v = values[other];\nif (v < values[mine] || IS_NAN(v)) { values[mine] = v; }";
-  }
   return substitute(reduction_body, {{"$START", start},
                                      {"$TAKE", take},
                                      {"$PUBLISH", "values[mine] = F32(acc);"},
-                                     {"$MEET", meet},
+                                     {"$MEET", "values[mine] = values[mine] + values[other];"},
                                      {"$STORE", store_value}});
 }
 
 std::string argmax_body(bool from_pairs) {
   const std::string take =
+      "uint key = order_key(v);\n" +
       substitute(take_larger, {{"$PLACE", from_pairs ? "AS_U32(LOAD_indices(at))" : "row * row_places + first + i"}});
-  const std::string meet = "float best = values[mine];\nuint place = places[mine];\nfloat v = values[other];\n" +
+  const std::string meet = "uint best = values[mine];\nuint place = places[mine];\nuint key = values[other];\n" +
                            substitute(take_larger, {{"$PLACE", "places[other]"}}) +
                            "values[mine] = best;\nplaces[mine] = place;";
   return substitute(reduction_body,
-                    {{"$START", "float best = -F32_INFINITY;\nuint place = 0xffffffffu;"},
+                    {{"$START", "uint best = 0u;\nuint place = 0xffffffffu;"},
                      {"$TAKE", take},
                      {"$PUBLISH", "values[mine] = best;\nplaces[mine] = place;"},
                      {"$MEET", meet},
-                     {"$STORE", "STORE_largest(piece, values[mine]);\nSTORE_y(to, AS_I32(places[mine]));"}});
+                     {"$STORE", "STORE_largest(piece, key_value(values[mine]));\nSTORE_y(to, AS_I32(places[mine]));"}});
 }
 
 std::vector<ScalarParameter> scalars(bool argmax) {
@@ -137,7 +133,9 @@ KernelSource reduction_source(Reduction reduction, DType element, bool from_pair
   if (argmax) source.buffers.push_back({"largest", DType::float32, Access::write});
   source.buffers.push_back({"y", argmax ? DType::int32 : DType::float32, Access::write});
   source.scalars = scalars(argmax);
-  source.shared = {{"values", DType::float32, group}};
+  const bool sums = reduction == Reduction::sum || reduction == Reduction::squares;
+  source.shared = {{"values", sums ? DType::float32 : DType::uint32, group}};
+  if (!sums) source.functions = order_functions;
   if (argmax) source.shared.push_back({"places", DType::uint32, group});
   source.group = {group, 1, 1};
   source.body = argmax ? argmax_body(from_pairs) : value_body(reduction, element == DType::int8);
