@@ -77,7 +77,7 @@ TEST_P(Int8Mma, FindsWhatTheReferenceFinds) {
   }
 }
 
-// Few queries, rows that are not whole words, and other elements have the portable kernel.
+// Small batches of queries, and rows that are not whole words, have the portable kernel.
 TEST_P(Int8Mma, LeavesTheRestToThePortableKernel) {
   Runtime runtime(options);
   const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
