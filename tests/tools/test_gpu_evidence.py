@@ -120,8 +120,9 @@ def test_the_model_has_three_walls():
     pipe = roofline.estimate(card, "i8", 1000, instructions=40, steps=32)
     assert pipe.wall == "dp4a" and pipe.milliseconds == pytest.approx(1e9 * 32 / (1e11 * 64) * 1e3)
     assert pipe.limit == pytest.approx(2e9 * 128 / 40e12 * 1e3)
-    units = roofline.estimate(card, "i8", 1000, instructions=1, steps=1, mma=True)
-    assert units.wall == "issue" and roofline.estimate(card, "i8", 1000, 0.5, 1, mma=True).wall == "mma"
+    units = roofline.estimate(card, "i8", 1000, instructions=20, steps=1, mma=True)
+    assert units.wall == "mma" and units.milliseconds == units.limit == pipe.limit
+    assert roofline.estimate(card, "i8", 1000, instructions=100, steps=1, mma=True).wall == "issue"
 
 
 def test_the_page_is_of_todays_texts(manifest, written):

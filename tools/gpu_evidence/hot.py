@@ -76,7 +76,7 @@ class Hot:
     @property
     def uses_mma(self) -> bool:
         """By matrix units."""
-        return "mma.sync" in self.text.file.read_text()
+        return "CUDA_ARCHITECTURES" in self.text.defines
 
     @property
     def steps(self) -> float:
