@@ -1,5 +1,6 @@
 """The evidence from machine code: how it is read, and that docs/gpu-evidence.md is true of today's kernels."""
 
+import dataclasses
 import re
 
 import pytest
@@ -111,17 +112,23 @@ def test_notes_of_amd_are_read():
     assert list(found) == ["vt_a", "vt_b"] and found["vt_b"].lds == 0
 
 
-def test_the_model_has_three_walls():
+def test_the_model_has_walls():
     card = roofline.Card("card", "sm_80", 100, 1.0, 1000, 64, 64, {"f32": 10, "f16": 20, "i8": 40})
+    host = roofline.asked(1) * 1e3
     few = roofline.estimate(card, "f32", 1, instructions=300, steps=128)
-    assert few.wall == "memory" and few.milliseconds == pytest.approx(1e6 * 528 / 1e12 * 1e3)
+    assert few.wall == "memory" and few.milliseconds == pytest.approx(1e6 * 528 / 1e12 * 1e3 + host)
     issue = roofline.estimate(card, "f32", 1000, instructions=300, steps=128)
-    assert issue.wall == "issue" and issue.milliseconds == pytest.approx(1e9 * 300 / (1e11 * 128) * 1e3)
+    assert issue.wall == "issue" and issue.milliseconds == pytest.approx(1e9 * 300 / (1e11 * 128) * 1e3 + host)
     pipe = roofline.estimate(card, "i8", 1000, instructions=40, steps=32)
-    assert pipe.wall == "dp4a" and pipe.milliseconds == pytest.approx(1e9 * 32 / (1e11 * 64) * 1e3)
+    assert pipe.wall == "dp4a" and pipe.milliseconds == pytest.approx(1e9 * 32 / (1e11 * 64) * 1e3 + host)
+    assert pipe.share == pytest.approx(pipe.limit / pipe.milliseconds)
     assert pipe.limit == pytest.approx(2e9 * 128 / 40e12 * 1e3)
     units = roofline.estimate(card, "i8", 1000, instructions=20, steps=1, mma=True)
-    assert units.wall == "mma" and units.milliseconds == units.limit == pipe.limit
+    assert units.wall == "mma" and units.limit == pipe.limit
+    assert units.milliseconds == pytest.approx(units.limit + host)
+    fast = dataclasses.replace(card, memory=100_000)
+    assert roofline.estimate(fast, "i8", 1, instructions=20, steps=1).wall == "host"
+    assert roofline.asked(10_000) > roofline.asked(1000) == roofline.asked(1)
     assert roofline.estimate(card, "i8", 1000, instructions=100, steps=1, mma=True).wall == "issue"
 
 

@@ -14,7 +14,8 @@ from tools.gpu_evidence import amd, cubin, mix
 from tools.gpu_evidence.hot import Hot, hot_kernels
 from tools.gpu_evidence.occupancy import AMD, NVIDIA, occupancy
 
-READ = ("sm_80", "sm_90", "sm_100")
+READ = ("sm_80", "sm_89", "sm_90", "sm_100")  # their instructions are counted
+COMPILED = ("sm_75", "sm_120")  # for registers and spills alone
 # Why kernels may spill on an architecture; on all others none may.
 REASONS = {"sm_70": "CUDA 12.9's compiler keeps a few values in memory rather than hold fewer groups of the largest tile; "
                     "to forbid it would cost newer devices a quarter of their occupancy"}
@@ -106,7 +107,7 @@ def collect(program: Path, folder: Path) -> Evidence:
     kernels = hot_kernels(manifest, "cuda-c++")
     compiler = Nvrtc(environment.nvrtc_library())
     old_compiler = Nvrtc(environment.old_nvrtc_library())
-    targets = [*((name, compiler) for name in READ), *((name, old_compiler) for name in OLD_ARCHITECTURES)]
+    targets = [*((name, compiler) for name in (*READ, *COMPILED)), *((name, old_compiler) for name in OLD_ARCHITECTURES)]
     with ThreadPoolExecutor(THREADS) as pool:  # NVRTC compiles in several threads, and lets Python's go on meanwhile
         parts = pool.map(lambda target: nvidia(manifest, kernels, *target), targets)
         rows = [row for part in parts for row in part]

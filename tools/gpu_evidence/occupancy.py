@@ -20,9 +20,12 @@ class Unit:
 # CUDA C++ Programming Guide, "Compute Capabilities"; registers are given to warps 256 at a time, 8 for each lane.
 NVIDIA = {
     "sm_70": Unit(32, 16, 4, 512, 8, 96 << 10, 256, 0, 32),
+    "sm_75": Unit(32, 8, 4, 512, 8, 64 << 10, 256, 0, 16),
     "sm_80": Unit(32, 16, 4, 512, 8, 164 << 10, 128, 1024, 32),
+    "sm_89": Unit(32, 12, 4, 512, 8, 100 << 10, 128, 1024, 24),
     "sm_90": Unit(32, 16, 4, 512, 8, 228 << 10, 128, 1024, 32),
     "sm_100": Unit(32, 16, 4, 512, 8, 228 << 10, 128, 1024, 32),
+    "sm_120": Unit(32, 12, 4, 512, 8, 100 << 10, 128, 1024, 24),
 }
 # LLVM's User Guide for AMDGPU: granules of registers; CDNA2 and RDNA2 instruction set guides: waves, LDS. gfx1030 runs
 # waves of 32 lanes.

@@ -2,7 +2,7 @@
 
 from tools.dialects.nvrtc import OLD_ARCHITECTURES
 from tools.gpu_evidence import amd, roofline
-from tools.gpu_evidence.collect import READ, REASONS, Evidence, Row
+from tools.gpu_evidence.collect import COMPILED, READ, REASONS, Evidence, Row
 from tools.gpu_evidence.hot import FAMILIES
 
 HEAD = """# Evidence from machine code
@@ -16,10 +16,13 @@ order.
 
 MODEL = """## Roofline *model*, not a measurement
 
-An exact search of 1,000,000 vectors of 128 elements by `scan_bounds` with tiles of 128 x 128 and without stalls: the
-maximum of the time to read the rows once, to issue all instructions counted above, and to execute all multiply-adds.
-*Hardware* is the maximum of reading the rows and the vendor's peak rate for the type, tensor cores included. Milliseconds
-for 1, 100 and 10,000 queries. One query uses the narrow tile of 64 x 4.
+An exact search of 1,000,000 vectors of 128 elements that are on the card, without stalls. *Model*: the maximum of the time
+to read the rows once, to issue all instructions counted above, and to execute all multiply-adds, which is the *wall*, and
+what the host asks for: 8 launches of {launch:g} us, 3 copies of {copy:g} us and a wait of {wait:g} us for each batch of
+{batch:,} queries, of which all but the first batch's copies and the last one's wait overlap. *Hardware* is the maximum of
+reading the rows and the maker's peak rate for the type, matrix units included. *Share*: hardware over model. One query uses
+the narrow tile of 64 x 4, more the tile of 128 x 128, int8 on NVIDIA's cards with matrix units. The instructions of cards
+that are not NVIDIA's were not counted: those of sm_90 stand for them. Milliseconds for 1, 100 and 10,000 queries.
 """
 
 
@@ -70,6 +73,11 @@ def _nvidia(evidence: Evidence) -> list[str]:
 
 def _old(evidence: Evidence) -> list[str]:
     lines = []
+    for architecture in COMPILED:
+        rows = evidence.of(architecture).values()
+        lines += [f"For {architecture} the same {len(rows)} kernels are compiled: at most "
+                  f"{max(row.registers for row in rows)} registers, "
+                  f"{sum(row in evidence.spilling() for row in rows)} of them spill.", ""]
     for architecture in OLD_ARCHITECTURES:
         rows = evidence.of(architecture).values()
         lines += [f"For {architecture} (V100) the {len(rows)} kernels it runs are compiled by NVRTC 12.9: at most "
@@ -91,21 +99,31 @@ def _amd(evidence: Evidence) -> list[str]:
             *_table(["kernel", "VGPRs", "LDS bytes", "spilled registers", "scratch bytes", "occupancy"], rows), ""]
 
 
-def _model(evidence: Evidence) -> list[str]:
-    rows = []
+def shares(evidence: Evidence) -> dict[tuple[str, str], list[roofline.Estimate]]:
+    """The estimates for each card and element, one for each batch."""
+    found = {}
     for card in roofline.CARDS:
         read = evidence.of(card.architecture)
         for element in roofline.BYTES:
             made = []
             for queries in roofline.BATCHES:
-                mma = element == "i8" and queries > 1
+                mma = element == "i8" and queries > 1 and card.mma
                 tile = f"{'64 x 4' if queries == 1 else '128 x 128'}{', mma' if mma else ''}"
                 cost = read[f"scan_bounds {element}, {tile}"].cost
                 made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps, mma))
-            rows.append([card.name, element, " / ".join(f"{one.milliseconds:.3g}" for one in made),
-                         " / ".join(one.wall for one in made), " / ".join(f"{one.limit:.3g}" for one in made)])
-    heading = ["card", "scanned", "this code, *model*", "bound by", "hardware"]
-    return [*MODEL.splitlines(), "", *_table(heading, rows), ""]
+            found[card.name, element] = made
+    return found
+
+
+def _model(evidence: Evidence) -> list[str]:
+    rows = []
+    for (card, element), made in shares(evidence).items():
+        rows.append([card, element, " / ".join(f"{one.milliseconds:.3g}" for one in made),
+                     " / ".join(one.wall for one in made), " / ".join(f"{one.limit:.3g}" for one in made),
+                     " / ".join(f"{one.share:.0%}" for one in made)])
+    heading = ["card", "scanned", "this code, *model*", "wall", "hardware", "share"]
+    text = MODEL.format(launch=roofline.LAUNCH, copy=roofline.COPY, wait=roofline.WAIT, batch=roofline.BATCH)
+    return [*text.splitlines(), "", *_table(heading, rows), ""]
 
 
 def _findings(evidence: Evidence) -> list[str]:

@@ -1,15 +1,18 @@
-"""A model, no measurement: what the compiled search could reach on a device if nothing ever waited.
+"""A model, no measurement: what the compiled search could reach on a card if nothing stalled.
 
-The time of a search is the largest of three: the rows read once at the memory's peak rate; every instruction issued, one
-for each of four warps and cycle; every multiply-add through its unit. What the hardware allows is the larger of the
-first, and the multiply-adds of the vectors' type at the peak that the maker states (tensor cores included).
+The time of a search is the largest of three: the rows read once at the memory's peak rate; every instruction issued; every
+multiply-add through its unit. Added to it is what the host asks for: launches, copies and waits, as counted on the test
+driver. What the hardware allows is the larger of reading the rows, and the multiply-adds of the vectors' type at the peak
+that the maker states (matrix units included).
 """
 
 from dataclasses import dataclass
 
 ROWS, COLUMNS = 1_000_000, 128
 BATCHES = (1, 100, 10_000)
-ISSUE_LANES = 128  # instructions of lanes that a multiprocessor issues in a cycle
+BATCH = 1000  # queries at a time, the default of gpu.batch_size
+LAUNCHES, COPIES = 8, 3  # of a batch, with one wait
+LAUNCH, COPY, WAIT = 2.5, 5.0, 10.0  # microseconds, assumed: what users of current cards report for small ones
 
 
 @dataclass(frozen=True)
@@ -21,14 +24,19 @@ class Card:
     clock: float  # GHz, boost
     memory: float  # GB/s
     fused: int  # FFMA of lanes that a unit does in a cycle
-    dots: int  # IDP of lanes
+    dots: int  # dot products of four bytes, of lanes
     peaks: dict[str, float]  # Tera-operations a second by element
+    issue: int = 128  # instructions of lanes that a unit issues in a cycle
+    mma: bool = True  # this code uses its matrix units
 
 
 CARDS = (
+    Card("RTX 4090", "sm_89", 128, 2.52, 1008, 128, 64, {"f32": 82.6, "f16": 165, "i8": 661}),
     Card("A100 SXM 80 GB", "sm_80", 108, 1.41, 2039, 64, 64, {"f32": 19.5, "f16": 312, "i8": 624}),
     Card("H100 SXM", "sm_90", 132, 1.83, 3350, 128, 64, {"f32": 66.9, "f16": 989, "i8": 1979}),
     Card("B200", "sm_100", 148, 1.85, 8000, 128, 64, {"f32": 75, "f16": 2250, "i8": 4500}),
+    Card("MI300X", "sm_90", 304, 2.1, 5300, 64, 64, {"f32": 163, "f16": 1307, "i8": 2615}, 64, False),
+    Card("M3 Max, 40 cores", "sm_90", 40, 1.4, 400, 128, 32, {"f32": 14.3, "f16": 14.3, "i8": 14.3}, 128, False),
 )
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
 TERMS = 16  # bytes of bounds that are read with each row
@@ -38,7 +46,17 @@ TERMS = 16  # bytes of bounds that are read with each row
 class Estimate:
     milliseconds: float  # what the code allows
     limit: float  # what the hardware allows
-    wall: str  # "memory", "issue", "FFMA", "dp4a", "mma"
+    wall: str  # "memory", "issue", "FFMA", "dp4a", "mma", "host"
+
+    @property
+    def share(self) -> float:
+        return self.limit / self.milliseconds
+
+
+def asked(queries: int) -> float:
+    """Seconds that launches, copies and waits add: those of later batches overlap, but for the gaps between launches."""
+    batches = -(-queries // BATCH)
+    return (batches * LAUNCHES * LAUNCH + COPIES * COPY + WAIT) * 1e-6
 
 
 def estimate(card: Card, element: str, queries: int, instructions: float, steps: float, mma: bool = False) -> Estimate:
@@ -49,8 +67,9 @@ def estimate(card: Card, element: str, queries: int, instructions: float, steps:
     cycles = card.units * card.clock * 1e9
     matrix_units = 2 * distances * COLUMNS / (card.peaks[element] * 1e12)
     pipe, wide = ("dp4a", card.dots) if element == "i8" else ("FFMA", card.fused)
-    times = {"memory": memory, "issue": distances * instructions / (cycles * ISSUE_LANES)}
+    times = {"memory": memory, "issue": distances * instructions / (cycles * card.issue)}
     times |= {"mma": matrix_units} if mma else {pipe: distances * steps / (cycles * wide)}
     wall = max(times, key=times.get)
+    host = asked(queries)
     limit = max(memory, matrix_units)
-    return Estimate(times[wall] * 1e3, limit * 1e3, wall)
+    return Estimate((times[wall] + host) * 1e3, limit * 1e3, "host" if host > times[wall] else wall)
