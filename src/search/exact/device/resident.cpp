@@ -98,16 +98,15 @@ ResidentPlaces ResidentSegments::get(std::span<const SegmentView> segments, std:
   return found;
 }
 
+// The pool may take back other blocks for the memory of a mask.
 void ResidentSegments::mask(std::span<const SegmentView> segments, Stream& stream, std::span<ResidentRows> rows) {
   for (ResidentRows& one : rows) {
     if (!RowMask::needed(one.runs, segments)) continue;
-    const auto kept = std::ranges::find(blocks_, one.block);
-    if (kept != blocks_.end() && (*kept)->mask && (*kept)->mask->is_of(one.runs, segments)) {
-      one.mask = (*kept)->mask;
-      continue;
+    std::shared_ptr<const RowMask>& kept = one.block->mask;
+    if (!kept || !kept->is_of(one.runs, segments)) {
+      kept = std::make_shared<const RowMask>(one.runs, segments, pool_, device_, stream);
     }
-    one.mask = std::make_shared<const RowMask>(one.runs, segments, pool_, device_, stream);
-    if (kept != blocks_.end()) (*kept)->mask = one.mask;
+    one.mask = kept;
   }
 }
 

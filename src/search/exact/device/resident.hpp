@@ -36,8 +36,9 @@ struct ResidentBlock {
   std::size_t capacity = 0;  // in rows
   // Guarded by the owner's mutex.
   std::size_t used = 0;
-  std::vector<Part> parts;              // by place
-  std::shared_ptr<const RowMask> mask;  // of the last search that needed one
+  std::vector<Part> parts;  // by place
+  // Of the last search that needed one. Only get() of the owner uses it, one call at a time.
+  mutable std::shared_ptr<const RowMask> mask;
 };
 
 // The rows of a search that are in one block.
