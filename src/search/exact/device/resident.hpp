@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -80,6 +81,10 @@ class ResidentSegments {
   struct Missing;
 
   void drop_gone();
+  // The caller holds mutex_.
+  void drop_parts(const std::function<bool(const ResidentBlock::Part&)>& is_dropped);
+  [[nodiscard]] std::vector<Missing> missing_of(std::span<const SegmentView> segments,
+                                                std::span<const std::size_t> chosen);
   [[nodiscard]] std::size_t rows_present(const SegmentView& segment) const;
   // Sets the masks of the rows that need one.
   void mask(std::span<const SegmentView> segments, Stream& stream, std::span<ResidentRows> rows);
@@ -108,6 +113,7 @@ class ResidentSegments {
   std::mutex loading_;             // held while rows are copied
   mutable std::mutex mutex_;
   Blocks blocks_;
+  bool reclaimed_ = false;  // blocks since the last get(): segments may have lost some of their rows
   int reclaimer_;
 };
 
