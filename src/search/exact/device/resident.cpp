@@ -99,15 +99,16 @@ ResidentPlaces ResidentSegments::get(std::span<const SegmentView> segments, std:
       if (block != blocks_.end()) layout = (*block)->layout;
     }
     if (!layout) layout = std::make_shared<const DeviceLayout>(*missing.front().segment);
-    const auto others = std::stable_partition(missing.begin() + 1, missing.end(),
-                                              [&](const Missing& one) { return layout->suits(*one.segment); });
-    const std::span<const Missing> alike(missing.begin(), others);
+    std::vector<Missing> alike{missing.front()};
+    std::vector<Missing> others;
+    std::partition_copy(missing.begin() + 1, missing.end(), std::back_inserter(alike), std::back_inserter(others),
+                        [&](const Missing& one) { return layout->suits(*one.segment); });
     if (!load(alike, layout, stream, reserve)) {  // as many as fit
       for (const Missing& one : alike) {
         if (!load({&one, 1}, layout, stream, reserve)) break;
       }
     }
-    missing.erase(missing.begin(), others);
+    missing = std::move(others);
   }
   ResidentPlaces found = places(segments, chosen);
   mask(segments, stream, found.resident);
