@@ -84,5 +84,27 @@ TEST_F(PressureTest, ASegmentThatLostItsFirstRowsIsBroughtAnew) {
   EXPECT_EQ(rows, 90000U);
 }
 
+// Many neighbors need more memory than a search of few left free.
+TEST_F(PressureTest, RowsThatStayLeaveRoomForASearchThatWouldRunWithoutThem) {
+  SearchProblem problem;
+  problem.dim = 16;
+  problem.corpus = cloud(random, 250000 * problem.dim);
+  problem.queries = cloud(random, problem.dim);
+  problem.segment_rows = 2000;
+  const auto segments = segments_of(problem);
+  ASSERT_TRUE(memory_pool(runtime()).set_max_pool_size(device("failing").id(), std::uint64_t{12} << 20U));
+  for (const std::size_t k : {20000U, 34000U, 38000U}) {
+    SCOPED_TRACE(k);
+    problem.k = k;
+    const auto alone = on({"failing"}).search(task(problem, segments)).hits;
+    exact::DeviceSearch devices = on({"failing"});
+    problem.k = 10;
+    expect_truth(problem, devices.search(task(problem, segments)));
+    EXPECT_GE(devices.resident_bytes(), 250000U * (16 + 16));
+    problem.k = k;
+    EXPECT_EQ(devices.search(task(problem, segments)).hits, alone);
+  }
+}
+
 }  // namespace
 }  // namespace vectis::test
