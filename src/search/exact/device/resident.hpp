@@ -73,6 +73,8 @@ class ResidentSegments {
                                    Stream& stream, std::uint64_t reserve);
   // Returns whether to copy the segment ahead of a search: less than four fifths of its rows are on the device.
   [[nodiscard]] bool wants(const SegmentView& segment) const;
+  // Drops blocks that no scan uses until they had `bytes` of device memory, or all of them; returns their bytes.
+  std::uint64_t drop_unused(std::uint64_t bytes);
   // Returns the bytes of device memory of all blocks.
   [[nodiscard]] std::uint64_t bytes() const;
 
@@ -104,7 +106,6 @@ class ResidentSegments {
   void replace(const Blocks& older, const std::shared_ptr<ResidentBlock>& block, Stream& stream);
   // Replaces blocks of which less than half is in use by smaller ones where memory suffices.
   void shrink(Stream& stream);
-  std::uint64_t drop_unused(std::uint64_t bytes);
 
   Runtime& runtime_;
   MemoryPool& pool_;
