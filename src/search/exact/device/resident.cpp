@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "device/call.hpp"
 #include "vectis/memory/explain.hpp"
@@ -28,6 +29,25 @@ RowMemory memory_of(const ResidentBlock& block) { return {&block.codes.memory(),
 std::size_t live_rows_of(const ResidentBlock& block) noexcept {
   std::size_t rows = 0;
   for (const ResidentBlock::Part& part : block.parts) rows += part.rows;
+  return rows;
+}
+
+// The number of rows of a segment, from the first on without a gap, that are in the blocks.
+std::size_t leading_rows(std::span<const std::shared_ptr<ResidentBlock>> blocks,
+                         const std::weak_ptr<const void>& storage) {
+  std::size_t rows = 0;
+  for (bool again = true; again;) {
+    const std::size_t before = rows;
+    bool later = false;
+    for (const auto& block : blocks) {
+      for (const ResidentBlock::Part& part : block->parts) {
+        if (!is_of(part.storage, storage)) continue;
+        later = later || part.first_row > rows;
+        if (part.first_row <= rows) rows = std::max(rows, part.first_row + part.rows);
+      }
+    }
+    again = later && rows > before;
+  }
   return rows;
 }
 
@@ -69,11 +89,7 @@ ResidentPlaces ResidentSegments::get(std::span<const SegmentView> segments, std:
   const std::lock_guard lock(loading_);
   drop_gone();
   shrink(stream);
-  std::vector<Missing> missing;
-  for (const std::size_t index : chosen) {
-    const std::size_t present = rows_present(segments[index]);
-    if (present < segments[index].rows) missing.push_back({&segments[index], present});
-  }
+  std::vector<Missing> missing = missing_of(segments, chosen);
   while (!missing.empty()) {
     std::shared_ptr<const DeviceLayout> layout;
     {
@@ -83,54 +99,77 @@ ResidentPlaces ResidentSegments::get(std::span<const SegmentView> segments, std:
       if (block != blocks_.end()) layout = (*block)->layout;
     }
     if (!layout) layout = std::make_shared<const DeviceLayout>(*missing.front().segment);
-    const auto others = std::stable_partition(missing.begin() + 1, missing.end(),
-                                              [&](const Missing& one) { return layout->suits(*one.segment); });
-    const std::span<const Missing> alike(missing.begin(), others);
+    std::vector<Missing> alike{missing.front()};
+    std::vector<Missing> others;
+    std::partition_copy(missing.begin() + 1, missing.end(), std::back_inserter(alike), std::back_inserter(others),
+                        [&](const Missing& one) { return layout->suits(*one.segment); });
     if (!load(alike, layout, stream, reserve)) {  // as many as fit
       for (const Missing& one : alike) {
         if (!load({&one, 1}, layout, stream, reserve)) break;
       }
     }
-    missing.erase(missing.begin(), others);
+    missing = std::move(others);
   }
   ResidentPlaces found = places(segments, chosen);
   mask(segments, stream, found.resident);
   return found;
 }
 
+// The pool may take back other blocks for the memory of a mask.
 void ResidentSegments::mask(std::span<const SegmentView> segments, Stream& stream, std::span<ResidentRows> rows) {
   for (ResidentRows& one : rows) {
     if (!RowMask::needed(one.runs, segments)) continue;
-    const auto kept = std::ranges::find(blocks_, one.block);
-    if (kept != blocks_.end() && (*kept)->mask && (*kept)->mask->is_of(one.runs, segments)) {
-      one.mask = (*kept)->mask;
-      continue;
+    std::shared_ptr<const RowMask>& kept = one.block->mask;
+    if (!kept || !kept->is_of(one.runs, segments)) {
+      kept = std::make_shared<const RowMask>(one.runs, segments, pool_, device_, stream);
     }
-    one.mask = std::make_shared<const RowMask>(one.runs, segments, pool_, device_, stream);
-    if (kept != blocks_.end()) (*kept)->mask = one.mask;
+    one.mask = kept;
   }
 }
 
 void ResidentSegments::drop_gone() {
   const std::lock_guard lock(mutex_);
+  drop_parts([](const ResidentBlock::Part& part) { return part.storage.expired(); });
+}
+
+void ResidentSegments::drop_parts(const std::function<bool(const ResidentBlock::Part&)>& is_dropped) {
   for (const auto& block : blocks_) {
-    std::erase_if(block->parts, [](const ResidentBlock::Part& part) { return part.storage.expired(); });
+    std::erase_if(block->parts, is_dropped);
     if (!block->parts.empty()) block->used = block->parts.back().place + block->parts.back().rows;
   }
   std::erase_if(blocks_, [](const auto& block) { return block->parts.empty(); });
 }
 
-// Rows never change, so that the rows of an older view serve a newer one. Parts of a segment are in the order of its
-// rows, in blocks in the order in which these were made.
+// Of a segment that lost a block, the rows after those are brought anew as well. No scan uses them, since it would also
+// use the block that was lost.
+std::vector<ResidentSegments::Missing> ResidentSegments::missing_of(std::span<const SegmentView> segments,
+                                                                    std::span<const std::size_t> chosen) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(reclaimed_, false)) {
+    std::vector<ResidentBlock::Part> torn;
+    for (const auto& block : blocks_) {
+      std::ranges::copy_if(block->parts, std::back_inserter(torn), [&](const ResidentBlock::Part& part) {
+        return part.first_row > leading_rows(blocks_, part.storage);
+      });
+    }
+    drop_parts([&](const ResidentBlock::Part& part) {
+      return std::ranges::any_of(torn, [&](const ResidentBlock::Part& one) {
+        return is_of(part.storage, one.storage) && part.first_row == one.first_row;
+      });
+    });
+  }
+  std::vector<Missing> missing;
+  for (const std::size_t index : chosen) {
+    const std::size_t present = leading_rows(blocks_, segments[index].storage);
+    if (present < segments[index].rows) missing.push_back({&segments[index], present});
+  }
+  return missing;
+}
+
+// Rows never change, so that the rows of an older view serve a newer one.
 std::size_t ResidentSegments::rows_present(const SegmentView& segment) const {
   const std::lock_guard lock(mutex_);
-  std::size_t rows = 0;
-  for (const auto& block : blocks_) {
-    for (const ResidentBlock::Part& part : block->parts) {
-      if (is_of(part.storage, segment.storage)) rows = std::max(rows, part.first_row + part.rows);
-    }
-  }
-  return rows;
+  return leading_rows(blocks_, segment.storage);
 }
 
 ResidentPlaces ResidentSegments::places(std::span<const SegmentView> segments,
@@ -283,6 +322,7 @@ std::uint64_t ResidentSegments::drop_unused(std::uint64_t bytes) {
     dropped += device_bytes_of(*block);
     return true;
   });
+  reclaimed_ = reclaimed_ || dropped > 0;
   return dropped;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,8 +37,9 @@ struct ResidentBlock {
   std::size_t capacity = 0;  // in rows
   // Guarded by the owner's mutex.
   std::size_t used = 0;
-  std::vector<Part> parts;              // by place
-  std::shared_ptr<const RowMask> mask;  // of the last search that needed one
+  std::vector<Part> parts;  // by place
+  // Of the last search that needed one. Only get() of the owner uses it, one call at a time.
+  mutable std::shared_ptr<const RowMask> mask;
 };
 
 // The rows of a search that are in one block.
@@ -71,6 +73,8 @@ class ResidentSegments {
                                    Stream& stream, std::uint64_t reserve);
   // Returns whether to copy the segment ahead of a search: less than four fifths of its rows are on the device.
   [[nodiscard]] bool wants(const SegmentView& segment) const;
+  // Drops blocks that no scan uses until they had `bytes` of device memory, or all of them; returns their bytes.
+  std::uint64_t drop_unused(std::uint64_t bytes);
   // Returns the bytes of device memory of all blocks.
   [[nodiscard]] std::uint64_t bytes() const;
 
@@ -79,6 +83,10 @@ class ResidentSegments {
   struct Missing;
 
   void drop_gone();
+  // The caller holds mutex_.
+  void drop_parts(const std::function<bool(const ResidentBlock::Part&)>& is_dropped);
+  [[nodiscard]] std::vector<Missing> missing_of(std::span<const SegmentView> segments,
+                                                std::span<const std::size_t> chosen);
   [[nodiscard]] std::size_t rows_present(const SegmentView& segment) const;
   // Sets the masks of the rows that need one.
   void mask(std::span<const SegmentView> segments, Stream& stream, std::span<ResidentRows> rows);
@@ -98,7 +106,6 @@ class ResidentSegments {
   void replace(const Blocks& older, const std::shared_ptr<ResidentBlock>& block, Stream& stream);
   // Replaces blocks of which less than half is in use by smaller ones where memory suffices.
   void shrink(Stream& stream);
-  std::uint64_t drop_unused(std::uint64_t bytes);
 
   Runtime& runtime_;
   MemoryPool& pool_;
@@ -107,6 +114,7 @@ class ResidentSegments {
   std::mutex loading_;             // held while rows are copied
   mutable std::mutex mutex_;
   Blocks blocks_;
+  bool reclaimed_ = false;  // blocks since the last get(): segments may have lost some of their rows
   int reclaimer_;
 };
 

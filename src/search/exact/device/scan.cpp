@@ -209,8 +209,17 @@ DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::s
                                   std::size_t batch_max, std::span<std::vector<Hit>> hits) {
   if (chosen.empty() || task.query_count() == 0 || task.k == 0) return {};
   const std::lock_guard lock(busy_);
-  try {
+  const auto run = [&] {
     return ScanRun(runtime_, device_, resident_, lanes_, task, hits).run(chosen, tuner, batch_max);
+  };
+  try {
+    try {
+      return run();
+    } catch (const OutOfMemoryError&) {
+      // Rows that stayed after a search of fewer neighbors may have the memory that this one needs.
+      if (resident_.drop_unused(UINT64_MAX) == 0) throw;
+    }
+    return run();
   } catch (...) {
     for (auto& lane : lanes_) lane.reset();  // a stream whose work failed stays so
     rethrow_named(runtime_, device_, task);
