@@ -68,8 +68,8 @@ typedef struct VectisTestDriver {
   void (*begin_timeline)(uint64_t nanoseconds);
   void (*timeline)(uint64_t* host, uint64_t* overlapped, uint64_t* device);
   /* What the driver states and has: "devices", "memory" (bytes of each device), "version", "architecture",
-   * "peer" (1: devices have peer access), "pinned" (0: on the timeline all memory of the host is pageable); of NVML "busy" (percent, of the first device) and "others" (bytes);
-   * of cuBLASLt "algorithms" (0: it has none). */
+   * "peer" (1: devices have peer access), "pinned" (0: on the timeline all memory of the host is pageable); of NVML
+   * "busy" (percent, of the first device) and "others" (bytes); of cuBLASLt "algorithms" (0: it has none). */
   void (*set)(const char* key, uint64_t value);
   /* Makes lost devices usable again. */
   void (*heal)(void);

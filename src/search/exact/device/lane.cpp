@@ -211,7 +211,7 @@ std::span<const std::int32_t> DeviceLane::counts() const noexcept {
 }
 
 // Of queries whose candidates all fit.
-std::size_t DeviceLane::most_found() const noexcept {
+std::size_t DeviceLane::largest_count() const noexcept {
   std::size_t most = 0;
   for (const std::int32_t count : counts()) {
     const auto found = static_cast<std::size_t>(static_cast<std::uint32_t>(count));
@@ -250,8 +250,8 @@ std::vector<std::size_t> DeviceLane::give_all() {
 
 std::size_t DeviceLane::finish() {
   synchronize();
-  if (most_found() > fetched_) {
-    fetch(prepared_.count, most_found());
+  if (largest_count() > fetched_) {
+    fetch(prepared_.count, largest_count());
     synchronize();
   }
   const std::vector<std::size_t> overflown = give_all();
@@ -276,8 +276,8 @@ void DeviceLane::scan_again(const std::vector<std::size_t>& queries) {
       scan_piece(first, std::min(capacity_, range.last - first), again_);
       fetch(again_.count, columns_);
       synchronize();
-      if (most_found() > fetched_) {
-        fetch(again_.count, most_found());
+      if (largest_count() > fetched_) {
+        fetch(again_.count, largest_count());
         synchronize();
       }
       for (std::size_t i = 0; i < queries.size(); ++i) give(i, queries[i]);

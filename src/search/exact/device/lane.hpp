@@ -92,7 +92,7 @@ class DeviceLane {
   // Enqueues copying the counts of all queries and their first `columns` candidates to the host.
   void fetch(std::size_t queries, std::size_t columns);
   [[nodiscard]] std::span<const std::int32_t> counts() const noexcept;
-  [[nodiscard]] std::size_t most_found() const noexcept;
+  [[nodiscard]] std::size_t largest_count() const noexcept;
   // Pushes the fetched candidates at position `position` of the scanned queries as candidates of `query`. Precondition:
   // its count is at most the columns that were fetched.
   void give(std::size_t position, std::size_t query);
