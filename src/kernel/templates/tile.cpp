@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "kernel/templates/definition.hpp"
 
 namespace vectis::inline v0_1::detail {
@@ -12,7 +10,7 @@ namespace {
 
 // A group of SIDE * SIDE work-items computes a tile of (4 * SIDE)² results, sixteen each. Blocks of both matrices are
 // in shared memory, stored depth-major; they are read from memory along whichever of their two steps is 1. Each block
-// of the depth is summed by itself; $ADD then adds it to `rests` or `sums`.
+// of the depth is summed by itself; $ADD then adds it to `sums`, and the part that `sums` cannot represent to `rests`.
 // The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software drivers
 // stop a work-item after 65,535 loop iterations in all.
 constexpr const char* tile_body = R"(
@@ -45,7 +43,6 @@ constexpr const char* tile_body = R"(
         }
       }
     }
-    bool folds = s % fold == fold - 1u;
     for (uint i = 0u; i < 16u; i++) { $ADD }
     BARRIER();
   }
@@ -84,16 +81,17 @@ struct Adding {
   const char* result;
 };
 
-// Sums in three levels: of a block, of `fold` blocks in `rests`, and of these, so that long sums are nearly as accurate
-// as short ones. Tool chains with fast math, which Metal's is, would remove a compensated sum.
+// Kahan summation: the error of each addition is added to the next, so that long sums are as accurate as short ones. An
+// infinite sum has no error term.
 constexpr Adding floats = {R"(
-      rests[i] = rests[i] + parts[i];
-      if (folds) {
-        sums[i] = sums[i] + rests[i];
-        rests[i] = ZERO;
-      }
+      float part = parts[i] - rests[i];
+      float sum = sums[i] + part;
+      float rest = (sum - sums[i]) - part;
+      if (IS_NAN(rest)) { rest = 0.0f; }
+      sums[i] = sum;
+      rests[i] = rest;
 )",
-                           "float acc = sums[i] + rests[i];"};
+                           "float acc = sums[i];"};
 // int32, which wraps.
 constexpr Adding wrapping = {"sums[i] = sums[i] + parts[i];", "int acc = sums[i];"};
 // `sums` holds the low 20 bits and `rests` the bits above them; a block sum has fewer than 20.
@@ -142,9 +140,8 @@ KernelSource tile_source(const TileWork& work, std::uint32_t side) {
   source.name = work.name;
   source.buffers = {{"a", work.element, Access::read}, {"b", work.element, Access::read}};
   source.buffers.insert(source.buffers.end(), work.buffers.begin(), work.buffers.end());
-  for (const char* scalar :
-       {"chunk", "tiles", "row_tiles", "steps", "fold", "rows", "columns", "depth", "a_offset", "a_step",
-        "a_depth_step", "b_offset", "b_step", "b_depth_step", "out_offset", "out_stride"}) {
+  for (const char* scalar : {"chunk", "tiles", "row_tiles", "steps", "rows", "columns", "depth", "a_offset", "a_step",
+                             "a_depth_step", "b_offset", "b_step", "b_depth_step", "out_offset", "out_stride"}) {
     source.scalars.push_back({scalar, DType::uint32});
   }
   source.scalars.insert(source.scalars.end(), work.scalars.begin(), work.scalars.end());
@@ -195,12 +192,11 @@ PlannedLaunch tile_launch(const TileWork& work, const TileSize& size, const Tile
   launch.source = [work, side] { return tile_source(work, side); };
   launch.shape = {.grid = {spread_tiles.groups, 1, 1}, .block = {side * side, 1, 1}};
   launch.buffers = {0, 1};
-  const std::uint64_t steps = divide_up(size.depth, depth_of_tile);
-  const auto fold = static_cast<std::uint64_t>(std::ceil(std::sqrt(static_cast<double>(steps))));
-  launch.scalars = {spread_tiles.chunk, index32(tiles),        index32(row_tiles),    index32(steps),
-                    index32(fold),      index32(size.rows),    index32(size.columns), index32(size.depth),
-                    index32(a.offset),  index32(a.step),       index32(a.depth_step), index32(b.offset),
-                    index32(b.step),    index32(b.depth_step), index32(out.offset),   index32(out.stride)};
+  launch.scalars = {
+      spread_tiles.chunk,    index32(tiles),        index32(row_tiles),  index32(divide_up(size.depth, depth_of_tile)),
+      index32(size.rows),    index32(size.columns), index32(size.depth), index32(a.offset),
+      index32(a.step),       index32(a.depth_step), index32(b.offset),   index32(b.step),
+      index32(b.depth_step), index32(out.offset),   index32(out.stride)};
   return launch;
 }
 

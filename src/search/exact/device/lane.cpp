@@ -1,10 +1,13 @@
 #include "search/exact/device/lane.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "device/call.hpp"
+#include "vectis/base/error.hpp"
 #include "vectis/kernel/operation.hpp"
 
 namespace vectis::inline v0_1::exact {
@@ -24,6 +27,12 @@ std::size_t piece_growth(std::size_t capacity, std::size_t k) {
 SearchTask part_of(SearchTask task, std::size_t first, std::size_t count) {
   task.queries = task.queries.subspan(first * task.dim, count * task.dim);
   return task;
+}
+
+[[noreturn]] void throw_wrong(const std::string& found) {
+  throw Error(
+      ErrorCode::driver_failure, "search",
+      fmt::format("the device found {}: its results are wrong; update its driver or use another device", found));
 }
 
 }  // namespace
@@ -67,6 +76,7 @@ std::span<std::byte> DeviceLane::host_bytes(std::optional<HostMemory>& memory, s
   if (!memory || memory->bytes().size() < bytes) {
     memory.reset();
     memory.emplace(stream_.context(), bytes);
+    std::ranges::fill(memory->bytes(), std::byte{0});
   }
   return memory->bytes().first(bytes);
 }
@@ -223,11 +233,16 @@ std::size_t DeviceLane::largest_count() const noexcept {
 void DeviceLane::give(std::size_t position, std::size_t query) {
   const std::size_t queries = counts().size();
   const auto count = static_cast<std::size_t>(counts()[position]);
+  if (count > fetched_) throw_wrong(fmt::format("{} rows, and before at most {}", count, fetched_));
   const auto* const rows = counts().data() + queries;
   const auto* const bounds = reinterpret_cast<const float*>(rows + queries * fetched_);
   for (std::size_t slot = position * fetched_; slot < position * fetched_ + count; ++slot) {
     const auto place = static_cast<std::size_t>(rows[slot]);
-    const auto run = std::ranges::upper_bound(rows_.runs, place, {}, &RowRun::place) - 1;
+    const auto after = std::ranges::upper_bound(rows_.runs, place, {}, &RowRun::place);
+    if (after == rows_.runs.begin() || place >= (after - 1)->place + (after - 1)->rows) {
+      throw_wrong(fmt::format("row {}, which was not scanned", place));
+    }
+    const auto run = after - 1;
     const float lower = bounds[2 * slot];
     const float width = (bounds[2 * slot + 1] - lower) * (1 + 0x1p-20F);
     batch_->candidates.push(query, RowPlace{run->segment, run->first_row + place - run->place}, lower, width);

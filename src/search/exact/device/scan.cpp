@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "device/cores.hpp"
 #include "search/common/device_failure.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/settings.hpp"
@@ -68,6 +69,17 @@ std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
 // Enough for the k nearest and as many whose bounds overlap theirs, so that one copy brings all of most queries.
 std::size_t fetched_columns(std::size_t k) noexcept { return 2 * std::min<std::size_t>(k, std::size_t{1} << 20U) + 32; }
 
+// Whether the stream is of this context, and none of its work has failed: the pool may notice that between searches.
+bool is_usable(const LaneResources& resources, const DeviceContext& context) {
+  if (resources.stream.context().core() != context.core()) return false;
+  try {
+    resources.stream.core()->sticky->rethrow();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // One search: batches of queries, and for each the rows on the device and the segments that are streamed, are assigned
 // to the lanes in turn.
 class ScanRun {
@@ -102,8 +114,10 @@ class ScanRun {
  private:
   // A single batch of resident rows needs only the first.
   DeviceLane& lane(std::size_t index, std::size_t queries) {
-    if (!resources_[index]) resources_[index].emplace(device_context());
     if (!lanes_[index]) {
+      const DeviceContext context = device_context();
+      if (resources_[index] && !is_usable(*resources_[index], context)) resources_[index].reset();
+      if (!resources_[index]) resources_[index].emplace(context);
       lanes_[index].emplace(runtime_, device_.id(), *resources_[index], task_, queries, device_capacity(task_.k),
                             fetched_columns(task_.k));
     }
