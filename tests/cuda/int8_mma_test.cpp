@@ -41,8 +41,8 @@ class Int8Mma : public testing::TestWithParam<int> {
         View(memory, DType::int8, rows, columns), View(memory, DType::int8, queries, columns),
         View(memory, DType::float32, rows, 4),    View(memory, DType::float32, queries, 4),
         View(memory, DType::int32, queries, 1),   View(memory, DType::float32, queries, 2),
-        View(memory, DType::int32, queries, 1)};
-    const std::vector<ParameterValue> parameters = {std::int64_t{0}, 0.0, 0.0};
+        View(memory, DType::int32, queries, 1),   View(memory, DType::int32, 1, 1)};
+    const std::vector<ParameterValue> parameters = {std::int64_t{0}, 0.0, 0.0, std::int64_t{0}};
     const LaunchPlan plan = scan.plan({&scan, views, parameters}, device);
     return plan.launches.front().source().overrides.contains(Dialect::cuda);
   }
