@@ -74,20 +74,22 @@ class StoppingRule {
  public:
   StoppingRule(const BeamParams& params, float epsilon, const QuantizedQuery& query)
       : k_(params.k),
-        ef_(params.widens ? ef_of(params.k, epsilon) : params.k),
+        expanded_(std::min(params.k, BeamParams::expanded_min)),
         squared_norm_(query.squared_norm()),
-        epsilon_squared_(epsilon * epsilon) {}
+        epsilon_squared_(epsilon * epsilon) {
+    if (params.widens && ef_of(params.k, epsilon) > params.k) expanded_ = ef_of(params.k, epsilon);
+  }
 
   [[nodiscard]] float score_limit(const TopK& best) const noexcept {
     const std::span<const Neighbor> sorted = best.sorted();
-    if (sorted.size() < ef_) return std::numeric_limits<float>::infinity();
+    if (sorted.size() < std::max(k_, expanded_)) return std::numeric_limits<float>::infinity();
     const float limit = (sorted[k_ - 1].score() + squared_norm_) * epsilon_squared_ - squared_norm_;
-    return ef_ == k_ ? limit : std::max(limit, sorted[ef_ - 1].score());
+    return std::max(limit, sorted[expanded_ - 1].score());
   }
 
  private:
   std::size_t k_;
-  std::size_t ef_;
+  std::size_t expanded_;  // best rows that are expanded, however far they are
   float squared_norm_;
   float epsilon_squared_;
 };

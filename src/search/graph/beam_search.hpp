@@ -17,9 +17,11 @@ namespace vectis::inline v0_1::graph {
 // Parameters of a beam search. The search stops when the nearest unexpanded row is farther than epsilon times the
 // distance of the k-th best row found (NGT's epsilon), so it runs longer where many rows are about as far as the
 // best; and, with a large epsilon, not before it is farther than the best `ef` rows, as in HNSW: among vectors that
-// are almost equal, distances are so small that epsilon times them leads nowhere. Precondition of every search, not
-// checked: 1 <= k <= width.
+// are almost equal, distances are so small that epsilon times them leads nowhere. It always expands the expanded_min
+// best, whose links lead to rows that are nearer still. Precondition of every search, not checked: 1 <= k <= width.
 struct BeamParams {
+  static constexpr std::size_t expanded_min = 3;
+
   std::size_t k = 10;
   float epsilon = 1;
   std::size_t width = 32;  // best rows that are kept, at least k

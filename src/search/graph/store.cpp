@@ -8,6 +8,7 @@
 
 #include "search/common/checks.hpp"
 #include "search/graph/reachability.hpp"
+#include "search/graph/unfound.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/random.hpp"
 
@@ -20,6 +21,10 @@ constexpr std::size_t counted_rows_max = 1024;   // of one change, that are comp
 constexpr std::size_t looked_up_batch = 65'536;  // rows between two checks of a Context
 // Whether all rows can be reached is checked when 1/8 of them is new.
 constexpr std::size_t reachability_divisor = 8;
+// All rows are searched for when 1/2 of them changed: lists that are pruned lose links that searches need.
+constexpr std::size_t searched_divisor = 2;
+// Rows are searched for twice when more than 1/100 of them was not found.
+constexpr std::size_t many_unfound_divisor = 100;
 
 void shuffle(std::span<Slot> slots, Random random) {
   for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
@@ -171,13 +176,14 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
   unchecked_rows_ += slots.size();
   const bool checked = unchecked_rows_ >= live / reachability_divisor;
   if (checked && !consolidated_next) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
-  if (checked) connect_rows(held_out, stop);
+  const std::size_t unfound = repair_links(std::span(order).first(first_held_out), held_out, checked, stop);
   measure_held_out(executor_, next_search(), held_out, stop, calibration_);
   if (!held_out.empty()) {
     link_beside(held_out, linked_rows + first_held_out, [&](std::size_t done) {
       if (progress) progress(first_held_out + done);
     });
-    if (checked) connect_rows({}, stop);
+    // Lists that were pruned now may have lost links of the repair before.
+    repair_links(unfound > first_held_out / many_unfound_divisor ? order : held_out, {}, checked, stop);
   }
   if (!consolidated_next) {
     recalibrate_if_due(executor_, next_search(), live, params_.seed + epoch_, stop, calibration_);
@@ -197,13 +203,36 @@ void GraphStore::count_answers(std::span<const Slot> slots) {
     calibration_.count_answers(answers, static_cast<double>(slots.size()) / static_cast<double>(counted));
 }
 
-void GraphStore::connect_rows(std::span<const Slot> unlinked, const StopCheck& stop) {
+std::size_t GraphStore::repair_links(std::span<const Slot> slots, std::span<const Slot> unlinked, bool checked,
+                                     const StopCheck& stop) {
+  if (!checked) {
+    unsearched_rows_ += slots.size();
+    return link_unfound(executor_, storage_->graph, entry_points_, slots, stop);
+  }
   std::vector<bool> left_out(rows_);
   for (const Slot slot : unlinked) left_out[slot] = true;
   const auto linked = [&](Slot slot) { return !left_out[slot] && storage_->versions.visible(slot, epoch_ + 1); };
   if (rows_ >= 2 * entry_points_rows_) choose_entry_points(linked);
+  const std::size_t unfound = link_unfound_rows(entry_points_, slots, slots.size(), linked, stop);
   connect_unreachable(storage_->graph, entry_points_, rows_, linked, stop);
   unchecked_rows_ = 0;
+  return unfound;
+}
+
+std::size_t GraphStore::link_unfound_rows(std::span<const Slot> entry_points, std::span<const Slot> slots,
+                                          std::size_t changed, const std::function<bool(Slot)>& linked,
+                                          const StopCheck& stop) {
+  unsearched_rows_ += changed;
+  if (unsearched_rows_ < rows_ / searched_divisor) {
+    return link_unfound(executor_, storage_->graph, entry_points, slots, stop);
+  }
+  std::vector<Slot> all;
+  for (Slot slot = 0; slot < rows_; ++slot) {
+    if (linked(slot)) all.push_back(slot);
+  }
+  const std::size_t unfound = link_unfound(executor_, storage_->graph, entry_points, all, stop);
+  unsearched_rows_ = 0;
+  return unfound;
 }
 
 void GraphStore::choose_entry_points(const std::function<bool(Slot)>& linked) {

@@ -161,9 +161,15 @@ class GraphStore {
   void link(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress, const StopCheck& stop);
   // Counts how many answers the rows, new or removed, change; see AnswerProbes. Throws std::bad_alloc.
   void count_answers(std::span<const Slot> slots);
-  // Links rows to those that no path of links leads to, apart from `unlinked`. Throws what `stop` throws, and
-  // std::bad_alloc.
-  void connect_rows(std::span<const Slot> unlinked, const StopCheck& stop);
+  // Links those of `slots`, which were linked last, that a search for them does not find. When `checked`, also chooses
+  // entry points and does the same for all rows, if that is due, and links the rows that no path leads to, apart from
+  // `unlinked`. Returns how many rows were not found. Throws what `stop` throws, and std::bad_alloc.
+  std::size_t repair_links(std::span<const Slot> slots, std::span<const Slot> unlinked, bool checked,
+                           const StopCheck& stop);
+  // Counts `changed` rows, and links those of `slots`, or of all linked rows when many changed, that searches do not
+  // find. Returns how many these are. Throws what `stop` throws, and std::bad_alloc.
+  std::size_t link_unfound_rows(std::span<const Slot> entry_points, std::span<const Slot> slots, std::size_t changed,
+                                const std::function<bool(Slot)>& linked, const StopCheck& stop);
   // Replaces the entry points by random linked rows: those of before lie in the clusters that were added first. Leaves
   // them where most rows are not linked. Throws std::bad_alloc; then nothing changed.
   void choose_entry_points(const std::function<bool(Slot)>& linked);
@@ -251,7 +257,8 @@ class GraphStore {
   std::deque<Limbo> limbo_;
   std::deque<std::pair<std::uint64_t, std::shared_ptr<std::atomic<bool>>>> epochs_;  // that may still be held
   CalibrationState calibration_;
-  std::size_t unchecked_rows_ = 0;  // linked since it was checked that all rows can be reached
+  std::size_t unchecked_rows_ = 0;   // linked since it was checked that all rows can be reached
+  std::size_t unsearched_rows_ = 0;  // linked or consolidated since all rows were searched for
   // None of its sorted slots may be used again while it is there.
   std::shared_ptr<const NormOrder> norm_order_;
 

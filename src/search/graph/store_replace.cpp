@@ -78,7 +78,9 @@ void GraphStore::consolidate(const LinkProgress& progress) {
     if (std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
   }
   consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
-  connect_unreachable(storage_->graph, entry_points, rows_, [&](Slot slot) { return !is_tombstone(slot); }, {});
+  const auto linked = [&](Slot slot) { return !is_tombstone(slot); };
+  link_unfound_rows(entry_points, {}, tombstones_.size(), linked, [&] { progress(live.size()); });
+  connect_unreachable(storage_->graph, entry_points, rows_, linked, {});
   std::shared_ptr<const NormOrder> order = order_rows(*storage_, rows_, epoch_);
   limbo_.emplace_back();  // the last step that may throw
   norm_order_ = std::move(order);
