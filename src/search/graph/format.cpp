@@ -26,7 +26,7 @@ using detail::ChecksumReader;
 using detail::ChecksumWriter;
 using detail::throw_corrupt;
 
-constexpr std::uint32_t format_version = 2;
+constexpr std::uint32_t format_version = 3;
 constexpr std::uint64_t feature_codes_only = 1;  // vectors are stored as one byte per element
 constexpr std::size_t rows_per_block = 4096;     // each with a checksum
 constexpr std::size_t stored_entry_points_max = 4096;

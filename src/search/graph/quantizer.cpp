@@ -288,7 +288,13 @@ void Encoding::set_code_size(std::size_t output_dim, std::size_t bits) {
   quantizer.dim = output_dim;
   quantizer.bits = bits;
   const std::size_t bytes = code_header_bytes + (output_dim * bits + 7) / 8;
-  quantizer.row_bytes = (bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
+  const std::size_t lines = bytes / cache_line_bytes;
+  const std::size_t rest = bytes % cache_line_bytes;
+  // Rows that end a quarter into a cache line touch no more lines, wherever they begin: 128 coordinates and their
+  // header, for example, take 144 instead of 192 bytes.
+  const bool ends_early = bits == 8 && lines > 0 && rest > 0 && rest <= quarter_line_bytes;
+  const std::size_t end = rest == 0 ? 0 : ends_early ? quarter_line_bytes : cache_line_bytes;
+  quantizer.row_bytes = lines * cache_line_bytes + end;
 }
 
 Encoding make_encoding(Metric metric, std::size_t dim) {
@@ -382,7 +388,8 @@ void encode_row(const Encoding& encoding, const float* vector, std::byte* row) {
 
 QuantizedQuery::QuantizedQuery(const Quantizer& quantizer)
     : row_bytes_(quantizer.row_bytes),
-      memory_(2 * row_bytes_ + cache_line_bytes),
+      padded_bytes_(quantizer.padded_bytes()),
+      memory_(2 * padded_bytes_ + cache_line_bytes),
       codes_(memory_.data() + (cache_line_bytes - reinterpret_cast<std::uintptr_t>(memory_.data()) % cache_line_bytes)),
       coordinates_(quantizer.dim) {}
 
@@ -414,11 +421,11 @@ void QuantizedQuery::set_coordinates(const Quantizer& quantizer, const float* co
   norm_weight_ = 1;
   const float inverse = scale_ > 0 ? 1 / scale_ : 0;
   const std::size_t low_codes = code_bytes(quantizer);
-  std::memset(codes_, 0, 2 * row_bytes_);  // set_row may have left codes in the padding
+  std::memset(codes_, 0, 2 * padded_bytes_);  // set_row may have left codes in the padding
   std::int32_t sum = 0;
   for (std::size_t i = 0; i < quantizer.dim; ++i) {
     const auto code = static_cast<std::int8_t>((coordinates[i] * inverse + rounding_constant) - rounding_constant);
-    codes_[code_header_bytes + (i < low_codes ? i : i - low_codes + row_bytes_)] = code;
+    codes_[code_header_bytes + (i < low_codes ? i : i - low_codes + padded_bytes_)] = code;
     sum += code;
   }
   sum_ = scale_ * static_cast<float>(sum);
@@ -439,7 +446,7 @@ void QuantizedQuery::set_row(const Quantizer& quantizer, const std::byte* row) {
   // Copies of the members, which the compiler would read again after every stored code.
   const std::size_t bytes = row_bytes_ - code_header_bytes;
   std::int8_t* const codes = codes_ + code_header_bytes;
-  std::int8_t* const upper_codes = codes + row_bytes_;
+  std::int8_t* const upper_codes = codes + padded_bytes_;
   const auto* const row_codes = reinterpret_cast<const std::uint8_t*>(row) + code_header_bytes;
   const int middle = 1 << (quantizer.bits - 1);
   std::int32_t sum = -middle * static_cast<std::int32_t>(quantizer.dim);
@@ -475,7 +482,7 @@ float QuantizedQuery::error() const noexcept {
   const std::size_t low_codes = row_bytes_ - code_header_bytes;
   double sum = 0;
   for (std::size_t i = 0; i < coordinates_.size(); ++i) {
-    const std::int8_t code = codes_[code_header_bytes + (i < low_codes ? i : i - low_codes + row_bytes_)];
+    const std::int8_t code = codes_[code_header_bytes + (i < low_codes ? i : i - low_codes + padded_bytes_)];
     const double difference = double{coordinates_[i]} - double{scale_} * static_cast<double>(code);
     sum += difference * difference;
   }

@@ -16,15 +16,20 @@
 namespace vectis::inline v0_1::graph {
 
 inline constexpr std::size_t cache_line_bytes = 64;
+inline constexpr std::size_t quarter_line_bytes = cache_line_bytes / 4;
 inline constexpr std::size_t code_header_bytes = 8;  // scale, min and squared norm at the start of a row
 
 // The size of quantized rows. Plain data; Encoding::set_code_size keeps the fields consistent.
 struct Quantizer {
   std::size_t dim = 0;        // coordinates per row
   std::size_t bits = 8;       // per coordinate: 8 or 4, or 32 for floats
-  std::size_t row_bytes = 0;  // whole cache lines
+  std::size_t row_bytes = 0;  // whole cache lines, or with a quarter of one at the end
 
   [[nodiscard]] bool floats() const noexcept { return bits == 32; }
+  // Returns row_bytes in whole cache lines. Does not throw.
+  [[nodiscard]] std::size_t padded_bytes() const noexcept {
+    return (row_bytes + cache_line_bytes - 1) / cache_line_bytes * cache_line_bytes;
+  }
 };
 
 // How vectors become rows of codes: a projection, then scalar quantization of its outputs.
@@ -117,12 +122,12 @@ class QuantizedQuery {
   // fits(quantizer), and `row` was encoded with it. Does not throw.
   void set_row(const Quantizer& quantizer, const std::byte* row);
 
-  // Returns the query's codes, laid out like a row with zeros in place of the header. For 4-bit rows these belong to
-  // the low nibbles; for rows of floats they are floats. Bytes where rows are padded with zeros have any value. Valid
-  // as long as the query.
+  // Returns the query's codes, padded_bytes() of the quantizer, laid out like a row with zeros in place of the header.
+  // For 4-bit rows these belong to the low nibbles; for rows of floats they are floats. Bytes where rows are padded
+  // with zeros have any value after set_row, else they are zero as those after the row. Valid as long as the query.
   [[nodiscard]] const std::int8_t* codes() const noexcept { return codes_; }
   // Returns the query's codes for the high nibbles of 4-bit rows; unused for 8-bit rows. Valid as long as the query.
-  [[nodiscard]] const std::int8_t* upper_codes() const noexcept { return codes_ + row_bytes_; }
+  [[nodiscard]] const std::int8_t* upper_codes() const noexcept { return codes_ + padded_bytes_; }
   [[nodiscard]] float scale() const noexcept { return scale_; }
   [[nodiscard]] float shift() const noexcept { return shift_; }
   [[nodiscard]] float sum() const noexcept { return sum_; }  // of all coordinates
@@ -142,6 +147,7 @@ class QuantizedQuery {
 
  private:
   std::size_t row_bytes_;
+  std::size_t padded_bytes_;
   std::vector<std::int8_t> memory_;
   std::int8_t* codes_;  // inside memory_, aligned to a cache line
   std::vector<float> coordinates_;

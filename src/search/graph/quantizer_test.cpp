@@ -78,8 +78,34 @@ TEST_P(QuantizerTest, ScoresApproximateSquaredDistances) {
   expect_as_scalar();
 }
 
+TEST(QuantizedRowsTest, ThatEndEarlyTouchNoMoreCacheLines) {
+  Encoding encoding = make_encoding(Metric::l2, 1);
+  const auto row_bytes = [&](std::size_t dim, std::size_t bits) {
+    encoding.set_code_size(dim, bits);
+    return encoding.quantizer.row_bytes;
+  };
+  EXPECT_EQ(row_bytes(1, 8), 64U);
+  EXPECT_EQ(row_bytes(56, 8), 64U);
+  EXPECT_EQ(row_bytes(57, 8), 80U);
+  EXPECT_EQ(row_bytes(72, 8), 80U);
+  EXPECT_EQ(row_bytes(73, 8), 128U);
+  EXPECT_EQ(row_bytes(128, 4), 128U);
+  EXPECT_EQ(row_bytes(14, 32), 64U);
+  EXPECT_EQ(row_bytes(15, 32), 128U);
+  for (std::size_t dim = 1; dim < 2000; ++dim) {
+    const std::size_t bytes = row_bytes(dim, 8);
+    const std::size_t lines = (code_header_bytes + dim + cache_line_bytes - 1) / cache_line_bytes;
+    EXPECT_GE(bytes, code_header_bytes + dim);
+    for (std::size_t row = 0; row < 8; ++row) {
+      const std::size_t first = row * bytes / cache_line_bytes;
+      const std::size_t last = ((row + 1) * bytes - 1) / cache_line_bytes;
+      EXPECT_LE(last - first + 1, lines) << dim << " coordinates, row " << row;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Dimensions, QuantizerTest,
-                         testing::Combine(testing::Values(1, 3, 55, 56, 57, 63, 64, 112, 113, 128, 130, 384),
+                         testing::Combine(testing::Values(1, 3, 55, 56, 57, 63, 64, 72, 73, 112, 113, 128, 130, 384),
                                           testing::Values(8, 4, 32)));
 
 }  // namespace

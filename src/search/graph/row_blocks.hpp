@@ -20,6 +20,8 @@ inline constexpr std::size_t slots_max = 0x7FFF'FFFF;
 // any number of threads read rows that were published to them. Pages that were never written use no memory.
 class RowBlocks {
  public:
+  static constexpr std::size_t read_beyond = 64;  // bytes after the last row that may be read, whatever they hold
+
   explicit RowBlocks(std::size_t row_bytes) : row_bytes_(row_bytes) {}
 
   // Makes room for `rows` rows in total; new rows are zero and existing rows do not move. Throws Allocation when
@@ -27,14 +29,15 @@ class RowBlocks {
   void reserve(std::size_t rows) {
     while (capacity_ < rows) {
       const std::size_t count = first_rows << blocks_.size();
-      Pages pages(count * row_bytes_);
+      Pages pages(count * row_bytes_ + read_beyond);
       blocks_.push_back(std::move(pages));
       block_begin_[blocks_.size() - 1].store(blocks_.back().data(), std::memory_order_release);
       capacity_ += count;
     }
   }
 
-  // Uses `rows` rows of foreign memory at `first`, such as a mapped file, instead of its own. The memory must outlive
+  // Uses `rows` rows of foreign memory at `first`, such as a mapped file, instead of its own. If kernels read beyond
+  // rows, so many bytes after the last one must be readable. The memory must outlive
   // this object, which must be empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept {
     for (std::size_t block = 0; (first_rows << block) - first_rows < rows; ++block) {

@@ -59,7 +59,8 @@ void ScannedQueries::set_vector(std::size_t i, const Encoding& encoding, const f
 }
 
 void ScannedQueries::pack_tiles(const Quantizer& quantizer) {
-  const std::size_t lines = quantizer.row_bytes / cache_line_bytes;
+  const std::size_t padded_bytes = quantizer.padded_bytes();
+  const std::size_t lines = padded_bytes / cache_line_bytes;
   const std::size_t blocks = (size() + scanned_group - 1) / scanned_group;
   planes_ = quantizer.bits == 8 ? lines : 2 * lines;
   block_bytes_ = planes_ * cache_line_bytes * scanned_group;
@@ -71,8 +72,8 @@ void ScannedQueries::pack_tiles(const Quantizer& quantizer) {
     std::byte* const block = tiles_ + query / scanned_group * block_bytes_;
     for (std::size_t word = 0; word < planes_ * cache_line_bytes / word_bytes; ++word) {
       const std::size_t at = word * word_bytes;
-      const std::int8_t* const from = at < quantizer.row_bytes ? codes_[query].codes() + at
-                                                               : codes_[query].upper_codes() + at - quantizer.row_bytes;
+      const std::int8_t* const from =
+          at < padded_bytes ? codes_[query].codes() + at : codes_[query].upper_codes() + at - padded_bytes;
       std::memcpy(block + word * cache_line_bytes + query % scanned_group * word_bytes, from, word_bytes);
     }
   }

@@ -22,6 +22,7 @@ struct GroupCodes {
 };
 
 // The groups of a batch of rows. Rows of 8 bits that follow each other in memory are used in place, others are copied.
+// In place, a plane may reach beyond its row, where the query has zeros; RowBlocks and files have memory there.
 class BatchCodes {
  public:
   // `unpacked` has room for the planes of all rows.
@@ -54,13 +55,15 @@ class BatchCodes {
       const std::byte* const from = rows.codes[first + std::min(i, count - 1)];
       std::byte* const to = target + i * row_bytes_;
       for (std::size_t byte = 0; byte < quantizer.row_bytes; byte += cache_line_bytes) {
-        const __m512i line = _mm512_load_si512(from + byte);
+        const bool whole = byte + cache_line_bytes <= quantizer.row_bytes;
+        const __m512i line = _mm512_maskz_loadu_epi8(whole ? ~__mmask64{0} : __mmask64{0xFFFF}, from + byte);
         if (quantizer.bits == 8) {
           _mm512_store_si512(to + byte, line);
           continue;
         }
         _mm512_store_si512(to + byte, _mm512_and_si512(line, low_nibble));
-        _mm512_store_si512(to + quantizer.row_bytes + byte, _mm512_and_si512(_mm512_srli_epi16(line, 4), low_nibble));
+        _mm512_store_si512(to + quantizer.padded_bytes() + byte,
+                           _mm512_and_si512(_mm512_srli_epi16(line, 4), low_nibble));
       }
     }
     return {target, row_bytes_};

@@ -80,7 +80,7 @@ TEST(ScanFilter, PassesRowsWithinTheLimit) {
   for (const FilterRows filter : supported_filters()) {
     for (const Metric metric : {Metric::l2, Metric::inner_product}) {
       for (const std::size_t bits : {8U, 4U}) {
-        for (const std::size_t dim : {1U, 20U, 56U, 57U, 200U}) {
+        for (const std::size_t dim : {1U, 20U, 56U, 57U, 128U, 200U}) {
           for (const std::size_t rows : {1U, 16U, 47U, 256U}) {
             for (const std::size_t queries : {1U, 5U, 16U, 33U, 64U}) {
               Scan scan(metric, dim, bits, rows, queries, random);

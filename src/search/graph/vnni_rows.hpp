@@ -50,6 +50,11 @@ struct FourProducts {
   __m128i sums;
 };
 
+// The last quarter of a cache line of a row, and zeros.
+VECTIS_VNNI inline __m512i load_end(const std::byte* codes) {
+  return _mm512_zextsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+}
+
 template <std::size_t Bits, bool Summed>
 VECTIS_VNNI inline FourProducts multiply_codes(const Quantizer& quantizer, const QuantizedQuery& query,
                                                const std::byte* const* rows) {
@@ -61,8 +66,9 @@ VECTIS_VNNI inline FourProducts multiply_codes(const Quantizer& quantizer, const
   for (std::size_t i = 0; i < rows_per_step; ++i) products[i] = sums[i] = _mm512_setzero_si512();
   for (std::size_t byte = 0; byte < quantizer.row_bytes; byte += cache_line_bytes) {
     const __m512i codes = _mm512_load_si512(query.codes() + byte);
+    const bool whole = byte + cache_line_bytes <= quantizer.row_bytes;
     for (std::size_t i = 0; i < rows_per_step; ++i) {
-      __m512i row = _mm512_load_si512(rows[i] + byte);
+      __m512i row = whole ? _mm512_loadu_si512(rows[i] + byte) : load_end(rows[i] + byte);
       if constexpr (Summed) row = byte == 0 ? _mm512_maskz_mov_epi8(after_header, row) : row;
       if constexpr (Bits == 4) {
         const __m512i upper = _mm512_and_si512(_mm512_srli_epi16(row, 4), low_nibble);
