@@ -147,6 +147,16 @@ std::vector<suite::TranslatedColumn> translated_columns(const std::string& asked
   return {std::move(column)};
 }
 
+// The end of docs/support.md.
+constexpr std::string_view matrix_units = R"(
+## Matrix units
+| backend | matrix units | used for |
+|---|---|---|
+| cpu | AMX: int8, bfloat16 | exact search on the CPU; products by oneDNN |
+| cuda | int8 by `mma.sync`, sm_75 and newer; *runs on a test driver*, which computes the instruction lane by lane | `scan_bounds` from 33 queries on; products by cuBLASLt, which chooses its own |
+| hip, opencl, webgpu, metal | not used | |
+)";
+
 }  // namespace
 
 int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, const ConformanceArguments& arguments) {
@@ -181,6 +191,7 @@ int conformance(Runtime& runtime, std::ostream& out, std::ostream& progress, con
   }
   if (arguments.mode == "support") {
     suite::write_support(out, columns, translated);
+    fmt::print(out, "{}", matrix_units);
     return 0;
   }
   return passed ? 0 : 1;

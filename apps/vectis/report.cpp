@@ -62,6 +62,38 @@ Json json_of(const conformance::SpeedReport& speeds) {
   return {{"peak_gigaflops", speeds.peak_gigaflops}, {"peak_gigabytes", speeds.peak_gigabytes}, {"operations", lines}};
 }
 
+Json json_of(const ModelRates& rates) {
+  return {{"source", rates.source},
+          {"gigabytes_per_second", rates.memory_bytes_per_second * 1e-9},
+          {"giga_instructions_per_second", rates.instructions_per_second * 1e-9},
+          {"giga_multiply_adds_per_second", rates.fused_per_second * 1e-9},
+          {"giga_dot_products_per_second", rates.dots_per_second * 1e-9},
+          {"giga_matrix_multiply_adds_per_second", rates.matrix_per_second * 1e-9},
+          {"launch_us", rates.launch_seconds * 1e6},
+          {"copy_us", rates.copy_seconds * 1e6},
+          {"wait_us", rates.wait_seconds * 1e6},
+          {"copied_gigabytes_per_second", rates.copy_bytes_per_second * 1e-9}};
+}
+
+Json json_of(const JobPrediction& predicted) {
+  if (!predicted.missing.empty()) return {{"missing", predicted.missing}};
+  const JobCounts& counts = predicted.counts;
+  return {{"ms", predicted.seconds * 1e3},
+          {"wall", predicted.wall},
+          {"memory_ms", predicted.memory_seconds * 1e3},
+          {"issue_ms", predicted.issue_seconds * 1e3},
+          {"unit_ms", predicted.unit_seconds * 1e3},
+          {"host_ms", predicted.host_seconds * 1e3},
+          {"launches", counts.launches},
+          {"copies", counts.copies},
+          {"copied_bytes", counts.copied_bytes},
+          {"bytes", counts.bytes},
+          {"instructions", counts.instructions},
+          {"multiply_adds", counts.fused},
+          {"dot_products", counts.dots},
+          {"matrix_multiply_adds", counts.matrix}};
+}
+
 Json json_of(const IndexSpeed& index) {
   Json searches = Json::array();
   for (const SearchSpeed& speed : index.searches) {
@@ -70,6 +102,8 @@ Json json_of(const IndexSpeed& index) {
                         {"batch_of_100_ms", speed.batch_seconds * 1e3},
                         {"single_percent_of_roofline", speed.single_of_roofline * 100},
                         {"batch_percent_of_roofline", speed.batch_of_roofline * 100},
+                        {"single_predicted", json_of(speed.single_predicted)},
+                        {"batch_predicted", json_of(speed.batch_predicted)},
                         {"wrong_answers", speed.wrong}});
   }
   Json page = {{"device", index.device},
@@ -83,7 +117,10 @@ Json json_of(const IndexSpeed& index) {
 
 Json json_of(const OperationSpeed& speed) {
   if (!speed.skipped.empty()) return {{"name", speed.name}, {"skipped", speed.skipped}};
-  return {{"name", speed.name}, {"ms", speed.seconds * 1e3}, {"percent_of_roofline", speed.of_roofline * 100}};
+  return {{"name", speed.name},
+          {"ms", speed.seconds * 1e3},
+          {"percent_of_roofline", speed.of_roofline * 100},
+          {"predicted", json_of(speed.predicted)}};
 }
 
 Json json_of(const TargetResult& target) {
@@ -120,6 +157,7 @@ Json json_of(const DeviceReport& result) {
                {"benchmarks", Json::array()},
                {"cpu_benchmarks", Json::array()},
                {"speeds", json_of(result.speeds)}};
+  if (result.rates) page["prediction_rates"] = json_of(*result.rates);
   for (const TargetResult& target : result.targets) page["targets"].push_back(json_of(target));
   for (const OperationSpeed& speed : result.operations) page["benchmarks"].push_back(json_of(speed));
   for (const OperationSpeed& speed : result.host_operations) page["cpu_benchmarks"].push_back(json_of(speed));
@@ -156,6 +194,37 @@ void print_operations(std::ostream& out, const DeviceReport& result) {
   print_table(out, rows, Columns::numbers);
 }
 
+void add_prediction(std::vector<Row>& rows, const std::string& job, double seconds, const JobPrediction& predicted) {
+  if (!predicted.missing.empty()) {
+    rows.push_back({job, fmt::format("{:.3f}", seconds * 1e3), "-", "-", predicted.missing, "", "", "", ""});
+    return;
+  }
+  const JobCounts& counts = predicted.counts;
+  rows.push_back({job, fmt::format("{:.3f}", seconds * 1e3), fmt::format("{:.3f}", predicted.seconds * 1e3),
+                  fmt::format("{:.2f}", seconds / predicted.seconds), predicted.wall, fmt::to_string(counts.launches),
+                  fmt::to_string(counts.copies), fmt::format("{:.3g}", counts.bytes * 1e-6),
+                  fmt::format("{:.3g}", counts.instructions * 1e-9)});
+}
+
+void print_predictions(std::ostream& out, const DeviceReport& result) {
+  if (!result.rates) {
+    fmt::print(out, "No times are predicted: the model counts the kernels of devices, and this is the CPU.\n");
+    return;
+  }
+  fmt::print(out, "Times predicted by the model of docs/gpu-evidence.md. Rates: {}.\n", result.rates->source);
+  std::vector<Row> rows = {
+      {"job", "ms", "predicted ms", "ms / predicted", "wall", "launches", "copies", "MB", "10^9 instructions"}};
+  for (const SearchSpeed& speed : result.index.searches) {
+    const std::string_view precision = name(speed.precision);
+    add_prediction(rows, fmt::format("search {}, 1 query", precision), speed.single_seconds, speed.single_predicted);
+    add_prediction(rows, fmt::format("search {}, 100 queries", precision), speed.batch_seconds, speed.batch_predicted);
+  }
+  for (const OperationSpeed& speed : result.operations) {
+    if (speed.skipped.empty()) add_prediction(rows, speed.name, speed.seconds, speed.predicted);
+  }
+  print_table(out, rows, Columns::numbers);
+}
+
 void print_targets(std::ostream& out, const DeviceReport& result) {
   std::vector<Row> rows = {{"target", "limit", "measured", "verdict"}};
   for (const TargetResult& target : result.targets) {
@@ -174,6 +243,8 @@ void print_report(std::ostream& out, const DeviceReport& result) {
   print_searches(out, result);
   fmt::print(out, "\n");
   print_operations(out, result);
+  fmt::print(out, "\n");
+  print_predictions(out, result);
   fmt::print(out, "\n");
   print_targets(out, result);
   for (const std::string& failure : result.failures) fmt::print(out, "\nFAILED {}\n", printable(failure, "\n"));

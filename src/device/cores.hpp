@@ -135,6 +135,10 @@ class StickyError {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = error;
   }
+  [[nodiscard]] bool is_set() const {
+    const std::lock_guard lock(mutex_);
+    return error_.has_value();
+  }
   // Throws a copy of the stored error; does nothing when none is stored.
   void rethrow() const {
     const std::lock_guard lock(mutex_);

@@ -71,6 +71,7 @@ TEST(ConformanceCommand, WritesTheSupportTable) {
   EXPECT_THAT(result.output,
               HasSubstr("| copy | float16 | exact | runs | untested | untested | untested | untested | untested |"));
   EXPECT_THAT(result.output, HasSubstr("| transpose | float16 | exact | untested |")) << "it did not run";
+  EXPECT_THAT(result.output, HasSubstr("## Matrix units\n")) << "as docs/support.md";
   EXPECT_THAT(test::run_vectis({"conformance", "--mode", "support", "--backend", "cpu", "--test-driver", "cpu",
                                 "--slice", "--op", "copy"})
                   .output,

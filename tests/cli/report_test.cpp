@@ -48,6 +48,46 @@ void expect_complete(const nlohmann::json& page, const std::string& device) {
   EXPECT_GT(page.at("benchmarks").at(0).at("percent_of_roofline"), 0);
 }
 
+// Computes the prediction of a job again from its counts and the rates; `min_bytes`: the minimum that its kernels read.
+void expect_prediction(const nlohmann::json& made, const nlohmann::json& rates, double min_bytes) {
+  ASSERT_FALSE(made.contains("missing")) << made;
+  const auto number = [](const nlohmann::json& page, const char* name) { return page.at(name).get<double>(); };
+  EXPECT_GE(number(made, "bytes"), min_bytes);
+  EXPECT_LT(number(made, "bytes"), 1.2 * min_bytes + 1e5);
+  const double memory = number(made, "bytes") / number(rates, "gigabytes_per_second") * 1e-6;
+  const double issue = number(made, "instructions") / number(rates, "giga_instructions_per_second") * 1e-6;
+  const double host = number(made, "launches") * number(rates, "launch_us") * 1e-3 +
+                      number(made, "copies") * number(rates, "copy_us") * 1e-3 + number(rates, "wait_us") * 1e-3 +
+                      number(made, "copied_bytes") / number(rates, "copied_gigabytes_per_second") * 1e-6;
+  EXPECT_NEAR(number(made, "ms"), std::max(memory, issue) + host, 1e-9 * number(made, "ms")) << made;
+  EXPECT_EQ(made.at("wall"), host > std::max(memory, issue) ? "host" : memory > issue ? "memory" : "issue");
+}
+
+void expect_predictions(const nlohmann::json& page) {
+  const nlohmann::json& rates = page.at("prediction_rates");
+  EXPECT_THAT(rates.at("source").get<std::string>(), HasSubstr("measured at calibration"));
+  for (const char* rate : {"launch_us", "copy_us", "wait_us", "gigabytes_per_second"})
+    EXPECT_GT(rates.at(rate), 0) << rate;
+  const double rows = page.at("rows").get<double>();
+  const double dim = page.at("dim").get<double>();
+  for (const nlohmann::json& speed : page.at("index").at("searches")) {
+    const double element = speed.at("precision") == "fp32" ? 4 : speed.at("precision") == "fp16" ? 2 : 1;
+    for (const char* batch : {"single_predicted", "batch_predicted"}) {
+      const nlohmann::json& made = speed.at(batch);
+      expect_prediction(made, rates, rows * (dim * element + 16));
+      EXPECT_GE(made.at("launches"), 3) << "clears counts, scans, tightens bounds";
+      EXPECT_GE(made.at("copies"), 2);
+    }
+    const double single = speed.at("single_predicted").at("instructions").get<double>();
+    EXPECT_GT(single, rows * dim / 4) << "an instruction multiplies four elements at most";
+    EXPECT_GT(speed.at("batch_predicted").at("instructions"), 3 * single);
+  }
+  const nlohmann::json& distance = page.at("benchmarks").at(0).at("predicted");
+  expect_prediction(distance, rates, (rows + 1) * dim * 4 + rows * 4);
+  EXPECT_EQ(distance.at("launches"), 1);
+  expect_prediction(page.at("benchmarks").at(3).at("predicted"), rates, 3 * 512.0 * 512 * 4);
+}
+
 TEST(ReportCommand, RunsOnTheCpuWhereNoTargetApplies) {
   const test::TemporaryFolder folder;
   const std::string path = folder.path("report.json");
@@ -63,6 +103,9 @@ TEST(ReportCommand, RunsOnTheCpuWhereNoTargetApplies) {
         "does not apply: stated for GPUs, but this is the CPU that GPUs are compared with", "0 failures"}) {
     EXPECT_THAT(result.output, HasSubstr(part));
   }
+  EXPECT_THAT(result.output, HasSubstr("No times are predicted"));
+  EXPECT_FALSE(page.contains("prediction_rates"));
+  EXPECT_TRUE(page.at("index").at("searches").at(0).at("single_predicted").contains("missing"));
   EXPECT_THAT(result.output, HasSubstr("passed: written to " + path));
   EXPECT_THAT(result.error, HasSubstr("conformance ..."));
   EXPECT_THAT(result.output, testing::Not(HasSubstr("1,000,000"))) << "2,000 vectors were measured";
@@ -82,6 +125,9 @@ TEST(ReportCommand, RunsOnASoftwareDriver) {
   EXPECT_EQ(page.at("index").at("device"), "opencl:0");
   EXPECT_EQ(page.at("cpu").at("device"), "cpu");
   EXPECT_GT(page.at("index").at("memory_overhead_percent"), 0);
+  expect_predictions(page);
+  EXPECT_THAT(result.output, HasSubstr("ms / predicted"));
+  EXPECT_THAT(result.output, HasSubstr("search int8, 100 queries"));
 }
 #endif
 

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <numeric>
 
+#include "search/report/count_work.hpp"
 #include "tests/cuda/steering.hpp"
 #include "tests/exact_devices/fixture.hpp"
 
@@ -80,6 +81,29 @@ TEST_F(SearchCallsTest, OneQueryTakesEightLaunchesThreeCopiesAndOneWait) {
   EXPECT_EQ(waits, 1U);
   EXPECT_EQ(driver.pageable_copies(), pageable);
   expect_truth(one, answer);
+}
+
+// `vectis report` predicts times from the calls that reach the driver.
+TEST_F(SearchCallsTest, TheReportCountsWhatTheDriverIsAsked) {
+  SearchProblem some = problem(80000, 20);
+  some.precision = Precision::fp32;
+  exact::DeviceSearch devices = on({"cuda:0"});
+  const auto views = segments_of(some);
+  expect_truth(some, devices.search(task(some, views)));
+  driver.reset();
+  const Device device = registry().find("cuda:0").value();
+  const detail::EnqueuedWork work =
+      detail::count_work(runtime(), device, [&] { (void)devices.search(task(some, views)); });
+  EXPECT_EQ(work.launches, calls({"cuLaunchKernel", "cuLaunchKernelEx", "cuMemsetD8Async"}));
+  EXPECT_EQ(work.copies, calls({"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2"}));
+  const double rows = static_cast<double>(some.corpus.size()) / static_cast<double>(some.dim);
+  const ModelRates rates = detail::model_rates({}, profile(device), {});
+  const JobPrediction predicted = detail::predict_search(work, {some.precision, 80000, 20, some.dim}, device, rates);
+  ASSERT_EQ(predicted.missing, "");
+  EXPECT_GE(predicted.counts.bytes, rows * static_cast<double>(some.dim * 4 + 16));
+  EXPECT_GT(predicted.counts.fused, rows * 20 * static_cast<double>(some.dim));
+  const JobPrediction other = detail::predict_search(work, {some.precision, 80000, 19, some.dim}, device, rates);
+  EXPECT_EQ(other.missing, "the queries were searched in several batches");
 }
 
 TEST_F(SearchCallsTest, TheHostWorksWhileTheDeviceDoes) {

@@ -8,7 +8,7 @@ import pytest
 from tools.dialects import environment
 from tools.dialects.kernels import Text
 from tools.dialects.nvrtc import Nvrtc
-from tools.gpu_evidence import amd, collect, cubin, page, roofline
+from tools.gpu_evidence import amd, collect, cubin, page, roofline, table
 from tools.gpu_evidence.hot import Hot, hot_kernels
 from tools.gpu_evidence.occupancy import AMD, NVIDIA, occupancy
 
@@ -134,6 +134,25 @@ def test_the_model_has_walls():
 
 def test_the_page_is_of_todays_texts(manifest, written):
     assert f"texts: {collect.checksum(manifest)}\n" in written, "run python3 -m tools.gpu_evidence"
+
+
+def test_the_report_predicts_with_the_counts_of_the_page(written):
+    """Rows of the table that `vectis report` uses add up to the column "per distance"."""
+    lines = (ROOT / table.FOLDER / "counted_kernels.inc").read_text().splitlines()[3:]
+    assert len(lines) >= 40
+    page_rows = {cells[0]: cells[10] for cells in (line.strip("| ").split(" | ") for line in written.splitlines()) if len(cells) == 12}
+    for line in lines:
+        label = re.match(r'\{"([^"]+)"', line)[1]
+        pairs = re.findall(r"\{(\d+\.\d+), (\d+\.\d+)\}", line)
+        counted = [float(loop) + float(rest) for loop, rest in pairs]
+        stated = [float(cell) for cell in page_rows[label].split(" / ")]
+        stated = stated * len(counted) if len(stated) == 1 else stated
+        assert counted == pytest.approx(stated, abs=0.52), label
+
+
+def test_the_report_knows_the_cards_of_the_roofline():
+    assert (ROOT / table.FOLDER / "cards.inc").read_text() == table.cards(), "run python3 -m tools.gpu_evidence"
+    assert set(table.DRIVER_NAMES) == {card.name for card in roofline.CARDS}
 
 
 def test_no_hot_kernel_spills(written):

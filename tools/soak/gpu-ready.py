@@ -1,13 +1,14 @@
 """`./dev soak gpu-ready`: what can be shown of GPUs without one, written to docs/evidence/gpu-ready.json.
 
 Calls and overlap are counted on the CUDA test driver, instructions in the machine code, shares of the roofline by the
-model of docs/gpu-evidence.md."""
+model of docs/gpu-evidence.md. Speeds are those of software drivers, in turns with an earlier commit."""
 
 import re
 import sys
 from pathlib import Path
 
 from tools import fix_mutants, suite
+from tools.bench import device_speeds
 from tools.evidence import Figure, output_of, run_soak
 from tools.gpu_evidence import collect, page
 
@@ -78,12 +79,21 @@ def lanes() -> list[Figure]:
                             "errors", "== 0")]
 
 
+def speeds() -> list[Figure]:
+    suite.build("release", *device_speeds.TARGETS)
+    return [Figure.measured(f"exact search on {driver}, {precision}, batches of {queries}: rounds from "
+                            f"{min(times.ratios):.2f} to {max(times.ratios):.2f}", round(times.ratio, 3),
+                            f"times the speed of {device_speeds.BEFORE[:7]}", f">= {device_speeds.SPEED_MIN}")
+            for (driver, precision, queries), times in device_speeds.speeds(BIN / "vectis").items()]
+
+
 def doctor() -> list[Figure]:
     golden = list((ROOT / "tests" / "golden").glob("doctor/*"))
     return [Figure.measured("new golden outputs of the doctor", len(golden) - GOLDEN_BEFORE, "situations", ">= 12")]
 
 
-MEASUREMENTS = {"calls": calls, "machine code": machine_code, "lanes": lanes, "doctor": doctor}
+MEASUREMENTS = {"calls": calls, "machine code": machine_code, "lanes": lanes, "speeds": speeds,
+                "doctor": doctor}
 
 if __name__ == "__main__":
     sys.exit(run_soak("gpu-ready", ROOT, MEASUREMENTS))

@@ -30,6 +30,47 @@ struct ReportOptions {
       progress;  // called before each part, on the calling thread; may be empty
 };
 
+// The speeds with which the time of a job is predicted. A rate of 0 is not known, and takes no time. Plain data.
+struct ModelRates {
+  std::string source;            // of the rates of the device
+  std::size_t architecture = 0;  // of docs/gpu-evidence.md, whose instructions are counted: sm_80, sm_89, sm_90, sm_100
+  double memory_bytes_per_second = 0;
+  double instructions_per_second = 0;  // of all lanes
+  double fused_per_second = 0;         // multiply-adds
+  double dots_per_second = 0;          // dot products of four int8 elements
+  double matrix_per_second = 0;        // multiply-adds of matrix units
+  double launch_seconds = 0;           // measured: from one launch to the next
+  double copy_seconds = 0;             // measured: from one small copy to the next
+  double wait_seconds = 0;             // measured
+  double copy_bytes_per_second = 0;
+};
+
+// What a job asks of a device. Plain data.
+struct JobCounts {
+  std::uint64_t launches = 0;  // of kernels, and fills
+  std::uint64_t copies = 0;
+  double copied_bytes = 0;  // between host and device
+  double bytes = 0;         // of device memory that kernels read and write
+  double instructions = 0;  // of all lanes; as counted in machine code
+  double fused = 0;         // of them multiply-adds
+  double dots = 0;          // of them dot products of four int8 elements
+  double matrix = 0;        // multiply-adds of matrix units
+};
+
+// The time that the model of docs/gpu-evidence.md predicts for a job: the longest of its times for memory,
+// instructions and the unit that multiplies, and the time of the host's launches, copies and one wait. What the CPU
+// computes and what stalls is not in the model. Plain data.
+struct JobPrediction {
+  double seconds = 0;
+  double memory_seconds = 0;
+  double issue_seconds = 0;
+  double unit_seconds = 0;
+  double host_seconds = 0;
+  std::string wall;  // the longest: "memory", "issue", "FFMA", "dp4a", "mma" or "host"
+  JobCounts counts;
+  std::string missing = "not measured";  // why there is no prediction; empty: there is one
+};
+
 // The measured latency of exact search for 10 neighbors at one precision. Each time is the median of several
 // synchronous searches. Plain data.
 struct SearchSpeed {
@@ -39,6 +80,8 @@ struct SearchSpeed {
   double single_of_roofline = 0;          // share of the device's measured peak (arithmetic or memory), 0 to 1
   double batch_of_roofline = 0;
   std::uint64_t wrong = 0;  // queries of the batch whose hits differ from those found on the CPU
+  JobPrediction single_predicted = {};
+  JobPrediction batch_predicted = {};
 };
 
 // The measured speed of indexes on one device: building, inserting and searching an exact index, and building a graph.
@@ -59,6 +102,7 @@ struct OperationSpeed {
   double seconds = 0;  // the fastest call; an estimate when the operation was skipped because it takes too long
   double of_roofline = 0;
   std::string skipped;  // why it was not measured; empty: it was
+  JobPrediction predicted = {};
 };
 
 // Whether a measured value meets a performance target; not_applicable when the target is stated for other devices or
@@ -90,8 +134,9 @@ struct VECTIS_API DeviceReport {
   std::size_t dim = 0;
   conformance::Report conformance;
   conformance::SpeedReport speeds;
-  IndexSpeed index;  // on the device
-  IndexSpeed host;   // on the CPU, for comparison
+  std::optional<ModelRates> rates;  // of the predictions; empty: the CPU, for which there are none
+  IndexSpeed index;                 // on the device
+  IndexSpeed host;                  // on the CPU, for comparison
   std::vector<OperationSpeed> operations;
   std::vector<OperationSpeed> host_operations;  // the same on the CPU, for comparison
   std::vector<TargetResult> targets;

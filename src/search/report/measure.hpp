@@ -31,9 +31,10 @@ using Answers = std::vector<std::vector<Hit>>;
 
 // Measures an index of kind "flat" on the CPU, or of kind "gpu" on another device, which becomes the thread's active
 // device. Compares the hits with `answers`; stores the first hits there when `answers` is empty. Throws InvalidInput
-// when samples.dim is not 1 to 65,536, and the errors of the device.
+// when samples.dim is not 1 to 65,536, and the errors of the device. Predicts the times of searches with `rates`, if
+// given.
 [[nodiscard]] IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet& samples,
-                                       Answers& answers);
+                                       Answers& answers, const ModelRates* rates = nullptr);
 
 // Returns the seconds in which an index of kind "graph" on `device` takes all vectors of the samples and answers one
 // query. Throws InvalidInput when samples.dim is not 1 to 65,536, and the errors of the device.
@@ -41,8 +42,10 @@ using Answers = std::vector<std::vector<Hit>>;
 
 // Measures l2_distance of one query at fp32, fp16 and int8, and matrix products of growing size. An operation that
 // fails with Allocation or Unsupported, or would take too long, is returned as skipped; throws every other error of
-// the device.
-[[nodiscard]] std::vector<OperationSpeed> measure_operations(const Device& device, const SampleSet& samples);
+// the device. Predicts their times with `rates`, if given.
+[[nodiscard]] std::vector<OperationSpeed> measure_operations(Runtime& runtime, const Device& device,
+                                                             const SampleSet& samples,
+                                                             const ModelRates* rates = nullptr);
 
 // Returns every performance target of the project with the value that `report` measured and the verdict. A target
 // that is stated for other devices or sizes, or that was not measured, has the verdict not_applicable and a reason.

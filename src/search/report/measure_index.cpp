@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "search/report/count_work.hpp"
 #include "search/report/measure.hpp"
 #include "vectis/base/time.hpp"
 #include "vectis/device/selection.hpp"
@@ -58,8 +59,27 @@ std::uint64_t count_wrong(const SearchResult& found, const Answers& answers) {
   return wrong;
 }
 
-SearchSpeed measure_searches(Index& index, const DeviceProfile& peaks, Precision precision, const SampleSet& samples,
+// The device on which searches are measured.
+struct SearchTarget {
+  Runtime& runtime;
+  const Device& device;
+  const DeviceProfile& peaks;
+  const ModelRates* rates;  // null: times are not predicted
+};
+
+// Searches for the first queries and predicts the time from what that enqueued.
+JobPrediction predict_time(const SearchTarget& on, Index& index, Precision precision, const SampleSet& samples,
+                           std::size_t queries) {
+  if (on.rates == nullptr) return {};
+  const EnqueuedWork work = count_work(on.runtime, on.device, [&] {
+    static_cast<void>(index.search(std::span(samples.queries).first(queries * samples.dim), neighbors));
+  });
+  return predict_search(work, {precision, index.statistics().vectors, queries, samples.dim}, on.device, *on.rates);
+}
+
+SearchSpeed measure_searches(const SearchTarget& on, Index& index, Precision precision, const SampleSet& samples,
                              Answers& answers) {
+  const DeviceProfile& peaks = on.peaks;
   index.set_precision(precision);
   const std::span<const float> queries = samples.queries;
   SearchResult found = index.search(queries, neighbors);  // copies the vectors to the device, compiles kernels
@@ -68,12 +88,14 @@ SearchSpeed measure_searches(Index& index, const DeviceProfile& peaks, Precision
   speed.precision = precision;
   speed.wrong = count_wrong(found, answers);
   std::vector<double> singles;
+  singles.reserve(single_searches);
   static_cast<void>(index.search(queries.first(samples.dim), neighbors));
   for (std::size_t i = 0; i < single_searches; ++i) {
     singles.push_back(
         seconds_of([&] { static_cast<void>(index.search(queries.subspan(i * samples.dim, samples.dim), neighbors)); }));
   }
   std::vector<double> batches;
+  batches.reserve(batch_rounds);
   for (std::size_t i = 0; i < batch_rounds; ++i) {
     batches.push_back(seconds_of([&] { static_cast<void>(index.search(queries, neighbors)); }));
   }
@@ -82,6 +104,8 @@ SearchSpeed measure_searches(Index& index, const DeviceProfile& peaks, Precision
   const IndexStatistics size = index.statistics();
   speed.single_of_roofline = roofline_share(peaks, size, precision, samples.dim, 1, speed.single_seconds);
   speed.batch_of_roofline = roofline_share(peaks, size, precision, samples.dim, batch_queries, speed.batch_seconds);
+  speed.single_predicted = predict_time(on, index, precision, samples, 1);
+  speed.batch_predicted = predict_time(on, index, precision, samples, batch_queries);
   return speed;
 }
 
@@ -99,13 +123,14 @@ SampleSet make_samples(std::uint64_t seed, std::size_t rows, std::size_t dim) {
   return {dim, vectors.draw(rows), vectors.draw(batch_queries), vectors.draw(inserted_rows)};
 }
 
-IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet& samples, Answers& answers) {
+IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet& samples, Answers& answers,
+                         const ModelRates* rates) {
   const bool host = device.backend() == "cpu";
   if (!host) {
     set_active_device(device.id(), runtime);
     memory_pool(runtime).emergency_cleanup(device.id());
   }
-  const DeviceProfile& peaks = profile(device);
+  const SearchTarget target{runtime, device, profile(device), rates};
   const std::unique_ptr<Index> index =
       make_index(host ? "flat" : "gpu", samples.dim, Metric::l2, {.runtime = &runtime});
   const std::span<const float> query = std::span(samples.queries).first(samples.dim);
@@ -116,7 +141,7 @@ IndexSpeed measure_index(Runtime& runtime, const Device& device, const SampleSet
     speed.device = index->search(query, neighbors).explanation().device;
   });
   for (const Precision precision : report_precisions) {
-    speed.searches.push_back(measure_searches(*index, peaks, precision, samples, answers));
+    speed.searches.push_back(measure_searches(target, *index, precision, samples, answers));
     if (precision == Precision::fp32 && !host) {
       speed.memory_overhead = overhead_of(runtime, device, samples.corpus.size());
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "search/report/count_work.hpp"
 #include "search/report/measure.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/time.hpp"
@@ -24,7 +25,9 @@ constexpr int timed_calls_max = 200;
 // Runs operations on one device and times them.
 class OperationBench {
  public:
-  explicit OperationBench(const Device& device) : context_(device), stream_(context_), peaks_(profile(device)) {}
+  // `rates` may be null: then times are not predicted.
+  OperationBench(Runtime& runtime, const Device& device, const ModelRates* rates)
+      : runtime_(runtime), context_(device), stream_(context_), peaks_(profile(device)), rates_(rates) {}
 
   [[nodiscard]] DeviceMemory memory(std::uint64_t elements, DType type) const {
     return {context_, (elements * size_of(type) + 3) / 4 * 4};
@@ -46,7 +49,7 @@ class OperationBench {
   // Returns the fastest of several calls after a first one, which may compile kernels.
   [[nodiscard]] OperationSpeed time(std::string name, const char* operation, const std::vector<View>& views,
                                     Precision precision) {
-    OperationSpeed speed{std::move(name), 0, 0, {}};
+    OperationSpeed speed{std::move(name), 0, 0, {}, {}};
     try {
       run(stream_, operation, views);
       stream_.synchronize();
@@ -59,6 +62,7 @@ class OperationBench {
         speed.seconds = i == 0 ? taken : std::min(speed.seconds, taken);
         if (i + 1 >= timed_calls_min && seconds_since(begin) > timed_seconds_min) break;
       }
+      if (rates_ != nullptr) speed.predicted = predict_time(operation, views);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::allocation && error.code() != ErrorCode::unsupported) throw;
       speed.skipped = error.what();
@@ -69,6 +73,14 @@ class OperationBench {
   }
 
  private:
+  [[nodiscard]] JobPrediction predict_time(const char* operation, const std::vector<View>& views) {
+    const EnqueuedWork work = count_work(runtime_, context_.device(), [&] {
+      run(stream_, operation, views);
+      stream_.synchronize();
+    });
+    return predict_operation(work, *find_operation(operation), views, context_.device().info(), *rates_);
+  }
+
   static double seconds_since(std::uint64_t begin) {
     return static_cast<double>(monotonic_nanoseconds() - begin) * 1e-9;
   }
@@ -77,6 +89,7 @@ class OperationBench {
                                 double seconds) const {
     const Operation* const operation = find_operation(name);
     std::vector<ParameterValue> parameters;
+    parameters.reserve(operation->parameters.size());
     for (const ParameterRule& rule : operation->parameters) parameters.emplace_back(rule.default_value);
     const OperationCost cost = operation->cost({operation, views, parameters});
     const double own_rate = peaks_.operations_per_second.at(precision);
@@ -86,15 +99,18 @@ class OperationBench {
     return std::max(of_operations, bandwidth > 0 ? cost.bytes / bandwidth : 0) / seconds;
   }
 
+  Runtime& runtime_;
   DeviceContext context_;
   Stream stream_;
   const DeviceProfile& peaks_;
+  const ModelRates* rates_;
 };
 
 }  // namespace
 
-std::vector<OperationSpeed> measure_operations(const Device& device, const SampleSet& samples) {
-  OperationBench bench(device);
+std::vector<OperationSpeed> measure_operations(Runtime& runtime, const Device& device, const SampleSet& samples,
+                                               const ModelRates* rates) {
+  OperationBench bench(runtime, device, rates);
   std::vector<OperationSpeed> speeds;
   const std::uint64_t rows = samples.corpus.size() / samples.dim;
   {
@@ -111,7 +127,7 @@ std::vector<OperationSpeed> measure_operations(const Device& device, const Sampl
   for (const std::uint64_t size : product_sizes) {
     const std::string label = fmt::format("matmul {}", size);
     if (expected > product_seconds_max) {
-      speeds.push_back({label, expected, 0, fmt::format("skipped, the estimate is {:.0f} s", expected)});
+      speeds.push_back({label, expected, 0, fmt::format("skipped, the estimate is {:.0f} s", expected), {}});
       expected *= 8;
       continue;
     }

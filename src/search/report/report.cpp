@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "search/report/measure.hpp"
+#include "search/report/model.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
+#include "vectis/plan/profile.hpp"
 
 namespace vectis::inline v0_1 {
 
@@ -57,8 +59,14 @@ DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions&
   const Device host = runtime.service<DeviceRegistry>().find("cpu").value();
   detail::Answers answers;
   attempt("search on the CPU", [&] { result.host = detail::measure_index(runtime, host, samples, answers); });
+  if (device != host) {
+    attempt("speed of launches and copies", [&] {
+      result.rates = detail::model_rates(device.info(), profile(device), detail::measure_calls(runtime, device));
+    });
+  }
+  const ModelRates* const rates = result.rates ? &*result.rates : nullptr;
   attempt("search on the device", [&] {
-    result.index = device == host ? result.host : detail::measure_index(runtime, device, samples, answers);
+    result.index = device == host ? result.host : detail::measure_index(runtime, device, samples, answers, rates);
   });
   attempt("graph on the CPU", [&] { result.host.graph_seconds = detail::measure_graph(runtime, host, samples); });
   attempt("graph on the device", [&] {
@@ -66,9 +74,10 @@ DeviceReport report(Runtime& runtime, const Device& device, const ReportOptions&
         device == host ? result.host.graph_seconds : detail::measure_graph(runtime, device, samples);
   });
   attempt("distances and matrix products on the CPU",
-          [&] { result.host_operations = detail::measure_operations(host, samples); });
+          [&] { result.host_operations = detail::measure_operations(runtime, host, samples); });
   attempt("distances and matrix products on the device", [&] {
-    result.operations = device == host ? result.host_operations : detail::measure_operations(device, samples);
+    result.operations =
+        device == host ? result.host_operations : detail::measure_operations(runtime, device, samples, rates);
   });
   result.targets = detail::evaluate_targets(result);
   return result;

@@ -32,7 +32,7 @@ DeviceReport good_report() {
                                            {"matmul 1024", 1.0},
                                            {"matmul 2048", 4.4},
                                            {"matmul 4096", 21.0}}) {
-    report.operations.push_back({name, milliseconds / 1000, 0.5, {}});
+    report.operations.push_back({name, milliseconds / 1000, 0.5, {}, {}});
   }
   report.conformance.lines.emplace_back().cases = 1;
   return report;
@@ -132,7 +132,7 @@ TEST(ReportTargets, OfMemoryOverheadAreStatedForEveryBackend) {
 
 TEST(ReportTargets, AreNotMetWithoutAMeasurement) {
   DeviceReport report = good_report();
-  report.operations[0] = {"l2_distance fp32", 0, 0, "no memory for it"};
+  report.operations[0] = {"l2_distance fp32", 0, 0, "no memory for it", {}};
   report.operations.pop_back();
   report.index.memory_overhead.reset();
   report.host.graph_seconds.reset();
@@ -144,7 +144,7 @@ TEST(ReportTargets, AreNotMetWithoutAMeasurement) {
 
 TEST(ReportTargets, AreMissedWhenTheEstimateIsTooLong) {
   DeviceReport report = good_report();
-  report.operations[6] = {"matmul 4096", 111, 0, "skipped, the estimate is 111 s"};
+  report.operations[6] = {"matmul 4096", 111, 0, "skipped, the estimate is 111 s", {}};
   report = evaluated(report);
   EXPECT_EQ(targets_that_are(report, Verdict::missed), 1U);
   EXPECT_EQ(report.targets.back().measured, 111'000);

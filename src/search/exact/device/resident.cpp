@@ -1,7 +1,9 @@
 #include "search/exact/device/resident.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "device/call.hpp"
@@ -32,24 +34,29 @@ std::size_t live_rows_of(const ResidentBlock& block) noexcept {
   return rows;
 }
 
-// The number of rows of a segment, from the first on without a gap, that are in the blocks.
-std::size_t leading_rows(std::span<const std::shared_ptr<ResidentBlock>> blocks,
-                         const std::weak_ptr<const void>& storage) {
-  std::size_t rows = 0;
-  for (bool again = true; again;) {
-    const std::size_t before = rows;
-    bool later = false;
+// The rows of each segment, from the first on without a gap, that are in the blocks.
+class PresentRows {
+ public:
+  explicit PresentRows(std::span<const std::shared_ptr<ResidentBlock>> blocks) {
+    std::vector<const ResidentBlock::Part*> parts;
     for (const auto& block : blocks) {
-      for (const ResidentBlock::Part& part : block->parts) {
-        if (!is_of(part.storage, storage)) continue;
-        later = later || part.first_row > rows;
-        if (part.first_row <= rows) rows = std::max(rows, part.first_row + part.rows);
-      }
+      for (const ResidentBlock::Part& part : block->parts) parts.push_back(&part);
     }
-    again = later && rows > before;
+    std::ranges::sort(parts, {}, &ResidentBlock::Part::first_row);
+    for (const ResidentBlock::Part* part : parts) {
+      std::size_t& rows = rows_[part->storage];
+      if (part->first_row <= rows) rows = std::max(rows, part->first_row + part->rows);
+    }
   }
-  return rows;
-}
+
+  [[nodiscard]] std::size_t of(const std::weak_ptr<const void>& storage) const {
+    const auto found = rows_.find(storage);
+    return found == rows_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::map<std::weak_ptr<const void>, std::size_t, std::owner_less<>> rows_;
+};
 
 // Rows that continue a part in the segment and in the block extend it.
 void append_part(ResidentBlock& block, ResidentBlock::Part part) {
@@ -146,62 +153,59 @@ std::vector<ResidentSegments::Missing> ResidentSegments::missing_of(std::span<co
                                                                     std::span<const std::size_t> chosen) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(reclaimed_, false)) {
-    std::vector<ResidentBlock::Part> torn;
-    for (const auto& block : blocks_) {
-      std::ranges::copy_if(block->parts, std::back_inserter(torn), [&](const ResidentBlock::Part& part) {
-        return part.first_row > leading_rows(blocks_, part.storage);
-      });
-    }
-    drop_parts([&](const ResidentBlock::Part& part) {
-      return std::ranges::any_of(torn, [&](const ResidentBlock::Part& one) {
-        return is_of(part.storage, one.storage) && part.first_row == one.first_row;
-      });
-    });
+    const PresentRows left(blocks_);
+    drop_parts([&](const ResidentBlock::Part& part) { return part.first_row > left.of(part.storage); });
   }
+  const PresentRows present(blocks_);
   std::vector<Missing> missing;
   for (const std::size_t index : chosen) {
-    const std::size_t present = leading_rows(blocks_, segments[index].storage);
-    if (present < segments[index].rows) missing.push_back({&segments[index], present});
+    const std::size_t rows = present.of(segments[index].storage);
+    if (rows < segments[index].rows) missing.push_back({&segments[index], rows});
   }
   return missing;
 }
 
-// Rows never change, so that the rows of an older view serve a newer one.
-std::size_t ResidentSegments::rows_present(const SegmentView& segment) const {
-  const std::lock_guard lock(mutex_);
-  return leading_rows(blocks_, segment.storage);
-}
-
 ResidentPlaces ResidentSegments::places(std::span<const SegmentView> segments,
                                         std::span<const std::size_t> chosen) const {
+  std::multimap<std::weak_ptr<const void>, std::size_t, std::owner_less<>> indexes;
+  for (const std::size_t index : chosen) indexes.emplace(segments[index].storage, index);
+  std::vector<std::size_t> present(segments.size());
   const std::lock_guard lock(mutex_);
   ResidentPlaces found;
-  std::vector<std::size_t> present(segments.size());
   for (const auto& block : blocks_) {
     ResidentRows rows{block, {}, nullptr};
     for (const ResidentBlock::Part& part : block->parts) {
-      for (const std::size_t index : chosen) {
-        if (!is_of(part.storage, segments[index].storage) || part.first_row >= segments[index].rows) continue;
+      const auto [first, last] = indexes.equal_range(part.storage);
+      for (auto at = first; at != last; ++at) {
+        const std::size_t index = at->second;
+        if (part.first_row >= segments[index].rows) continue;
         const std::size_t count = std::min(part.rows, segments[index].rows - part.first_row);
         rows.runs.push_back({index, part.first_row, part.place, count});
         present[index] += count;
       }
     }
-    if (!rows.runs.empty()) found.resident.push_back(std::move(rows));
+    found.resident.push_back(std::move(rows));
   }
-  for (const std::size_t index : chosen) {
-    if (present[index] == segments[index].rows) continue;
-    found.streamed.push_back(index);  // whole
-    for (ResidentRows& rows : found.resident) {
-      std::erase_if(rows.runs, [&](const RowRun& run) { return run.segment == index; });
-    }
+  const auto is_whole = [&](std::size_t index) { return present[index] == segments[index].rows; };
+  for (ResidentRows& rows : found.resident) {
+    std::erase_if(rows.runs, [&](const RowRun& run) { return !is_whole(run.segment); });
   }
   std::erase_if(found.resident, [](const ResidentRows& rows) { return rows.runs.empty(); });
+  std::ranges::copy_if(chosen, std::back_inserter(found.streamed), std::not_fn(is_whole));
   return found;
 }
 
-bool ResidentSegments::wants(const SegmentView& segment) const {
-  return rows_present(segment) < std::max<std::size_t>(1, segment.rows / 5 * 4);
+// Rows never change, so that the rows of an older view serve a newer one.
+std::vector<std::size_t> ResidentSegments::wanted(std::span<const SegmentView> segments,
+                                                  std::span<const std::size_t> chosen) const {
+  const std::lock_guard lock(mutex_);
+  const PresentRows present(blocks_);
+  std::vector<std::size_t> found;
+  std::ranges::copy_if(chosen, std::back_inserter(found), [&](std::size_t index) {
+    const SegmentView& segment = segments[index];
+    return segment.rows > 0 && present.of(segment.storage) < std::max<std::size_t>(1, segment.rows / 5 * 4);
+  });
+  return found;
 }
 
 std::uint64_t ResidentSegments::bytes() const {
@@ -247,9 +251,9 @@ std::shared_ptr<ResidentBlock> ResidentSegments::block_for(const std::shared_ptr
   }
   if (older.empty()) return make_block(layout, rows, reserve);
   const std::size_t spare = (live + rows) / growth_share;
-  const std::shared_ptr<ResidentBlock> made = make_block(layout, live + rows + spare, reserve);
+  std::shared_ptr<ResidentBlock> made = make_block(layout, live + rows + spare, reserve);
   if (made == nullptr) {
-    const std::shared_ptr<ResidentBlock> roomy = make_block(layout, rows + spare, reserve);
+    std::shared_ptr<ResidentBlock> roomy = make_block(layout, rows + spare, reserve);
     return roomy != nullptr ? roomy : make_block(layout, rows, reserve);
   }
   replace(older, made, stream);

@@ -71,8 +71,10 @@ class ResidentSegments {
   // chebyshev and hamming, and the error of the backend.
   [[nodiscard]] ResidentPlaces get(std::span<const SegmentView> segments, std::span<const std::size_t> chosen,
                                    Stream& stream, std::uint64_t reserve);
-  // Returns whether to copy the segment ahead of a search: less than four fifths of its rows are on the device.
-  [[nodiscard]] bool wants(const SegmentView& segment) const;
+  // Returns those of the segments at the indexes `chosen` that should be copied ahead of a search: less than four
+  // fifths of their rows are on the device.
+  [[nodiscard]] std::vector<std::size_t> wanted(std::span<const SegmentView> segments,
+                                                std::span<const std::size_t> chosen) const;
   // Drops blocks that no scan uses until they had `bytes` of device memory, or all of them; returns their bytes.
   std::uint64_t drop_unused(std::uint64_t bytes);
   // Returns the bytes of device memory of all blocks.
@@ -87,7 +89,6 @@ class ResidentSegments {
   void drop_parts(const std::function<bool(const ResidentBlock::Part&)>& is_dropped);
   [[nodiscard]] std::vector<Missing> missing_of(std::span<const SegmentView> segments,
                                                 std::span<const std::size_t> chosen);
-  [[nodiscard]] std::size_t rows_present(const SegmentView& segment) const;
   // Sets the masks of the rows that need one.
   void mask(std::span<const SegmentView> segments, Stream& stream, std::span<ResidentRows> rows);
   // The places of the rows of all chosen segments that are on the device.

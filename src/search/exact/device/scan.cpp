@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <iterator>
 #include <optional>
 
 #include "device/cores.hpp"
+#include "memory/device_pool.hpp"
 #include "search/common/device_failure.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/base/settings.hpp"
@@ -41,10 +41,11 @@ std::uint64_t available_bytes(Runtime& runtime, const Device& device) {
   if (!stats) return 0;
   const std::uint64_t allowed = stats->limit_bytes - std::min(stats->in_use_bytes, stats->limit_bytes);
   try {
-    if (const auto now = device.memory()) return std::min(allowed, stats->cached_bytes + now->free_bytes);
-  } catch (const Error&) {  // the device does not report it
+    const auto now = device.memory();
+    return now ? std::min(allowed, stats->cached_bytes + now->free_bytes) : allowed;
+  } catch (const Error&) {
+    return allowed;  // the device does not report it
   }
-  return allowed;
 }
 
 // Rethrows the current error with the device's name; for out of memory with a batch size that fits.
@@ -71,13 +72,12 @@ std::size_t fetched_columns(std::size_t k) noexcept { return 2 * std::min<std::s
 
 // Whether the stream is of this context, and none of its work has failed: the pool may notice that between searches.
 bool is_usable(const LaneResources& resources, const DeviceContext& context) {
-  if (resources.stream.context().core() != context.core()) return false;
-  try {
-    resources.stream.core()->sticky->rethrow();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
+  return resources.stream.context().core() == context.core() && !resources.stream.core()->sticky->is_set();
+}
+
+// The context in which the memory of rows and queries is allocated. Throws the error of a device that cannot be used.
+DeviceContext memory_context(Runtime& runtime, const Device& device) {
+  return memory_pool(runtime).device_pool(device.id())->context();
 }
 
 // One search: batches of queries, and for each the rows on the device and the segments that are streamed, are assigned
@@ -86,11 +86,17 @@ class ScanRun {
  public:
   using Resources = std::array<std::optional<LaneResources>, lane_count>;
 
-  ScanRun(Runtime& runtime, const Device& device, ResidentSegments& resident, Resources& resources,
+  ScanRun(Runtime& runtime, const Device& device, ResidentSegments& resident, Resources& resources, BatchTuner& tuner,
           const SearchTask& task, std::span<std::vector<Hit>> hits)
-      : runtime_(runtime), device_(device), resident_(resident), resources_(resources), task_(task), hits_(hits) {}
+      : runtime_(runtime),
+        device_(device),
+        resident_(resident),
+        resources_(resources),
+        tuner_(tuner),
+        task_(task),
+        hits_(hits) {}
 
-  DeviceScanCounts run(std::span<const std::size_t> chosen, BatchTuner& tuner, std::size_t batch_max) {
+  DeviceScanCounts run(std::span<const std::size_t> chosen, std::size_t batch_max) {
     const std::size_t queries = task_.query_count();
     const std::size_t largest = std::min(batch_max, queries);
     const std::uint64_t reserve = staging_bytes() + largest * query_bytes(task_.dim, device_capacity(task_.k));
@@ -99,15 +105,15 @@ class ScanRun {
     counts_.streamed_segments = places_.streamed.size();
     before_ = monotonic_nanoseconds();
     for (std::size_t first = 0; first < queries;) {
-      const std::size_t wanted = tuner.size(batch_max, task_.rows_to_scan(), task_.k);
+      const std::size_t wanted = tuner_.size(batch_max, task_.rows_to_scan(), task_.k);
       // The device waits while the first batch is prepared.
       const bool smaller = first == 0 && wanted < queries;
       const std::size_t count =
           std::min({smaller ? std::max<std::size_t>(1, wanted / first_batch_share) : wanted, largest, queries - first});
-      start(std::make_shared<QueryBatch>(task_, first, count), largest, tuner);
+      start(std::make_shared<QueryBatch>(task_, first, count), largest);
       first += count;
     }
-    for (std::size_t i = 0; i < lane_count; ++i) finish((next_ + i) % lane_count, tuner);
+    for (std::size_t i = 0; i < lane_count; ++i) finish((next_ + i) % lane_count);
     return counts_;
   }
 
@@ -115,7 +121,7 @@ class ScanRun {
   // A single batch of resident rows needs only the first.
   DeviceLane& lane(std::size_t index, std::size_t queries) {
     if (!lanes_[index]) {
-      const DeviceContext context = device_context();
+      const DeviceContext context = memory_context(runtime_, device_);
       if (resources_[index] && !is_usable(*resources_[index], context)) resources_[index].reset();
       if (!resources_[index]) resources_[index].emplace(context);
       lanes_[index].emplace(runtime_, device_.id(), *resources_[index], task_, queries, device_capacity(task_.k),
@@ -124,33 +130,29 @@ class ScanRun {
     return *lanes_[index];
   }
 
-  void start(const std::shared_ptr<QueryBatch>& batch, std::size_t queries, BatchTuner& tuner) {
+  void start(const std::shared_ptr<QueryBatch>& batch, std::size_t queries) {
     batch->scans_left = places_.resident.size() + places_.streamed.size();
-    for (const ResidentRows& rows : places_.resident) next_lane(queries, tuner).start(batch, rows);
-    for (const std::size_t segment : places_.streamed) next_lane(queries, tuner).start(batch, segment);
+    for (const ResidentRows& rows : places_.resident) next_lane(queries).start(batch, rows);
+    for (const std::size_t segment : places_.streamed) next_lane(queries).start(batch, segment);
   }
 
-  DeviceLane& next_lane(std::size_t queries, BatchTuner& tuner) {
+  DeviceLane& next_lane(std::size_t queries) {
     task_.options->context.check("search", runtime_.executor());
     const std::size_t index = next_;
     next_ = (next_ + 1) % lane_count;
-    finish(index, tuner);
+    finish(index);
     return lane(index, queries);
   }
 
-  void finish(std::size_t index, BatchTuner& tuner) {
+  void finish(std::size_t index) {
     if (!lanes_[index] || !lanes_[index]->busy()) return;
     const std::shared_ptr<QueryBatch> batch = lanes_[index]->batch();
     counts_.overflown_queries += lanes_[index]->finish();
     if (batch->scans_left > 0) return;
     compare(*batch);
     const std::uint64_t now = monotonic_nanoseconds();
-    tuner.record(batch->task.query_count(), static_cast<double>(now - before_) * 1e-9);
+    tuner_.record(batch->task.query_count(), static_cast<double>(now - before_) * 1e-9);
     before_ = now;
-  }
-
-  DeviceContext device_context() {
-    return memory_pool(runtime_).get_managed_buffer(device_.id(), 1, Precision::fp32).memory().context();
   }
 
   // Compares the candidates by their vectors.
@@ -170,13 +172,14 @@ class ScanRun {
   [[nodiscard]] std::uint64_t staging_bytes() const noexcept {
     std::size_t rows = 0;
     for (const SegmentView& segment : task_.segments) rows = std::max(rows, segment.rows);
-    return lane_count * rows * (task_.dim * sizeof(float) + device_terms * sizeof(float));
+    return lane_count * rows * (task_.dim * sizeof(float) + device_term_bytes);
   }
 
   Runtime& runtime_;
   const Device& device_;
   ResidentSegments& resident_;
   Resources& resources_;
+  BatchTuner& tuner_;
   const SearchTask& task_;
   std::span<std::vector<Hit>> hits_;
   ResidentPlaces places_;
@@ -202,14 +205,13 @@ std::size_t DeviceScan::batch_size(std::size_t dim, std::size_t k) const {
 }
 
 void DeviceScan::prepare(std::span<const SegmentView> segments, std::span<const std::size_t> chosen) {
-  std::vector<std::size_t> wanted;
-  std::ranges::copy_if(chosen, std::back_inserter(wanted),
-                       [&](std::size_t index) { return segments[index].rows > 0 && resident_.wants(segments[index]); });
+  const std::vector<std::size_t> wanted = resident_.wanted(segments, chosen);
   if (wanted.empty()) return;
   try {
-    Stream stream(memory_pool(runtime_).get_managed_buffer(device_.id(), 1, Precision::fp32).memory().context());
+    Stream stream(memory_context(runtime_, device_));
     (void)resident_.get(segments, wanted, stream, batch_reserve());
-  } catch (const Error&) {  // the search that needs the rows reports the failure
+  } catch (const Error&) {
+    return;  // the search that needs the rows reports the failure
   }
 }
 
@@ -224,7 +226,7 @@ DeviceScanCounts DeviceScan::scan(const SearchTask& task, std::span<const std::s
   if (chosen.empty() || task.query_count() == 0 || task.k == 0) return {};
   const std::lock_guard lock(busy_);
   const auto run = [&] {
-    return ScanRun(runtime_, device_, resident_, lanes_, task, hits).run(chosen, tuner, batch_max);
+    return ScanRun(runtime_, device_, resident_, lanes_, tuner, task, hits).run(chosen, batch_max);
   };
   try {
     try {
