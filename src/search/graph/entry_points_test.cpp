@@ -1,12 +1,16 @@
 // Where searches start: near their queries, whatever clusters the rows have and in whatever order they were added.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
+#include <stdexcept>
 
 #include "search/graph/store.hpp"
 #include "tests/support/approximate.hpp"
 #include "tests/support/seed.hpp"
+#include "vectis/base/error.hpp"
 
 namespace vectis::graph {
 namespace {
@@ -22,6 +26,21 @@ class EntryPointsTest : public testing::Test {
                      centers.begin() + static_cast<std::ptrdiff_t>((cluster + 1) * dim));
     for (float& value : row) value += static_cast<float>(random.unit() - 0.5);
     return row;
+  }
+  // `count` rows of the clusters from `first` to `last`.
+  [[nodiscard]] test::Floats rows_of(std::size_t first, std::size_t last, std::size_t count) {
+    test::Floats rows;
+    for (std::size_t i = 0; i < count; ++i) {
+      const test::Floats row = row_of(first + random.below(last - first + 1));
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+    return rows;
+  }
+  // How many entry points are rows with the id `first` or a later one.
+  [[nodiscard]] std::size_t entry_points_from(std::uint64_t first) const {
+    const auto now = store.now();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(now->entry_points, [&](Slot slot) { return now->storage->versions.id(slot) >= first; }));
   }
   // The cluster with number c has about 1 / (c + 1) of the rows of the first.
   [[nodiscard]] std::size_t skewed_cluster() {
@@ -55,6 +74,47 @@ TEST_F(EntryPointsTest, LieInClustersThatWereAddedLater) {
   EXPECT_EQ(now->entry_points.size(), entry_points_max);
   EXPECT_EQ(std::set(now->entry_points.begin(), now->entry_points.end()).size(), entry_points_max);
   EXPECT_GT(reached.size(), added / 2) << "chosen anew at least when the rows doubled";
+}
+
+TEST_F(EntryPointsTest, LieInClustersThatReplaceRemovedOnes) {
+  constexpr std::size_t before = 4000;
+  store.add(rows_of(0, 0, before), {});
+  std::vector<std::uint64_t> removed(before * 9 / 10);
+  std::iota(removed.begin(), removed.end(), std::uint64_t{0});
+  store.remove(removed, {});
+  for (std::size_t i = 0; i < 9; ++i) store.add(rows_of(1, 40, before / 10), {});
+  EXPECT_GT(entry_points_from(before), entry_points_max / 2) << "they were chosen from the rows that were left";
+}
+
+// A store that outgrows its encoding is replaced as a whole, and put back when the insertion stops; another one keeps
+// the rows that were inserted as tombstones.
+TEST_F(EntryPointsTest, AreThoseOfBeforeAfterAnInsertionThatStopped) {
+  for (const std::size_t added : {300, 3000}) {
+    SCOPED_TRACE(added);
+    store.add(rows_of(0, 0, 400), {});
+    const std::uint64_t first = store.now()->live;
+    const std::vector<Slot> entry_points = store.now()->entry_points;
+    const test::Floats rows = rows_of(1, 40, added);
+    const CancelSource source;
+    const Context context = Context{}.with_cancel(source).with_progress([&](const Progress& progress) {
+      if (progress.done == added) CancelSource(source).cancel();
+    });
+    EXPECT_THROW(store.add(rows, context), Error);
+    EXPECT_EQ(store.now()->entry_points, entry_points);
+    store.add(rows, {});
+    if (store.now()->live >= 2 * first) {
+      EXPECT_GT(entry_points_from(first), entry_points_max / 2) << "chosen anew when the rows doubled";
+    }
+  }
+}
+
+// Entry points without links would end searches that begin there.
+TEST_F(EntryPointsTest, OfAFewRowsAreThoseOfBeforeAfterAnInsertionThatStopped) {
+  store.add(rows_of(0, 0, 100), {});
+  const std::vector<Slot> entry_points = store.now()->entry_points;
+  const Context context = Context{}.with_progress([](const Progress&) { throw std::runtime_error("stop"); });
+  EXPECT_THROW(store.add(rows_of(1, 1, 60), context), std::runtime_error);
+  EXPECT_EQ(store.now()->entry_points, entry_points);
 }
 
 TEST_F(EntryPointsTest, SearchesReachTheClusterOfTheirQuery) {

@@ -212,7 +212,8 @@ std::size_t GraphStore::repair_links(std::span<const Slot> slots, std::span<cons
   std::vector<bool> left_out(rows_);
   for (const Slot slot : unlinked) left_out[slot] = true;
   const auto linked = [&](Slot slot) { return !left_out[slot] && storage_->versions.visible(slot, epoch_ + 1); };
-  if (rows_ >= 2 * entry_points_rows_) choose_entry_points(linked);
+  const std::size_t live = storage_->versions.visible_rows(rows_, epoch_ + 1).size();
+  if (live >= 2 * entry_points_rows_) choose_entry_points(live, linked);
   const std::size_t unfound = link_unfound_rows(entry_points_, slots, slots.size(), linked, stop);
   connect_unreachable(storage_->graph, entry_points_, rows_, linked, stop);
   unchecked_rows_ = 0;
@@ -235,7 +236,7 @@ std::size_t GraphStore::link_unfound_rows(std::span<const Slot> entry_points, st
   return unfound;
 }
 
-void GraphStore::choose_entry_points(const std::function<bool(Slot)>& linked) {
+void GraphStore::choose_entry_points(std::size_t live, const std::function<bool(Slot)>& linked) {
   std::vector<Slot> chosen;
   Random random(params_.seed + epoch_);
   for (std::size_t i = 0; chosen.size() < entry_points_max && i < 4 * entry_points_max; ++i) {
@@ -244,7 +245,7 @@ void GraphStore::choose_entry_points(const std::function<bool(Slot)>& linked) {
   }
   if (chosen.size() < entry_points_max) return;
   entry_points_ = std::move(chosen);
-  entry_points_rows_ = rows_;
+  entry_points_rows_ = live;
 }
 
 LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {
@@ -270,7 +271,10 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   std::vector<Slot> replaced;
   std::shared_ptr<Epoch> next;
   std::shared_ptr<const NormOrder> norm_order = norm_order_;
+  std::optional<std::vector<Slot>> entry_points;
+  const std::size_t entry_points_rows = entry_points_rows_;
   try {
+    entry_points = entry_points_;
     {
       const std::unique_lock lock(table_mutex_);
       table_.reserve(table_.size() + ids.size());
@@ -297,6 +301,8 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
       try_to_publish();
     } else {
       norm_order_ = std::move(norm_order);
+      if (entry_points) entry_points_ = std::move(*entry_points);
+      entry_points_rows_ = entry_points_rows;
       abort_insert(slots, replaced, std::move(calibration));
     }
     throw;

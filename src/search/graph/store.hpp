@@ -144,6 +144,9 @@ class GraphStore {
     std::shared_ptr<GraphStorage> storage;
     std::size_t rows = 0;
     std::vector<Slot> entry_points;
+    std::size_t entry_points_rows = 0;
+    std::size_t unchecked_rows = 0;
+    std::size_t unsearched_rows = 0;
     std::vector<Slot> tombstones;
     std::vector<Slot> free_slots;
     std::deque<Limbo> limbo;
@@ -170,9 +173,9 @@ class GraphStore {
   // find. Returns how many these are. Throws what `stop` throws, and std::bad_alloc.
   std::size_t link_unfound_rows(std::span<const Slot> entry_points, std::span<const Slot> slots, std::size_t changed,
                                 const std::function<bool(Slot)>& linked, const StopCheck& stop);
-  // Replaces the entry points by random linked rows: those of before lie in the clusters that were added first. Leaves
-  // them where most rows are not linked. Throws std::bad_alloc; then nothing changed.
-  void choose_entry_points(const std::function<bool(Slot)>& linked);
+  // Replaces the entry points by random linked rows: those of before lie in the clusters that were added first. `live`
+  // is the number of rows. Leaves them where most slots are not linked. Throws std::bad_alloc; then nothing changed.
+  void choose_entry_points(std::size_t live, const std::function<bool(Slot)>& linked);
   void link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress);
   // Writes, links and publishes row i under ids[i]; the old rows of present ids become tombstones. The caller holds
   // writer_mutex_ and has checked that ids are distinct. Throws InvalidInput above slots_max rows, Cancelled,
@@ -182,9 +185,8 @@ class GraphStore {
   // Publishes the rows as they are; when memory is exhausted, the next epoch shows them. Does not throw.
   void try_to_publish() noexcept;
   // Turns the rows of a failed insert into tombstones that no search can see, keeps the rows that they were to replace
-  // and the calibration of before, and publishes the number of tombstones. They are
-  // reclaimed by the next change, since the stopped call must end soon. insert() has reserved the memory for that, so
-  // it does not throw.
+  // and the calibration of before, and publishes the number of tombstones. They are reclaimed by the next change, since
+  // the stopped call must end soon. insert() has reserved the memory for that, so it does not throw.
   void abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced, CalibrationState&& calibration);
   // Returns the rows below `slots_end` that are visible in the epoch `epoch`, by length; null unless under inner
   // product, and for a mapped file, which it would read. Throws std::bad_alloc.
@@ -251,7 +253,7 @@ class GraphStore {
   std::uint64_t epoch_ = 0;
   std::optional<std::uint64_t> highest_id_;
   std::vector<Slot> entry_points_;
-  std::size_t entry_points_rows_ = 0;  // rows that they were chosen from
+  std::size_t entry_points_rows_ = 0;  // rows that they were chosen from, fewer when others were removed
   std::vector<Slot> tombstones_;       // removed, and still linked
   std::vector<Slot> free_slots_;
   std::deque<Limbo> limbo_;

@@ -85,6 +85,7 @@ void GraphStore::consolidate(const LinkProgress& progress) {
   limbo_.emplace_back();  // the last step that may throw
   norm_order_ = std::move(order);
   entry_points_.swap(entry_points);
+  entry_points_rows_ = std::min(entry_points_rows_, live.size());
   limbo_.back().epoch = epoch_;
   limbo_.back().slots.swap(tombstones_);
 }
@@ -194,6 +195,9 @@ GraphStore::StoredRows GraphStore::replace_storage(GraphContents contents) {
   rows.storage = std::move(contents.storage);
   rows.rows = contents.rows;
   rows.entry_points = std::move(contents.entry_points);
+  rows.entry_points_rows = entry_points_rows_;
+  rows.unchecked_rows = unchecked_rows_;
+  rows.unsearched_rows = unsearched_rows_;
   rows.norm_order = order_rows(*rows.storage, rows.rows, 0);
   highest_id_ = contents.highest_id;
   exchange_rows(rows);
@@ -205,6 +209,9 @@ void GraphStore::exchange_rows(StoredRows& rows) noexcept {
   std::swap(storage_, rows.storage);
   std::swap(rows_, rows.rows);
   std::swap(entry_points_, rows.entry_points);
+  std::swap(entry_points_rows_, rows.entry_points_rows);
+  std::swap(unchecked_rows_, rows.unchecked_rows);
+  std::swap(unsearched_rows_, rows.unsearched_rows);
   std::swap(tombstones_, rows.tombstones);
   std::swap(free_slots_, rows.free_slots);
   std::swap(limbo_, rows.limbo);

@@ -20,7 +20,8 @@ constexpr std::size_t added_max = 4;          // links that a row gets in a batc
 // The shortest search that calibration tries; longer ones expand the same rows first.
 constexpr BeamParams short_beam{.k = 10, .epsilon = 0.5F, .width = 10};
 
-// A row that a search for it does not find, and the nearest rows that are found instead, all of them expanded.
+// A row that a search for it does not find, and the nearest rows that are found instead: expanded, unless many others
+// are as near.
 struct Unfound {
   Slot row = AdjacencyLists::no_link;  // no_link: it is found
   std::array<Slot, BeamParams::expanded_min> nearest = {};
@@ -67,9 +68,10 @@ class Linker {
     list_.resize(graph_.links.degree());
     list_.resize(graph_.links.read(from, list_.data()));
   }
-  // Returns false when there is no room, or the row has got enough links.
+  // Returns false when there is no room, or the row has got enough links. Keeps a link that is there.
   bool add(Slot from, Slot to) {
     read(from);
+    if (std::ranges::find(list_, to) != list_.end()) return true;
     if (list_.size() == graph_.links.degree() || added_[from] == added_max) return false;
     list_.push_back(to);
     graph_.links.write(from, list_);

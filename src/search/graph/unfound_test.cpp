@@ -79,6 +79,29 @@ TEST_F(UnfoundTest, KeepsListsWithinTheDegreeAndWithoutRepeats) {
   }
 }
 
+// Of many equal rows a search expands only some, so that it may miss the links of those that it finds.
+TEST_F(UnfoundTest, DoesNotRepeatLinksOfEqualRows) {
+  constexpr std::size_t copies = 80;
+  test::Floats rows(copies * dim);
+  rows.resize((copies + 1) * dim, 0.1F);  // the last row is near them
+  store = std::make_unique<GraphStore>(*executor, Metric::l2, dim, GraphParams{});
+  store->add(rows, {});
+  const auto link = [&](Slot from, Slot first, Slot last) {
+    std::vector<Slot> list(last - first + 1);
+    std::iota(list.begin(), list.end(), first);
+    graph().links.write(from, list);
+  };
+  for (Slot row = 0; row <= copies; ++row) graph().links.write(row, {});
+  link(79, 10, 30);
+  link(10, 40, 65);  // more equal rows than a search expands
+  link(11, 0, 2);    // found last, and first in order
+  link(0, copies, copies);
+  const std::vector<Slot> starts{79};
+  const std::vector<Slot> searched{static_cast<Slot>(copies)};
+  link_unfound(*executor, graph(), starts, searched, {});
+  EXPECT_EQ(lists()[0], searched);
+}
+
 TEST_F(UnfoundTest, IsTheSameForAnyNumberOfThreads) {
   const std::uint64_t seed = test::seed();
   random = Random(seed);
