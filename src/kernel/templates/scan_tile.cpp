@@ -23,35 +23,56 @@ namespace {
 //
 // After the products, the terms of rows and queries replace the blocks in shared memory; in narrow tiles, where few
 // work-items use the same terms, each reads them from memory. Most rows are above the limits of all queries of the
-// work-item, which one comparison for each product decides.
+// work-item. An estimate that is never above the lower bound decides it, at two operations and a comparison for each
+// product: it takes the work-item's largest terms a and b instead of the query's own, and thus one reach for all
+// queries of a row. The bounds themselves, and whether a row is excluded, are computed for the rows that pass.
 constexpr const char* scan_body = R"(
   $SUMS
   $PLACES
+  uint own_k = (LOCAL_ID(0) % DEPTH) * PACKED;
   $LOAD_FIRST
+  uint depth0 = 0u;
   $BEFORE_LOOP
-  for (uint depth0 = 0u; depth0 < columns; depth0 += DEPTH * PACKED) {
+  do {
     $STORE_BLOCK
     BARRIER();
     uint next = depth0 + DEPTH * PACKED;
     $LOAD_NEXT
     $STEPS
     BARRIER();
-  }
+    depth0 = next;
+  } while (depth0 < columns);
   $STORE_TERMS
   $BOUNDS
 )";
 
-// The bounds of a row at {0} in the tile. {1}: statements that compute `lower_0` and so on and set `found` when one is
-// not above its query's limit; {2}: statements that collect those in the bits of `left`; {3}: statements that choose
-// one of them; {4}: statements that read the terms of the row; {5} and {6}: the terms a and b of the query at `place`;
-// {7}: place of query `i` of the work-item in the tile.
-constexpr const char* bounds_of_row = R"(
+// Estimates of a row at {0} in the tile. {1}: statements that set `found` when one is not above its query's limit; {2}:
+// statements that read the terms of the row, with `least`, which is beta loosened; {3}: the bit of the row in `passed`.
+constexpr const char* estimates_of_row = R"(
   {{
     uint in_tile = {0};
-    {4}
+    {2}
+    least = FMA(-ABS(rho), a_most, least);
+    least = FMA(-ABS(nu), b_most, least);
     bool found = false;
     {1}
-    if (found && row0 + in_tile < rows) {{
+    if (found) {{ passed = passed | {3}u; }}
+  }}
+)";
+
+// The bounds of the rows that passed, one after the other. {0}: place of row `j` of the work-item in the tile; {1}:
+// statements that set `dot_0` and so on to the row's products; {2}: statements that compute `lower_0` and so on, and
+// collect in the bits of `left` those that are not above their query's limit; {3}: statements that choose one of them;
+// {4}: statements that read the terms of the row; {5} and {6}: the terms a and b of the query at `place`; {7}: place of
+// query `i` of the work-item in the tile.
+constexpr const char* bounds_of_rows = R"(
+  while (passed != 0u) {{
+    uint j = 31u - LEADING_ZEROS(passed);
+    passed = passed ^ (1u << j);
+    uint in_tile = {0};
+    if (row0 + in_tile < rows) {{
+      {1}
+      {4}
       float loose = beta_margin * ABS(beta) + margin;
       uint number = first_row + row0 + in_tile;
       uint left = 0u;
@@ -98,7 +119,7 @@ constexpr const char* copy_block = R"(
       uint k = depth0 + (i % DEPTH) * PACKED;
       WORD word = NOTHING;
       if (k < columns) {{
-        uint at = {0}_offset + UMIN({2} + i / DEPTH, {3} - 1u) * {0}_stride + k;
+        uint at = ({0}_offset + UMIN({2} + i / DEPTH, {3} - 1u) * {0}_stride + k) / INDEXED;
         {5}
       }}
       {0}_part[(i % DEPTH) * {4}u + i / DEPTH] = word;
@@ -128,55 +149,58 @@ std::array<BlockSide, 2> sides(const ScanShape& shape) {
            {"q", "col0", "queries", shape.queries(), shape.q_pitch()}}};
 }
 
+// Of large tiles, whose words are a multiple of the work-items, and these of the depth of a block: all words of a
+// work-item have the same depth.
 std::uint32_t words_each(const ScanKernel& kernel, const BlockSide& side) {
   return static_cast<std::uint32_t>(
       divide_up(std::uint64_t{side.tile_rows} * kernel.shape.depth, kernel.shape.items()));
 }
 
-// Where each of the words that a work-item loads is in the matrix, and in shared memory.
+// Where each of the words that a work-item loads is in the matrix, and in shared memory. The places in the matrix move
+// with the blocks: compilers would compute others anew for each block.
 std::string places(const ScanKernel& kernel, const BlockSide& side) {
-  return repeated(words_each(kernel, side), R"(
-  uint {1}_item_{0} = LOCAL_ID(0) + {0}u * GROUP_SIZE(0);
-  uint {1}_k_{0} = ({1}_item_{0} % DEPTH) * PACKED;
-  uint {1}_from_{0} = {1}_offset + UMIN({2} + {1}_item_{0} / DEPTH, {3} - 1u) * {1}_stride + {1}_k_{0};
-  uint {1}_to_{0} = ({1}_item_{0} % DEPTH) * {4}u + {1}_item_{0} / DEPTH;
+  const std::uint32_t rows_apart = kernel.shape.items() / kernel.shape.depth;
+  std::string text =
+      fmt::format("  uint {0}_to = (LOCAL_ID(0) % DEPTH) * {1}u + LOCAL_ID(0) / DEPTH;\n", side.matrix, side.pitch);
+  return text + repeated(words_each(kernel, side), R"(
+  uint {1}_from_{0} =
+      UMIN({2} + LOCAL_ID(0) / DEPTH + {0}u * {4}u, {3} - 1u) * ({1}_stride / INDEXED) + ({1}_offset + own_k) / INDEXED;
   WORD {1}_word_{0} = NOTHING;
 )",
-                  side.matrix, side.first, side.rows, side.pitch);
+                         side.matrix, side.first, side.rows, rows_apart);
 }
 
 // Loads to `word` the word of a matrix at index `at` and column `column`.
 std::string load_word(const ScanKernel& kernel, std::string_view matrix, std::string_view word, std::string_view at,
                       std::string_view column) {
   if (!kernel.packed()) return fmt::format("{1} = LOAD_{0}({2});", matrix, word, at);
-  if (kernel.whole_words) return fmt::format("{1} = WORD_{0}(({2}) / 4u);", matrix, word, at);
+  if (kernel.whole_words) return fmt::format("{1} = WORD_{0}({2});", matrix, word, at);
   return fmt::format(load_packed, matrix, word, at, column);
 }
 
-// Loads the words of the block that begins at depth `depth`.
-std::string load_block(const ScanKernel& kernel, const BlockSide& side, std::string_view depth) {
-  std::string text;
+// Loads the words whose depth is `column`.
+std::string load_block(const ScanKernel& kernel, const BlockSide& side, std::string_view column) {
+  std::string loads;
   for (std::uint32_t i = 0; i < words_each(kernel, side); ++i) {
     const std::string word = fmt::format("{}_word_{}", side.matrix, i);
-    const std::string column = fmt::format("{}_k_{} + {}", side.matrix, i, depth);
-    const std::string at = fmt::format("{}_from_{} + {}", side.matrix, i, depth);
-    text += fmt::format("    {0} = NOTHING;\n    if ({1} < columns) {{ {2} }}\n", word, column,
-                        load_word(kernel, side.matrix, word, at, column));
+    loads += fmt::format("      {{ {} }}\n",
+                         load_word(kernel, side.matrix, word, fmt::format("{}_from_{}", side.matrix, i), column));
   }
-  return text;
+  return fmt::format("    if ({} < columns) {{\n{}    }}\n", column, loads);
+}
+
+// Loads the words of the next block.
+std::string load_next(const ScanKernel& kernel, const BlockSide& side) {
+  const std::uint32_t words = words_each(kernel, side);
+  return repeated(words, "    {1}_from_{0} += DEPTH * PACKED / INDEXED;\n    {1}_word_{0} = NOTHING;\n", side.matrix) +
+         load_block(kernel, side, "next + own_k");
 }
 
 // Stores the loaded words to shared memory.
 std::string store_block(const ScanKernel& kernel, const BlockSide& side) {
-  const std::uint32_t words = side.tile_rows * kernel.shape.depth;
-  std::string text;
-  for (std::uint32_t i = 0; i < words_each(kernel, side); ++i) {
-    const bool some = (i + 1) * kernel.shape.items() > words;  // of the work-items have this word
-    const std::string store = fmt::format("{0}_part[{0}_to_{1}] = {0}_word_{1};", side.matrix, i);
-    text += some ? fmt::format("    if ({0}_item_{1} < {2}u) {{ {3} }}\n", side.matrix, i, words, store)
-                 : fmt::format("    {}\n", store);
-  }
-  return text;
+  const std::uint32_t rows_apart = kernel.shape.items() / kernel.shape.depth;
+  return repeated(words_each(kernel, side), "    {1}_part[{1}_to + {0}u * {2}u] = {1}_word_{0};\n", side.matrix,
+                  rows_apart);
 }
 
 // Place of result `i` of a work-item in a tile, from which the work-item's own place is left out.
@@ -203,21 +227,30 @@ std::string steps(const ScanShape& shape) {
   return text;
 }
 
-// Stores the terms of the rows of one matrix in the tile to shared memory.
+// The term of a row, or of a query, that estimates take loosened: beta and limit.
+std::uint32_t loosened_term(const BlockSide& side) { return side.matrix == "x" ? 0 : 3; }
+
+// A term `value` loosened by many times what rounding can add.
+std::string loosened(const BlockSide& side, std::string_view value) {
+  return fmt::format("FMA(ABS({0}), {1}, {0})", value, side.matrix == "x" ? "-0.000001f" : "0.000001f");
+}
+
+// Stores the terms of the rows of one matrix in the tile to shared memory, with one of them loosened, which is stored
+// behind them as it is. A work-item loads terms side by side, all of one row.
 std::string store_terms_of(const ScanShape& shape, const BlockSide& side) {
-  const std::uint32_t words = side.tile_rows * static_cast<std::uint32_t>(scan_terms);
-  std::string text;
-  for (std::uint32_t first = 0; first < words; first += shape.items()) {
-    text += fmt::format(R"(
-  if (LOCAL_ID(0) + {1}u < {2}u) {{
-    uint i = LOCAL_ID(0) + {1}u;
-    uint from = {0}_terms_offset + UMIN({3} + i / 4u, {4} - 1u) * {0}_terms_stride + i % 4u;
-    {0}_part[i] = TO_WORD(LOAD_{0}_terms(from));
-  }}
+  const std::uint32_t each = side.tile_rows * static_cast<std::uint32_t>(scan_terms) / shape.items();
+  const std::uint32_t loose = loosened_term(side);
+  std::string text = fmt::format(R"(
+  {{
+    uint i = LOCAL_ID(0) * {1}u;
+    uint from = {0}_terms_offset + UMIN({2} + i / 4u, {3} - 1u) * {0}_terms_stride + i % 4u;
 )",
-                        side.matrix, first, words, side.first, side.rows);
-  }
-  return text;
+                                 side.matrix, each, side.first, side.rows);
+  text += repeated(each, "    float term_{0} = LOAD_{1}_terms(from + {0}u);\n", side.matrix);
+  const std::string word = fmt::format("term_{}", loose % each);
+  text += fmt::format("    if (i % 4u == {}u) {{\n      {}_part[{}u + i / 4u] = TO_WORD({});\n      {} = {};\n    }}\n",
+                      loose / each * each, side.matrix, side.tile_rows * scan_terms, word, word, loosened(side, word));
+  return text + repeated(each, "    {1}_part[i + {0}u] = TO_WORD(term_{0});\n", side.matrix) + "  }\n";
 }
 
 std::string store_terms(const ScanShape& shape, const BlockSide& x, const BlockSide& q) {
@@ -227,43 +260,95 @@ std::string store_terms(const ScanShape& shape, const BlockSide& x, const BlockS
 
 // Term `term` of the row of a matrix at `place` in the tile.
 std::string term(const ScanShape& shape, const BlockSide& side, std::string_view place, std::uint32_t term) {
-  if (!shape.narrow()) return fmt::format("AS_F32({}_part[({}) * 4u + {}u])", side.matrix, place, term);
-  return fmt::format("LOAD_{0}_terms({0}_terms_offset + UMIN({1} + {2}, {3} - 1u) * {0}_terms_stride + {4}u)",
-                     side.matrix, side.first, place, side.rows, term);
+  if (shape.narrow()) {
+    return fmt::format("LOAD_{0}_terms({0}_terms_offset + UMIN({1} + {2}, {3} - 1u) * {0}_terms_stride + {4}u)",
+                       side.matrix, side.first, place, side.rows, term);
+  }
+  if (term != loosened_term(side)) return fmt::format("AS_F32({}_part[({}) * 4u + {}u])", side.matrix, place, term);
+  return fmt::format("AS_F32({}_part[{}u + {}])", side.matrix, side.tile_rows * scan_terms, place);
 }
 
-// The bounds of the work-item's rows for its queries, whose terms are kept in registers.
-std::string bounds(const ScanShape& shape, const BlockSide& x, const BlockSide& q) {
+// Declares `name`, the term of the row at `place` that estimates take loosened.
+std::string declare_loosened(const ScanShape& shape, const BlockSide& side, std::string_view place,
+                             std::string_view name) {
+  const std::uint32_t number = loosened_term(side);
+  if (shape.narrow()) {
+    return fmt::format("  float {0} = {1};\n  {0} = {2};\n", name, term(shape, side, place, number),
+                       loosened(side, name));
+  }
+  return fmt::format("  float {} = AS_F32({}_part[({}) * 4u + {}u]);\n", name, side.matrix, place, number);
+}
+
+// Declares the terms of the row of x at `in_tile` but the first.
+std::string row_terms(const ScanShape& shape, const BlockSide& x) {
+  return fmt::format("float sigma = {};\n    float rho = {};\n    float nu = {};\n", term(shape, x, "in_tile", 1),
+                     term(shape, x, "in_tile", 2), term(shape, x, "in_tile", 3));
+}
+
+// Sets the bits of `passed` of the work-item's rows of which a query may be near.
+std::string estimates(const ScanShape& shape, const BlockSide& x, const BlockSide& q) {
   std::string text;
-  std::string collected;
-  std::string chosen;
   for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
     const std::string place = fmt::format("q_at + {}u", place_in_tile(i, shape.q_width(), shape.down));
-    for (std::uint32_t k = 0; k < scan_terms; ++k) {
-      constexpr std::array<const char*, scan_terms> names = {"gamma", "a", "b", "limit"};
-      text += fmt::format("  float {}_{} = {};\n", names.at(k), i, term(shape, q, place, k));
+    text += fmt::format(R"(
+  float gamma_{0} = {1};
+  float a_{0} = ABS({2});
+  float b_{0} = ABS({3});
+)",
+                        i, term(shape, q, place, 0), term(shape, q, place, 1), term(shape, q, place, 2));
+    text += declare_loosened(shape, q, place, fmt::format("limit_{}", i));
+  }
+  for (const char* name : {"a", "b"}) {
+    text += fmt::format("  float {0}_most = {0}_0;\n", name);
+    for (std::uint32_t i = 1; i < shape.queries_each; ++i) {
+      text += fmt::format("  {0}_most = MAX({0}_most, {0}_{1});\n", name, i);
     }
-    collected += fmt::format("if (!(lower_{0} > limit_{0})) {{ left = left | {1}u; }}\n      ", i, 1U << i);
-    chosen += fmt::format("if (i == {0}u) {{ lower = lower_{0}; }}\n          ", i);
+    text += fmt::format("  {0}_most = {0}_most * 1.000004f;\n", name);
   }
-  std::string of_row;
-  for (std::uint32_t k = 0; k < scan_terms; ++k) {
-    constexpr std::array<const char*, scan_terms> names = {"beta", "sigma", "rho", "nu"};
-    of_row += fmt::format("float {} = {};\n    ", names.at(k), term(shape, x, "in_tile", k));
-  }
+  text += "  uint passed = 0u;\n";
   for (std::uint32_t j = 0; j < shape.rows_each; ++j) {
-    const std::string compared = repeated(shape.queries_each, R"(
-    float lower_{0} = FMA(gamma_{0} * sigma, F32(sum_{0}_{1}), beta) - FMA(b_{0}, nu, a_{0} * rho);
-    found = found || !(lower_{0} > limit_{0});
+    const std::string compared = repeated(shape.queries_each,
+                                          R"(
+    float estimate_{0} = FMA(gamma_{0} * sigma, F32(sum_{0}_{1}), least);
+    found = found || !(estimate_{0} > limit_{0});
 )",
                                           j);
     const std::string in_tile = fmt::format("x_at + {}u", place_in_tile(j, shape.x_width(), shape.across));
-    const std::string place =
-        fmt::format("i / {0}u * {1}u + q_at + i % {0}u", shape.q_width(), shape.q_width() * shape.down);
-    text += fmt::format(bounds_of_row, in_tile, compared, collected, chosen, of_row, term(shape, q, "place", 1),
-                        term(shape, q, "place", 2), place);
+    text += fmt::format(estimates_of_row, in_tile, compared,
+                        declare_loosened(shape, x, "in_tile", "least") + row_terms(shape, x), 1U << j);
   }
-  return shape.narrow() ? text : text + "  BARRIER();\n";
+  return text;
+}
+
+// Appends what is within the limits of the rows that passed.
+std::string bounds(const ScanShape& shape, const BlockSide& x, const BlockSide& q) {
+  std::string dots = repeated(shape.queries_each, "SUM dot_{0} = sum_{0}_0;\n      ");
+  for (std::uint32_t j = 1; j < shape.rows_each; ++j) {
+    dots += fmt::format("if (j == {0}u) {{\n{1}      }}\n      ", j,
+                        repeated(shape.queries_each, "        dot_{0} = sum_{0}_{1};\n", j));
+  }
+  std::string lowers;
+  for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
+    const std::string at = fmt::format("q_at + {}u", place_in_tile(i, shape.q_width(), shape.down));
+    lowers += fmt::format(R"(
+      float lower_{0} = FMA({1} * sigma, F32(dot_{0}), beta) - FMA({3}, nu, {2} * rho);
+      if (!(lower_{0} > {4})) {{ left = left | {5}u; }}
+)",
+                          i, term(shape, q, at, 0), term(shape, q, at, 1), term(shape, q, at, 2), term(shape, q, at, 3),
+                          1U << i);
+  }
+  const auto place_of = [](std::string_view number, std::string_view first, std::uint32_t width, std::uint32_t items) {
+    return fmt::format("{0} / {2}u * {3}u + {1} + {0} % {2}u", number, first, width, width * items);
+  };
+  const std::string of_row =
+      fmt::format("float beta = {};\n      ", term(shape, x, "in_tile", 0)) + row_terms(shape, x);
+  const std::string of_rows = fmt::format(
+      bounds_of_rows, place_of("j", "x_at", shape.x_width(), shape.across), dots, lowers,
+      repeated(shape.queries_each, "if (i == {0}u) {{ lower = lower_{0}; }}\n          "), of_row,
+      term(shape, q, "place", 1), term(shape, q, "place", 2), place_of("i", "q_at", shape.q_width(), shape.down));
+  // With a barrier between them, terms of the estimates do not occupy registers until the bounds.
+  const std::string barrier = shape.narrow() ? "" : "  BARRIER();\n";
+  return estimates(shape, x, q) + barrier + of_rows + barrier;
 }
 
 // How a matrix gets to shared memory.
@@ -282,8 +367,7 @@ BlockTexts block_texts(const ScanKernel& kernel, const BlockSide& side) {
                         load_word(kernel, side.matrix, "word", "at", "k")),
             ""};
   }
-  return {places(kernel, side) + load_block(kernel, side, "0u"), store_block(kernel, side),
-          load_block(kernel, side, "next")};
+  return {places(kernel, side) + load_block(kernel, side, "own_k"), store_block(kernel, side), load_next(kernel, side)};
 }
 
 // How a work-item computes its products and their bounds.
@@ -387,13 +471,16 @@ KernelSource scan_source(const ScanKernel& kernel) {
                     {"Q_WIDTH", whole(shape.q_width())},
                     {"DEPTH", whole(shape.depth)},
                     {"PACKED", packed ? "4u" : "1u"},
+                    {"INDEXED", packed && kernel.whole_words ? "4u" : "1u"},
                     {"WORD", packed ? "uint" : "float"},
                     {"NOTHING", packed ? "0u" : "0.0f"},
                     {"TO_WORD(x)", packed ? "AS_U32(x)" : "(x)"},
                     {"SUM", packed ? "int" : "float"},
                     {"ZERO", packed ? "0" : "0.0f"},
                     {"STEP", packed ? "DOT4_I8" : "FMA"}};
-  if (shape.items() <= 64) source.defines.emplace_back("RESIDENT_GROUPS", "8");  // more would take too few registers
+  // More would take too few registers: of small groups, and of the largest tile, whose work-items then have 128.
+  const bool largest = shape.rows_each * shape.queries_each == 64;
+  if (shape.items() <= 64 || largest) source.defines.emplace_back("RESIDENT_GROUPS", largest ? "2" : "8");
   const TileMacros macros{.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"};
   source.body = tile_loop(macros, scan_statements(kernel, portable_products(shape)));
   if (kernel.mma) {
