@@ -1,6 +1,7 @@
 // scan_bounds: appends the rows whose lower bound of the distance is within the query's limit.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "kernel/templates/definition.hpp"
@@ -42,17 +43,20 @@ LaunchPlan plan_scan(const OperationCall& call, const DeviceInfo& device) {
   const View& x = call.views[0];
   const View& q = call.views[1];
   const ScanShape shape = scan_shape(q.rows, x.rows, device);
-  const auto in_words = [](const View& view) {
-    return view.offset % 4 == 0 && view.stride % 4 == 0 && view.columns % 4 == 0;
+  const auto in_units = [&](std::uint64_t elements) {
+    return x.type == DType::int8 && std::ranges::all_of(std::array{x, q}, [&](const View& view) {
+             return view.offset % elements == 0 && view.stride % elements == 0 && view.columns % elements == 0;
+           });
   };
-  const bool whole_words = x.type == DType::int8 && in_words(x) && in_words(q);
+  const bool whole_words = in_units(4);
   const bool large = shape.rows_each == scan_shapes.front().rows_each;
-  const ScanKernel kernel{x.type, q.type, shape, whole_words, whole_words && large && device.capabilities.int8_matrix};
+  const bool mma = whole_words && large && device.capabilities.int8_matrix;
+  const ScanKernel kernel{x.type, q.type, shape, whole_words, mma, mma && in_units(8)};
   const std::uint64_t tiles = tiles_of(shape, q.rows, x.rows);
   const GridPartition work = partition_grid(tiles, 1);
   PlannedLaunch launch;
-  launch.key = fmt::format("scan_bounds {} {} {} {} {} {} {}", short_name(x.type), short_name(q.type), shape.across,
-                           shape.down, shape.queries_each, kernel.whole_words, kernel.mma);
+  launch.key = fmt::format("scan_bounds {} {} {} {} {} {} {} {}", short_name(x.type), short_name(q.type), shape.across,
+                           shape.down, shape.queries_each, kernel.whole_words, kernel.mma, kernel.by_pairs);
   launch.source = [kernel] { return scan_source(kernel); };
   launch.shape = {.grid = {work.groups, 1, 1}, .block = {shape.items(), 1, 1}};
   launch.scalars = {work.chunk,
@@ -146,10 +150,10 @@ void define_scan_bounds(std::vector<Operation>& operations) {
   scan.check = check_scan;
   scan.plan = plan_scan;
   scan.cost = scan_cost;
-  // All shapes, and each for int8 elements that lie in whole words and that do not.
+  // All shapes, and each for int8 elements that lie in pairs of words, in words, and that do not.
   for (const std::array<std::uint64_t, 2>& size :
        {std::array<std::uint64_t, 2>{4080, 200}, {4080, 60}, {2040, 9}, {300, 3}}) {
-    for (const std::uint64_t columns : {8U, 7U}) {
+    for (const std::uint64_t columns : {8U, 4U, 7U}) {
       const std::uint64_t rows = size[0];
       const std::uint64_t queries = size[1];
       scan.samples.push_back({{rows, columns},

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "kernel/templates/definition.hpp"
 #include "kernel/templates/int8_mma.hpp"
@@ -29,7 +30,6 @@ namespace {
 constexpr const char* scan_body = R"(
   $SUMS
   $PLACES
-  uint own_k = (LOCAL_ID(0) % DEPTH) * PACKED;
   $LOAD_FIRST
   uint depth0 = 0u;
   $BEFORE_LOOP
@@ -160,8 +160,8 @@ std::uint32_t words_each(const ScanKernel& kernel, const BlockSide& side) {
 // with the blocks: compilers would compute others anew for each block.
 std::string places(const ScanKernel& kernel, const BlockSide& side) {
   const std::uint32_t rows_apart = kernel.shape.items() / kernel.shape.depth;
-  std::string text =
-      fmt::format("  uint {0}_to = (LOCAL_ID(0) % DEPTH) * {1}u + LOCAL_ID(0) / DEPTH;\n", side.matrix, side.pitch);
+  std::string text = side.matrix == "x" ? "  uint own_k = (LOCAL_ID(0) % DEPTH) * PACKED;\n" : "";
+  text += fmt::format("  uint {0}_to = (LOCAL_ID(0) % DEPTH) * {1}u + LOCAL_ID(0) / DEPTH;\n", side.matrix, side.pitch);
   return text + repeated(words_each(kernel, side), R"(
   uint {1}_from_{0} =
       UMIN({2} + LOCAL_ID(0) / DEPTH + {0}u * {4}u, {3} - 1u) * ({1}_stride / INDEXED) + ({1}_offset + own_k) / INDEXED;
@@ -372,37 +372,53 @@ BlockTexts block_texts(const ScanKernel& kernel, const BlockSide& side) {
 
 // How a work-item computes its products and their bounds.
 struct ProductTexts {
-  std::string places;  // of its first row and query in the tile, `x_at` and `q_at`
+  std::array<BlockTexts, 2> blocks;  // of x and q
+  std::string places;                // of its first row and query in the tile, `x_at` and `q_at`
   std::string before_loop;
   std::string steps;  // multiply a block
   std::string bounds;
 };
 
-ProductTexts portable_products(const ScanShape& shape) {
-  const auto [x, q] = sides(shape);
-  return {"uint x_at = across * X_WIDTH;\n  uint q_at = down * Q_WIDTH;", "", steps(shape), bounds(shape, x, q)};
+ProductTexts portable_products(const ScanKernel& kernel) {
+  const auto [x, q] = sides(kernel.shape);
+  return {{block_texts(kernel, x), block_texts(kernel, q)},
+          "uint x_at = across * X_WIDTH;\n  uint q_at = down * Q_WIDTH;",
+          "",
+          steps(kernel.shape),
+          bounds(kernel.shape, x, q)};
+}
+
+BlockTexts pair_block_texts(const BlockSide& side) {
+  Int8MmaLoads loads = int8_mma_loads({side.matrix, side.first, side.rows, side.tile_rows, side.pitch});
+  return {std::move(loads.first), std::move(loads.store), std::move(loads.next)};
 }
 
 // A warp computes a tile of its own, in which the results of its 32 work-items lie as the instruction leaves them.
-ProductTexts mma_products(const ScanShape& shape) {
+ProductTexts mma_products(const ScanKernel& kernel) {
+  const ScanShape& shape = kernel.shape;
   const auto [x, q] = sides(shape);
-  const Int8MmaTile tile{shape.rows(),       shape.queries(), shape.rows_each,
-                         shape.queries_each, shape.x_pitch(), shape.q_pitch()};
+  const auto blocks = [&](const BlockSide& side) {
+    return kernel.by_pairs ? pair_block_texts(side) : block_texts(kernel, side);
+  };
+  const Int8MmaTile tile{shape.rows(),    shape.queries(), shape.rows_each, shape.queries_each,
+                         shape.x_pitch(), shape.q_pitch(), kernel.by_pairs};
   ScanShape of_warp = shape;
   of_warp.across = Int8MmaTile::lanes_across;
   of_warp.down = Int8MmaTile::lanes_down;
   of_warp.x_width_max = 1;
   of_warp.q_width_max = 2;
   // Two rounds of the loop in one would take so many registers that a multiprocessor holds one group instead of two.
-  return {"uint item = down * ACROSS + across;" + int8_mma_places(tile), "\n#pragma unroll 1\n", int8_mma_steps(tile),
+  return {{blocks(x), blocks(q)},
+          "uint item = down * ACROSS + across;" + int8_mma_places(tile),
+          "\n#pragma unroll 1\n",
+          int8_mma_steps(tile),
           bounds(of_warp, x, q)};
 }
 
 std::string scan_statements(const ScanKernel& kernel, const ProductTexts& products) {
   const ScanShape& shape = kernel.shape;
   const auto [x, q] = sides(shape);
-  const BlockTexts of_x = block_texts(kernel, x);
-  const BlockTexts of_q = block_texts(kernel, q);
+  const auto& [of_x, of_q] = products.blocks;
   std::string sums;
   for (std::uint32_t i = 0; i < shape.queries_each; ++i) {
     sums += repeated(shape.rows_each, "  SUM sum_{1}_{0} = ZERO;\n", i);
@@ -482,10 +498,10 @@ KernelSource scan_source(const ScanKernel& kernel) {
   const bool largest = shape.rows_each * shape.queries_each == 64;
   if (shape.items() <= 64 || largest) source.defines.emplace_back("RESIDENT_GROUPS", largest ? "2" : "8");
   const TileMacros macros{.across = "ACROSS", .rows = "ROWS", .columns = "QUERIES"};
-  source.body = tile_loop(macros, scan_statements(kernel, portable_products(shape)));
+  source.body = tile_loop(macros, scan_statements(kernel, portable_products(kernel)));
   if (kernel.mma) {
     source.defines.emplace_back("CUDA_ARCHITECTURES", Int8MmaTile::architectures);
-    source.overrides[Dialect::cuda] = tile_loop(macros, scan_statements(kernel, mma_products(shape)));
+    source.overrides[Dialect::cuda] = tile_loop(macros, scan_statements(kernel, mma_products(kernel)));
   }
   return source;
 }

@@ -38,6 +38,7 @@ struct ScanKernel {
   ScanShape shape;
   bool whole_words = false;  // no word of int8 elements lies across two words, or beyond the end of a row
   bool mma = false;          // by matrix units, in dialects that have them
+  bool by_pairs = false;     // with those: rows consist of whole pairs of words
 
   [[nodiscard]] bool packed() const { return element == DType::int8; }
 };
