@@ -9,24 +9,24 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 // A group of SIDE * SIDE work-items computes a tile of (4 * SIDE)² results, sixteen each. Blocks of both matrices are
-// in shared memory, stored depth-major; they are read from memory along whichever of their two steps is 1. Each block
-// of the depth is summed by itself; $ADD then adds it to `sums`, and the part that `sums` cannot represent to `rests`.
-// The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software drivers
-// stop a work-item after 65,535 loop iterations in all.
+// in shared memory, stored depth-major; they are read from memory along whichever of their two steps is 1. Blocks of
+// the depth are summed in `parts`, which $ADD adds to `sums` from time to time, and what `sums` cannot represent to
+// `rests`. The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software
+// drivers stop a work-item after 65,535 loop iterations in all.
 constexpr const char* tile_body = R"(
   NUMBER sums[16];
   NUMBER rests[16];
+  NUMBER parts[16];
   for (uint i = 0u; i < 16u; i++) {
     sums[i] = ZERO;
     rests[i] = ZERO;
+    parts[i] = ZERO;
   }
   for (uint s = 0u; s < steps; s++) {
     uint depth0 = s * DEPTH;
     $LOAD_A
     $LOAD_B
     BARRIER();
-    NUMBER parts[16];
-    for (uint i = 0u; i < 16u; i++) { parts[i] = ZERO; }
     for (uint four = 0u; four < DEPTH; four += 4u) {
       for (uint k = 0u; k < 4u; k++) {
         uint at = (four + k) * PITCH;
@@ -43,7 +43,7 @@ constexpr const char* tile_body = R"(
         }
       }
     }
-    for (uint i = 0u; i < 16u; i++) { $ADD }
+    $ADD
     BARRIER();
   }
   for (uint i = 0u; i < 16u; i++) {
@@ -75,30 +75,34 @@ constexpr const char* load_part = R"(
     }}
 )";
 
-// How block sums are accumulated, and how the total becomes `acc`.
+// What happens to `parts` after each block, and how the total becomes `acc`.
 struct Adding {
   const char* add;
   const char* result;
 };
 
-// Kahan summation: the error of each addition is added to the next, so that long sums are as accurate as short ones. An
-// infinite sum has no error term.
+// Two levels: the errors of the additions in a sum of n terms grow like the root of n, and here with 64 terms of a part
+// and with the parts, of which a vector of 4096 elements has 64. A compiler may not remove that, as it may remove
+// compensated summation where it assumes that additions are associative (Metal's default).
 constexpr Adding floats = {R"(
-      float part = parts[i] - rests[i];
-      float sum = sums[i] + part;
-      float rest = (sum - sums[i]) - part;
-      if (IS_NAN(rest)) { rest = 0.0f; }
-      sums[i] = sum;
-      rests[i] = rest;
+    if (s % 4u == 3u) {
+      for (uint i = 0u; i < 16u; i++) {
+        sums[i] = sums[i] + parts[i];
+        parts[i] = 0.0f;
+      }
+    }
 )",
-                           "float acc = sums[i];"};
+                           "float acc = sums[i] + parts[i];"};
 // int32, which wraps.
-constexpr Adding wrapping = {"sums[i] = sums[i] + parts[i];", "int acc = sums[i];"};
+constexpr Adding wrapping = {"", "int acc = parts[i];"};
 // `sums` holds the low 20 bits and `rests` the bits above them; a block sum has fewer than 20.
 constexpr Adding wide = {R"(
+    for (uint i = 0u; i < 16u; i++) {
       int sum = sums[i] + parts[i];
       rests[i] = rests[i] + (sum >> 20);
       sums[i] = sum & 0xfffff;
+      parts[i] = 0;
+    }
 )",
                          "float acc = F32(rests[i]) * 1048576.0f + F32(sums[i]);"};
 
