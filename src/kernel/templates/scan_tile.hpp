@@ -24,9 +24,9 @@ struct ScanShape {
   // Rows, and queries, side by side whose words a work-item reads together.
   [[nodiscard]] std::uint32_t x_width() const { return std::min(rows_each, x_width_max); }
   [[nodiscard]] std::uint32_t q_width() const { return std::min(queries_each, q_width_max); }
-  // Words from one depth of a block to the next: work-items that store a row's words then use different banks of shared
-  // memory.
-  [[nodiscard]] std::uint32_t x_pitch() const { return rows() + x_width(); }
+  // Words from one depth of a block to the next. Lanes of a warp that store words of rows then use different banks of
+  // shared memory; those of the queries of narrow tiles, which are few, up to four the same.
+  [[nodiscard]] std::uint32_t x_pitch() const { return rows() + std::max(x_width(), 2U); }
   [[nodiscard]] std::uint32_t q_pitch() const { return queries() + q_width(); }
   [[nodiscard]] std::uint32_t shared_words() const { return depth * (x_pitch() + q_pitch()); }
 };

@@ -114,8 +114,12 @@ const Adding& adding(TileArithmetic arithmetic) {
 constexpr std::uint32_t depth_of_tile = 16;
 constexpr std::uint32_t results_of_item = 4;  // in each direction
 
-std::uint64_t shared_bytes(std::uint64_t side) {
-  return 2 * sizeof(float) * depth_of_tile * (side * results_of_item + 1);
+// Words from one depth of a block to the next. The 32 lanes of a warp store 16 depths of two rows: with 2 more than a
+// multiple of 32, to different banks of shared memory.
+constexpr std::uint32_t pitch_of(std::uint32_t tile) { return tile + 2; }
+
+std::uint64_t shared_bytes(std::uint32_t side) {
+  return 2 * sizeof(float) * depth_of_tile * pitch_of(side * results_of_item);
 }
 
 // The largest tile side that fits the device's work-group size and shared memory.
@@ -149,11 +153,15 @@ KernelSource tile_source(const TileWork& work, std::uint32_t side) {
     source.scalars.push_back({scalar, DType::uint32});
   }
   source.scalars.insert(source.scalars.end(), work.scalars.begin(), work.scalars.end());
-  source.shared = {{"a_part", number, depth_of_tile * (tile + 1)}, {"b_part", number, depth_of_tile * (tile + 1)}};
+  source.shared = {{"a_part", number, depth_of_tile * pitch_of(tile)},
+                   {"b_part", number, depth_of_tile * pitch_of(tile)}};
   source.group = {side * side, 1, 1};
-  source.defines = {{"SIDE", fmt::format("{}u", side)},      {"TILE", fmt::format("{}u", tile)},
-                    {"PITCH", fmt::format("{}u", tile + 1)}, {"DEPTH", fmt::format("{}u", depth_of_tile)},
-                    {"NUMBER", whole ? "int" : "float"},     {"ZERO", whole ? "0" : "0.0f"},
+  source.defines = {{"SIDE", fmt::format("{}u", side)},
+                    {"TILE", fmt::format("{}u", tile)},
+                    {"PITCH", fmt::format("{}u", pitch_of(tile))},
+                    {"DEPTH", fmt::format("{}u", depth_of_tile)},
+                    {"NUMBER", whole ? "int" : "float"},
+                    {"ZERO", whole ? "0" : "0.0f"},
                     {"CONVERT(x)", whole ? "(x)" : "F32(x)"}};
   source.functions = step_function(work);
   const Adding& sums = adding(work.arithmetic);
