@@ -7,6 +7,7 @@
 #include "backends/plugin/programs.hpp"
 #include "backends/plugin/slots.hpp"
 #include "objects.hpp"
+#include "query.hpp"
 
 namespace vectis::opencl {
 
@@ -48,6 +49,19 @@ std::string build_log(const VectisContext& context, cl_program program) {
     return "the build log is not available: clGetProgramBuildInfo failed with " + describe(code) + "\n";
   log.erase(log.find_last_not_of(std::string_view(" \n\r\t\0", 5)) + 1);
   return log.empty() ? log : log + "\n";
+}
+
+// Returns the options with OpenCL C 3.0 in place of 1.2 for devices with dot products of packed bytes: compilers define
+// the macros that say which of them there are for that language alone (cl_khr_integer_dot_product, "features").
+std::string with_language(const VectisContext& context, const char* options) {
+  constexpr std::string_view asked = "-cl-std=CL1.2";
+  std::string all = options == nullptr ? "" : options;
+  const std::size_t place = all.find(asked);
+  if (place == std::string::npos) return all;
+  const bool has_language = device_text(context.api, context.device, CL_DEVICE_VERSION).starts_with("OpenCL 3.");
+  const Extensions extensions(device_text(context.api, context.device, CL_DEVICE_EXTENSIONS));
+  if (has_language && extensions.has("cl_khr_integer_dot_product")) all.replace(place, asked.size(), "-cl-std=CL3.0");
+  return all;
 }
 
 // Returns the build log: the compiler's warnings. Throws COMPILE_FAILED with the log when the source or the options are
@@ -102,7 +116,7 @@ std::string program_create(VectisContext* context, const char* dialect, const vo
                            const char* options, VectisProgram** program) {
   Owned<cl_program> created = is_binary(dialect, "opencl-c", "OpenCL") ? from_binary(*context, text, bytes)
                                                                        : from_source(*context, text, bytes);
-  std::string warnings = build(*context, created.get(), options);
+  std::string warnings = build(*context, created.get(), with_language(*context, options).c_str());
   *program = std::make_unique<VectisProgram>(*context, std::move(created)).release();
   return warnings;
 }

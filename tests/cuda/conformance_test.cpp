@@ -49,6 +49,18 @@ TEST_P(OnTheTestDriver, ConformancePasses) {
   EXPECT_TRUE(report.complete());
 }
 
+// By the instruction of the device: all 65,536 values of float16, subnormal ones too.
+TEST_P(OnTheTestDriver, EveryHalfIsConverted) {
+  conformance::Options options;
+  options.seed = seed();
+  options.operations = "cast";
+  options.case_name = "float16->float32:512x640/tight/bits";
+  const conformance::Report report = conformance::test(runtime(), device(GetParam()), options);
+  for (const conformance::Failure& failure : report.failures) ADD_FAILURE() << failure.what;
+  EXPECT_EQ(report.cases(), 1U);
+  EXPECT_TRUE(report.passed());
+}
+
 #if defined(VECTIS_HAS_CUDA)
 
 std::uint32_t all_calls(const VectisTestDriver& library) {

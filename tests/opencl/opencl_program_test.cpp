@@ -199,6 +199,62 @@ TEST(OpenclKernelLimit, ALargerWorkGroupIsRejectedByName) {
   EXPECT_TRUE(succeeded(rig.synchronize()));
 }
 
+// --- The language ---------------------------------------------------------------------------------------------------
+
+const char* stated_version = "";
+const char* stated_extensions = "";
+std::string built_with;
+
+template <class Function>
+Function* real_function(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), name));
+}
+
+cl_int CL_API_CALL describe_language(cl_device_id device, cl_device_info parameter, std::size_t room, void* value,
+                                     std::size_t* needed) {
+  static auto* const real = real_function<decltype(describe_language)>("clGetDeviceInfo");
+  const char* text = parameter == CL_DEVICE_VERSION      ? stated_version
+                     : parameter == CL_DEVICE_EXTENSIONS ? stated_extensions
+                                                         : nullptr;
+  if (text == nullptr) return real(device, parameter, room, value, needed);
+  const std::size_t bytes = std::strlen(text) + 1;
+  if (needed != nullptr) *needed = bytes;
+  if (value != nullptr && room >= bytes) std::memcpy(value, text, bytes);
+  return CL_SUCCESS;
+}
+
+cl_int CL_API_CALL record_options(cl_program program, cl_uint devices, const cl_device_id* list, const char* options,
+                                  void(CL_CALLBACK* notify)(cl_program, void*), void* data) {
+  static auto* const real = real_function<decltype(record_options)>("clBuildProgram");
+  built_with = options;
+  return real(program, devices, list, "", notify, data);
+}
+
+std::string options_of(const char* version, const char* extensions, const char* options) {
+  stated_version = version;
+  stated_extensions = extensions;
+  Rig rig;
+  rig.host.replaced["clGetDeviceInfo"] = reinterpret_cast<void*>(&describe_language);
+  rig.host.replaced["clBuildProgram"] = reinterpret_cast<void*>(&record_options);
+  rig.need_context();
+  constexpr std::string_view text = "__kernel void nothing() {}";
+  VectisProgram* program = nullptr;
+  EXPECT_TRUE(succeeded(
+      call_slot(plugin().program_create, rig.context, "opencl-c", text.data(), text.size(), options, &program)));
+  plugin().program_destroy(program);
+  return built_with;
+}
+
+TEST(OpenclLanguage, IsNewerForDotProductsAlone) {
+  const char* const with = "cl_khr_fp64 cl_khr_integer_dot_product";
+  EXPECT_EQ(options_of("OpenCL 3.0 NEO", with, "-cl-std=CL1.2"), "-cl-std=CL3.0");
+  EXPECT_EQ(options_of("OpenCL 3.0 NEO", with, "-w -cl-std=CL1.2 -DX=1"), "-w -cl-std=CL3.0 -DX=1");
+  EXPECT_EQ(options_of("OpenCL 3.0 NEO", "cl_khr_fp64", "-cl-std=CL1.2"), "-cl-std=CL1.2");
+  EXPECT_EQ(options_of("OpenCL 2.1 NEO", with, "-cl-std=CL1.2"), "-cl-std=CL1.2");
+  EXPECT_EQ(options_of("OpenCL 3.0 NEO", with, "-cl-std=CL2.0"), "-cl-std=CL2.0");
+  EXPECT_EQ(options_of("OpenCL 3.0 NEO", with, ""), "");
+}
+
 std::vector<char> binary_of(VectisProgram* program) {
   std::size_t bytes = 0;
   EXPECT_TRUE(succeeded(call_slot(plugin().program_binary, program, nullptr, &bytes)));

@@ -95,6 +95,7 @@ def test_what_is_no_cubin_is_refused():
     (NVIDIA["sm_90"], 16, 48 << 10, 256, 0.5), (NVIDIA["sm_90"], 16, 0, 32, 0.5), (NVIDIA["sm_70"], 32, 0, 1024, 1.0),
     (AMD["gfx90a"], 64, 0, 256, 1.0), (AMD["gfx90a"], 128, 0, 256, 0.5), (AMD["gfx90a"], 129, 0, 256, 0.375),
     (AMD["gfx90a"], 24, 32 << 10, 256, 0.25), (AMD["gfx1030"], 64, 0, 256, 1.0), (AMD["gfx1030"], 128, 0, 256, 0.5),
+    (AMD["gfx942"], 128, 0, 256, 0.5), (AMD["gfx1100"], 96, 0, 256, 1.0), (AMD["gfx1201"], 192, 0, 256, 0.5),
 ])
 def test_occupancy_is_the_makers(unit, registers, shared, items, share):
     assert occupancy(unit, registers, shared, items) == share
@@ -191,5 +192,5 @@ def test_int8_is_scanned_by_matrix_units(manifest, nvrtc, architecture):
 
 def test_matrix_units_are_not_used_on_older_architectures(manifest):
     mma = [one for one in hot_kernels(manifest, "cuda-c++") if one.uses_mma]
-    assert len(mma) == 2
+    assert len(mma) == 4
     assert all(one.text.runs_on("sm_75") and not one.text.runs_on("sm_70") for one in mma)

@@ -38,7 +38,7 @@ class Hot:
             if "lane + left" in self.text.file.read_text():
                 label += ", any alignment"
         if self.uses_mma:
-            label += ", mma"
+            label += ", mma" if "uint4" in self.text.file.read_text() else ", mma by words"
         if "ROOM" in defines:
             label += f", room {defines['ROOM'].rstrip('u')}"
         return label

@@ -68,7 +68,8 @@ class _Tile:
         before = Loop(self.depth.begin, self.products.begin)
         filling = [loop for loop in self.inner if loop in before and self.count("STS", loop)]
         parts = filling or [before]
-        return words * sum(len(part) for part in parts) / sum(self.count("STS", part) for part in parts)
+        stored = sum(self.code[place].bits / 32 for part in parts for place in self.places("STS", part))
+        return words * sum(len(part) for part in parts) / stored
 
     def of_rest(self) -> int:
         """Instructions of a tile outside the loop over the depth, without those that append."""

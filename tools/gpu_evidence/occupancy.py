@@ -27,11 +27,14 @@ NVIDIA = {
     "sm_100": Unit(32, 16, 4, 512, 8, 228 << 10, 128, 1024, 32),
     "sm_120": Unit(32, 12, 4, 512, 8, 100 << 10, 128, 1024, 24),
 }
-# LLVM's User Guide for AMDGPU: granules of registers; CDNA2 and RDNA2 instruction set guides: waves, LDS. gfx1030 runs
-# waves of 32 lanes.
+# LLVM's User Guide for AMDGPU: granules of registers; instruction set guides of CDNA2, CDNA3 and RDNA2 to RDNA4: waves,
+# LDS. RDNA runs waves of 32 lanes.
 AMD = {
     "gfx90a": Unit(64, 8, 4, 512, 8, 64 << 10, 512, 0, 16),
+    "gfx942": Unit(64, 8, 4, 512, 8, 64 << 10, 512, 0, 16),
     "gfx1030": Unit(32, 16, 2, 1024, 16, 64 << 10, 512, 0, 16),
+    "gfx1100": Unit(32, 16, 2, 1536, 24, 64 << 10, 512, 0, 16),
+    "gfx1201": Unit(32, 16, 2, 1536, 24, 64 << 10, 512, 0, 16),
 }
 
 

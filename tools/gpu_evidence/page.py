@@ -9,7 +9,7 @@ HEAD = """# Evidence from machine code
 
 Written by `python3 -m tools.gpu_evidence`; do not edit. No GPU has run this code. The hot kernels are compiled for
 several GPUs and their machine code is analyzed. It shows registers, spills, load widths and instruction counts; it shows
-no times. NVRTC {nvidia} compiles for NVIDIA (NVRTC 12.9 for {old}), hipcc for AMD. Occupancy is computed from registers,
+no times. NVRTC {nvidia} compiles for NVIDIA (NVRTC 12.9 for {old}), hipcc and clang for AMD. Occupancy is computed from registers,
 shared memory and the block size. A cell with several values has one for each architecture in the heading, in that
 order.
 """
@@ -95,7 +95,8 @@ def _amd(evidence: Evidence) -> list[str]:
         rows.append([label, _joined([row.registers for row in one]), _joined([row.shared for row in one]),
                      _joined([row.spilled for row in one]), _joined([row.local for row in one]),
                      _joined([f"{row.occupancy:.0%}" for row in one])])
-    return [f"## AMD: {' / '.join(names)}", "", "From the notes of the code objects.", "",
+    return [f"## AMD: {' / '.join(names)}", "", "From the notes of the code objects. Debian's hipcc (clang 15) compiles for the first two, clang 19 for the "
+            "others, which hipcc does not know.", "",
             *_table(["kernel", "VGPRs", "LDS bytes", "spilled registers", "scratch bytes", "occupancy"], rows), ""]
 
 

@@ -6,8 +6,10 @@
 
 namespace vectis::inline v0_1::detail {
 
-// Packing is integer arithmetic on the bits, so that it is the same everywhere and needs no extension. The one product,
-// of a subnormal half, is exact and normal in binary32. NaN becomes quiet and keeps what fits of its payload.
+// Packing is integer arithmetic on the bits, so that it is the same everywhere and needs no extension. NaN becomes
+// quiet and keeps what fits of its payload. So is unpacking of float16 where a dialect has no conversion in hardware
+// that keeps subnormal values: GLSL's unpackHalf2x16 may flush them. The one product, of such a value, is exact and
+// normal in binary32.
 std::string_view common_prelude() noexcept {
   return R"(#define IS_NAN(x) ((AS_U32(F32(x)) & 0x7fffffffu) > 0x7f800000u)
 #define F32_INFINITY AS_F32(0x7f800000u)
@@ -38,6 +40,7 @@ FUNCTION uint vti_u32_saturated(float x) {
 FUNCTION uint vti_shift_rounded(uint value, uint bits) {
   return (value + ((1u << (bits - 1u)) - 1u) + ((value >> bits) & 1u)) >> bits;
 }
+#ifndef F16_TO_F32
 FUNCTION float vti_f16_to_f32(uint half_bits) {
   uint magnitude = half_bits & 0x7fffu;
   uint bits = (magnitude << 13) + 0x38000000u;
@@ -46,6 +49,8 @@ FUNCTION float vti_f16_to_f32(uint half_bits) {
   if (magnitude < 0x400u) { bits = AS_U32(F32(magnitude) * 5.9604644775390625e-8f); }
   return AS_F32(bits | ((half_bits & 0x8000u) << 16));
 }
+#define F16_TO_F32(bits) vti_f16_to_f32(bits)
+#endif
 FUNCTION uint vti_f32_to_f16(float value) {
   uint bits = AS_U32(value);
   uint magnitude = bits & 0x7fffffffu;
@@ -70,7 +75,6 @@ FUNCTION int vti_i8_lane(uint word, uint lane) { return AS_I32(word << (24u - 8u
 FUNCTION uint vti_insert(uint word, uint bits, uint mask, uint shift) {
   return (word & ~(mask << shift)) | ((bits & mask) << shift);
 }
-#define F16_TO_F32(bits) vti_f16_to_f32(bits)
 #define F32_TO_F16(x) vti_f32_to_f16(x)
 #define BF16_TO_F32(bits) vti_bf16_to_f32(bits)
 #define F32_TO_BF16(x) vti_f32_to_bf16(x)
@@ -87,7 +91,7 @@ FUNCTION uint vti_insert_bf16(uint word, uint lane, float value) {
 FUNCTION uint vti_insert_i8(uint word, uint lane, int value) {
   return vti_insert(word, AS_U32(vti_imin(vti_imax(value, -128), 127)), 0xffu, 8u * (lane & 3u));
 }
-FUNCTION float vti_lane_f16(uint word, uint lane) { return vti_f16_to_f32(word >> (16u * (lane & 1u))); }
+FUNCTION float vti_lane_f16(uint word, uint lane) { return F16_TO_F32(word >> (16u * (lane & 1u))); }
 FUNCTION float vti_lane_bf16(uint word, uint lane) { return vti_bf16_to_f32(word >> (16u * (lane & 1u))); }
 FUNCTION int vti_lane_i8(uint word, uint lane) { return vti_i8_lane(word, lane); }
 #ifndef DOT4_I8
@@ -100,8 +104,26 @@ FUNCTION int vti_dot4_i8(uint a, uint b, int sum) {
 )";
 }
 
+namespace {
+
+// AMD's GPUs have the instruction since gfx906 and gfx1011, with another built-in since gfx1100; clang, their compiler
+// for HIP and OpenCL C, says from version 15 on which the target has.
+constexpr std::string_view amd_dot_product = R"(#if !defined(DOT4_I8) && (defined(__HIP__) || defined(__AMDGCN__))
+#if __clang_major__ >= 15
+#if __has_builtin(__builtin_amdgcn_sdot4)
+#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4((int)(uint)(a), (int)(uint)(b), (int)(sum), false)
+#elif __has_builtin(__builtin_amdgcn_sudot4)
+#define DOT4_I8(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(uint)(a), true, (int)(uint)(b), (int)(sum), false)
+#endif
+#endif
+#endif
+)";
+
+}  // namespace
+
 std::string prelude(Dialect dialect) {
   std::string_view own;
+  std::string_view dot_product = amd_dot_product;
   switch (dialect) {
     case Dialect::opencl_c:
       own = opencl_prelude();
@@ -113,12 +135,13 @@ std::string prelude(Dialect dialect) {
     case Dialect::glsl_vulkan:
     case Dialect::glsl_webgpu:
       own = glsl_prelude();
+      dot_product = "";
       break;
     case Dialect::wgsl:
       throw Error(ErrorCode::invalid_input, "print",
                   "wgsl has no macros, so hand-written kernels are not printed in it; use glsl-webgpu, or the IR");
   }
-  return fmt::format("{}{}", own, common_prelude());
+  return fmt::format("{}{}{}", own, dot_product, common_prelude());
 }
 
 std::string group_size_define(const std::array<std::uint32_t, 3>& group) {

@@ -3,8 +3,9 @@
 namespace vectis::inline v0_1::detail {
 
 // CUDA C++ and HIP C++ agree in almost everything. Macros that take any 32-bit type are overloaded functions. hipRTC
-// includes its own header, hipcc does not. CUDA multiplies four signed bytes in one instruction since sm_61, AMD since
-// gfx906 and gfx1011, with another built-in since gfx1100; clang says from version 15 on which the target has.
+// includes its own header, hipcc does not. CUDA multiplies four signed bytes in one instruction since sm_61. Both
+// convert float16 in one instruction, subnormal values too; CUDA's header of that type is not everywhere where NVRTC
+// is.
 std::string_view cuda_prelude() noexcept {
   return R"(#if defined(__HIP__) && !defined(__HIPCC_RTC__)
 #include <hip/hip_runtime.h>
@@ -65,13 +66,16 @@ FUNCTION uint vti_as_u32(uint x) { return x; }
 #define ATOMIC_OR_U32(array, i, v) atomicOr(&(array)[i], (uint)(v))
 #ifndef __HIP__
 #define DOT4_I8(a, b, sum) __dp4a((int)(uint)(a), (int)(uint)(b), (int)(sum))
-#elif __clang_major__ >= 15
-#if __has_builtin(__builtin_amdgcn_sdot4)
-#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4((int)(uint)(a), (int)(uint)(b), (int)(sum), false)
-#elif __has_builtin(__builtin_amdgcn_sudot4)
-#define DOT4_I8(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(uint)(a), true, (int)(uint)(b), (int)(sum), false)
+FUNCTION float vti_f16_value(uint bits) {
+  float value;
+  unsigned short narrow = (unsigned short)bits;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(narrow));
+  return value;
+}
+#else
+FUNCTION float vti_f16_value(uint bits) { return (float)__builtin_bit_cast(_Float16, (unsigned short)bits); }
 #endif
-#endif
+#define F16_TO_F32(bits) vti_f16_value(bits)
 )";
 }
 

@@ -3,8 +3,8 @@
 namespace vectis::inline v0_1::detail {
 
 // OpenCL C 1.2. Arguments of type `bool` are what comparisons give; `as_float` and its like take any 32-bit type. Dot
-// products of four signed bytes are an extension (Intel, Mesa, Arm; Arm's older one takes vectors), or a built-in of
-// AMD's compiler, which is clang. Their sums are not saturated.
+// products of four signed bytes are an extension (Intel, Mesa, Arm; Arm's older one takes vectors). Their sums are not
+// saturated. vload_half needs no extension, and must not flush subnormal values.
 std::string_view opencl_prelude() noexcept {
   return R"(#pragma OPENCL FP_CONTRACT OFF
 #define FUNCTION static
@@ -59,13 +59,12 @@ std::string_view opencl_prelude() noexcept {
 #elif defined(cl_arm_integer_dot_product_accumulate_int8)
 #pragma OPENCL EXTENSION cl_arm_integer_dot_product_accumulate_int8 : enable
 #define DOT4_I8(a, b, sum) arm_dot_acc(as_char4((uint)(a)), as_char4((uint)(b)), (int)(sum))
-#elif defined(__AMDGCN__) && __clang_major__ >= 15
-#if __has_builtin(__builtin_amdgcn_sdot4)
-#define DOT4_I8(a, b, sum) __builtin_amdgcn_sdot4((int)(uint)(a), (int)(uint)(b), (int)(sum), false)
-#elif __has_builtin(__builtin_amdgcn_sudot4)
-#define DOT4_I8(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(uint)(a), true, (int)(uint)(b), (int)(sum), false)
 #endif
-#endif
+FUNCTION float vti_f16_value(uint bits) {
+  ushort narrow = (ushort)bits;
+  return vload_half(0, (const half*)&narrow);
+}
+#define F16_TO_F32(bits) vti_f16_value(bits)
 )";
 }
 

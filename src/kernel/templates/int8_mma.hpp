@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace vectis::inline v0_1::detail {
 
@@ -16,6 +17,7 @@ struct Int8MmaTile {
   std::uint32_t queries_each = 0;  // even
   std::uint32_t x_pitch = 0;       // words
   std::uint32_t q_pitch = 0;
+  bool by_pairs = false;  // blocks are loaded by int8_mma_loads(), which also decides where they are in shared memory
 
   // Rows of x, and queries, between those of a work-item: it has rows 8 * j, and pairs of queries 8 * i, from its first
   // on.
@@ -25,6 +27,25 @@ struct Int8MmaTile {
   // The architectures (75 is sm_75) for which the statements differ; the first is the oldest that runs them.
   static constexpr const char* architectures = "75, 80";
 };
+
+// A matrix whose blocks are loaded: "x" or "q".
+struct Int8MmaSide {
+  std::string_view matrix;
+  std::string_view first_row;  // of the tile in the matrix
+  std::string_view rows;       // of the matrix
+  std::uint32_t tile_rows = 0;
+  std::uint32_t pitch = 0;
+};
+
+// Statements that bring blocks to shared memory, 8 bytes of a row at a time. Offset, stride and columns of the matrix
+// must be multiples of 8, and its memory must be aligned so.
+struct Int8MmaLoads {
+  std::string first;  // load the first block
+  std::string store;  // store what was loaded
+  std::string next;   // load the next block, from column `next` on
+};
+// Returns them for one matrix of a tile of 256 work-items. They use what int8_mma_places() defines for `by_pairs`.
+Int8MmaLoads int8_mma_loads(const Int8MmaSide& side);
 
 // Returns statements that define `x_at` and `q_at`, the places of the work-item's first row and of its first query in
 // the tile, and what int8_mma_steps() uses. They use `item`, the number of the work-item in its group.

@@ -9,24 +9,24 @@ namespace vectis::inline v0_1::detail {
 namespace {
 
 // A group of SIDE * SIDE work-items computes a tile of (4 * SIDE)² results, sixteen each. Blocks of both matrices are
-// in shared memory, stored depth-major; they are read from memory along whichever of their two steps is 1. Each block
-// of the depth is summed by itself; $ADD then adds it to `sums`, and the part that `sums` cannot represent to `rests`.
-// The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software drivers
-// stop a work-item after 65,535 loop iterations in all.
+// in shared memory, stored depth-major; they are read from memory along whichever of their two steps is 1. Blocks of
+// the depth are summed in `parts`, which $ADD adds to `sums` from time to time, and what `sums` cannot represent to
+// `rests`. The inner loops have few iterations, with constant counts, so that compilers unroll them: Mesa's software
+// drivers stop a work-item after 65,535 loop iterations in all.
 constexpr const char* tile_body = R"(
   NUMBER sums[16];
   NUMBER rests[16];
+  NUMBER parts[16];
   for (uint i = 0u; i < 16u; i++) {
     sums[i] = ZERO;
     rests[i] = ZERO;
+    parts[i] = ZERO;
   }
   for (uint s = 0u; s < steps; s++) {
     uint depth0 = s * DEPTH;
     $LOAD_A
     $LOAD_B
     BARRIER();
-    NUMBER parts[16];
-    for (uint i = 0u; i < 16u; i++) { parts[i] = ZERO; }
     for (uint four = 0u; four < DEPTH; four += 4u) {
       for (uint k = 0u; k < 4u; k++) {
         uint at = (four + k) * PITCH;
@@ -43,7 +43,7 @@ constexpr const char* tile_body = R"(
         }
       }
     }
-    for (uint i = 0u; i < 16u; i++) { $ADD }
+    $ADD
     BARRIER();
   }
   for (uint i = 0u; i < 16u; i++) {
@@ -75,30 +75,34 @@ constexpr const char* load_part = R"(
     }}
 )";
 
-// How block sums are accumulated, and how the total becomes `acc`.
+// What happens to `parts` after each block, and how the total becomes `acc`.
 struct Adding {
   const char* add;
   const char* result;
 };
 
-// Kahan summation: the error of each addition is added to the next, so that long sums are as accurate as short ones. An
-// infinite sum has no error term.
+// Two levels: the errors of the additions in a sum of n terms grow like the root of n, and here with 64 terms of a part
+// and with the parts, of which a vector of 4096 elements has 64. A compiler may not remove that, as it may remove
+// compensated summation where it assumes that additions are associative (Metal's default).
 constexpr Adding floats = {R"(
-      float part = parts[i] - rests[i];
-      float sum = sums[i] + part;
-      float rest = (sum - sums[i]) - part;
-      if (IS_NAN(rest)) { rest = 0.0f; }
-      sums[i] = sum;
-      rests[i] = rest;
+    if (s % 4u == 3u) {
+      for (uint i = 0u; i < 16u; i++) {
+        sums[i] = sums[i] + parts[i];
+        parts[i] = 0.0f;
+      }
+    }
 )",
-                           "float acc = sums[i];"};
+                           "float acc = sums[i] + parts[i];"};
 // int32, which wraps.
-constexpr Adding wrapping = {"sums[i] = sums[i] + parts[i];", "int acc = sums[i];"};
+constexpr Adding wrapping = {"", "int acc = parts[i];"};
 // `sums` holds the low 20 bits and `rests` the bits above them; a block sum has fewer than 20.
 constexpr Adding wide = {R"(
+    for (uint i = 0u; i < 16u; i++) {
       int sum = sums[i] + parts[i];
       rests[i] = rests[i] + (sum >> 20);
       sums[i] = sum & 0xfffff;
+      parts[i] = 0;
+    }
 )",
                          "float acc = F32(rests[i]) * 1048576.0f + F32(sums[i]);"};
 
@@ -110,8 +114,12 @@ const Adding& adding(TileArithmetic arithmetic) {
 constexpr std::uint32_t depth_of_tile = 16;
 constexpr std::uint32_t results_of_item = 4;  // in each direction
 
-std::uint64_t shared_bytes(std::uint64_t side) {
-  return 2 * sizeof(float) * depth_of_tile * (side * results_of_item + 1);
+// Words from one depth of a block to the next. The 32 lanes of a warp store 16 depths of two rows: with 2 more than a
+// multiple of 32, to different banks of shared memory.
+constexpr std::uint32_t pitch_of(std::uint32_t tile) { return tile + 2; }
+
+std::uint64_t shared_bytes(std::uint32_t side) {
+  return 2 * sizeof(float) * depth_of_tile * pitch_of(side * results_of_item);
 }
 
 // The largest tile side that fits the device's work-group size and shared memory.
@@ -145,11 +153,15 @@ KernelSource tile_source(const TileWork& work, std::uint32_t side) {
     source.scalars.push_back({scalar, DType::uint32});
   }
   source.scalars.insert(source.scalars.end(), work.scalars.begin(), work.scalars.end());
-  source.shared = {{"a_part", number, depth_of_tile * (tile + 1)}, {"b_part", number, depth_of_tile * (tile + 1)}};
+  source.shared = {{"a_part", number, depth_of_tile * pitch_of(tile)},
+                   {"b_part", number, depth_of_tile * pitch_of(tile)}};
   source.group = {side * side, 1, 1};
-  source.defines = {{"SIDE", fmt::format("{}u", side)},      {"TILE", fmt::format("{}u", tile)},
-                    {"PITCH", fmt::format("{}u", tile + 1)}, {"DEPTH", fmt::format("{}u", depth_of_tile)},
-                    {"NUMBER", whole ? "int" : "float"},     {"ZERO", whole ? "0" : "0.0f"},
+  source.defines = {{"SIDE", fmt::format("{}u", side)},
+                    {"TILE", fmt::format("{}u", tile)},
+                    {"PITCH", fmt::format("{}u", pitch_of(tile))},
+                    {"DEPTH", fmt::format("{}u", depth_of_tile)},
+                    {"NUMBER", whole ? "int" : "float"},
+                    {"ZERO", whole ? "0" : "0.0f"},
                     {"CONVERT(x)", whole ? "(x)" : "F32(x)"}};
   source.functions = step_function(work);
   const Adding& sums = adding(work.arithmetic);

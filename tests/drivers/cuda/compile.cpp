@@ -59,7 +59,7 @@ std::vector<std::string> matches(const std::string& text, const std::regex& patt
 std::string call_of_instruction(const std::smatch& statement) {
   static const std::regex literals(R"re("([^"]*)")re");
   static const std::regex numbers(R"(%(\d+))");
-  static const std::regex bound(R"re("[+=]?r"\s*\((\w+)\))re");
+  static const std::regex bound(R"re("[+=]?[rfh]"\s*\((\w+)\))re");
   std::string code;
   for (const std::string& part : matches(statement[1].str(), literals)) code += part;
   const std::vector<std::string> expressions = matches(statement[2].str(), bound);
@@ -76,7 +76,7 @@ std::string call_of_instruction(const std::smatch& statement) {
 
 // The text with calls in place of its asm statements.
 std::string without_asm(const std::string& text) {
-  static const std::regex statement(R"re(asm\s+volatile\s*\(((?:\s*"[^"]*")+)\s*(:[^:;]*:[^:;]*)\)\s*;)re");
+  static const std::regex statement(R"re(asm(?:\s+volatile)?\s*\(((?:\s*"[^"]*")+)\s*(:[^:;]*:[^:;]*)\)\s*;)re");
   std::string result;
   auto done = text.begin();
   for (std::sregex_iterator found(text.begin(), text.end(), statement), end; found != end; ++found) {

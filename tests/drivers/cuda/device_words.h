@@ -23,6 +23,15 @@ static VtdPlace vtd_place;
 #define __threadfence()
 #define __threadfence_block()
 
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
 static inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 static inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 static inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }

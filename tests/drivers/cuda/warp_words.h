@@ -1,5 +1,5 @@
-/* Instructions of PTX that the lanes of a warp run together. The driver puts them in place of the asm statements of a
- * text: the name is the instruction's with underscores, the parameters are its operands in order. */
+/* Instructions of PTX, also those that the lanes of a warp run together. The driver puts them in place of the asm
+ * statements of a text: the name is the instruction's with underscores, the parameters are its operands in order. */
 #ifndef VECTIS_TEST_DRIVER_WARP_WORDS_H
 #define VECTIS_TEST_DRIVER_WARP_WORDS_H
 
@@ -61,6 +61,10 @@ static inline void mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(int line, int
   d1 = own.d[1];
   d2 = own.d[2];
   d3 = own.d[3];
+}
+
+static inline void cvt_f32_f16(int, float& value, unsigned short bits) {
+  value = (float)__builtin_bit_cast(_Float16, bits);
 }
 
 #endif
