@@ -57,8 +57,8 @@ TEST_P(Int8Mma, FindsWhatTheReferenceFinds) {
   if (device.info().dialects.empty()) GTEST_SKIP() << "this plug-in carries no kernels for the architecture";
   const DeviceContext context(device);
   EXPECT_EQ(device.info().capabilities.int8_matrix, GetParam() >= 75);
-  // Queries, rows, columns: both tiles, some that are full and some that are not, depths that end inside of a block, and
-  // rows that are whole pairs of words or are not.
+  // Queries, rows, columns: both tiles, some that are full and some that are not, depths that end inside of a block,
+  // and rows that are whole pairs of words or are not.
   constexpr std::array<std::array<std::uint64_t, 3>, 7> sizes = {
       {{128, 512, 32}, {70, 700, 128}, {140, 389, 4}, {64, 640, 76}, {41, 523, 100}, {61, 650, 40}, {131, 515, 72}}};
   for (const auto& [queries, rows, columns] : sizes) {

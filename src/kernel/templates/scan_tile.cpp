@@ -52,8 +52,8 @@ constexpr const char* estimates_of_row = R"(
   {{
     uint in_tile = {0};
     {2}
-    least = FMA(-ABS(rho), a_most, least);
-    least = FMA(-ABS(nu), b_most, least);
+    least = FMA(-ABS(rho), a_max, least);
+    least = FMA(-ABS(nu), b_max, least);
     bool found = false;
     {1}
     if (found) {{ passed = passed | {3}u; }}
@@ -299,11 +299,11 @@ std::string estimates(const ScanShape& shape, const BlockSide& x, const BlockSid
     text += declare_loosened(shape, q, place, fmt::format("limit_{}", i));
   }
   for (const char* name : {"a", "b"}) {
-    text += fmt::format("  float {0}_most = {0}_0;\n", name);
+    text += fmt::format("  float {0}_max = {0}_0;\n", name);
     for (std::uint32_t i = 1; i < shape.queries_each; ++i) {
-      text += fmt::format("  {0}_most = MAX({0}_most, {0}_{1});\n", name, i);
+      text += fmt::format("  {0}_max = MAX({0}_max, {0}_{1});\n", name, i);
     }
-    text += fmt::format("  {0}_most = {0}_most * 1.000004f;\n", name);
+    text += fmt::format("  {0}_max = {0}_max * 1.000004f;\n", name);
   }
   text += "  uint passed = 0u;\n";
   for (std::uint32_t j = 0; j < shape.rows_each; ++j) {
