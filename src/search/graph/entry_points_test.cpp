@@ -89,7 +89,7 @@ TEST_F(EntryPointsTest, LieInClustersThatReplaceRemovedOnes) {
 // A store that outgrows its encoding is replaced as a whole, and put back when the insertion stops; another one keeps
 // the rows that were inserted as tombstones.
 TEST_F(EntryPointsTest, AreThoseOfBeforeAfterAnInsertionThatStopped) {
-  for (const std::size_t added : {300, 3000}) {
+  for (const std::size_t added : {300U, 3000U}) {
     SCOPED_TRACE(added);
     store.add(rows_of(0, 0, 400), {});
     const std::uint64_t first = store.now()->live;
