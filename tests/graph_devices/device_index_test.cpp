@@ -35,7 +35,7 @@ TEST_P(GraphOnDevice, ReachesTheRequestedRecallAndFollowsChanges) {
   BruteForce truth(dim, Metric::l2);
   truth.put_all(0, vectors);
   const Floats queries = clustered_rows(random, 200, dim);
-  for (const double asked : {0.9, 0.98}) {
+  for (const double asked : {0.5, 0.8, 0.9, 0.98}) {
     Tally tally;
     expect_sound(*index, truth, queries, 10, {.recall = asked}, tally);
     EXPECT_GE(tally.recall(), asked - 0.03 - 0.3 * (1 - asked));
