@@ -65,6 +65,33 @@ TEST_P(GraphOnDevice, ReachesTheRequestedRecallAndFollowsChanges) {
   EXPECT_GE(same, 38U);
 }
 
+// Short searches suffice on the host, which expands some rows in any case.
+TEST_P(GraphOnDevice, ReachesTheRequestedRecallInSeparateClusters) {
+  constexpr std::size_t rows = 3000;
+  constexpr std::size_t clusters = 300;
+  const Floats centers = random_rows(random, clusters, dim);
+  const auto clustered = [&](std::size_t count) {
+    Floats vectors = random_rows(random, count, dim);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t cluster = random.below(clusters);
+      for (std::size_t j = 0; j < dim; ++j) vectors[i * dim + j] += 6 * centers[cluster * dim + j];
+    }
+    return vectors;
+  };
+  const Floats vectors = clustered(rows);
+  auto index = make_index("graph", dim, Metric::l2, {.runtime = &runtime()});
+  index->add(vectors);
+  index = moved(*index, GetParam());
+  BruteForce truth(dim, Metric::l2);
+  truth.put_all(0, vectors);
+  const Floats queries = clustered(200);
+  for (const double asked : {0.5, 0.8, 0.9}) {
+    Tally tally;
+    expect_sound(*index, truth, queries, 10, {.recall = asked}, tally);
+    EXPECT_GE(tally.recall(), asked - 0.05);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, GraphOnDevice, testing::ValuesIn(graph_devices()), case_name);
 
 // A graph built on a device can be loaded on any device.

@@ -449,8 +449,9 @@ void GraphIndex::search_on_device(const SearchPlan& plan, std::span<const float>
   BeamParams beam = plan.params.beam;
   beam.width = plan.device_width;
   // The device has no second limit: its search goes on beyond epsilon times the last of the rows that this one asks
-  // for.
+  // for, and expands all of the k best instead of BeamParams::expanded_min.
   beam.k = std::min(ef_of(beam.k, beam.epsilon), beam.width);
+  beam.epsilon = std::max(beam.epsilon, 1.0F);
   for (std::size_t first = 0; first < found.size(); first += device_queries_max) {
     options.context.check("search", runtime().executor());
     const std::size_t count = std::min(device_queries_max, found.size() - first);

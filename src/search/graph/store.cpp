@@ -246,6 +246,7 @@ void GraphStore::choose_entry_points(std::size_t live, const std::function<bool(
   if (chosen.size() < entry_points_max) return;
   entry_points_ = std::move(chosen);
   entry_points_rows_ = live;
+  unsearched_rows_ = rows_;  // the repairs of before were for searches from other rows
 }
 
 LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {
