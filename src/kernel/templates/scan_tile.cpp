@@ -190,7 +190,7 @@ std::string load_block(const ScanKernel& kernel, const BlockSide& side, std::str
 }
 
 // Loads the words of the next block.
-std::string load_next(const ScanKernel& kernel, const BlockSide& side) {
+std::string load_block_ahead(const ScanKernel& kernel, const BlockSide& side) {
   const std::uint32_t words = words_each(kernel, side);
   return repeated(words, "    {1}_from_{0} += DEPTH * PACKED / INDEXED;\n    {1}_word_{0} = NOTHING;\n", side.matrix) +
          load_block(kernel, side, "next + own_k");
@@ -367,7 +367,8 @@ BlockTexts block_texts(const ScanKernel& kernel, const BlockSide& side) {
                         load_word(kernel, side.matrix, "word", "at", "k")),
             ""};
   }
-  return {places(kernel, side) + load_block(kernel, side, "own_k"), store_block(kernel, side), load_next(kernel, side)};
+  return {places(kernel, side) + load_block(kernel, side, "own_k"), store_block(kernel, side),
+          load_block_ahead(kernel, side)};
 }
 
 // How a work-item computes its products and their bounds.
