@@ -1,13 +1,11 @@
 """The sets of `./dev bench ann` before and after the index was made for data of many kinds: an earlier commit is built in
 build/before and searches in turns with the present build."""
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from tools.bench import ann_sweep
-from tools.bench.ann_contest import OURS, ROOT, Field
+from tools.bench import ann_sweep, earlier_commit
+from tools.bench.ann_contest import OURS, Field
 from tools.bench.ann_data import REPORTED, Set
 from tools.bench.ann_tables import RECALLS, Sweeper
 
@@ -18,16 +16,7 @@ SPEED_MIN = 0.95  # times the speed before
 
 def program_before() -> Path:
     """The bench program of the earlier commit, built unless it exists."""
-    folder = ROOT / "build" / "before"
-    program = folder / "build" / "release" / "bin" / "exact_bench"
-    if not program.is_file():
-        print(f"bench: building {BEFORE[:12]}", file=sys.stderr, flush=True)
-        if not folder.is_dir():
-            subprocess.run(["git", "worktree", "prune"], cwd=ROOT, check=True)
-            subprocess.run(["git", "worktree", "add", "--detach", str(folder), BEFORE], cwd=ROOT, check=True)
-        for words in (["--preset", "release"], ["--build", "--preset", "release", "--target", "exact_bench"]):
-            subprocess.run(["cmake", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return program
+    return earlier_commit.built(BEFORE, "before", "exact_bench", ["exact_bench"])
 
 
 def figures(data: Set, program: Path) -> list[dict]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools import webgpu_driver
+from tools.bench import earlier_commit
 
-ROOT = Path(__file__).resolve().parents[2]
 BEFORE = "bb36656505e01400a6dc02a06711e8e453520208"  # the last commit with tiles of 64 x 64 at most
 TARGETS = ("vectis_cli", "vectis_backend_opencl", "vectis_backend_webgpu")
 ROUNDS = 5
@@ -35,17 +35,7 @@ JOBS = [Job(backend, driver, precision, ROWS, queries) for backend, driver in DR
 
 def program_before() -> Path:
     """`vectis` of the earlier commit, built unless it exists."""
-    folder = ROOT / "build" / "before-tiles"
-    program = folder / "build" / "release" / "bin" / "vectis"
-    if not program.is_file():
-        print(f"bench: building {BEFORE[:12]}", file=sys.stderr, flush=True)
-        if not folder.is_dir():
-            subprocess.run(["git", "worktree", "prune"], cwd=ROOT, check=True)
-            subprocess.run(["git", "worktree", "add", "--detach", str(folder), BEFORE], cwd=ROOT, check=True)
-        for words in (["--preset", "release", "-DVECTIS_PYTHON=OFF", "-DVECTIS_TESTS=OFF"],
-                      ["--build", "--preset", "release", "--target", *TARGETS]):
-            subprocess.run(["cmake", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    return program
+    return earlier_commit.built(BEFORE, "before-tiles", "vectis", TARGETS, ["-DVECTIS_PYTHON=OFF", "-DVECTIS_TESTS=OFF"])
 
 
 def measure(program: Path, job: Job) -> dict[int, float]:

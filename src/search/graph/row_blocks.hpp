@@ -37,8 +37,8 @@ class RowBlocks {
   }
 
   // Uses `rows` rows of foreign memory at `first`, such as a mapped file, instead of its own. If kernels read beyond
-  // rows, so many bytes after the last one must be readable. The memory must outlive
-  // this object, which must be empty and must not grow afterwards; not checked. Does not throw.
+  // rows, read_beyond bytes after the last one must be readable. The memory must outlive this object, which must be
+  // empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept {
     for (std::size_t block = 0; (first_rows << block) - first_rows < rows; ++block) {
       block_begin_[block].store(first + ((first_rows << block) - first_rows) * row_bytes_, std::memory_order_release);
