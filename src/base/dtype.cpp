@@ -21,6 +21,7 @@ constexpr std::array table{
     Entry{DType::int32, "int32", "i32", 4},         Entry{DType::boolean, "bool", "bool", 1},
     Entry{DType::float64, "float64", "f64", 8},     Entry{DType::int64, "int64", "i64", 8},
     Entry{DType::complex64, "complex64", "c64", 8}, Entry{DType::uint32, "uint32", "u32", 4},
+    Entry{DType::uint8, "uint8", "u8", 1},
 };
 
 constexpr auto types = [] {

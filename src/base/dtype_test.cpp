@@ -198,12 +198,13 @@ TEST(DType, NamesAndSizes) {
     EXPECT_EQ(parse_dtype(name(type)), type);
     EXPECT_GT(size_of(type), 0U);
   }
-  EXPECT_EQ(names.size(), 10U);
+  EXPECT_EQ(names.size(), 11U);
   EXPECT_EQ(size_of(DType::float32), sizeof(float));
   EXPECT_EQ(size_of(DType::float16), sizeof(Half));
   EXPECT_EQ(size_of(DType::bfloat16), sizeof(Bfloat16));
   EXPECT_EQ(size_of(DType::boolean), 1U);
   EXPECT_EQ(size_of(DType::complex64), 2 * sizeof(float));
+  EXPECT_EQ(size_of(DType::uint8), 1U);
   EXPECT_EQ(name(DType::boolean), "bool");
   EXPECT_EQ(name(DType::uint32), "uint32");
   EXPECT_EQ(short_name(DType::uint32), "u32");
@@ -213,6 +214,7 @@ TEST(DType, ValuesAreStable) {
   EXPECT_EQ(static_cast<int>(DType::float32), 1);
   EXPECT_EQ(static_cast<int>(DType::complex64), 9);
   EXPECT_EQ(static_cast<int>(DType::uint32), 10);
+  EXPECT_EQ(static_cast<int>(DType::uint8), 11);
 }
 
 TEST(DType, UnknownNamesAndNumbers) {

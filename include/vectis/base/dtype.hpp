@@ -24,6 +24,7 @@ enum class DType : std::uint8_t {
   int64 = 8,
   complex64 = 9,
   uint32 = 10,
+  uint8 = 11,
 };
 
 // Returns all values of DType in increasing order; valid until the process ends. Does not throw.

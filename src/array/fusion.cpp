@@ -1,0 +1,84 @@
+#include "array/fusion.hpp"
+
+#include <algorithm>
+
+#include "array/element_function.hpp"
+
+namespace vectis::inline v0_1::array {
+
+namespace {
+
+// Bounds the registers of a program, and with them the blocks that fit into the first-level cache.
+constexpr std::size_t members_max = 48;
+
+bool is_element_wise(const Node& node) {
+  return node.primitive != nullptr && node.primitive->element_function() != nullptr;
+}
+
+// A conversion to 16 bits rounds, which happens only when a value is stored.
+bool must_be_stored(const Node& node) {
+  return node.primitive->element_function()->op == ElementOp::convert &&
+         (node.type == DType::float16 || node.type == DType::bfloat16);
+}
+
+bool can_join(const Node& node, const Node& root) {
+  return !node.is_computed && is_element_wise(node) && !node.is_grouped && !must_be_stored(node) &&
+         node.in_group == node.consumers && node.lane == root.lane && node.shape == root.shape;
+}
+
+Step group_of(Node& root) {
+  Step step{.is_map = true, .members = {&root}};
+  root.is_grouped = true;
+  for (std::size_t next = 0; next < step.members.size(); ++next) {
+    for (const Tensor& input : step.members[next]->inputs) {
+      Node& node = *input.node();
+      if (node.is_computed) continue;
+      ++node.in_group;
+      if (step.members.size() < members_max && can_join(node, root)) {
+        node.is_grouped = true;
+        step.members.push_back(&node);
+      }
+    }
+  }
+  // Edges to nodes that did not join count for the groups that come later only.
+  for (Node* const member : step.members) {
+    for (const Tensor& input : member->inputs) {
+      Node& node = *input.node();
+      if (!node.is_computed && !node.is_grouped) node.in_group = 0;
+    }
+  }
+  return step;
+}
+
+}  // namespace
+
+std::vector<Step> make_steps(std::span<Node* const> order) {
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i]->slot = i;
+  std::vector<Step> steps;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    Node& node = *order[i];
+    if (node.is_grouped) continue;
+    if (!is_element_wise(node)) {
+      steps.push_back({.is_map = false, .members = {&node}});
+      continue;
+    }
+    steps.push_back(group_of(node));
+    std::ranges::sort(steps.back().members, {}, &Node::slot);
+  }
+  std::ranges::reverse(steps);
+  return steps;
+}
+
+std::vector<std::shared_ptr<Node>> outputs_of(const Step& group) {
+  std::vector<std::shared_ptr<Node>> outputs;
+  for (Node* const member : group.members) {
+    std::shared_ptr<Node> node = member->shared_from_this();
+    const bool is_root = member == group.members.back();
+    if (is_root || static_cast<std::size_t>(node.use_count()) > member->consumers + std::size_t{1}) {
+      outputs.push_back(std::move(node));
+    }
+  }
+  return outputs;
+}
+
+}  // namespace vectis::inline v0_1::array

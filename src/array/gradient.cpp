@@ -1,0 +1,287 @@
+#include "vectis/array/gradient.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "array/node.hpp"
+#include "array/operands.hpp"
+#include "array/wide.hpp"
+#include "vectis/array/operations.hpp"
+
+namespace vectis::inline v0_1::array {
+
+namespace {
+
+thread_local std::uint32_t paused = 0;      // NoGradient objects of this thread
+thread_local std::uint32_t open_tapes = 0;  // gradients that this thread is taking
+
+// The same value as its input, as another node: gradients are taken with respect to it.
+class Variable final : public Primitive {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "variable"; }
+  void compute(Node& node) const override { share_value(*node.inputs[0].node(), node); }
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor>,
+                                             const Tensor& adjoint) const override {
+    return {adjoint};
+  }
+};
+const Variable variable_primitive;
+
+// The value of its first input, with the gradient that the program gives for the others.
+class Custom final : public Primitive {
+ public:
+  explicit Custom(CustomGradient gradient) : gradient_(std::move(gradient)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "custom_function"; }
+  void compute(Node& node) const override { share_value(*node.inputs[0].node(), node); }
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
+                                             const Tensor& adjoint) const override {
+    const std::span<const Tensor> arguments = inputs.subspan(1);
+    std::vector<Tensor> gradients = gradient_(output, arguments, adjoint);
+    if (gradients.size() != arguments.size()) {
+      throw_invalid(name(), fmt::format("the gradient returned {} arrays for {} arguments; return one for each",
+                                        gradients.size(), arguments.size()));
+    }
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].is_empty() && gradients[i].shape() != arguments[i].shape()) {
+        throw_invalid(name(), fmt::format("the gradient of argument {} has shape {}, the argument has {}; return that",
+                                          i, to_string(gradients[i].shape()), to_string(arguments[i].shape())));
+      }
+    }
+    gradients.insert(gradients.begin(), Tensor());
+    return gradients;
+  }
+
+ private:
+  CustomGradient gradient_;
+};
+
+// Opens a tape for the calling thread, and closes it.
+class OpenTape {
+ public:
+  OpenTape() : tape_(std::make_shared<Tape>(open_tapes)), paused_outside_(std::exchange(paused, 0)) { ++open_tapes; }
+  ~OpenTape() {
+    --open_tapes;
+    paused = paused_outside_;
+    tape_->is_open = false;
+  }
+  OpenTape(const OpenTape&) = delete;
+  OpenTape& operator=(const OpenTape&) = delete;
+
+  // The argument as a variable, which an enclosing gradient also sees unless it is paused.
+  Tensor variable(const Tensor& argument) {
+    std::swap(paused, paused_outside_);
+    Tensor made = record(unowned(variable_primitive), {argument}, argument.dtype(), argument.shape(), {});
+    std::swap(paused, paused_outside_);
+    if (!made.node()->tape) made.node()->tape = tape_;
+    return made;
+  }
+
+ private:
+  std::shared_ptr<Tape> tape_;
+  std::uint32_t paused_outside_;  // a gradient is taken also where none is recorded
+};
+
+// The nodes between the variables and the value, in an order in which inputs come before consumers.
+std::vector<Node*> dependents(const Tensor& value, std::span<const Tensor> variables) {
+  struct Visit {
+    Node* node;
+    std::size_t next;
+    bool depends;
+  };
+  std::unordered_map<const Node*, bool> depends;  // of the nodes visited
+  for (const Tensor& variable : variables) depends[variable.node().get()] = true;
+  std::vector<Node*> order;
+  std::vector<Visit> path;
+  const auto enter = [&](Node* node) {
+    if (!node->tape || !node->tape->is_open) {
+      depends.emplace(node, false);
+    } else {
+      path.push_back({node, 0, false});
+    }
+  };
+  if (depends.contains(value.node().get())) return order;
+  enter(value.node().get());
+  while (!path.empty()) {
+    Visit& last = path.back();
+    if (last.next == last.node->inputs.size()) {
+      depends[last.node] = last.depends;
+      if (last.depends) order.push_back(last.node);
+      const bool found = last.depends;
+      path.pop_back();
+      if (!path.empty()) path.back().depends |= found;
+      continue;
+    }
+    Node* const input = last.node->inputs[last.next++].node().get();
+    const auto known = depends.find(input);
+    if (known != depends.end()) {
+      last.depends |= known->second;
+    } else {
+      enter(input);
+    }
+  }
+  return order;
+}
+
+class Adjoints {
+ public:
+  void add(const Tensor& of, const Tensor& adjoint) {
+    Tensor& sum = sums_[of.node().get()];
+    sum = sum.is_empty() ? adjoint : sum + adjoint;
+  }
+  [[nodiscard]] Tensor take(const Node* node) {
+    const auto found = sums_.find(node);
+    if (found == sums_.end()) return {};
+    Tensor adjoint = std::move(found->second);
+    sums_.erase(found);
+    return adjoint;
+  }
+
+ private:
+  std::unordered_map<const Node*, Tensor> sums_;
+};
+
+// Drops the inputs of computed nodes that only a closed tape kept. Inputs come first in `order`: a node is alive until
+// its consumers drop it.
+void release(std::span<Node* const> order) {
+  for (Node* const node : order) {
+    if (node->is_computed && (!node->tape || !node->tape->is_open)) node->inputs.clear();
+  }
+}
+
+void check_arguments(std::string_view op, std::span<const Tensor> arguments) {
+  if (arguments.empty()) throw_invalid(op, "no arguments; give at least one array");
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!is_real(arguments[i].dtype())) {
+      throw_invalid(op, fmt::format("argument {} is {}; gradients are taken with respect to floating-point arrays", i,
+                                    vectis::name(arguments[i].dtype())));
+    }
+  }
+}
+
+using AdjointOf = std::function<Tensor(const Tensor& value)>;
+
+ValueAndGradients differentiate(std::string_view op, const Function& function, std::span<const Tensor> arguments,
+                                const AdjointOf& adjoint_of) {
+  check_arguments(op, arguments);
+  ValueAndGradients result;
+  std::vector<Node*> order;
+  {
+    OpenTape tape;
+    std::vector<Tensor> variables;
+    for (const Tensor& argument : arguments) variables.push_back(tape.variable(argument));
+    const Tensor value = function(variables);
+    const Tensor adjoint = adjoint_of(value);
+    order = dependents(value, variables);
+    Adjoints adjoints;
+    adjoints.add(value, adjoint);
+    for (std::size_t i = order.size(); i-- > 0;) {
+      Node* const node = order[i];
+      const Tensor arrived = adjoints.take(node);
+      if (arrived.is_empty()) continue;
+      const std::vector<Tensor> gradients =
+          node->primitive->gradient(Tensor(node->shared_from_this()), node->inputs, arrived);
+      for (std::size_t input = 0; input < gradients.size(); ++input) {
+        if (!gradients[input].is_empty() && node->inputs[input].node()->tape) {
+          adjoints.add(node->inputs[input], gradients[input]);
+        }
+      }
+    }
+    for (const Tensor& variable : variables) {
+      Tensor gradient = adjoints.take(variable.node().get());
+      result.gradients.push_back(gradient.is_empty() ? full_like(variable, 0) : gradient);
+    }
+    result.value = value;
+  }
+  release(order);
+  return result;
+}
+
+}  // namespace
+
+NoGradient::NoGradient() noexcept { ++paused; }
+NoGradient::~NoGradient() { --paused; }
+bool NoGradient::is_recording() noexcept { return paused == 0; }
+
+ValueAndGradients value_and_grad(const Function& function, std::span<const Tensor> arguments) {
+  return differentiate("value_and_grad", function, arguments, [](const Tensor& value) {
+    if (value.elements() != 1) {
+      throw_invalid("value_and_grad", fmt::format("the value has shape {}, gradients are taken of one number; return a "
+                                                  "sum or mean, or call vjp",
+                                                  to_string(value.shape())));
+    }
+    return full_like(value, 1);
+  });
+}
+
+ValueAndGradients vjp(const Function& function, std::span<const Tensor> arguments, const Tensor& adjoint) {
+  return differentiate("vjp", function, arguments, [&](const Tensor& value) {
+    if (value.shape() != adjoint.shape()) {
+      throw_invalid("vjp", fmt::format("the adjoint has shape {}, the value has {}; give one of that shape",
+                                       to_string(adjoint.shape()), to_string(value.shape())));
+    }
+    return adjoint.astype(value.dtype());
+  });
+}
+
+Tensor stop_gradient(const Operand& x) {
+  const NoGradient pause;
+  const Tensor& tensor = *x.tensor();
+  return record(unowned(variable_primitive), {tensor}, tensor.dtype(), tensor.shape(), x.where());
+}
+
+Tensor custom_function(const Function& function, CustomGradient gradient, std::span<const Tensor> arguments) {
+  Tensor value = [&] {
+    const NoGradient pause;
+    return function(arguments);
+  }();
+  std::vector<Tensor> inputs = {value};
+  inputs.insert(inputs.end(), arguments.begin(), arguments.end());
+  return record(std::make_shared<Custom>(std::move(gradient)), std::move(inputs), value.dtype(), value.shape(), {});
+}
+
+Tensor checkpoint(const Function& function, std::span<const Tensor> arguments) {
+  const auto recompute = [function](const Tensor&, std::span<const Tensor> inputs, const Tensor& adjoint) {
+    return vjp(function, inputs, adjoint).gradients;
+  };
+  return custom_function(function, recompute, arguments);
+}
+
+GradientCheck check_gradient(const Function& function, std::span<const Tensor> arguments, double step) {
+  for (const Tensor& argument : arguments) {
+    if (argument.dtype() != DType::float64) {
+      throw_invalid("check_gradient", fmt::format("an argument is {}; differences need float64: convert by astype",
+                                                  vectis::name(argument.dtype())));
+    }
+  }
+  const std::vector<Tensor> gradients = value_and_grad(function, arguments).gradients;
+  GradientCheck worst;
+  std::vector<Tensor> moved(arguments.begin(), arguments.end());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::vector<double> values = arguments[i].to_cpu<double>();
+    const std::vector<double> derivatives = gradients[i].to_cpu<double>();
+    for (std::size_t element = 0; element < values.size(); ++element) {
+      const double distance = step * std::max(1.0, std::fabs(values[element]));
+      const auto value_at = [&](double x) {
+        std::vector<double> changed = values;
+        changed[element] = x;
+        moved[i] = Tensor::from_cpu(changed, arguments[i].shape());
+        return function(moved).item();
+      };
+      const double difference =
+          (value_at(values[element] + distance) - value_at(values[element] - distance)) / (2 * distance);
+      const double error =
+          std::fabs(difference - derivatives[element]) / std::max(1.0, std::fabs(derivatives[element]));
+      if (!(error <= worst.error_max)) {
+        worst = {error, i, static_cast<std::int64_t>(element), derivatives[element], difference};
+      }
+    }
+    moved[i] = arguments[i];
+  }
+  return worst;
+}
+
+}  // namespace vectis::inline v0_1::array

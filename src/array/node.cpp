@@ -1,0 +1,93 @@
+#include "array/node.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "array/engine.hpp"
+#include "vectis/array/gradient.hpp"
+
+namespace vectis::inline v0_1::array {
+
+namespace {
+
+// Beyond this many recorded operations the engine computes, so that loops that never ask for a value are bounded. While
+// a gradient is open the limit is higher, since what is computed early is kept for the gradient.
+constexpr std::uint32_t pending_max = 1000;
+constexpr std::uint32_t pending_max_of_gradients = 20000;
+
+std::shared_ptr<Tape> outermost_tape(std::span<const Tensor> inputs) {
+  if (!NoGradient::is_recording()) return nullptr;
+  std::shared_ptr<Tape> outermost;
+  for (const Tensor& input : inputs) {
+    const std::shared_ptr<Tape>& tape = input.node()->tape;
+    if (tape && tape->is_open && (!outermost || tape->depth < outermost->depth)) outermost = tape;
+  }
+  return outermost;
+}
+
+}  // namespace
+
+OperationCost Primitive::cost(const Node& node) const {
+  const auto bytes_of = [](const Node& one) {
+    return static_cast<double>(one.elements()) * static_cast<double>(one.element_bytes());
+  };
+  OperationCost cost{static_cast<double>(node.elements()), bytes_of(node)};
+  for (const Tensor& input : node.inputs) cost.bytes += bytes_of(*input.node());
+  return cost;
+}
+
+// The inputs of a long chain are destroyed one after the other, not by recursion.
+Node::~Node() {
+  std::vector<Tensor> waiting = std::move(inputs);
+  while (!waiting.empty()) {
+    const Tensor last = std::move(waiting.back());
+    waiting.pop_back();
+    if (last.is_empty() || last.node().use_count() > 1) continue;
+    std::ranges::move(last.node()->inputs, std::back_inserter(waiting));
+    last.node()->inputs.clear();
+  }
+}
+
+void share_value(const Node& source, Node& node) {
+  node.storage = source.storage;
+  node.offset = source.offset;
+  node.is_contiguous = source.is_contiguous;
+  node.strides = source.strides;
+}
+
+Shape contiguous_strides(const Shape& shape) {
+  Shape strides(shape.rank(), 1);
+  for (std::size_t axis = shape.rank(); axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * std::max<std::int64_t>(shape[axis], 1);
+  }
+  return strides;
+}
+
+Shape Node::all_strides() const { return is_contiguous ? contiguous_strides(shape) : strides; }
+
+bool Node::is_uniform() const noexcept {
+  if (is_contiguous) return elements() == 1;
+  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] != 1 && strides[axis] != 0) return false;
+  }
+  return true;
+}
+
+Tensor record(std::shared_ptr<const Primitive> primitive, std::vector<Tensor> inputs, DType type, Shape shape,
+              const std::source_location& where) {
+  auto node = std::make_shared<Node>(*inputs.front().node()->lane, type, std::move(shape));
+  std::uint32_t pending = 1;
+  for (const Tensor& input : inputs) {
+    pending = std::min(pending + input.node()->pending.load(std::memory_order_relaxed), pending_max_of_gradients);
+  }
+  node->tape = outermost_tape(inputs);
+  node->primitive = std::move(primitive);
+  node->inputs = std::move(inputs);
+  node->where = where;
+  node->pending = pending;
+  Tensor recorded(std::move(node));
+  if (pending >= (recorded.node()->tape ? pending_max_of_gradients : pending_max)) recorded.eval();
+  return recorded;
+}
+
+}  // namespace vectis::inline v0_1::array

@@ -1,0 +1,92 @@
+// A node of the graph of recorded operations: what a Tensor refers to.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <vector>
+
+#include "array/primitive.hpp"
+#include "array/storage.hpp"
+#include "vectis/array/tensor.hpp"
+
+namespace vectis::inline v0_1::array {
+
+class Lane;
+struct Batch;
+
+// A gradient that is being taken: while it is open, nodes that depend on its variables keep their inputs after they
+// were computed. Gradients nest, and an inner one is closed before the outer one.
+struct Tape {
+  explicit Tape(std::uint32_t nesting) noexcept : depth(nesting) {}
+  const std::uint32_t depth;  // how many gradients of the thread enclose it
+  std::atomic<bool> is_open = true;
+};
+
+// A value, or how to compute it. Shape, type, lane, primitive and tape never change. Storage, offset, strides and
+// inputs change only when the engine computes the node: from outside, they are read when is_computed is true.
+struct Node : std::enable_shared_from_this<Node> {
+  Node(Lane& on, DType element, Shape extents) : shape(std::move(extents)), type(element), lane(&on) {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node();
+
+  Shape shape;
+  DType type;
+  Lane* lane;
+  std::shared_ptr<const Primitive> primitive;  // null: a value that the program gave
+  std::vector<Tensor> inputs;                  // emptied once they are no longer needed
+  std::shared_ptr<Tape> tape;                  // the outermost gradient that depends on this node; null: none
+  std::source_location where;
+
+  // The value.
+  std::atomic<bool> is_computed = false;
+  std::shared_ptr<Storage> storage;
+  std::int64_t offset = 0;    // of the first element, in elements
+  bool is_contiguous = true;  // row-major without gaps
+  Shape strides;              // in elements, one for each axis; not set when is_contiguous
+
+  std::atomic<std::uint32_t> pending = 0;  // at least the number of nodes to compute before this one, and itself
+
+  // Of the engine.
+  std::shared_ptr<Batch> batch;  // the evaluation that computes the node now
+  std::uint64_t mark = 0;        // the last collection that visited the node
+  std::uint32_t consumers = 0;   // edges from nodes of the batch
+  std::uint32_t in_group = 0;    // those of them that come from the group being formed
+  bool is_grouped = false;
+  std::uint32_t slot = 0;  // position in its group
+
+  [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(type); }
+  [[nodiscard]] std::int64_t elements() const noexcept { return shape.elements(); }
+  // Returns the host address of the first element. Requires a computed node in host memory.
+  [[nodiscard]] std::byte* host_data() const noexcept {
+    return storage->host + offset * static_cast<std::int64_t>(element_bytes());
+  }
+  template <class T>
+  [[nodiscard]] T* data() const noexcept {
+    return reinterpret_cast<T*>(host_data());
+  }
+  // Returns the strides in elements, also of a contiguous node.
+  [[nodiscard]] Shape all_strides() const;
+  // Returns true when all elements are one element of the storage.
+  [[nodiscard]] bool is_uniform() const noexcept;
+};
+
+// Gives `node` the value of `source`, which has the same elements: both share the storage.
+void share_value(const Node& source, Node& node);
+
+// Returns the strides of a row-major array without gaps.
+Shape contiguous_strides(const Shape& shape);
+
+// Returns a node that `primitive` computes from `inputs`, which must be on one lane: the recording step of every
+// operation. Computes it at once when too many nodes are pending. Throws what computing them throws.
+Tensor record(std::shared_ptr<const Primitive> primitive, std::vector<Tensor> inputs, DType type, Shape shape,
+              const std::source_location& where);
+
+// Wraps a primitive with static storage duration.
+inline std::shared_ptr<const Primitive> unowned(const Primitive& primitive) {
+  return {std::shared_ptr<const void>(), &primitive};
+}
+
+}  // namespace vectis::inline v0_1::array

@@ -1,0 +1,41 @@
+// What an array is computed by.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vectis/array/tensor.hpp"
+#include "vectis/kernel/operation.hpp"
+
+namespace vectis::inline v0_1::array {
+
+struct ElementFunction;
+
+// One kind of computation with its parameters: how the value is computed and what its gradient is. The rule for shapes
+// and types is the function that records it, beside it in its file. Immutable, shared by nodes.
+class Primitive {
+ public:
+  Primitive() = default;
+  Primitive(const Primitive&) = delete;
+  Primitive& operator=(const Primitive&) = delete;
+  virtual ~Primitive() = default;
+
+  // Returns the operation's name in messages: "matmul".
+  [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  // Computes the value of `node`, whose inputs have values: sets its storage, offset and strides. Throws Allocation
+  // when memory is short, and then leaves the node as it was.
+  virtual void compute(Node& node) const = 0;
+  // Returns the gradient of each input from `adjoint`, the gradient of `output`: the vector-Jacobian product. A
+  // Tensor is empty where an input has none.
+  [[nodiscard]] virtual std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
+                                                     const Tensor& adjoint) const = 0;
+  // Returns the work of computing `node`.
+  [[nodiscard]] virtual OperationCost cost(const Node& node) const;
+  // Returns the function that is applied to each element, when that is all the primitive does: such nodes are fused.
+  [[nodiscard]] virtual const ElementFunction* element_function() const noexcept { return nullptr; }
+};
+
+}  // namespace vectis::inline v0_1::array

@@ -1,0 +1,120 @@
+// Random numbers by counter.
+
+#include "vectis/array/random.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "array/engine.hpp"
+#include "array/operands.hpp"
+#include "array/wide.hpp"
+#include "vectis/array/operations.hpp"
+#include "vectis/kernel/ir.hpp"
+
+namespace vectis::inline v0_1::array {
+
+namespace {
+
+constexpr double unit = 0x1p-24;
+constexpr std::int32_t low_24_bits = 0xffffff;
+constexpr std::size_t draws_per_task_min = 1 << 14;
+
+// A key for each seed, draw and block of 2^32 elements.
+std::uint32_t key_of(std::uint64_t seed, std::uint64_t draw, std::uint64_t block) {
+  std::uint32_t key = 0;
+  for (const std::uint64_t number : {seed, draw, block}) {
+    key = ir::random_u32(key, static_cast<std::uint32_t>(number));
+    key = ir::random_u32(key, static_cast<std::uint32_t>(number >> 32U));
+  }
+  return key;
+}
+
+// Bits of a draw; element i of block b is random_u32(key of b, i).
+class RandomBits final : public Primitive {
+ public:
+  RandomBits(std::uint64_t seed, std::uint64_t draw) : seed_(seed), draw_(draw) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "random_bits"; }
+  void compute(Node& node) const override {
+    node.lane->allocate(node);
+    auto* const out = reinterpret_cast<std::uint32_t*>(node.host_data());
+    const auto fill = [&](std::size_t begin, std::size_t end) {
+      for (std::size_t at = begin; at < end;) {
+        const std::uint64_t block = at >> 32U;
+        const std::size_t stop = std::min<std::uint64_t>(end, (block + 1) << 32U);
+        const std::uint32_t key = key_of(seed_, draw_, block);
+        for (; at < stop; ++at) out[at] = ir::random_u32(key, static_cast<std::uint32_t>(at));
+      }
+    };
+    node.lane->executor().parallel_for(static_cast<std::size_t>(node.elements()), draws_per_task_min, fill);
+  }
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
+                                             const Tensor&) const override {
+    return std::vector<Tensor>(inputs.size());
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t draw_;
+};
+
+void check_real(std::string_view op, DType type) {
+  if (!is_real(type)) {
+    throw_invalid(op, fmt::format("{} cannot hold fractions; choose a floating-point type", vectis::name(type)));
+  }
+}
+
+// The type in which fractions are computed: 16 bits are rounded at the end.
+DType computed_type(DType type) { return type == DType::float64 ? type : DType::float32; }
+
+// The highest 24 bits as a number of [0, 2^24).
+Tensor high_bits(const Tensor& bits) { return bitwise_and(right_shift(bits, 8), low_24_bits); }
+
+}  // namespace
+
+Tensor Generator::bits(const Shape& shape) {
+  check_shape("random", shape, DType::int32);
+  auto node = std::make_shared<Node>(lane_for(options_), DType::int32, shape);
+  node->primitive = std::make_shared<RandomBits>(seed_, draws_++);
+  node->pending = 1;
+  return Tensor(std::move(node));
+}
+
+Tensor Generator::uniform(const Shape& shape, double low, double high, DType type) {
+  check_real("uniform", type);
+  const Tensor number = high_bits(bits(shape)).astype(computed_type(type));
+  return (number * ((high - low) * unit) + low).astype(type);
+}
+
+Tensor Generator::normal(const Shape& shape, double mean, double deviation, DType type) {
+  check_real("normal", type);
+  const DType wide = computed_type(type);
+  // The first number is not 0, whose logarithm is infinite.
+  const Tensor radius = (high_bits(bits(shape)).astype(wide) + 0.5) * unit;
+  const Tensor angle = high_bits(bits(shape)).astype(wide) * (2 * std::numbers::pi * unit);
+  return (sqrt(log(radius) * -2) * cos(angle) * deviation + mean).astype(type);
+}
+
+Tensor Generator::integers(const Shape& shape, std::int64_t low, std::int64_t high, DType type) {
+  if (low >= high || high - low > (std::int64_t{1} << 31)) {
+    throw_invalid("integers", fmt::format("range {} to {}; give low < high, at most 2^31 apart", low, high));
+  }
+  if (is_real(type) || type == DType::boolean) {
+    throw_invalid("integers", fmt::format("{} is no integer type; choose int32 or another", vectis::name(type)));
+  }
+  const Tensor positive = bits(shape).astype(DType::int64) + (std::int64_t{1} << 31);
+  return (remainder(positive, high - low) + low).astype(type);
+}
+
+Tensor Generator::bernoulli(const Shape& shape, double probability) {
+  if (!(probability >= 0 && probability <= 1)) {
+    throw_invalid("bernoulli", fmt::format("probability {}; give 0 to 1", probability));
+  }
+  return less(high_bits(bits(shape)), static_cast<std::int64_t>(std::ceil(probability / unit)));
+}
+
+Tensor Generator::permutation(std::int64_t count) { return argsort(bits({count})); }
+
+}  // namespace vectis::inline v0_1::array

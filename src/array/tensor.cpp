@@ -1,0 +1,110 @@
+#include "vectis/array/tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "array/engine.hpp"
+#include "array/node.hpp"
+#include "array/operands.hpp"
+#include "array/strided.hpp"
+#include "array/wide.hpp"
+#include "vectis/array/operations.hpp"
+
+namespace vectis::inline v0_1::array {
+
+namespace {
+
+const Node& checked(const std::shared_ptr<Node>& node) {
+  if (node == nullptr) throw_invalid("tensor", "the Tensor is empty; assign an array to it first");
+  return *node;
+}
+
+}  // namespace
+
+Lane& lane_for(const TensorOptions& options) {
+  Runtime& runtime = options.runtime != nullptr ? *options.runtime : Runtime::get_default();
+  return runtime.service<Engine>().lane(options.device);
+}
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType type, const Shape& shape,
+                          const TensorOptions& options) {
+  check_shape("from_cpu", shape, type);
+  const std::uint64_t expected = static_cast<std::uint64_t>(shape.elements()) * size_of(type);
+  if (bytes.size() != expected) {
+    throw_invalid("from_cpu", fmt::format("{} elements were given for shape {}, which has {}; give as many",
+                                          bytes.size() / size_of(type), to_string(shape), shape.elements()));
+  }
+  Lane& lane = lane_for(options);
+  auto node = std::make_shared<Node>(lane, type, shape);
+  lane.allocate(*node);
+  if (!bytes.empty()) std::memcpy(node->storage->host, bytes.data(), bytes.size());
+  node->is_computed = true;
+  return Tensor(std::move(node));
+}
+
+const Shape& Tensor::shape() const { return checked(node_).shape; }
+DType Tensor::dtype() const { return checked(node_).type; }
+Device Tensor::device() const { return checked(node_).lane->device(); }
+bool Tensor::is_computed() const noexcept { return node_ != nullptr && node_->is_computed; }
+
+std::int64_t Tensor::extent(std::int64_t axis) const { return shape()[checked_axis("extent", axis, rank())]; }
+
+const Tensor& Tensor::eval() const {
+  const Node& node = checked(node_);
+  if (!node.is_computed.load(std::memory_order_acquire)) node.lane->engine().evaluate({this, 1});
+  return *this;
+}
+
+void eval(std::span<const Tensor> tensors) {
+  if (tensors.empty()) return;
+  for (const Tensor& tensor : tensors) checked(tensor.node());
+  tensors.front().node()->lane->engine().evaluate(tensors);
+}
+
+void Tensor::copy_to(std::span<std::byte> target, DType type) const {
+  const Node& node = checked(node_);
+  if (type != node.type) {
+    throw_invalid("to_cpu", fmt::format("the elements are {}, not {}; convert by astype first", vectis::name(node.type),
+                                        vectis::name(type)));
+  }
+  const std::uint64_t bytes = static_cast<std::uint64_t>(node.elements()) * node.element_bytes();
+  if (target.size() != bytes) {
+    throw_invalid("to_cpu", fmt::format("{} bytes were given for {}; give memory of that size", target.size(), bytes));
+  }
+  eval();
+  if (node.elements() == 0) return;
+  if (node.is_contiguous) {
+    std::memcpy(target.data(), node.host_data(), target.size());
+  } else {
+    StridedReader(node).read(0, node.elements(), target.data());
+  }
+}
+
+Scalar Tensor::item_scalar() const {
+  if (elements() != 1) {
+    throw_invalid("item",
+                  fmt::format("the array has shape {}, an item has one element; select one", to_string(shape())));
+  }
+  const Node& node = *eval().node_;
+  if (is_real(node.type)) {
+    double value = 0;
+    load_wide(node.type, node.host_data(), 1, &value);
+    return value;
+  }
+  std::int64_t value = 0;
+  load_wide(node.type, node.host_data(), 1, &value);
+  return node.type == DType::boolean ? Scalar(value != 0) : Scalar(value);
+}
+
+Tensor Tensor::reshape(const Shape& shape) const { return array::reshape(*this, shape); }
+Tensor Tensor::operator[](std::int64_t index) const { return select(*this, 0, index); }
+
+Tensor Tensor::transpose(const Shape& axes) const {
+  if (!axes.empty()) return permute_dims(*this, axes);
+  Shape reversed;
+  for (std::size_t axis = rank(); axis-- > 0;) reversed.push_back(static_cast<std::int64_t>(axis));
+  return permute_dims(*this, reversed);
+}
+
+}  // namespace vectis::inline v0_1::array
