@@ -25,12 +25,12 @@ int main() {
     return mean(square(matmul(hidden, w[2]) + w[3] - y));
   };
   double loss = 0;
-  for (int step = 0; step < 2000; ++step) {
+  for (int step = 0; step < 3000; ++step) {
     const auto [value, gradients] = array::value_and_grad(loss_of, weights);
-    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = weights[i] - gradients[i] * 0.1;
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = weights[i] - gradients[i] * 0.05;
     array::eval(weights);
     loss = value.item();
-    if (step % 500 == 0) std::cout << "step " << step << ", loss " << loss << '\n';
+    if (step % 1000 == 0) std::cout << "step " << step << ", loss " << loss << '\n';
   }
   std::cout << "loss " << loss << '\n';
   return loss < 0.01 ? 0 : 1;
