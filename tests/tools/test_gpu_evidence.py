@@ -116,21 +116,34 @@ def test_notes_of_amd_are_read():
 def test_the_model_has_walls():
     card = roofline.Card("card", "sm_80", 100, 1.0, 1000, 64, 64, {"f32": 10, "f16": 20, "i8": 40})
     host = roofline.asked(1) * 1e3
-    few = roofline.estimate(card, "f32", 1, instructions=300, steps=128)
+
+    def estimate(element, queries, instructions, steps, mma=False, on=card):
+        return roofline.estimate(on, element, queries, roofline.Scan("", instructions, steps, 10, 10, mma))
+
+    few = estimate("f32", 1, instructions=300, steps=128)
     assert few.wall == "memory" and few.milliseconds == pytest.approx(1e6 * 528 / 1e12 * 1e3 + host)
-    issue = roofline.estimate(card, "f32", 1000, instructions=300, steps=128)
+    issue = estimate("f32", 1000, instructions=300, steps=128)
     assert issue.wall == "issue" and issue.milliseconds == pytest.approx(1e9 * 300 / (1e11 * 128) * 1e3 + host)
-    pipe = roofline.estimate(card, "i8", 1000, instructions=40, steps=32)
+    pipe = estimate("i8", 1000, instructions=40, steps=32)
     assert pipe.wall == "dp4a" and pipe.milliseconds == pytest.approx(1e9 * 32 / (1e11 * 64) * 1e3 + host)
     assert pipe.share == pytest.approx(pipe.limit / pipe.milliseconds)
     assert pipe.limit == pytest.approx(2e9 * 128 / 40e12 * 1e3)
-    units = roofline.estimate(card, "i8", 1000, instructions=20, steps=1, mma=True)
+    units = estimate("i8", 1000, instructions=20, steps=1, mma=True)
     assert units.wall == "mma" and units.limit == pipe.limit
     assert units.milliseconds == pytest.approx(units.limit + host)
     fast = dataclasses.replace(card, memory=100_000)
-    assert roofline.estimate(fast, "i8", 1, instructions=20, steps=1).wall == "host"
+    assert estimate("i8", 1, instructions=20, steps=1, on=fast).wall == "host"
     assert roofline.asked(10_000) > roofline.asked(1000) == roofline.asked(1)
-    assert roofline.estimate(card, "i8", 1000, instructions=100, steps=1, mma=True).wall == "issue"
+    assert estimate("i8", 1000, instructions=100, steps=1, mma=True).wall == "issue"
+
+
+def test_whole_tiles_of_each_batch_are_computed():
+    scan = roofline.Scan("", 1, 1, rows=128, queries=128)
+    rows = 1_000_064  # the next multiple of 128
+    assert scan.distances(1) == scan.distances(128) == rows * 128
+    assert scan.distances(1000) == rows * 1024
+    assert scan.distances(2100) == rows * (1024 + 1024 + 128)
+    assert roofline.batches(2100) == [1000, 1000, 100]
 
 
 def test_the_page_is_of_todays_texts(manifest, written):

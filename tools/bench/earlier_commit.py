@@ -17,6 +17,10 @@ def built(commit: str, name: str, program: str, targets: Sequence[str], options:
         if not folder.is_dir():
             subprocess.run(["git", "worktree", "prune"], cwd=ROOT, check=True)
             subprocess.run(["git", "worktree", "add", "--detach", str(folder), commit], cwd=ROOT, check=True)
+        venv = folder / "build" / "venv"  # holds the headers of wgpu
+        if not venv.exists():
+            venv.parent.mkdir(exist_ok=True)
+            venv.symlink_to(ROOT / "build" / "venv")
         for words in (["--preset", "release", *options], ["--build", "--preset", "release", "--target", *targets]):
             subprocess.run(["cmake", *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     return path

@@ -17,12 +17,13 @@ order.
 MODEL = """## Roofline *model*, not a measurement
 
 An exact search of 1,000,000 vectors of 128 elements that are on the card, without stalls. *Model*: the maximum of the time
-to read the rows once, to issue all instructions counted above, and to execute all multiply-adds, which is the *wall*, and
-what the host asks for: 8 launches of {launch:g} us, 3 copies of {copy:g} us and a wait of {wait:g} us for each batch of
-{batch:,} queries, of which all but the first batch's copies and the last one's wait overlap. *Hardware* is the maximum of
-reading the rows and the maker's peak rate for the type, matrix units included. *Share*: hardware over model. One query uses
-the narrow tile of 64 x 4, more the tile of 128 x 128, int8 on NVIDIA's cards with matrix units. The instructions of cards
-that are not NVIDIA's were not counted: those of sm_90 stand for them. Milliseconds for 1, 100 and 10,000 queries.
+to read the rows once for each batch, to issue all instructions counted above, and to execute all multiply-adds, which is
+the *wall*, and what the host asks for: 8 launches of {launch:g} us, 3 copies of {copy:g} us and a wait of {wait:g} us for
+each batch of {batch:,} queries, of which all but the first batch's copies and the last one's wait overlap. *Hardware* is the
+maximum of reading the rows once and the maker's peak rate for the type, matrix units included. *Share*: hardware over model.
+One query uses the narrow tile of 64 x 4, more the tile of 128 x 128, both whole; rows of f16 are scanned by queries of f32,
+int8 on NVIDIA's cards with matrix units. The instructions of cards that are not NVIDIA's were not counted: those of sm_90
+stand for them. `vectis report` predicts the same times. Milliseconds for 1, 100 and 10,000 queries.
 """
 
 
@@ -100,20 +101,20 @@ def _amd(evidence: Evidence) -> list[str]:
             *_table(["kernel", "VGPRs", "LDS bytes", "spilled registers", "scratch bytes", "occupancy"], rows), ""]
 
 
+def scan_of(evidence: Evidence, card: roofline.Card, element: str, queries: int) -> roofline.Scan:
+    """The kernel that searches so many queries on a card."""
+    rows, at_once = (64, 4) if queries == 1 else (128, 128)
+    mma = element == "i8" and queries > 1 and card.mma
+    label = f"scan_bounds {roofline.SCANNED[element]}, {rows} x {at_once}{', mma' if mma else ''}"
+    cost = evidence.of(card.architecture)[label].cost
+    return roofline.Scan(label, cost.instructions, cost.steps, rows, at_once, mma)
+
+
 def shares(evidence: Evidence) -> dict[tuple[str, str], list[roofline.Estimate]]:
     """The estimates for each card and element, one for each batch."""
-    found = {}
-    for card in roofline.CARDS:
-        read = evidence.of(card.architecture)
-        for element in roofline.BYTES:
-            made = []
-            for queries in roofline.BATCHES:
-                mma = element == "i8" and queries > 1 and card.mma
-                tile = f"{'64 x 4' if queries == 1 else '128 x 128'}{', mma' if mma else ''}"
-                cost = read[f"scan_bounds {element}, {tile}"].cost
-                made.append(roofline.estimate(card, element, queries, cost.instructions, cost.steps, mma))
-            found[card.name, element] = made
-    return found
+    return {(card.name, element): [roofline.estimate(card, element, queries, scan_of(evidence, card, element, queries))
+                                   for queries in roofline.BATCHES]
+            for card in roofline.CARDS for element in roofline.BYTES}
 
 
 def _model(evidence: Evidence) -> list[str]:

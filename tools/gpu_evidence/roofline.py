@@ -1,9 +1,10 @@
 """A model, no measurement: what the compiled search could reach on a card if nothing stalled.
 
-The time of a search is the largest of three: the rows read once at the memory's peak rate; every instruction issued; every
-multiply-add through its unit. Added to it is what the host asks for: launches, copies and waits, as counted on the test
-driver. What the hardware allows is the larger of reading the rows, and the multiply-adds of the vectors' type at the peak
-that the maker states (matrix units included).
+The time of a search is the largest of three: the rows read once for each batch at the memory's peak rate; every
+instruction issued; every multiply-add through its unit. Kernels compute whole tiles, also beyond the last query. Added to
+it is what the host asks for: launches, copies and waits, as counted on the test driver. What the hardware allows is the
+larger of reading the rows once, and the multiply-adds of the vectors' type at the peak that the maker states (matrix units
+included). `src/search/report/model.cpp` computes the same for `vectis report`; a test compares them.
 """
 
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ CARDS = (
     Card("M3 Max, 40 cores", "sm_90", 40, 1.4, 400, 128, 32, {"f32": 14.3, "f16": 14.3, "i8": 14.3}, 128, False),
 )
 BYTES = {"f32": 4, "f16": 2, "i8": 1}
+SCANNED = {"f32": "f32", "f16": "f16 by f32", "i8": "i8"}  # elements of the kernel that searches such rows
 TERMS = 16  # bytes of bounds that are read with each row
 
 
@@ -53,23 +55,40 @@ class Estimate:
         return self.limit / self.milliseconds
 
 
+def batches(queries: int) -> list[int]:
+    """The queries of each batch."""
+    return [min(BATCH, queries - first) for first in range(0, queries, BATCH)]
+
+
 def asked(queries: int) -> float:
     """Seconds that launches, copies and waits add: those of later batches overlap, but for the gaps between launches."""
-    batches = -(-queries // BATCH)
-    return (batches * LAUNCHES * LAUNCH + COPIES * COPY + WAIT) * 1e-6
+    return (len(batches(queries)) * LAUNCHES * LAUNCH + COPIES * COPY + WAIT) * 1e-6
 
 
-def estimate(card: Card, element: str, queries: int, instructions: float, steps: float, mma: bool = False) -> Estimate:
-    """`instructions` and `steps` are those of one distance, of one lane. `mma`: matrix units do the steps, at the peak that
-    the maker states."""
-    distances = ROWS * queries
-    memory = ROWS * (COLUMNS * BYTES[element] + TERMS) / (card.memory * 1e9)
+@dataclass(frozen=True)
+class Scan:
+    """How a search is computed. Instructions and steps are those of one distance, of one lane."""
+    label: str
+    instructions: float
+    steps: float
+    rows: int  # of a tile
+    queries: int
+    mma: bool = False  # matrix units do the steps, at the peak that the maker states
+
+    def distances(self, queries: int) -> int:
+        """Of whole tiles."""
+        return sum(-(-ROWS // self.rows) * self.rows * -(-one // self.queries) * self.queries for one in batches(queries))
+
+
+def estimate(card: Card, element: str, queries: int, scan: Scan) -> Estimate:
+    reading = ROWS * (COLUMNS * BYTES[element] + TERMS) / (card.memory * 1e9)
     cycles = card.units * card.clock * 1e9
-    matrix_units = 2 * distances * COLUMNS / (card.peaks[element] * 1e12)
+    distances = scan.distances(queries)
+    by_matrix_units = 2 * COLUMNS / (card.peaks[element] * 1e12)
     pipe, wide = ("dp4a", card.dots) if element == "i8" else ("FFMA", card.fused)
-    times = {"memory": memory, "issue": distances * instructions / (cycles * card.issue)}
-    times |= {"mma": matrix_units} if mma else {pipe: distances * steps / (cycles * wide)}
+    times = {"memory": reading * len(batches(queries)), "issue": distances * scan.instructions / (cycles * card.issue)}
+    times |= {"mma": distances * by_matrix_units} if scan.mma else {pipe: distances * scan.steps / (cycles * wide)}
     wall = max(times, key=times.get)
     host = asked(queries)
-    limit = max(memory, matrix_units)
+    limit = max(reading, ROWS * queries * by_matrix_units)
     return Estimate((times[wall] + host) * 1e3, limit * 1e3, "host" if host > times[wall] else wall)

@@ -1,9 +1,9 @@
-"""Writes what `vectis report` predicts times with: the counted instructions of kernels and the cards of the roofline, as
-rows of C++ tables."""
+"""Writes what `vectis report` predicts times with, the counted instructions of kernels and the cards of the roofline, and
+the times of the page that a test compares with its predictions, as rows of C++ tables."""
 
 from pathlib import Path
 
-from tools.gpu_evidence import mix, roofline
+from tools.gpu_evidence import mix, page, roofline
 from tools.gpu_evidence.collect import READ, Evidence
 
 FOLDER = Path("src") / "search" / "report"
@@ -42,5 +42,21 @@ def cards() -> str:
     return HEAD + "".join(lines)
 
 
+def searches(evidence: Evidence) -> str:
+    """A row for each time of the roofline: the card as its driver describes it, the kernel, the bytes that are read with a
+    row, the queries, the seconds, and the wall."""
+    lines = []
+    estimates = page.shares(evidence)
+    for card in roofline.CARDS:
+        for element, size in roofline.BYTES.items():
+            for queries, made in zip(roofline.BATCHES, estimates[card.name, element], strict=True):
+                label = page.scan_of(evidence, card, element, queries).label
+                lines.append(f'{{"{DRIVER_NAMES[card.name]}", {card.units}, "{label}", '
+                             f'{roofline.COLUMNS * size + roofline.TERMS}, {queries}, {made.milliseconds * 1e-3:.6g}, '
+                             f'"{made.wall}"}},\n')
+    return HEAD + "".join(lines)
+
+
 def write(evidence: Evidence) -> dict[Path, str]:
-    return {FOLDER / "counted_kernels.inc": kernels(evidence), FOLDER / "cards.inc": cards()}
+    return {FOLDER / "counted_kernels.inc": kernels(evidence), FOLDER / "cards.inc": cards(),
+            FOLDER / "modeled_searches.inc": searches(evidence)}

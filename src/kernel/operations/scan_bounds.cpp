@@ -129,9 +129,10 @@ void define_scan_bounds(std::vector<Operation>& operations) {
       "rho + b nu, lower = beta + gamma sigma dot - reach and upper = lower + 2 reach + beta_margin |beta| + margin, "
       "each row whose lower is not above the query's limit is appended to the query's candidates (first_row + row) and "
       "bounds (lower, upper), in any order; counts is incremented for each, also when candidates is full. x_terms "
-      "holds beta, sigma, rho, nu; q_terms holds gamma, a, b, limit. int8 is summed as int32. If masked is 1, rows "
-      "whose bit "
-      "(first_row + row) in the words of excluded, lowest first, is set are left out.";
+      "holds beta, sigma, rho, nu; q_terms holds gamma, a, b, limit, of which a and b must not be NaN. int8 is summed "
+      "as "
+      "int32. If masked is 1, rows whose bit (first_row + row) in the words of excluded, lowest first, is set are left "
+      "out.";
   scan.operands = {{"x", Access::read, number_types()},
                    {"q", Access::read, number_types()},
                    {"x_terms", Access::read, {DType::float32}},

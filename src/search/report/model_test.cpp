@@ -1,5 +1,6 @@
 #include "search/report/model.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,46 @@ TEST(ReportModel, CountsWholeTilesAndRounds) {
   KernelSource other = scan_kernel("l2_squared f32");
   other.name = "another";
   EXPECT_FALSE(detail::add_kernel(units, other, {1, 64, 128}, rates));
+}
+
+// A time of docs/gpu-evidence.md: an exact search of a million rows of 128 elements.
+struct ModeledSearch {
+  const char* device;
+  std::uint32_t units;
+  std::string kernel;
+  double row_bytes;
+  std::uint64_t queries;
+  double seconds;
+  std::string wall;
+};
+
+const ModeledSearch modeled_searches[] = {
+#include "search/report/modeled_searches.inc"
+};
+
+// Which tools/gpu_evidence/roofline.py computes on its own.
+TEST(ReportModel, PredictsTheTimesOfThePage) {
+  constexpr detail::CallCosts assumed{2.5e-6, 5e-6, 10e-6, false};
+  constexpr std::uint64_t rows = 1'000'000;
+  constexpr std::uint64_t batch = 1000;
+  for (const ModeledSearch& search : modeled_searches) {
+    const std::string portable = search.kernel.substr(0, search.kernel.find(", mma"));
+    KernelSource kernel = scan_kernel(portable);
+    if (portable != search.kernel) kernel.defines.emplace_back("CUDA_ARCHITECTURES", "75");
+    const ModelRates rates =
+        detail::model_rates(device_named(search.device, search.units), measured_profile(), assumed);
+    JobCounts counts;
+    counts.copies = 3;
+    for (std::uint64_t first = 0; first < search.queries; first += batch) {
+      counts.launches += 8;
+      counts.bytes += static_cast<double>(rows) * search.row_bytes;
+      ASSERT_TRUE(detail::add_kernel(counts, kernel, {rows, std::min(batch, search.queries - first), 128}, rates));
+    }
+    const JobPrediction made = detail::predict(counts, rates);
+    SCOPED_TRACE(fmt::format("{}, {}, {} queries", search.device, search.kernel, search.queries));
+    EXPECT_EQ(made.wall, search.wall);
+    EXPECT_NEAR(made.seconds, search.seconds, 1e-3 * search.seconds);
+  }
 }
 
 TEST(ReportModel, TheLongestTimeIsTheWall) {
