@@ -23,8 +23,7 @@ using plugin::Host;
   each(AdapterGetInfo) each(AdapterInfoFreeMembers) each(AdapterGetLimits)                       \
   each(AdapterRequestDevice) each(AdapterRelease)                                                \
   each(DeviceGetQueue) each(DevicePoll) each(DeviceDestroy) each(DeviceRelease)                  \
-  each(DeviceCreateBuffer) each(DeviceCreateShaderModule) each(DeviceCreateShaderModuleTrusted)  \
-  each(DeviceCreateBindGroupLayout)                                                              \
+  each(DeviceCreateBuffer) each(DeviceCreateShaderModule) each(DeviceCreateBindGroupLayout)      \
   each(DeviceCreatePipelineLayout) each(DeviceCreateComputePipeline) each(DeviceCreateBindGroup) \
   each(DeviceCreateCommandEncoder)                                                               \
   each(BufferMapAsync) each(BufferGetConstMappedRange) each(BufferUnmap) each(BufferRelease)     \

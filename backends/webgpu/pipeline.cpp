@@ -22,14 +22,13 @@ WGPUBindGroupEntry entry_of(std::uint32_t binding, WGPUBuffer buffer, std::uint6
   return entry;
 }
 
-// Calls `create` with the descriptor of a module.
-template <class Create>
-Owned<WGPUShaderModule> make_module(Gpu& gpu, WGPUChainedStruct* source, const Create& create) {
+Owned<WGPUShaderModule> make_module(Gpu& gpu, WGPUChainedStruct* source) {
   WGPUShaderModuleDescriptor descriptor{};
   descriptor.nextInChain = source;
+  const Api& api = gpu.api();
   gpu.check();
   ErrorScope scope(gpu);
-  Owned<WGPUShaderModule> created(create(descriptor), gpu.api().ShaderModuleRelease);
+  Owned<WGPUShaderModule> created(api.DeviceCreateShaderModule(gpu.device(), &descriptor), api.ShaderModuleRelease);
   try {
     scope.check("", VECTIS_COMPILE_FAILED);
   } catch (const Failure& failure) {
@@ -83,17 +82,13 @@ std::string names_of(const ShaderInterface& interface) {
 
 Owned<WGPUShaderModule> make_module(Gpu& gpu, const std::string& wgsl) {
   WGPUShaderSourceWGSL source{{nullptr, WGPUSType_ShaderSourceWGSL}, text_view(wgsl)};
-  return make_module(gpu, &source.chain, [&](const WGPUShaderModuleDescriptor& descriptor) {
-    return gpu.api().DeviceCreateShaderModule(gpu.device(), &descriptor);
-  });
+  return make_module(gpu, &source.chain);
 }
 
 Owned<WGPUShaderModule> make_module(Gpu& gpu, std::span<const std::uint32_t> spirv) {
   WGPUShaderSourceSPIRV source{
       {nullptr, WGPUSType_ShaderSourceSPIRV}, static_cast<std::uint32_t>(spirv.size()), spirv.data()};
-  return make_module(gpu, &source.chain, [&](const WGPUShaderModuleDescriptor& descriptor) {
-    return gpu.api().DeviceCreateShaderModuleTrusted(gpu.device(), &descriptor, WGPUShaderRuntimeChecks_None);
-  });
+  return make_module(gpu, &source.chain);
 }
 
 Pipeline make_pipeline(Gpu& gpu, WGPUShaderModule module, const ShaderInterface& interface, const std::string& name) {

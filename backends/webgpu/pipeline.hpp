@@ -49,8 +49,7 @@ struct Pipeline {
 // lost.
 Owned<WGPUShaderModule> make_module(Gpu& gpu, const std::string& wgsl);
 
-// Compiles a shader module from SPIR-V without checks of indexes and loops at run time. Precondition: the words are a
-// valid module that needs no checks, such as an embedded kernel, whose arguments the host has checked. Throws Failure:
+// Compiles a shader module from SPIR-V. Precondition: the words are a valid module. Throws Failure:
 // VECTIS_COMPILE_FAILED with the compiler's messages when it rejects the module, VECTIS_DEVICE_LOST when the device
 // is lost.
 Owned<WGPUShaderModule> make_module(Gpu& gpu, std::span<const std::uint32_t> spirv);
