@@ -22,13 +22,6 @@ bool has_kernel(DType type) { return type == DType::float32 || type == DType::fl
 // Products of fewer multiply-adds are computed here: the call of the kernel layer takes longer.
 constexpr std::int64_t small_product = 4096;
 
-// One matrix of a batch: its first element, and how it is stored.
-struct Matrix {
-  std::int64_t offset = 0;  // in the storage, elements
-  std::int64_t row_stride = 0;
-  std::int64_t column_stride = 0;
-};
-
 // A factor, [batch..., rows, columns], in memory that the kernel layer takes: rows or columns without gaps.
 class Factor {
  public:
@@ -38,10 +31,10 @@ class Factor {
     const std::int64_t columns = node.shape[rank - 1];
     const std::int64_t row = strides_[rank - 2];
     const std::int64_t column = strides_[rank - 1];
-    is_transposed_ = !(column == 1 && row >= columns) && row == 1 && column >= rows;
-    const bool fits = is_transposed_ || (column == 1 && row >= columns);
+    const bool has_rows = column == 1 && row >= columns;
+    is_transposed_ = !has_rows && row == 1 && column >= rows;
     offset_ = node.offset;
-    if (fits && (storage_->buffer || !needs_device_memory())) return;
+    if ((has_rows || is_transposed_) && storage_->buffer) return;
     std::shared_ptr<Storage> copy;
     const std::byte* const data = contiguous_data(node, copy);
     if (copy == nullptr || !copy->buffer) copy = in_device_memory(data);
@@ -67,7 +60,6 @@ class Factor {
   }
 
  private:
-  static constexpr bool needs_device_memory() { return true; }
   [[nodiscard]] std::shared_ptr<Storage> in_device_memory(const std::byte* data) const {
     const auto bytes = static_cast<std::size_t>(node_.elements()) * node_.element_bytes();
     // Beyond what is stored inline, so that it comes from the pool.
