@@ -18,6 +18,7 @@ constexpr std::size_t checked_divisor = 8;
 constexpr std::size_t searched_share_divisor = 2;
 constexpr std::size_t changed_min = 64;
 constexpr Work consolidated_at_once = 300;
+constexpr std::size_t finished_jobs_max = 32;  // each kind may make another one due
 constexpr Work trained_at_once = 1000;
 constexpr std::size_t encoded_at_once = 64;  // rows
 constexpr Work encoded_work = 20;            // for each of these
@@ -64,13 +65,19 @@ void GraphStore::take_steps(std::string_view op, const Context& context, std::si
 void GraphStore::finish_job(const LinkProgress& progress) {
   if (frozen_tombstones_ > 0) drop_job();  // all tombstones are consolidated together
   if (!job_) job_ = next_job();
-  for (; job_; job_ = next_job()) {
+  for (std::size_t jobs = 0; job_ && jobs < finished_jobs_max; ++jobs, job_ = next_job()) {
     while (!job_->done()) {
       progress(0);
-      job_->step();
+      try {
+        job_->step();
+      } catch (...) {
+        drop_job();
+        throw;
+      }
     }
     end_job(progress);
   }
+  drop_job();
 }
 
 void GraphStore::end_job(const LinkProgress& progress) {
