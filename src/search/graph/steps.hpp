@@ -40,27 +40,27 @@ class [[nodiscard]] Steps {
     std::exception_ptr error;
 
     struct ReturnToCaller {
-      [[nodiscard]] static bool await_ready() noexcept { return false; }
-      [[nodiscard]] static std::coroutine_handle<> await_suspend(Handle ended) noexcept {
+      [[nodiscard]] bool await_ready() const noexcept { return false; }
+      [[nodiscard]] std::coroutine_handle<> await_suspend(Handle ended) const noexcept {
         promise_type& promise = ended.promise();
         if (!promise.caller) return std::noop_coroutine();
         promise.root->innermost = promise.caller;
         return promise.caller;
       }
-      static void await_resume() noexcept {}
+      void await_resume() const noexcept {}
     };
 
     Steps get_return_object() noexcept {
       innermost = Handle::from_promise(*this);
       return Steps(innermost);
     }
-    [[nodiscard]] static std::suspend_always initial_suspend() noexcept { return {}; }
-    [[nodiscard]] static ReturnToCaller final_suspend() noexcept { return {}; }
+    [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
+    [[nodiscard]] ReturnToCaller final_suspend() const noexcept { return {}; }
     std::suspend_always yield_value(const Pause& at) noexcept {
       root->pause = at;
       return {};
     }
-    static void return_void() noexcept {}
+    void return_void() const noexcept {}
     void unhandled_exception() noexcept { error = std::current_exception(); }
   };
 
@@ -90,7 +90,7 @@ class [[nodiscard]] Steps {
   auto operator co_await() && noexcept {
     struct Awaiter {
       Handle inner;
-      [[nodiscard]] static bool await_ready() noexcept { return false; }
+      [[nodiscard]] bool await_ready() const noexcept { return false; }
       [[nodiscard]] std::coroutine_handle<> await_suspend(Handle outer) const noexcept {
         inner.promise().root = outer.promise().root;
         inner.promise().caller = outer;
