@@ -123,6 +123,13 @@ void prefetch_links(const Graph& graph, Slot slot) {
   __builtin_prefetch(list + cache_line_bytes);
 }
 
+// Where a search was left that goes on later, besides its scratch.
+struct ResumePoint {
+  explicit ResumePoint(std::size_t k) : ties(k) {}
+  TieLimit ties;
+  std::optional<Neighbor> next;  // the row to expand; none before the search
+};
+
 // Pops the nearest row that was not expanded yet; nothing when it is farther than the limit.
 std::optional<Neighbor> next_expansion(SearchScratch& scratch, float score_limit) {
   while (!scratch.frontier.empty() && scratch.frontier.nearest().score() <= score_limit) {
@@ -167,8 +174,12 @@ class StopRecorder {
     while (stops_.size() < rules_.size() && next.score() > rules_[stops_.size()].score_limit(scratch.best)) {
       record(scratch, false);
     }
-    return give_up_.may_expand(next, scratch);
+    paused_ = scratch.scored >= pause_at_;
+    return !paused_ && give_up_.may_expand(next, scratch);
   }
+  // The search returns when it has scored so many rows; then paused() is true.
+  void pause_at(std::uint64_t scored) { pause_at_ = scored; }
+  [[nodiscard]] bool paused() const { return paused_; }
   // After the search, for the epsilons that did not stop it earlier.
   void finish(const SearchScratch& scratch, bool finished) {
     while (stops_.size() < rules_.size()) record(scratch, !finished);
@@ -183,6 +194,8 @@ class StopRecorder {
   std::vector<StoppingRule> rules_;
   std::vector<SearchStop>& stops_;
   GiveUp give_up_;
+  std::uint64_t pause_at_ = std::numeric_limits<std::uint64_t>::max();
+  bool paused_ = false;
 };
 
 // Terminates when the budget is used up, or will be: the number of rows that the search will score is predicted from
@@ -215,16 +228,26 @@ class BudgetPolicy {
   double allowed_in_window_ = 0;
 };
 
-// Returns false when the policy ended the search.
+// Returns false when the policy ended the search. Goes on where `resume` says, if it has a row, and leaves the next row
+// there.
 template <class Visited, class Allowed, class Policy>
 bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
-                       const Allowed& allowed, Visited& visited, Policy& policy, SearchScratch& scratch) {
-  start_search(graph, entry_points, params.width, scratch);
-  if (params.skipped != AdjacencyLists::no_link) scratch.expanded.insert(params.skipped);
+                       const Allowed& allowed, Visited& visited, Policy& policy, SearchScratch& scratch,
+                       ResumePoint& resume) {
   const StoppingRule rule(params, params.epsilon, scratch.query);
-  TieLimit ties(params.k);
+  TieLimit& ties = resume.ties;
   float score_limit = std::numeric_limits<float>::infinity();
-  for (std::size_t count = nearest_entry_points(graph, entry_points, params.starts, visited, scratch);;) {
+  std::size_t count = 0;
+  if (resume.next) {
+    score_limit = rule.score_limit(scratch.best);
+    count = collect_unvisited_neighbors(graph, resume.next->slot(), visited, scratch);
+    score_unvisited(graph, scratch, count);
+  } else {
+    start_search(graph, entry_points, params.width, scratch);
+    if (params.skipped != AdjacencyLists::no_link) scratch.expanded.insert(params.skipped);
+    count = nearest_entry_points(graph, entry_points, params.starts, visited, scratch);
+  }
+  for (;;) {
     for (std::size_t i = 0; i < count; ++i) {
       const float score = scratch.scores[i];
       const Slot slot = scratch.unvisited[i];
@@ -236,11 +259,21 @@ bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, c
     if (params.bounded) score_limit = std::min(score_limit, scratch.best.worst_score());
     const std::optional<Neighbor> next = next_expansion(scratch, score_limit);
     if (!next) return true;
-    if (!policy.may_expand(*next, scratch)) return false;
+    if (!policy.may_expand(*next, scratch)) {
+      resume.next = next;
+      return false;
+    }
     if (!scratch.frontier.empty()) prefetch_links(graph, scratch.frontier.nearest().slot());
     count = collect_unvisited_neighbors(graph, next->slot(), visited, scratch);
     score_unvisited(graph, scratch, count);
   }
+}
+
+template <class Visited, class Allowed, class Policy>
+bool best_first_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
+                       const Allowed& allowed, Visited& visited, Policy& policy, SearchScratch& scratch) {
+  ResumePoint resume(params.k);
+  return best_first_search(graph, entry_points, params, allowed, visited, policy, scratch, resume);
 }
 
 // Calls best_first_search with the set of visited rows that the parameters ask for.
@@ -306,6 +339,26 @@ void beam_search_at_epsilons(const Graph& graph, std::span<const Slot> entry_poi
   StopRecorder recorder(params, epsilons, scratch, stops);
   const bool finished = search_visible(graph, entry_points, widest, visible, recorder, scratch);
   recorder.finish(scratch, finished);
+}
+
+Steps beam_search_at_epsilons_in_steps(const Graph* graph, std::span<const Slot> entry_points, BeamParams params,
+                                       std::span<const float> epsilons, std::function<bool(Slot)> visible,
+                                       SearchScratch* scratch, std::vector<SearchStop>* stops) {
+  constexpr std::uint64_t scored_at_once = 500;
+  params.epsilon = epsilons.back();
+  StopRecorder recorder(params, epsilons, *scratch, *stops);
+  ResumePoint resume(params.k);
+  scratch->visited_bitmap.clear();
+  for (;;) {
+    const std::uint64_t before = scratch->scored;
+    recorder.pause_at(before + scored_at_once);
+    const bool finished =
+        best_first_search(*graph, entry_points, params, visible, scratch->visited_bitmap, recorder, *scratch, resume);
+    co_yield Pause{.done = scratch->scored - before, .next = scored_at_once};
+    if (!finished && recorder.paused()) continue;
+    recorder.finish(*scratch, finished);
+    break;
+  }
 }
 
 bool filtered_beam_search(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "search/graph/steps.hpp"
 #include "search/graph/storage.hpp"
 #include "search/graph/top_k.hpp"
 #include "search/graph/visited.hpp"
@@ -108,6 +109,12 @@ bool beam_search_visible(const Graph& graph, std::span<const Slot> entry_points,
 void beam_search_at_epsilons(const Graph& graph, std::span<const Slot> entry_points, const BeamParams& params,
                              std::span<const float> epsilons, const std::function<bool(Slot)>& visible,
                              SearchScratch& scratch, std::vector<SearchStop>& stops);
+
+// Does the same in steps, and remembers every visited row. Writers may change the graph meanwhile. What the arguments
+// point to must outlive the steps.
+Steps beam_search_at_epsilons_in_steps(const Graph* graph, std::span<const Slot> entry_points, BeamParams params,
+                                       std::span<const float> epsilons, std::function<bool(Slot)> visible,
+                                       SearchScratch* scratch, std::vector<SearchStop>* stops);
 
 // Searches the graph for scratch.query, which must be set, and leaves the best rows for which `allowed` returns true
 // in scratch.best; other rows are traversed only. Returns false, with an unusable result, when the search exceeds

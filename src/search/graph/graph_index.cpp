@@ -187,7 +187,7 @@ GraphIndex::GraphIndex(Runtime& runtime, std::unique_ptr<GraphStore> store, cons
     if (worth_device_build(slots.size(), linked_rows)) {
       link_rows_on_device(runtime, target, storage, rows, entry_points, slots, linked_rows, progress);
     } else {
-      link_rows(runtime.executor(), storage.graph, entry_points, slots, linked_rows, progress);
+      (void)link_rows(runtime.executor(), storage.graph, entry_points, slots, linked_rows, progress);
     }
   });
 }

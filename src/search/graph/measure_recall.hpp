@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "search/graph/search_costs.hpp"
+#include "search/graph/steps.hpp"
 #include "vectis/base/executor.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -60,5 +61,11 @@ struct RecallTable {
 [[nodiscard]] RecallTable measure_recall(Executor& executor, const SearchParams& params, std::span<const Slot> rows,
                                          std::span<const Slot> queries, std::optional<float> epsilon_max,
                                          const StopCheck& stop);
+
+// Does the same in steps, with the ground truth of all rows that are visible in params.epoch, `live` in number, and
+// leaves the result in `table`. Rows may be linked and removed in between, but no slot of a visible row may be reused.
+// Storage and entry points of `params` must outlive the steps.
+Steps measure_recall_in_steps(SearchParams params, std::size_t live, std::vector<Slot> queries,
+                              std::optional<float> epsilon_max, RecallTable* table);
 
 }  // namespace vectis::inline v0_1::graph

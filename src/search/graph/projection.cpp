@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "search/graph/float_kernels.hpp"
 #include "vectis/base/random.hpp"
@@ -31,28 +32,30 @@ std::vector<float> transposed(std::span<const float> rows, std::size_t dim, std:
   return columns;
 }
 
-// left * transpose(right); both have rows of `length` floats.
-std::vector<float> multiplied(Executor& executor, std::span<const float> left, std::span<const float> right,
-                              std::size_t length) {
+// Replaces `left` by left * transpose(right); both have rows of `length` floats.
+Steps multiply(Executor* executor, std::span<const float> right, std::size_t length, Work step_work,
+               std::vector<float>* left) {
   const std::size_t columns = right.size() / length;
-  std::vector<float> result(left.size() / length * columns);
-  executor.parallel_for(left.size() / length, basis_grain, [&](std::size_t begin, std::size_t end) {
-    dot_products(left.data() + begin * length, end - begin, right.data(), columns, length,
+  std::vector<float> result(left->size() / length * columns);
+  const Executor::Range body = [&](std::size_t begin, std::size_t end) {
+    dot_products(left->data() + begin * length, end - begin, right.data(), columns, length,
                  result.data() + begin * columns);
-  });
-  return result;
+  };
+  co_await parallel_steps(executor, left->size() / length, basis_grain, products_work(right.size()), step_work, body);
+  *left = std::move(result);
 }
 
 // transpose(rows) * rows, padded to stride * stride. Blocks of rows stay in the cache. The matrix is symmetric: one
 // triangle is computed, then mirrored.
-std::vector<float> covariance_of(Executor& executor, std::span<const float> rows, std::size_t dim, std::size_t stride) {
+Steps covariance_of(Executor* executor, std::span<const float> rows, std::size_t dim, std::size_t stride,
+                    Work step_work, std::vector<float>* covariance) {
   std::vector<float> result(stride * stride);
   const std::size_t block = covariance_block * dim;
   for (std::size_t at = 0; at < rows.size(); at += block) {
     const std::span<const float> some = rows.subspan(at, std::min(block, rows.size() - at));
     const std::size_t length = some.size() / dim;
     const std::vector<float> columns = transposed(some, dim, stride);
-    executor.parallel_for(stride, basis_grain, [&](std::size_t begin, std::size_t end) {
+    const Executor::Range body = [&](std::size_t begin, std::size_t end) {
       std::vector<float> products((end - begin) * (stride - begin));
       dot_products(columns.data() + begin * length, end - begin, columns.data() + begin * length, stride - begin,
                    length, products.data());
@@ -60,12 +63,13 @@ std::vector<float> covariance_of(Executor& executor, std::span<const float> rows
         const float* const row = products.data() + (i - begin) * (stride - begin);
         for (std::size_t j = i; j < stride; ++j) result[i * stride + j] += row[j - begin];
       }
-    });
+    };
+    co_await parallel_steps(executor, stride, basis_grain, products_work(length * stride), step_work, body);
   }
   for (std::size_t i = 0; i < stride; ++i) {
     for (std::size_t j = 0; j < i; ++j) result[i * stride + j] = result[j * stride + i];
   }
-  return result;
+  *covariance = std::move(result);
 }
 
 void fill_random(Random& random, std::span<float> vector) {
@@ -98,15 +102,22 @@ void make_orthogonal(std::span<const float> before, std::span<float> vector, std
 
 // Gram-Schmidt on rows of `stride` floats, of which those beyond dim are and stay zero. The first pass leaves rounding
 // errors, which `precise` removes by a second pass.
-void make_orthonormal(Random& random, std::span<float> vectors, std::size_t dim, std::size_t stride, bool precise) {
+Steps make_orthonormal(Random* random, std::span<float> vectors, std::size_t dim, std::size_t stride, bool precise,
+                       Work step_work) {
   std::vector<float> scratch;
+  Work work = 0;
   for (std::size_t i = 0; i < vectors.size() / stride; ++i) {
+    work += products_work(i * stride * (precise ? 4 : 2));
+    if (work > step_work) {
+      co_yield Pause{.done = work, .next = step_work};
+      work = 0;
+    }
     const std::span<float> vector = vectors.subspan(i * stride, stride);
     const std::span<const float> before = vectors.first(i * stride);
     normalize(vector);
     make_orthogonal(before, vector, scratch);
     while (normalize(vector) < degenerate_norm) {
-      fill_random(random, vector.first(dim));
+      fill_random(*random, vector.first(dim));
       make_orthogonal(before, vector, scratch);
     }
     if (!precise) continue;
@@ -159,11 +170,8 @@ double extra_coordinate(const Projection& projection, const float* vector) {
   return std::sqrt(std::max(0.0, wanted - present));
 }
 
-void set_scale(Projection& projection, std::span<const float> vectors) {
-  double longest = 0;
-  for (std::size_t at = 0; at < vectors.size(); at += projection.dim) {
-    longest = std::max(longest, std::sqrt(squared_norm(vectors.data() + at, projection.dim)));
-  }
+// `longest` is the norm of the longest vector.
+void set_scale(Projection& projection, double longest) {
   if (projection.metric != Metric::cosine && longest > 0) std::frexp(longest, &projection.exponent);
   if (projection.metric == Metric::inner_product) {
     projection.max_norm = static_cast<float>(std::ldexp(longest, -projection.exponent));
@@ -214,38 +222,54 @@ Projection make_projection(Metric metric, std::size_t dim) {
   return projection;
 }
 
-std::vector<float> fit_mean(Projection& projection, std::span<const float> vectors) {
-  set_scale(projection, vectors);
-  const std::size_t count = vectors.size() / projection.dim;
-  std::vector<float> rows(count * projection.augmented_dim);
-  std::vector<double> sums(projection.augmented_dim);
+Steps fit_mean(Projection* projection, std::span<const float> vectors, Work step_work, std::vector<float>* rows) {
+  const Work row_work = 2 + projection->dim / 32;  // of each pass
+  const std::size_t count = vectors.size() / projection->dim;
+  const std::size_t together = step_work == all_at_once ? count : std::max<std::size_t>(1, step_work / row_work);
+  const std::size_t dim = projection->augmented_dim;
+  double longest = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const float* const vector = vectors.data() + i * projection.dim;
-    float* const row = rows.data() + i * projection.augmented_dim;
-    transform(projection, vector, scale_of_row(projection, vector), extra_coordinate(projection, vector), row);
-    for (std::size_t j = 0; j < projection.augmented_dim; ++j) sums[j] += double{row[j]};
+    if (i > 0 && i % together == 0) co_yield Pause{.done = together * row_work, .next = together * row_work};
+    longest = std::max(longest, std::sqrt(squared_norm(vectors.data() + i * projection->dim, projection->dim)));
   }
-  for (std::size_t j = 0; j < projection.augmented_dim; ++j) {
-    projection.mean[j] = static_cast<float>(sums[j] / static_cast<double>(count));
+  set_scale(*projection, longest);
+  co_await grow_in_steps(rows, count * dim, step_work);
+  std::vector<double> sums(dim);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % together == 0) co_yield Pause{.done = together * row_work, .next = together * row_work};
+    const float* const vector = vectors.data() + i * projection->dim;
+    float* const row = rows->data() + i * dim;
+    transform(*projection, vector, scale_of_row(*projection, vector), extra_coordinate(*projection, vector), row);
+    for (std::size_t j = 0; j < dim; ++j) sums[j] += double{row[j]};
   }
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] -= projection.mean[i % projection.augmented_dim];
-  projection.trained_rows = count;
-  return rows;
+  for (std::size_t j = 0; j < dim; ++j) projection->mean[j] = static_cast<float>(sums[j] / static_cast<double>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % together == 0) co_yield Pause{.done = together * row_work, .next = together * row_work};
+    for (std::size_t j = 0; j < dim; ++j) (*rows)[i * dim + j] -= projection->mean[j];
+  }
+  projection->trained_rows = count;
+}
+
+Steps pca_basis_in_steps(Executor* executor, std::span<const float> rows, std::size_t dim, std::size_t count,
+                         Work step_work, std::vector<float>* basis) {
+  const std::size_t stride = padded_dim(dim);
+  std::vector<float> covariance;
+  co_await covariance_of(executor, rows, dim, stride, step_work, &covariance);
+  Random random(1);
+  basis->assign(count * stride, 0);
+  for (std::size_t i = 0; i < count; ++i) fill_random(random, std::span(*basis).subspan(i * stride, dim));
+  co_await make_orthonormal(&random, *basis, dim, stride, false, step_work);
+  for (std::size_t round = 0; round < subspace_rounds; ++round) {
+    co_await multiply(executor, covariance, stride, step_work, basis);
+    co_await make_orthonormal(&random, *basis, dim, stride, round + 1 == subspace_rounds, step_work);
+  }
+  for (std::size_t i = 1; i < count; ++i) std::copy_n(basis->data() + i * stride, dim, basis->data() + i * dim);
+  basis->resize(count * dim);
 }
 
 std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, std::size_t dim, std::size_t count) {
-  const std::size_t stride = padded_dim(dim);
-  const std::vector<float> covariance = covariance_of(executor, rows, dim, stride);
-  Random random(1);
-  std::vector<float> basis(count * stride);
-  for (std::size_t i = 0; i < count; ++i) fill_random(random, std::span(basis).subspan(i * stride, dim));
-  make_orthonormal(random, basis, dim, stride, false);
-  for (std::size_t round = 0; round < subspace_rounds; ++round) {
-    basis = multiplied(executor, basis, covariance, stride);
-    make_orthonormal(random, basis, dim, stride, round + 1 == subspace_rounds);
-  }
-  for (std::size_t i = 1; i < count; ++i) std::copy_n(basis.data() + i * stride, dim, basis.data() + i * dim);
-  basis.resize(count * dim);
+  std::vector<float> basis;
+  run(pca_basis_in_steps(&executor, rows, dim, count, all_at_once, &basis));
   return basis;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "search/graph/steps.hpp"
 #include "vectis/base/executor.hpp"
 #include "vectis/search/metric.hpp"
 
@@ -41,16 +42,24 @@ struct Projection {
 // l2_squared, cosine or inner_product, not checked. Throws std::bad_alloc when memory is exhausted.
 [[nodiscard]] Projection make_projection(Metric metric, std::size_t dim);
 
-// Sets exponent, max_norm, mean and trained_rows of the projection from `vectors`, and returns their centered rows of
-// augmented_dim floats. Precondition, not checked: at least one row of projection.dim floats. Throws std::bad_alloc
-// when memory is exhausted.
-[[nodiscard]] std::vector<float> fit_mean(Projection& projection, std::span<const float> vectors);
+// Work of so many multiplications and additions by the kernels of float_kernels.hpp, about. Does not throw.
+[[nodiscard]] constexpr Work products_work(std::size_t products) noexcept { return products / 512 + 1; }
+
+// Sets exponent, max_norm, mean and trained_rows of the projection from `vectors`, and leaves their centered rows of
+// augmented_dim floats in `rows`, which must be empty, in steps of about `step_work`. Precondition, not checked: at
+// least one row of projection.dim floats. What the arguments point to must outlive the steps. Throws std::bad_alloc.
+Steps fit_mean(Projection* projection, std::span<const float> vectors, Work step_work, std::vector<float>* rows);
 
 // Returns the leading `count` principal components of `rows` as orthonormal rows of `dim` floats, largest variance
 // first. Preconditions, not checked: `rows` are centered, at least one; count <= dim. Six rounds of subspace
 // iteration approximate the eigenvectors; the result does not depend on the number of threads. Throws std::bad_alloc.
 [[nodiscard]] std::vector<float> pca_basis(Executor& executor, std::span<const float> rows, std::size_t dim,
                                            std::size_t count);
+
+// Does the same in steps of about `step_work`, and leaves the result in `basis`. What the arguments point to must
+// outlive the steps.
+Steps pca_basis_in_steps(Executor* executor, std::span<const float> rows, std::size_t dim, std::size_t count,
+                         Work step_work, std::vector<float>* basis);
 
 // Projects a stored vector of dim floats and writes output_dim floats to `output`. Any number of threads may call it.
 // Throws std::bad_alloc when memory is exhausted.

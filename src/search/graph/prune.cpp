@@ -11,6 +11,7 @@ void distances_from_row(const Graph& graph, Slot row, PruneScratch& scratch) {
   for (std::size_t i = 0; i < scratch.slots.size(); ++i) scratch.rows[i] = graph.codes[scratch.slots[i]];
   graph.score_rows(graph.encoding.quantizer, scratch.query, scratch.rows.data(), scratch.rows.size(),
                    scratch.scores.data());
+  scratch.scored += scratch.rows.size();
   for (float& score : scratch.scores) score += scratch.query.squared_norm();
 }
 

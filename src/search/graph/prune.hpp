@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PruneScratch {
   std::vector<const std::byte*> rows;
   std::vector<float> scores;
   std::vector<Slot> chosen;  // the result, nearest first
+  std::uint64_t scored = 0;  // rows compared by code, so far
 };
 
 // Chooses at most `count` diverse neighbors of a row by RobustPrune (Vamana: Subramanya et al., "DiskANN", 2019) and

@@ -149,73 +149,86 @@ std::vector<Slot> all_except(const CodeTrial& trial, std::size_t query) {
   return slots;
 }
 
-void find_ground_truth(Executor& executor, CodeTrial& trial) {
-  trial.squares.resize(trial.count);
-  for (std::size_t i = 0; i < trial.count; ++i) {
-    trial.squares[i] = static_cast<float>(squared_norm(trial.rows.data() + i * trial.row_dim, trial.row_dim));
+// Work of choosing the best of so many scored rows.
+constexpr Work choose_work(std::size_t rows) { return rows / 8; }
+
+Steps find_ground_truth(Executor* executor, Work step_work, CodeTrial* trial) {
+  trial->squares.resize(trial->count);
+  for (std::size_t i = 0; i < trial->count; ++i) {
+    trial->squares[i] = static_cast<float>(squared_norm(trial->rows.data() + i * trial->row_dim, trial->row_dim));
+    if (step_work != all_at_once && i % 512 == 0) co_yield Pause{.done = step_work, .next = step_work};
   }
-  trial.limits.resize(trial.queries);
-  executor.parallel_for(trial.queries, 4, [&](std::size_t begin, std::size_t end) {
-    std::vector<float> scores(trial.count);
+  trial->limits.resize(trial->queries);
+  const Executor::Range body = [trial](std::size_t begin, std::size_t end) {
+    std::vector<float> scores(trial->count);
     for (std::size_t query = begin; query < end; ++query) {
-      dot_products(trial.rows.data() + query * trial.row_dim, 1, trial.rows.data(), trial.count, trial.row_dim,
+      dot_products(trial->rows.data() + query * trial->row_dim, 1, trial->rows.data(), trial->count, trial->row_dim,
                    scores.data());
-      for (std::size_t i = 0; i < trial.count; ++i) scores[i] = trial.squares[i] - 2 * scores[i];
-      std::vector<Slot> nearest = all_except(trial, query);
+      for (std::size_t i = 0; i < trial->count; ++i) scores[i] = trial->squares[i] - 2 * scores[i];
+      std::vector<Slot> nearest = all_except(*trial, query);
       keep_best(nearest, trial_k, scores);
-      if (!nearest.empty()) trial.limits[query] = trial.score(query, nearest.back());
+      if (!nearest.empty()) trial->limits[query] = trial->score(query, nearest.back());
     }
-  });
+  };
+  const Work query_work = products_work(trial->rows.size()) + choose_work(trial->count);
+  co_await parallel_steps(executor, trial->queries, step_work == all_at_once ? 4 : 1, query_work, step_work, body);
 }
 
-// The share of the nearest trial_k rows among the best `reranked` ones by code, whichever of equally near rows they
-// are.
-double recall_of_codes(Executor& executor, const Quantizer& quantizer, const CodeTrial& trial,
-                       const TrialCoordinates& coordinates, std::size_t reranked) {
+// Leaves in `recall` the share of the nearest trial_k rows among the best `reranked` ones by code, whichever of equally
+// near rows they are.
+Steps recall_of_codes(Executor* executor, Quantizer quantizer, const CodeTrial* trial, TrialCoordinates coordinates,
+                      std::size_t reranked, Work step_work, double* recall) {
   RowBlocks codes(quantizer.row_bytes);
-  codes.reserve(trial.count);
-  executor.parallel_for(trial.count, 256, [&](std::size_t begin, std::size_t end) {
+  codes.reserve(trial->count);
+  const Executor::Range encode = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       encode_projected(quantizer, coordinates.first + i * coordinates.dim, codes[static_cast<Slot>(i)]);
     }
-  });
+  };
+  co_await parallel_steps(executor, trial->count, step_work == all_at_once ? 256 : 16, 2 + quantizer.dim / 32,
+                          step_work, encode);
   std::atomic<std::size_t> found = 0;
-  executor.parallel_for(trial.queries, 4, [&](std::size_t begin, std::size_t end) {
+  const Executor::Range search = [&](std::size_t begin, std::size_t end) {
     QuantizedQuery query(quantizer);
-    std::vector<float> scores(trial.count);
-    std::vector<const std::byte*> rows(trial.count);
-    for (std::size_t i = 0; i < trial.count; ++i) rows[i] = codes[static_cast<Slot>(i)];
+    std::vector<float> scores(trial->count);
+    std::vector<const std::byte*> rows(trial->count);
+    for (std::size_t i = 0; i < trial->count; ++i) rows[i] = codes[static_cast<Slot>(i)];
     for (std::size_t i = begin; i < end; ++i) {
       query.set_coordinates(quantizer, coordinates.first + i * coordinates.dim);
       best_score_rows(quantizer)(quantizer, query, rows.data(), rows.size(), scores.data());
-      std::vector<Slot> best = all_except(trial, i);
+      std::vector<Slot> best = all_except(*trial, i);
       keep_best(best, reranked, scores);
-      const auto near = std::ranges::count_if(best, [&](Slot slot) { return trial.score(i, slot) <= trial.limits[i]; });
+      const auto near =
+          std::ranges::count_if(best, [&](Slot slot) { return trial->score(i, slot) <= trial->limits[i]; });
       found += std::min(static_cast<std::size_t>(near), trial_k);
     }
-  });
-  const std::size_t wanted = trial.queries * std::min(trial_k, trial.count - 1);
-  return wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
+  };
+  co_await parallel_steps(executor, trial->queries, step_work == all_at_once ? 4 : 1, 2 * choose_work(trial->count),
+                          step_work, search);
+  const std::size_t wanted = trial->queries * std::min(trial_k, trial->count - 1);
+  *recall = wanted == 0 ? 1 : static_cast<double>(found) / static_cast<double>(wanted);
 }
 
-// The vectors without those that are outlier_factor times as long as the median; empty when there are none of these.
-std::vector<float> without_outliers(std::span<const float> vectors, std::size_t dim) {
+// Leaves in `typical` the vectors without those that are outlier_factor times as long as the median; none when there
+// are none of these.
+Steps leave_outliers_out(std::span<const float> vectors, std::size_t dim, Work step_work, std::vector<float>* typical) {
   const std::size_t count = vectors.size() / dim;
   std::vector<double> squares(count);
-  for (std::size_t i = 0; i < count; ++i) squares[i] = squared_norm(vectors.data() + i * dim, dim);
+  for (std::size_t i = 0; i < count; ++i) {
+    squares[i] = squared_norm(vectors.data() + i * dim, dim);
+    if (step_work != all_at_once && i % 512 == 0) co_yield Pause{.done = step_work, .next = step_work};
+  }
   std::vector<double> sorted = squares;
   std::erase(sorted, 0.0);
-  if (sorted.empty()) return {};
+  if (sorted.empty()) co_return;
   const auto median = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
   std::nth_element(sorted.begin(), median, sorted.end());
   const double limit = *median * outlier_factor * outlier_factor;
-  if (std::ranges::none_of(squares, [&](double square) { return square > limit; })) return {};
-  std::vector<float> typical;
+  if (std::ranges::none_of(squares, [&](double square) { return square > limit; })) co_return;
   for (std::size_t i = 0; i < count; ++i) {
     const std::span<const float> vector = vectors.subspan(i * dim, dim);
-    if (squares[i] <= limit) typical.insert(typical.end(), vector.begin(), vector.end());
+    if (squares[i] <= limit) typical->insert(typical->end(), vector.begin(), vector.end());
   }
-  return typical;
 }
 
 // Stores the first output_dim components, transposed and padded.
@@ -229,56 +242,69 @@ void set_basis(std::span<const float> components, Projection& projection) {
   }
 }
 
-CodeTrial make_trial(Executor& executor, std::span<const float> rows, std::size_t row_dim) {
+CodeTrial make_trial(std::span<const float> rows, std::size_t row_dim) {
   CodeTrial trial;
   trial.rows = rows;
   trial.row_dim = row_dim;
   trial.count = rows.size() / row_dim;
   trial.queries = std::min(trial_queries_max, trial.count);
-  find_ground_truth(executor, trial);
   return trial;
 }
 
 // Keeps all coordinates: as bytes, or as floats when bytes are too coarse.
-void keep_coordinates(Executor& executor, const CodeTrial& trial, Encoding& encoding) {
-  const std::size_t dim = encoding.projection.augmented_dim;
-  encoding.set_code_size(dim, 8);
-  const TrialCoordinates coordinates{trial.rows.data(), dim};
+Steps keep_coordinates(Executor* executor, const CodeTrial* trial, Work step_work, Encoding* encoding) {
+  const std::size_t dim = encoding->projection.augmented_dim;
+  encoding->set_code_size(dim, 8);
+  const TrialCoordinates coordinates{trial->rows.data(), dim};
   const std::size_t reranked = dim <= few_coordinates ? trial_reranked : byte_reranked;
-  if (recall_of_codes(executor, encoding.quantizer, trial, coordinates, reranked) >= byte_recall_min) return;
-  encoding.set_code_size(dim, 32);
+  double recall = 0;
+  co_await recall_of_codes(executor, encoding->quantizer, trial, coordinates, reranked, step_work, &recall);
+  if (recall < byte_recall_min) encoding->set_code_size(dim, 32);
+}
+
+// The size of a code: bytes of a row, and bits of a coordinate.
+struct CodeSize {
+  std::size_t bytes = 0;
+  std::size_t bits = 8;
+};
+
+// The sizes that are tried, of rows of less than `longest` bytes.
+std::vector<CodeSize> tried_sizes(std::size_t longest) {
+  std::vector<CodeSize> sizes;
+  const std::size_t short_end = std::min(longest, row_bytes_of_8_bits + 1);
+  for (std::size_t bytes = cache_line_bytes; bytes < short_end; bytes += cache_line_bytes) sizes.push_back({bytes, 8});
+  for (std::size_t bytes = cache_line_bytes; longest > row_bytes_of_8_bits && bytes < longest;
+       bytes += cache_line_bytes) {
+    if (bytes > row_bytes_of_8_bits) sizes.push_back({bytes, 8});
+    sizes.push_back({bytes, 4});
+  }
+  return sizes;
 }
 
 // Tries growing row sizes until one reaches trial_recall_min; keeps all coordinates when none does. Rows of the trial
 // and `components` have augmented_dim floats each.
-void choose_code_size(Executor& executor, const CodeTrial& trial, std::span<const float> components,
-                      Encoding& encoding) {
-  const std::size_t projected_dim = components.size() / trial.row_dim;
-  std::vector<float> projected(trial.count * projected_dim);
-  executor.parallel_for(trial.count, 64, [&](std::size_t begin, std::size_t end) {
-    dot_products(trial.rows.data() + begin * trial.row_dim, end - begin, components.data(), projected_dim,
-                 trial.row_dim, projected.data() + begin * projected_dim);
-  });
-  const std::size_t longest = encoding.quantizer.row_bytes;
-  const auto reaches_recall = [&](std::size_t bytes, std::size_t bits) {
-    const std::size_t codes = bytes - code_header_bytes;
-    encoding.set_code_size(std::min(codes * 8 / bits, projected_dim), bits);
-    const TrialCoordinates coordinates{projected.data(), projected_dim};
-    if (recall_of_codes(executor, encoding.quantizer, trial, coordinates, trial_reranked) < trial_recall_min) {
-      return false;
-    }
-    set_basis(components, encoding.projection);
-    return true;
+Steps choose_code_size(Executor* executor, const CodeTrial* trial, std::span<const float> components, Work step_work,
+                       Encoding* encoding) {
+  const std::size_t projected_dim = components.size() / trial->row_dim;
+  std::vector<float> projected;
+  co_await grow_in_steps(&projected, trial->count * projected_dim, step_work);
+  const Executor::Range project = [&](std::size_t begin, std::size_t end) {
+    dot_products(trial->rows.data() + begin * trial->row_dim, end - begin, components.data(), projected_dim,
+                 trial->row_dim, projected.data() + begin * projected_dim);
   };
-  const std::size_t short_end = std::min(longest, row_bytes_of_8_bits + 1);
-  for (std::size_t bytes = cache_line_bytes; bytes < short_end; bytes += cache_line_bytes) {
-    if (reaches_recall(bytes, 8)) return;
+  co_await parallel_steps(executor, trial->count, step_work == all_at_once ? 64 : 16, products_work(components.size()),
+                          step_work, project);
+  for (const CodeSize size : tried_sizes(encoding->quantizer.row_bytes)) {
+    const std::size_t codes = size.bytes - code_header_bytes;
+    encoding->set_code_size(std::min(codes * 8 / size.bits, projected_dim), size.bits);
+    const TrialCoordinates coordinates{projected.data(), projected_dim};
+    double recall = 0;
+    co_await recall_of_codes(executor, encoding->quantizer, trial, coordinates, trial_reranked, step_work, &recall);
+    if (recall < trial_recall_min) continue;
+    set_basis(components, encoding->projection);
+    co_return;
   }
-  for (std::size_t bytes = cache_line_bytes; longest > row_bytes_of_8_bits && bytes < longest;
-       bytes += cache_line_bytes) {
-    if ((bytes > row_bytes_of_8_bits && reaches_recall(bytes, 8)) || reaches_recall(bytes, 4)) return;
-  }
-  keep_coordinates(executor, trial, encoding);
+  co_await keep_coordinates(executor, trial, step_work, encoding);
 }
 
 }  // namespace
@@ -303,29 +329,43 @@ Encoding make_encoding(Metric metric, std::size_t dim) {
   return encoding;
 }
 
-Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim, std::span<const float> vectors) {
+Steps train_encoding_in_steps(Executor* executor, Metric metric, std::size_t dim, std::span<const float> vectors,
+                              Work step_work, Encoding* result) {
   Encoding encoding = make_encoding(metric, dim);
   Projection& projection = encoding.projection;
-  const std::vector<float> typical = metric == Metric::cosine ? std::vector<float>() : without_outliers(vectors, dim);
-  const std::vector<float> rows = fit_mean(projection, typical.empty() ? vectors : typical);
+  std::vector<float> typical;
+  if (metric != Metric::cosine) co_await leave_outliers_out(vectors, dim, step_work, &typical);
+  std::vector<float> rows;
+  const std::span<const float> fitted = typical.empty() ? vectors : typical;
+  co_await fit_mean(&projection, fitted, step_work, &rows);
   const std::size_t typical_rows = std::exchange(projection.trained_rows, vectors.size() / dim);
   if (projection.augmented_dim <= float_dim_max) {
     encoding.set_code_size(projection.augmented_dim, 32);
-    return encoding;
+    *result = std::move(encoding);
+    co_return;
   }
   const std::size_t used = std::min(
       {typical_rows, basis_rows_max,
        std::max<std::size_t>(1, covariance_products_max / (projection.augmented_dim * projection.augmented_dim))});
   const std::size_t components = std::min({projection.augmented_dim, components_max, used / rows_per_component});
   const std::span<const float> sample = std::span(rows).first(used * projection.augmented_dim);
-  const CodeTrial trial = make_trial(executor, sample, projection.augmented_dim);
+  CodeTrial trial = make_trial(sample, projection.augmented_dim);
+  co_await find_ground_truth(executor, step_work, &trial);
   // What a projection drops has no sign, so that it would bound no inner product.
   if (encoding.quantizer.row_bytes == cache_line_bytes || metric == Metric::inner_product ||
       (components < projection.augmented_dim && components < components_max)) {
-    keep_coordinates(executor, trial, encoding);
+    co_await keep_coordinates(executor, &trial, step_work, &encoding);
   } else {
-    choose_code_size(executor, trial, pca_basis(executor, sample, projection.augmented_dim, components), encoding);
+    std::vector<float> basis;
+    co_await pca_basis_in_steps(executor, sample, projection.augmented_dim, components, step_work, &basis);
+    co_await choose_code_size(executor, &trial, basis, step_work, &encoding);
   }
+  *result = std::move(encoding);
+}
+
+Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim, std::span<const float> vectors) {
+  Encoding encoding;
+  run(train_encoding_in_steps(&executor, metric, dim, vectors, all_at_once, &encoding));
   return encoding;
 }
 

@@ -53,6 +53,11 @@ struct Encoding {
 [[nodiscard]] Encoding train_encoding(Executor& executor, Metric metric, std::size_t dim,
                                       std::span<const float> vectors);
 
+// Does the same in steps of about `step_work`, and leaves the result in `encoding`. What the arguments point to must
+// outlive the steps.
+Steps train_encoding_in_steps(Executor* executor, Metric metric, std::size_t dim, std::span<const float> vectors,
+                              Work step_work, Encoding* encoding);
+
 // Returns at most `rows_max` of the rows of `dim` floats, evenly spaced, to train with. Throws std::bad_alloc.
 [[nodiscard]] std::vector<float> sample_rows(std::span<const float> vectors, std::size_t dim, std::size_t rows_max);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "search/graph/beam_search.hpp"
 
@@ -13,36 +14,56 @@ namespace {
 constexpr std::size_t links_to_unreachable = 2;  // so that a search may come from two sides
 constexpr std::size_t connected_read = 64;       // rows connected last that are considered
 constexpr std::size_t stop_interval = 64;        // rows between two calls of `stop`
+constexpr std::size_t expanded_at_once = 64;     // rows
+constexpr Work expanded_work = 4;                // a list is read, and a mark for each of its rows
+constexpr std::size_t grown_at_once = 4096;      // rows
 
 // A search of all reachable rows that can go on from further rows. It remembers the link that led to each row: these
 // form trees, so that any other link may go. It also counts the links to every row.
 class Reached {
  public:
-  Reached(const Graph& graph, std::size_t row_count)
-      : graph_(graph), parent_(row_count, unreached), links_to_(row_count), list_(graph.links.degree()) {}
+  Reached(const Graph& graph, std::size_t row_count) : graph_(graph), list_(graph.links.degree()) {
+    parent_.reserve(row_count);
+    links_to_.reserve(row_count);
+  }
 
+  // Makes room for the first `rows` rows.
+  void grow(std::size_t rows) {
+    parent_.resize(rows, unreached);
+    links_to_.resize(rows);
+  }
   // Expands a row that `parent` links to, or an entry point, its own parent, and all rows that it leads to.
   void expand_from(Slot start, Slot parent) {
-    if (parent_[start] != unreached) return;
-    parent_[start] = parent;
-    queue_.push_back(start);
-    while (!queue_.empty()) {
-      const Slot row = queue_.back();
-      queue_.pop_back();
-      const std::size_t count = graph_.links.read(row, list_.data());
-      for (std::size_t i = 0; i < count; ++i) {
-        count_link(list_[i]);
-        if (parent_[list_[i]] != unreached) continue;
-        parent_[list_[i]] = row;
-        queue_.push_back(list_[i]);
-      }
+    reach(start, parent);
+    while (expand_some(expanded_at_once)) {
     }
   }
+  // Reaches a row that `parent` links to, or an entry point, its own parent, without expanding it.
+  void reach(Slot row, Slot parent) {
+    if (parent_[row] != unreached) return;
+    parent_[row] = parent;
+    queue_.push_back(row);
+  }
+  // Expands at most `count` rows; returns whether there are more.
+  bool expand_some(std::size_t count) {
+    for (; !queue_.empty() && count > 0; --count) {
+      const Slot row = queue_.back();
+      queue_.pop_back();
+      const std::size_t links = graph_.links.read(row, list_.data());
+      for (std::size_t i = 0; i < links; ++i) {
+        if (list_[i] >= parent_.size()) continue;  // linked since
+        count_link(list_[i]);
+        reach(list_[i], row);
+      }
+    }
+    return !queue_.empty();
+  }
+  [[nodiscard]] std::size_t rows() const { return parent_.size(); }
   [[nodiscard]] bool operator[](Slot row) const { return parent_[row] != unreached; }
   [[nodiscard]] Slot parent(Slot row) const { return parent_[row]; }
   [[nodiscard]] std::uint32_t links_to(Slot row) const { return links_to_[row]; }
   void count_link(Slot to) { ++links_to_[to]; }
-  void count_lost_link(Slot to) { --links_to_[to]; }
+  void count_lost_link(Slot to) { links_to_[to] -= std::min(links_to_[to], 1U); }
 
  private:
   static constexpr Slot unreached = AdjacencyLists::no_link;
@@ -55,6 +76,7 @@ class Reached {
 
 Reached reached_from(const Graph& graph, std::span<const Slot> entry_points, std::size_t row_count) {
   Reached reached(graph, row_count);
+  reached.grow(row_count);
   for (const Slot entry_point : entry_points) reached.expand_from(entry_point, entry_point);
   return reached;
 }
@@ -62,17 +84,16 @@ Reached reached_from(const Graph& graph, std::span<const Slot> entry_points, std
 // Adds links to one row after the other.
 class Connector {
  public:
-  Connector(Graph& graph, std::span<const Slot> entry_points, std::size_t row_count,
-            const std::function<bool(Slot)>& wanted)
-      : graph_(graph),
-        entry_points_(entry_points),
-        row_count_(row_count),
-        wanted_(wanted),
-        reached_(reached_from(graph, entry_points, row_count)),
-        scratch_(graph) {}
+  // `reached` are the rows that a search from `entry_points` reaches.
+  Connector(Graph& graph, std::span<const Slot> entry_points, const std::function<bool(Slot)>& wanted, Reached reached)
+      : graph_(graph), entry_points_(entry_points), wanted_(wanted), reached_(std::move(reached)), scratch_(graph) {}
 
   [[nodiscard]] bool reached(Slot row) const { return reached_[row]; }
+  [[nodiscard]] std::uint64_t scored() const { return scratch_.scored; }
+  // Expands rows that were connected; see Reached.
+  bool expand_some(std::size_t count) { return reached_.expand_some(count); }
 
+  // Links a row that is not reached; the rows that it leads to are not expanded yet.
   void connect(Slot row) {
     find_nearest(row);
     std::optional<Slot> parent;
@@ -88,7 +109,7 @@ class Connector {
     }
     if (!parent) parent = link_from_any(row);
     if (!parent) return;
-    reached_.expand_from(row, *parent);
+    reached_.reach(row, *parent);
     connected_.push_back(row);
   }
 
@@ -109,7 +130,7 @@ class Connector {
   // Links from the first reachable row that has room, however far: rows may be farther from each other than from those
   // that a search finds, such as zero vectors under cosine.
   std::optional<Slot> link_from_any(Slot row) {
-    for (; first_open_ < row_count_; ++first_open_) {
+    for (; first_open_ < reached_.rows(); ++first_open_) {
       if (reached_[first_open_] && wanted_(first_open_) && add_link(first_open_, row, std::nullopt)) return first_open_;
     }
     return std::nullopt;
@@ -129,7 +150,7 @@ class Connector {
   std::optional<Slot> replaceable_link(Slot from) {
     list_.resize(graph_.links.degree());
     list_.resize(graph_.links.read(from, list_.data()));
-    std::erase_if(list_, [&](Slot row) { return reached_.parent(row) == from; });
+    std::erase_if(list_, [&](Slot row) { return row >= reached_.rows() || reached_.parent(row) == from; });
     const auto most = std::ranges::max_element(list_, {}, [&](Slot row) { return reached_.links_to(row); });
     return most == list_.end() ? std::nullopt : std::optional(*most);
   }
@@ -152,7 +173,6 @@ class Connector {
 
   Graph& graph_;
   std::span<const Slot> entry_points_;
-  std::size_t row_count_;
   const std::function<bool(Slot)>& wanted_;
   Reached reached_;
   SearchScratch scratch_;
@@ -176,15 +196,39 @@ std::vector<Slot> unreachable_rows(const Graph& graph, std::span<const Slot> ent
 
 std::size_t connect_unreachable(Graph& graph, std::span<const Slot> entry_points, std::size_t row_count,
                                 const std::function<bool(Slot)>& wanted, const std::function<void()>& stop) {
-  Connector connector(graph, entry_points, row_count, wanted);
+  Connector connector(graph, entry_points, wanted, reached_from(graph, entry_points, row_count));
   std::size_t connected = 0;
   for (Slot row = 0; row < row_count; ++row) {
     if (connector.reached(row) || !wanted(row)) continue;
     if (stop && connected % stop_interval == 0) stop();
     connector.connect(row);
+    while (connector.expand_some(expanded_at_once)) {
+    }
     ++connected;
   }
   return connected;
+}
+
+Steps connect_unreachable_in_steps(Graph* graph, std::vector<Slot> entry_points, std::size_t row_count,
+                                   std::function<bool(Slot)> wanted) {
+  constexpr Work step_work = expanded_at_once * expanded_work;
+  Reached reached(*graph, row_count);
+  for (std::size_t rows = 0; rows < row_count;) {
+    rows = std::min(row_count, rows + grown_at_once);
+    reached.grow(rows);
+    co_yield Pause{.done = step_work, .next = step_work};
+  }
+  for (const Slot entry_point : entry_points) reached.reach(entry_point, entry_point);
+  while (reached.expand_some(expanded_at_once)) co_yield Pause{.done = step_work, .next = step_work};
+  Connector connector(*graph, entry_points, wanted, std::move(reached));
+  for (Slot row = 0; row < row_count; ++row) {
+    if (row % grown_at_once == 0) co_yield Pause{.done = step_work, .next = step_work};
+    if (connector.reached(row) || !wanted(row)) continue;
+    const std::uint64_t before = connector.scored();
+    connector.connect(row);
+    co_yield Pause{.done = connector.scored() - before, .next = connector.scored() - before};
+    while (connector.expand_some(expanded_at_once)) co_yield Pause{.done = step_work, .next = step_work};
+  }
 }
 
 }  // namespace vectis::inline v0_1::graph

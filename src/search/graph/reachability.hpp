@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "search/graph/steps.hpp"
 #include "search/graph/storage.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -21,5 +22,10 @@ namespace vectis::inline v0_1::graph {
 // concurrent changes are not. Throws what `stop` throws, and std::bad_alloc; then some rows are linked.
 std::size_t connect_unreachable(Graph& graph, std::span<const Slot> entry_points, std::size_t row_count,
                                 const std::function<bool(Slot)>& wanted, const std::function<void()>& stop);
+
+// Does the same in steps. Rows may be linked, removed and replaced in between: a row that becomes unreachable meanwhile
+// may stay so. `wanted` is called for rows below `row_count` as they are then. `graph` must outlive the steps.
+Steps connect_unreachable_in_steps(Graph* graph, std::vector<Slot> entry_points, std::size_t row_count,
+                                   std::function<bool(Slot)> wanted);
 
 }  // namespace vectis::inline v0_1::graph

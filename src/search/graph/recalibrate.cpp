@@ -15,6 +15,11 @@ namespace vectis::inline v0_1::graph {
 namespace {
 
 constexpr std::size_t recalibrate_divisor = 8;
+// A calibration in steps begins when 1/12 of the rows changed, and the one of before is trusted until 1/6 changed.
+constexpr std::size_t recalibrate_steps_divisor = 12;
+constexpr std::size_t trusted_divisor = 6;
+constexpr std::size_t steps_queries_max = 125;
+constexpr std::size_t ranging_queries = 16;
 // A file does not hold what was measured since the calibration, so that fewer changed rows are enough after loading.
 constexpr std::size_t loaded_divisor = 64;
 // Rows that are searched for when as many rows as there are changed. Measured with rows that are added one by one, it
@@ -65,6 +70,18 @@ std::vector<Slot> sample_of(std::vector<Slot> rows, std::size_t count, Random ra
   for (std::size_t i = 0; i < count; ++i) std::swap(rows[i], rows[i + random.below(rows.size() - i)]);
   rows.resize(count);
   return rows;
+}
+
+// At most `count` distinct rows that are visible in params.epoch.
+std::vector<Slot> sample_visible(const SearchParams& params, std::size_t count, Random random) {
+  constexpr std::size_t tries_per_row = 64;
+  std::vector<Slot> sample;
+  for (std::size_t i = 0; sample.size() < count && i < tries_per_row * count; ++i) {
+    const auto slot = static_cast<Slot>(random.below(params.rows));
+    if (!params.storage->versions.visible(slot, params.epoch)) continue;
+    if (std::ranges::find(sample, slot) == sample.end()) sample.push_back(slot);
+  }
+  return sample;
 }
 
 float largest_epsilon(const Calibration& calibration) {
@@ -149,6 +166,7 @@ void CalibrationState::forget() noexcept {
   calibration.reset();
   measured = {};
   recent = {};
+  distrusted = false;
 }
 
 void CalibrationState::set_loaded(std::uint64_t changed_rows, std::size_t live) noexcept {
@@ -158,8 +176,21 @@ void CalibrationState::set_loaded(std::uint64_t changed_rows, std::size_t live) 
 
 bool CalibrationState::due(std::size_t live) const noexcept {
   return live >= calibrated_rows_min &&
-         (calibration == nullptr || unmeasured || changed >= live / recalibrate_divisor ||
+         (calibration == nullptr || distrusted || unmeasured || changed >= live / recalibrate_divisor ||
           answers_changed >= answers_changed_max);
+}
+
+bool CalibrationState::due_in_steps(std::size_t live) const noexcept {
+  return live >= calibrated_rows_min &&
+         (calibration == nullptr || distrusted || unmeasured || changed >= live / recalibrate_steps_divisor ||
+          answers_changed >= answers_changed_max / 2);
+}
+
+void CalibrationState::check_trust(std::size_t live) noexcept {
+  if (calibration == nullptr) return;
+  if (changed >= live / trusted_divisor || answers_changed >= answers_changed_max || found_less(*this)) {
+    distrusted = true;
+  }
 }
 
 void CalibrationState::count_answers(std::size_t answers, double weight) noexcept {
@@ -232,6 +263,60 @@ void recalibrate_if_due(Executor& executor, const SearchParams& params, std::siz
   next.calibration = std::make_shared<const Calibration>(make_calibration(tables, rows.size()));
   next.measured = std::move(tables.front());
   state = std::move(next);
+}
+
+Steps recalibrate_in_steps(SearchParams params, std::size_t live, std::uint64_t seed, CalibrationState* state) {
+  const std::uint64_t changed = state->changed;
+  const std::uint64_t added = state->added;
+  const double answers_changed = state->answers_changed;
+  const bool hubs = state->recent.concentration > hub_concentration;
+  std::optional<RecallTable> held_out = hubs ? std::nullopt : measured_by_held_out(*state, live);
+  const std::vector<Slot> left_out =
+      sample_visible(params, std::min(affordable_queries(changed, live), steps_queries_max), Random(seed));
+  if (left_out.empty()) co_return;
+  std::optional<float> epsilon_max;
+  if (state->calibration != nullptr) epsilon_max = largest_epsilon(*state->calibration);
+  std::vector<RecallTable> tables;
+  if (held_out) {
+    epsilon_max = held_out->rows.back().epsilon;
+    tables.push_back(std::move(*held_out));
+  }
+  if (!epsilon_max) {  // a few queries show how far the others go, which then need one search each
+    RecallTable few;
+    std::vector<Slot> first(left_out.begin(),
+                            left_out.begin() + static_cast<std::ptrdiff_t>(std::min(left_out.size(), ranging_queries)));
+    co_await measure_recall_in_steps(params, live, std::move(first), std::nullopt, &few);
+    epsilon_max = few.rows.back().epsilon;
+  }
+  if (tables.empty() || live < few_rows) {
+    RecallTable table;
+    co_await measure_recall_in_steps(params, live, left_out, epsilon_max, &table);
+    if (tables.empty() && !hubs) table.scale(1, left_out_weight);
+    tables.push_back(std::move(table));
+  }
+  CalibrationState next;
+  next.costs = state->costs;
+  next.costs_rows = state->costs_rows;
+  if (live > 2 * state->costs_rows || 2 * live < state->costs_rows) {
+    co_await measure_costs_in_steps(params, live, left_out, &next.costs);
+    next.costs_rows = live;
+  }
+  next.probes = make_probes(params, left_out);
+  next.calibration = std::make_shared<const Calibration>(make_calibration(tables, live));
+  next.measured = std::move(tables.front());
+  next.changed = state->changed - changed;
+  next.added = state->added - added;
+  next.answers_changed = state->answers_changed - answers_changed;
+  next.held_out_due = state->held_out_due;
+  *state = std::move(next);
+}
+
+Steps measure_recent_in_steps(SearchParams params, std::size_t live, Slot row, CalibrationState* state) {
+  RecallTable table;
+  std::vector<Slot> queries(1, row);
+  co_await measure_recall_in_steps(params, live, std::move(queries), largest_epsilon(*state->calibration), &table);
+  table.concentration = 0;  // of one query
+  if (state->calibration != nullptr) state->recent.add(table);
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -42,6 +42,7 @@ struct CalibrationState {
   std::size_t costs_rows = 0;  // rows when the costs were measured
   AnswerProbes probes;         // empty unless under inner product
   double answers_changed = 0;  // share of all answers, since the calibration
+  bool distrusted = false;     // all rows are scanned until the next calibration
 
   // Sets how many of `live` rows were added or removed since the calibration before they were saved. Does not throw.
   void set_loaded(std::uint64_t changed_rows, std::size_t live) noexcept;
@@ -50,6 +51,15 @@ struct CalibrationState {
   // Returns whether `live` rows should be calibrated now: when they are not, when an eighth of them or a tenth of the
   // answers changed since, or when new ones could not be compared with it. Does not throw.
   [[nodiscard]] bool due(std::size_t live) const noexcept;
+  // Returns whether to begin with a calibration in steps: earlier, so that it ends in time. Does not throw.
+  [[nodiscard]] bool due_in_steps(std::size_t live) const noexcept;
+  // Distrusts the calibration when more changed than a calibration in steps may take, or when new rows are found less
+  // often than it promises. Does not throw.
+  void check_trust(std::size_t live) noexcept;
+  // Returns the calibration by which rows may be searched; null: all are scanned. Does not throw.
+  [[nodiscard]] std::shared_ptr<const Calibration> trusted() const noexcept {
+    return distrusted ? nullptr : calibration;
+  }
   // Counts added rows, and returns how many of them should be searched for before they are linked. `live` is the number
   // of rows with them. Does not throw.
   [[nodiscard]] std::size_t count_added(std::size_t rows, std::size_t live) noexcept;
@@ -69,5 +79,15 @@ void measure_held_out(Executor& executor, const SearchParams& params, std::span<
 // `live` in number, must be linked. Throws what `stop` throws, and std::bad_alloc; then `state` is unchanged.
 void recalibrate_if_due(Executor& executor, const SearchParams& params, std::size_t live, std::uint64_t seed,
                         const StopCheck& stop, CalibrationState& state);
+
+// Calibrates in steps, with fewer queries, whether it is due or not. Rows may be linked and removed in between, and
+// counted in `state`, but nothing else of it may change but by forget(); no slot of a row that is visible in
+// params.epoch may be reused. `live` is the number of these rows. Storage and entry points of `params` and `state` must
+// outlive the steps.
+Steps recalibrate_in_steps(SearchParams params, std::size_t live, std::uint64_t seed, CalibrationState* state);
+
+// Searches in steps for a row that was linked last, as if it were not linked, and adds what it found to state->recent.
+// The same rules hold. There must be a calibration.
+Steps measure_recent_in_steps(SearchParams params, std::size_t live, Slot row, CalibrationState* state);
 
 }  // namespace vectis::inline v0_1::graph

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "vectis/base/pages.hpp"
@@ -29,9 +30,8 @@ class RowBlocks {
   void reserve(std::size_t rows) {
     while (capacity_ < rows) {
       const std::size_t count = first_rows << blocks_.size();
-      Pages pages(count * row_bytes_ + read_beyond);
-      blocks_.push_back(std::move(pages));
-      block_begin_[blocks_.size() - 1].store(blocks_.back().data(), std::memory_order_release);
+      blocks_.push_back(std::make_shared<const Pages>(count * row_bytes_ + read_beyond));
+      block_begin_[blocks_.size() - 1].store(blocks_.back()->data(), std::memory_order_release);
       capacity_ += count;
     }
   }
@@ -44,6 +44,17 @@ class RowBlocks {
       block_begin_[block].store(first + ((first_rows << block) - first_rows) * row_bytes_, std::memory_order_release);
     }
     capacity_ = rows;
+  }
+
+  // Uses the rows of `other`, which has rows of the same size in memory of its own; both may grow afterwards, which
+  // shows only in one of them. This object must be empty or have shared the first of these rows before; it may be read
+  // meanwhile. Throws std::bad_alloc; then nothing changed.
+  void share(const RowBlocks& other) {
+    blocks_ = other.blocks_;
+    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+      block_begin_[block].store(blocks_[block]->data(), std::memory_order_release);
+    }
+    capacity_ = other.capacity_;
   }
 
   // Returns the address of a row. Precondition, not checked: reserve() or point_at() provided the row. Does not
@@ -65,7 +76,7 @@ class RowBlocks {
   std::size_t row_bytes_;
   std::size_t capacity_ = 0;
   std::array<std::atomic<std::byte*>, 32> block_begin_{};
-  std::vector<Pages> blocks_;
+  std::vector<std::shared_ptr<const Pages>> blocks_;
 };
 
 }  // namespace vectis::inline v0_1::graph

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include "base/thread_time.hpp"
@@ -64,6 +66,21 @@ class CostMeter {
     alone = better_of_two(single) / (scanned * static_cast<double>(singles));
   }
 
+  // Returns the seconds of a scan of the first rows for the first queries.
+  double scan_seconds(std::size_t rows, std::size_t queries) {
+    const auto asked = std::span(asked_.queries).first(std::min(queries, hits_.size()));
+    return seconds_of([&] { exact_scan(params_, {.count = rows}, asked, std::span(hits_).first(asked.size())); });
+  }
+  // Returns the seconds of a scan of the first rows, encoded as they are scanned, for the first queries.
+  double encoded_scan_seconds(std::size_t rows, std::size_t queries) {
+    SimulatedExecutor alone(0);  // runs everything on this thread
+    SearchParams first_rows = params_;
+    first_rows.rows = rows;
+    const std::size_t together = std::min(queries, hits_.size());
+    const auto vectors = std::span(asked_.vectors).first(together * vector_.size());
+    return seconds_of([&] { encoded_scan(alone, first_rows, vectors, {}, std::span(hits_).first(together)); });
+  }
+
   void measure_encoded(SearchCosts& costs) {
     constexpr std::size_t encoded_rows = 65536;
     SimulatedExecutor alone(0);  // runs everything on this thread
@@ -78,9 +95,7 @@ class CostMeter {
     costs.encoded = seconds(1);
   }
 
-  void measure_searches(SearchCosts& costs) {
-    constexpr std::size_t searches = 32;
-    constexpr std::size_t late_searches = 5;
+  void measure_searches(SearchCosts& costs, std::size_t searches, std::size_t late_searches) {
     constexpr float late_epsilon = 1.3F;
     const Searched late = median_search(late_epsilon, late_searches);
     costs.visited_late = late.seconds;
@@ -192,9 +207,64 @@ SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows
     meter.measure_scans(rows_by_norm(params), costs.scanned_by_norm, costs.scanned_by_norm_in_batch);
   }
   if (can_encode(*params.storage)) meter.measure_encoded(costs);
-  meter.measure_searches(costs);
+  meter.measure_searches(costs, 32, 5);
   meter.measure_rerank(costs);
   return costs;
+}
+
+namespace {
+
+// Seconds of a scan of so many rows for so many queries.
+using ScanSeconds = std::function<double(std::size_t rows, std::size_t queries)>;
+
+// Leaves the seconds for a row and a query in `result`; what a scan takes before its first row does not count.
+Steps measure_scan_in_steps(ScanSeconds seconds, std::size_t rows, std::size_t queries, double* result) {
+  constexpr Work work = 1500;
+  constexpr std::size_t no_rows = 16;
+  constexpr std::size_t rounds = 2;  // a disturbance only adds time
+  double all = std::numeric_limits<double>::infinity();
+  double none = all;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    none = std::min(none, seconds(no_rows, queries));
+    co_yield Pause{.done = work, .next = work};
+    all = std::min(all, seconds(rows, queries));
+    co_yield Pause{.done = work, .next = work};
+  }
+  *result = std::max(0.0, all - none) / static_cast<double>((rows - no_rows) * queries);
+}
+
+}  // namespace
+
+Steps measure_costs_in_steps(SearchParams params, std::size_t live, std::vector<Slot> sample, SearchCosts* costs) {
+  constexpr std::size_t rows_min = 1000;
+  // Rows that are scanned, and queries for which a scan costs as much each as for exact_scan_queries.
+  constexpr std::size_t few_rows = 512;
+  constexpr std::size_t more_rows = 4096;
+  constexpr std::size_t few_queries = 16;
+  constexpr Work work = 1500;
+  *costs = {};
+  if (live < rows_min || sample.size() < few_queries || params.rows < more_rows) co_return;
+  sample.resize(few_queries);
+  CostMeter meter(params, live, sample);
+  co_yield Pause{.done = work, .next = work};
+  const ScanSeconds scan = [&](std::size_t rows, std::size_t queries) { return meter.scan_seconds(rows, queries); };
+  co_await measure_scan_in_steps(scan, few_rows, few_queries, &costs->scanned_in_batch);
+  co_await measure_scan_in_steps(scan, more_rows, 1, &costs->scanned);
+  costs->scanned = std::max(costs->scanned, costs->scanned_in_batch);
+  if (params.norm_order != nullptr) {
+    meter.measure_scans(rows_by_norm(params), costs->scanned_by_norm, costs->scanned_by_norm_in_batch);
+    co_yield Pause{.done = work, .next = work};
+  }
+  if (can_encode(*params.storage)) {
+    const ScanSeconds encoded = [&](std::size_t rows, std::size_t queries) {
+      return meter.encoded_scan_seconds(rows, queries);
+    };
+    co_await measure_scan_in_steps(encoded, few_rows, few_queries, &costs->encoded_in_batch);
+    co_await measure_scan_in_steps(encoded, few_rows, 1, &costs->encoded);
+  }
+  meter.measure_searches(*costs, few_queries / 2, 1);
+  co_yield Pause{.done = 2 * work, .next = work};
+  meter.measure_rerank(*costs);
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "search/graph/search.hpp"
+#include "search/graph/steps.hpp"
 
 namespace vectis::inline v0_1::graph {
 
@@ -49,5 +50,9 @@ struct SearchCosts {
 // Throws std::bad_alloc.
 [[nodiscard]] SearchCosts measure_costs(const SearchParams& params, std::span<const Slot> rows,
                                         std::span<const Slot> sample);
+
+// Measures the costs in steps and leaves them in `costs`: with fewer rows, and so less exactly. `live` is the number of
+// rows that can be found. Storage and entry points of `params` must outlive the steps.
+Steps measure_costs_in_steps(SearchParams params, std::size_t live, std::vector<Slot> sample, SearchCosts* costs);
 
 }  // namespace vectis::inline v0_1::graph

@@ -48,6 +48,8 @@ class AdjacencyLists {
   // Uses `rows` lists at `first`, in the form that encode() writes, instead of own memory. The memory must outlive
   // this object, which must be empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept { rows_.point_at(first, rows); }
+  // Uses the lists of `other`, of the same degree and width; see RowBlocks. Throws std::bad_alloc.
+  void share(const AdjacencyLists& other) { rows_.share(other.rows_); }
   [[nodiscard]] const void* address(Slot slot) const noexcept { return rows_[slot]; }
 
   // Copies the list of a row to `target`, which must have room for degree() slots, and returns the length. Retries
@@ -157,6 +159,8 @@ class RowVersions {
 
   // Makes room for `rows` rows in total. Throws Allocation when memory is exhausted.
   void reserve(std::size_t rows) { rows_.reserve(rows); }
+  // Uses the versions of `other`; see RowBlocks. Throws std::bad_alloc.
+  void share(const RowVersions& other) { rows_.share(other.rows_); }
   // Gives the row the id and makes it visible from `epoch` on. Call it before the row is linked, for a slot that no
   // search can reach. Readers may concurrently test the visibility of the slot's previous occupant. Does not throw.
   void create(Slot slot, std::uint64_t id, std::uint64_t epoch) const noexcept {
@@ -175,6 +179,9 @@ class RowVersions {
   }
   [[nodiscard]] std::uint64_t deleted_at(Slot slot) const noexcept {
     return std::atomic_ref(version(slot)->deleted_at).load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t created_at(Slot slot) const noexcept {
+    return std::atomic_ref(version(slot)->created_at).load(std::memory_order_relaxed);
   }
   // Returns whether a search that began at `epoch` sees the row. Does not throw. Reads deleted_at first: a reader
   // that sees the value of a new occupant also sees its created_at, which is later than every epoch in which the
@@ -207,6 +214,8 @@ class VectorRows {
   // Uses `rows` stored vectors at `first` instead of own memory. The memory must outlive this object, which must be
   // empty and must not grow afterwards; not checked. Does not throw.
   void point_at(std::byte* first, std::size_t rows) noexcept { rows_.point_at(first, rows); }
+  // Uses the vectors of `other`, stored in the same way; see RowBlocks. Throws std::bad_alloc.
+  void share(const VectorRows& other) { rows_.share(other.rows_); }
   void prefetch(Slot slot) const noexcept { __builtin_prefetch(rows_[slot]); }
 
   // Stores dim finite floats as the vector of a row, rounded to bytes without full precision. No other thread may
@@ -280,6 +289,13 @@ struct GraphStorage {
   // Makes room for `rows` rows in total. `rows` must be at most rows_max(), not checked. Throws Allocation when
   // memory is exhausted; then existing rows are unchanged.
   void reserve(std::size_t rows);
+  // Uses links, versions and vectors of `other`, which are stored in the same way; see RowBlocks::share. Throws
+  // std::bad_alloc.
+  void share_rows(const GraphStorage& other) {
+    graph.links.share(other.graph.links);
+    versions.share(other.versions);
+    vectors.share(other.vectors);
+  }
   // Makes a storage of the same rows with links and versions of its own, which uses codes and vectors of the same file.
   // There must be a file, not checked. Throws Allocation or std::bad_alloc when memory is exhausted.
   [[nodiscard]] std::shared_ptr<GraphStorage> with_links_in_memory(Executor& executor) const;

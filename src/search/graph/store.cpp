@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 #include <numeric>
 
@@ -25,6 +26,13 @@ constexpr std::size_t reachability_divisor = 8;
 constexpr std::size_t searched_divisor = 2;
 // Rows are searched for twice when more than 1/100 of them was not found.
 constexpr std::size_t many_unfound_divisor = 100;
+
+// Steps of upkeep that a row pays for, in costs of linking a row. Measured with rows that are added or removed one by
+// one: all upkeep costs 1 to 2 times as much as linking the rows.
+constexpr double steps_per_insert = 3;  // besides linking it
+constexpr double steps_per_removal = GraphStore::steps_per_row;
+constexpr double averaged_links = 64;        // rows over which the cost of linking one is averaged
+constexpr std::size_t recent_rows_max = 64;  // that wait to be searched for
 
 void shuffle(std::span<Slot> slots, Random random) {
   for (std::size_t i = slots.size(); i > 1; --i) std::swap(slots[i - 1], slots[random.below(i)]);
@@ -86,7 +94,7 @@ void GraphStore::publish(std::shared_ptr<Epoch> next) noexcept {
   next->removed = rows_ - table_.size();
   next->rows = rows_;
   next->table_bytes = table_.bytes();
-  next->calibration = calibration_.calibration;
+  next->calibration = calibration_.trusted();
   next->costs = calibration_.costs;
   next->norm_order = norm_order_;
   std::shared_ptr<const Epoch> published = std::move(next);
@@ -133,6 +141,7 @@ void GraphStore::write_rows(std::span<const Slot> slots, std::span<const std::ui
       storage_->graph.links.write(slots[i], {});
     }
   });
+  encode_for_others(slots);
 }
 
 SearchParams GraphStore::next_search() const noexcept {
@@ -144,11 +153,14 @@ SearchParams GraphStore::next_search() const noexcept {
 }
 
 void GraphStore::link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress) {
+  if (slots.empty()) return;
   if (link_rows_) {
     link_rows_(*storage_, rows_, entry_points_, slots, linked_rows, progress);
-  } else {
-    link_rows(executor_, storage_->graph, entry_points_, slots, linked_rows, progress);
+    return;
   }
+  const Work work = link_rows(executor_, storage_->graph, entry_points_, slots, linked_rows, progress);
+  const auto count = static_cast<double>(slots.size());
+  link_work_ = std::lerp(link_work_, static_cast<double>(work) / count, std::min(1.0, count / averaged_links));
 }
 
 void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress,
@@ -176,18 +188,35 @@ void GraphStore::link(std::span<const Slot> slots, std::size_t replaced, const L
   unchecked_rows_ += slots.size();
   const bool checked = unchecked_rows_ >= live / reachability_divisor;
   if (checked && !consolidated_next) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
-  const std::size_t unfound = repair_links(std::span(order).first(first_held_out), held_out, checked, stop);
+  const std::size_t unfound = repair_links(std::span(order).first(first_held_out), held_out, live, checked, stop);
   measure_held_out(executor_, next_search(), held_out, stop, calibration_);
   if (!held_out.empty()) {
     link_beside(held_out, linked_rows + first_held_out, [&](std::size_t done) {
       if (progress) progress(first_held_out + done);
     });
     // Lists that were pruned now may have lost links of the repair before.
-    repair_links(unfound > first_held_out / many_unfound_divisor ? order : held_out, {}, checked, stop);
+    repair_links(unfound > first_held_out / many_unfound_divisor ? order : held_out, {}, live, checked, stop);
   }
   if (!consolidated_next) {
     recalibrate_if_due(executor_, next_search(), live, params_.seed + epoch_, stop, calibration_);
   }
+}
+
+void GraphStore::link_few(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress,
+                          const StopCheck& stop) {
+  std::vector<Slot> order(slots.begin(), slots.end());
+  shuffle(order, Random(params_.seed + epoch_));
+  const std::size_t live = table_.size() + slots.size() - replaced;
+  calibration_.count_removed(replaced);
+  const std::size_t held_out = calibration_.count_added(slots.size(), live);
+  recent_rows_.insert(recent_rows_.end(), order.begin(), order.begin() + static_cast<std::ptrdiff_t>(held_out));
+  while (recent_rows_.size() > recent_rows_max) recent_rows_.pop_front();
+  note_linked(slots);
+  link_beside(order, table_.size() + tombstones_.size(), progress);
+  link_unfound(executor_, storage_->graph, entry_points_, order, stop);
+  unchecked_rows_ += slots.size();
+  unsearched_rows_ += slots.size();
+  calibration_.check_trust(live);
 }
 
 void GraphStore::count_answers(std::span<const Slot> slots) {
@@ -203,8 +232,8 @@ void GraphStore::count_answers(std::span<const Slot> slots) {
     calibration_.count_answers(answers, static_cast<double>(slots.size()) / static_cast<double>(counted));
 }
 
-std::size_t GraphStore::repair_links(std::span<const Slot> slots, std::span<const Slot> unlinked, bool checked,
-                                     const StopCheck& stop) {
+std::size_t GraphStore::repair_links(std::span<const Slot> slots, std::span<const Slot> unlinked, std::size_t live,
+                                     bool checked, const StopCheck& stop) {
   if (!checked) {
     unsearched_rows_ += slots.size();
     return link_unfound(executor_, storage_->graph, entry_points_, slots, stop);
@@ -212,7 +241,6 @@ std::size_t GraphStore::repair_links(std::span<const Slot> slots, std::span<cons
   std::vector<bool> left_out(rows_);
   for (const Slot slot : unlinked) left_out[slot] = true;
   const auto linked = [&](Slot slot) { return !left_out[slot] && storage_->versions.visible(slot, epoch_ + 1); };
-  const std::size_t live = storage_->versions.visible_rows(rows_, epoch_ + 1).size();
   if (live >= 2 * entry_points_rows_) choose_entry_points(live, linked);
   const std::size_t unfound = link_unfound_rows(entry_points_, slots, slots.size(), linked, stop);
   connect_unreachable(storage_->graph, entry_points_, rows_, linked, stop);
@@ -238,15 +266,20 @@ std::size_t GraphStore::link_unfound_rows(std::span<const Slot> entry_points, st
 
 void GraphStore::choose_entry_points(std::size_t live, const std::function<bool(Slot)>& linked) {
   std::vector<Slot> chosen;
-  Random random(params_.seed + epoch_);
-  for (std::size_t i = 0; chosen.size() < entry_points_max && i < 4 * entry_points_max; ++i) {
-    const auto slot = static_cast<Slot>(random.below(rows_));
-    if (linked(slot) && std::ranges::find(chosen, slot) == chosen.end()) chosen.push_back(slot);
-  }
+  add_entry_points(chosen, entry_points_max, linked);
   if (chosen.size() < entry_points_max) return;
   entry_points_ = std::move(chosen);
   entry_points_rows_ = live;
   unsearched_rows_ = rows_;  // the repairs of before were for searches from other rows
+}
+
+void GraphStore::add_entry_points(std::vector<Slot>& entry_points, std::size_t count,
+                                  const std::function<bool(Slot)>& linked) const {
+  Random random(params_.seed + epoch_);
+  for (std::size_t i = 0; entry_points.size() < count && i < 4 * entry_points_max; ++i) {
+    const auto slot = static_cast<Slot>(random.below(rows_));
+    if (linked(slot) && std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
+  }
 }
 
 LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {
@@ -264,18 +297,20 @@ LinkProgress GraphStore::progress_of(std::string_view op, const Context& context
 void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids, std::span<const float> vectors,
                         const Context& context) {
   if (ids.empty()) return;
-  consolidate_if_due(op, context, false);  // reclaims the rows of failed inserts
+  const bool few = is_few(ids.size());
+  if (!few) consolidate_if_due(op, context, false);  // reclaims the rows of failed inserts
   context.check(op, executor_);
-  CalibrationState calibration = calibration_;
-  std::optional<StoredRows> before = reserve_rows(op, vectors, ids.size(), context);
+  Rollback rollback;
+  rollback.calibration = calibration_;
+  rollback.entry_points.reserve(std::max(entry_points_max, entry_points_.size()));
+  std::optional<StoredRows> before = reserve_rows(op, vectors, ids.size(), few, context);
+  rollback.norm_order = norm_order_;
+  rollback.entry_points.assign(entry_points_.begin(), entry_points_.end());
+  rollback.entry_points_rows = entry_points_rows_;
   std::vector<Slot> slots;
   std::vector<Slot> replaced;
   std::shared_ptr<Epoch> next;
-  std::shared_ptr<const NormOrder> norm_order = norm_order_;
-  std::optional<std::vector<Slot>> entry_points;
-  const std::size_t entry_points_rows = entry_points_rows_;
   try {
-    entry_points = entry_points_;
     {
       const std::unique_lock lock(table_mutex_);
       table_.reserve(table_.size() + ids.size());
@@ -293,19 +328,23 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
     if (reuses && !norm_order_) norm_order_ = order_rows(*storage_, rows_, epoch_ + 1);
     count_answers(slots);
     count_answers(replaced);
-    link(slots, replaced.size(), progress_of(op, context, 0, slots.size()), [&] { context.check(op, executor_); });
+    const LinkProgress progress = progress_of(op, context, 0, slots.size());
+    const StopCheck stop = [&] { context.check(op, executor_); };
+    if (few) {
+      link_few(slots, replaced.size(), progress, stop);
+    } else {
+      link(slots, replaced.size(), progress, stop);
+    }
     next = next_epoch();
   } catch (...) {
     if (before) {
       exchange_rows(*before);
-      calibration_ = std::move(calibration);
+      calibration_ = std::move(rollback.calibration);
       try_to_publish();
     } else {
-      norm_order_ = std::move(norm_order);
-      if (entry_points) entry_points_ = std::move(*entry_points);
-      entry_points_rows_ = entry_points_rows;
-      abort_insert(slots, replaced, std::move(calibration));
+      abort_insert(slots, replaced, std::move(rollback));
     }
+    behind_ = behind_ || !few;
     throw;
   }
   {
@@ -320,7 +359,11 @@ void GraphStore::insert(std::string_view op, std::span<const std::uint64_t> ids,
   const std::uint64_t highest = *std::ranges::max_element(ids);
   highest_id_ = std::max(highest_id_.value_or(highest), highest);
   publish(std::move(next));
-  consolidate_if_due(op, context, true);
+  if (few) {
+    take_steps(op, context, ids.size(), steps_per_insert);
+  } else {
+    consolidate_if_due(op, context, true);
+  }
 }
 
 void GraphStore::try_to_publish() noexcept {
@@ -330,12 +373,18 @@ void GraphStore::try_to_publish() noexcept {
   }
 }
 
-void GraphStore::abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced,
-                              CalibrationState&& calibration) {
+void GraphStore::abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced, Rollback&& before) {
   for (const Slot slot : replaced) storage_->versions.remove(slot, RowVersions::never);
-  calibration_ = std::move(calibration);
+  calibration_ = std::move(before.calibration);
+  norm_order_ = std::move(before.norm_order);
+  entry_points_ = std::move(before.entry_points);
+  entry_points_rows_ = before.entry_points_rows;
   calibration_.count_removed(slots.size());  // their links took the places of others
-  if (calibration_.due(table_.size())) calibration_.forget();
+  if (is_few(slots.size())) {
+    calibration_.check_trust(table_.size());
+  } else if (calibration_.due(table_.size())) {
+    calibration_.forget();
+  }
   for (const Slot slot : slots) storage_->versions.remove(slot, 0);
   tombstones_.insert(tombstones_.end(), slots.begin(), slots.end());
   try_to_publish();
@@ -396,9 +445,10 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
     context.check("remove", executor_);
     const std::vector<std::uint64_t> present = present_ids(ids, progress_of("remove", context, 0, ids.size()));
     if (present.empty()) {
-      consolidate_if_due("remove", context, true);
+      if (behind_) consolidate_if_due("remove", context, true);
       return std::size_t{0};
     }
+    const bool few = is_few(present.size());
     std::vector<Slot> removed;
     removed.reserve(present.size());
     for (const std::uint64_t id : present) removed.push_back(*table_.find(id));
@@ -419,14 +469,27 @@ std::size_t GraphStore::remove(std::span<const std::uint64_t> ids, const Context
     }
     const std::size_t count = tombstones_.size() - before;
     calibration_.count_removed(count);
-    if (calibration_.due(table_.size())) calibration_.forget();  // all rows are scanned until the next one
+    if (few) {
+      calibration_.check_trust(table_.size());
+    } else if (calibration_.due(table_.size())) {
+      calibration_.forget();  // all rows are scanned until the next one
+    }
     publish(std::move(next));
-    consolidate_if_due("remove", context, true);
+    if (few) {
+      take_steps("remove", context, count, steps_per_removal);
+    } else {
+      consolidate_if_due("remove", context, true);
+    }
     return count;
   });
 }
 
 // Reading.
+
+double GraphStore::upkeep_of_last_change() const {
+  const std::lock_guard lock(writer_mutex_);
+  return last_upkeep_;
+}
 
 std::optional<std::vector<float>> GraphStore::get(std::uint64_t id) const {
   const std::shared_lock lock(table_mutex_);
@@ -452,6 +515,7 @@ GraphContents GraphStore::contents(const Context& context) {
   const std::lock_guard lock(writer_mutex_);
   if (!storage_) return {};
   const LinkProgress check = stop_check("save", context);
+  finish_job(check);
   if (!tombstones_.empty()) {
     std::shared_ptr<Epoch> next = next_epoch();
     consolidate(check);

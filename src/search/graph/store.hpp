@@ -29,6 +29,9 @@ namespace vectis::inline v0_1::graph {
 // another cluster than the query's may end there.
 inline constexpr std::size_t entry_points_max = 256;
 
+// Rows that the encoding is trained on, at most.
+inline constexpr std::size_t training_rows_max = 10'000;
+
 // The state of a graph store that a search reads. While a search holds an epoch, no row that it can reach is reused
 // for another vector (epoch-based reclamation: Fraser, "Practical lock-freedom", 2004). Immutable; obtained by
 // GraphStore::now().
@@ -122,6 +125,12 @@ class GraphStore {
   // Throws what compact() throws; then the visible rows are unchanged.
   void drop_full_precision(const Context& context);
 
+  // Returns the work of the steps of upkeep that the last change took, in costs of linking its rows: at most
+  // steps_per_row, or one step. Infinity when the change did at once what was due. Waits for a running change.
+  [[nodiscard]] double upkeep_of_last_change() const;
+  // The largest number of these, for each row that is added or removed, unless a single step costs more.
+  static constexpr double steps_per_row = 4;
+
   // Returns the dim() floats of the id's vector as stored, or nullopt when the id is absent.
   [[nodiscard]] std::optional<std::vector<float>> get(std::uint64_t id) const;
   // Returns the rows that the ids allowed by `filter` have in `epoch`. Returns nullopt when ids were added, replaced or
@@ -139,6 +148,14 @@ class GraphStore {
     std::vector<Slot> slots;
   };
 
+  // What a failed insert puts back when the storage is the same.
+  struct Rollback {
+    CalibrationState calibration;
+    std::shared_ptr<const NormOrder> norm_order;
+    std::vector<Slot> entry_points;
+    std::size_t entry_points_rows = 0;
+  };
+
   // What replace_storage replaces.
   struct StoredRows {
     std::shared_ptr<GraphStorage> storage;
@@ -152,6 +169,7 @@ class GraphStore {
     std::deque<Limbo> limbo;
     IdTable table;
     std::shared_ptr<const NormOrder> norm_order;
+    std::vector<std::weak_ptr<GraphStorage>> storages_before;
   };
 
   // Returns `count` unused slots, free ones first, with memory for them. Precondition: reserve_rows() made room.
@@ -162,12 +180,16 @@ class GraphStore {
   // them, and all rows are scanned until then. `replaced` rows go with the next epoch. Throws what `progress` and
   // `stop` throw, and Allocation or std::bad_alloc.
   void link(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress, const StopCheck& stop);
+  // Links few rows; upkeep in steps does the rest. `replaced` rows go with the next epoch. Throws what `progress` and
+  // `stop` throw, and Allocation or std::bad_alloc.
+  void link_few(std::span<const Slot> slots, std::size_t replaced, const LinkProgress& progress, const StopCheck& stop);
   // Counts how many answers the rows, new or removed, change; see AnswerProbes. Throws std::bad_alloc.
   void count_answers(std::span<const Slot> slots);
   // Links those of `slots`, which were linked last, that a search for them does not find. When `checked`, also chooses
-  // entry points and does the same for all rows, if that is due, and links the rows that no path leads to, apart from
-  // `unlinked`. Returns how many rows were not found. Throws what `stop` throws, and std::bad_alloc.
-  std::size_t repair_links(std::span<const Slot> slots, std::span<const Slot> unlinked, bool checked,
+  // entry points and does the same for all rows, `live` in number, if that is due, and links the rows that no path
+  // leads to, apart from `unlinked`. Returns how many rows were not found. Throws what `stop` throws, and
+  // std::bad_alloc.
+  std::size_t repair_links(std::span<const Slot> slots, std::span<const Slot> unlinked, std::size_t live, bool checked,
                            const StopCheck& stop);
   // Counts `changed` rows, and links those of `slots`, or of all linked rows when many changed, that searches do not
   // find. Returns how many these are. Throws what `stop` throws, and std::bad_alloc.
@@ -176,6 +198,10 @@ class GraphStore {
   // Replaces the entry points by random linked rows: those of before lie in the clusters that were added first. `live`
   // is the number of rows. Leaves them where most slots are not linked. Throws std::bad_alloc; then nothing changed.
   void choose_entry_points(std::size_t live, const std::function<bool(Slot)>& linked);
+  // Adds random linked rows to `entry_points` until they are `count`, or most of the slots tried are not linked. Throws
+  // std::bad_alloc.
+  void add_entry_points(std::vector<Slot>& entry_points, std::size_t count,
+                        const std::function<bool(Slot)>& linked) const;
   void link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress);
   // Writes, links and publishes row i under ids[i]; the old rows of present ids become tombstones. The caller holds
   // writer_mutex_ and has checked that ids are distinct. Throws InvalidInput above slots_max rows, Cancelled,
@@ -185,9 +211,9 @@ class GraphStore {
   // Publishes the rows as they are; when memory is exhausted, the next epoch shows them. Does not throw.
   void try_to_publish() noexcept;
   // Turns the rows of a failed insert into tombstones that no search can see, keeps the rows that they were to replace
-  // and the calibration of before, and publishes the number of tombstones. They are reclaimed by the next change, since
-  // the stopped call must end soon. insert() has reserved the memory for that, so it does not throw.
-  void abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced, CalibrationState&& calibration);
+  // and what `before` has, and publishes the number of tombstones. They are reclaimed by the next change, since the
+  // stopped call must end soon. insert() has reserved the memory for that, so it does not throw.
+  void abort_insert(std::span<const Slot> slots, std::span<const Slot> replaced, Rollback&& before);
   // Returns the rows below `slots_end` that are visible in the epoch `epoch`, by length; null unless under inner
   // product, and for a mapped file, which it would read. Throws std::bad_alloc.
   [[nodiscard]] std::shared_ptr<const NormOrder> order_rows(const GraphStorage& storage, std::size_t slots_end,
@@ -210,10 +236,13 @@ class GraphStore {
   void publish(std::shared_ptr<Epoch> next) noexcept;
   void publish() { publish(next_epoch()); }
   // Makes room for `count` more rows; trains the encoding on `vectors` in an empty store, and again when the store
-  // has outgrown it: then it returns the rows of before. Throws InvalidInput when the store would exceed slots_max
-  // rows, Allocation when memory is exhausted, Cancelled or DeadlineExceeded as `context` says.
+  // has outgrown it, unless `few` are added: then it returns the rows of before. Throws InvalidInput when the store
+  // would exceed slots_max rows, Allocation when memory is exhausted, Cancelled or DeadlineExceeded as `context` says.
   [[nodiscard]] std::optional<StoredRows> reserve_rows(std::string_view op, std::span<const float> vectors,
-                                                       std::size_t count, const Context& context);
+                                                       std::size_t count, bool few, const Context& context);
+  // Returns whether there are so many more rows than the encoding was trained on that it is trained again. Does not
+  // throw.
+  [[nodiscard]] bool encoding_outgrown(std::size_t live) const noexcept;
   // Appends at most 5,000 live vectors, evenly spaced over all rows, to `sample`. Precondition: storage_ is not null.
   // Throws std::bad_alloc when memory is exhausted.
   void append_sample(std::vector<float>& sample) const;
@@ -223,6 +252,38 @@ class GraphStore {
   // early, without throwing, when `context` stops the call or memory is exhausted: a later change does the rest.
   void consolidate_if_due(std::string_view op, const Context& context, bool calibrates);
   void consolidate(const LinkProgress& progress);
+  // Moves to smaller storage when a third of the rows is free. Throws what compact_storage throws.
+  void shrink_if_due(const LinkProgress& progress);
+
+  // Upkeep in steps (store_upkeep.cpp). A change of few rows pays for a bounded number of steps of the job under way:
+  // consolidation, checks of the links, calibration or training. Larger changes do at once what is due.
+
+  // Returns whether a change of so many rows leaves upkeep to steps. Does not throw.
+  [[nodiscard]] bool is_few(std::size_t rows) const noexcept;
+  // Takes steps that cost at most `links` times as much as linking `rows` rows, or one step that costs more. Ends
+  // early, without throwing, when `context` stops the call or memory is exhausted: a later change does the rest.
+  void take_steps(std::string_view op, const Context& context, std::size_t rows, double links);
+  // Ends the job under way with what is done so far. Does not throw.
+  void drop_job() noexcept;
+  // Runs the job under way to its end. Throws what `progress` throws, and std::bad_alloc.
+  void finish_job(const LinkProgress& progress);
+  // Returns the job that is due first, if any. Throws std::bad_alloc.
+  [[nodiscard]] std::optional<Steps> next_job();
+  // Does what must not be done inside of a job: replaces the storage. Throws Allocation or std::bad_alloc.
+  void end_job(const LinkProgress& progress);
+  Steps consolidate_in_steps();
+  Steps check_links_in_steps();
+  Steps search_for_rows_in_steps();
+  Steps calibrate_in_steps();
+  Steps measure_recent_row_in_steps();
+  // Trains the encoding again and encodes all rows; links, versions and vectors stay where they are.
+  Steps encode_in_steps();
+  // Encodes rows for the storage that is to come and for those of before, while there are any. Throws Allocation or
+  // std::bad_alloc.
+  void encode_for_others(std::span<const Slot> slots);
+  // Notes the slots that were linked behind a consolidation under way. Throws std::bad_alloc.
+  void note_linked(std::span<const Slot> slots);
+
   // The parameters of searches of the rows that the next epoch shows. Valid until the next change.
   [[nodiscard]] SearchParams next_search() const noexcept;
   void forget_released_epochs();
@@ -261,6 +322,20 @@ class GraphStore {
   CalibrationState calibration_;
   std::size_t unchecked_rows_ = 0;   // linked since it was checked that all rows can be reached
   std::size_t unsearched_rows_ = 0;  // linked or consolidated since all rows were searched for
+  std::deque<Slot> recent_rows_;     // that should be searched for, as if they were not linked; some may be gone
+
+  std::optional<Steps> job_;            // upkeep under way
+  double credit_ = 0;                   // work that steps may cost; negative when they cost more
+  double link_work_ = 2000;             // of linking a row, about
+  double last_upkeep_ = 0;              // see upkeep_of_last_change()
+  bool behind_ = false;                 // a large change was stopped: the next change does at once what is due
+  std::size_t frozen_tombstones_ = 0;   // the first ones, which the job consolidates
+  std::size_t consolidated_slots_ = 0;  // slots that the job is done with
+  std::vector<Slot> linked_since_;      // of these, that were linked since
+  // The storage with another encoding that the job fills, and those that it replaced. Searches of earlier epochs read
+  // the latter, whose links lead to new rows too.
+  std::shared_ptr<GraphStorage> encoded_storage_;
+  std::vector<std::weak_ptr<GraphStorage>> storages_before_;
   // None of its sorted slots may be used again while it is there.
   std::shared_ptr<const NormOrder> norm_order_;
 

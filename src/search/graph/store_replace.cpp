@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "search/common/checks.hpp"
@@ -24,7 +25,6 @@ constexpr std::size_t consolidate_min = 64;
 constexpr std::size_t shrink_min = 1024;
 
 // The encoding is retrained when there are 4 times as many rows as it was trained on, up to 10,000.
-constexpr std::size_t training_rows_max = 10'000;
 constexpr std::size_t retrain_growth = 4;
 
 }  // namespace
@@ -34,14 +34,13 @@ bool GraphStore::consolidation_due(std::size_t tombstones) const noexcept {
 }
 
 void GraphStore::consolidate_if_due(std::string_view op, const Context& context, bool calibrates) {
+  last_upkeep_ = std::numeric_limits<double>::infinity();
   try {
     if (consolidation_due(tombstones_.size())) {
       const LinkProgress check = stop_check(op, context);
       std::shared_ptr<Epoch> next = next_epoch();
       consolidate(check);
-      std::size_t unused = free_slots_.size();
-      for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
-      if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), check);
+      shrink_if_due(check);
       publish(std::move(next));
     }
     if (calibrates && calibration_.due(table_.size())) {
@@ -50,14 +49,24 @@ void GraphStore::consolidate_if_due(std::string_view op, const Context& context,
       recalibrate_if_due(executor_, next_search(), table_.size(), params_.seed + epoch_, stop, calibration_);
       publish(std::move(next));
     }
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the next change tries again
+    behind_ = behind_ && !calibrates;
+  } catch (const std::bad_alloc&) {
+    behind_ = true;
   } catch (const Error& error) {
+    behind_ = true;
     const bool stopped = error.code() == ErrorCode::cancelled || error.code() == ErrorCode::deadline_exceeded;
     if (!stopped && error.code() != ErrorCode::allocation) throw;
   }
 }
 
+void GraphStore::shrink_if_due(const LinkProgress& progress) {
+  std::size_t unused = free_slots_.size();
+  for (const Limbo& waiting : limbo_) unused += waiting.slots.size();
+  if (unused > shrink_min && unused > rows_ / 3) compact_storage(storage_->vectors.full_precision(), progress);
+}
+
 void GraphStore::consolidate(const LinkProgress& progress) {
+  drop_job();
   if (storage_->file && !storage_->links_in_memory) {
     std::shared_ptr<GraphStorage> copy = storage_->with_links_in_memory(executor_);
     const std::unique_lock lock(table_mutex_);
@@ -72,15 +81,16 @@ void GraphStore::consolidate(const LinkProgress& progress) {
   }
   std::vector<Slot> entry_points = entry_points_;
   std::erase_if(entry_points, is_tombstone);
-  Random random(params_.seed + epoch_);
-  while (entry_points.size() < std::min(entry_points_max, live.size())) {
-    const Slot slot = live[random.below(live.size())];
-    if (std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
+  const auto linked = [&](Slot slot) { return !is_tombstone(slot); };
+  const std::size_t wanted = std::min(entry_points_max, live.size());
+  add_entry_points(entry_points, wanted, linked);
+  for (std::size_t i = 0; entry_points.size() < wanted; ++i) {  // where most slots are not linked
+    if (std::ranges::find(entry_points, live[i]) == entry_points.end()) entry_points.push_back(live[i]);
   }
   consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
-  const auto linked = [&](Slot slot) { return !is_tombstone(slot); };
-  link_unfound_rows(entry_points, {}, tombstones_.size(), linked, [&] { progress(live.size()); });
-  connect_unreachable(storage_->graph, entry_points, rows_, linked, {});
+  const StopCheck stop = [&] { progress(live.size()); };
+  link_unfound_rows(entry_points, {}, tombstones_.size(), linked, stop);
+  connect_unreachable(storage_->graph, entry_points, rows_, linked, stop);
   std::shared_ptr<const NormOrder> order = order_rows(*storage_, rows_, epoch_);
   limbo_.emplace_back();  // the last step that may throw
   norm_order_ = std::move(order);
@@ -93,7 +103,7 @@ void GraphStore::consolidate(const LinkProgress& progress) {
 // Replacing the storage: for another encoding, more rows, without free rows, or without floats.
 
 std::optional<GraphStore::StoredRows> GraphStore::reserve_rows(std::string_view op, std::span<const float> vectors,
-                                                               std::size_t count, const Context& context) {
+                                                               std::size_t count, bool few, const Context& context) {
   collect_free_slots();
   const std::size_t rows = rows_ + count - std::min(count, free_slots_.size());
   if (rows > slots_max) {
@@ -107,10 +117,8 @@ std::optional<GraphStore::StoredRows> GraphStore::reserve_rows(std::string_view 
     storage_ = std::make_shared<GraphStorage>(std::move(encoding), params_, rows, true);
     return std::nullopt;
   }
-  const std::size_t trained_rows = storage_->graph.encoding.projection.trained_rows;
   // A store whose rows were all removed may get vectors of another kind.
-  const bool outgrown = table_.size() == 0 ||
-                        (trained_rows < training_rows_max && table_.size() + count >= retrain_growth * trained_rows);
+  const bool outgrown = table_.size() == 0 || (!few && encoding_outgrown(table_.size() + count));
   if (!outgrown && !storage_->file && rows <= storage_->rows_max()) return std::nullopt;
   const LinkProgress check = stop_check(op, context);
   if (!tombstones_.empty()) consolidate(check);
@@ -126,6 +134,11 @@ std::optional<GraphStore::StoredRows> GraphStore::reserve_rows(std::string_view 
       replace_storage(dense_copy(train_encoding(executor_, metric_, dim_, sample), rows, full_precision, check));
   calibration_.forget();  // other codes need other searches
   return before;
+}
+
+bool GraphStore::encoding_outgrown(std::size_t live) const noexcept {
+  const std::size_t trained_rows = storage_->graph.encoding.projection.trained_rows;
+  return trained_rows < training_rows_max && live >= retrain_growth * trained_rows;
 }
 
 void GraphStore::append_sample(std::vector<float>& sample) const {
@@ -183,7 +196,7 @@ GraphContents GraphStore::dense_copy(const Encoding& encoding, std::size_t rows_
   }
   result.rows = kept.size();
   result.highest_id = highest_id_;
-  if (calibration_.calibration) result.calibration = *calibration_.calibration;
+  if (calibration_.trusted()) result.calibration = *calibration_.calibration;
   result.changed_since_calibration = calibration_.changed;
   return result;
 }
@@ -205,6 +218,8 @@ GraphStore::StoredRows GraphStore::replace_storage(GraphContents contents) {
 }
 
 void GraphStore::exchange_rows(StoredRows& rows) noexcept {
+  drop_job();  // it has slots of before
+  recent_rows_.clear();
   const std::unique_lock lock(table_mutex_);
   std::swap(storage_, rows.storage);
   std::swap(rows_, rows.rows);
@@ -217,6 +232,7 @@ void GraphStore::exchange_rows(StoredRows& rows) noexcept {
   std::swap(limbo_, rows.limbo);
   std::swap(table_, rows.table);
   std::swap(norm_order_, rows.norm_order);
+  std::swap(storages_before_, rows.storages_before);
 }
 
 std::shared_ptr<const NormOrder> GraphStore::order_rows(const GraphStorage& storage, std::size_t slots_end,

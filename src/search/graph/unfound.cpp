@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "search/graph/beam_search.hpp"
 #include "search/graph/prune.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -118,6 +117,16 @@ std::size_t link_unfound(Executor& executor, Graph& graph, std::span<const Slot>
     searched = std::move(unfound);
   }
   return first_unfound;
+}
+
+Work link_unfound_row(Graph& graph, std::span<const Slot> entry_points, Slot row, SearchScratch& scratch) {
+  const std::uint64_t before = scratch.scored;
+  for (std::size_t pass = 0; pass < passes_max; ++pass) {
+    const Unfound unfound = search_for(graph, entry_points, row, scratch);
+    if (unfound.row == AdjacencyLists::no_link) break;
+    Linker(graph).link(unfound);
+  }
+  return scratch.scored - before;
 }
 
 }  // namespace vectis::inline v0_1::graph

@@ -5,7 +5,8 @@
 #include <functional>
 #include <span>
 
-#include "search/graph/storage.hpp"
+#include "search/graph/beam_search.hpp"
+#include "search/graph/steps.hpp"
 #include "vectis/base/executor.hpp"
 
 namespace vectis::inline v0_1::graph {
@@ -18,5 +19,9 @@ namespace vectis::inline v0_1::graph {
 // linked.
 std::size_t link_unfound(Executor& executor, Graph& graph, std::span<const Slot> entry_points,
                          std::span<const Slot> rows, const std::function<void()>& stop);
+
+// Does the same for one row, and returns the work that it took. Concurrent searches are allowed; concurrent changes are
+// not. Throws std::bad_alloc; then the row may be linked.
+Work link_unfound_row(Graph& graph, std::span<const Slot> entry_points, Slot row, SearchScratch& scratch);
 
 }  // namespace vectis::inline v0_1::graph
