@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -37,13 +38,14 @@ Tensor sequence(double first, double step, std::int64_t count, DType type, const
   return Tensor(std::move(node));
 }
 
+// Diagonals beyond all matrices.
+constexpr std::int64_t diagonal_max = std::int64_t{1} << 60;
+
 // The number of the row minus that of the column, of each element of a matrix.
 Tensor row_minus_column(std::int64_t rows, std::int64_t columns, const TensorOptions& options) {
   const Tensor row = sequence(0, 1, rows, DType::int32, options).reshape({rows, 1});
   return row - sequence(0, 1, columns, DType::int32, options);
 }
-
-TensorOptions beside(const Tensor& x) { return {.device = x.device(), .runtime = &x.node()->lane->runtime()}; }
 
 // `x` where the comparison of row - column with `diagonal` holds, else 0.
 template <class Compare>
@@ -52,7 +54,8 @@ Tensor triangle(std::string_view op, const Operand& x, std::int64_t diagonal, co
   if (tensor.rank() < 2) {
     throw_invalid(op, fmt::format("shape {} has no matrices; give two axes or more", to_string(tensor.shape())));
   }
-  const Tensor keep = compare(row_minus_column(tensor.extent(-2), tensor.extent(-1), beside(tensor)), -diagonal);
+  const Tensor keep = compare(row_minus_column(tensor.extent(-2), tensor.extent(-1), options_of(tensor)),
+                              -std::clamp(diagonal, -diagonal_max, diagonal_max));
   return where(keep, tensor, zeros_like(tensor));
 }
 
@@ -65,7 +68,8 @@ Tensor full(const Shape& shape, const Scalar& value, DType type, const TensorOpt
 Tensor zeros(const Shape& shape, DType type, const TensorOptions& options) { return full(shape, 0, type, options); }
 Tensor ones(const Shape& shape, DType type, const TensorOptions& options) { return full(shape, 1, type, options); }
 Tensor full_like(const Tensor& x, const Scalar& value) {
-  return constant(*x.node()->lane, value, x.dtype(), x.shape());
+  const Shape& shape = x.shape();  // throws for an empty Tensor
+  return constant(*x.node()->lane, value, x.dtype(), shape);
 }
 Tensor zeros_like(const Tensor& x) { return full_like(x, 0); }
 Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
@@ -88,7 +92,9 @@ Tensor linspace(double start, double stop, std::int64_t count, DType type, const
 }
 
 Tensor eye(std::int64_t rows, std::int64_t columns, std::int64_t diagonal, DType type, const TensorOptions& options) {
-  return equal(row_minus_column(rows, columns, options), -diagonal).astype(type);
+  check_shape("eye", {rows, columns}, type);
+  return equal(row_minus_column(rows, columns, options), -std::clamp(diagonal, -diagonal_max, diagonal_max))
+      .astype(type);
 }
 
 Tensor tril(const Operand& x, std::int64_t diagonal) {

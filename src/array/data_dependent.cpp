@@ -16,10 +16,8 @@ namespace vectis::inline v0_1::array {
 
 namespace {
 
-TensorOptions beside_of(const Tensor& x) { return {.device = x.device(), .runtime = &x.node()->lane->runtime()}; }
-
 Tensor vector_of(const std::vector<std::int64_t>& values, const Tensor& beside) {
-  return Tensor::from_cpu(values, {static_cast<std::int64_t>(values.size())}, beside_of(beside));
+  return Tensor::from_cpu(values, {static_cast<std::int64_t>(values.size())}, options_of(beside));
 }
 
 // Elements of any type as wide values. Requires a computed array.
@@ -46,9 +44,11 @@ Groups groups_of(const Tensor& x) {
   const std::vector<Wide> values = wide_elements<Wide>(x);
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    if (values[a] != values[a] || values[b] != values[b]) return values[a] == values[a] && values[b] != values[b];
-    return values[a] < values[b];
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    const bool a_is_nan = values[a] != values[a];
+    const bool b_is_nan = values[b] != values[b];
+    if (a_is_nan != b_is_nan) return b_is_nan;
+    return a_is_nan || values[a] == values[b] ? a < b : values[a] < values[b];
   });
   Groups groups;
   groups.inverse.resize(values.size());

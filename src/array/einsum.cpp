@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "array/operands.hpp"
+#include "array/wide.hpp"
 #include "vectis/array/operations.hpp"
 
 namespace vectis::inline v0_1::array {
@@ -181,8 +182,9 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> tensors) {
       throw_einsum(equation, fmt::format("label '{}' is twice in the result", label));
     }
   }
+  if (!is_real(type) && type != DType::int64) type = DType::int32;  // as sums of small integers
+  for (Term& term : terms) term.tensor = term.tensor.astype(type);
   Term result = terms.front();
-  result.tensor = result.tensor.astype(type);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     std::string needed = parsed.output;
     for (std::size_t later = i + 1; later < terms.size(); ++later) needed += terms[later].labels;

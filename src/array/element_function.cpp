@@ -58,12 +58,13 @@ double remainder_of(double a, double b) {
   if (rest == 0) return std::copysign(0.0, b);
   return (rest < 0) != (b < 0) ? rest + b : rest;
 }
-// As Python: the quotient from which remainder_of is left, so that the two fit together.
+// As Python: from the exact remainder, so that the two fit together.
 double floor_divided(double a, double b) {
   if (b == 0 || !std::isfinite(a)) return b == 0 ? a / b : std::numeric_limits<double>::quiet_NaN();
-  const double quotient = (a - remainder_of(a, b)) / b;
-  const double below = std::floor(quotient);
-  return quotient - below > 0.5 ? below + 1 : below;
+  const double rest = std::fmod(a, b);
+  const double exact = (a - rest) / b - (rest != 0 && (rest < 0) != (b < 0) ? 1 : 0);
+  const double below = std::floor(exact);
+  return exact - below > 0.5 ? below + 1 : below;
 }
 double nan_or(double a, double b, double otherwise) { return a != a ? a : b != b ? b : otherwise; }
 std::int64_t shifted_left(std::int64_t a, std::int64_t by) {
@@ -118,7 +119,12 @@ Value emit_floor_divide(Builder& b, Operands x) {
   }
   const Value zero = b.constant(0.0F);
   const Value infinity = b.constant(std::numeric_limits<float>::infinity());
-  const Value quotient = b.div(b.sub(x[0], emit_remainder(b, x)), x[1]);
+  const Value rest = b.binary(ir::Op::rem, x[0], x[1]);
+  const Value is_below =
+      b.binary(ir::Op::bit_and, b.binary(ir::Op::ne, rest, zero),
+               b.binary(ir::Op::ne, b.binary(ir::Op::lt, rest, zero), b.binary(ir::Op::lt, x[1], zero)));
+  const Value truncated_quotient = b.div(b.sub(x[0], rest), x[1]);
+  const Value quotient = b.select(is_below, b.sub(truncated_quotient, b.constant(1.0F)), truncated_quotient);
   const Value below = b.unary(ir::Op::floor, quotient);
   const Value nearest =
       b.select(b.binary(ir::Op::gt, b.sub(quotient, below), b.constant(0.5F)), b.add(below, b.constant(1.0F)), below);
@@ -176,10 +182,12 @@ Value emit_log1p(Builder& b, Operands x) {
   return b.select(b.binary(ir::Op::eq, u, one), x[0], b.select(is_small, corrected, logarithm));
 }
 
-// With e = expm1(|x|): sinh is (e + e / (e + 1)) / 2. Beyond 80, where e may overflow, exp(|x| - log 2).
+// With e = expm1(|x|): sinh is (e + e / (e + 1)) / 2. Beyond 80, where e may overflow, exp(|x|) / 2 from exp(|x| / 2).
 constexpr float large_exponent = 80;
 Value exponential_half(Builder& b, Value magnitude) {
-  return b.unary(ir::Op::exp, b.sub(magnitude, b.constant(std::numbers::ln2_v<float>)));
+  const Value half = b.constant(0.5F);
+  const Value root = b.unary(ir::Op::exp, b.mul(half, magnitude));
+  return b.mul(b.mul(half, root), root);
 }
 Value emit_sinh(Builder& b, Operands x) {
   const Value magnitude = b.unary(ir::Op::abs, x[0]);
@@ -219,7 +227,9 @@ Value emit_acosh(Builder& b, Operands x) {
   const Value root = b.unary(ir::Op::sqrt, b.add(b.mul(b.constant(2.0F), t), b.mul(t, t)));
   const Value near = emit_log1p(b, std::array{b.add(t, root)});
   const Value far = b.add(b.unary(ir::Op::log, x[0]), b.constant(std::numbers::ln2_v<float>));
-  return b.select(b.binary(ir::Op::gt, x[0], b.constant(large_operand)), far, near);
+  const Value result = b.select(b.binary(ir::Op::gt, x[0], b.constant(large_operand)), far, near);
+  const Value is_defined = b.binary(ir::Op::ge, x[0], b.constant(1.0F));
+  return b.select(is_defined, result, b.constant(std::numeric_limits<float>::quiet_NaN()));
 }
 // log1p(2 x / (1 - x)) / 2 of |x|, with the sign of x.
 Value emit_atanh(Builder& b, Operands x) {
@@ -232,6 +242,14 @@ Value emit_atanh(Builder& b, Operands x) {
       b.select(b.binary(ir::Op::eq, magnitude, one), b.constant(std::numeric_limits<float>::infinity()), half);
   return b.select(b.binary(ir::Op::eq, x[0], zero), x[0],
                   b.select(b.binary(ir::Op::lt, x[0], zero), b.unary(ir::Op::neg, at_one), at_one));
+}
+// The larger operand and log1p(exp(-distance)): two equal infinities have no distance.
+Value emit_logaddexp(Builder& b, Operands x) {
+  const Value larger = emit_extremum<ir::Op::max>(b, x);
+  const Value distance =
+      b.select(b.binary(ir::Op::eq, x[0], x[1]), b.constant(0.0F), b.unary(ir::Op::abs, b.sub(x[0], x[1])));
+  const Value share = b.unary(ir::Op::exp, b.unary(ir::Op::neg, distance));
+  return b.add(larger, emit_log1p(b, std::array{share}));
 }
 Value emit_sigmoid(Builder& b, Operands x) {
   const Value one = b.constant(1.0F);
@@ -290,8 +308,9 @@ constexpr ElementFunction bits1(ElementOp op, std::string_view name, ElementFunc
   return {op, name, 1, Takes::integers, emit, nullptr, nullptr, loop1<std::int64_t, std::int64_t, Integer>, nullptr};
 }
 template <class Integer>
-constexpr ElementFunction bits2(ElementOp op, std::string_view name, ElementFunction::Emit emit, Integer /*integer*/) {
-  return {op, name, 2, Takes::integers, emit, nullptr, nullptr, loop2<std::int64_t, std::int64_t, Integer>, nullptr};
+constexpr ElementFunction bits2(ElementOp op, std::string_view name, ElementFunction::Emit emit, Integer /*integer*/,
+                                Takes takes = Takes::integers) {
+  return {op, name, 2, takes, emit, nullptr, nullptr, loop2<std::int64_t, std::int64_t, Integer>, nullptr};
 }
 
 using G = std::vector<Tensor>;
@@ -299,14 +318,15 @@ using I = std::int64_t;
 using O = ElementOp;
 
 Tensor zero_like(const Tensor& x) { return full_like(x, 0); }
-// The part of `adjoint` where `condition` holds.
-Tensor masked(const Tensor& condition, const Tensor& adjoint) { return where(condition, adjoint, zero_like(adjoint)); }
-// Of minimum and maximum: an operand that is the result gets the adjoint, two equal ones half of it each.
-G extremum_gradient(const Tensor& y, Inputs x, const Tensor& g) {
-  const Tensor half = g * 0.5;
+// Of minimum and maximum: the operand that is the result gets the adjoint, two equal ones half of it each.
+G extremum_gradient(const Tensor& first_wins, Inputs x, const Tensor& g) {
+  const Tensor zero = zero_like(g);
   const Tensor both = equal(x[0], x[1]);
-  const auto share = [&](const Tensor& one) { return where(both, half, masked(equal(one, y), g)); };
-  return {share(x[0]), share(x[1])};
+  const Tensor half = g * 0.5;
+  return {where(both, half, where(first_wins, g, zero)), where(both, half, where(first_wins, zero, g))};
+}
+double logaddexp_of(double a, double b) {
+  return a == b ? a + std::numbers::ln2 : nan_or(a, b, std::max(a, b)) + std::log1p(std::exp(-std::fabs(a - b)));
 }
 
 const std::array<ElementFunction, element_op_count> table = {{
@@ -341,7 +361,9 @@ const std::array<ElementFunction, element_op_count> table = {{
         [](I a, I b) { return power_of(a, b); },
         [](const Tensor& y, Inputs x, const Tensor& g) -> G {
           // x ** 0 is 1 everywhere, and 0 ** y does not change with y.
-          const Tensor of_base = where(equal(x[1], 0), zero_like(g), g * x[1] * power(x[0], x[1] - 1));
+          const Tensor is_constant = equal(x[1], 0);
+          const Tensor base = where(is_constant, ones_like(x[0]), x[0]);  // has a finite power, also in derivatives
+          const Tensor of_base = where(is_constant, zero_like(g), g * x[1] * power(base, x[1] - 1));
           const Tensor is_zero = equal(x[0], 0);
           const Tensor of_exponent = where(is_zero, zero_like(g), g * y * log(where(is_zero, ones_like(x[0]), x[0])));
           return {of_base, of_exponent};
@@ -349,17 +371,22 @@ const std::array<ElementFunction, element_op_count> table = {{
     real2(
         O::atan2, "atan2", emit<ir::Op::atan2>, [](double a, double b) { return std::atan2(a, b); },
         [](const Tensor&, Inputs x, const Tensor& g) -> G {
-          const Tensor scaled = g / (square(x[0]) + square(x[1]));
-          return {scaled * x[1], -(scaled * x[0])};
+          const Tensor length = hypot(x[0], x[1]);  // its square may overflow
+          return {g * (x[1] / length) / length, -(g * (x[0] / length) / length)};
+        }),
+    real2(
+        O::logaddexp, "logaddexp", emit_logaddexp, [](double a, double b) { return logaddexp_of(a, b); },
+        [](const Tensor&, Inputs x, const Tensor& g) -> G {
+          return {g * sigmoid(x[0] - x[1]), g * sigmoid(x[1] - x[0])};
         }),
     number2(
         O::minimum, "minimum", emit_extremum<ir::Op::min>,
         [](double a, double b) { return nan_or(a, b, a < b ? a : b); }, [](I a, I b) { return a < b ? a : b; },
-        extremum_gradient),
+        [](const Tensor&, Inputs x, const Tensor& g) -> G { return extremum_gradient(less(x[0], x[1]), x, g); }),
     number2(
         O::maximum, "maximum", emit_extremum<ir::Op::max>,
         [](double a, double b) { return nan_or(a, b, a > b ? a : b); }, [](I a, I b) { return a > b ? a : b; },
-        extremum_gradient),
+        [](const Tensor&, Inputs x, const Tensor& g) -> G { return extremum_gradient(greater(x[0], x[1]), x, g); }),
     number1(
         O::negative, "negative", emit<ir::Op::neg>, [](double a) { return -a; },
         [](I a) { return wrapped(Unsigned{0} - static_cast<Unsigned>(a)); },
@@ -465,8 +492,12 @@ const std::array<ElementFunction, element_op_count> table = {{
     bits2(O::bitwise_or, "bitwise_or", emit<ir::Op::bit_or>, [](I a, I b) { return a | b; }),
     bits2(O::bitwise_xor, "bitwise_xor", emit<ir::Op::bit_xor>, [](I a, I b) { return a ^ b; }),
     bits1(O::bitwise_not, "bitwise_not", emit<ir::Op::bit_not>, [](I a) { return ~a; }),
-    bits2(O::left_shift, "left_shift", emit_shift<ir::Op::shl>, [](I a, I b) { return shifted_left(a, b); }),
-    bits2(O::right_shift, "right_shift", emit_shift<ir::Op::shr>, [](I a, I b) { return shifted_right(a, b); }),
+    bits2(
+        O::left_shift, "left_shift", emit_shift<ir::Op::shl>, [](I a, I b) { return shifted_left(a, b); },
+        Takes::whole_numbers),
+    bits2(
+        O::right_shift, "right_shift", emit_shift<ir::Op::shr>, [](I a, I b) { return shifted_right(a, b); },
+        Takes::whole_numbers),
     {O::where, "where", 3, Takes::all, emit<ir::Op::select>, nullptr, nullptr, nullptr,
      [](const Tensor&, Inputs x, const Tensor& g) -> G {
        return {Tensor(), where(x[0], g, zero_like(g)), where(x[0], zero_like(g), g)};

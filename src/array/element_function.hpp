@@ -25,6 +25,7 @@ enum class ElementOp : std::uint8_t {
   fmod,
   power,
   atan2,
+  logaddexp,
   minimum,
   maximum,
   negative,
@@ -76,9 +77,10 @@ inline constexpr std::size_t element_op_count = static_cast<std::size_t>(Element
 
 // Which element types a function takes.
 enum class Takes : std::uint8_t {
-  numbers,   // all but bool
-  reals,     // floating point
-  integers,  // integers and bool
+  numbers,        // all but bool
+  reals,          // floating point
+  integers,       // integers and bool
+  whole_numbers,  // integers
   all,
 };
 

@@ -25,7 +25,10 @@ DType checked_type(const ElementFunction& function, DType type) {
   if (function.takes == Takes::numbers && type == DType::boolean) {
     throw_invalid(function.name, "takes numbers, not bool; convert by astype(DType::int32)");
   }
-  if (function.takes == Takes::integers && is_real(type)) {
+  if (function.takes == Takes::whole_numbers && type == DType::boolean) {
+    throw_invalid(function.name, "takes integers, not bool; convert by astype(DType::int32)");
+  }
+  if ((function.takes == Takes::integers || function.takes == Takes::whole_numbers) && is_real(type)) {
     throw_invalid(function.name,
                   fmt::format("takes integers or bool, not {}; convert by astype(DType::int32)", vectis::name(type)));
   }
@@ -74,9 +77,7 @@ Tensor logical(ElementOp op, std::string_view name, const Operand& a, const Oper
 
 Tensor Tensor::astype(DType type) const {
   if (dtype() == type) return *this;
-  if (type == DType::complex64 || type == DType::uint32) {
-    throw_invalid("astype", fmt::format("arrays of {} do not exist; choose another type", vectis::name(type)));
-  }
+  check_shape("astype", shape(), type);
   return record(element_primitive(ElementOp::convert), {*this}, type, shape(), node()->where);
 }
 
@@ -95,8 +96,9 @@ Tensor maximum(const Operand& a, const Operand& b) { return binary(ElementOp::ma
 Tensor hypot(const Operand& a, const Operand& b) {
   // Scaled by the larger one, so that squares do not overflow.
   const Resolved operands = resolve("hypot", {&a, &b});
-  const Tensor first = absolute(operands.tensors[0]);
-  const Tensor second = absolute(operands.tensors[1]);
+  const auto magnitude = [](const Tensor& x) { return absolute(is_real(x.dtype()) ? x : x.astype(DType::float32)); };
+  const Tensor first = magnitude(operands.tensors[0]);
+  const Tensor second = magnitude(operands.tensors[1]);
   const Tensor large = maximum(first, second);
   const Tensor scale = where(logical_or(equal(large, 0), isinf(large)), ones_like(large), large);
   const Tensor length = scale * sqrt(square(first / scale) + square(second / scale));
@@ -104,15 +106,7 @@ Tensor hypot(const Operand& a, const Operand& b) {
   return where(infinite, full_like(length, std::numeric_limits<double>::infinity()), length);
 }
 
-Tensor logaddexp(const Operand& a, const Operand& b) {
-  const Resolved operands = resolve("logaddexp", {&a, &b});
-  const Tensor& x = operands.tensors[0];
-  const Tensor& y = operands.tensors[1];
-  const Tensor larger = maximum(x, y);
-  // Two equal infinities have a difference of NaN, and the sum is infinite.
-  const Tensor distance = where(equal(x, y), full_like(larger, 0), absolute(x - y));
-  return larger + log1p(exp(-distance));
-}
+Tensor logaddexp(const Operand& a, const Operand& b) { return binary(ElementOp::logaddexp, a, b); }
 
 Tensor copysign(const Operand& a, const Operand& b) {
   const Resolved operands = resolve("copysign", {&a, &b});
@@ -166,7 +160,9 @@ Tensor leaky_relu(const Operand& x, double slope) {
 }
 Tensor elu(const Operand& x, double alpha) {
   const Tensor& tensor = as_tensor("elu", x);
-  return where(greater(tensor, 0), x, expm1(minimum(tensor, 0)) * alpha);
+  // Positive numbers, whose exponential may overflow, are replaced before it.
+  const Tensor is_positive = greater(tensor, 0);
+  return where(is_positive, x, expm1(where(is_positive, zeros_like(tensor), tensor)) * alpha);
 }
 Tensor gelu(const Operand& x) {
   const Tensor& tensor = as_tensor("gelu", x);
@@ -220,6 +216,7 @@ Tensor where(const Operand& condition, const Operand& yes, const Operand& no) {
     const Resolved values = resolve("where", {&yes, &no});
     type = values.tensors[0].dtype();
     shape = broadcast_shapes("where", shape, values.tensors[0].shape());
+    check_shape("where", shape, type);
   }
   const auto value_of = [&](const Operand& one) {
     if (one.tensor() == nullptr) return constant(*chosen.node()->lane, one.scalar(), type, shape);

@@ -163,7 +163,7 @@ void Engine::run(std::span<const Step> steps) {
 // Sets nodes to computed, and the other members of their group, which were computed in passing without being stored,
 // as not computed. Drops inputs that no gradient needs.
 void Engine::finish(std::span<const std::shared_ptr<Node>> computed, std::span<Node* const> members) {
-  std::vector<std::vector<Tensor>> dropped;  // destroyed without the lock
+  std::vector<Origin> dropped;  // destroyed without the lock
   dropped.reserve(computed.size());
   const std::scoped_lock lock(mutex_);
   for (Node* const node : members) node->batch = nullptr;
@@ -171,8 +171,13 @@ void Engine::finish(std::span<const std::shared_ptr<Node>> computed, std::span<N
     node->batch = nullptr;
     node->pending = 0;
     node->is_computed.store(true, std::memory_order_release);
-    if (!node->tape || !node->tape->is_open) dropped.push_back(std::move(node->inputs));
+    if (!node->tape || !node->tape->keep(*node)) dropped.push_back(node->take_origin());
   }
+}
+
+Origin Engine::take_origin(Node& node) {
+  const std::scoped_lock lock(mutex_);
+  return node.take_origin();
 }
 
 }  // namespace vectis::inline v0_1::array

@@ -1,6 +1,7 @@
 // Computes recorded operations.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,14 @@ class Engine {
   void evaluate(std::span<const Tensor> roots);
 
   [[nodiscard]] ElementMaps& element_maps() noexcept { return element_maps_; }
+  // Returns the number of a new node.
+  std::uint64_t next_number() noexcept { return ++numbers_; }
+  // Returns the number of the node made last.
+  [[nodiscard]] std::uint64_t last_number() const noexcept { return numbers_; }
+  // Takes inputs and primitive away from a computed node, to be destroyed without a lock.
+  [[nodiscard]] Origin take_origin(Node& node);
+  // Keeps nodes from losing their inputs while it is held.
+  [[nodiscard]] std::unique_lock<std::mutex> lock_nodes() { return std::unique_lock(mutex_); }
 
  private:
   std::shared_ptr<Batch> collect(std::span<const Tensor> roots, std::vector<Node*>& order);
@@ -75,6 +84,7 @@ class Engine {
   std::mutex mutex_;  // guards lanes_, and of all nodes `batch`, `mark` and inputs that an evaluation reads
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::uint64_t collections_ = 0;
+  std::atomic<std::uint64_t> numbers_ = 0;
   ElementMaps element_maps_;
 };
 

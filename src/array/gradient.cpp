@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
 
+#include "array/engine.hpp"
 #include "array/node.hpp"
 #include "array/operands.hpp"
+#include "array/recording.hpp"
 #include "array/wide.hpp"
 #include "vectis/array/operations.hpp"
 
@@ -16,8 +19,9 @@ namespace vectis::inline v0_1::array {
 
 namespace {
 
-thread_local std::uint32_t paused = 0;      // NoGradient objects of this thread
-thread_local std::uint32_t open_tapes = 0;  // gradients that this thread is taking
+std::atomic<std::uint64_t> tapes = 0;          // opened in this process
+thread_local std::uint64_t ignored_tapes = 0;  // this thread records nothing for the tapes up to this number
+thread_local std::uint32_t pauses = 0;         // NoGradient objects of this thread
 
 // The same value as its input, as another node: gradients are taken with respect to it.
 class Variable final : public Primitive {
@@ -59,45 +63,47 @@ class Custom final : public Primitive {
   CustomGradient gradient_;
 };
 
-// Opens a tape for the calling thread, and closes it.
+// A tape that is closed with its owner, also when the function throws.
 class OpenTape {
  public:
-  OpenTape() : tape_(std::make_shared<Tape>(open_tapes)), paused_outside_(std::exchange(paused, 0)) { ++open_tapes; }
-  ~OpenTape() {
-    --open_tapes;
-    paused = paused_outside_;
-    tape_->is_open = false;
-  }
+  OpenTape() : tape_(std::make_shared<Tape>(++tapes)) {}
+  ~OpenTape() { tape_->close(); }
   OpenTape(const OpenTape&) = delete;
   OpenTape& operator=(const OpenTape&) = delete;
 
-  // The argument as a variable, which an enclosing gradient also sees unless it is paused.
-  Tensor variable(const Tensor& argument) {
-    std::swap(paused, paused_outside_);
+  // Returns the argument as a variable, which enclosing gradients see too.
+  Tensor variable(const Tensor& argument) const {
     Tensor made = record(unowned(variable_primitive), {argument}, argument.dtype(), argument.shape(), {});
-    std::swap(paused, paused_outside_);
     if (!made.node()->tape) made.node()->tape = tape_;
     return made;
   }
 
  private:
   std::shared_ptr<Tape> tape_;
-  std::uint32_t paused_outside_;  // a gradient is taken also where none is recorded
 };
 
-// The nodes between the variables and the value, in an order in which inputs come before consumers.
-std::vector<Node*> dependents(const Tensor& value, std::span<const Tensor> variables) {
+// A node between the variables and the value, and what computes it, which the node may lose meanwhile.
+struct Dependent {
+  std::shared_ptr<Node> node;
+  Origin origin;
+};
+
+// The nodes that depend on the variables and lead to the value, inputs before their consumers. Nodes that are older
+// than the variables cannot depend on them.
+std::vector<Dependent> dependents(const Tensor& value, std::span<const Tensor> variables) {
   struct Visit {
     Node* node;
     std::size_t next;
     bool depends;
   };
+  const auto lock = value.node()->lane->engine().lock_nodes();
+  const std::uint64_t oldest = variables.front().node()->number;
   std::unordered_map<const Node*, bool> depends;  // of the nodes visited
   for (const Tensor& variable : variables) depends[variable.node().get()] = true;
-  std::vector<Node*> order;
+  std::vector<Dependent> order;
   std::vector<Visit> path;
   const auto enter = [&](Node* node) {
-    if (!node->tape || !node->tape->is_open) {
+    if (!node->tape || !node->tape->is_open() || node->number < oldest) {
       depends.emplace(node, false);
     } else {
       path.push_back({node, 0, false});
@@ -108,9 +114,9 @@ std::vector<Node*> dependents(const Tensor& value, std::span<const Tensor> varia
   while (!path.empty()) {
     Visit& last = path.back();
     if (last.next == last.node->inputs.size()) {
-      depends[last.node] = last.depends;
-      if (last.depends) order.push_back(last.node);
       const bool found = last.depends;
+      depends[last.node] = found;
+      if (found) order.push_back({last.node->shared_from_this(), {last.node->inputs, last.node->primitive}});
       path.pop_back();
       if (!path.empty()) path.back().depends |= found;
       continue;
@@ -130,7 +136,8 @@ class Adjoints {
  public:
   void add(const Tensor& of, const Tensor& adjoint) {
     Tensor& sum = sums_[of.node().get()];
-    sum = sum.is_empty() ? adjoint : sum + adjoint;
+    const Tensor typed = adjoint.astype(of.dtype());
+    sum = sum.is_empty() ? typed : sum + typed;
   }
   [[nodiscard]] Tensor take(const Node* node) {
     const auto found = sums_.find(node);
@@ -144,18 +151,10 @@ class Adjoints {
   std::unordered_map<const Node*, Tensor> sums_;
 };
 
-// Drops the inputs of computed nodes that only a closed tape kept. Inputs come first in `order`: a node is alive until
-// its consumers drop it.
-void release(std::span<Node* const> order) {
-  for (Node* const node : order) {
-    if (node->is_computed && (!node->tape || !node->tape->is_open)) node->inputs.clear();
-  }
-}
-
 void check_arguments(std::string_view op, std::span<const Tensor> arguments) {
   if (arguments.empty()) throw_invalid(op, "no arguments; give at least one array");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!is_real(arguments[i].dtype())) {
+    if (!is_real(as_tensor(op, arguments[i]).dtype())) {
       throw_invalid(op, fmt::format("argument {} is {}; gradients are taken with respect to floating-point arrays", i,
                                     vectis::name(arguments[i].dtype())));
     }
@@ -164,47 +163,50 @@ void check_arguments(std::string_view op, std::span<const Tensor> arguments) {
 
 using AdjointOf = std::function<Tensor(const Tensor& value)>;
 
+// The gradients of the variables, from the gradient of the value.
+std::vector<Tensor> backward(const Tensor& value, const Tensor& adjoint, std::span<const Tensor> variables) {
+  const std::vector<Dependent> order = dependents(value, variables);
+  Adjoints adjoints;
+  adjoints.add(value, adjoint);
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const Dependent& one = order[i];
+    const Tensor arrived = adjoints.take(one.node.get());
+    if (arrived.is_empty()) continue;
+    const std::vector<Tensor>& inputs = one.origin.inputs;
+    const std::vector<Tensor> gradients = one.origin.primitive->gradient(Tensor(one.node), inputs, arrived);
+    for (std::size_t input = 0; input < gradients.size(); ++input) {
+      if (!gradients[input].is_empty() && inputs[input].node()->tape) adjoints.add(inputs[input], gradients[input]);
+    }
+  }
+  std::vector<Tensor> result;
+  for (const Tensor& variable : variables) {
+    const Tensor gradient = adjoints.take(variable.node().get());
+    result.push_back(gradient.is_empty() ? full_like(variable, 0) : gradient);
+  }
+  return result;
+}
+
 ValueAndGradients differentiate(std::string_view op, const Function& function, std::span<const Tensor> arguments,
                                 const AdjointOf& adjoint_of) {
   check_arguments(op, arguments);
-  ValueAndGradients result;
-  std::vector<Node*> order;
-  {
-    OpenTape tape;
-    std::vector<Tensor> variables;
-    for (const Tensor& argument : arguments) variables.push_back(tape.variable(argument));
-    const Tensor value = function(variables);
-    const Tensor adjoint = adjoint_of(value);
-    order = dependents(value, variables);
-    Adjoints adjoints;
-    adjoints.add(value, adjoint);
-    for (std::size_t i = order.size(); i-- > 0;) {
-      Node* const node = order[i];
-      const Tensor arrived = adjoints.take(node);
-      if (arrived.is_empty()) continue;
-      const std::vector<Tensor> gradients =
-          node->primitive->gradient(Tensor(node->shared_from_this()), node->inputs, arrived);
-      for (std::size_t input = 0; input < gradients.size(); ++input) {
-        if (!gradients[input].is_empty() && node->inputs[input].node()->tape) {
-          adjoints.add(node->inputs[input], gradients[input]);
-        }
-      }
-    }
-    for (const Tensor& variable : variables) {
-      Tensor gradient = adjoints.take(variable.node().get());
-      result.gradients.push_back(gradient.is_empty() ? full_like(variable, 0) : gradient);
-    }
-    result.value = value;
-  }
-  release(order);
-  return result;
+  const OpenTape tape;
+  std::vector<Tensor> variables;
+  for (const Tensor& argument : arguments) variables.push_back(tape.variable(argument));
+  Tensor value = function(variables);
+  std::vector<Tensor> gradients = backward(value, adjoint_of(value), variables);
+  return {std::move(value), std::move(gradients)};
 }
 
 }  // namespace
 
-NoGradient::NoGradient() noexcept { ++paused; }
-NoGradient::~NoGradient() { --paused; }
-bool NoGradient::is_recording() noexcept { return paused == 0; }
+bool is_recording(const Tape& tape) noexcept { return tape.is_open() && tape.number > ignored_tapes; }
+
+NoGradient::NoGradient() noexcept : ignored_before_(std::exchange(ignored_tapes, tapes.load())) { ++pauses; }
+NoGradient::~NoGradient() {
+  --pauses;
+  ignored_tapes = ignored_before_;
+}
+bool NoGradient::is_recording() noexcept { return pauses == 0; }
 
 ValueAndGradients value_and_grad(const Function& function, std::span<const Tensor> arguments) {
   return differentiate("value_and_grad", function, arguments, [](const Tensor& value) {
@@ -229,15 +231,17 @@ ValueAndGradients vjp(const Function& function, std::span<const Tensor> argument
 
 Tensor stop_gradient(const Operand& x) {
   const NoGradient pause;
-  const Tensor& tensor = *x.tensor();
+  const Tensor& tensor = as_tensor("stop_gradient", x);
   return record(unowned(variable_primitive), {tensor}, tensor.dtype(), tensor.shape(), x.where());
 }
 
 Tensor custom_function(const Function& function, CustomGradient gradient, std::span<const Tensor> arguments) {
+  for (const Tensor& argument : arguments) (void)as_tensor("custom_function", argument);
   Tensor value = [&] {
     const NoGradient pause;
     return function(arguments);
   }();
+  for (const Tensor& argument : arguments) check_devices("custom_function", value, argument);
   std::vector<Tensor> inputs = {value};
   inputs.insert(inputs.end(), arguments.begin(), arguments.end());
   return record(std::make_shared<Custom>(std::move(gradient)), std::move(inputs), value.dtype(), value.shape(), {});
@@ -245,7 +249,24 @@ Tensor custom_function(const Function& function, CustomGradient gradient, std::s
 
 Tensor checkpoint(const Function& function, std::span<const Tensor> arguments) {
   const auto recompute = [function](const Tensor&, std::span<const Tensor> inputs, const Tensor& adjoint) {
-    return vjp(function, inputs, adjoint).gradients;
+    // Integers and bool are constants of the function.
+    std::vector<Tensor> all(inputs.begin(), inputs.end());
+    std::vector<std::size_t> real;
+    std::vector<Tensor> variables;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!is_real(all[i].dtype())) continue;
+      real.push_back(i);
+      variables.push_back(all[i]);
+    }
+    std::vector<Tensor> gradients(all.size());
+    if (real.empty()) return gradients;
+    const auto of_variables = [&](std::span<const Tensor> x) {
+      for (std::size_t i = 0; i < real.size(); ++i) all[real[i]] = x[i];
+      return function(all);
+    };
+    const std::vector<Tensor> found = vjp(of_variables, variables, adjoint).gradients;
+    for (std::size_t i = 0; i < real.size(); ++i) gradients[real[i]] = found[i];
+    return gradients;
   };
   return custom_function(function, recompute, arguments);
 }
@@ -268,7 +289,7 @@ GradientCheck check_gradient(const Function& function, std::span<const Tensor> a
       const auto value_at = [&](double x) {
         std::vector<double> changed = values;
         changed[element] = x;
-        moved[i] = Tensor::from_cpu(changed, arguments[i].shape());
+        moved[i] = Tensor::from_cpu(changed, arguments[i].shape(), options_of(arguments[i]));
         return function(moved).item();
       };
       const double difference =

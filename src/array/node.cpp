@@ -1,10 +1,12 @@
 #include "array/node.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "array/engine.hpp"
-#include "vectis/array/gradient.hpp"
+#include "array/recording.hpp"
+#include "array/wide.hpp"
 
 namespace vectis::inline v0_1::array {
 
@@ -16,11 +18,10 @@ constexpr std::uint32_t pending_max = 1000;
 constexpr std::uint32_t pending_max_of_gradients = 20000;
 
 std::shared_ptr<Tape> outermost_tape(std::span<const Tensor> inputs) {
-  if (!NoGradient::is_recording()) return nullptr;
   std::shared_ptr<Tape> outermost;
   for (const Tensor& input : inputs) {
     const std::shared_ptr<Tape>& tape = input.node()->tape;
-    if (tape && tape->is_open && (!outermost || tape->depth < outermost->depth)) outermost = tape;
+    if (tape && is_recording(*tape) && (!outermost || tape->number < outermost->number)) outermost = tape;
   }
   return outermost;
 }
@@ -36,15 +37,46 @@ OperationCost Primitive::cost(const Node& node) const {
   return cost;
 }
 
-// The inputs of a long chain are destroyed one after the other, not by recursion.
+// The nodes of a long chain are destroyed one after the other, not by recursion, also those that functions of the
+// program hold.
 Node::~Node() {
-  std::vector<Tensor> waiting = std::move(inputs);
-  while (!waiting.empty()) {
-    const Tensor last = std::move(waiting.back());
-    waiting.pop_back();
-    if (last.is_empty() || last.node().use_count() > 1) continue;
-    std::ranges::move(last.node()->inputs, std::back_inserter(waiting));
-    last.node()->inputs.clear();
+  thread_local std::vector<Origin>* waiting = nullptr;  // of the outermost destructor of this thread
+  if (inputs.empty() && !primitive) return;
+  try {
+    if (waiting != nullptr) {
+      waiting->push_back(take_origin());
+      return;
+    }
+    std::vector<Origin> origins;
+    origins.push_back(take_origin());
+    waiting = &origins;
+    while (!origins.empty()) {
+      const Origin last = std::move(origins.back());
+      origins.pop_back();
+    }
+    waiting = nullptr;
+  } catch (const std::bad_alloc&) {  // of push_back: the members are destroyed by recursion
+  }
+}
+
+bool Tape::keep(Node& node) {
+  const std::scoped_lock lock(mutex_);
+  if (!is_open_) return false;
+  kept_.push_back(node.weak_from_this());
+  return true;
+}
+
+void Tape::close() noexcept {
+  std::vector<std::weak_ptr<Node>> kept;
+  {
+    const std::scoped_lock lock(mutex_);
+    is_open_ = false;
+    kept.swap(kept_);
+  }
+  for (const std::weak_ptr<Node>& one : kept) {
+    if (const std::shared_ptr<Node> node = one.lock()) {
+      const Origin unneeded = node->lane->engine().take_origin(*node);
+    }
   }
 }
 
@@ -80,7 +112,8 @@ Tensor record(std::shared_ptr<const Primitive> primitive, std::vector<Tensor> in
   for (const Tensor& input : inputs) {
     pending = std::min(pending + input.node()->pending.load(std::memory_order_relaxed), pending_max_of_gradients);
   }
-  node->tape = outermost_tape(inputs);
+  if (is_real(type)) node->tape = outermost_tape(inputs);  // integers and bool have no gradient
+  node->number = node->lane->engine().next_number();
   node->primitive = std::move(primitive);
   node->inputs = std::move(inputs);
   node->where = where;

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <source_location>
+#include <utility>
 #include <vector>
 
 #include "array/primitive.hpp"
@@ -15,13 +17,32 @@ namespace vectis::inline v0_1::array {
 
 class Lane;
 struct Batch;
+struct Node;
 
 // A gradient that is being taken: while it is open, nodes that depend on its variables keep their inputs after they
-// were computed. Gradients nest, and an inner one is closed before the outer one.
-struct Tape {
-  explicit Tape(std::uint32_t nesting) noexcept : depth(nesting) {}
-  const std::uint32_t depth;  // how many gradients of the thread enclose it
-  std::atomic<bool> is_open = true;
+// were computed. Gradients nest: a later one is closed before those that enclose it. Thread-safe.
+class Tape {
+ public:
+  explicit Tape(std::uint64_t serial_number) noexcept : number(serial_number) {}
+
+  [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  // Returns true, and remembers the node, when its inputs must be kept.
+  bool keep(Node& node);
+  // Lets the inputs of all nodes go that were kept.
+  void close() noexcept;
+
+  const std::uint64_t number;  // increases from tape to tape of the process
+
+ private:
+  std::atomic<bool> is_open_ = true;
+  std::mutex mutex_;  // guards kept_, and closing
+  std::vector<std::weak_ptr<Node>> kept_;
+};
+
+// What a node needs to be computed, and for gradients.
+struct Origin {
+  std::vector<Tensor> inputs;
+  std::shared_ptr<const Primitive> primitive;  // null: a value that the program gave
 };
 
 // A value, or how to compute it. Shape, type, lane, primitive and tape never change. Storage, offset, strides and
@@ -35,9 +56,10 @@ struct Node : std::enable_shared_from_this<Node> {
   Shape shape;
   DType type;
   Lane* lane;
-  std::shared_ptr<const Primitive> primitive;  // null: a value that the program gave
+  std::shared_ptr<const Primitive> primitive;  // null: a value that the program gave, or no longer needed
   std::vector<Tensor> inputs;                  // emptied once they are no longer needed
   std::shared_ptr<Tape> tape;                  // the outermost gradient that depends on this node; null: none
+  std::uint64_t number = 0;                    // increases from node to node of an engine
   std::source_location where;
 
   // The value.
@@ -56,6 +78,9 @@ struct Node : std::enable_shared_from_this<Node> {
   std::uint32_t in_group = 0;    // those of them that come from the group being formed
   bool is_grouped = false;
   std::uint32_t slot = 0;  // position in its group
+
+  // Takes what computed the node away from it, to be destroyed without a lock.
+  [[nodiscard]] Origin take_origin() noexcept { return {std::move(inputs), std::move(primitive)}; }
 
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(type); }
   [[nodiscard]] std::int64_t elements() const noexcept { return shape.elements(); }

@@ -34,9 +34,15 @@ DType promote(DType a, DType b) noexcept {
 }
 
 DType promote(DType type, const Scalar& scalar) noexcept {
-  const int kind = static_cast<int>(scalar.kind());
-  if (kind <= kind_of(type)) return type;
-  return scalar.kind() == Scalar::Kind::real ? DType::float32 : DType::int32;
+  if (static_cast<int>(scalar.kind()) < kind_of(type)) return type;
+  if (scalar.kind() == Scalar::Kind::real) return is_real(type) ? type : DType::float32;
+  if (scalar.kind() == Scalar::Kind::boolean || is_real(type)) return type;
+  for (const DType wider : {type, DType::int32}) {
+    std::int64_t value = scalar.integer();
+    narrow(wider, &value, 1);
+    if (wider != DType::boolean && value == scalar.integer()) return promote(type, wider);
+  }
+  return DType::int64;
 }
 
 Shape broadcast_shapes(std::string_view op, const Shape& a, const Shape& b) {
@@ -83,6 +89,9 @@ Shape checked_axes(std::string_view op, const Shape& axes, std::size_t rank) {
 }
 
 void check_shape(std::string_view op, const Shape& shape, DType type) {
+  if (type == DType::complex64 || type == DType::uint32) {
+    throw_invalid(op, fmt::format("arrays of {} do not exist; choose another type", vectis::name(type)));
+  }
   auto bytes = static_cast<std::int64_t>(size_of(type));
   for (const std::int64_t extent : shape) {
     if (extent < 0) throw_invalid(op, fmt::format("shape {} has a negative extent", to_string(shape)));
@@ -114,6 +123,8 @@ Tensor constant(Lane& lane, const Scalar& value, DType type, const Shape& shape)
   return Tensor(std::move(node));
 }
 
+TensorOptions options_of(const Tensor& x) { return {.device = x.device(), .runtime = &x.node()->lane->runtime()}; }
+
 const Tensor& as_tensor(std::string_view op, const Operand& operand) {
   if (operand.tensor() == nullptr) throw_invalid(op, "a number stands where an array is needed; make one by full()");
   if (operand.tensor()->is_empty()) throw_invalid(op, "an operand is an empty Tensor; assign an array to it first");
@@ -124,7 +135,10 @@ void check_devices(std::string_view op, const Tensor& a, const Tensor& b) {
   const Lane* const first = a.node()->lane;
   const Lane* const second = b.node()->lane;
   if (first == second) return;
-  throw_invalid(op, fmt::format("operands are on {} and {}; copy one of them by on()", first->device().label(),
+  if (&first->engine() != &second->engine()) {
+    throw_invalid(op, "operands belong to two Runtimes; make both with the same TensorOptions::runtime");
+  }
+  throw_invalid(op, fmt::format("operands are on {} and {}; make both on one device", first->device().label(),
                                 second->device().label()));
 }
 
@@ -144,6 +158,7 @@ Resolved resolve(std::string_view op, std::initializer_list<const Operand*> oper
   for (const Operand* const operand : operands) {
     if (operand->tensor() == nullptr) type = promote(type, operand->scalar());
   }
+  check_shape(op, shape, type);
   Resolved resolved{.tensors = {}, .where = (*operands.begin())->where()};
   resolved.tensors.reserve(operands.size());
   for (const Operand* const operand : operands) {

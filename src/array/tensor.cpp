@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "array/engine.hpp"
 #include "array/node.hpp"
@@ -58,8 +60,18 @@ const Tensor& Tensor::eval() const {
 
 void eval(std::span<const Tensor> tensors) {
   if (tensors.empty()) return;
-  for (const Tensor& tensor : tensors) checked(tensor.node());
-  tensors.front().node()->lane->engine().evaluate(tensors);
+  std::vector<Engine*> engines;  // of the Runtimes of the arrays
+  for (const Tensor& tensor : tensors) {
+    Engine& engine = checked(tensor.node()).lane->engine();
+    if (std::ranges::find(engines, &engine) == engines.end()) engines.push_back(&engine);
+  }
+  if (engines.size() == 1) return engines.front()->evaluate(tensors);
+  for (Engine* const engine : engines) {
+    std::vector<Tensor> own;
+    std::ranges::copy_if(tensors, std::back_inserter(own),
+                         [&](const Tensor& tensor) { return &tensor.node()->lane->engine() == engine; });
+    engine->evaluate(own);
+  }
 }
 
 void Tensor::copy_to(std::span<std::byte> target, DType type) const {

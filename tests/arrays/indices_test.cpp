@@ -133,8 +133,9 @@ TEST(ArrayOrders, AgreeWithTheLibrary) {
       for (at[axis] = 0; at[axis] < shape[axis]; ++at[axis]) row.push_back(x.at(at));
       std::vector<std::size_t> order(row.size());
       for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-      std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-        if (std::isnan(row[a]) || std::isnan(row[b])) return !std::isnan(row[a]) && std::isnan(row[b]);
+      std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+        if (std::isnan(row[a]) != std::isnan(row[b])) return std::isnan(row[b]);
+        if (std::isnan(row[a]) || row[a] == row[b]) return a < b;
         return descending ? row[a] > row[b] : row[a] < row[b];
       });
       return order;

@@ -166,7 +166,7 @@ TEST(ArrayNeural, InterpolationKeepsLines) {
 TEST(ArrayNeural, ReportShapesThatDoNotFit) {
   const Tensor x = zeros({1, 4, 5, 5});
   EXPECT_ERROR(conv(x, zeros({2, 3, 3, 3})), ErrorCode::invalid_input, "[conv]", "(1, 4, 5, 5)", "(2, 3, 3, 3)");
-  EXPECT_ERROR(conv(x, zeros({2, 4, 7, 1})), ErrorCode::invalid_input, "[conv]", "covers 7", "which has 5");
+  EXPECT_ERROR(conv(x, zeros({2, 4, 7, 1})), ErrorCode::invalid_input, "[conv]", "window of 7", "which has 5");
   EXPECT_ERROR(conv(x, zeros({2, 4, 3, 3}), {.steps = {0}}), ErrorCode::invalid_input, "[conv]", "step 0");
   EXPECT_ERROR(conv(zeros({4, 5}), zeros({4, 5})), ErrorCode::invalid_input, "[conv]", "(4, 5)");
   EXPECT_ERROR(max_pool(x, {2, 2, 2}), ErrorCode::invalid_input, "[max_pool]", "3 numbers for 2 axes");

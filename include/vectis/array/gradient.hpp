@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -62,7 +63,8 @@ using CustomGradient =
 VECTIS_API Tensor custom_function(const Function& function, CustomGradient gradient, std::span<const Tensor> arguments);
 
 // Calls `function` without keeping its intermediate values: its gradient computes them again. Saves memory for time.
-// `function` must return the same value each time. Throws what `function` throws.
+// `function` must return the same value each time. Arrays that it captures have no gradient: pass them as arguments.
+// Throws what `function` throws.
 VECTIS_API Tensor checkpoint(const Function& function, std::span<const Tensor> arguments);
 
 // Result of check_gradient.
@@ -79,8 +81,8 @@ struct GradientCheck {
 VECTIS_API GradientCheck check_gradient(const Function& function, std::span<const Tensor> arguments,
                                         double step = 0x1p-17);
 
-// While an object of this class lives, operations of its thread record no gradient, as stop_gradient of each result
-// would do.
+// While an object of this class lives, operations of its thread record nothing for the gradients that were being taken
+// when it was made, as stop_gradient of each result would do. Gradients that are taken inside are complete.
 class VECTIS_API NoGradient {
  public:
   [[nodiscard]] NoGradient() noexcept;
@@ -90,6 +92,12 @@ class VECTIS_API NoGradient {
 
   // Returns false while this thread has a NoGradient.
   [[nodiscard]] static bool is_recording() noexcept;
+
+  // Lives in a scope: several must end in the reverse order of their beginning.
+  static void* operator new(std::size_t) = delete;
+
+ private:
+  std::uint64_t ignored_before_;
 };
 
 }  // namespace vectis::inline v0_1::array

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -77,6 +78,19 @@ class Scalar {
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] std::int64_t integer() const noexcept { return integer_; }  // of boolean and integer
   [[nodiscard]] double real() const noexcept { return real_; }
+  // Returns the number as T: a fraction is truncated to an integer, NaN becomes 0, and a number beyond T its nearest.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  [[nodiscard]] T as() const noexcept {
+    if (kind_ != Kind::real) return static_cast<T>(integer_);
+    if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+      if (real_ != real_) return 0;
+      // The largest T may not be a double: the number after it is.
+      if (real_ >= 2 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1)) return std::numeric_limits<T>::max();
+      if (real_ <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+    }
+    return static_cast<T>(real_);
+  }
 
  private:
   Kind kind_;
@@ -152,8 +166,7 @@ class VECTIS_API Tensor {
   template <class T = double>
     requires std::is_arithmetic_v<T>
   [[nodiscard]] T item() const {
-    const Scalar value = item_scalar();
-    return value.kind() == Scalar::Kind::real ? static_cast<T>(value.real()) : static_cast<T>(value.integer());
+    return item_scalar().as<T>();
   }
 
   // Returns the array converted to `type`; itself when it has that type already. Floating-point numbers are truncated

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "array/engine.hpp"
@@ -45,51 +46,27 @@ std::vector<std::int64_t> positions_of(std::string_view op, const Node& indices,
   return positions;
 }
 
+// Integers wrap.
 template <class Wide>
-void add_elements(DType type, const std::byte* from, std::size_t count, std::byte* to, std::vector<Wide>& scratch) {
-  scratch.resize(2 * count);
-  load_wide(type, from, count, scratch.data());
-  load_wide(type, to, count, scratch.data() + count);
-  for (std::size_t i = 0; i < count; ++i) {
-    if constexpr (std::is_integral_v<Wide>) {
-      scratch[i] =
-          static_cast<Wide>(static_cast<std::uint64_t>(scratch[i]) + static_cast<std::uint64_t>(scratch[count + i]));
-    } else {
-      scratch[i] += scratch[count + i];
-    }
+void add_to(Wide& sum, Wide value) {
+  if constexpr (std::is_integral_v<Wide>) {
+    sum = static_cast<Wide>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(value));
+  } else {
+    sum += value;
   }
-  store_wide(type, scratch.data(), count, to);
 }
 
-// Adds runs of elements of one type.
-class Adder {
- public:
-  explicit Adder(DType type) : type_(type) {}
-  void operator()(const std::byte* from, std::size_t count, std::byte* to) {
-    if (is_real(type_)) {
-      add_elements(type_, from, count, to, reals_);
-    } else {
-      add_elements(type_, from, count, to, integers_);
-    }
-  }
-
- private:
-  DType type_;
-  std::vector<double> reals_;
-  std::vector<std::int64_t> integers_;
-};
+// Elements as wide values in row-major order.
+template <class Wide>
+std::vector<Wide> wide_values(const Node& x) {
+  std::vector<Wide> values(static_cast<std::size_t>(x.elements()));
+  std::shared_ptr<Storage> keep;
+  if (!values.empty()) load_wide(x.type, contiguous_data(x, keep), values.size(), values.data());
+  return values;
+}
 
 // How elements are written where others stand.
 enum class Put : std::uint8_t { replace, add };
-
-// Puts runs of `count` elements from `source` into a target of the same type.
-void put(Put how, Adder& adder, std::size_t bytes, const std::byte* source, std::size_t count, std::byte* target) {
-  if (how == Put::add) {
-    adder(source, count, target);
-  } else {
-    std::memcpy(target, source, count * bytes);
-  }
-}
 
 // --- take: the same indices for all ---------------------------------------------------------------------------------
 
@@ -141,22 +118,9 @@ class Spread final : public Primitive {
     const AroundAxis around(node.shape, axis_);
     const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent);
     node.lane->allocate(node);
-    std::memset(node.host_data(), 0, static_cast<std::size_t>(node.elements()) * node.element_bytes());
-    if (values.elements() == 0) return;
-    std::shared_ptr<Storage> keep;
-    const std::byte* const from = contiguous_data(values, keep);
-    const auto inner = static_cast<std::size_t>(around.inner);
-    const std::size_t run = inner * node.element_bytes();
-    const auto add_outer = [&](std::size_t begin, std::size_t end) {
-      Adder adder(node.type);
-      for (std::size_t outer = begin; outer < end; ++outer) {
-        for (std::size_t i = 0; i < positions.size(); ++i) {
-          const auto row = outer * static_cast<std::size_t>(around.extent) + static_cast<std::size_t>(positions[i]);
-          adder(from + (outer * positions.size() + i) * run, inner, node.host_data() + row * run);
-        }
-      }
-    };
-    node.lane->executor().parallel_for(static_cast<std::size_t>(around.outer), 1, add_outer);
+    if (node.elements() == 0) return;
+    return is_real(node.type) ? add_values<double>(values, positions, node)
+                              : add_values<std::int64_t>(values, positions, node);
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
@@ -164,6 +128,29 @@ class Spread final : public Primitive {
   }
 
  private:
+  // Sums are wide and stored once.
+  template <class Wide>
+  void add_values(const Node& values, const std::vector<std::int64_t>& positions, Node& node) const {
+    const AroundAxis around(node.shape, axis_);
+    const std::vector<Wide> added = wide_values<Wide>(values);
+    const auto inner = static_cast<std::size_t>(around.inner);
+    const std::size_t slab = static_cast<std::size_t>(around.extent) * inner;
+    const auto add_slabs = [&](std::size_t begin, std::size_t end) {
+      std::vector<Wide> sums(slab);
+      for (std::size_t outer = begin; outer < end; ++outer) {
+        std::ranges::fill(sums, Wide{0});
+        const Wide* from = added.data() + outer * positions.size() * inner;
+        for (const std::int64_t position : positions) {
+          Wide* const to = sums.data() + static_cast<std::size_t>(position) * inner;
+          for (std::size_t i = 0; i < inner; ++i) add_to(to[i], from[i]);
+          from += inner;
+        }
+        store_wide(node.type, sums.data(), slab, node.host_data() + outer * slab * node.element_bytes());
+      }
+    };
+    node.lane->executor().parallel_for(static_cast<std::size_t>(around.outer), 1, add_slabs);
+  }
+
   std::size_t axis_;
 };
 
@@ -199,27 +186,13 @@ class TakeAlong final : public Primitive {
 class PutAlong final : public Primitive {
  public:
   PutAlong(std::size_t axis, Put how) : axis_(axis), how_(how) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "put_along_axis"; }
+  [[nodiscard]] std::string_view name() const noexcept override {
+    return how_ == Put::add ? "add_along_axis" : "put_along_axis";
+  }
   void compute(Node& node) const override {
-    const Node& x = *node.inputs[0].node();
-    const Node& values = *node.inputs[2].node();
-    const AroundAxis around(x.shape, axis_);
-    const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent);
     node.lane->allocate(node);
     if (node.elements() == 0) return;
-    StridedReader(x).read(0, x.elements(), node.host_data());
-    if (values.elements() == 0) return;
-    std::shared_ptr<Storage> keep;
-    const std::byte* const from = contiguous_data(values, keep);
-    const auto bytes = static_cast<std::int64_t>(node.element_bytes());
-    const std::int64_t count = values.shape[axis_];
-    Adder adder(node.type);
-    for (std::int64_t i = 0; i < values.elements(); ++i) {
-      const std::int64_t outer = i / around.inner / count;
-      const std::int64_t at =
-          (outer * around.extent + positions[static_cast<std::size_t>(i)]) * around.inner + i % around.inner;
-      put(how_, adder, static_cast<std::size_t>(bytes), from + i * bytes, 1, node.host_data() + at * bytes);
-    }
+    return is_real(node.type) ? put_values<double>(node) : put_values<std::int64_t>(node);
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
@@ -227,8 +200,8 @@ class PutAlong final : public Primitive {
     const Tensor of_values = take_along_axis(adjoint, inputs[1], axis);
     if (how_ == Put::add) return {adjoint, Tensor(), of_values};
     // Of several values for one element the last one is kept: the others have no gradient.
-    const Tensor numbers =
-        arange(0, static_cast<double>(inputs[1].elements()), 1, DType::int64).reshape(inputs[1].shape());
+    const Tensor numbers = arange(0, static_cast<double>(inputs[1].elements()), 1, DType::int64, options_of(adjoint))
+                               .reshape(inputs[1].shape());
     const Tensor marks = put_along_axis(full_like(inputs[0].astype(DType::int64), -1), inputs[1], numbers, axis);
     const Tensor is_kept = equal(take_along_axis(marks, inputs[1], axis), numbers);
     return {where(less(marks, 0), adjoint, zeros_like(adjoint)), Tensor(),
@@ -236,6 +209,28 @@ class PutAlong final : public Primitive {
   }
 
  private:
+  template <class Wide>
+  void put_values(Node& node) const {
+    const Node& x = *node.inputs[0].node();
+    const Node& values = *node.inputs[2].node();
+    const AroundAxis around(x.shape, axis_);
+    const std::vector<std::int64_t> positions = positions_of(name(), *node.inputs[1].node(), around.extent);
+    std::vector<Wide> results = wide_values<Wide>(x);
+    const std::vector<Wide> put = wide_values<Wide>(values);
+    const std::int64_t count = values.shape[axis_];
+    for (std::size_t i = 0; i < put.size(); ++i) {
+      const auto element = static_cast<std::int64_t>(i);
+      const std::int64_t row = element / around.inner / count * around.extent + positions[i];
+      Wide& result = results[static_cast<std::size_t>(row * around.inner + element % around.inner)];
+      if (how_ == Put::add) {
+        add_to(result, put[i]);
+      } else {
+        result = put[i];
+      }
+    }
+    store_wide(node.type, results.data(), results.size(), node.host_data());
+  }
+
   std::size_t axis_;
   Put how_;
 };
@@ -289,6 +284,9 @@ Tensor put_recorded(std::string_view op, Put how, const Operand& x, const Operan
   const Tensor& at = as_tensor(op, indices);
   check_devices(op, target, at);
   check_indices(op, at);
+  if (how == Put::add && target.dtype() == DType::boolean) {
+    throw_invalid(op, "takes numbers, not bool; convert by astype(DType::int32)");
+  }
   const std::size_t checked = checked_axis(op, axis, target.rank());
   const Shape shape = along_shape(op, target, at, checked);
   Tensor put = values.tensor() == nullptr ? constant(*target.node()->lane, values.scalar(), target.dtype(), shape)
@@ -324,6 +322,9 @@ Tensor index_add(const Operand& x, const Operand& indices, const Operand& values
   }
   Shape shape = tensor.shape();
   shape[checked] = at.extent(0);
+  if (tensor.dtype() == DType::boolean) {
+    throw_invalid("index_add", "takes numbers, not bool; convert by astype(DType::int32)");
+  }
   const Tensor added = broadcast_to(as_tensor("index_add", values).astype(tensor.dtype()), shape);
   return tensor + spread(added, at, checked, tensor.shape()[checked]);
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "array/engine.hpp"
 #include "array/operands.hpp"
@@ -71,11 +70,9 @@ class Embed final : public Primitive {
 
  private:
   void fill(Node& node) const {
-    const Tensor one = constant(*node.lane, fill_, node.type, {});
-    const std::size_t bytes = node.element_bytes();
-    const auto elements = static_cast<std::size_t>(node.elements());
-    for (std::size_t i = 0; i < elements; ++i)
-      std::memcpy(node.host_data() + i * bytes, one.node()->host_data(), bytes);
+    if (node.elements() == 0) return;
+    const Tensor value = constant(*node.lane, fill_, node.type, node.shape);
+    StridedReader(*value.node()).read_all(node.lane->executor(), node.host_data());
   }
 
   Positions at_;
@@ -138,9 +135,9 @@ Tensor concat(std::span<const Tensor> tensors, std::int64_t axis) {
                                           to_string(tensors[0].shape()), to_string(tensor.shape()), axis));
     }
     shape[joined] += extent;
+    check_shape("concat", shape, type);
     inputs.push_back(tensor.astype(type));
   }
-  check_shape("concat", shape, type);
   return record(std::make_shared<Concat>(joined), std::move(inputs), type, std::move(shape), {});
 }
 
@@ -164,9 +161,10 @@ Tensor pad(const Operand& x, std::span<const std::pair<std::int64_t, std::int64_
                                      widths.size(), result.rank()));
   }
   for (std::size_t axis = 0; axis < widths.size(); ++axis) {
+    constexpr std::int64_t width_max = std::int64_t{1} << 56;
     const auto [before, after] = widths[axis];
-    if (before < 0 || after < 0) {
-      throw_invalid("pad", fmt::format("widths {} and {} of axis {}; give 0 or more, and slice to remove elements",
+    if (before < 0 || after < 0 || before > width_max || after > width_max) {
+      throw_invalid("pad", fmt::format("widths {} and {} of axis {}; give 0 to 2^56, and slice to remove elements",
                                        before, after, axis));
     }
     if (before == 0 && after == 0) continue;

@@ -71,6 +71,7 @@ Scalar lowest(DType type) {
     case DType::int8:
       return std::numeric_limits<std::int8_t>::min();
     case DType::uint8:
+    case DType::boolean:
       return 0;
     case DType::int32:
       return std::numeric_limits<std::int32_t>::min();
@@ -85,20 +86,20 @@ Scalar lowest(DType type) {
 struct Resampling {
   std::vector<std::int32_t> low;
   std::vector<std::int32_t> high;
-  std::vector<float> share;  // of `high`
+  std::vector<double> share;  // of `high`
 };
 
 Resampling resampled(std::int64_t from, std::int64_t to, Interpolation how) {
   Resampling result;
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
   for (std::int64_t i = 0; i < to; ++i) {
-    const double exact = how == Interpolation::nearest ? std::floor(static_cast<double>(i) * ratio)
+    const double exact = how == Interpolation::nearest ? static_cast<double>(i * from / to)
                                                        : (static_cast<double>(i) + 0.5) * ratio - 0.5;
     const double at = std::clamp(exact, 0.0, static_cast<double>(from - 1));
     const double low = std::floor(at);
     result.low.push_back(static_cast<std::int32_t>(low));
     result.high.push_back(static_cast<std::int32_t>(std::min(low + 1, static_cast<double>(from - 1))));
-    result.share.push_back(static_cast<float>(at - low));
+    result.share.push_back(at - low);
   }
   return result;
 }
@@ -168,7 +169,7 @@ Tensor interpolate(const Operand& x, const Shape& extents, Interpolation how) {
   Tensor result = as_tensor("interpolate", x);
   const std::size_t axes = spatial_axes("interpolate", result);
   const Shape wanted = for_axes("interpolate", "extents", extents, axes, 1);
-  const TensorOptions here{.device = result.device(), .runtime = &result.node()->lane->runtime()};
+  const TensorOptions here = options_of(result);
   if (how == Interpolation::linear && !is_real(result.dtype())) result = result.astype(DType::float32);
   for (std::size_t i = 0; i < axes; ++i) {
     const auto axis = static_cast<std::int64_t>(2 + i);

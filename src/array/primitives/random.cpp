@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "array/engine.hpp"
@@ -22,17 +23,42 @@ constexpr double unit = 0x1p-24;
 constexpr std::int32_t low_24_bits = 0xffffff;
 constexpr std::size_t draws_per_task_min = 1 << 14;
 
-// A key for each seed, draw and block of 2^32 elements.
-std::uint32_t key_of(std::uint64_t seed, std::uint64_t draw, std::uint64_t block) {
-  std::uint32_t key = 0;
-  for (const std::uint64_t number : {seed, draw, block}) {
-    key = ir::random_u32(key, static_cast<std::uint32_t>(number));
-    key = ir::random_u32(key, static_cast<std::uint32_t>(number >> 32U));
+// Two keys of 32 bits for each seed, draw and block of 2^32 elements: one alone would repeat after some 65,000 draws.
+struct Keys {
+  Keys(std::uint64_t seed, std::uint64_t draw, std::uint64_t block) : first(1), second(2) {
+    for (const std::uint64_t number : {seed, draw, block}) {
+      for (const std::uint64_t half : {number, number >> 32U}) {
+        first = ir::random_u32(first, static_cast<std::uint32_t>(half) ^ second);
+        second = ir::random_u32(second, static_cast<std::uint32_t>(half) + first);
+      }
+    }
   }
-  return key;
+  [[nodiscard]] std::uint32_t bits(std::uint32_t position) const {
+    return ir::random_u32(second, ir::random_u32(first, position) ^ first);
+  }
+
+  std::uint32_t first;
+  std::uint32_t second;
+};
+
+// The largest number of a type below `high`.
+double below(double high, DType type) {
+  if (type == DType::float64) return std::nextafter(high, -std::numeric_limits<double>::infinity());
+  auto single = static_cast<float>(high);
+  if (single >= high) single = std::nextafter(single, -std::numeric_limits<float>::infinity());
+  if (type == DType::float32) return single;
+  const auto down = [&](auto bits, const auto& value_of) {
+    if (value_of(bits) < high) return double{value_of(bits)};
+    if ((bits & 0x7fffU) == 0) return double{value_of(0x8001)};
+    return double{value_of(static_cast<std::uint16_t>((bits & 0x8000U) != 0 ? bits + 1 : bits - 1))};
+  };
+  const auto rounded = static_cast<float>(high);
+  return type == DType::float16
+             ? down(to_half(rounded).bits, [](std::uint16_t bits) { return to_float(Half{bits}); })
+             : down(to_bfloat16(rounded).bits, [](std::uint16_t bits) { return to_float(Bfloat16{bits}); });
 }
 
-// Bits of a draw; element i of block b is random_u32(key of b, i).
+// Bits of a draw.
 class RandomBits final : public Primitive {
  public:
   RandomBits(std::uint64_t seed, std::uint64_t draw) : seed_(seed), draw_(draw) {}
@@ -44,8 +70,8 @@ class RandomBits final : public Primitive {
       for (std::size_t at = begin; at < end;) {
         const std::uint64_t block = at >> 32U;
         const std::size_t stop = std::min<std::uint64_t>(end, (block + 1) << 32U);
-        const std::uint32_t key = key_of(seed_, draw_, block);
-        for (; at < stop; ++at) out[at] = ir::random_u32(key, static_cast<std::uint32_t>(at));
+        const Keys keys(seed_, draw_, block);
+        for (; at < stop; ++at) out[at] = keys.bits(static_cast<std::uint32_t>(at));
       }
     };
     node.lane->executor().parallel_for(static_cast<std::size_t>(node.elements()), draws_per_task_min, fill);
@@ -85,7 +111,7 @@ Tensor Generator::bits(const Shape& shape) {
 Tensor Generator::uniform(const Shape& shape, double low, double high, DType type) {
   check_real("uniform", type);
   const Tensor number = high_bits(bits(shape)).astype(computed_type(type));
-  return (number * ((high - low) * unit) + low).astype(type);
+  return minimum((number * ((high - low) * unit) + low).astype(type), below(high, type));
 }
 
 Tensor Generator::normal(const Shape& shape, double mean, double deviation, DType type) {
@@ -98,7 +124,8 @@ Tensor Generator::normal(const Shape& shape, double mean, double deviation, DTyp
 }
 
 Tensor Generator::integers(const Shape& shape, std::int64_t low, std::int64_t high, DType type) {
-  if (low >= high || high - low > (std::int64_t{1} << 31)) {
+  const std::uint64_t distance = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+  if (low >= high || distance > (std::uint64_t{1} << 31U)) {
     throw_invalid("integers", fmt::format("range {} to {}; give low < high, at most 2^31 apart", low, high));
   }
   if (is_real(type) || type == DType::boolean) {

@@ -26,6 +26,9 @@ enum class Reduction : std::uint8_t { sum, prod, max, min, argmax, argmin };
 
 constexpr std::string_view names[] = {"sum", "prod", "max", "min", "argmax", "argmin"};
 
+// The type in which means and the like of `type` are computed: 16 bits would overflow or round in between.
+DType widened(DType type) { return type == DType::float64 ? type : DType::float32; }
+
 bool is_argument(Reduction how) { return how == Reduction::argmax || how == Reduction::argmin; }
 
 // --- Kernels on the CPU ---------------------------------------------------------------------------------------------
@@ -250,7 +253,7 @@ class Reduce final : public Primitive {
     const Tensor result = restored(output, x);
     if (how_ == Reduction::prod) return {prod_gradient(x, result, spread)};
     // Equal extrema share the gradient.
-    const Tensor is_extremum = equal(x, result).astype(x.dtype());
+    const Tensor is_extremum = equal(x, result).astype(widened(x.dtype()));
     Shape axes;
     for (std::size_t axis = first_; axis < last_; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
     return {spread * is_extremum / restored(sum(is_extremum, axes), x)};
@@ -328,18 +331,33 @@ double count_of(const Tensor& x, const Shape& axes) {
   return count;
 }
 
-Tensor as_real(std::string_view op, const Operand& x) {
+// Applies a function of real numbers in at least float32, and converts its result to the type of `x` if that is real.
+template <class F>
+Tensor in_wide_type(std::string_view op, const Operand& x, const F& function) {
   const Tensor& tensor = as_tensor(op, x);
-  return is_real(tensor.dtype()) ? tensor : tensor.astype(DType::float32);
+  const DType type = is_real(tensor.dtype()) ? tensor.dtype() : DType::float32;
+  return function(tensor.astype(widened(type))).astype(type);
+}
+
+// The square root, with the gradient 0 at 0.
+Tensor root_of(const Tensor& x) {
+  const Tensor is_zero = equal(x, 0);
+  return where(is_zero, zeros_like(x), sqrt(where(is_zero, ones_like(x), x)));
+}
+
+// Throws InvalidInput when softmax or logsumexp has nothing to reduce.
+void check_filled(std::string_view op, const Tensor& x, const Shape& axes) {
+  for (const std::int64_t axis : checked_axes(op, axes, x.rank())) {
+    if (x.shape()[static_cast<std::size_t>(axis)] != 0) continue;
+    throw_invalid(op, fmt::format("axis {} of shape {} has no elements; give some", axis, to_string(x.shape())));
+  }
 }
 
 Tensor truth_reduced(Reduction how, std::string_view op, const Operand& x, const Shape& axes, bool keep_dims) {
   const Tensor truth = as_tensor(op, x).astype(DType::boolean);
-  const Shape sorted = checked_axes(op, axes, truth.rank());
+  (void)checked_axes(op, axes, truth.rank());
   if (truth.elements() == 0) {  // all of nothing is true, any of nothing is false
-    Shape shape = with_ones(truth.shape(), sorted);
-    const Tensor result = full_like(sum(truth, axes, keep_dims).astype(DType::boolean), how == Reduction::min);
-    return result;
+    return full_like(sum(truth, axes, keep_dims).astype(DType::boolean), how == Reduction::min);
   }
   return reduced(how, truth, axes, DType::boolean, keep_dims, x.where());
 }
@@ -347,6 +365,10 @@ Tensor truth_reduced(Reduction how, std::string_view op, const Operand& x, const
 Tensor argument_reduced(Reduction how, const Operand& x, const std::optional<std::int64_t>& axis, bool keep_dims) {
   const Tensor& tensor = as_tensor(names[static_cast<std::size_t>(how)], x);
   const Tensor along = axis ? tensor : flatten(x);
+  if (const std::int64_t extent = along.extent(axis.value_or(0)); extent > std::numeric_limits<std::int32_t>::max()) {
+    throw_invalid(names[static_cast<std::size_t>(how)],
+                  fmt::format("{} elements, more than positions of 32 bits can name; reduce in parts", extent));
+  }
   const Tensor index = reduced(how, along, {axis.value_or(0)}, DType::int32, axis && keep_dims, x.where());
   return !axis && keep_dims ? reshape(index, Shape(tensor.rank(), 1)) : index;
 }
@@ -386,42 +408,50 @@ Tensor count_nonzero(const Operand& x, const Shape& axes, bool keep_dims) {
 }
 
 Tensor mean(const Operand& x, const Shape& axes, bool keep_dims) {
-  const Tensor tensor = as_real("mean", x);
-  return sum(Operand(tensor, x.where()), axes, keep_dims) / count_of(tensor, axes);
+  return in_wide_type("mean", x, [&](const Tensor& wide) {
+    return sum(Operand(wide, x.where()), axes, keep_dims) / count_of(wide, axes);
+  });
 }
 
 Tensor var(const Operand& x, const Shape& axes, double correction, bool keep_dims) {
-  const Tensor tensor = as_real("var", x);
-  const Tensor distance = tensor - mean(tensor, axes, true);
-  return sum(square(distance), axes, keep_dims) / std::max(0.0, count_of(tensor, axes) - correction);
+  return in_wide_type("var", x, [&](const Tensor& wide) {
+    const Tensor distance = wide - mean(wide, axes, true);
+    return sum(square(distance), axes, keep_dims) / std::max(0.0, count_of(wide, axes) - correction);
+  });
 }
 Tensor stddev(const Operand& x, const Shape& axes, double correction, bool keep_dims) {
-  return sqrt(var(x, axes, correction, keep_dims));
+  return in_wide_type("stddev", x, [&](const Tensor& wide) { return root_of(var(wide, axes, correction, keep_dims)); });
 }
 Tensor norm(const Operand& x, const Shape& axes, bool keep_dims) {
-  return sqrt(sum(square(as_real("norm", x)), axes, keep_dims));
+  return in_wide_type("norm", x, [&](const Tensor& wide) { return root_of(sum(square(wide), axes, keep_dims)); });
 }
 
 Tensor logsumexp(const Operand& x, const Shape& axes, bool keep_dims) {
-  const Tensor tensor = as_real("logsumexp", x);
-  // Infinite maxima are not subtracted: inf - inf is NaN.
-  const Tensor largest = stop_gradient(max(tensor, axes, true));
-  const Tensor shift = where(isfinite(largest), largest, zeros_like(largest));
-  const Tensor result = log(sum(exp(tensor - shift), axes, true)) + shift;
-  const Shape sorted = checked_axes("logsumexp", axes, tensor.rank());
-  return keep_dims || sorted.empty() ? result : squeeze(result, sorted);
+  return in_wide_type("logsumexp", x, [&](const Tensor& wide) {
+    check_filled("logsumexp", wide, axes);
+    // Infinite maxima are not subtracted: inf - inf is NaN.
+    const Tensor largest = stop_gradient(max(wide, axes, true));
+    const Tensor shift = where(isfinite(largest), largest, zeros_like(largest));
+    const Tensor result = log(sum(exp(wide - shift), axes, true)) + shift;
+    const Shape sorted = checked_axes("logsumexp", axes, wide.rank());
+    return keep_dims || sorted.empty() ? result : squeeze(result, sorted);
+  });
 }
 
 Tensor softmax(const Operand& x, std::int64_t axis) {
-  const Tensor tensor = as_real("softmax", x);
-  const Tensor exponential = exp(tensor - stop_gradient(max(tensor, {axis}, true)));
-  return exponential / sum(exponential, {axis}, true);
+  return in_wide_type("softmax", x, [&](const Tensor& wide) {
+    check_filled("softmax", wide, {axis});
+    const Tensor exponential = exp(wide - stop_gradient(max(wide, {axis}, true)));
+    return exponential / sum(exponential, {axis}, true);
+  });
 }
 
 Tensor log_softmax(const Operand& x, std::int64_t axis) {
-  const Tensor tensor = as_real("log_softmax", x);
-  const Tensor shifted = tensor - stop_gradient(max(tensor, {axis}, true));
-  return shifted - log(sum(exp(shifted), {axis}, true));
+  return in_wide_type("log_softmax", x, [&](const Tensor& wide) {
+    check_filled("log_softmax", wide, {axis});
+    const Tensor shifted = wide - stop_gradient(max(wide, {axis}, true));
+    return shifted - log(sum(exp(shifted), {axis}, true));
+  });
 }
 
 }  // namespace vectis::inline v0_1::array

@@ -329,7 +329,7 @@ Tensor roll(const Operand& x, std::int64_t shift, std::int64_t axis) {
   const Tensor& tensor = as_tensor("roll", x);
   const std::int64_t extent = tensor.shape()[checked_axis("roll", axis, tensor.rank())];
   if (extent == 0) return tensor;
-  const std::int64_t first = ((-shift % extent) + extent) % extent;
+  const std::int64_t first = (extent - shift % extent) % extent;
   if (first == 0) return tensor;
   return concat(std::vector{slice(x, axis, {.start = first}), slice(x, axis, {.stop = first})}, axis);
 }

@@ -134,16 +134,17 @@ Tensor windows_of(std::string_view op, const Tensor& x, const WindowRule& rule, 
                                     rule.dilations[i]));
     }
     const std::int64_t extent = x.shape()[before + i];
-    const std::int64_t covered = (rule.sizes[i] - 1) * rule.dilations[i] + 1;
-    if (covered > extent) {
+    if (extent == 0 || rule.sizes[i] - 1 > (extent - 1) / rule.dilations[i]) {
       throw_invalid(op,
-                    fmt::format("a window covers {} elements of axis {}, which has {} with its padding; pad more or "
-                                "shorten the window",
-                                covered, before + i, extent));
+                    fmt::format("a window of {} elements, {} apart, does not fit into axis {}, which has {} with its "
+                                "padding; pad more or shorten the window",
+                                rule.sizes[i], rule.dilations[i], before + i, extent));
     }
+    const std::int64_t covered = (rule.sizes[i] - 1) * rule.dilations[i] + 1;
     shape.push_back((extent - covered) / rule.steps[i] + 1);
   }
   for (const std::int64_t size : rule.sizes) shape.push_back(size);
+  check_shape(op, shape, x.dtype());
   return record(std::make_shared<Windows>(rule), {x}, x.dtype(), std::move(shape), where);
 }
 
