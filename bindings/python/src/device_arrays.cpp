@@ -33,6 +33,7 @@ std::optional<DType> type_of(std::string_view format, Py_ssize_t element_bytes) 
   if (format == "e") return DType::float16;
   if (format == "d") return DType::float64;
   if (format == "b") return DType::int8;
+  if (format == "B") return DType::uint8;
   if (format == "?") return DType::boolean;
   if (format == "Zf") return DType::complex64;
   if (format == "H") return DType::bfloat16;

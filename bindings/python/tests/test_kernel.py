@@ -174,8 +174,8 @@ def test_device_arrays_need_no_copies(square, rng):
     np.testing.assert_array_equal(mixed, on_device.numpy())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "int32", "int64", "uint32", "bool",
-                                   "complex64", "uint16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint8", "int32", "int64", "uint32",
+                                   "bool", "complex64", "uint16"])
 @pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 4), (), (0,), (0, 3)])
 @pytest.mark.parametrize("device", ["cpu", DEVICE])
 def test_round_trip(dtype, shape, device, rng):
