@@ -86,7 +86,7 @@ Tensor arange(double start, double stop, double step, DType type, const TensorOp
 Tensor linspace(double start, double stop, std::int64_t count, DType type, const TensorOptions& options) {
   if (count < 0) throw_invalid("linspace", fmt::format("{} elements; give 0 or more", count));
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
-  const Tensor first = sequence(start, step, count > 1 ? count - 1 : count, type, options);
+  Tensor first = sequence(start, step, count > 1 ? count - 1 : count, type, options);
   if (count < 2) return first;
   return concat(std::vector{first, full({1}, stop, type, options)});
 }

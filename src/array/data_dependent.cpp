@@ -45,8 +45,8 @@ Groups groups_of(const Tensor& x) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-    const bool a_is_nan = values[a] != values[a];
-    const bool b_is_nan = values[b] != values[b];
+    const bool a_is_nan = is_nan(values[a]);
+    const bool b_is_nan = is_nan(values[b]);
     if (a_is_nan != b_is_nan) return b_is_nan;
     return a_is_nan || values[a] == values[b] ? a < b : values[a] < values[b];
   });
@@ -79,6 +79,7 @@ std::vector<Tensor> nonzero(const Operand& x) {
     }
   }
   std::vector<Tensor> result;
+  result.reserve(indices.size());
   for (const std::vector<std::int64_t>& along : indices) result.push_back(vector_of(along, tensor));
   return result;
 }

@@ -55,7 +55,8 @@ Node::~Node() {
       origins.pop_back();
     }
     waiting = nullptr;
-  } catch (const std::bad_alloc&) {  // of push_back: the members are destroyed by recursion
+  } catch (const std::bad_alloc&) {
+    return;  // of push_back: the members are destroyed by recursion
   }
 }
 

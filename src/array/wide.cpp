@@ -10,6 +10,7 @@ namespace {
 template <class T, class Wide, class Convert>
 void load(const std::byte* from, std::size_t count, Wide* out, const Convert& convert) {
   const T* const values = reinterpret_cast<const T*>(from);
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 keeps its sign.
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<Wide>(convert(values[i]));
 }
 
@@ -26,6 +27,7 @@ constexpr auto wrap = [](std::int64_t value) { return static_cast<T>(value); };
 
 template <class T>
 void wrap_all(std::int64_t* values, std::size_t count) {
+  // NOLINTNEXTLINE(bugprone-signed-char-misuse): int8 keeps its sign.
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(values[i]);
 }
 

@@ -1,8 +1,10 @@
 // Wide values: elements of any type as double or 64-bit integers, which hold all of them exactly.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "vectis/base/dtype.hpp"
 
@@ -10,6 +12,13 @@ namespace vectis::inline v0_1::array {
 
 [[nodiscard]] constexpr bool is_real(DType type) noexcept {
   return type == DType::float32 || type == DType::float64 || type == DType::float16 || type == DType::bfloat16;
+}
+
+// Returns true for NaN; integers never are.
+template <class Wide>
+[[nodiscard]] bool is_nan(Wide value) noexcept {
+  if constexpr (std::is_floating_point_v<Wide>) return std::isnan(value);
+  return false;
 }
 
 // Reads `count` elements of a floating-point type.

@@ -93,8 +93,9 @@ Resampling resampled(std::int64_t from, std::int64_t to, Interpolation how) {
   Resampling result;
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
   for (std::int64_t i = 0; i < to; ++i) {
-    const double exact = how == Interpolation::nearest ? static_cast<double>(i * from / to)
-                                                       : (static_cast<double>(i) + 0.5) * ratio - 0.5;
+    const std::int64_t nearest = i * from / to;
+    const double exact =
+        how == Interpolation::nearest ? static_cast<double>(nearest) : (static_cast<double>(i) + 0.5) * ratio - 0.5;
     const double at = std::clamp(exact, 0.0, static_cast<double>(from - 1));
     const double low = std::floor(at);
     result.low.push_back(static_cast<std::int32_t>(low));

@@ -39,12 +39,6 @@ constexpr std::int64_t chunk = 1 << 14;    // elements of a row that are reduced
 constexpr std::int64_t columns_max = 512;  // columns that are reduced together
 constexpr std::size_t lanes = 16;          // independent sums, which the compiler vectorizes
 
-template <class T>
-bool is_nan(T value) {
-  if constexpr (std::is_floating_point_v<T>) return value != value;
-  return false;
-}
-
 // Partial results of a reduction. `position` is used by argmax and argmin.
 template <class Wide>
 struct Partial {

@@ -41,7 +41,7 @@ void for_rows(const Node& x, const Body& body) {
 // Whether a comes before b: by value, NaN last.
 template <class Wide>
 bool comes_before(Wide a, Wide b, bool descending) {
-  if (a != a || b != b) return a == a && b != b;
+  if (is_nan(a) || is_nan(b)) return !is_nan(a) && is_nan(b);
   return descending ? b < a : a < b;
 }
 
