@@ -30,6 +30,7 @@ Device find_device(Runtime& runtime, const std::string& text) {
 // What was asked for; for the support table otherwise the first device of every backend that is ready.
 std::vector<Device> devices_of(Runtime& runtime, const ConformanceArguments& arguments) {
   std::vector<Device> found;
+  found.reserve(arguments.backends.size());
   for (const std::string& text : arguments.backends) found.push_back(find_device(runtime, text));
   if (!found.empty()) return found;
   if (arguments.mode != "support") {
@@ -154,7 +155,8 @@ constexpr std::string_view matrix_units = R"(
 |---|---|---|
 | cpu | AMX: int8, bfloat16 | exact search on the CPU; products by oneDNN |
 | cuda | int8 by `mma.sync`, sm_75 and newer; *runs on a test driver*, which computes the instruction lane by lane | `scan_bounds` from 33 queries on; products by cuBLASLt, which chooses its own |
-| hip, opencl, webgpu, metal | not used | |
+| hip | int8 by MFMA (`v_mfma_i32_16x16x16i8`, `v_mfma_i32_16x16x32_i8`), CDNA GPUs: gfx908, gfx90a, gfx940 to gfx942; *runs on a test driver*, which computes the instructions lane by lane. WMMA of RDNA GPUs is not used | `scan_bounds` from 33 queries on |
+| opencl, webgpu, metal | not used | |
 )";
 
 }  // namespace

@@ -39,7 +39,7 @@ CurrentContext::CurrentContext(const Api& api, ContextHandle context) : api_(api
 
 CurrentContext::~CurrentContext() { api_.CtxPopCurrent(&previous_); }
 
-std::uint64_t capabilities(int major, int minor) {
+std::uint64_t capabilities(int major, int minor, std::string_view) {
   const int version = 10 * major + minor;
   std::uint64_t bits = VECTIS_CAN_FP64 | VECTIS_CAN_SUBGROUPS | VECTIS_CAN_TIMESTAMPS;
   if (version >= 53) bits |= VECTIS_CAN_FP16;

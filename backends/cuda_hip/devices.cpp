@@ -145,7 +145,7 @@ void describe_identity(const VectisBackendState& state, const ListedDevice& devi
   plugin::copy_text(info.dialects, runs_kernels(device) ? device_language : "");
   info.kind = VECTIS_DEVICE_GPU;
   info.parent = -1;
-  info.capabilities = capabilities(device.major, device.minor);
+  info.capabilities = capabilities(device.major, device.minor, device.architecture);
   if (attribute(state.api, device.id, attribute_integrated) != 0) info.capabilities |= VECTIS_CAN_UNIFIED_MEMORY;
 }
 

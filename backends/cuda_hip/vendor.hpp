@@ -52,8 +52,9 @@ class CurrentContext {
   ContextHandle previous_{};
 };
 
-// Returns the VECTIS_CAN_* bits of a device with this compute capability, which HIP ignores. Does not throw.
-std::uint64_t capabilities(int major, int minor);
+// Returns the VECTIS_CAN_* bits of a device with this compute capability, which HIP ignores, and `architecture`, a
+// result of architecture_name(), which CUDA ignores. Does not throw.
+std::uint64_t capabilities(int major, int minor, std::string_view architecture);
 
 // Returns the name of the device's architecture as its compiler takes it: "sm_90" for a compute capability of 9.0,
 // "gfx90a:sramecc+:xnack-" for HIP, which ignores the compute capability. Returns an empty text when HIP does not

@@ -66,8 +66,14 @@ CurrentContext::~CurrentContext() {
   if (api_.SetDevice(previous_) != hipSuccess) static_cast<void>(api_.SetDevice(previous_));
 }
 
-std::uint64_t capabilities(int, int) {
-  return VECTIS_CAN_FP16 | VECTIS_CAN_FP64 | VECTIS_CAN_SUBGROUPS | VECTIS_CAN_TIMESTAMPS;
+std::uint64_t capabilities(int, int, std::string_view architecture) {
+  // CDNA GPUs whose matrix cores multiply int8 by the instructions that kernels use (MFMA).
+  constexpr std::array<std::string_view, 5> with_mfma = {"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942"};
+  std::uint64_t bits = VECTIS_CAN_FP16 | VECTIS_CAN_FP64 | VECTIS_CAN_SUBGROUPS | VECTIS_CAN_TIMESTAMPS;
+  const std::string_view without_features = architecture.substr(0, architecture.find(':'));
+  if (std::ranges::find(with_mfma, without_features) != with_mfma.end())
+    bits |= VECTIS_CAN_MATRIX | VECTIS_CAN_INT8_MATRIX;
+  return bits;
 }
 
 std::string architecture_name(const Api& api, DeviceId device, int, int) {

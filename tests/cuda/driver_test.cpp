@@ -30,14 +30,14 @@ Function symbol(const char* variable, const char* name) {
 #define DRIVER(function) symbol<decltype(&::function)>("VECTIS_BACKENDS_CUDA_DRIVER", #function)
 #define COMPILER(type, function) symbol<type>("VECTIS_BACKENDS_CUDA_COMPILER", #function)
 
-std::string compiled(const char* text) {
+std::string compiled(const char* text, const char* definition = "-DVECTIS") {
   using Handle = _nvrtcProgram*;
   Handle program = nullptr;
   const auto create = COMPILER(int (*)(Handle*, const char*, const char*, int, const char* const*, const char* const*),
                                nvrtcCreateProgram);
   create(&program, text, "", 0, nullptr, nullptr);
-  const char* option = "--gpu-architecture=sm_90";
-  EXPECT_EQ(COMPILER(int (*)(Handle, int, const char* const*), nvrtcCompileProgram)(program, 1, &option), 0);
+  const char* options[] = {"--gpu-architecture=sm_90", definition};
+  EXPECT_EQ(COMPILER(int (*)(Handle, int, const char* const*), nvrtcCompileProgram)(program, 2, options), 0);
   std::size_t bytes = 0;
   COMPILER(int (*)(Handle, std::size_t*), nvrtcGetCUBINSize)(program, &bytes);
   std::string image(bytes, '\0');
@@ -87,8 +87,8 @@ class TestDriver : public testing::Test {
     DRIVER(cuStreamSynchronize)(on);
     return value;
   }
-  void launch(const char* text, const char* name, unsigned threads) {
-    const std::string image = compiled(text);
+  void launch(const char* text, const char* name, unsigned threads, const char* definition = "-DVECTIS") {
+    const std::string image = compiled(text, definition);
     CUmodule module = nullptr;
     CUfunction function = nullptr;
     ASSERT_EQ(DRIVER(cuModuleLoadData)(&module, image.c_str()), CUDA_SUCCESS);
@@ -329,6 +329,43 @@ TEST_F(TestDriver, RunsInstructionsOfWarps) {
                "few", 64);
       },
       "an instruction of a warp that not all lanes run in few");
+}
+
+// AMD's instructions, which are the same functions on CUDA's driver once the macro of an architecture is defined: row i
+// of `a` holds i, column j of `b` holds -j, in two waves of 64 lanes, and in a half of one.
+TEST_F(TestDriver, RunsInstructionsOfWaves) {
+  struct Shape {
+    const char* definition;
+    std::string call;
+    int depth;
+  };
+  for (const Shape& shape :
+       {Shape{"-D__gfx90a__", "__builtin_amdgcn_mfma_i32_16x16x16i8((int)a, (int)b, c, 0, 0, 0)", 16},
+        Shape{"-D__gfx942__", "__builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0)", 32}}) {
+    const std::string statements =
+        "typedef int Four __attribute__((vector_size(16))); Four c = {5, 6, 7, 8};"
+        "long long a = threadIdx.x % 16 * 0x0101010101010101ll, b = 0;"
+        "for (int i = 0; i < 8; ++i) ((signed char*)&b)[i] = (signed char)-(int)(threadIdx.x % 16);"
+        "c = " +
+        shape.call + "; out[threadIdx.x] = c[0]; out[128 + threadIdx.x] = c[3];";
+    launch(("extern \"C\" __global__ void waves(int* out) {" + statements + "}").c_str(), "waves", 128,
+           shape.definition);
+    std::vector<int> out(256);
+    DRIVER(cuMemcpyDtoHAsync_v2)(out.data(), memory, 1024, stream);
+    DRIVER(cuStreamSynchronize)(stream);
+    for (int item = 0; item < 128; ++item) {
+      const int row = item % 64 / 16 * 4;
+      const int column = item % 16;
+      ASSERT_EQ(out[static_cast<std::size_t>(item)], 5 - shape.depth * row * column) << item;
+      ASSERT_EQ(out[static_cast<std::size_t>(128 + item)], 8 - shape.depth * (row + 3) * column) << item;
+    }
+    expect_found(
+        [&] {
+          launch(("extern \"C\" __global__ void half(int* out) { if (threadIdx.x < 32) {" + statements + "} }").c_str(),
+                 "half", 64, shape.definition);
+        },
+        "an instruction of a warp that not all lanes run in half");
+  }
 }
 
 TEST_F(TestDriver, DetectsAMissingBarrier) {

@@ -1,5 +1,5 @@
-// scan_bounds by int8 matrix units: the test driver computes mma.sync lane by lane, so that conformance finds a
-// fragment that lies elsewhere than the kernel believes (tests/mutants/fixes/kernel.toml has six of them).
+// scan_bounds by int8 matrix units: the test driver computes mma.sync and AMD's mfma lane by lane, so that conformance
+// finds a fragment that lies elsewhere than the kernel believes (tests/mutants/fixes/kernel.toml has such errors).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -17,14 +17,35 @@
 namespace vectis::test {
 namespace {
 
-#if defined(VECTIS_HAS_CUDA)
+struct Architecture {
+  std::string name;
+  std::string backend;
+  std::uint64_t number;  // the test driver's
+  bool has_units;        // that multiply int8
+};
 
-// By the oldest architecture with the instruction, which has its smallest shape, and by a newer one.
-class Int8Mma : public testing::TestWithParam<int> {
+// Of each backend, by the oldest architecture with the instruction, which has its smallest shape, by newer ones, and by
+// one without it.
+std::vector<Architecture> architectures() {
+  std::vector<Architecture> all;
+#if defined(VECTIS_HAS_CUDA)
+  for (const std::uint64_t number : {70U, 75U, 80U, 90U})
+    all.push_back({fmt::format("sm_{}", number), "cuda", number, number >= 75});
+#endif
+#if defined(VECTIS_HAS_HIP)
+  all.push_back({"gfx908", "hip", 908, true});
+  all.push_back({"gfx90a", "hip", 90, true});
+  all.push_back({"gfx942", "hip", 942, true});
+  all.push_back({"gfx1100", "hip", 1100, false});
+#endif
+  return all;
+}
+
+class Int8Mma : public testing::TestWithParam<Architecture> {
  protected:
   Int8Mma() {
     driver.set_order(seed() | 1U);
-    driver.set("architecture", static_cast<std::uint64_t>(GetParam()));
+    driver.set("architecture", GetParam().number);
     options.settings["cache_path"] = "off";
   }
   ~Int8Mma() override {
@@ -44,25 +65,26 @@ class Int8Mma : public testing::TestWithParam<int> {
         View(memory, DType::int32, queries, 1),   View(memory, DType::int32, 1, 1)};
     const std::vector<ParameterValue> parameters = {std::int64_t{0}, 0.0, 0.0, std::int64_t{0}};
     const LaunchPlan plan = scan.plan({&scan, views, parameters}, device);
-    return plan.launches.front().source().overrides.contains(Dialect::cuda);
+    return plan.launches.front().source().overrides.contains(GetParam().backend == "hip" ? Dialect::hip
+                                                                                         : Dialect::cuda);
   }
 
-  const VectisTestDriver& driver = driver_of("cuda");
+  const VectisTestDriver& driver = driver_of(GetParam().backend);
   RuntimeOptions options;
 };
 
 TEST_P(Int8Mma, FindsWhatTheReferenceFinds) {
   Runtime runtime(options);
-  const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
+  const Device device = runtime.service<DeviceRegistry>().find(GetParam().backend).value();
   if (device.info().dialects.empty()) GTEST_SKIP() << "this plug-in carries no kernels for the architecture";
   const DeviceContext context(device);
-  EXPECT_EQ(device.info().capabilities.int8_matrix, GetParam() >= 75);
+  EXPECT_EQ(device.info().capabilities.int8_matrix, GetParam().has_units);
   // Queries, rows, columns: both tiles, some that are full and some that are not, depths that end inside of a block,
   // and rows that are whole pairs of words or are not.
   constexpr std::array<std::array<std::uint64_t, 3>, 7> sizes = {
       {{128, 512, 32}, {70, 700, 128}, {140, 389, 4}, {64, 640, 76}, {41, 523, 100}, {61, 650, 40}, {131, 515, 72}}};
   for (const auto& [queries, rows, columns] : sizes) {
-    EXPECT_EQ(by_matrix_units(context, device.info(), queries, rows, columns), GetParam() >= 75);
+    EXPECT_EQ(by_matrix_units(context, device.info(), queries, rows, columns), GetParam().has_units);
     for (const char* data : {"uniform", "positive"}) {
       conformance::Options one;
       one.seed = seed();
@@ -80,16 +102,14 @@ TEST_P(Int8Mma, FindsWhatTheReferenceFinds) {
 // Small batches of queries, and rows that are not whole words, have the portable kernel.
 TEST_P(Int8Mma, LeavesTheRestToThePortableKernel) {
   Runtime runtime(options);
-  const Device device = runtime.service<DeviceRegistry>().find("cuda").value();
+  const Device device = runtime.service<DeviceRegistry>().find(GetParam().backend).value();
   const DeviceContext context(device);
   EXPECT_FALSE(by_matrix_units(context, device.info(), 3, 700, 128));
   EXPECT_FALSE(by_matrix_units(context, device.info(), 70, 700, 127));
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, Int8Mma, testing::Values(70, 75, 80, 90),
-                         [](const auto& one) { return "sm_" + std::to_string(one.param); });
-
-#endif
+INSTANTIATE_TEST_SUITE_P(Architectures, Int8Mma, testing::ValuesIn(architectures()),
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace vectis::test

@@ -71,9 +71,10 @@ void print_all(const std::filesystem::path& folder, const Choice& choice) {
     }
   };
   for (const KernelSource& source : builtin_kernels()) add(source, [](Dialect one) { return one != Dialect::wgsl; });
-  // Bodies of one dialect; in the others these kernels are the same as those above.
+  // Bodies of one dialect; in the others these kernels are the same as those above. HIP has no prebuilt kernels; those
+  // of CUDA's devices are also planned for HIP's.
   for (const Dialect dialect : dialects) {
-    for (const DeviceInfo& device : prebuilt_devices(dialect)) {
+    for (const DeviceInfo& device : prebuilt_devices(dialect == Dialect::hip ? Dialect::cuda : dialect)) {
       for (const KernelSource& source : builtin_kernels(device)) {
         if (source.overrides.contains(dialect)) add(source, [&](Dialect one) { return one == dialect; });
       }

@@ -14,11 +14,17 @@ LANES = BANKS = 32  # of NVIDIA's GPUs; AMD's have as many banks
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory):
+def of_dialects(tmp_path_factory):
     program = ROOT / "build" / "release" / "bin" / "vectis-kernels"
     if not program.is_file():
         pytest.skip("vectis-kernels is not built; run ./dev build")
-    return hot_kernels(collect.printed(program, tmp_path_factory.mktemp("texts")), "cuda-c++")
+    manifest = collect.printed(program, tmp_path_factory.mktemp("texts"))
+    return {dialect: hot_kernels(manifest, dialect) for dialect in ("cuda-c++", "hip-c++")}
+
+
+@pytest.fixture(scope="module")
+def kernels(of_dialects):
+    return of_dialects["cuda-c++"]
 
 
 def conflicts(words):
@@ -78,3 +84,30 @@ def test_quads_of_matrix_units_have_no_conflicts(kernels):
             assert f"_depth * {pitch}u;" in text
             quads = [lane % 4 * pitch + lane // 4 for lane in range(8)]
             assert conflicts([4 * quad + word for quad in quads for word in range(4)]) == 1
+
+
+def test_pairs_of_amds_matrix_units_have_no_conflicts(of_dialects):
+    """16 lanes access 8 bytes each at a time: they store four depths of four rows, and read one depth of 16."""
+    found = [one for one in of_dialects["hip-c++"] if one.label.endswith(", mma")]
+    assert len(found) == 2
+    for one in found:
+        text = one.text.file.read_text()
+        pitches = {int(pitch) for pitch in re.findall(r"_block\[item % 4u \* (\d+)u \+ own_row", text)}
+        assert pitches == {int(pitch) for pitch in re.findall(r"_depth \* (\d+)u;", text)} and pitches
+        for pitch in pitches:
+            pairs = [lane % 4 * pitch + lane // 4 for lane in range(16)]
+            assert conflicts([2 * pair + word for pair in pairs for word in range(2)]) == 1
+
+
+def test_words_of_amds_matrix_units_are_read_without_conflicts(of_dialects):
+    """Half a wave reads words of 16 rows at two depths at a time."""
+    found = [one for one in of_dialects["hip-c++"] if one.label.endswith(", mma by words")]
+    assert len(found) == 2
+    for one in found:
+        text = one.text.file.read_text()
+        pitches = {int(pitch) for pitch in re.findall(r"_word \* (\d+)u;", text)}
+        assert text.count("_word = k_block % 2u * 4u + k_block / 2u * 2u;") == 2 and pitches
+        for pitch in pitches:
+            for lanes in (range(32), range(32, 64)):
+                depths = [lane // 16 % 2 * 4 + lane // 32 * 2 for lane in lanes]
+                assert conflicts([depth * pitch + lane % 16 for depth, lane in zip(depths, lanes)]) == 1

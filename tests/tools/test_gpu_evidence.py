@@ -207,3 +207,21 @@ def test_matrix_units_are_not_used_on_older_architectures(manifest):
     mma = [one for one in hot_kernels(manifest, "cuda-c++") if one.uses_mma]
     assert len(mma) == 4
     assert all(one.text.runs_on("sm_75") and not one.text.runs_on("sm_70") for one in mma)
+
+
+def test_amds_matrix_units_are_used_on_cdna_alone(manifest):
+    mma = [one for one in hot_kernels(manifest, "hip-c++") if one.uses_mma]
+    assert len(mma) == 4
+    assert all(one.text.runs_on("gfx90a") and one.text.runs_on("gfx942") and not one.text.runs_on("gfx1100") for one in mma)
+
+
+@pytest.mark.parametrize("architecture, instruction, steps", [("gfx90a", "v_mfma_i32_16x16x16i8", 2),
+                                                              ("gfx942", "v_mfma_i32_16x16x32_i8", 1)])
+def test_int8_is_scanned_by_amds_matrix_units(manifest, architecture, instruction, steps):
+    """Eight fragments of queries by two of rows in each round; one instruction or two multiply a pair of fragments."""
+    if not amd.available():
+        pytest.skip("no compiler for AMD's GPUs")
+    one = next(one for one in hot_kernels(manifest, "hip-c++") if one.label == SAMPLED[1])
+    made = amd.assembly(manifest, one.text, architecture)
+    assert made.count(instruction) == 16 * steps and "v_dot4" not in made
+    assert amd.parse(made)[one.text.entry].spilled == 0

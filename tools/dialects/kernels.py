@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+MFMA = ("gfx908", "gfx90a", "gfx940", "gfx941", "gfx942")  # AMD's GPUs whose matrix cores kernels use
+
 
 @dataclass(frozen=True)
 class Text:
@@ -19,9 +21,14 @@ class Text:
     defines: dict[str, str] = field(default_factory=dict)
 
     def runs_on(self, architecture: str) -> bool:
-        """Whether NVIDIA's "sm_75" is none too old: a kernel may define the architectures for which its text differs."""
-        oldest = self.defines.get("CUDA_ARCHITECTURES", "0").split(",")[0]
-        return int(architecture.removeprefix("sm_")) >= int(oldest)
+        """Whether NVIDIA's "sm_75" is none too old: a kernel may define the architectures for which its text differs. Such
+        kernels use matrix units of int8, for which AMD's "gfx90a" must have the instruction."""
+        stated = self.defines.get("CUDA_ARCHITECTURES")
+        if stated is None:
+            return True
+        if architecture.startswith("gfx"):
+            return architecture in MFMA
+        return int(architecture.removeprefix("sm_")) >= int(stated.split(",")[0])
 
 
 @dataclass

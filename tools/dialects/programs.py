@@ -44,7 +44,8 @@ def glslc(manifest: Manifest, dialect: str) -> Outcome:
 def hipcc(manifest: Manifest) -> list[Outcome]:
     """Many kernels in one module: most of the time goes into HIP's headers."""
     texts = manifest.of("hip-c++")
-    return [_hipcc(manifest, texts, architecture) for architecture in AMD_ARCHITECTURES]
+    return [_hipcc(manifest, [text for text in texts if text.runs_on(architecture)], architecture)
+            for architecture in AMD_ARCHITECTURES]
 
 
 def _hipcc(manifest: Manifest, texts: list[Text], architecture: str) -> Outcome:

@@ -103,6 +103,14 @@ def compile_all(manifest: Manifest, texts: list[Text], architecture: str, thread
         return {name: made for part in parts for name, made in part.items()}
 
 
+def assembly(manifest: Manifest, text: Text, architecture: str) -> str:
+    """One kernel's, by clang."""
+    _complete_library(manifest.folder / "bitcode")
+    source = manifest.folder / f"alone_{architecture}.hip"
+    source.write_text("#include <hip/hip_runtime.h>\n" + module([text]))
+    return _by_clang(manifest, source, architecture)
+
+
 def available() -> bool:
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(":")]
     return all(any((folder / name).exists() for folder in folders) for name in ("hipcc", READELF, CLANG))

@@ -77,7 +77,7 @@ def nvidia(manifest: Manifest, kernels: list[Hot], architecture: str, compiler: 
 
 
 def amd_rows(manifest: Manifest, architecture: str) -> list[Row]:
-    kernels = hot_kernels(manifest, "hip-c++")
+    kernels = [one for one in hot_kernels(manifest, "hip-c++") if one.text.runs_on(architecture)]
     made = amd.compile_all(manifest, [one.text for one in kernels], architecture, THREADS)
     rows = []
     for one in kernels:

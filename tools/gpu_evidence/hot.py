@@ -38,7 +38,7 @@ class Hot:
             if "lane + left" in self.text.file.read_text():
                 label += ", any alignment"
         if self.uses_mma:
-            label += ", mma" if "uint4" in self.text.file.read_text() else ", mma by words"
+            label += ", mma" if "_pairs" in self.text.file.read_text() else ", mma by words"
         if "ROOM" in defines:
             label += f", room {defines['ROOM'].rstrip('u')}"
         return label
@@ -81,7 +81,8 @@ class Hot:
     @property
     def steps(self) -> float:
         """Multiply-adds, dot products of four bytes or instructions of matrix units that a lane issues for one distance: of
-        int8 these multiply 16 rows by 8 rows and 32 columns, and leave four results in each of 32 lanes."""
+        int8 these multiply 16 rows by 8 rows and 32 columns, and leave four results in each of 32 lanes; AMD's twice as
+        many in 64 lanes."""
         return COLUMNS / 32 / 4 if self.uses_mma else COLUMNS / self.packed
 
 

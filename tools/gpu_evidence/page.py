@@ -1,5 +1,6 @@
 """Writes docs/gpu-evidence.md."""
 
+from tools.dialects.kernels import MFMA
 from tools.dialects.nvrtc import OLD_ARCHITECTURES
 from tools.gpu_evidence import amd, roofline
 from tools.gpu_evidence.collect import COMPILED, READ, REASONS, Evidence, Row
@@ -22,8 +23,8 @@ the *wall*, and what the host asks for: 8 launches of {launch:g} us, 3 copies of
 each batch of {batch:,} queries, of which all but the first batch's copies and the last one's wait overlap. *Hardware* is the
 maximum of reading the rows once and the maker's peak rate for the type, matrix units included. *Share*: hardware over model.
 One query uses the narrow tile of 64 x 4, more the tile of 128 x 128, both whole; rows of f16 are scanned by queries of f32,
-int8 on NVIDIA's cards with matrix units. The instructions of cards that are not NVIDIA's were not counted: those of sm_90
-stand for them. `vectis report` predicts the same times. Milliseconds for 1, 100 and 10,000 queries.
+int8 on NVIDIA's cards and AMD's with matrix units. The instructions of cards that are not NVIDIA's were not counted:
+those of sm_90 stand for them. `vectis report` predicts the same times. Milliseconds for 1, 100 and 10,000 queries.
 """
 
 
@@ -87,18 +88,25 @@ def _old(evidence: Evidence) -> list[str]:
     return lines
 
 
-def _amd(evidence: Evidence) -> list[str]:
-    names = amd.ARCHITECTURES
+def _amd_table(evidence: Evidence, names: tuple[str, ...], labels: list[str]) -> list[str]:
     by_label = [evidence.of(architecture) for architecture in names]
     rows = []
-    for label in by_label[0]:
+    for label in labels:
         one = [found[label] for found in by_label]
         rows.append([label, _joined([row.registers for row in one]), _joined([row.shared for row in one]),
                      _joined([row.spilled for row in one]), _joined([row.local for row in one]),
                      _joined([f"{row.occupancy:.0%}" for row in one])])
-    return [f"## AMD: {' / '.join(names)}", "", "From the notes of the code objects. Debian's hipcc (clang 15) compiles for the first two, clang 19 for the "
-            "others, which hipcc does not know.", "",
-            *_table(["kernel", "VGPRs", "LDS bytes", "spilled registers", "scratch bytes", "occupancy"], rows), ""]
+    return [*_table(["kernel", "VGPRs", "LDS bytes", "spilled registers", "scratch bytes", "occupancy"], rows), ""]
+
+
+def _amd(evidence: Evidence) -> list[str]:
+    names = amd.ARCHITECTURES
+    with_units = tuple(name for name in names if name in MFMA)
+    everywhere = list(evidence.of(next(name for name in names if name not in MFMA)))
+    by_units = [label for label in evidence.of(with_units[0]) if label not in everywhere]
+    return [f"## AMD: {' / '.join(names)}", "", "From the notes of the code objects. Debian's hipcc (clang 15) compiles for gfx90a and gfx1030, clang 19 for the "
+            "others, which hipcc does not know.", "", *_amd_table(evidence, names, everywhere),
+            f"### Matrix units: {' / '.join(with_units)}", "", *_amd_table(evidence, with_units, by_units)]
 
 
 def scan_of(evidence: Evidence, card: roofline.Card, element: str, queries: int) -> roofline.Scan:

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernel/templates/definition.hpp"
+#include "kernel/templates/int8_mfma.hpp"
 #include "kernel/templates/int8_mma.hpp"
 #include "kernel/templates/tile.hpp"
 
@@ -436,6 +437,28 @@ ProductTexts mma_products(const ScanKernel& kernel) {
           bounds(of_warp, x, q)};
 }
 
+// The same for the waves of AMD's GPUs, of 64 work-items.
+ProductTexts mfma_products(const ScanKernel& kernel) {
+  const ScanShape& shape = kernel.shape;
+  const auto [x, q] = sides(shape);
+  const auto blocks = [&](const BlockSide& side) -> BlockTexts {
+    if (!kernel.by_pairs) return block_texts(kernel, side);
+    Int8MfmaLoads loads = int8_mfma_loads({side.matrix, side.first, side.rows, side.tile_rows, side.pitch});
+    return {std::move(loads.first), std::move(loads.store), std::move(loads.next)};
+  };
+  const Int8MfmaTile tile{shape.rows_each, shape.queries_each, shape.x_pitch(), shape.q_pitch(), kernel.by_pairs};
+  ScanShape of_wave = shape;
+  of_wave.across = Int8MfmaTile::row_groups;
+  of_wave.down = Int8MfmaTile::queries_apart;
+  of_wave.x_width_max = Int8MfmaTile::rows_together;
+  of_wave.q_width_max = 1;
+  return {{blocks(x), blocks(q)},
+          "uint item = down * ACROSS + across;" + int8_mfma_places(tile),
+          "\n#pragma unroll 1\n",
+          int8_mfma_steps(tile),
+          int8_mfma_results(tile) + bounds(of_wave, x, q)};
+}
+
 std::string scan_statements(const ScanKernel& kernel, const ProductTexts& products, const char* loop = depth_loop) {
   const ScanShape& shape = kernel.shape;
   const auto [x, q] = sides(shape);
@@ -529,6 +552,7 @@ KernelSource scan_source(const ScanKernel& kernel) {
   if (kernel.mma) {
     source.defines.emplace_back("CUDA_ARCHITECTURES", Int8MmaTile::architectures);
     source.overrides[Dialect::cuda] = tile_loop(macros, scan_statements(kernel, mma_products(kernel)));
+    source.overrides[Dialect::hip] = tile_loop(macros, scan_statements(kernel, mfma_products(kernel)));
   }
   return source;
 }

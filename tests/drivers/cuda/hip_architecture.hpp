@@ -15,4 +15,10 @@ inline std::string hip_architecture() {
   return number == 90 ? "gfx90a:sramecc+:xnack-" : "gfx" + std::to_string(number);
 }
 
+// The macro of the architecture that the compiler defines: "__gfx90a__".
+inline std::string hip_architecture_macro() {
+  const std::string name = hip_architecture();
+  return "__" + name.substr(0, name.find(':')) + "__";
+}
+
 }  // namespace vectis::test_driver

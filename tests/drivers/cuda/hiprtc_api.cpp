@@ -58,7 +58,7 @@ VTD_EXPORT hiprtcResult hiprtcCompileProgram(hiprtcProgram handle, int count, co
     need_architecture(program(handle), words);
     compile_program(program(handle), words,
                     {"-std=", "-ffp-contract=", "-fhip-fp32-correctly-rounded-divide-sqrt", "--offload-arch="},
-                    {"__HIP__", "__HIPCC_RTC__"}, "hsaco", Driver::architecture());
+                    {"__HIP__", "__HIPCC_RTC__", hip_architecture_macro()}, "hsaco", Driver::architecture());
   });
 }
 

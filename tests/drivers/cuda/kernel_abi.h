@@ -10,9 +10,9 @@ struct VtdTriple {
 struct VtdPlace {
   struct VtdTriple thread, block, group, grid;
   void (*barrier)(int line);
-  /* An instruction that the 32 threads of a warp run together: when all have called it with the same line, `compute` is
-   * called once with what each gave as `own`, by lane. */
-  void (*collective)(int line, void (*compute)(void* const* of_lanes), void* own);
+  /* An instruction that the threads of a warp run together, 32 on CUDA and 32 or 64 on HIP: when all have called it
+   * with the same line, `compute` is called once with what each gave as `own`, by lane. */
+  void (*collective)(int line, unsigned lanes, void (*compute)(void* const* of_lanes), void* own);
   char* dynamic_shared;
 };
 

@@ -19,7 +19,7 @@ namespace vectis::test_driver {
 namespace {
 
 constexpr const char* image_word = "VECTIS-TEST-IMAGE";
-constexpr unsigned warp_lanes = 32;
+constexpr unsigned warp_lanes_max = 64;
 constexpr unsigned char shared_dirt = 0xFF;  // NaN, and no sensible index
 
 // One group's threads. A fiber runs threads one after the other for as long as none waits; a thread that waits keeps
@@ -81,22 +81,26 @@ class GroupRunner {
 
   // The lanes of a warp that wait for the others to run an instruction together.
   struct WarpCall {
-    std::array<Fiber*, warp_lanes> fibers{};
-    std::array<void*, warp_lanes> own{};
+    std::array<Fiber*, warp_lanes_max> fibers{};
+    std::array<void*, warp_lanes_max> own{};
     Compute compute = nullptr;
+    unsigned lanes = 0;  // of the warp
     unsigned arrived = 0;
   };
 
-  static void run_in_warp(int line, Compute compute, void* own) { running_->wait_for_warp(line, compute, own); }
+  static void run_in_warp(int line, unsigned lanes, Compute compute, void* own) {
+    running_->wait_for_warp(line, lanes, compute, own);
+  }
 
-  void wait_for_warp(int line, Compute compute, void* own) {
+  void wait_for_warp(int line, unsigned lanes, Compute compute, void* own) {
     const VtdTriple& thread = place_.thread;
     const VtdTriple& size = launch_.group;
     const unsigned number = thread.x + size.x * (thread.y + size.y * thread.z);
-    WarpCall& call = warps_[number / warp_lanes];
-    call.fibers[number % warp_lanes] = Fiber::running();
-    call.own[number % warp_lanes] = own;
+    WarpCall& call = warps_[number / lanes];
+    call.fibers[number % lanes] = Fiber::running();
+    call.own[number % lanes] = own;
     call.compute = compute;
+    call.lanes = lanes;
     ++call.arrived;
     pause(line);
   }
@@ -109,19 +113,20 @@ class GroupRunner {
 
   // Runs the instruction of a warp whose lanes have all come to it. Whether there was one.
   bool run_collective() {
-    const auto found =
-        std::find_if(warps_.begin(), warps_.end(), [](const auto& one) { return one.second.arrived == warp_lanes; });
+    const auto found = std::find_if(warps_.begin(), warps_.end(),
+                                    [](const auto& one) { return one.second.arrived == one.second.lanes; });
     if (found == warps_.end()) return false;
     const WarpCall call = found->second;
     warps_.erase(found);
     const int line = call.fibers.front()->line;
-    if (std::any_of(call.fibers.begin(), call.fibers.end(), [&](const Fiber* one) { return one->line != line; }))
+    if (std::any_of(call.fibers.begin(), call.fibers.begin() + call.lanes,
+                    [&](const Fiber* one) { return one->line != line; }))
       Control::get().violate(std::string("lanes of a warp at different instructions in ") + launch_.kernel->name);
     call.compute(call.own.data());
-    const unsigned first = static_cast<unsigned>(random_() % warp_lanes);
-    for (unsigned i = 0; i < warp_lanes; ++i) {
+    const unsigned first = static_cast<unsigned>(random_() % call.lanes);
+    for (unsigned i = 0; i < call.lanes; ++i) {
       running_ = this;
-      call.fibers[(first + i) % warp_lanes]->resume();
+      call.fibers[(first + i) % call.lanes]->resume();
     }
     return true;
   }
