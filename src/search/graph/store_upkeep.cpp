@@ -39,8 +39,8 @@ void GraphStore::take_steps(std::string_view op, const Context& context, std::si
   const double earned = static_cast<double>(rows) * links * link_work_;
   credit_ = std::min(credit_ + earned, earned);
   last_upkeep_ = 0;
-  const LinkProgress check = stop_check(op, context);
-  try {
+  try {  // the change is made: what fails here is left to the next one
+    const LinkProgress check = stop_check(op, context);
     for (;;) {
       if (!job_) job_ = next_job();
       if (!job_ || credit_ <= 0 || (credit_ < earned && credit_ < static_cast<double>(job_->next_work()))) return;
