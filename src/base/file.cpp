@@ -35,6 +35,12 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   if (!file_) fail("write", "written", path_, errno);
 }
 
+void FileWriter::flush() {
+  errno = 0;
+  file_.flush();
+  if (!file_) fail("flush", "written", path_, errno);
+}
+
 void FileWriter::finish() {
   errno = 0;
   file_.close();

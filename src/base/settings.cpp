@@ -68,6 +68,9 @@ constexpr std::array known_settings{
         "plan.explore_percent", "VECTIS_PLAN_EXPLORE_PERCENT", "2",
         "Percentage of the recorded time that the planner may spend on exploring candidates with little history; "
         "0: no exploration."},
+    SettingEntry{"array.wide_types", "VECTIS_ARRAY_WIDE_TYPES", "refuse",
+                 "What happens to float64 and int64 arrays that are given to a device other than the CPU: `refuse` is "
+                 "an error, `downcast` makes them float32 and int32 and logs a warning once."},
     SettingEntry{"debug", "VECTIS_DEBUG", "false",
                  "Whether to log the source of every kernel, its compiler's output, and at shutdown the buffers that "
                  "were not released; lowers the log level to debug."},
@@ -77,7 +80,9 @@ constexpr std::array known_settings{
 };
 
 constexpr std::array known_backend_settings = {
-    BackendSettingEntry{"cpu", "onednn", "`off`: multiply matrices without oneDNN, which is used if installed"},
+    BackendSettingEntry{"cpu", "onednn",
+                        "`off`: multiply matrices and convolve without oneDNN, which is used if installed"},
+    BackendSettingEntry{"cpu", "lapack", "the library of LAPACK, or `off`"},
     BackendSettingEntry{"opencl", "sub_devices",
                         "partitions every OpenCL device that supports it into this many sub-devices"},
     BackendSettingEntry{

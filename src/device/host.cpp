@@ -55,15 +55,8 @@ const char* HostServices::setting(void* state, const char* key) noexcept {
 void* HostServices::library_open(void* state, const char* name, VectisMessage* message) noexcept {
   auto& self = *static_cast<HostServices*>(state);
   try {
-    const Os& os = self.runtime_.os();
-    const OpenedLibrary library = os.open_library(name);
+    const OpenedLibrary library = open_library(self.runtime_.os(), self.runtime_.settings(), name);
     if (library.handle != nullptr) return library.handle;
-    if (std::strchr(name, '/') == nullptr) {
-      for (const std::string& directory : plugin_directories(os, self.runtime_.settings())) {
-        const OpenedLibrary beside = os.open_library(directory + "/" + name);
-        if (beside.handle != nullptr) return beside.handle;
-      }
-    }
     write_message(message, library.error);
   } catch (const std::exception& error) {
     write_message(message, error.what());

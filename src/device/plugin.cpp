@@ -225,6 +225,16 @@ std::vector<std::string> plugin_directories(const Os& os, const Settings& settin
   return directories;
 }
 
+OpenedLibrary open_library(const Os& os, const Settings& settings, const std::string& name) {
+  OpenedLibrary library = os.open_library(name);
+  if (library.handle != nullptr || name.find('/') != std::string::npos) return library;
+  for (const std::string& directory : plugin_directories(os, settings)) {
+    OpenedLibrary beside = os.open_library(directory + "/" + name);
+    if (beside.handle != nullptr) return beside;
+  }
+  return library;
+}
+
 std::vector<std::string> configuration_warnings(const Os& os, const Settings& settings) {
   const Setting setting = settings.get("backend_path");
   std::vector<std::string> warnings = unknown_backend_variables(os, settings);

@@ -23,6 +23,11 @@ struct PluginFile {
 // folders beside the library, then the installation. The folders may not exist.
 std::vector<std::string> plugin_directories(const Os& os, const Settings& settings);
 
+// Opens a library that Vectis uses where it is installed: by a name that the dynamic loader resolves or a path, and a
+// name that it does not resolve in the places of plugin_directories(), since packages of Vectis may contain the
+// library. Returns a null handle and the loader's message when there is none.
+OpenedLibrary open_library(const Os& os, const Settings& settings, const std::string& name);
+
 // Returns one sentence for each environment variable VECTIS_BACKENDS_<BACKEND>_<KEY> whose backend is neither installed
 // nor of the automatic order, or whose key a shipped backend does not have, and for each entry of the setting
 // `backend_path` that does not exist; empty when there is nothing to warn of.

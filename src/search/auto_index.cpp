@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "base/checksummed_stream.hpp"
 #include "search/common/checks.hpp"
-#include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/workloads.hpp"
 #include "vectis/base/error.hpp"

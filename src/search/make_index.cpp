@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/checksummed_stream.hpp"
 #include "base/load_file.hpp"
 #include "device/ranking.hpp"
 #include "search/auto_index.hpp"
 #include "search/common/checks.hpp"
-#include "search/common/checksummed_stream.hpp"
 #include "search/device_set.hpp"
 #include "search/exact/exact_format.hpp"
 #include "search/exact/exact_index.hpp"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "base/checksummed_stream.hpp"
 #include "base/utf8.hpp"
-#include "search/common/checksummed_stream.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/store/vector_store.hpp"
 

@@ -7,9 +7,9 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "base/checksummed_stream.hpp"
 #include "base/load_file.hpp"
 #include "base/utf8.hpp"
-#include "search/common/checksummed_stream.hpp"
 #include "store/collection_core.hpp"
 #include "store/placement.hpp"
 #include "store/store_format.hpp"

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "tests/cuda/steering.hpp"
+#include "tests/operations/scan_extremes.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/base.hpp"
 #include "vectis/device.hpp"
@@ -96,6 +98,25 @@ TEST_P(Int8Mma, FindsWhatTheReferenceFinds) {
       EXPECT_EQ(report.cases(), 1U);
       EXPECT_TRUE(report.passed());
     }
+  }
+}
+
+// Of any size, in tight and other views, with elements of -128, terms of any magnitude, masks, and lists of candidates
+// that are full. VECTIS_TEST_SCANS is the number of sizes.
+TEST_P(Int8Mma, FindsEveryRowWithinTheLimit) {
+  Runtime runtime(options);
+  const Device device = runtime.service<DeviceRegistry>().find(GetParam().backend).value();
+  if (device.info().dialects.empty()) GTEST_SKIP() << "this plug-in carries no kernels for the architecture";
+  DeviceContext context(device);
+  Random random(seed());
+  const char* const wanted = std::getenv("VECTIS_TEST_SCANS");
+  for (int round = 0; round < (wanted == nullptr ? 6 : std::atoi(wanted)); ++round) {
+    const std::uint64_t aligned = std::uint64_t{4} << random.below(2);
+    const ScanSize size{random.below(4) == 0 ? 31 + random.below(4) : 33 + random.below(110), 385 + random.below(300),
+                        aligned * (1 + random.below(random.below(3) == 0 ? 20 : 5)), 1 + random.below(500), aligned};
+    SCOPED_TRACE(fmt::format("round {}: {}x{}x{}, aligned {}", round, size.queries, size.rows, size.columns, aligned));
+    ScanExtremes(random, DType::int8, size).run_on(context);
+    if (HasFailure()) return;
   }
 }
 

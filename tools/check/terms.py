@@ -16,7 +16,7 @@ TERMS = {
     r"Look(?=[ &]*[({&])|DeviceLook|look_among|look_at_all|\w+_look": "SearchParams, search, brute_force_scan, DeviceGraphSearcher",
     r"slack|Slack|\w+_slacks?|slack_\w+": "epsilon",
     r"Effort|effort": "BeamParams",
-    r"Patience|patience|Hope|Endless|GoingOn": "FilterBudget, early termination",
+    r"Patience|Hope|Endless|GoingOn": "FilterBudget, early termination",
     r"doubt|doubt_for|Doubt": "error margin",
     r"far_error": "relative RMS quantization error",
     r"build_width": "ef_construction",

@@ -26,6 +26,9 @@ class VECTIS_API FileWriter final : public ByteWriter {
   // Appends `bytes` to the file, through a buffer: a failure may show only at a later write() or at finish(). Must
   // not be called after finish(). Throws Io, with path and reason, when the file cannot be written.
   void write(std::span<const std::byte> bytes) override;
+  // Flushes the bytes to the operating system (not to the disk), so that other processes can read them. Throws Io, with
+  // path and reason, when that fails.
+  void flush();
   // Flushes the bytes to the operating system (not to the disk) and closes the file. Must be the last call. Throws
   // Io, with path and reason, when that fails.
   void finish();

@@ -64,7 +64,7 @@ class Linter {
     };
     if (functions_) {
       detail::check_function_types(code, names, unless_reported);
-      detail::check_function_barriers(code, unless_reported);
+      detail::check_function_barriers(source_, tokens_, unless_reported);
     } else {
       detail::check_body_types(code, names, unless_reported);
       detail::check_barriers(source_, tokens_, unless_reported);

@@ -6,7 +6,10 @@
 #include <array>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
+
+#include "kernel/lint/macros.hpp"
 
 namespace vectis::inline v0_1::detail {
 
@@ -35,33 +38,29 @@ bool closes(const Token& token) noexcept { return token.is(")") || token.is("]")
 // Statements nested deeper are not analyzed, so that no text exhausts the stack.
 constexpr int nesting_max = 200;
 
-// A variable is identified by the place of its declaration, a loop by the place of its keyword; what is found out about
-// them stays for the next pass over the body, until a pass finds nothing new.
+// A variable is identified by the place of its declaration, a loop or switch by the place of its keyword; what is found
+// out about them stays for the next pass over the body, until a pass finds nothing new.
 class Uniformity {
  public:
   Uniformity(const KernelSource& source, std::span<const Token> tokens, const LintReport& report)
       : source_(source), report_(report) {
-    for (const auto& [name, replacement] : source.defines) learn_macro(name, replacement);
-    for (const Token& token : tokens) {
-      if (token.kind != TokenKind::directive) {
-        tokens_.push_back(token);
-      } else if (const std::size_t at = token.text.find("define"); at != std::string_view::npos) {
-        const std::string_view rest = token.text.substr(std::min(at + 7, token.text.size()));
-        const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
-        learn_macro(std::string(rest.substr(0, end)), std::string(rest.substr(end)));
-      }
+    Macros macros(source);
+    const std::vector<Token> functions = macros.expand(tokenize(source.functions));
+    std::string_view defined;
+    for (std::size_t i = 0; i < functions.size(); ++i) {
+      if (functions[i].is("FUNCTION") && i + 2 < functions.size()) defined = functions[i + 2].text;
+      if (differs_by_item(functions[i].text) || varying_functions_.contains(std::string(functions[i].text)))
+        varying_functions_.insert(std::string(defined));
     }
-    for (const Token& token : tokenize(source.functions)) {
-      if (token.is("LOCAL_ID") || token.is("GLOBAL_ID")) functions_differ_ = true;
-    }
+    tokens_ = macros.expand(tokens);
   }
 
   void run() {
     std::size_t known = 0;
     do {
-      known = varying_.size() + divergent_loops_.size();
+      known = varying_.size() + divergent_.size();
       pass();
-    } while (varying_.size() + divergent_loops_.size() != known);
+    } while (varying_.size() + divergent_.size() != known);
     reporting_ = true;
     pass();
   }
@@ -71,17 +70,8 @@ class Uniformity {
     std::size_t begin, end;
   };
 
-  void learn_macro(const std::string& head, const std::string& replacement) {
-    const std::string name = head.substr(0, head.find('('));
-    for (const Token& token : tokenize(replacement)) {
-      if (token.kind != TokenKind::identifier) continue;
-      if (is_barrier(token.text) || barrier_macros_.contains(std::string(token.text))) barrier_macros_.insert(name);
-      if (is_varying_name(token.text)) varying_macros_.insert(name);
-    }
-  }
-
   [[nodiscard]] bool is_varying_name(std::string_view name) const {
-    if (differs_by_item(name) || varying_macros_.contains(std::string(name))) return true;
+    if (differs_by_item(name) || varying_functions_.contains(std::string(name))) return true;
     return std::ranges::find(source_.shared, name, &SharedArray::name) != source_.shared.end() ||
            std::ranges::find(source_.buffers, name, &BufferParameter::name) != source_.buffers.end();
   }
@@ -89,7 +79,7 @@ class Uniformity {
   void pass() {
     at_ = 0;
     scopes_.assign(1, {});
-    loops_.clear();
+    left_.clear();
     controls_.clear();
     returned_at_ = 0;
     nesting_ = 0;
@@ -126,14 +116,20 @@ class Uniformity {
 
   void statement() {
     if (++nesting_ > nesting_max) {
+      too_deep({at_, tokens_.size()});
       at_ = tokens_.size();
     } else if (accept("{")) {
       scopes_.emplace_back();
       while (at_ < tokens_.size() && !token(at_).is("}")) statement();
       accept("}");
       scopes_.pop_back();
-    } else if (token(at_).is("if") || token(at_).is("switch")) {
+    } else if (token(at_).is("if")) {
       choice();
+    } else if (token(at_).is("switch")) {
+      selection();
+    } else if (token(at_).is("case") || token(at_).is("default")) {
+      at_ = find(at_, tokens_.size(), ":");
+      accept(":");
     } else if (token(at_).is("for") || token(at_).is("while") || token(at_).is("do")) {
       loop();
     } else if (token(at_).is("return") || token(at_).is("break") || token(at_).is("continue")) {
@@ -144,26 +140,48 @@ class Uniformity {
     --nesting_;
   }
 
-  // ( condition ), whose line is 0 if it is the same for all work-items.
-  std::uint32_t condition() {
-    const std::uint32_t line = token(at_).line;
-    if (!accept("(")) return 0;
+  // ( condition )
+  Range condition() {
+    if (!accept("(")) return {at_, at_};
     const Range range{at_, find(at_, tokens_.size(), ")")};
-    expression(range);
     at_ = range.end;
     accept(")");
-    return varies(range) ? line : 0;
+    return range;
+  }
+
+  // The line of a condition that work-items may differ about, or 0.
+  [[nodiscard]] std::uint32_t line_if_varying(const Range& range) const {
+    return varies(range) ? token(range.begin).line : 0;
   }
 
   void choice() {
-    const bool selects = accept("switch");
-    if (!selects) ++at_;
-    controls_.push_back(condition());
+    ++at_;
+    const Range test = condition();
+    expression(test);
+    controls_.push_back(line_if_varying(test));
+    const std::uint32_t before = returned_at_;
     statement();
-    if (!selects && accept("else")) statement();
+    if (accept("else")) {
+      const std::uint32_t after_first = std::exchange(returned_at_, before);
+      statement();
+      if (returned_at_ == 0) returned_at_ = after_first;
+    }
     controls_.pop_back();
   }
 
+  void selection() {
+    const std::size_t place = at_++;
+    const Range test = condition();
+    expression(test);
+    const std::uint32_t line = token(place).line;
+    controls_.push_back(varies(test) || divergent_.contains(place) ? line : 0);
+    left_.push_back({place, controls_.size(), false});
+    statement();
+    left_.pop_back();
+    controls_.pop_back();
+  }
+
+  // Work-items that differ about the test of a loop run it, and the step of a for, a different number of times.
   void loop() {
     const std::size_t place = at_;
     const std::uint32_t line = token(at_).line;
@@ -172,45 +190,50 @@ class Uniformity {
     if (!counts && !tests_last) ++at_;
     scopes_.emplace_back();
     Range step{0, 0};
-    std::uint32_t differs = 0;
+    Range test{0, 0};
     if (counts && accept("(")) {
       simple();
-      const Range test{at_, find(at_, tokens_.size(), ";")};
-      differs = varies(test) ? line : 0;
-      expression(test);
+      test = {at_, find(at_, tokens_.size(), ";")};
       at_ = test.end;
       accept(";");
       step = {at_, find(at_, tokens_.size(), ")")};
       at_ = step.end;
       accept(")");
     } else if (!counts && !tests_last) {
-      differs = condition();
+      test = condition();
     }
-    if (divergent_loops_.contains(place)) differs = line;
-    controls_.push_back(differs);
-    loops_.push_back({place, controls_.size()});
+    controls_.push_back(varies(test) || divergent_.contains(place) ? line : 0);
+    expression(test);
+    left_.push_back({place, controls_.size(), true});
     statement();
+    left_.pop_back();
     expression(step);
-    loops_.pop_back();
+    if (tests_last && accept("while")) {
+      test = condition();
+      if (varies(test)) divergent_.insert(place);
+      expression(test);
+    }
     controls_.pop_back();
-    if (tests_last && accept("while") && condition() != 0) divergent_loops_.insert(place);
     scopes_.pop_back();
   }
 
-  // Work-items that leave a loop, or the kernel, while others go on.
+  // Work-items that leave a loop, a switch or the kernel while others go on.
   void leave() {
     const bool returns = token(at_).is("return");
+    const bool breaks = token(at_).is("break");
     const std::uint32_t since = divergent_since();
     const std::size_t end = find(at_, tokens_.size(), ";");
     at_ = std::max(end, at_ + 1);
     accept(";");
     if (since == 0) return;
-    if (!returns) {
-      if (!loops_.empty() && differs_within(loops_.back().controls)) divergent_loops_.insert(loops_.back().place);
+    if (returns) {
+      for (const Left& one : left_) divergent_.insert(one.place);
+      returned_at_ = since;
       return;
     }
-    for (const Loop& loop : loops_) divergent_loops_.insert(loop.place);
-    returned_at_ = since;
+    const auto target =
+        std::find_if(left_.rbegin(), left_.rend(), [&](const Left& one) { return breaks || one.is_loop; });
+    if (target != left_.rend() && differs_within(target->controls)) divergent_.insert(target->place);
   }
 
   [[nodiscard]] bool differs_within(std::size_t controls) const {
@@ -234,22 +257,97 @@ class Uniformity {
     if (!token(at_ - 1).is(";")) accept(";");
   }
 
-  // Assignments and barriers anywhere in an expression.
+  // Assignments and barriers anywhere in an expression, with those parts of it that are conditions.
   void expression(const Range& range) {
+    if (++nesting_ > nesting_max) {
+      too_deep(range);
+    } else {
+      for (std::size_t from = range.begin; from < range.end;) {
+        const std::size_t end = find(from, range.end, ",");
+        assignment({from, end});
+        from = end + 1;
+      }
+    }
+    --nesting_;
+  }
+
+  // Without commas outside of brackets. What follows the ? of a condition that differs, differs.
+  void assignment(Range range) {
+    const std::size_t around = controls_.size();
+    for (;;) {
+      const std::size_t sign = first_of(range, [](const Token& one) { return assigns(one) || one.is("?"); });
+      if (sign == range.end) break;
+      const Range left{range.begin, sign};
+      operands(left);
+      if (!tokens_[sign].is("?")) {
+        const std::size_t variable = variable_before(sign, range.begin);
+        assign(variable, varies({variable + 1, sign}) || varies({sign + 1, range.end}));
+        range.begin = sign + 1;
+        continue;
+      }
+      controls_.push_back(line_if_varying(left));
+      const std::size_t colon = colon_of({sign + 1, range.end});
+      expression({sign + 1, colon});
+      range.begin = std::min(colon + 1, range.end);
+    }
+    operands(range);
+    controls_.resize(around);
+  }
+
+  // The : that belongs to a ? before the range.
+  [[nodiscard]] std::size_t colon_of(const Range& range) const {
+    int open = 1;
+    return first_of(range, [&](const Token& one) {
+      open += one.is("?") ? 1 : one.is(":") ? -1 : 0;
+      return open == 0;
+    });
+  }
+
+  // Operands of && and ||: whether one is computed depends on those to its left.
+  void operands(const Range& range) {
+    const std::size_t around = controls_.size();
+    for (std::size_t from = range.begin; from < range.end;) {
+      const Range one{from, first_of({from, range.end}, [](const Token& t) { return t.is("&&") || t.is("||"); })};
+      operand(one);
+      controls_.push_back(line_if_varying(one));
+      from = one.end + 1;
+    }
+    controls_.resize(around);
+  }
+
+  void operand(const Range& range) {
     for (std::size_t i = range.begin; i < range.end; ++i) {
       const Token& here = tokens_[i];
-      if (assigns(here)) {
-        const std::size_t end = std::min(find(i + 1, range.end, ","), range.end);
-        const std::size_t variable = variable_before(i, range.begin);
-        assign(variable, varies({variable + 1, i}) || varies({i + 1, end}));
+      if (opens(here)) {
+        const std::size_t end = find(i + 1, range.end, ")");
+        expression({i + 1, end});
+        i = end;
       } else if (here.is("++") || here.is("--")) {
         const bool before = token(i + 1).kind == TokenKind::identifier;
         assign(before ? i + 1 : variable_before(i, range.begin), false);
-      } else if (here.kind == TokenKind::identifier &&
-                 (is_barrier(here.text) || barrier_macros_.contains(std::string(here.text)))) {
+      } else if (is_barrier(here.text)) {
         barrier(here);
         if (here.is(uniform_load)) check_array(token(i + 2));
       }
+    }
+  }
+
+  // The first token of the range outside of brackets that `test` accepts, or its end.
+  template <class Test>
+  [[nodiscard]] std::size_t first_of(const Range& range, Test test) const {
+    int depth = 0;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      if (depth == 0 && test(tokens_[i])) return i;
+      depth += opens(tokens_[i]) ? 1 : closes(tokens_[i]) ? -1 : 0;
+    }
+    return range.end;
+  }
+
+  void too_deep(const Range& range) {
+    for (std::size_t i = range.begin; reporting_ && i < range.end; ++i) {
+      if (!is_barrier(tokens_[i].text)) continue;
+      report_(tokens_[i], "barrier",
+              fmt::format("statements and brackets around a barrier nest up to {} deep", nesting_max));
     }
   }
 
@@ -292,8 +390,6 @@ class Uniformity {
       }
       const std::size_t declared = declaration_of(here.text);
       if (declared != none ? varying_.contains(declared) : is_varying_name(here.text)) return true;
-      const bool helper = token(i + 1).is("(") && here.text.front() >= 'a' && here.text.front() <= 'z';
-      if (helper && functions_differ_) return true;
     }
     return false;
   }
@@ -310,25 +406,25 @@ class Uniformity {
 
   static constexpr std::size_t none = SIZE_MAX;
 
-  struct Loop {
+  // A loop or switch around the statement, which others leave.
+  struct Left {
     std::size_t place;
     std::size_t controls;  // around its body
+    bool is_loop;
   };
 
   const KernelSource& source_;
   const LintReport& report_;
   std::vector<Token> tokens_;
-  std::set<std::string> varying_macros_;
-  std::set<std::string> barrier_macros_;
-  bool functions_differ_ = false;  // helper functions read ids of work-items
+  std::set<std::string> varying_functions_;  // helper functions that read ids of work-items
 
-  std::set<std::size_t> varying_;  // declarations
-  std::set<std::size_t> divergent_loops_;
+  std::set<std::size_t> varying_;    // declarations
+  std::set<std::size_t> divergent_;  // loops, and switches, that work-items leave at different times
   bool reporting_ = false;
 
   std::size_t at_ = 0;
   std::vector<std::map<std::string, std::size_t>> scopes_;
-  std::vector<Loop> loops_;
+  std::vector<Left> left_;
   std::vector<std::uint32_t> controls_;  // for each condition around the statement, its line if work-items may differ
   std::uint32_t returned_at_ = 0;        // the line of a condition under which some work-items returned
   int nesting_ = 0;
@@ -340,8 +436,8 @@ void check_barriers(const KernelSource& source, std::span<const Token> body, con
   Uniformity(source, body, report).run();
 }
 
-void check_function_barriers(std::span<const Token> functions, const LintReport& report) {
-  for (const Token& token : functions) {
+void check_function_barriers(const KernelSource& source, std::span<const Token> functions, const LintReport& report) {
+  for (const Token& token : Macros(source).expand(functions)) {
     if (token.kind == TokenKind::identifier && is_barrier(token.text)) {
       report(token, "barrier", "barriers stand in the body, where the conditions around them are known");
     }

@@ -251,9 +251,12 @@ std::string steps(const ScanShape& shape) {
 // The term of a row, or of a query, that estimates take loosened: beta and limit.
 std::uint32_t loosened_term(const BlockSide& side) { return side.matrix == "x" ? 0 : 3; }
 
-// A term `value` loosened by many times what rounding can add.
+// A term `value` loosened by many times what rounding can add; a limit also by 1e-36, which is many times what a bound
+// of subnormal magnitude loses, also where a device flushes it to zero.
 std::string loosened(const BlockSide& side, std::string_view value) {
-  return fmt::format("FMA(ABS({0}), {1}, {0})", value, side.matrix == "x" ? "-0.000001f" : "0.000001f");
+  return fmt::format(
+      fmt::runtime(side.matrix == "x" ? "FMA(ABS({0}), -0.000001f, {0})" : "FMA(ABS({0}) + 1e-30f, 0.000001f, {0})"),
+      value);
 }
 
 // Stores the terms of the rows of one matrix in the tile to shared memory, with one of them loosened, which is stored
@@ -324,7 +327,8 @@ std::string estimates(const ScanShape& shape, const BlockSide& x, const BlockSid
     for (std::uint32_t i = 1; i < shape.queries_each; ++i) {
       text += fmt::format("  {0}_max = MAX({0}_max, {0}_{1});\n", name, i);
     }
-    text += fmt::format("  {0}_max = {0}_max * 1.000004f;\n", name);
+    // The summand loosens what is subnormal, which has too few digits for the factor.
+    text += fmt::format("  {0}_max = FMA({0}_max, 1.000004f, 1e-37f);\n", name);
   }
   text += "  uint passed = 0u;\n";
   for (std::uint32_t j = 0; j < shape.rows_each; ++j) {

@@ -149,20 +149,130 @@ struct CosVector {
   };
 VECTIS_SCALAR(SinScalar, std::sin)
 VECTIS_SCALAR(CosScalar, std::cos)
-VECTIS_SCALAR(TanScalar, std::tan)
-VECTIS_SCALAR(AsinScalar, std::asin)
-VECTIS_SCALAR(AcosScalar, std::acos)
-VECTIS_SCALAR(AtanScalar, std::atan)
 #undef VECTIS_SCALAR
 
-struct PowScalar {
-  static float Apply(float a, float b) { return std::pow(a, b); }
+// --- Functions computed in double precision, so that rounding to float is their only error --------------------------
+// Lanes outside of a vector function's range always come from the C library and the others never do.
+
+using Doubles = hn::CappedTag<double, lanes_max / 2>;
+using FewFloats = hn::Rebind<float, Doubles>;  // as many as a vector of doubles has
+using W = hn::Vec<Doubles>;
+using WideMask = hn::Mask<Doubles>;
+
+// Replaces the lanes of `out` that are not `inside` by one(lane).
+template <class One>
+HWY_INLINE void FixLanes(Doubles d, WideMask inside, float* out, const One& one) {
+  if (hn::AllTrue(d, inside)) return;
+  HWY_ALIGN std::array<double, lanes_max / 2> is_inside;
+  hn::Store(hn::IfThenElseZero(inside, hn::Set(d, 1.0)), d, is_inside.data());
+  for (std::size_t k = 0; k < hn::Lanes(d); ++k) {
+    if (is_inside[k] == 0) out[k] = one(k);
+  }
+}
+
+template <class F>
+void WideUnary(const KernelArgs& args, std::size_t count) {
+  const Doubles d;
+  const FewFloats few;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto* a = static_cast<const float*>(args.in[0]);
+  auto* out = static_cast<float*>(args.out);
+  HWY_ALIGN std::array<float, lanes_max> operands;
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * args.stride[0]) {
+    hn::Store(hn::LoadU(few, a), few, operands.data());  // `out` may be the operand
+    const W x = hn::PromoteTo(d, hn::Load(few, operands.data()));
+    const WideMask inside = F::IsInside(d, x);
+    hn::StoreU(hn::DemoteTo(few, F::Apply(d, hn::IfThenElse(inside, x, hn::Set(d, 0.5)))), few, out + i);
+    FixLanes(d, inside, out + i, [&](std::size_t k) { return F::One(operands[k]); });
+  }
+}
+
+template <class F>
+void WideBinary(const KernelArgs& args, std::size_t count) {
+  const Doubles d;
+  const FewFloats few;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto* a = static_cast<const float*>(args.in[0]);
+  const auto* b = static_cast<const float*>(args.in[1]);
+  auto* out = static_cast<float*>(args.out);
+  HWY_ALIGN std::array<float, lanes_max> first;
+  HWY_ALIGN std::array<float, lanes_max> second;
+  for (std::size_t i = 0; i < count; i += lanes, a += lanes * args.stride[0], b += lanes * args.stride[1]) {
+    hn::Store(hn::LoadU(few, a), few, first.data());
+    hn::Store(hn::LoadU(few, b), few, second.data());
+    const W x = hn::PromoteTo(d, hn::Load(few, first.data()));
+    const W y = hn::PromoteTo(d, hn::Load(few, second.data()));
+    const W one = hn::Set(d, 1.0);
+    const WideMask inside = F::IsInside(d, x, y);
+    const W result = F::Apply(d, hn::IfThenElse(inside, x, one), hn::IfThenElse(inside, y, one));
+    hn::StoreU(hn::DemoteTo(few, result), few, out + i);
+    FixLanes(d, inside, out + i, [&](std::size_t k) { return F::One(first[k], second[k]); });
+  }
+}
+
+HWY_INLINE WideMask IsUpTo(Doubles d, W x, double limit) { return hn::Le(hn::Abs(x), hn::Set(d, limit)); }
+HWY_INLINE W KeepZero(Doubles d, W x, W result) { return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result); }
+
+struct TanOp {
+  static HWY_INLINE WideMask IsInside(Doubles d, W x) { return IsUpTo(d, x, 30000); }
+  static HWY_INLINE W Apply(Doubles d, W x) { return KeepZero(d, x, hn::Div(hn::Sin(d, x), hn::Cos(d, x))); }
+  static float One(float x) { return std::tan(x); }
 };
-struct Atan2Scalar {
-  static float Apply(float a, float b) { return std::atan2(a, b); }
+struct AsinOp {
+  static HWY_INLINE WideMask IsInside(Doubles d, W x) { return IsUpTo(d, x, 1); }
+  static HWY_INLINE W Apply(Doubles d, W x) { return KeepZero(d, x, hn::Asin(d, x)); }
+  static float One(float x) { return std::asin(x); }
 };
-struct RemScalar {
-  static float Apply(float a, float b) { return std::fmod(a, b); }
+struct AcosOp {
+  static HWY_INLINE WideMask IsInside(Doubles d, W x) { return IsUpTo(d, x, 1); }
+  static HWY_INLINE W Apply(Doubles d, W x) { return hn::Acos(d, x); }
+  static float One(float x) { return std::acos(x); }
+};
+struct AtanOp {
+  static HWY_INLINE WideMask IsInside(Doubles d, W x) { return IsUpTo(d, x, 1e30); }
+  static HWY_INLINE W Apply(Doubles d, W x) { return KeepZero(d, x, hn::Atan(d, x)); }
+  static float One(float x) { return std::atan(x); }
+};
+// exp(y log x): the exponent is at most 700, so that its error is far below that of rounding to float.
+struct PowOp {
+  static constexpr double exponent_max = 700;
+  static HWY_INLINE WideMask IsInside(Doubles d, W x, W y) {
+    const WideMask is_positive = hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, hn::Set(d, 1e39)));
+    const W logarithm = hn::Log(d, hn::IfThenElse(is_positive, x, hn::Set(d, 1.0)));
+    return hn::And(
+        is_positive,
+        IsUpTo(d, hn::Mul(y, hn::IfThenElse(hn::Eq(x, hn::Set(d, 1.0)), hn::Set(d, 1.0), logarithm)), exponent_max));
+  }
+  static HWY_INLINE W Apply(Doubles d, W x, W y) { return hn::Exp(d, hn::Mul(y, hn::Log(d, x))); }
+  static float One(float x, float y) { return std::pow(x, y); }
+};
+struct Atan2Op {
+  static HWY_INLINE WideMask IsInside(Doubles d, W y, W x) {
+    const WideMask is_finite = hn::And(IsUpTo(d, y, 1e39), IsUpTo(d, x, 1e39));
+    return hn::And(is_finite, hn::And(hn::Ne(y, hn::Zero(d)), hn::Ne(x, hn::Zero(d))));
+  }
+  static HWY_INLINE W Apply(Doubles d, W y, W x) {
+    constexpr double pi = 3.14159265358979323846;
+    const W turn = hn::IfThenElseZero(hn::Lt(x, hn::Zero(d)), hn::CopySign(hn::Set(d, pi), y));
+    return hn::Add(hn::Atan(d, hn::Div(y, x)), turn);
+  }
+  static float One(float y, float x) { return std::atan2(y, x); }
+};
+// The quotient has at most 28 bits and the divisor 24, so that their product is exact, and so is the difference. The
+// quotient may be 1 too large, because it was rounded before it was truncated.
+struct RemOp {
+  static HWY_INLINE WideMask IsInside(Doubles d, W x, W y) {
+    const W bound = hn::Mul(hn::Abs(y), hn::Set(d, 0x1p28));
+    return hn::And(hn::Lt(hn::Abs(x), hn::Min(bound, hn::Set(d, 1e39))), hn::Lt(hn::Abs(y), hn::Set(d, 1e39)));
+  }
+  static HWY_INLINE W Apply(Doubles d, W x, W y) {
+    const W size = hn::Abs(x);
+    const W divisor = hn::Abs(y);
+    const W rest = hn::Sub(size, hn::Mul(divisor, hn::Trunc(hn::Div(size, divisor))));
+    const W fixed = hn::IfThenElse(hn::Lt(rest, hn::Zero(d)), hn::Add(rest, divisor), rest);
+    return hn::CopySign(fixed, x);
+  }
+  static float One(float x, float y) { return std::fmod(x, y); }
 };
 
 VectorKernel FindMath(ir::Op op) {
@@ -183,21 +293,21 @@ VectorKernel FindMath(ir::Op op) {
     case Op::cos:
       return &Periodic<CosVector, CosScalar>;
     case Op::tan:
-      return &ScalarUnary<float, TanScalar>;
+      return &WideUnary<TanOp>;
     case Op::tanh:
       return &UnaryLong<Floats, TanhOp>;
     case Op::asin:
-      return &ScalarUnary<float, AsinScalar>;
+      return &WideUnary<AsinOp>;
     case Op::acos:
-      return &ScalarUnary<float, AcosScalar>;
+      return &WideUnary<AcosOp>;
     case Op::atan:
-      return &ScalarUnary<float, AtanScalar>;
+      return &WideUnary<AtanOp>;
     case Op::pow:
-      return &ScalarBinary<float, PowScalar>;
+      return &WideBinary<PowOp>;
     case Op::atan2:
-      return &ScalarBinary<float, Atan2Scalar>;
+      return &WideBinary<Atan2Op>;
     case Op::rem:
-      return &ScalarBinary<float, RemScalar>;
+      return &WideBinary<RemOp>;
     case Op::erf:
       return &UnaryLong<Floats, ErfOp>;
     default:

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "base/checksummed_stream.hpp"
 #include "search/common/checks.hpp"
-#include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/exact/packed_segment.hpp"
 #include "search/exact/quantizer.hpp"

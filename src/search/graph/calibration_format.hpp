@@ -1,7 +1,7 @@
 // Reads and writes the calibration in the file of a graph index; docs/formats/graph-index.md describes it.
 #pragma once
 
-#include "search/common/checksummed_stream.hpp"
+#include "base/checksummed_stream.hpp"
 #include "search/graph/calibrate.hpp"
 
 namespace vectis::inline v0_1::graph {

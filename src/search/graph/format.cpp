@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/checksummed_stream.hpp"
 #include "search/common/checks.hpp"
-#include "search/common/checksummed_stream.hpp"
 #include "search/exact/exact_index.hpp"
 #include "search/graph/calibration_format.hpp"
 #include "search/graph/graph_index.hpp"

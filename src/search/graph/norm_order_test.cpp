@@ -198,6 +198,28 @@ TEST_F(NormOrderTest, ScansEndEarlyWhenSlotsAreReused) {
   EXPECT_LT(read, 0.7);
 }
 
+// A scan for all probes at once would hold up the change that ends a calibration.
+TEST_F(NormOrderTest, ProbesAreMadeInStepsOfAScanEach) {
+  store.add(varied_rows(1500), {});
+  const auto now = store.now();
+  const SearchParams params{.storage = now->storage.get(),
+                            .entry_points = now->entry_points,
+                            .epoch = now->number,
+                            .rows = now->rows,
+                            .norm_order = now->norm_order.get()};
+  std::vector<Slot> sample(100);
+  std::iota(sample.begin(), sample.end(), Slot{0});
+  const AnswerProbes expected = make_probes(params, sample);
+  AnswerProbes probes;
+  Steps steps = make_probes_in_steps(params, sample, 1, &probes);
+  std::size_t count = 0;
+  for (; !steps.done(); ++count) steps.step();
+  EXPECT_GE(count, expected.limits.size());
+  EXPECT_EQ(expected.limits.size(), 64U);
+  EXPECT_EQ(probes.limits, expected.limits);
+  EXPECT_EQ(probes.queries, expected.queries);
+}
+
 TEST_F(NormOrderTest, OtherMetricsHaveNone) {
   GraphStore other(runtime.executor(), Metric::l2, dim, {});
   other.add(varied_rows(100), {});

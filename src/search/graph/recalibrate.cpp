@@ -147,19 +147,28 @@ std::optional<RecallTable> measured_by_held_out(const CalibrationState& state, s
 
 AnswerProbes make_probes(const SearchParams& params, std::span<const Slot> sample) {
   AnswerProbes probes;
-  if (params.norm_order == nullptr) return probes;
-  const std::size_t count = std::min(probes_max, sample.size());
-  probes.dim = params.storage->graph.encoding.projection.dim;
-  RowQueries asked = queries_of(*params.storage, sample.first(count));
-  SearchParams nearest = params;
-  nearest.k = calibrated_k;
-  std::vector<std::vector<Hit>> hits(count);
-  exact_scan(nearest, rows_by_norm(params), asked.queries, hits);
-  probes.queries = std::move(asked.vectors);
-  for (const std::vector<Hit>& found : hits) {
-    probes.limits.push_back(found.empty() ? std::numeric_limits<double>::infinity() : found.back().distance);
-  }
+  run(make_probes_in_steps(params, sample, probes_max, &probes));
   return probes;
+}
+
+Steps make_probes_in_steps(SearchParams params, std::span<const Slot> sample, std::size_t together,
+                           AnswerProbes* probes) {
+  if (params.norm_order == nullptr) co_return;
+  RowQueries asked = queries_of(*params.storage, sample.first(std::min(probes_max, sample.size())));
+  params.k = calibrated_k;
+  probes->dim = params.storage->graph.encoding.projection.dim;
+  for (std::span<const ExactQuery> left = asked.queries; !left.empty();) {
+    const std::span<const ExactQuery> queries = left.first(std::min(together, left.size()));
+    left = left.subspan(queries.size());
+    std::vector<std::vector<Hit>> hits(queries.size());
+    const ExactScanCounts counts = exact_scan(params, rows_by_norm(params), queries, hits);
+    for (const std::vector<Hit>& found : hits) {
+      probes->limits.push_back(found.empty() ? std::numeric_limits<double>::infinity() : found.back().distance);
+    }
+    const Work work = counts.scored / scanned_per_visited + counts.reranked;
+    co_yield Pause{.done = work, .next = work};
+  }
+  probes->queries = std::move(asked.vectors);
 }
 
 void CalibrationState::forget() noexcept {
@@ -301,7 +310,7 @@ Steps recalibrate_in_steps(SearchParams params, std::size_t live, std::uint64_t 
     co_await measure_costs_in_steps(params, live, left_out, &next.costs);
     next.costs_rows = live;
   }
-  next.probes = make_probes(params, left_out);
+  co_await make_probes_in_steps(params, left_out, 1, &next.probes);
   next.calibration = std::make_shared<const Calibration>(make_calibration(tables, live));
   next.measured = std::move(tables.front());
   next.changed = state->changed - changed;

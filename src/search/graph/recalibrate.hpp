@@ -26,6 +26,10 @@ struct AnswerProbes {
 // Makes probes of some of the visible rows, which are left out of their own answers; none without params.norm_order.
 // Throws std::bad_alloc.
 [[nodiscard]] AnswerProbes make_probes(const SearchParams& params, std::span<const Slot> sample);
+// Does the same in steps, each of which scans for `together` of the probes, and leaves the result in `probes`, which
+// must be empty. All that `params` refers to, `sample` and `probes` must outlive the steps.
+Steps make_probes_in_steps(SearchParams params, std::span<const Slot> sample, std::size_t together,
+                           AnswerProbes* probes);
 
 // The calibration of a graph that changes. Some of the added rows are searched for before they are linked, which shows
 // how new vectors are found; when an eighth of the graph has changed, they make the next calibration. When they are

@@ -1,9 +1,11 @@
 #include "search/graph/search_costs.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/thread_time.hpp"
@@ -32,6 +34,12 @@ double seconds_of(const Work& work) {
   return static_cast<double>(thread_nanoseconds() - begin) * 1e-9;
 }
 
+// The pause after a scan, which may have ended early.
+Pause scan_pause(const ScannedSlots& slots, std::size_t queries) {
+  const Work work = slots.count * queries / scanned_per_visited;
+  return {.done = work, .next = work};
+}
+
 // A disturbance only adds time.
 template <class Work>
 double better_of_two(const Work& work) {
@@ -53,23 +61,32 @@ class CostMeter {
   }
 
   void measure_scans(const ScannedSlots& some, double& alone, double& in_batch) {
+    run(measure_scans_in_steps(some, &alone, &in_batch));
+  }
+  // Does the same in steps of a scan each. The best of two counts: a disturbance only adds time.
+  Steps measure_scans_in_steps(ScannedSlots some, double* alone, double* in_batch) {
     constexpr std::size_t single_scans = 4;
-    const auto scanned = static_cast<double>(some.count);
+    constexpr double none = std::numeric_limits<double>::infinity();
     const std::size_t singles = std::min(single_scans, hits_.size());
-    const auto batch = [&] { exact_scan(params_, some, asked_.queries, hits_); };
-    const auto single = [&] {
+    double batch = none;
+    std::array<double, single_scans> single{none, none, none, none};
+    for (std::size_t round = 0; round < 2; ++round) {
+      batch = std::min(batch, scan_seconds(some, 0, hits_.size()));
+      co_yield scan_pause(some, hits_.size());
       for (std::size_t i = 0; i < singles; ++i) {
-        exact_scan(params_, some, std::span(asked_.queries).subspan(i, 1), std::span(hits_).subspan(i, 1));
+        single[i] = std::min(single[i], scan_seconds(some, i, 1));
+        co_yield scan_pause(some, 1);
       }
-    };
-    in_batch = better_of_two(batch) / (scanned * static_cast<double>(hits_.size()));
-    alone = better_of_two(single) / (scanned * static_cast<double>(singles));
+    }
+    const auto scanned = static_cast<double>(some.count);
+    *in_batch = batch / (scanned * static_cast<double>(hits_.size()));
+    *alone = std::accumulate(single.begin(), single.begin() + singles, 0.0) / (scanned * static_cast<double>(singles));
   }
 
-  // Returns the seconds of a scan of the first rows for the first queries.
-  double scan_seconds(std::size_t rows, std::size_t queries) {
-    const auto asked = std::span(asked_.queries).first(std::min(queries, hits_.size()));
-    return seconds_of([&] { exact_scan(params_, {.count = rows}, asked, std::span(hits_).first(asked.size())); });
+  // Returns the seconds of a scan of some rows for some of the queries.
+  double scan_seconds(const ScannedSlots& some, std::size_t first, std::size_t queries) {
+    const auto asked = std::span(asked_.queries).subspan(first, queries);
+    return seconds_of([&] { exact_scan(params_, some, asked, std::span(hits_).subspan(first, queries)); });
   }
   // Returns the seconds of a scan of the first rows, encoded as they are scanned, for the first queries.
   double encoded_scan_seconds(std::size_t rows, std::size_t queries) {
@@ -247,13 +264,15 @@ Steps measure_costs_in_steps(SearchParams params, std::size_t live, std::vector<
   sample.resize(few_queries);
   CostMeter meter(params, live, sample);
   co_yield Pause{.done = work, .next = work};
-  const ScanSeconds scan = [&](std::size_t rows, std::size_t queries) { return meter.scan_seconds(rows, queries); };
+  const ScanSeconds scan = [&](std::size_t rows, std::size_t queries) {
+    return meter.scan_seconds({.count = rows}, 0, queries);
+  };
   co_await measure_scan_in_steps(scan, few_rows, few_queries, &costs->scanned_in_batch);
   co_await measure_scan_in_steps(scan, more_rows, 1, &costs->scanned);
   costs->scanned = std::max(costs->scanned, costs->scanned_in_batch);
   if (params.norm_order != nullptr) {
-    meter.measure_scans(rows_by_norm(params), costs->scanned_by_norm, costs->scanned_by_norm_in_batch);
-    co_yield Pause{.done = work, .next = work};
+    co_await meter.measure_scans_in_steps(rows_by_norm(params), &costs->scanned_by_norm,
+                                          &costs->scanned_by_norm_in_batch);
   }
   if (can_encode(*params.storage)) {
     const ScanSeconds encoded = [&](std::size_t rows, std::size_t queries) {

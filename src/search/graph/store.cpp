@@ -275,11 +275,14 @@ void GraphStore::choose_entry_points(std::size_t live, const std::function<bool(
 
 void GraphStore::add_entry_points(std::vector<Slot>& entry_points, std::size_t count,
                                   const std::function<bool(Slot)>& linked) const {
+  const auto add = [&](Slot slot) {
+    if (linked(slot) && std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
+  };
   Random random(params_.seed + epoch_);
   for (std::size_t i = 0; entry_points.size() < count && i < 4 * entry_points_max; ++i) {
-    const auto slot = static_cast<Slot>(random.below(rows_));
-    if (linked(slot) && std::ranges::find(entry_points, slot) == entry_points.end()) entry_points.push_back(slot);
+    add(static_cast<Slot>(random.below(rows_)));
   }
+  for (Slot slot = 0; entry_points.size() < count && slot < rows_; ++slot) add(slot);  // most slots are not linked
 }
 
 LinkProgress GraphStore::stop_check(std::string_view op, const Context& context) const {

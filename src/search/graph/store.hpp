@@ -196,10 +196,10 @@ class GraphStore {
   std::size_t link_unfound_rows(std::span<const Slot> entry_points, std::span<const Slot> slots, std::size_t changed,
                                 const std::function<bool(Slot)>& linked, const StopCheck& stop);
   // Replaces the entry points by random linked rows: those of before lie in the clusters that were added first. `live`
-  // is the number of rows. Leaves them where most slots are not linked. Throws std::bad_alloc; then nothing changed.
+  // is the number of rows. Leaves them where fewer rows are linked. Throws std::bad_alloc; then nothing changed.
   void choose_entry_points(std::size_t live, const std::function<bool(Slot)>& linked);
-  // Adds random linked rows to `entry_points` until they are `count`, or most of the slots tried are not linked. Throws
-  // std::bad_alloc.
+  // Adds random linked rows to `entry_points` until they are `count`, or all linked rows; the first ones where most
+  // slots are not linked. Throws std::bad_alloc.
   void add_entry_points(std::vector<Slot>& entry_points, std::size_t count,
                         const std::function<bool(Slot)>& linked) const;
   void link_beside(std::span<const Slot> slots, std::size_t linked_rows, const LinkProgress& progress);
@@ -243,8 +243,8 @@ class GraphStore {
   // Returns whether there are so many more rows than the encoding was trained on that it is trained again. Does not
   // throw.
   [[nodiscard]] bool encoding_outgrown(std::size_t live) const noexcept;
-  // Appends at most 5,000 live vectors, evenly spaced over all rows, to `sample`. Precondition: storage_ is not null.
-  // Throws std::bad_alloc when memory is exhausted.
+  // Appends live vectors, evenly spaced over all rows, until `sample` has training_rows_max. Preconditions: storage_ is
+  // not null, and there are no more yet. Throws std::bad_alloc when memory is exhausted.
   void append_sample(std::vector<float>& sample) const;
   // Returns whether so many tombstones are consolidated. Does not throw.
   [[nodiscard]] bool consolidation_due(std::size_t tombstones) const noexcept;
@@ -252,6 +252,13 @@ class GraphStore {
   // early, without throwing, when `context` stops the call or memory is exhausted: a later change does the rest.
   void consolidate_if_due(std::string_view op, const Context& context, bool calibrates);
   void consolidate(const LinkProgress& progress);
+  // Copies the links of a mapped file into memory, unless they are there. Throws Allocation or std::bad_alloc.
+  void own_links();
+  // Returns the entry points that are live, and more live rows in place of the others. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<Slot> live_entry_points() const;
+  // Moves the first `count` tombstones, which nothing links to any more, to limbo, and searches from `entry_points`
+  // from the next epoch on. Throws std::bad_alloc; then nothing changed.
+  void free_tombstones(std::size_t count, std::vector<Slot> entry_points);
   // Moves to smaller storage when a third of the rows is free. Throws what compact_storage throws.
   void shrink_if_due(const LinkProgress& progress);
 

@@ -35,6 +35,7 @@ bool GraphStore::consolidation_due(std::size_t tombstones) const noexcept {
 
 void GraphStore::consolidate_if_due(std::string_view op, const Context& context, bool calibrates) {
   last_upkeep_ = std::numeric_limits<double>::infinity();
+  drop_job();  // it knows neither many new rows nor what is calibrated at once
   try {
     if (consolidation_due(tombstones_.size())) {
       const LinkProgress check = stop_check(op, context);
@@ -67,37 +68,44 @@ void GraphStore::shrink_if_due(const LinkProgress& progress) {
 
 void GraphStore::consolidate(const LinkProgress& progress) {
   drop_job();
-  if (storage_->file && !storage_->links_in_memory) {
-    std::shared_ptr<GraphStorage> copy = storage_->with_links_in_memory(executor_);
-    const std::unique_lock lock(table_mutex_);
-    storage_ = std::move(copy);
-  }
-  const RowVersions& versions = storage_->versions;
-  const auto is_tombstone = [&](Slot slot) { return versions.deleted_at(slot) <= epoch_; };
-  std::vector<Slot> live;
-  live.reserve(table_.size());
-  for (Slot slot = 0; slot < rows_; ++slot) {
-    if (!is_tombstone(slot)) live.push_back(slot);
-  }
-  std::vector<Slot> entry_points = entry_points_;
-  std::erase_if(entry_points, is_tombstone);
-  const auto linked = [&](Slot slot) { return !is_tombstone(slot); };
-  const std::size_t wanted = std::min(entry_points_max, live.size());
-  add_entry_points(entry_points, wanted, linked);
-  for (std::size_t i = 0; entry_points.size() < wanted; ++i) {  // where most slots are not linked
-    if (std::ranges::find(entry_points, live[i]) == entry_points.end()) entry_points.push_back(live[i]);
-  }
+  own_links();
+  const auto linked = [&](Slot slot) { return storage_->versions.visible(slot, epoch_); };
+  const auto is_tombstone = [&](Slot slot) { return !linked(slot); };
+  std::vector<Slot> entry_points = live_entry_points();
+  const std::vector<Slot> live = storage_->versions.visible_rows(rows_, epoch_);
   consolidate_deletes(executor_, storage_->graph, live, is_tombstone, progress);
   const StopCheck stop = [&] { progress(live.size()); };
   link_unfound_rows(entry_points, {}, tombstones_.size(), linked, stop);
   connect_unreachable(storage_->graph, entry_points, rows_, linked, stop);
-  std::shared_ptr<const NormOrder> order = order_rows(*storage_, rows_, epoch_);
-  limbo_.emplace_back();  // the last step that may throw
+  free_tombstones(tombstones_.size(), std::move(entry_points));
+}
+
+void GraphStore::own_links() {
+  if (!storage_->file || storage_->links_in_memory) return;
+  std::shared_ptr<GraphStorage> copy = storage_->with_links_in_memory(executor_);
+  const std::unique_lock lock(table_mutex_);
+  storage_ = std::move(copy);
+}
+
+std::vector<Slot> GraphStore::live_entry_points() const {
+  const auto live = [&](Slot slot) { return storage_->versions.visible(slot, epoch_); };
+  std::vector<Slot> entry_points = entry_points_;
+  std::erase_if(entry_points, [&](Slot slot) { return !live(slot); });
+  add_entry_points(entry_points, std::min(entry_points_max, table_.size()), live);
+  return entry_points;
+}
+
+void GraphStore::free_tombstones(std::size_t count, std::vector<Slot> entry_points) {
+  const auto end = tombstones_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<Slot> freed(tombstones_.begin(), end);
+  std::shared_ptr<const NormOrder> order = order_rows(*storage_, rows_, epoch_);  // without slots that are reused
+  limbo_.emplace_back();                                                          // the last step that may throw
   norm_order_ = std::move(order);
-  entry_points_.swap(entry_points);
-  entry_points_rows_ = std::min(entry_points_rows_, live.size());
   limbo_.back().epoch = epoch_;
-  limbo_.back().slots.swap(tombstones_);
+  limbo_.back().slots.swap(freed);
+  tombstones_.erase(tombstones_.begin(), end);
+  entry_points_.swap(entry_points);
+  entry_points_rows_ = std::min(entry_points_rows_, table_.size());
 }
 
 // Replacing the storage: for another encoding, more rows, without free rows, or without floats.
@@ -143,7 +151,7 @@ bool GraphStore::encoding_outgrown(std::size_t live) const noexcept {
 
 void GraphStore::append_sample(std::vector<float>& sample) const {
   const std::vector<Slot> live = storage_->versions.visible_rows(rows_, epoch_);
-  const std::size_t count = std::min(live.size(), training_rows_max / 2);
+  const std::size_t count = std::min(live.size(), training_rows_max - sample.size() / dim_);
   sample.resize(sample.size() + count * dim_);
   float* const target = sample.data() + sample.size() - count * dim_;
   for (std::size_t i = 0; i < count; ++i) storage_->read_vector(live[live.size() * i / count], target + i * dim_);

@@ -1,6 +1,7 @@
 // The part of GraphStore that keeps the graph up in steps, while few rows are added or removed at a time.
 #include <algorithm>
 #include <new>
+#include <numeric>
 
 #include "search/graph/reachability.hpp"
 #include "search/graph/store.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 // Changes of at least 1/16 of the rows do all upkeep at once.
 constexpr std::size_t few_divisor = 16;
+// So does any change when more than 1/2 of the rows are tombstones: changes that fail leave some, and pay for no steps.
+constexpr std::size_t overdue_divisor = 2;
 // Links are checked when 1/8 of the rows is new, and all rows searched for when 1/2 changed; see store.cpp.
 constexpr std::size_t checked_divisor = 8;
 constexpr std::size_t searched_share_divisor = 2;
@@ -23,9 +26,19 @@ constexpr Work trained_at_once = 1000;
 constexpr std::size_t encoded_at_once = 64;  // rows
 constexpr Work encoded_work = 20;            // for each of these
 
+// A stride with which i * stride % count goes through all of [0, count), evenly at any time: about the golden ratio.
+std::size_t spreading_stride(std::size_t count) {
+  auto stride = static_cast<std::size_t>(0.618 * static_cast<double>(count)) + 1;
+  while (std::gcd(stride, count) != 1) ++stride;
+  return stride;
+}
+
 }  // namespace
 
-bool GraphStore::is_few(std::size_t rows) const noexcept { return !behind_ && rows * few_divisor < table_.size(); }
+bool GraphStore::is_few(std::size_t rows) const noexcept {
+  const bool overdue = tombstones_.size() > rows_ / overdue_divisor;
+  return !behind_ && !overdue && rows * few_divisor < table_.size();
+}
 
 void GraphStore::drop_job() noexcept {
   job_.reset();
@@ -111,11 +124,7 @@ void GraphStore::note_linked(std::span<const Slot> slots) {
 // Rows that are removed meanwhile are consolidated by the next job. Links to tombstones appear only in the lists of
 // rows that are linked meanwhile; those are read too, so that no list leads to a slot that is free in the end.
 Steps GraphStore::consolidate_in_steps() {
-  if (storage_->file && !storage_->links_in_memory) {
-    std::shared_ptr<GraphStorage> copy = storage_->with_links_in_memory(executor_);
-    const std::unique_lock lock(table_mutex_);
-    storage_ = std::move(copy);
-  }
+  own_links();
   publish();  // the rows of failed inserts are of this epoch at the latest
   const std::uint64_t frozen_at = epoch_;
   frozen_tombstones_ = tombstones_.size();
@@ -139,20 +148,7 @@ Steps GraphStore::consolidate_in_steps() {
     work = 0;
   }
   std::shared_ptr<Epoch> next = next_epoch();
-  std::vector<Slot> entry_points = entry_points_;
-  const auto linked = [&](Slot slot) { return storage_->versions.visible(slot, epoch_); };
-  std::erase_if(entry_points, [&](Slot slot) { return !linked(slot); });
-  add_entry_points(entry_points, std::min(entry_points_max, table_.size()), linked);
-  const auto frozen_end = tombstones_.begin() + static_cast<std::ptrdiff_t>(frozen_tombstones_);
-  std::vector<Slot> freed(tombstones_.begin(), frozen_end);
-  std::shared_ptr<const NormOrder> order = order_rows(*storage_, rows_, epoch_);  // without slots that are reused
-  limbo_.emplace_back();                                                          // the last step that may throw
-  norm_order_ = std::move(order);
-  limbo_.back().epoch = epoch_;
-  limbo_.back().slots.swap(freed);
-  tombstones_.erase(tombstones_.begin(), frozen_end);
-  entry_points_.swap(entry_points);
-  entry_points_rows_ = std::min(entry_points_rows_, table_.size());
+  free_tombstones(frozen_tombstones_, live_entry_points());
   unsearched_rows_ += frozen_tombstones_;
   unchecked_rows_ = std::max(rows_, changed_min);
   publish(std::move(next));
@@ -160,15 +156,19 @@ Steps GraphStore::consolidate_in_steps() {
 
 Steps GraphStore::encode_in_steps() {
   constexpr Pause rows_encoded{.done = encoded_at_once * encoded_work, .next = encoded_at_once * encoded_work};
+  // Live rows from all over the slots, each at most once. As many as there are: an encoding that was trained on fewer
+  // counts as outgrown too soon, and is trained for ever.
+  const std::size_t slots = rows_;
+  const std::size_t stride = spreading_stride(slots);
+  const std::size_t sampled = std::min(table_.size(), training_rows_max);
   std::vector<float> sample;
-  const std::size_t sampled = std::min(rows_, training_rows_max);
   sample.reserve(sampled * dim_);
-  for (std::size_t i = 0; i < sampled; ++i) {
-    const auto slot = static_cast<Slot>(rows_ * i / sampled);
+  for (std::size_t i = 0; i < slots && sample.size() < sampled * dim_; ++i) {
+    if (i % encoded_at_once == encoded_at_once - 1) co_yield rows_encoded;
+    const auto slot = static_cast<Slot>(i * stride % slots);
     if (!storage_->versions.visible(slot, epoch_)) continue;
     sample.resize(sample.size() + dim_);
     storage_->read_vector(slot, sample.data() + sample.size() - dim_);
-    if (i % encoded_at_once == 0) co_yield rows_encoded;
   }
   if (sample.empty()) co_return;
   Encoding encoding;

@@ -147,6 +147,57 @@ TEST_F(StoreUpkeepTest, AStoppedChangeLeavesTheJobForTheNext) {
   EXPECT_EQ(store.now()->live, ids.size());
 }
 
+// A calibration in steps would count changes of before one that a large change made at once.
+TEST_F(StoreUpkeepTest, ALargeChangeEndsTheJobUnderWay) {
+  constexpr std::size_t rows = 10'000;
+  store.add(test::clustered_rows(random, rows, dim), {});
+  for (std::size_t i = 0; i < rows / 12 + 100; ++i) store.add(one_row(), {});  // a calibration has begun
+  store.add(test::clustered_rows(random, 1500, dim), {});
+  for (std::size_t i = 0; i < 500; ++i) {
+    store.add(one_row(), {});
+    ASSERT_NE(store.now()->calibration, nullptr) << "after " << i << " rows";
+  }
+}
+
+// Else the encoding would count as outgrown again, and be trained for ever.
+TEST_F(StoreUpkeepTest, TrainingUsesAsManyRowsAsThereAreInSpiteOfTombstones) {
+  constexpr std::size_t first = training_rows_max / 4 + 100;
+  const auto trained_rows = [&] { return store.now()->storage->graph.encoding.projection.trained_rows; };
+  store.add(test::clustered_rows(random, first, dim), {});
+  std::size_t rows = first;
+  for (; trained_rows() == first && rows < 2 * training_rows_max; rows += rows / 20) {
+    store.add(test::clustered_rows(random, rows / 20, dim), {});
+    const std::vector<std::uint64_t> removed{rows - 1, rows - 7, rows - 50};
+    EXPECT_EQ(store.remove(removed, {}), removed.size());
+  }
+  EXPECT_LT(store.now()->live, rows);
+  EXPECT_EQ(trained_rows(), training_rows_max);
+}
+
+TEST_F(StoreUpkeepTest, ChangesThatFailDoNotFillTheStoreWithTombstones) {
+  constexpr std::size_t rows = 300;
+  store.add(test::clustered_rows(random, rows, dim), {});
+  for (std::size_t i = 0; i < 10 * rows; ++i) {
+    CancelSource source;
+    const Context context = Context{}.with_cancel(source).with_progress([&](const Progress&) { source.cancel(); });
+    EXPECT_ERROR(store.add(one_row(), context), ErrorCode::cancelled, "[add]");
+  }
+  EXPECT_EQ(store.now()->live, rows);
+  EXPECT_LE(store.now()->rows, 3 * rows);
+}
+
+TEST_F(StoreUpkeepTest, FewRowsInManySlotsAreAllEntryPoints) {
+  ids.resize(1000);
+  std::iota(ids.begin(), ids.end(), 0);
+  store.add(test::clustered_rows(random, ids.size(), dim), {});
+  while (ids.size() > 100) remove_one();
+  const auto now = store.now();
+  EXPECT_EQ(now->rows, 1000U) << "too few to move to smaller storage";
+  const auto live = std::ranges::count_if(now->entry_points,
+                                          [&](Slot slot) { return now->storage->versions.visible(slot, now->number); });
+  EXPECT_EQ(live, 100);
+}
+
 TEST_F(StoreUpkeepTest, ContentsHaveNoJobUnderWay) {
   ids.resize(2000);
   std::iota(ids.begin(), ids.end(), 0);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <utility>
 
 namespace vectis::inline v0_1::detail {
 
@@ -32,12 +34,13 @@ bool defines(const KernelSource& source, std::string_view name) {
   return std::ranges::any_of(source.defines, [&](const auto& one) { return one.first == name; });
 }
 
-double rounded_up(std::uint64_t amount, std::uint64_t unit) {
-  const std::uint64_t units = (amount + unit - 1) / unit;
-  return static_cast<double>(units * unit);
+double rounded_up(std::uint64_t amount, std::uint32_t unit) {
+  return std::ceil(static_cast<double>(amount) / unit) * unit;
 }
 
-double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+bool is_known(double rate) { return rate > 0 && std::isfinite(rate); }
+
+double quotient(double amount, double rate) { return is_known(rate) ? amount / rate : 0; }
 
 // Instructions for one multiply-add of a matrix product.
 double product_instructions(bool native) {
@@ -57,7 +60,12 @@ std::string label_of(const KernelSource& source) {
     label += fmt::format(", {} x {}", define_of(source, "ROWS"), define_of(source, "QUERIES"));
     if (source.body.find("lane + left") != std::string::npos) label += ", any alignment";
   }
-  if (defines(source, "CUDA_ARCHITECTURES")) label += ", mma";
+  if (defines(source, "CUDA_ARCHITECTURES")) {
+    const auto by_matrix_units = source.overrides.find(Dialect::cuda);
+    const bool by_pairs =
+        by_matrix_units != source.overrides.end() && by_matrix_units->second.find("_pairs") != std::string::npos;
+    label += by_pairs ? ", mma" : ", mma by words";
+  }
   return label;
 }
 
@@ -125,6 +133,12 @@ bool add_kernel(JobCounts& counts, const KernelSource& source, const ResultShape
 JobPrediction predict(const JobCounts& counts, const ModelRates& rates) {
   JobPrediction made;
   made.counts = counts;
+  for (const auto& [what, rate] :
+       {std::pair("memory", rates.memory_bytes_per_second), std::pair("instructions", rates.instructions_per_second)}) {
+    if (is_known(rate)) continue;
+    made.missing = fmt::format("the device's rate of {} is {}, which no measurement gives", what, rate);
+    return made;
+  }
   made.missing.clear();
   made.memory_seconds = quotient(counts.bytes, rates.memory_bytes_per_second);
   made.issue_seconds = quotient(counts.instructions, rates.instructions_per_second);

@@ -85,7 +85,8 @@ struct ResultShape {
 bool add_kernel(JobCounts& counts, const KernelSource& source, const ResultShape& shape, const ModelRates& rates);
 
 // Predicts the time of a job: the longest of the times for memory, for all instructions and for the unit that
-// multiplies, and the time of the host's calls. Throws std::bad_alloc.
+// multiplies, and the time of the host's calls. Returns a reason instead when the rate of memory or of instructions is
+// not known. Throws std::bad_alloc.
 [[nodiscard]] JobPrediction predict(const JobCounts& counts, const ModelRates& rates);
 
 }  // namespace vectis::inline v0_1::detail
