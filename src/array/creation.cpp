@@ -21,6 +21,10 @@ constexpr double elements_max = 0x1p53;
 Tensor sequence(double first, double step, std::int64_t count, DType type, const TensorOptions& options) {
   check_shape("arange", {count}, type);
   Lane& lane = lane_for(options);
+  if (!lane.is_host()) {
+    const DType placed = lane.placed_type("arange", type, options.wide_types);
+    return sequence(first, step, count, placed, {.runtime = &lane.runtime()}).on(lane.device());
+  }
   auto node = std::make_shared<Node>(lane, type, Shape{count});
   lane.allocate(*node);
   std::byte* const out = node->storage->host;
@@ -63,7 +67,8 @@ Tensor triangle(std::string_view op, const Operand& x, std::int64_t diagonal, co
 
 Tensor full(const Shape& shape, const Scalar& value, DType type, const TensorOptions& options) {
   check_shape("full", shape, type);
-  return constant(lane_for(options), value, type, shape);
+  Lane& lane = lane_for(options);
+  return constant(lane, value, lane.placed_type("full", type, options.wide_types), shape);
 }
 Tensor zeros(const Shape& shape, DType type, const TensorOptions& options) { return full(shape, 0, type, options); }
 Tensor ones(const Shape& shape, DType type, const TensorOptions& options) { return full(shape, 1, type, options); }

@@ -9,7 +9,9 @@
 
 #include "array/engine.hpp"
 #include "array/operands.hpp"
+#include "array/strided.hpp"
 #include "array/wide.hpp"
+#include "vectis/array/exchange.hpp"
 #include "vectis/array/operations.hpp"
 
 namespace vectis::inline v0_1::array {
@@ -17,18 +19,16 @@ namespace vectis::inline v0_1::array {
 namespace {
 
 Tensor vector_of(const std::vector<std::int64_t>& values, const Tensor& beside) {
-  return Tensor::from_cpu(values, {static_cast<std::int64_t>(values.size())}, options_of(beside));
+  const Shape shape = {static_cast<std::int64_t>(values.size())};
+  return indices_beside(beside, Tensor::from_cpu(values, shape, {.runtime = &runtime_of(beside)}));
 }
 
-// Elements of any type as wide values. Requires a computed array.
+// The elements as wide values, from any device.
 template <class Wide>
-std::vector<Wide> wide_elements(const Tensor& x) {
-  const std::size_t bytes = size_of(x.dtype());
-  std::vector<std::byte> copied(static_cast<std::size_t>(x.elements()) * bytes);
-  x.copy_to(copied, x.dtype());
-  std::vector<Wide> values(static_cast<std::size_t>(x.elements()));
-  load_wide(x.dtype(), copied.data(), values.size(), values.data());
-  return values;
+std::vector<Wide> values_of(const Tensor& x) {
+  const Lane& lane = *x.node()->lane;
+  const Device host = lane.engine().lane(std::nullopt).device();
+  return wide_values<Wide>(*x.on(host).eval().node());
 }
 
 // The first position of each different element in increasing order, how often it occurs, and for each element the
@@ -41,7 +41,7 @@ struct Groups {
 
 template <class Wide>
 Groups groups_of(const Tensor& x) {
-  const std::vector<Wide> values = wide_elements<Wide>(x);
+  const std::vector<Wide> values = values_of<Wide>(x);
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {

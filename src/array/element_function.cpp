@@ -159,6 +159,10 @@ Value emit_sign(Builder& b, Operands x) {
                b.select(b.binary(ir::Op::lt, x[0], zero), one, zero));
 }
 
+Value emit_sign_bit(Builder& b, Operands x) {
+  return b.binary(ir::Op::lt, b.bitcast(x[0], DType::int32), b.constant(std::int32_t{0}));
+}
+
 Value emit_square(Builder& b, Operands x) { return b.mul(x[0], x[0]); }
 
 // exp(x) - 1 without cancellation: (u - 1) * x / log(u), whose errors cancel (Kahan).
@@ -488,6 +492,8 @@ const std::array<ElementFunction, element_op_count> table = {{
     comparison(O::greater, "greater", emit<ir::Op::gt>, Takes::numbers, [](auto a, auto b) { return I{a > b}; }),
     comparison(O::greater_equal, "greater_equal", emit<ir::Op::ge>, Takes::numbers,
                [](auto a, auto b) { return I{a >= b}; }),
+    {O::signbit, "signbit", 1, Takes::reals, emit_sign_bit, nullptr,
+     loop1<double, I, decltype([](double a) { return I{std::signbit(a)}; })>, nullptr, nullptr},
     bits2(O::bitwise_and, "bitwise_and", emit<ir::Op::bit_and>, [](I a, I b) { return a & b; }),
     bits2(O::bitwise_or, "bitwise_or", emit<ir::Op::bit_or>, [](I a, I b) { return a | b; }),
     bits2(O::bitwise_xor, "bitwise_xor", emit<ir::Op::bit_xor>, [](I a, I b) { return a ^ b; }),

@@ -64,6 +64,7 @@ enum class ElementOp : std::uint8_t {
   less_equal,
   greater,
   greater_equal,
+  signbit,
   bitwise_and,
   bitwise_or,
   bitwise_xor,

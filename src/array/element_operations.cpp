@@ -35,14 +35,14 @@ DType checked_type(const ElementFunction& function, DType type) {
   return type;
 }
 
-bool is_comparison(ElementOp op) { return op >= ElementOp::equal && op <= ElementOp::greater_equal; }
+bool has_truth(ElementOp op) { return op >= ElementOp::equal && op <= ElementOp::signbit; }
 
 Tensor record_element(ElementOp op, std::vector<Tensor> inputs, const std::source_location& where) {
   const ElementFunction& function = element_function(op);
   const DType type = checked_type(function, inputs.front().dtype());
   for (Tensor& input : inputs) input = input.astype(type);
   const Shape shape = inputs.front().shape();
-  return record(element_primitive(op), std::move(inputs), is_comparison(op) ? DType::boolean : type, shape, where);
+  return record(element_primitive(op), std::move(inputs), has_truth(op) ? DType::boolean : type, shape, where);
 }
 
 Tensor unary(ElementOp op, const Operand& x) {
@@ -108,12 +108,6 @@ Tensor hypot(const Operand& a, const Operand& b) {
 
 Tensor logaddexp(const Operand& a, const Operand& b) { return binary(ElementOp::logaddexp, a, b); }
 
-Tensor copysign(const Operand& a, const Operand& b) {
-  const Resolved operands = resolve("copysign", {&a, &b});
-  const Tensor magnitude = absolute(operands.tensors[0]);
-  return where(less(operands.tensors[1], 0), -magnitude, magnitude);
-}
-
 Tensor clip(const Operand& x, const Operand& low, const Operand& high) { return minimum(maximum(x, low), high); }
 
 Tensor negative(const Operand& x) { return unary(ElementOp::negative, x); }
@@ -178,6 +172,9 @@ Tensor less_equal(const Operand& a, const Operand& b) { return binary(ElementOp:
 Tensor greater(const Operand& a, const Operand& b) { return binary(ElementOp::greater, a, b); }
 Tensor greater_equal(const Operand& a, const Operand& b) { return binary(ElementOp::greater_equal, a, b); }
 
+Tensor signbit(const Operand& x) {
+  return is_real(as_tensor("signbit", x).dtype()) ? unary(ElementOp::signbit, x) : less(x, 0);
+}
 Tensor isnan(const Operand& x) { return not_equal(x, x); }
 Tensor isinf(const Operand& x) {
   const Tensor& tensor = as_tensor("isinf", x);
@@ -209,23 +206,21 @@ Tensor where(const Operand& condition, const Operand& yes, const Operand& no) {
                               vectis::name(chosen.dtype())));
   }
   // The condition takes no part in the common type.
-  const bool has_array = yes.tensor() != nullptr || no.tensor() != nullptr;
-  DType type = promote(promote(DType::boolean, yes.scalar()), no.scalar());
-  Shape shape = chosen.shape();
-  if (has_array) {
-    const Resolved values = resolve("where", {&yes, &no});
-    type = values.tensors[0].dtype();
-    shape = broadcast_shapes("where", shape, values.tensors[0].shape());
-    check_shape("where", shape, type);
+  std::vector<Tensor> values;
+  if (yes.tensor() != nullptr || no.tensor() != nullptr) {
+    values = resolve("where", {&yes, &no}).tensors;
+    check_devices("where", chosen, values[0]);
+  } else {
+    const DType type = promote(promote(DType::boolean, yes.scalar()), no.scalar());
+    for (const Operand* const one : {&yes, &no})
+      values.push_back(constant(*chosen.node()->lane, one->scalar(), type, {}));
   }
-  const auto value_of = [&](const Operand& one) {
-    if (one.tensor() == nullptr) return constant(*chosen.node()->lane, one.scalar(), type, shape);
-    check_devices("where", chosen, *one.tensor());
-    return broadcast(one.tensor()->astype(type), shape, condition.where());
-  };
-  return record(element_primitive(ElementOp::where),
-                {broadcast(chosen, shape, condition.where()), value_of(yes), value_of(no)}, type, shape,
-                condition.where());
+  const DType type = values[0].dtype();
+  const Shape shape = broadcast_shapes("where", chosen.shape(), values[0].shape());
+  check_shape("where", shape, type);
+  const auto to_shape = [&](const Tensor& one) { return broadcast(one, shape, condition.where()); };
+  return record(element_primitive(ElementOp::where), {to_shape(chosen), to_shape(values[0]), to_shape(values[1])}, type,
+                shape, condition.where());
 }
 
 Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }

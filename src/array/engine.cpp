@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "array/device_kernel.hpp"
+#include "device/cores.hpp"
 #include "vectis/base/error.hpp"
 #include "vectis/device/registry.hpp"
 #include "vectis/memory/explain.hpp"
@@ -14,12 +16,42 @@ namespace vectis::inline v0_1::array {
 
 namespace {
 
+thread_local const Batch* innermost = nullptr;  // evaluation that this thread runs
+
+// Registers an evaluation as one that this thread runs, while it exists.
+class OwnBatch {
+ public:
+  explicit OwnBatch(Batch& batch) noexcept { batch.outer = std::exchange(innermost, &batch); }
+  ~OwnBatch() { innermost = innermost->outer; }
+  OwnBatch(const OwnBatch&) = delete;
+  OwnBatch& operator=(const OwnBatch&) = delete;
+};
+
+// Throws InvalidInput when this thread runs the evaluation, for which it would wait forever.
+void check_other_thread(const Batch& batch) {
+  for (const Batch* own = innermost; own != nullptr; own = own->outer) {
+    if (own != &batch) continue;
+    throw Error(ErrorCode::invalid_input, "eval",
+                "this thread computes the array already, and runs a signal handler or observer meanwhile, which needs "
+                "its value; use it after the evaluation");
+  }
+}
+
+// What names a node in messages, for as long as another thread may compute the node, which then loses it.
+struct FailedOperation {
+  explicit FailedOperation(const Node& node) noexcept
+      : primitive(node.primitive), where(node.where), settings(&node.lane->runtime().settings()) {}
+  std::shared_ptr<const Primitive> primitive;
+  std::source_location where;
+  const Settings* settings;
+};
+
 // Throws the exception that is handled now again, so that an Error names the operation and, with the setting `debug`,
 // where the program called it.
-[[noreturn]] void rethrow(const Node& node) {
-  std::string op(node.primitive->name());
-  if (node.lane->runtime().settings().flag("debug") && node.where.line() != 0) {
-    op += fmt::format(", recorded at {}:{}", node.where.file_name(), node.where.line());
+[[noreturn]] void rethrow(const FailedOperation& failed) {
+  std::string op(failed.primitive->name());
+  if (failed.settings->flag("debug") && failed.where.line() != 0) {
+    op += fmt::format(", recorded at {}:{}", failed.where.file_name(), failed.where.line());
   }
   try {
     throw;
@@ -31,65 +63,66 @@ namespace {
   }
 }
 
+void compute(Node& node) {
+  const Primitive& primitive = *node.primitive;
+  if (node.lane->is_host()) return primitive.compute(node);
+  if (primitive.runs_on_device(node)) return primitive.compute_on_device(node);
+  compute_by_host(primitive, node);
+}
+
 }  // namespace
-
-Lane::Lane(Engine& engine, Runtime& runtime, Device device)
-    : engine_(engine), runtime_(runtime), device_(std::move(device)), pool_(memory_pool(runtime)) {}
-
-std::shared_ptr<Storage> Lane::allocate(std::uint64_t bytes) const {
-  auto storage = std::make_shared<Storage>();
-  if (bytes <= Storage::inline_bytes) {
-    storage->host = storage->small.data();
-  } else {
-    storage->buffer = pool_.allocate_bytes(device_.id(), bytes, {.context = Context{}.with_memory_tag("array")});
-    storage->host = storage->buffer.memory().address();
-  }
-  return storage;
-}
-
-void Lane::allocate(Node& node) const {
-  node.storage = allocate(static_cast<std::uint64_t>(node.elements()) * node.element_bytes());
-}
-
-void Lane::run_operation(std::string_view name, std::span<const View> views,
-                         std::span<const ParameterValue> parameters) {
-  const std::scoped_lock lock(mutex_);
-  if (!stream_) stream_ = std::make_unique<Stream>(views.front().memory.context());
-  run(*stream_, name, views, parameters);
-  stream_->synchronize();
-}
 
 Engine::Engine(Runtime& runtime) : runtime_(runtime) {}
 
+Lane& lane_of(const Device& device) { return device.core()->backend->runtime.service<Engine>().lane(device); }
+
 Lane& Engine::lane(const std::optional<Device>& device) {
+  const std::scoped_lock lock(mutex_);
+  if (!device && cpu_ != nullptr) return *cpu_;
   const auto& registry = runtime_.service<DeviceRegistry>();
   const Device chosen = device ? *device : registry.find("cpu").value();
-  if (chosen.info().kind != DeviceKind::cpu || chosen.backend() != "cpu") {
-    throw Error(ErrorCode::unsupported, "array",
-                fmt::format("arrays run on the CPU only, not on '{}'; leave the device out", chosen.label()));
-  }
-  const std::scoped_lock lock(mutex_);
   const auto found = std::ranges::find_if(lanes_, [&](const auto& lane) { return lane->device().id() == chosen.id(); });
-  if (found != lanes_.end()) return **found;
-  return *lanes_.emplace_back(std::make_unique<Lane>(*this, runtime_, chosen));
+  Lane& lane = found != lanes_.end() ? **found : *lanes_.emplace_back(std::make_unique<Lane>(*this, runtime_, chosen));
+  if (!device) cpu_ = &lane;
+  return lane;
 }
 
 void Engine::evaluate(std::span<const Tensor> roots) {
+  const Observation observation(observer_);
+  auto batch = std::make_shared<Batch>();
+  const std::unique_lock running(batch->running);
+  const OwnBatch own(*batch);
+  std::vector<Node*> order;
+  std::unique_lock lock = collect_idle(roots, order);
+  const std::vector<Step> steps = make_steps(order);
+  for (Node* const node : order) node->batch = batch;
+  lock.unlock();
+  run(steps, observation);
+}
+
+void Engine::visit_steps(std::span<const Tensor> roots, const std::function<void(const Step&)>& visit) {
+  std::vector<Node*> order;
+  const std::unique_lock lock = collect_idle(roots, order);
+  for (const Step& step : make_steps(order)) visit(step);
+}
+
+// Lists the nodes to compute when no evaluation computes one of them any more, and returns the lock of all nodes.
+std::unique_lock<std::mutex> Engine::collect_idle(std::span<const Tensor> roots, std::vector<Node*>& order) {
   while (true) {
-    auto batch = std::make_shared<Batch>();
-    const std::unique_lock running(batch->running);
-    std::vector<Node*> order;
+    order.clear();
     std::unique_lock lock(mutex_);
-    if (const std::shared_ptr<Batch> other = collect(roots, order)) {
-      lock.unlock();
-      const std::scoped_lock wait(other->running);
-      continue;
-    }
-    const std::vector<Step> steps = make_steps(order);
-    for (Node* const node : order) node->batch = batch;
+    const std::shared_ptr<Batch> other = collect(roots, order);
+    if (!other) return lock;
     lock.unlock();
-    return run(steps);
+    check_other_thread(*other);
+    const std::scoped_lock wait(other->running);
   }
+}
+
+double Primitive::operations(const Node& node) const {
+  auto largest = static_cast<double>(node.elements());
+  for (const Tensor& input : node.inputs) largest = std::max(largest, static_cast<double>(input.elements()));
+  return largest;
 }
 
 // Lists the nodes to compute, inputs before their consumers, or returns an evaluation that computes one of them now.
@@ -132,24 +165,29 @@ std::shared_ptr<Batch> Engine::collect(std::span<const Tensor> roots, std::vecto
   return nullptr;
 }
 
-void Engine::run(std::span<const Step> steps) {
+void Engine::run(std::span<const Step> steps, const Observation& observation) {
   std::size_t done = 0;
   try {
     for (; done < steps.size(); ++done) {
       const Step& step = steps[done];
+      observation.step();
       if (!step.is_map) {
         Node& node = *step.members.front();
         const std::shared_ptr<Node> computed = node.shared_from_this();
-        node.primitive->compute(node);
+        compute(node);
         finish({&computed, 1}, {});
       } else {
         const std::vector<std::shared_ptr<Node>> outputs = outputs_of(step);
-        compute_map(step.members, outputs);
+        if (outputs.front()->lane->is_host()) {
+          compute_map(step.members, outputs);
+        } else {
+          compute_map_on_device(step.members, outputs);
+        }
         finish(outputs, step.members);
       }
     }
   } catch (...) {
-    const Node& failed = *steps[done].members.back();
+    const FailedOperation failed(*steps[done].members.back());
     {
       const std::scoped_lock lock(mutex_);
       for (; done < steps.size(); ++done) {
@@ -160,8 +198,8 @@ void Engine::run(std::span<const Step> steps) {
   }
 }
 
-// Sets nodes to computed, and the other members of their group, which were computed in passing without being stored,
-// as not computed. Drops inputs that no gradient needs.
+// Publishes computed nodes, which lose the inputs that no gradient needs. The other members of their group were
+// computed in passing: without a stored value, they can be computed again.
 void Engine::finish(std::span<const std::shared_ptr<Node>> computed, std::span<Node* const> members) {
   std::vector<Origin> dropped;  // destroyed without the lock
   dropped.reserve(computed.size());

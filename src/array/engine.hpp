@@ -4,54 +4,46 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "array/element_map.hpp"
 #include "array/fusion.hpp"
+#include "array/lane.hpp"
 #include "array/node.hpp"
+#include "vectis/array/exchange.hpp"
 #include "vectis/base/runtime.hpp"
-#include "vectis/device/stream.hpp"
-#include "vectis/memory/pool.hpp"
 
 namespace vectis::inline v0_1::array {
 
-class Engine;
-
-// A device as arrays use it. Lives as long as the engine. Thread-safe.
-class Lane {
- public:
-  Lane(Engine& engine, Runtime& runtime, Device device);
-
-  [[nodiscard]] Engine& engine() const noexcept { return engine_; }
-  [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
-  [[nodiscard]] const Device& device() const noexcept { return device_; }
-  [[nodiscard]] Executor& executor() const noexcept { return runtime_.executor(); }
-
-  // Returns memory for `bytes` bytes with undefined content. Throws Allocation when memory is short.
-  [[nodiscard]] std::shared_ptr<Storage> allocate(std::uint64_t bytes) const;
-  // Allocates the storage of `node`, contiguous. Throws Allocation when memory is short.
-  void allocate(Node& node) const;
-
-  // Runs a named operation of the kernel layer on views of host memory, one call at a time, and waits for it.
-  void run_operation(std::string_view name, std::span<const View> views, std::span<const ParameterValue> parameters);
-
- private:
-  Engine& engine_;
-  Runtime& runtime_;
-  Device device_;
-  MemoryPool& pool_;
-  std::mutex mutex_;  // guards stream_
-  std::unique_ptr<Stream> stream_;
-};
-
 // One evaluation, which the nodes that it computes refer to.
 struct Batch {
-  std::mutex running;  // held by the thread that computes; others that need one of the nodes wait for it
+  std::mutex running;            // held by the thread that computes; others that need one of the nodes wait for it
+  const Batch* outer = nullptr;  // of the same thread, whose observer started this one
+};
+
+// The observer of an evaluation while it runs.
+class Observation {
+ public:
+  explicit Observation(EvaluationObserver* observer) noexcept
+      : observer_(observer), begun_(observer == nullptr ? nullptr : observer->begin()) {}
+  ~Observation() {
+    if (observer_ != nullptr) observer_->end(begun_);
+  }
+  Observation(const Observation&) = delete;
+  Observation& operator=(const Observation&) = delete;
+
+  void step() const {
+    if (observer_ != nullptr) observer_->step(begun_);
+  }
+
+ private:
+  EvaluationObserver* observer_;
+  void* begun_;
 };
 
 // The service of a Runtime that computes arrays. Thread-safe.
@@ -59,11 +51,16 @@ class Engine {
  public:
   explicit Engine(Runtime& runtime);
 
-  // Returns the lane of a device, by default of the CPU. Throws Unsupported for devices that arrays do not run on.
+  // Returns the lane of a device, by default of the CPU.
   Lane& lane(const std::optional<Device>& device);
   // Computes the nodes that are not computed yet. A failed call leaves the rest to a later one. Throws what computing
   // throws.
   void evaluate(std::span<const Tensor> roots);
+
+  // Calls `visit` with each step that evaluate() would compute, in order and under the lock of all nodes.
+  void visit_steps(std::span<const Tensor> roots, const std::function<void(const Step&)>& visit);
+  // Sets what is called around evaluations; null: nothing. Not while one runs.
+  void set_observer(EvaluationObserver* observer) noexcept { observer_ = observer; }
 
   [[nodiscard]] ElementMaps& element_maps() noexcept { return element_maps_; }
   // Returns the number of a new node.
@@ -76,16 +73,22 @@ class Engine {
   [[nodiscard]] std::unique_lock<std::mutex> lock_nodes() { return std::unique_lock(mutex_); }
 
  private:
+  std::unique_lock<std::mutex> collect_idle(std::span<const Tensor> roots, std::vector<Node*>& order);
   std::shared_ptr<Batch> collect(std::span<const Tensor> roots, std::vector<Node*>& order);
-  void run(std::span<const Step> steps);
+  void run(std::span<const Step> steps, const Observation& observation);
   void finish(std::span<const std::shared_ptr<Node>> computed, std::span<Node* const> members);
 
   Runtime& runtime_;
   std::mutex mutex_;  // guards lanes_, and of all nodes `batch`, `mark` and inputs that an evaluation reads
   std::vector<std::unique_ptr<Lane>> lanes_;
+  Lane* cpu_ = nullptr;  // of lanes_, once it was asked for
   std::uint64_t collections_ = 0;
   std::atomic<std::uint64_t> numbers_ = 0;
+  EvaluationObserver* observer_ = nullptr;
   ElementMaps element_maps_;
 };
+
+// Returns the lane of a device of any Runtime.
+Lane& lane_of(const Device& device);
 
 }  // namespace vectis::inline v0_1::array

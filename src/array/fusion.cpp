@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "array/element_function.hpp"
+#include "array/lane.hpp"
 
 namespace vectis::inline v0_1::array {
 
@@ -26,15 +27,51 @@ bool can_join(const Node& node, const Node& root) {
          node.in_group == node.consumers && node.lane == root.lane && node.shape == root.shape;
 }
 
+// The buffers that the kernel of a group binds, of which devices other than the CPU allow few.
+class Buffers {
+ public:
+  explicit Buffers(const Node& root) : is_bounded_(!root.lane->is_host()) {
+    if (is_bounded_) bound_ = with(root);
+  }
+  // Adds those of a member, unless they are too many.
+  bool add(const Node& node) {
+    if (!is_bounded_) return true;
+    std::vector<const Node*> bound = with(node);
+    if (bound.size() > std::max(buffers_max, bound_.size())) return false;
+    bound_ = std::move(bound);
+    return true;
+  }
+
+ private:
+  // WebGPU binds at least eight; one is for the root.
+  static constexpr std::size_t buffers_max = 7;
+
+  // A new member is computed in passing unless others hold it. Its inputs are read, or passed as arguments.
+  [[nodiscard]] std::vector<const Node*> with(const Node& node) const {
+    std::vector<const Node*> bound = bound_;
+    if (static_cast<std::size_t>(node.weak_from_this().use_count()) <= node.consumers) std::erase(bound, &node);
+    for (const Tensor& input : node.inputs) {
+      const Node* const one = input.node().get();
+      const bool is_argument = one->is_computed && one->storage->host != nullptr;
+      if (!is_argument && std::ranges::find(bound, one) == bound.end()) bound.push_back(one);
+    }
+    return bound;
+  }
+
+  bool is_bounded_;
+  std::vector<const Node*> bound_;
+};
+
 Step group_of(Node& root) {
   Step step{.is_map = true, .members = {&root}};
   root.is_grouped = true;
+  Buffers buffers(root);
   for (std::size_t next = 0; next < step.members.size(); ++next) {
     for (const Tensor& input : step.members[next]->inputs) {
       Node& node = *input.node();
       if (node.is_computed) continue;
       ++node.in_group;
-      if (step.members.size() < members_max && can_join(node, root)) {
+      if (step.members.size() < members_max && can_join(node, root) && buffers.add(node)) {
         node.is_grouped = true;
         step.members.push_back(&node);
       }

@@ -24,7 +24,7 @@ thread_local std::uint64_t ignored_tapes = 0;  // this thread records nothing fo
 thread_local std::uint32_t pauses = 0;         // NoGradient objects of this thread
 
 // The same value as its input, as another node: gradients are taken with respect to it.
-class Variable final : public Primitive {
+class Variable final : public ViewPrimitive {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "variable"; }
   void compute(Node& node) const override { share_value(*node.inputs[0].node(), node); }
@@ -36,7 +36,7 @@ class Variable final : public Primitive {
 const Variable variable_primitive;
 
 // The value of its first input, with the gradient that the program gives for the others.
-class Custom final : public Primitive {
+class Custom final : public ViewPrimitive {
  public:
   explicit Custom(CustomGradient gradient) : gradient_(std::move(gradient)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "custom_function"; }
@@ -50,7 +50,9 @@ class Custom final : public Primitive {
                                         gradients.size(), arguments.size()));
     }
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!gradients[i].is_empty() && gradients[i].shape() != arguments[i].shape()) {
+      if (gradients[i].is_empty()) continue;
+      check_devices(name(), arguments[i], gradients[i]);
+      if (gradients[i].shape() != arguments[i].shape()) {
         throw_invalid(name(), fmt::format("the gradient of argument {} has shape {}, the argument has {}; return that",
                                           i, to_string(gradients[i].shape()), to_string(arguments[i].shape())));
       }
@@ -66,19 +68,27 @@ class Custom final : public Primitive {
 // A tape that is closed with its owner, also when the function throws.
 class OpenTape {
  public:
-  OpenTape() : tape_(std::make_shared<Tape>(++tapes)) {}
-  ~OpenTape() { tape_->close(); }
+  OpenTape() : outer_(innermost), tape_(std::make_shared<Tape>(++tapes, outer_ != nullptr ? outer_->tape_ : nullptr)) {
+    innermost = this;
+  }
+  ~OpenTape() {
+    innermost = outer_;
+    tape_->close();
+  }
   OpenTape(const OpenTape&) = delete;
   OpenTape& operator=(const OpenTape&) = delete;
 
   // Returns the argument as a variable, which enclosing gradients see too.
   Tensor variable(const Tensor& argument) const {
     Tensor made = record(unowned(variable_primitive), {argument}, argument.dtype(), argument.shape(), {});
-    if (!made.node()->tape) made.node()->tape = tape_;
+    made.node()->tape = joined(made.node()->tape, tape_);
     return made;
   }
 
  private:
+  static inline thread_local const OpenTape* innermost = nullptr;
+
+  const OpenTape* outer_;
   std::shared_ptr<Tape> tape_;
 };
 
@@ -199,7 +209,10 @@ ValueAndGradients differentiate(std::string_view op, const Function& function, s
 
 }  // namespace
 
-bool is_recording(const Tape& tape) noexcept { return tape.is_open() && tape.number > ignored_tapes; }
+bool is_recording(const Tape& tape) noexcept {
+  if (tape.first()) return is_recording(*tape.first()) && is_recording(*tape.second());
+  return tape.is_open() && tape.number > ignored_tapes;
+}
 
 NoGradient::NoGradient() noexcept : ignored_before_(std::exchange(ignored_tapes, tapes.load())) { ++pauses; }
 NoGradient::~NoGradient() {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
+#include "array/element_code.hpp"
+#include "array/element_kernels.hpp"
 #include "array/wide.hpp"
 
 namespace vectis::inline v0_1::array {
@@ -14,89 +15,30 @@ namespace {
 constexpr std::size_t wide_block = 512;  // elements; the values of a block of ten operations fit into 48 KiB
 constexpr std::size_t wide_grain = 16;   // blocks in a task
 
-bool has_ir(DType type) { return type != DType::float64 && type != DType::int64; }
-
 bool is_in_ir(const MapStructure& structure) {
   return std::ranges::all_of(structure.inputs, [](const auto& input) { return has_ir(input.type); }) &&
          std::ranges::all_of(structure.instructions, [](const auto& one) { return has_ir(one.type); });
 }
 
-// The type of a buffer in the kernel IR: bool and uint8 are stored as int8.
-DType stored_type(DType type) { return type == DType::boolean || type == DType::uint8 ? DType::int8 : type; }
-
 // Writes a group in the kernel IR.
-class Lowering {
- public:
-  explicit Lowering(const MapStructure& structure) : structure_(structure) {
-    for (const MapStructure::Input& input : structure.inputs) values_.push_back(load(input));
-    for (const MapStructure::Instruction& instruction : structure.instructions) values_.push_back(lower(instruction));
-    for (const std::uint32_t output : structure.outputs) store(output);
+ir::Function lower(const MapStructure& structure) {
+  ir::Builder code("map");
+  std::vector<ir::Value> values;
+  for (const MapStructure::Input& input : structure.inputs) {
+    const ir::Value value =
+        input.is_uniform ? code.argument(value_type(input.type)) : code.input(stored_type(input.type));
+    values.push_back(loaded(code, value, input.type));
   }
-  ir::Function finish() { return builder_.finish(); }
-
- private:
-  ir::Value integer(std::int32_t value) { return builder_.constant(value); }
-  ir::Value truth(ir::Value value) {
-    const ir::Value zero = value.type == DType::float32 ? builder_.constant(0.0F) : integer(0);
-    return builder_.binary(ir::Op::ne, value, zero);
-  }
-  // The lowest 8 bits, as int8 and uint8 have them.
-  ir::Value wrapped(ir::Value value, DType type) {
-    const ir::Value low = builder_.binary(ir::Op::bit_and, value, integer(255));
-    if (type == DType::uint8) return low;
-    return builder_.sub(builder_.binary(ir::Op::bit_xor, low, integer(128)), integer(128));
-  }
-  ir::Value narrowed(ir::Value value, DType type) {
-    return type == DType::int8 || type == DType::uint8 ? wrapped(value, type) : value;
-  }
-
-  ir::Value load(const MapStructure::Input& input) {
-    if (input.is_uniform) {
-      const ir::Value value = builder_.argument(is_real(input.type) ? DType::float32 : DType::int32);
-      return input.type == DType::boolean ? truth(value) : value;
-    }
-    const ir::Value value = builder_.input(stored_type(input.type));
-    if (input.type == DType::boolean) return truth(value);
-    return narrowed(value, input.type == DType::uint8 ? DType::uint8 : DType::float32);
-  }
-
-  ir::Value lower(const MapStructure::Instruction& instruction) {
+  for (const MapStructure::Instruction& instruction : structure.instructions) {
     std::array<ir::Value, 3> operands;
     const std::size_t count = instruction.function->operands;
-    for (std::size_t i = 0; i < count; ++i) operands[i] = values_[instruction.operands[i]];
-    if (instruction.function->op == ElementOp::convert) return converted(operands[0], instruction.type);
-    return narrowed(instruction.function->emit(builder_, std::span(operands).first(count)), instruction.type);
+    for (std::size_t i = 0; i < count; ++i) operands[i] = values[instruction.operands[i]];
+    values.push_back(applied(code, *instruction.function, std::span(operands).first(count), instruction.type));
   }
-
-  ir::Value converted(ir::Value value, DType type) {
-    if (type == DType::boolean) return value.type == DType::boolean ? value : truth(value);
-    const DType target = is_real(type) ? DType::float32 : DType::int32;
-    return narrowed(value.type == target ? value : builder_.convert(value, target), type);
+  for (const std::uint32_t output : structure.outputs) {
+    store(code, values[structure.inputs.size() + output], structure.instructions[output].type);
   }
-
-  void store(std::uint32_t output) {
-    const DType type = structure_.instructions[output].type;
-    ir::Value value = values_[structure_.inputs.size() + output];
-    if (type == DType::boolean) value = builder_.convert(value, DType::int32);
-    if (type == DType::uint8) value = wrapped(value, DType::int8);  // the same 8 bits
-    builder_.output(value, stored_type(type));
-  }
-
-  const MapStructure& structure_;
-  ir::Builder builder_{"map"};
-  std::vector<ir::Value> values_;
-};
-
-// The bits of a uniform input as an argument of the kernel IR.
-std::uint32_t argument_bits(DType type, const std::byte* element) {
-  if (is_real(type)) {
-    double value = 0;
-    load_wide(type, element, 1, &value);
-    return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  }
-  std::int64_t value = 0;
-  load_wide(type, element, 1, &value);
-  return static_cast<std::uint32_t>(value);
+  return code.finish();
 }
 
 // One block of wide values: the results of all instructions.
@@ -123,6 +65,7 @@ class WideBlock {
     if (instruction.function->op == ElementOp::convert) return convert(instruction, result, count);
     if (instruction.function->op == ElementOp::where) return select(instruction, result, count);
     const bool of_reals = is_real(structure_.type_of(instruction.operands[0]));
+    if (compute_by_kernel(instruction, result, count)) return;
     std::array<const double*, 3> real_operands{};
     std::array<const std::int64_t*, 3> integer_operands{};
     for (std::size_t i = 0; i < instruction.function->operands; ++i) {
@@ -153,6 +96,20 @@ class WideBlock {
   std::uint64_t* value(std::uint32_t number) { return &memory_[number * wide_block]; }
   double* reals(std::uint32_t number) { return reinterpret_cast<double*>(value(number)); }
   std::int64_t* integers(std::uint32_t number) { return reinterpret_cast<std::int64_t*>(value(number)); }
+
+  // By a loop for the instruction set of the CPU. Comparisons write bytes, not wide values.
+  bool compute_by_kernel(const MapStructure::Instruction& instruction, std::uint32_t result, std::size_t count) {
+    const DType type = structure_.type_of(instruction.operands[0]);
+    if ((type != DType::float64 && type != DType::int64) || instruction.type != type) return false;
+    const ElementKernel kernel = element_kernel(instruction.function->op, type);
+    if (kernel == nullptr) return false;
+    std::array<KernelOperand, 3> operands;
+    for (std::size_t i = 0; i < instruction.function->operands; ++i) {
+      operands[i].data = reinterpret_cast<const std::byte*>(value(instruction.operands[i]));
+    }
+    kernel(operands.data(), reinterpret_cast<std::byte*>(value(result)), count);
+    return true;
+  }
 
   void select(const MapStructure::Instruction& instruction, std::uint32_t result, std::size_t count) {
     const std::int64_t* const condition = integers(instruction.operands[0]);
@@ -190,7 +147,7 @@ class WideBlock {
 }  // namespace
 
 MapProgram::MapProgram(MapStructure structure) : structure_(std::move(structure)) {
-  if (is_in_ir(structure_)) narrow_.emplace(ir::simplify(Lowering(structure_).finish()));
+  if (is_in_ir(structure_)) narrow_.emplace(ir::simplify(lower(structure_)));
 }
 
 void MapProgram::run(Executor& executor, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,

@@ -17,25 +17,22 @@ namespace {
 constexpr std::uint32_t pending_max = 1000;
 constexpr std::uint32_t pending_max_of_gradients = 20000;
 
+// The part of a tape that this thread records for.
+std::shared_ptr<Tape> recorded_part(const std::shared_ptr<Tape>& tape) {
+  if (!tape || is_recording(*tape)) return tape;
+  if (!tape->first()) return nullptr;
+  return joined(recorded_part(tape->first()), recorded_part(tape->second()));
+}
+
 std::shared_ptr<Tape> outermost_tape(std::span<const Tensor> inputs) {
   std::shared_ptr<Tape> outermost;
   for (const Tensor& input : inputs) {
-    const std::shared_ptr<Tape>& tape = input.node()->tape;
-    if (tape && is_recording(*tape) && (!outermost || tape->number < outermost->number)) outermost = tape;
+    if (input.node()->tape) outermost = joined(outermost, recorded_part(input.node()->tape));
   }
   return outermost;
 }
 
 }  // namespace
-
-OperationCost Primitive::cost(const Node& node) const {
-  const auto bytes_of = [](const Node& one) {
-    return static_cast<double>(one.elements()) * static_cast<double>(one.element_bytes());
-  };
-  OperationCost cost{static_cast<double>(node.elements()), bytes_of(node)};
-  for (const Tensor& input : node.inputs) cost.bytes += bytes_of(*input.node());
-  return cost;
-}
 
 // The nodes of a long chain are destroyed one after the other, not by recursion, also those that functions of the
 // program hold.
@@ -60,7 +57,24 @@ Node::~Node() {
   }
 }
 
+bool Tape::covers(const Tape& other) const noexcept {
+  if (this == &other) return true;
+  if (other.first_) return covers(*other.first_) && covers(*other.second_);
+  if (first_) return first_->covers(other) || second_->covers(other);
+  return other.enclosing_ && covers(*other.enclosing_);
+}
+
+std::shared_ptr<Tape> joined(const std::shared_ptr<Tape>& a, const std::shared_ptr<Tape>& b) {
+  if (!b || (a && a->covers(*b))) return a;
+  if (!a || b->covers(*a)) return b;
+  return std::make_shared<Tape>(a, b);
+}
+
 bool Tape::keep(Node& node) {
+  if (first_) {
+    const bool is_kept = first_->keep(node);
+    return second_->keep(node) || is_kept;
+  }
   const std::scoped_lock lock(mutex_);
   if (!is_open_) return false;
   kept_.push_back(node.weak_from_this());
@@ -75,7 +89,7 @@ void Tape::close() noexcept {
     kept.swap(kept_);
   }
   for (const std::weak_ptr<Node>& one : kept) {
-    if (const std::shared_ptr<Node> node = one.lock()) {
+    if (const std::shared_ptr<Node> node = one.lock(); node && !node->tape->is_open()) {
       const Origin unneeded = node->lane->engine().take_origin(*node);
     }
   }
@@ -107,8 +121,10 @@ bool Node::is_uniform() const noexcept {
 }
 
 Tensor record(std::shared_ptr<const Primitive> primitive, std::vector<Tensor> inputs, DType type, Shape shape,
-              const std::source_location& where) {
-  auto node = std::make_shared<Node>(*inputs.front().node()->lane, type, std::move(shape));
+              const std::source_location& where, Lane* target) {
+  Lane& lane = target != nullptr ? *target : *inputs.front().node()->lane;
+  lane.check_type(primitive->name(), type);
+  auto node = std::make_shared<Node>(lane, type, std::move(shape));
   std::uint32_t pending = 1;
   for (const Tensor& input : inputs) {
     pending = std::min(pending + input.node()->pending.load(std::memory_order_relaxed), pending_max_of_gradients);

@@ -20,24 +20,44 @@ struct Batch;
 struct Node;
 
 // A gradient that is being taken: while it is open, nodes that depend on its variables keep their inputs after they
-// were computed. Gradients nest: a later one is closed before those that enclose it. Thread-safe.
+// were computed. Gradients of a thread nest: a later one is closed before those that enclose it. Those of several
+// threads end in any order: what depends on two of them has a tape that joins them. Thread-safe.
 class Tape {
  public:
-  explicit Tape(std::uint64_t serial_number) noexcept : number(serial_number) {}
+  // Opens a tape within `enclosing`, the one that the thread opened before; null: none.
+  Tape(std::uint64_t serial_number, std::shared_ptr<const Tape> enclosing) noexcept
+      : number(serial_number), enclosing_(std::move(enclosing)) {}
+  // Joins two tapes: open as long as one of them is.
+  Tape(std::shared_ptr<Tape> first, std::shared_ptr<Tape> second) noexcept
+      : number(0), first_(std::move(first)), second_(std::move(second)) {}
 
-  [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+  [[nodiscard]] bool is_open() const noexcept {
+    return first_ ? first_->is_open() || second_->is_open() : is_open_.load();
+  }
+  // Returns whether this tape is open at least as long as `other`.
+  [[nodiscard]] bool covers(const Tape& other) const noexcept;
   // Returns true, and remembers the node, when its inputs must be kept.
   bool keep(Node& node);
-  // Lets the inputs of all nodes go that were kept.
+  // Lets the inputs of all nodes go that were kept, unless another open tape needs them. Not of joined tapes.
   void close() noexcept;
 
-  const std::uint64_t number;  // increases from tape to tape of the process
+  // The tapes that were joined; null: this one is of one gradient.
+  [[nodiscard]] const std::shared_ptr<Tape>& first() const noexcept { return first_; }
+  [[nodiscard]] const std::shared_ptr<Tape>& second() const noexcept { return second_; }
+
+  const std::uint64_t number;  // of a gradient: increases from tape to tape of the process
 
  private:
+  const std::shared_ptr<const Tape> enclosing_;
+  const std::shared_ptr<Tape> first_;
+  const std::shared_ptr<Tape> second_;
   std::atomic<bool> is_open_ = true;
   std::mutex mutex_;  // guards kept_, and closing
   std::vector<std::weak_ptr<Node>> kept_;
 };
+
+// Returns a tape that is open as long as one of two, either of which may be null.
+std::shared_ptr<Tape> joined(const std::shared_ptr<Tape>& a, const std::shared_ptr<Tape>& b);
 
 // What a node needs to be computed, and for gradients.
 struct Origin {
@@ -58,7 +78,7 @@ struct Node : std::enable_shared_from_this<Node> {
   Lane* lane;
   std::shared_ptr<const Primitive> primitive;  // null: a value that the program gave, or no longer needed
   std::vector<Tensor> inputs;                  // emptied once they are no longer needed
-  std::shared_ptr<Tape> tape;                  // the outermost gradient that depends on this node; null: none
+  std::shared_ptr<Tape> tape;                  // the outermost gradients that depend on this node; null: none
   std::uint64_t number = 0;                    // increases from node to node of an engine
   std::source_location where;
 
@@ -104,10 +124,11 @@ void share_value(const Node& source, Node& node);
 // Returns the strides of a row-major array without gaps.
 Shape contiguous_strides(const Shape& shape);
 
-// Returns a node that `primitive` computes from `inputs`, which must be on one lane: the recording step of every
-// operation. Computes it at once when too many nodes are pending. Throws what computing them throws.
+// Returns a node that `primitive` computes from `inputs` on their lane, or on `target`: the recording step of every
+// operation. Computes it at once when too many nodes are pending. Throws Unsupported when the lane's device lacks the
+// type, and what computing the nodes throws.
 Tensor record(std::shared_ptr<const Primitive> primitive, std::vector<Tensor> inputs, DType type, Shape shape,
-              const std::source_location& where);
+              const std::source_location& where, Lane* target = nullptr);
 
 // Wraps a primitive with static storage duration.
 inline std::shared_ptr<const Primitive> unowned(const Primitive& primitive) {

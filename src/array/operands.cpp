@@ -104,8 +104,9 @@ void check_shape(std::string_view op, const Shape& shape, DType type) {
 }
 
 Tensor constant(Lane& lane, const Scalar& value, DType type, const Shape& shape) {
+  lane.check_type("full", type);
   auto node = std::make_shared<Node>(lane, type, shape);
-  node->storage = lane.allocate(size_of(type));
+  node->storage = Lane::allocate_element();
   if (is_real(type)) {
     const double real = value.real();
     store_wide(type, &real, 1, node->storage->host);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "vectis/array/tensor.hpp"
-#include "vectis/kernel/operation.hpp"
 
 namespace vectis::inline v0_1::array {
 
@@ -28,14 +27,27 @@ class Primitive {
   // Computes the value of `node`, whose inputs have values: sets its storage, offset and strides. Throws Allocation
   // when memory is short, and then leaves the node as it was.
   virtual void compute(Node& node) const = 0;
+  // Computes the value of `node` on a device other than the CPU: enqueues work on the node's lane. Called when
+  // runs_on_device(); otherwise the inputs are copied to the host, compute() is called there and the value copied back.
+  virtual void compute_on_device(Node& /*node*/) const {}
+  // Returns whether compute_on_device() computes `node`, whose inputs need not have values yet.
+  [[nodiscard]] virtual bool runs_on_device(const Node& /*node*/) const { return false; }
+  // Returns an estimate of the arithmetic operations that computing `node` takes.
+  [[nodiscard]] virtual double operations(const Node& node) const;
   // Returns the gradient of each input from `adjoint`, the gradient of `output`: the vector-Jacobian product. A
   // Tensor is empty where an input has none.
   [[nodiscard]] virtual std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
                                                      const Tensor& adjoint) const = 0;
-  // Returns the work of computing `node`.
-  [[nodiscard]] virtual OperationCost cost(const Node& node) const;
   // Returns the function that is applied to each element, when that is all the primitive does: such nodes are fused.
   [[nodiscard]] virtual const ElementFunction* element_function() const noexcept { return nullptr; }
+};
+
+// A primitive that changes only how elements are addressed: it computes without touching them, on every device alike.
+class ViewPrimitive : public Primitive {
+ public:
+  void compute_on_device(Node& node) const final { compute(node); }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const final { return true; }
+  [[nodiscard]] double operations(const Node& /*node*/) const final { return 0; }
 };
 
 }  // namespace vectis::inline v0_1::array

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "array/engine.hpp"
 
@@ -18,6 +19,8 @@ void copy_run(const std::byte* from, std::int64_t stride, std::int64_t count, st
   T* const out = reinterpret_cast<T*>(target);
   if (stride == 0) {
     std::fill_n(out, count, *source);
+  } else if (stride == -1) {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = *(source - i);  // which the compiler vectorizes
   } else {
     for (std::int64_t i = 0; i < count; ++i) out[i] = source[i * stride];
   }
@@ -64,49 +67,53 @@ void transpose(const std::byte* from, std::size_t column_stride, std::size_t row
 
 }  // namespace
 
-StridedReader::StridedReader(const std::byte* data, std::size_t element_bytes, const Shape& shape, const Shape& strides)
-    : data_(data), element_bytes_(element_bytes) {
-  for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
-    if (shape[axis] == 1) continue;
-    if (!shape_.empty() && strides_[shape_.rank() - 1] == strides[axis] * shape[axis]) {
-      shape_[shape_.rank() - 1] *= shape[axis];
-      strides_[shape_.rank() - 1] = strides[axis];
+MergedAxes::MergedAxes(const Shape& extents, const Shape& strides_of_extents) {
+  for (std::size_t axis = 0; axis < extents.rank(); ++axis) {
+    if (extents[axis] == 1) continue;
+    const std::int64_t stride = strides_of_extents[axis];
+    if (!shape.empty() && strides[shape.rank() - 1] == stride * extents[axis]) {
+      shape[shape.rank() - 1] *= extents[axis];
+      strides[shape.rank() - 1] = stride;
     } else {
-      shape_.push_back(shape[axis]);
-      strides_.push_back(strides[axis]);
+      shape.push_back(extents[axis]);
+      strides.push_back(stride);
     }
   }
-  if (shape_.empty()) {
-    shape_.push_back(1);
-    strides_.push_back(1);
+  if (shape.empty()) {
+    shape.push_back(1);
+    strides.push_back(1);
   }
-  const std::size_t last = shape_.rank() - 1;
-  if (strides_[last] <= 1) return;
-  const auto* const found = std::ranges::find(strides_, 1);
-  if (found != strides_.end()) adjacent_ = static_cast<std::size_t>(found - strides_.begin());
+}
+
+StridedReader::StridedReader(const std::byte* data, std::size_t element_bytes, const Shape& shape, const Shape& strides)
+    : data_(data), element_bytes_(element_bytes), axes_(shape, strides) {
+  const Shape& merged = axes_.strides;
+  if (merged[merged.rank() - 1] <= 1) return;
+  const auto* const found = std::ranges::find(merged, 1);
+  if (found != merged.end()) adjacent_ = static_cast<std::size_t>(found - merged.begin());
 }
 
 void StridedReader::read(std::int64_t first, std::int64_t count, std::byte* target) const {
-  const std::size_t inner = shape_.rank() - 1;
+  const std::size_t inner = axes_.shape.rank() - 1;
   const auto bytes = static_cast<std::int64_t>(element_bytes_);
-  Shape at(shape_.rank(), 0);  // coordinates of the next element
+  Shape at(axes_.shape.rank(), 0);  // coordinates of the next element
   std::int64_t offset = 0;
   std::int64_t rest = first;
-  for (std::size_t axis = shape_.rank(); axis-- > 0;) {
-    at[axis] = rest % shape_[axis];
-    rest /= shape_[axis];
-    offset += at[axis] * strides_[axis];
+  for (std::size_t axis = axes_.shape.rank(); axis-- > 0;) {
+    at[axis] = rest % axes_.shape[axis];
+    rest /= axes_.shape[axis];
+    offset += at[axis] * axes_.strides[axis];
   }
   while (count > 0) {
-    const std::int64_t run = std::min(count, shape_[inner] - at[inner]);
-    copy_elements(data_ + offset * bytes, strides_[inner], run, element_bytes_, target);
+    const std::int64_t run = std::min(count, axes_.shape[inner] - at[inner]);
+    copy_elements(data_ + offset * bytes, axes_.strides[inner], run, element_bytes_, target);
     target += run * bytes;
     count -= run;
     // The next row: carries from the innermost axis outwards.
     at[inner] += run;
-    offset += run * strides_[inner];
-    for (std::size_t axis = inner; axis > 0 && at[axis] == shape_[axis]; --axis) {
-      offset += strides_[axis - 1] - at[axis] * strides_[axis];
+    offset += run * axes_.strides[inner];
+    for (std::size_t axis = inner; axis > 0 && at[axis] == axes_.shape[axis]; --axis) {
+      offset += axes_.strides[axis - 1] - at[axis] * axes_.strides[axis];
       at[axis] = 0;
       ++at[axis - 1];
     }
@@ -115,7 +122,7 @@ void StridedReader::read(std::int64_t first, std::int64_t count, std::byte* targ
 
 void StridedReader::read_all(Executor& executor, std::byte* target) const {
   if (!adjacent_) {
-    executor.parallel_for(static_cast<std::size_t>(shape_.elements()), copied_per_task_min,
+    executor.parallel_for(static_cast<std::size_t>(axes_.shape.elements()), copied_per_task_min,
                           [&](std::size_t begin, std::size_t end) {
                             read(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end - begin),
                                  target + begin * element_bytes_);
@@ -123,12 +130,12 @@ void StridedReader::read_all(Executor& executor, std::byte* target) const {
     return;
   }
   // A matrix of the axis with stride 1 and the last one, for each index of the other axes.
-  const std::size_t last = shape_.rank() - 1;
-  const Shape to = contiguous_strides(shape_);
-  Shape others = shape_;
+  const std::size_t last = axes_.shape.rank() - 1;
+  const Shape to = contiguous_strides(axes_.shape);
+  Shape others = axes_.shape;
   others[*adjacent_] = 1;
   others[last] = 1;
-  const std::int64_t matrix = shape_[*adjacent_] * shape_[last];
+  const std::int64_t matrix = axes_.shape[*adjacent_] * axes_.shape[last];
   const auto bytes = static_cast<std::int64_t>(element_bytes_);
   const auto copy_matrices = [&](std::size_t begin, std::size_t end) {
     for (std::size_t number = begin; number < end; ++number) {
@@ -138,14 +145,15 @@ void StridedReader::read_all(Executor& executor, std::byte* target) const {
       for (std::size_t axis = last + 1; axis-- > 0;) {
         const std::int64_t at = rest % others[axis];
         rest /= others[axis];
-        from_offset += at * strides_[axis];
+        from_offset += at * axes_.strides[axis];
         to_offset += at * to[axis];
       }
       const std::byte* const from = data_ + from_offset * bytes;
       std::byte* const out = target + to_offset * bytes;
       const auto run = [&]<class T>(T /*element*/) {
-        transpose<T>(from, static_cast<std::size_t>(strides_[last]), static_cast<std::size_t>(shape_[*adjacent_]),
-                     static_cast<std::size_t>(shape_[last]), out, static_cast<std::size_t>(to[*adjacent_]));
+        transpose<T>(from, static_cast<std::size_t>(axes_.strides[last]),
+                     static_cast<std::size_t>(axes_.shape[*adjacent_]), static_cast<std::size_t>(axes_.shape[last]),
+                     out, static_cast<std::size_t>(to[*adjacent_]));
       };
       if (bytes == 4) run(std::uint32_t{});
       if (bytes == 8) run(std::uint64_t{});
@@ -162,6 +170,20 @@ const std::byte* contiguous_data(const Node& node, std::shared_ptr<Storage>& kee
   keep = node.lane->allocate(static_cast<std::uint64_t>(node.elements()) * node.element_bytes());
   StridedReader(node).read_all(node.lane->executor(), keep->host);
   return keep->host;
+}
+
+std::optional<Bounds> bounds_of(DType type, std::span<const std::byte> elements) {
+  if (is_real(type) || type == DType::boolean || elements.empty()) return std::nullopt;
+  Bounds bounds{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  std::array<std::int64_t, 256> values;
+  const std::size_t bytes = size_of(type);
+  for (std::size_t first = 0; first < elements.size(); first += values.size() * bytes) {
+    const std::size_t count = std::min(values.size(), (elements.size() - first) / bytes);
+    load_wide(type, &elements[first], count, values.data());
+    const auto [min, max] = std::ranges::minmax(std::span(values).first(count));
+    bounds = {std::min(bounds.min, min), std::max(bounds.max, max)};
+  }
+  return bounds;
 }
 
 }  // namespace vectis::inline v0_1::array

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 
+#include "array/device_kernel.hpp"
 #include "array/engine.hpp"
 #include "array/node.hpp"
 #include "array/operands.hpp"
@@ -25,6 +27,7 @@ const Node& checked(const std::shared_ptr<Node>& node) {
 }  // namespace
 
 Lane& lane_for(const TensorOptions& options) {
+  if (options.device && options.runtime == nullptr) return lane_of(*options.device);
   Runtime& runtime = options.runtime != nullptr ? *options.runtime : Runtime::get_default();
   return runtime.service<Engine>().lane(options.device);
 }
@@ -38,9 +41,19 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType type, const Sh
                                           bytes.size() / size_of(type), to_string(shape), shape.elements()));
   }
   Lane& lane = lane_for(options);
+  if (const DType placed = lane.placed_type("from_cpu", type, options.wide_types); placed != type) {
+    const Tensor wide = from_bytes(bytes, type, shape, {.runtime = &lane.runtime()});
+    return wide.astype(placed).on(lane.device());
+  }
   auto node = std::make_shared<Node>(lane, type, shape);
-  lane.allocate(*node);
-  if (!bytes.empty()) std::memcpy(node->storage->host, bytes.data(), bytes.size());
+  if (lane.is_host() || shape.elements() == 1) {
+    node->storage = shape.elements() == 1 ? Lane::allocate_element() : lane.allocate(bytes.size());
+    if (!bytes.empty()) std::memcpy(node->storage->host, bytes.data(), bytes.size());
+  } else {
+    lane.allocate(*node);
+    if (!bytes.empty()) lane.copy_to_device(bytes, *node->storage);
+    node->storage->bounds = bounds_of(type, bytes);
+  }
   node->is_computed = true;
   return Tensor(std::move(node));
 }
@@ -85,12 +98,7 @@ void Tensor::copy_to(std::span<std::byte> target, DType type) const {
     throw_invalid("to_cpu", fmt::format("{} bytes were given for {}; give memory of that size", target.size(), bytes));
   }
   eval();
-  if (node.elements() == 0) return;
-  if (node.is_contiguous) {
-    std::memcpy(target.data(), node.host_data(), target.size());
-  } else {
-    StridedReader(node).read(0, node.elements(), target.data());
-  }
+  read_elements(node, target);
 }
 
 Scalar Tensor::item_scalar() const {
@@ -99,13 +107,15 @@ Scalar Tensor::item_scalar() const {
                   fmt::format("the array has shape {}, an item has one element; select one", to_string(shape())));
   }
   const Node& node = *eval().node_;
+  std::array<std::byte, sizeof(double)> element{};
+  read_elements(node, std::span(element).first(node.element_bytes()));
   if (is_real(node.type)) {
     double value = 0;
-    load_wide(node.type, node.host_data(), 1, &value);
+    load_wide(node.type, element.data(), 1, &value);
     return value;
   }
   std::int64_t value = 0;
-  load_wide(node.type, node.host_data(), 1, &value);
+  load_wide(node.type, element.data(), 1, &value);
   return node.type == DType::boolean ? Scalar(value != 0) : Scalar(value);
 }
 

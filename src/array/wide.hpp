@@ -21,6 +21,25 @@ template <class Wide>
   return false;
 }
 
+// Returns a + b; integers wrap.
+template <class Wide>
+[[nodiscard]] Wide added(Wide a, Wide b) noexcept {
+  if constexpr (std::is_integral_v<Wide>) {
+    return static_cast<Wide>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+// Returns a * b; integers wrap.
+template <class Wide>
+[[nodiscard]] Wide multiplied(Wide a, Wide b) noexcept {
+  if constexpr (std::is_integral_v<Wide>) {
+    return static_cast<Wide>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  } else {
+    return a * b;
+  }
+}
+
 // Reads `count` elements of a floating-point type.
 void load_wide(DType type, const std::byte* from, std::size_t count, double* out);
 // Reads `count` elements of an integer type or bool.

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -66,6 +67,33 @@ TEST(ArrayConcurrent, HandlesAreDroppedWhileOthersEvaluate) {
       }
     });
   }
+}
+
+// The thread whose evaluation fails does not touch arrays that another thread computes after it released them.
+TEST(ArrayConcurrent, AnotherThreadComputesAfterAFailure) {
+  static thread_local int steps_left = -1;  // until this thread's evaluation fails
+  struct Failing final : EvaluationObserver {
+    void* begin() noexcept override { return nullptr; }
+    void end(void*) noexcept override {}
+    void step(void*) override {
+      if (steps_left-- == 0) throw std::runtime_error("stopped");
+    }
+  } observer;
+  Runtime runtime;
+  set_evaluation_observer(runtime, &observer);
+  for (std::uint64_t round = 0; round < runs_wanted(200); ++round) {
+    Tensor y = ones({4, 4}, DType::float32, {.runtime = &runtime});
+    for (int i = 0; i < 4; ++i) y = matmul(y, y) / 4;
+    in_threads(2, [&](int thread) {
+      steps_left = thread == 0 ? 2 : -1;
+      try {
+        y.eval();
+      } catch (const std::runtime_error&) {
+      }
+    });
+    ASSERT_EQ(y.to_cpu<float>()[0], 1);
+  }
+  set_evaluation_observer(runtime, nullptr);
 }
 
 }  // namespace vectis::test

@@ -57,6 +57,13 @@ inline Dense random_dense(std::mt19937_64& random, const Shape& shape, double lo
   return dense(shape, [&](const Shape&) { return uniform(random); });
 }
 
+// As random_dense, of numbers that float32 holds exactly.
+inline Dense single_dense(std::mt19937_64& random, const Shape& shape, double range = 2) {
+  Dense result = random_dense(random, shape, -range, range);
+  for (double& value : result.values) value = static_cast<float>(value);
+  return result;
+}
+
 // A shape of up to four axes with extents from 0 (seldom) to 7.
 inline Shape random_shape(std::mt19937_64& random, std::size_t rank_max = 4) {
   Shape shape;

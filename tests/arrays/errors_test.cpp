@@ -27,6 +27,11 @@ TEST(ArrayErrors, NameOperationAndShapes) {
   EXPECT_ERROR((void)a.transpose({0, 0}), invalid, "[permute_dims]", "axis 0 is named twice");
   EXPECT_ERROR((void)a.transpose({0}), invalid, "[permute_dims]", "1 axes are named, the array has 2");
   EXPECT_ERROR(sum(a, {2}), invalid, "[sum]", "axis 2", "-2 to 1");
+  EXPECT_ERROR(mean(a, {2}), invalid, "[mean]", "axis 2", "-2 to 1");
+  EXPECT_ERROR(stddev(a, {2}), invalid, "[stddev]", "axis 2");
+  EXPECT_ERROR(softmax(a, 2), invalid, "[softmax]", "axis 2");
+  EXPECT_ERROR(sort(a, 2), invalid, "[sort]", "axis 2");
+  EXPECT_ERROR(top_k(a, 1, 2), invalid, "[top_k]", "axis 2");
   EXPECT_ERROR(sum(zeros({}), {0}), invalid, "[sum]", "scalar");
   EXPECT_ERROR(max(zeros({0})), invalid, "[max]", "(0,)");
   EXPECT_ERROR((void)a[2], invalid, "[select]", "index 2", "-2 to 1");

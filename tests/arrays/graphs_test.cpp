@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/arrays/dense.hpp"
+#include "tests/arrays/graph_steps.hpp"
 #include "tests/support/runs.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/array.hpp"
@@ -22,53 +23,12 @@ struct Pair {
   Tensor wide;
 };
 
-// Values stay near [-4, 4], so that errors do not grow without bound.
-Tensor squashed(const Tensor& x) { return tanh(x * 0.25) * 4; }
-
 template <class Operation>
 Pair both(const Operation& operation, const Pair& a, const Pair& b) {
   Tensor wide = operation(a.wide, b.wide);
   wide.eval();
   return {operation(a.narrow, b.narrow), wide};
 }
-
-using Step = Tensor (*)(const Tensor&, const Tensor&);
-const Step real_steps[] = {
-    [](const Tensor& a, const Tensor& b) { return squashed(a + b); },
-    [](const Tensor& a, const Tensor& b) { return squashed(a * b); },
-    [](const Tensor& a, const Tensor& b) { return a - b * 0.5; },
-    [](const Tensor& a, const Tensor& b) { return a / (square(b) + 1); },
-    [](const Tensor& a, const Tensor&) { return sin(a); },
-    [](const Tensor& a, const Tensor&) { return exp(-absolute(a)); },
-    [](const Tensor& a, const Tensor&) { return log1p(square(a)); },
-    [](const Tensor& a, const Tensor&) { return sigmoid(a); },
-    [](const Tensor& a, const Tensor&) { return erf(a) + sinh(a * 0.1); },
-    [](const Tensor& a, const Tensor& b) { return hypot(a, b); },
-    [](const Tensor& a, const Tensor&) { return sum(a, {0}, true) * 0.1; },
-    [](const Tensor& a, const Tensor&) { return squashed(mean(a, {-1}, true)); },
-    [](const Tensor& a, const Tensor&) { return a - max(a); },
-    [](const Tensor& a, const Tensor&) { return softmax(a, -1); },
-    [](const Tensor& a, const Tensor&) { return flip(a, {0}); },
-    [](const Tensor& a, const Tensor&) { return roll(a, 1, -1); },
-    [](const Tensor& a, const Tensor& b) { return squashed(matmul(broadcast_to(a, {6, 6}), broadcast_to(b, {6, 6}))); },
-    [](const Tensor& a, const Tensor&) { return broadcast_to(a, {6, 6}).transpose(); },
-    [](const Tensor& a, const Tensor&) { return slice(concat(std::vector{a, a}, 0), 0, {.stop = a.extent(0)}); },
-};
-const Step integer_steps[] = {
-    [](const Tensor& a, const Tensor& b) { return a + b; },
-    [](const Tensor& a, const Tensor& b) { return a * b; },
-    [](const Tensor& a, const Tensor& b) { return a - b * 3; },
-    [](const Tensor& a, const Tensor& b) { return bitwise_xor(a, b); },
-    [](const Tensor& a, const Tensor& b) { return bitwise_and(a, bitwise_not(b)); },
-    [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
-    [](const Tensor& a, const Tensor& b) { return where(less(a, b), a, b - 1); },
-    [](const Tensor& a, const Tensor&) { return right_shift(a, 3); },
-    [](const Tensor& a, const Tensor&) { return floor_divide(a, 7); },
-    [](const Tensor& a, const Tensor&) { return remainder(a, 11); },
-    [](const Tensor& a, const Tensor&) { return flip(a, {1}); },
-    [](const Tensor& a, const Tensor&) { return max(a, {0}, true); },
-    [](const Tensor& a, const Tensor&) { return power(remainder(a, 5), 2); },
-};
 
 }  // namespace
 
@@ -82,7 +42,7 @@ TEST(ArrayGraphs, OfRealNumbersAgreeWithDoublePrecision) {
       values.push_back({narrow, narrow.astype(DType::float64).eval()});
     }
     for (std::size_t steps = 1 + random() % 20; steps > 0; --steps) {
-      const Step step = real_steps[random() % std::size(real_steps)];
+      const GraphStep step = real_steps[random() % std::size(real_steps)];
       values.push_back(both(step, values[random() % values.size()], values[random() % values.size()]));
       if (random() % 8 == 0) values.erase(values.begin() + static_cast<std::ptrdiff_t>(random() % values.size()));
     }
@@ -105,7 +65,7 @@ TEST(ArrayGraphs, OfIntegersAreEqual) {
       values.push_back({wide.astype(type), wide});
     }
     for (std::size_t steps = 1 + random() % 20; steps > 0; --steps) {
-      const Step step = integer_steps[random() % std::size(integer_steps)];
+      const GraphStep step = integer_steps[random() % std::size(integer_steps)];
       const Pair& a = values[random() % values.size()];
       const Pair& b = values[random() % values.size()];
       if (a.narrow.rank() < 2) continue;

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <future>
 #include <limits>
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "tests/arrays/dense.hpp"
 #include "tests/support/expect_error.hpp"
@@ -124,6 +126,35 @@ TEST(ArrayReview, ThreadsInsideAFunctionTakeGradients) {
   EXPECT_EQ(grad(across, x).item(), 6);
 }
 
+// The gradient of one thread ends while that of another, which uses its arrays, goes on.
+TEST(ArrayReview, GradientsOfThreadsEndInAnyOrder) {
+  const Tensor w = of({2, 3});
+  const Tensor x = of({5, 7});
+  std::promise<Tensor> square_of_w;
+  std::promise<void> is_recorded;
+  std::promise<void> is_closed;
+  std::jthread other([&] {
+    const Tensor captured = square_of_w.get_future().get();
+    const Tensor found = grad(
+        [&](const Tensor& v) {
+          const Tensor value = sum(square(v) * captured);
+          is_recorded.set_value();
+          is_closed.get_future().wait();
+          return value + sum(captured * v);
+        },
+        x + captured * 0);
+    expect_equal(found, {{2}, {44, 135}}, "of the second thread");
+  });
+  const auto first = [&](const Tensor& v) {
+    const Tensor squared = square(v);
+    square_of_w.set_value(squared);
+    is_recorded.get_future().wait();
+    return sum(squared);
+  };
+  expect_equal(grad(first, w), {{2}, {4, 6}}, "of the first thread");
+  is_closed.set_value();
+}
+
 TEST(ArrayReview, OthersMayEvaluateTheValueMeanwhile) {
   for (int round = 0; round < 200; ++round) {
     Tensor published;
@@ -230,6 +261,50 @@ TEST(ArrayReview, RandomNumbersStayBelowTheEndAndDiffer) {
   std::set<std::vector<std::int32_t>> drawn;
   for (int draw = 0; draw < 200000; ++draw) drawn.insert(random.bits({4}).to_cpu<std::int32_t>());
   EXPECT_EQ(drawn.size(), 200000U);
+}
+
+TEST(ArrayReview, CountsBeyondTheirTypeAreRejected) {
+  EXPECT_ERROR(count_nonzero(zeros({large}, DType::boolean)), invalid, "[count_nonzero]", "1099511627776");
+  EXPECT_EQ(count_nonzero(zeros({large, 0}), {1}).elements(), large);
+}
+
+TEST(ArrayReview, ObserversDoNotWaitForTheirOwnEvaluation) {
+  struct Asking final : EvaluationObserver {
+    void* begin() noexcept override { return nullptr; }
+    void end(void*) noexcept override {}
+    void step(void*) override {
+      if (!wanted.is_empty()) (void)std::exchange(wanted, Tensor()).item();
+    }
+    Tensor wanted;
+  } observer;
+  Runtime runtime(with_threads(1));
+  const TensorOptions here{.runtime = &runtime};
+  set_evaluation_observer(runtime, &observer);
+  const Tensor x = full({2, 2}, 3, DType::float32, here);
+  const Tensor y = sum(matmul(x, x));
+  observer.wanted = y;
+  EXPECT_ERROR(y.eval(), invalid, "[eval]", "after the evaluation");
+  EXPECT_EQ(y.item(), 72);
+  observer.wanted = sum(x);  // not of this evaluation
+  EXPECT_EQ(sum(matmul(x, x) + 1).item(), 76);
+  set_evaluation_observer(runtime, nullptr);
+}
+
+TEST(ArrayReview, RangesOfRandomNumbersAreChecked) {
+  Generator random(3);
+  for (const auto& [low, high] :
+       {std::pair{1.0, 0.0}, {-3e38, 3e38}, {std::nan(""), 1.0}, {0.0, std::numeric_limits<double>::infinity()}}) {
+    EXPECT_ERROR(random.uniform({2}, low, high), invalid, "[uniform]");
+  }
+  EXPECT_EQ(random.uniform({}, 5, 5).item(), 5);
+  EXPECT_NEAR(mean(random.uniform({10000}, -1.6e38, 1.6e38) / 1.6e38).item(), 0, 0.03);
+  EXPECT_NEAR(mean(random.uniform({10000}, -3e38, 3e38, DType::float64) / 3e38).item(), 0, 0.03);
+}
+
+TEST(ArrayReview, HugeInterpolationsAreRejected) {
+  const Tensor line = ones({1, 1, 4});
+  EXPECT_ERROR(interpolate(line, {int_max}), invalid, "[interpolate]", "2^56");
+  EXPECT_THROW((void)interpolate(line, {std::int64_t{1} << 50}), std::bad_alloc);
 }
 
 TEST(ArrayReview, InterpolationIsExact) {

@@ -59,7 +59,7 @@ using CustomGradient =
     std::function<std::vector<Tensor>(const Tensor& value, std::span<const Tensor> arguments, const Tensor& adjoint)>;
 // Calls `function` without recording its gradient, which `gradient` gives instead. Throws what `function` throws;
 // taking the gradient throws InvalidInput when `gradient` returns another number of arrays than there are arguments, or
-// one of another shape.
+// one of another shape or device.
 VECTIS_API Tensor custom_function(const Function& function, CustomGradient gradient, std::span<const Tensor> arguments);
 
 // Calls `function` without keeping its intermediate values: its gradient computes them again. Saves memory for time.

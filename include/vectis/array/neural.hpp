@@ -1,5 +1,5 @@
 // Convolution, pooling and interpolation of arrays of shape (batch, channels, extents ...) with one, two or three axes
-// of extents.
+// of extents, and the recurrent part of LSTM.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,17 @@ struct PoolOptions {
 VECTIS_API Tensor max_pool(const Operand& x, const Shape& window, const PoolOptions& options = {});
 // Returns the mean of each window, in which padding counts as zeros.
 VECTIS_API Tensor mean_pool(const Operand& x, const Shape& window, const PoolOptions& options = {});
+
+// Hidden states and cells after each element of a sequence: (sequence, batch, hidden).
+struct LstmStates {
+  Tensor hidden;
+  Tensor cells;
+};
+// Runs the recurrent part of an LSTM over a sequence. `inputs`, of shape (sequence, batch, 4 * hidden), are what the
+// gates get from the input: in the order input, forget, cell, output. `weights`, of shape (4 * hidden, hidden),
+// multiply the hidden state before each element; `hidden` and `cell`, of shape (batch, hidden), are the states before
+// the first. Throws InvalidInput when shapes or types differ or there is no element.
+VECTIS_API LstmStates lstm(const Operand& inputs, const Operand& weights, const Operand& hidden, const Operand& cell);
 
 // How interpolate() computes an element between others.
 enum class Interpolation : std::uint8_t { nearest, linear };

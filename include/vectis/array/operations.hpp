@@ -55,7 +55,7 @@ VECTIS_API Tensor power(const Operand& a, const Operand& b);
 VECTIS_API Tensor atan2(const Operand& y, const Operand& x);
 VECTIS_API Tensor hypot(const Operand& a, const Operand& b);
 VECTIS_API Tensor logaddexp(const Operand& a, const Operand& b);  // log(exp(a) + exp(b)) without overflow
-VECTIS_API Tensor copysign(const Operand& a, const Operand& b);   // |a| with the sign of b; -0 counts as positive
+VECTIS_API Tensor copysign(const Operand& a, const Operand& b);   // |a| with the sign of b
 // NaN when either is NaN.
 VECTIS_API Tensor minimum(const Operand& a, const Operand& b);
 VECTIS_API Tensor maximum(const Operand& a, const Operand& b);
@@ -112,6 +112,7 @@ VECTIS_API Tensor greater_equal(const Operand& a, const Operand& b);
 VECTIS_API Tensor isnan(const Operand& x);
 VECTIS_API Tensor isinf(const Operand& x);
 VECTIS_API Tensor isfinite(const Operand& x);
+VECTIS_API Tensor signbit(const Operand& x);  // of reals the sign bit, also of -0 and NaN
 
 // Of integers bit by bit, of bool as truth values.
 VECTIS_API Tensor bitwise_and(const Operand& a, const Operand& b);
@@ -164,6 +165,8 @@ VECTIS_API Tensor slice(const Operand& x, std::int64_t axis, const Range& range)
 VECTIS_API Tensor select(const Operand& x, std::int64_t axis, std::int64_t index);
 // Returns parts of equal extent along `axis`. Throws InvalidInput when its extent is not a multiple of `parts`.
 VECTIS_API std::vector<Tensor> split(const Operand& x, std::int64_t parts, std::int64_t axis = 0);
+// Returns the sub-arrays at each index of `axis`, which they lack.
+VECTIS_API std::vector<Tensor> unstack(const Operand& x, std::int64_t axis = 0);
 
 // Joins arrays of one rank along `axis`.
 VECTIS_API Tensor concat(std::span<const Tensor> tensors, std::int64_t axis = 0);
@@ -211,6 +214,9 @@ VECTIS_API Tensor log_softmax(const Operand& x, std::int64_t axis = -1);
 VECTIS_API Tensor matmul(const Operand& a, const Operand& b);
 VECTIS_API Tensor outer(const Operand& a, const Operand& b);   // of two vectors
 VECTIS_API Tensor vecdot(const Operand& a, const Operand& b);  // sums of products along the last axis
+// The sums of products over pairs of axes, each of `axes_a` with that of `axes_b`; the axes that are left come in
+// order.
+VECTIS_API Tensor tensordot(const Operand& a, const Operand& b, const Shape& axes_a, const Shape& axes_b);
 // The sum of products that `equation` describes, such as "ij,jk->ik": a letter for each axis of each operand, and those
 // of the result; the letters that the result lacks are summed over. Without "->" the result has the letters that occur
 // once, in alphabetical order. Throws InvalidInput, naming the equation, when it does not fit the operands.
@@ -241,13 +247,28 @@ VECTIS_API std::pair<Tensor, Tensor> top_k(const Operand& x, std::int64_t k, std
                                            bool largest = true);
 // Returns the sums of the elements along `axis` up to and including each; small integers are counted in int32.
 VECTIS_API Tensor cumulative_sum(const Operand& x, std::int64_t axis = -1);
+// Returns the products of the elements along `axis` up to and including each; small integers are multiplied in int32.
+VECTIS_API Tensor cumulative_prod(const Operand& x, std::int64_t axis = -1);
+// Returns the differences of adjacent elements along `axis`, taken `times` times; of bool, whether they differ.
+VECTIS_API Tensor diff(const Operand& x, std::int64_t times = 1, std::int64_t axis = -1);
 
-// --- Results whose shape depends on the elements --------------------------------------------------------------------
-// They compute at the call, and throw what Tensor::eval() throws.
+// --- Computed at the call -------------------------------------------------------------------------------------------
+// Results whose shape depends on the elements, and searches. They throw what Tensor::eval() throws, and have no
+// gradient but repeat.
 
 // Returns, for each axis, the indices (int64) of the elements that are not 0 in row-major order. Throws InvalidInput
 // for a scalar.
 VECTIS_API std::vector<Tensor> nonzero(const Operand& x);
+
+// Repeats each element of `axis` as often as the integer in `repetitions` says, which has one for all or one for each.
+VECTIS_API Tensor repeat(const Operand& x, const Tensor& repetitions, std::int64_t axis);
+// Returns, for each element of `values`, its first position (int64) in the vector `sorted`, in increasing order with
+// NaN last; `after_equal`: the position behind equal elements.
+VECTIS_API Tensor searchsorted(const Operand& sorted, const Operand& values, bool after_equal = false);
+// Returns, for each element of `x`, whether `values` has an equal one.
+VECTIS_API Tensor isin(const Operand& x, const Operand& values);
+// Returns the floating-point number after each element of `x` in the direction of `towards`.
+VECTIS_API Tensor nextafter(const Operand& x, const Operand& towards);
 
 // The different elements of an array in increasing order; each NaN differs from all others.
 struct Unique {

@@ -98,10 +98,17 @@ class Scalar {
   double real_ = 0;
 };
 
+// What happens to float64 and int64 arrays that are given to a device other than the CPU, which computes with 32 bits.
+enum class WideTypes : std::uint8_t {
+  refuse,    // Unsupported is thrown
+  downcast,  // they become float32 and int32, and the first time is logged as a warning
+};
+
 // Where a new array is made.
 struct TensorOptions {
-  std::optional<Device> device = std::nullopt;  // empty: the CPU
-  Runtime* runtime = nullptr;                   // null: that of `device`, or the default Runtime
+  std::optional<Device> device = std::nullopt;         // empty: the CPU
+  Runtime* runtime = nullptr;                          // null: that of `device`, or the default Runtime
+  std::optional<WideTypes> wide_types = std::nullopt;  // empty: by the setting `array.wide_types`
 };
 
 // An array: a handle to an immutable value of a shape, an element type and a device. Operations check shapes, types and
@@ -169,6 +176,11 @@ class VECTIS_API Tensor {
     return item_scalar().as<T>();
   }
 
+  // Returns the array on `device`, to which it is copied when it is computed; itself when it is there already.
+  // Gradients come back the same way. Throws InvalidInput for a device of another Runtime, Unsupported for float64 and
+  // int64 that `wide_types`, by default the setting `array.wide_types`, refuses.
+  [[nodiscard]] Tensor on(const Device& device, std::optional<WideTypes> wide_types = std::nullopt,
+                          std::source_location where = std::source_location::current()) const;
   // Returns the array converted to `type`; itself when it has that type already. Floating-point numbers are truncated
   // to integers, integers wrap, and numbers other than 0 become true.
   [[nodiscard]] Tensor astype(DType type) const;

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
+#include "array/around_axis.hpp"
+#include "array/device_kernel.hpp"
+#include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/primitives/embed.hpp"
@@ -17,36 +22,37 @@ namespace {
 
 using Gradients = std::vector<Tensor>;
 
-// The axes before and after `axis` as one each.
-struct Split {
-  Split(const Shape& shape, std::size_t axis) {
-    for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
-    for (std::size_t i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
-  }
-  std::int64_t outer = 1;
-  std::int64_t inner = 1;
-};
-
 // Copies `x` to the positions of an axis of `node`.
 void place(const Node& x, Node& node, const Positions& at) {
   if (x.elements() == 0) return;
-  const Split split(node.shape, at.axis);
+  const AroundAxis around(node.shape, at.axis);
   const std::int64_t extent = x.shape[at.axis];
-  const std::int64_t run = at.step == 1 ? extent * split.inner : split.inner;  // elements that are adjacent in both
+  const std::int64_t run = at.step == 1 ? extent * around.inner : around.inner;  // elements that are adjacent in both
   const std::int64_t runs = at.step == 1 ? 1 : extent;
   const auto bytes = static_cast<std::int64_t>(node.element_bytes());
   const StridedReader reader(x);
+  const auto copy_adjacent = [&](std::size_t begin, std::size_t end) {
+    const std::byte* from = x.host_data() + static_cast<std::int64_t>(begin) * run * bytes;
+    std::byte* to =
+        node.host_data() + (static_cast<std::int64_t>(begin) * node.shape[at.axis] + at.start) * around.inner * bytes;
+    for (std::size_t outer = begin; outer < end; ++outer) {
+      std::memcpy(to, from, static_cast<std::size_t>(run * bytes));
+      from += run * bytes;
+      to += node.shape[at.axis] * around.inner * bytes;
+    }
+  };
   const auto copy_outer = [&](std::size_t begin, std::size_t end) {
+    if (x.is_contiguous && at.step == 1) return copy_adjacent(begin, end);
     for (auto outer = static_cast<std::int64_t>(begin); outer < static_cast<std::int64_t>(end); ++outer) {
       for (std::int64_t i = 0; i < runs; ++i) {
-        const std::int64_t target = (outer * node.shape[at.axis] + at.start + i * at.step) * split.inner;
+        const std::int64_t target = (outer * node.shape[at.axis] + at.start + i * at.step) * around.inner;
         reader.read((outer * runs + i) * run, run, node.host_data() + target * bytes);
       }
     }
   };
   constexpr std::int64_t elements_per_task_min = 1 << 15;
   const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, elements_per_task_min / (runs * run)));
-  node.lane->executor().parallel_for(static_cast<std::size_t>(split.outer), grain, copy_outer);
+  node.lane->executor().parallel_for(static_cast<std::size_t>(around.outer), grain, copy_outer);
 }
 
 class Embed final : public Primitive {
@@ -57,6 +63,36 @@ class Embed final : public Primitive {
     node.lane->allocate(node);
     fill(node);
     place(*node.inputs[0].node(), node, at_);
+  }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    const Node& x = *node.inputs[0].node();
+    const AroundAxis around(node.shape, at_.axis);
+    const std::int64_t count = x.shape[at_.axis];
+    node.lane->allocate(node);
+    const Tensor fill = constant(*node.lane, fill_, node.type, {});
+    DeviceKernel kernel("pad");
+    ir::Builder& code = kernel.code();
+    ir::Value value = kernel.current(*fill.node());
+    if (x.elements() != 0) {
+      const ir::Value inner = kernel.number(around.inner);
+      const ir::Value extent = kernel.number(count);
+      DeviceKernel::Position at = kernel.split(kernel.index(), kernel.number(around.extent), inner);
+      // Steps down are steps up from the last element, counted back.
+      const std::int64_t lowest = at_.step > 0 ? at_.start : at_.start + (count - 1) * at_.step;
+      const ir::Value low = kernel.number(lowest);
+      const ir::Value above = code.sub(at.along, low);
+      const ir::Value step = kernel.number(std::abs(at_.step));
+      const ir::Value number = kernel.div(above, step);
+      const ir::Value is_step = code.binary(ir::Op::eq, kernel.mul(number, step), above);
+      const ir::Value is_between =
+          code.binary(ir::Op::bit_and, code.binary(ir::Op::ge, at.along, low), code.binary(ir::Op::lt, number, extent));
+      const ir::Value is_there = code.binary(ir::Op::bit_and, is_step, is_between);
+      at.along = at_.step > 0 ? number : code.sub(code.sub(extent, code.constant(std::uint32_t{1})), number);
+      value = code.select(is_there, kernel.load(kernel.array(x), kernel.join(at, extent, inner)), value);
+    }
+    kernel.store(value, node.type, node.storage);
+    kernel.run(*node.lane, node.elements());
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
@@ -89,6 +125,26 @@ class Concat final : public Primitive {
     for (const Tensor& input : node.inputs) {
       place(*input.node(), node, {axis_, start, 1});
       start += input.shape()[axis_];
+    }
+  }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    node.lane->allocate(node);
+    const AroundAxis around(node.shape, axis_);
+    const DType type = stored_type(node.type);
+    std::int64_t start = 0;
+    for (const Tensor& input : node.inputs) {
+      const Node& x = *input.node();
+      if (x.elements() == 0) continue;
+      const DeviceElements from = contiguous_on_device(x);
+      const auto columns = static_cast<std::uint64_t>(x.shape[axis_] * around.inner);
+      const auto rows = static_cast<std::uint64_t>(around.outer);
+      const View views[] = {
+          View(from.storage->buffer.memory(), type, rows, columns, static_cast<std::uint64_t>(from.offset), columns),
+          View(node.storage->buffer.memory(), type, rows, columns, static_cast<std::uint64_t>(start * around.inner),
+               static_cast<std::uint64_t>(around.extent * around.inner))};
+      node.lane->run_operation("copy", views, {});
+      start += x.shape[axis_];
     }
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,

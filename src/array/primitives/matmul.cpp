@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
+#include "array/device_kernel.hpp"
+#include "array/double_product.hpp"
+#include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/strided.hpp"
 #include "array/wide.hpp"
 #include "vectis/array/operations.hpp"
+#include "vectis/base/error.hpp"
 
 namespace vectis::inline v0_1::array {
 
@@ -21,6 +26,10 @@ bool has_kernel(DType type) { return type == DType::float32 || type == DType::fl
 
 // Products of fewer multiply-adds are computed here: the call of the kernel layer takes longer.
 constexpr std::int64_t small_product = 4096;
+
+// More matrices than this of at most so many multiply-adds each are multiplied by one launch of a simple kernel.
+constexpr std::int64_t batch_max = 8;
+constexpr std::int64_t batched_work_max = 1 << 18;
 
 // A factor, [batch..., rows, columns], in memory that the kernel layer takes: rows or columns without gaps.
 class Factor {
@@ -35,13 +44,11 @@ class Factor {
     is_transposed_ = !has_rows && row == 1 && column >= rows;
     offset_ = node.offset;
     if ((has_rows || is_transposed_) && storage_->buffer) return;
-    std::shared_ptr<Storage> copy;
-    const std::byte* const data = contiguous_data(node, copy);
-    if (copy == nullptr || !copy->buffer) copy = in_device_memory(data);
-    storage_ = std::move(copy);
+    const DeviceElements copy = node.lane->is_host() ? on_host() : contiguous_on_device(node);
+    storage_ = copy.storage;
+    offset_ = copy.offset;
     strides_ = contiguous_strides(node.shape);
     is_transposed_ = false;
-    offset_ = 0;
   }
 
   [[nodiscard]] bool is_transposed() const { return is_transposed_; }
@@ -60,12 +67,16 @@ class Factor {
   }
 
  private:
-  [[nodiscard]] std::shared_ptr<Storage> in_device_memory(const std::byte* data) const {
+  // A copy without gaps in memory of the pool.
+  [[nodiscard]] DeviceElements on_host() const {
+    std::shared_ptr<Storage> copy;
+    const std::byte* const data = contiguous_data(node_, copy);
+    if (copy != nullptr && copy->buffer) return {copy};
     const auto bytes = static_cast<std::size_t>(node_.elements()) * node_.element_bytes();
     // Beyond what is stored inline, so that it comes from the pool.
     std::shared_ptr<Storage> storage = node_.lane->allocate(std::max(bytes, Storage::inline_bytes + 1));
     std::memcpy(storage->host, data, bytes);
-    return storage;
+    return {storage};
   }
   [[nodiscard]] std::int64_t offset_of(std::int64_t number) const {
     std::int64_t offset = offset_;
@@ -92,11 +103,8 @@ void multiply_wide(const Node& a, const Node& b, Node& node) {
   const std::int64_t k = a.shape[rank - 1];
   const std::int64_t n = b.shape[rank - 1];
   std::shared_ptr<Storage> keep_a;
-  std::shared_ptr<Storage> keep_b;
   const std::byte* const from_a = contiguous_data(a, keep_a);
-  const std::byte* const from_b = contiguous_data(b, keep_b);
-  std::vector<Wide> wide_b(static_cast<std::size_t>(b.elements()));
-  load_wide(b.type, from_b, wide_b.size(), wide_b.data());
+  const std::vector<Wide> wide_b = wide_values<Wide>(b);
   const std::int64_t rows = node.elements() / std::max<std::int64_t>(n, 1);
   const auto multiply_rows = [&](std::size_t begin, std::size_t end) {
     std::vector<Wide> factors(static_cast<std::size_t>(k));
@@ -108,13 +116,7 @@ void multiply_wide(const Node& a, const Node& b, Node& node) {
       const Wide* other = wide_b.data() + row / m * k * n;
       for (const Wide factor : factors) {
         for (std::size_t column = 0; column < sums.size(); ++column) {
-          if constexpr (std::is_integral_v<Wide>) {
-            sums[column] =
-                static_cast<Wide>(static_cast<std::uint64_t>(sums[column]) +
-                                  static_cast<std::uint64_t>(factor) * static_cast<std::uint64_t>(other[column]));
-          } else {
-            sums[column] += factor * other[column];
-          }
+          sums[column] = added(sums[column], multiplied(factor, other[column]));
         }
         other += n;
       }
@@ -128,9 +130,28 @@ void multiply_wide(const Node& a, const Node& b, Node& node) {
   node.lane->executor().parallel_for(static_cast<std::size_t>(rows), grain, multiply_rows);
 }
 
+void multiply_as_doubles(const Node& a, const Node& b, Node& node) {
+  const std::size_t rank = node.shape.rank();
+  const auto m = static_cast<std::size_t>(a.shape[rank - 2]);
+  const auto k = static_cast<std::size_t>(a.shape[rank - 1]);
+  const auto n = static_cast<std::size_t>(b.shape[rank - 1]);
+  std::shared_ptr<Storage> keep_a;
+  std::shared_ptr<Storage> keep_b;
+  const auto* const left = reinterpret_cast<const double*>(contiguous_data(a, keep_a));
+  const auto* const right = reinterpret_cast<const double*>(contiguous_data(b, keep_b));
+  const std::size_t count = static_cast<std::size_t>(node.elements()) / (m * n);
+  for (std::size_t i = 0; i < count; ++i) {
+    multiply_doubles(node.lane->executor(), left + i * m * k, right + i * k * n, m, k, n,
+                     node.data<double>() + i * m * n);
+  }
+}
+
 class Matmul final : public Primitive {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "matmul"; }
+  [[nodiscard]] double operations(const Node& node) const override {
+    return 2.0 * static_cast<double>(node.elements()) * static_cast<double>(node.inputs[0].extent(-1));
+  }
 
   void compute(Node& node) const override {
     const Node& a = *node.inputs[0].node();
@@ -141,11 +162,37 @@ class Matmul final : public Primitive {
     if (k == 0) {
       std::memset(node.host_data(), 0, static_cast<std::size_t>(node.elements()) * node.element_bytes());
     } else if (has_kernel(node.type) && node.elements() * k > small_product && node.storage->buffer) {
-      multiply_by_kernel(a, b, node);
+      if (node.type == DType::float32) {
+        multiply(a, b, node, *node.storage);
+      } else {
+        multiply_rounded(a, b, node);
+      }
+    } else if (node.type == DType::float64 && node.elements() * k > small_product) {
+      multiply_as_doubles(a, b, node);
     } else if (is_real(node.type)) {
       multiply_wide<double>(a, b, node);
     } else {
       multiply_wide<std::int64_t>(a, b, node);
+    }
+  }
+
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    const Node& a = *node.inputs[0].node();
+    const Node& b = *node.inputs[1].node();
+    const std::size_t rank = node.shape.rank();
+    const std::int64_t k = a.shape[rank - 1];
+    if (node.elements() == 0) return node.lane->allocate(node);
+    const std::int64_t matrix = node.shape[rank - 2] * node.shape[rank - 1];
+    const bool has_many = node.elements() / matrix > batch_max && matrix * k <= batched_work_max;
+    if (k == 0 || !has_kernel(node.type) || has_many) return multiply_on_device(a, b, node);
+    const std::shared_ptr<Storage> product =
+        node.lane->allocate(static_cast<std::uint64_t>(node.elements()) * sizeof(float));
+    multiply(a, b, node, *product);
+    if (node.type == DType::float32) {
+      node.storage = product;
+    } else {
+      store_converted(product, DType::float32, node);
     }
   }
 
@@ -154,38 +201,67 @@ class Matmul final : public Primitive {
     return {matmul(adjoint, matrix_transpose(inputs[1])), matmul(matrix_transpose(inputs[0]), adjoint)};
   }
 
-  [[nodiscard]] OperationCost cost(const Node& node) const override {
-    OperationCost cost = Primitive::cost(node);
-    cost.operations *= 2 * static_cast<double>(node.inputs[0].extent(-1));
-    return cost;
+ private:
+  // Many small matrices, and types that the kernel layer does not multiply: each element is one sum.
+  static void multiply_on_device(const Node& a, const Node& b, Node& node) {
+    const std::size_t rank = node.shape.rank();
+    node.lane->allocate(node);
+    DeviceKernel kernel("matmul");
+    ir::Builder& code = kernel.code();
+    const DeviceKernel::Array left = kernel.array(a);
+    const DeviceKernel::Array right = kernel.array(b);
+    const ir::Value rows = kernel.number(node.shape[rank - 2]);
+    const ir::Value columns = kernel.number(node.shape[rank - 1]);
+    const ir::Value terms = kernel.number(a.shape[rank - 1]);
+    const DeviceKernel::Position at = kernel.split(kernel.index(), rows, columns);
+    const auto loop = code.begin_loop(terms, std::array{zero(code, node.type)});
+    const ir::Value x = kernel.load(left, kernel.join({at.outer, at.along, loop.iteration}, rows, terms));
+    const ir::Value y = kernel.load(right, kernel.join({at.outer, loop.iteration, at.inner}, terms, columns));
+    const ir::Value sum = code.end_loop(loop, std::array{code.add(loop.carried[0], code.mul(x, y))})[0];
+    kernel.store(narrowed(code, sum, node.type), node.type, node.storage);
+    kernel.run(*node.lane, node.elements());
   }
 
- private:
-  // The kernel layer writes float32; results of 16 bits are rounded from it.
-  static void multiply_by_kernel(const Node& a, const Node& b, Node& node) {
+  // Calls `run(a, b, c, parameters)` for the matrices of the batch, with the views of a matrix and of its part of
+  // `product`.
+  template <class Run>
+  static void for_matrices(const Node& a, const Node& b, const Node& node, const Storage& product, DType type,
+                           const Run& run) {
     const std::size_t rank = node.shape.rank();
     const auto m = static_cast<std::uint64_t>(node.shape[rank - 2]);
     const auto n = static_cast<std::uint64_t>(node.shape[rank - 1]);
     const Factor left(a);
     const Factor right(b);
-    const bool is_single = node.type == DType::float32;
-    const std::shared_ptr<Storage> wide =
-        is_single ? node.storage : node.lane->allocate(static_cast<std::uint64_t>(node.elements()) * sizeof(float));
     const std::int64_t count = node.elements() / static_cast<std::int64_t>(m * n);
+    const ParameterValue parameters[] = {int{left.is_transposed()}, int{right.is_transposed()}};
     for (std::int64_t i = 0; i < count; ++i) {
-      const View views[] = {
-          left.view(i), right.view(i),
-          View(wide->buffer.memory(), DType::float32, m, n, static_cast<std::uint64_t>(i) * m * n, n)};
-      const ParameterValue parameters[] = {int{left.is_transposed()}, int{right.is_transposed()}};
+      const View views[] = {left.view(i), right.view(i),
+                            View(product.buffer.memory(), type, m, n, static_cast<std::uint64_t>(i) * m * n, n)};
+      run(views, parameters);
+    }
+  }
+
+  // Multiplies all matrices of the batch by the kernel layer, into float32.
+  static void multiply(const Node& a, const Node& b, const Node& node, const Storage& product) {
+    for_matrices(a, b, node, product, DType::float32, [&](const auto& views, const auto& parameters) {
       node.lane->run_operation("matmul", views, parameters);
-    }
-    if (is_single) return;
-    const auto* const values = reinterpret_cast<const float*>(wide->host);
-    const auto bytes = node.element_bytes();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(node.elements()); ++i) {
-      const double value = values[i];
-      store_wide(node.type, &value, 1, node.host_data() + i * bytes);
-    }
+    });
+  }
+
+  // The CPU's backend rounds products of 16 bits, which the kernel layer would write as float32.
+  static void multiply_rounded(const Node& a, const Node& b, const Node& node) {
+    for_matrices(a, b, node, *node.storage, node.type, [&](const auto& views, const auto& parameters) {
+      std::array<detail::OpView, 3> operands;
+      for (std::size_t i = 0; i < operands.size(); ++i) {
+        const View& view = views[i];
+        operands[i] = {&view.memory, view.offset, view.rows, view.columns, view.stride, view.type};
+      }
+      const VectisNumber numbers[] = {{parameters[0].integer, 0}, {parameters[1].integer, 0}};
+      if (!node.lane->run_native("matmul", operands, numbers)) {
+        throw Error(ErrorCode::unsupported, "matmul",
+                    "the CPU's backend does not multiply 16 bits; convert to float32");
+      }
+    });
   }
 };
 
@@ -243,10 +319,18 @@ Tensor outer(const Operand& a, const Operand& b) {
 }
 
 Tensor vecdot(const Operand& a, const Operand& b) {
-  if (as_tensor("vecdot", a).rank() == 0 || as_tensor("vecdot", b).rank() == 0) {
+  const Tensor& left = as_tensor("vecdot", a);
+  const Tensor& right = as_tensor("vecdot", b);
+  if (left.rank() == 0 || right.rank() == 0) {
     throw_invalid("vecdot", "one operand is a scalar; multiply by * instead");
   }
-  return sum(multiply(a, b), {-1});
+  if (left.extent(-1) != right.extent(-1)) {
+    throw_invalid("vecdot",
+                  fmt::format("shapes {} and {} have last extents {} and {}; give equal ones", to_string(left.shape()),
+                              to_string(right.shape()), left.extent(-1), right.extent(-1)));
+  }
+  const Tensor products = multiply(a, b);
+  return sum(products, {-1}).astype(products.dtype());
 }
 
 }  // namespace vectis::inline v0_1::array

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "array/engine.hpp"
 #include "array/operands.hpp"
+#include "array/primitives/convolution.hpp"
+#include "array/primitives/max_pool.hpp"
 #include "array/primitives/windows.hpp"
 #include "array/wide.hpp"
 #include "vectis/array/operations.hpp"
@@ -48,10 +51,14 @@ Shape axes_from(std::size_t first, std::size_t count) {
   return axes;
 }
 
-Tensor pooled_windows(std::string_view op, const Operand& x, const Shape& window, const PoolOptions& options,
-                      const Scalar& fill) {
-  const Tensor& tensor = as_tensor(op, x);
-  const std::size_t axes = spatial_axes(op, tensor);
+// Windows of pooling with a number for each axis.
+struct PoolRule {
+  WindowRule windows;
+  Shape padding;
+};
+
+PoolRule pool_rule(std::string_view op, const Tensor& x, const Shape& window, const PoolOptions& options) {
+  const std::size_t axes = spatial_axes(op, x);
   const Shape sizes = for_axes(op, "window", window, axes, 1);
   Shape steps = sizes;
   if (!options.steps.empty()) steps = for_axes(op, "steps", options.steps, axes, 1);
@@ -62,7 +69,44 @@ Tensor pooled_windows(std::string_view op, const Operand& x, const Shape& window
                     fmt::format("padding {} of a window of {}; give at most half of the window", padding[i], sizes[i]));
     }
   }
-  return windows_of(op, padded(tensor, padding, fill), {sizes, steps, Shape(axes, 1)}, x.where());
+  return {{sizes, steps, Shape(axes, 1)}, padding};
+}
+
+Tensor pooled_windows(std::string_view op, const Operand& x, const PoolRule& rule, const Scalar& fill) {
+  return windows_of(op, padded(as_tensor(op, x), rule.padding, fill), rule.windows, x.where());
+}
+
+// Convolution as a product of matrices of all windows: of float64 and integers, and where nothing better is there.
+Tensor composed_conv(const Tensor& input, const Tensor& filter, const ConvRule& rule,
+                     const std::source_location& where) {
+  const std::size_t axes = rule.padding.rank();
+  const std::int64_t groups = rule.groups;
+  // (batch, channels, positions ..., window ...)
+  const Tensor windows = windows_of("conv", padded(input, rule.padding, 0), rule.windows, where);
+  // A product of matrices for each group: (positions, channels * window) by (channels * window, outputs).
+  const std::int64_t batch = input.extent(0);
+  const std::int64_t channels = filter.extent(1);
+  const std::int64_t outputs = filter.extent(0) / groups;
+  Shape split = {batch, groups, channels};
+  for (std::size_t i = 2; i < windows.rank(); ++i) split.push_back(windows.shape()[i]);
+  Shape order = {1, 0};
+  for (const std::int64_t axis : axes_from(3, axes)) order.push_back(axis);
+  order.push_back(2);
+  for (const std::int64_t axis : axes_from(3 + axes, axes)) order.push_back(axis);
+  const Shape positions(std::span(windows.shape().begin() + 2, axes));
+  const std::int64_t rows = batch * positions.elements();
+  const std::int64_t depth = channels * rule.windows.sizes.elements();
+  const Tensor left = permute_dims(windows.reshape(split), order).reshape({groups, rows, depth});
+  const Tensor right = matrix_transpose(filter.reshape({groups, outputs, depth}));
+  const Tensor products = matmul(left, right);
+  Shape result = {groups, batch};
+  for (const std::int64_t extent : positions) result.push_back(extent);
+  result.push_back(outputs);
+  Shape back = {1, 0, static_cast<std::int64_t>(2 + axes)};
+  for (const std::int64_t axis : axes_from(2, axes)) back.push_back(axis);
+  Shape joined = {batch, groups * outputs};
+  for (const std::int64_t extent : positions) joined.push_back(extent);
+  return permute_dims(products.reshape(result), back).reshape(joined);
 }
 
 // The least number of a type.
@@ -91,6 +135,10 @@ struct Resampling {
 
 Resampling resampled(std::int64_t from, std::int64_t to, Interpolation how) {
   Resampling result;
+  const auto count = static_cast<std::size_t>(to);
+  result.low.reserve(count);  // fails at once when memory is short
+  result.high.reserve(count);
+  result.share.reserve(count);
   const double ratio = static_cast<double>(from) / static_cast<double>(to);
   for (std::int64_t i = 0; i < to; ++i) {
     const std::int64_t nearest = i * from / to;
@@ -123,45 +171,29 @@ Tensor conv(const Operand& x, const Operand& weights, const ConvOptions& options
                              input.extent(1), groups, groups > 0 ? input.extent(1) / groups : 0));
   }
   const DType type = promote(input.dtype(), filter.dtype());
-  const Shape sizes(std::span(filter.shape().begin() + 2, axes));
-  const WindowRule rule{sizes, for_axes("conv", "steps", options.steps, axes, 1),
-                        for_axes("conv", "dilations", options.dilations, axes, 1)};
-  const Tensor source = padded(input.astype(type), for_axes("conv", "padding", options.padding, axes, 0), 0);
-  const Tensor windows = windows_of("conv", source, rule, x.where());  // (batch, channels, positions ..., window ...)
-  // A product of matrices for each group: (positions, channels * window) by (channels * window, outputs).
-  const std::int64_t batch = input.extent(0);
-  const std::int64_t channels = filter.extent(1);
-  const std::int64_t outputs = filter.extent(0) / groups;
-  Shape split = {batch, groups, channels};
-  for (std::size_t i = 2; i < windows.rank(); ++i) split.push_back(windows.shape()[i]);
-  Shape order = {1, 0};
-  for (const std::int64_t axis : axes_from(3, axes)) order.push_back(axis);
-  order.push_back(2);
-  for (const std::int64_t axis : axes_from(3 + axes, axes)) order.push_back(axis);
-  const Shape positions(std::span(windows.shape().begin() + 2, axes));
-  const std::int64_t rows = batch * positions.elements();
-  const std::int64_t depth = channels * sizes.elements();
-  const Tensor left = permute_dims(windows.reshape(split), order).reshape({groups, rows, depth});
-  const Tensor right = matrix_transpose(filter.astype(type).reshape({groups, outputs, depth}));
-  const Tensor products = matmul(left, right);
-  Shape result = {groups, batch};
-  for (const std::int64_t extent : positions) result.push_back(extent);
-  result.push_back(outputs);
-  Shape back = {1, 0, static_cast<std::int64_t>(2 + axes)};
-  for (const std::int64_t axis : axes_from(2, axes)) back.push_back(axis);
-  Shape joined = {batch, groups * outputs};
-  for (const std::int64_t extent : positions) joined.push_back(extent);
-  return permute_dims(products.reshape(result), back).reshape(joined);
+  const ConvRule rule{
+      {Shape(std::span(filter.shape().begin() + 2, axes)), for_axes("conv", "steps", options.steps, axes, 1),
+       for_axes("conv", "dilations", options.dilations, axes, 1)},
+      for_axes("conv", "padding", options.padding, axes, 0),
+      groups};
+  const Tensor source = input.astype(type);
+  const Tensor factors = filter.astype(type);
+  if (const std::optional<Tensor> result = convolve_natively(source, factors, rule, x.where())) return *result;
+  return composed_conv(source, factors, rule, x.where());
 }
 
 Tensor max_pool(const Operand& x, const Shape& window, const PoolOptions& options) {
-  const Tensor windows = pooled_windows("max_pool", x, window, options, lowest(as_tensor("max_pool", x).dtype()));
+  const Tensor& tensor = as_tensor("max_pool", x);
+  const PoolRule rule = pool_rule("max_pool", tensor, window, options);
+  if (std::optional<Tensor> pooled = max_pool_natively(tensor, rule.windows, rule.padding, x.where())) return *pooled;
+  const Tensor windows = pooled_windows("max_pool", x, rule, lowest(tensor.dtype()));
   const std::size_t axes = (windows.rank() - 2) / 2;
   return max(windows, axes_from(2 + axes, axes));
 }
 
 Tensor mean_pool(const Operand& x, const Shape& window, const PoolOptions& options) {
-  const Tensor windows = pooled_windows("mean_pool", x, window, options, 0);
+  const PoolRule rule = pool_rule("mean_pool", as_tensor("mean_pool", x), window, options);
+  const Tensor windows = pooled_windows("mean_pool", x, rule, 0);
   const std::size_t axes = (windows.rank() - 2) / 2;
   return mean(windows, axes_from(2 + axes, axes));
 }
@@ -178,6 +210,9 @@ Tensor interpolate(const Operand& x, const Shape& extents, Interpolation how) {
       throw_invalid("interpolate", fmt::format("from {} to {} elements along axis {}; give 1 or more",
                                                result.extent(axis), wanted[i], axis));
     }
+    Shape resized = result.shape();
+    resized[2 + i] = wanted[i];
+    check_shape("interpolate", resized, result.dtype());
     const Resampling at = resampled(result.extent(axis), wanted[i], how);
     const Tensor low = take(result, Tensor::from_cpu(at.low, {wanted[i]}, here), axis);
     if (how == Interpolation::nearest) {
@@ -187,8 +222,8 @@ Tensor interpolate(const Operand& x, const Shape& extents, Interpolation how) {
     const Tensor high = take(result, Tensor::from_cpu(at.high, {wanted[i]}, here), axis);
     Shape along(result.rank(), 1);
     along[2 + i] = wanted[i];
-    const Tensor share = Tensor::from_cpu(at.share, along, here).astype(result.dtype());
-    result = low + (high - low) * share;
+    const Tensor share = Tensor::from_cpu(at.share, along, {.runtime = here.runtime}).astype(result.dtype());
+    result = low + (high - low) * share.on(result.device());
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numbers>
 
+#include "array/device_kernel.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/wide.hpp"
@@ -44,15 +45,15 @@ struct Keys {
 // The largest number of a type below `high`.
 double below(double high, DType type) {
   if (type == DType::float64) return std::nextafter(high, -std::numeric_limits<double>::infinity());
-  auto single = static_cast<float>(high);
-  if (single >= high) single = std::nextafter(single, -std::numeric_limits<float>::infinity());
-  if (type == DType::float32) return single;
+  const auto rounded = static_cast<float>(high);
+  if (type == DType::float32) {
+    return rounded < high ? rounded : std::nextafter(rounded, -std::numeric_limits<float>::infinity());
+  }
   const auto down = [&](auto bits, const auto& value_of) {
     if (value_of(bits) < high) return double{value_of(bits)};
     if ((bits & 0x7fffU) == 0) return double{value_of(0x8001)};
     return double{value_of(static_cast<std::uint16_t>((bits & 0x8000U) != 0 ? bits + 1 : bits - 1))};
   };
-  const auto rounded = static_cast<float>(high);
   return type == DType::float16
              ? down(to_half(rounded).bits, [](std::uint16_t bits) { return to_float(Half{bits}); })
              : down(to_bfloat16(rounded).bits, [](std::uint16_t bits) { return to_float(Bfloat16{bits}); });
@@ -75,6 +76,18 @@ class RandomBits final : public Primitive {
       }
     };
     node.lane->executor().parallel_for(static_cast<std::size_t>(node.elements()), draws_per_task_min, fill);
+  }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    node.lane->allocate(node);
+    const Keys keys(seed_, draw_, 0);  // kernels address less than a block
+    DeviceKernel kernel("random_bits");
+    ir::Builder& code = kernel.code();
+    const ir::Value first = kernel.number(keys.first);
+    const ir::Value mixed = code.binary(ir::Op::bit_xor, code.random(first, kernel.index()), first);
+    const ir::Value bits = code.random(kernel.number(keys.second), mixed);
+    kernel.store(code.bitcast(bits, DType::int32), DType::int32, node.storage);
+    kernel.run(*node.lane, node.elements());
   }
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
                                              const Tensor&) const override {
@@ -110,8 +123,16 @@ Tensor Generator::bits(const Shape& shape) {
 
 Tensor Generator::uniform(const Shape& shape, double low, double high, DType type) {
   check_real("uniform", type);
-  const Tensor number = high_bits(bits(shape)).astype(computed_type(type));
-  return minimum((number * ((high - low) * unit) + low).astype(type), below(high, type));
+  const DType wide = computed_type(type);
+  const double distance_max =
+      wide == DType::float64 ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+  if (!(low <= high && high - low <= distance_max)) {
+    throw_invalid("uniform", fmt::format("range {} to {} of {}; give low <= high, at most {:.2g} apart", low, high,
+                                         vectis::name(type), distance_max));
+  }
+  const Tensor number = high_bits(bits(shape)).astype(wide);
+  const Tensor values = (number * ((high - low) * unit) + low).astype(type);
+  return low == high ? values : minimum(values, below(high, type));
 }
 
 Tensor Generator::normal(const Shape& shape, double mean, double deviation, DType type) {
@@ -131,8 +152,11 @@ Tensor Generator::integers(const Shape& shape, std::int64_t low, std::int64_t hi
   if (is_real(type) || type == DType::boolean) {
     throw_invalid("integers", fmt::format("{} is no integer type; choose int32 or another", vectis::name(type)));
   }
-  const Tensor positive = bits(shape).astype(DType::int64) + (std::int64_t{1} << 31);
-  return (remainder(positive, high - low) + low).astype(type);
+  // 31 bits, which every device divides.
+  const Tensor positive = bitwise_and(right_shift(bits(shape), 1), std::numeric_limits<std::int32_t>::max());
+  const bool is_whole = distance == (std::uint64_t{1} << 31U);
+  const Tensor above = is_whole ? positive : remainder(positive, static_cast<std::int64_t>(distance));
+  return (above.astype(type == DType::int64 ? type : DType::int32) + low).astype(type);
 }
 
 Tensor Generator::bernoulli(const Shape& shape, double probability) {

@@ -9,8 +9,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "array/around_axis.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
+#include "array/primitives/reduce_on_device.hpp"
+#include "array/row_kernels.hpp"
 #include "array/strided.hpp"
 #include "array/wide.hpp"
 #include "vectis/array/gradient.hpp"
@@ -22,14 +25,10 @@ namespace {
 
 using Gradients = std::vector<Tensor>;
 
-enum class Reduction : std::uint8_t { sum, prod, max, min, argmax, argmin };
-
 constexpr std::string_view names[] = {"sum", "prod", "max", "min", "argmax", "argmin"};
 
 // The type in which means and the like of `type` are computed: 16 bits would overflow or round in between.
 DType widened(DType type) { return type == DType::float64 ? type : DType::float32; }
-
-bool is_argument(Reduction how) { return how == Reduction::argmax || how == Reduction::argmin; }
 
 // --- Kernels on the CPU ---------------------------------------------------------------------------------------------
 // Elements are reduced in wide arithmetic (double or 64-bit integers), in chunks whose size does not depend on the
@@ -60,14 +59,8 @@ Wide initial() {
 
 template <Reduction how, class Wide>
 Wide combined(Wide a, Wide b) {
-  if constexpr (std::is_integral_v<Wide>) {
-    using Unsigned = std::make_unsigned_t<Wide>;
-    if constexpr (how == Reduction::sum) return static_cast<Wide>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
-    if constexpr (how == Reduction::prod) return static_cast<Wide>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
-  } else {
-    if constexpr (how == Reduction::sum) return a + b;
-    if constexpr (how == Reduction::prod) return a * b;
-  }
+  if constexpr (how == Reduction::sum) return added(a, b);
+  if constexpr (how == Reduction::prod) return multiplied(a, b);
   if constexpr (how == Reduction::max || how == Reduction::argmax) return b > a || is_nan(b) ? (is_nan(a) ? a : b) : a;
   return b < a || is_nan(b) ? (is_nan(a) ? a : b) : a;
 }
@@ -111,13 +104,10 @@ void merge(Partial<Wide>& into, const Partial<Wide>& later) {
   }
 }
 
-// The operand as [outer, reduced, inner] without gaps.
-struct Blocks {
+// The operand around the reduced axes, without gaps.
+struct Blocks : AroundAxis {
   const std::byte* data = nullptr;
   DType type = DType::float32;
-  std::int64_t outer = 1;
-  std::int64_t reduced = 1;
-  std::int64_t inner = 1;
 };
 
 template <Reduction how, class Wide>
@@ -130,23 +120,43 @@ void store(Node& node, std::int64_t at, const Partial<Wide>& result) {
   }
 }
 
+// Whether reduce_floats() has a kernel: float32 then needs no conversion to doubles in memory.
+constexpr bool reduces_floats(Reduction how) {
+  return how == Reduction::sum || how == Reduction::max || how == Reduction::min;
+}
+template <Reduction how>
+double reduce_floats(const std::byte* data, std::int64_t count) {
+  const auto* const row = reinterpret_cast<const float*>(data);
+  const auto size = static_cast<std::size_t>(count);
+  if constexpr (how == Reduction::sum) return sum_of_row(row, size);
+  return how == Reduction::max ? max_of_row(row, size) : min_of_row(row, size);
+}
+
 // Reduces rows whose elements are adjacent.
 template <Reduction how, class Wide>
 void reduce_rows(const Blocks& x, Node& node) {
-  const std::int64_t chunks = std::max<std::int64_t>(1, (x.reduced + chunk - 1) / chunk);
+  const std::int64_t chunks = std::max<std::int64_t>(1, (x.extent + chunk - 1) / chunk);
   const auto bytes = static_cast<std::int64_t>(size_of(x.type));
   std::vector<Partial<Wide>> partial(static_cast<std::size_t>(x.outer * chunks));
   const auto reduce_chunks = [&](std::size_t begin, std::size_t end) {
-    std::vector<Wide> values(static_cast<std::size_t>(std::min(chunk, x.reduced)));
+    std::vector<Wide> values;
     for (std::size_t i = begin; i < end; ++i) {
       const std::int64_t row = static_cast<std::int64_t>(i) / chunks;
       const std::int64_t first = static_cast<std::int64_t>(i) % chunks * chunk;
-      const std::int64_t count = std::min(chunk, x.reduced - first);
-      load_wide(x.type, x.data + (row * x.reduced + first) * bytes, static_cast<std::size_t>(count), values.data());
+      const std::int64_t count = std::min(chunk, x.extent - first);
+      const std::byte* const data = x.data + (row * x.extent + first) * bytes;
+      if constexpr (std::is_floating_point_v<Wide> && reduces_floats(how)) {
+        if (x.type == DType::float32) {
+          partial[i] = {reduce_floats<how>(data, count)};
+          continue;
+        }
+      }
+      values.resize(static_cast<std::size_t>(std::min(chunk, x.extent)));
+      load_wide(x.type, data, static_cast<std::size_t>(count), values.data());
       partial[i] = reduce_values<how>(values.data(), count, first);
     }
   };
-  const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, chunk / std::min(chunk, x.reduced)));
+  const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, chunk / std::min(chunk, x.extent)));
   node.lane->executor().parallel_for(partial.size(), grain, reduce_chunks);
   for (std::int64_t row = 0; row < x.outer; ++row) {
     Partial<Wide> result = partial[static_cast<std::size_t>(row * chunks)];
@@ -167,8 +177,8 @@ void reduce_columns(const Blocks& x, Node& node) {
       const std::int64_t outer = static_cast<std::int64_t>(i) / strips;
       const std::int64_t first = static_cast<std::int64_t>(i) % strips * columns_max;
       const auto count = static_cast<std::size_t>(std::min(columns_max, x.inner - first));
-      for (std::int64_t r = 0; r < x.reduced; ++r) {
-        load_wide(x.type, x.data + ((outer * x.reduced + r) * x.inner + first) * bytes, count, row.data());
+      for (std::int64_t r = 0; r < x.extent; ++r) {
+        load_wide(x.type, x.data + ((outer * x.extent + r) * x.inner + first) * bytes, count, row.data());
         for (std::size_t c = 0; c < count; ++c) {
           if (r == 0) {
             results[c] = {row[c], 0};
@@ -182,7 +192,7 @@ void reduce_columns(const Blocks& x, Node& node) {
       }
     }
   };
-  const std::int64_t work = std::max<std::int64_t>(1, x.reduced * std::min(columns_max, x.inner));
+  const std::int64_t work = std::max<std::int64_t>(1, x.extent * std::min(columns_max, x.inner));
   const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, chunk / work));
   node.lane->executor().parallel_for(static_cast<std::size_t>(x.outer * strips), grain, reduce_strips);
 }
@@ -190,7 +200,7 @@ void reduce_columns(const Blocks& x, Node& node) {
 template <Reduction how>
 void reduce(const Blocks& x, Node& node) {
   const auto run = [&]<class Wide>(Wide /*of*/) {
-    if (x.reduced == 0) {
+    if (x.extent == 0) {
       for (std::int64_t i = 0; i < node.elements(); ++i) store<how>(node, i, Partial<Wide>{initial<how, Wide>()});
     } else if (x.inner == 1) {
       reduce_rows<how, Wide>(x, node);
@@ -231,12 +241,10 @@ class Reduce final : public Primitive {
     node.lane->allocate(node);
     if (node.elements() == 0) return;
     std::shared_ptr<Storage> copy;
-    Blocks blocks{.data = contiguous_data(x, copy), .type = x.type};
-    for (std::size_t axis = 0; axis < x.shape.rank(); ++axis) {
-      (axis < first_ ? blocks.outer : axis < last_ ? blocks.reduced : blocks.inner) *= x.shape[axis];
-    }
-    reduce(how_, blocks, node);
+    reduce(how_, {{x.shape, first_, last_}, contiguous_data(x, copy), x.type}, node);
   }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override { reduce_on_device(how_, first_, last_, node); }
 
   [[nodiscard]] Gradients gradient(const Tensor& output, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
@@ -248,12 +256,17 @@ class Reduce final : public Primitive {
     if (how_ == Reduction::prod) return {prod_gradient(x, result, spread)};
     // Equal extrema share the gradient.
     const Tensor is_extremum = equal(x, result).astype(widened(x.dtype()));
-    Shape axes;
-    for (std::size_t axis = first_; axis < last_; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
-    return {spread * is_extremum / restored(sum(is_extremum, axes), x)};
+    return {spread * is_extremum / restored(sum(is_extremum, axes()), x)};
   }
 
  private:
+  // The reduced axes as a list.
+  [[nodiscard]] Shape axes() const {
+    Shape axes;
+    for (std::size_t axis = first_; axis < last_; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+    return axes;
+  }
+
   // A result with the axes of `x` again.
   [[nodiscard]] Tensor restored(const Tensor& result, const Tensor& x) const {
     Shape shape = x.shape();
@@ -264,11 +277,10 @@ class Reduce final : public Primitive {
   // The product of the other elements, which is not product / x where x is 0.
   [[nodiscard]] Tensor prod_gradient(const Tensor& x, const Tensor& product, const Tensor& spread) const {
     const Tensor is_zero = equal(x, 0);
-    Shape axes;
-    for (std::size_t axis = first_; axis < last_; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
     const Tensor nonzero = where(is_zero, ones_like(x), x);
-    const Tensor zeros_in_all = restored(sum(is_zero.astype(DType::int32), axes), x);
-    const Tensor others_of_zero = where(equal(zeros_in_all, 1), restored(array::prod(nonzero, axes), x), zeros_like(x));
+    const Tensor zeros_in_all = restored(sum(is_zero.astype(DType::int32), axes()), x);
+    const Tensor others_of_zero =
+        where(equal(zeros_in_all, 1), restored(array::prod(nonzero, axes()), x), zeros_like(x));
     return spread * where(is_zero, others_of_zero, product / nonzero);
   }
 
@@ -316,19 +328,21 @@ Tensor reduced(Reduction how, const Tensor& x, const Shape& axes, DType type, bo
 // The type of sums and products: small integers are counted in int32.
 DType accumulated(DType type) { return is_real(type) || type == DType::int64 ? type : DType::int32; }
 
-// The number of elements that are reduced together.
-double count_of(const Tensor& x, const Shape& axes) {
+// The number of elements that `op` reduces together.
+double count_of(std::string_view op, const Tensor& x, const Shape& axes) {
   double count = 1;
-  for (const std::int64_t axis : checked_axes("mean", axes, x.rank())) {
+  for (const std::int64_t axis : checked_axes(op, axes, x.rank())) {
     count *= static_cast<double>(x.shape()[static_cast<std::size_t>(axis)]);
   }
   return count;
 }
 
 // Applies a function of real numbers in at least float32, and converts its result to the type of `x` if that is real.
+// Wrong axes are reported in the name of `op`, not of the reductions that the function is made of.
 template <class F>
-Tensor in_wide_type(std::string_view op, const Operand& x, const F& function) {
+Tensor in_wide_type(std::string_view op, const Operand& x, const Shape& axes, const F& function) {
   const Tensor& tensor = as_tensor(op, x);
+  (void)checked_axes(op, axes, tensor.rank());
   const DType type = is_real(tensor.dtype()) ? tensor.dtype() : DType::float32;
   return function(tensor.astype(widened(type))).astype(type);
 }
@@ -339,7 +353,7 @@ Tensor root_of(const Tensor& x) {
   return where(is_zero, zeros_like(x), sqrt(where(is_zero, ones_like(x), x)));
 }
 
-// Throws InvalidInput when softmax or logsumexp has nothing to reduce.
+// Throws InvalidInput when logsumexp has nothing to reduce.
 void check_filled(std::string_view op, const Tensor& x, const Shape& axes) {
   for (const std::int64_t axis : checked_axes(op, axes, x.rank())) {
     if (x.shape()[static_cast<std::size_t>(axis)] != 0) continue;
@@ -398,30 +412,36 @@ Tensor any(const Operand& x, const Shape& axes, bool keep_dims) {
   return truth_reduced(Reduction::max, "any", x, axes, keep_dims);
 }
 Tensor count_nonzero(const Operand& x, const Shape& axes, bool keep_dims) {
-  return sum(as_tensor("count_nonzero", x).astype(DType::boolean), axes, keep_dims);
+  const Tensor truth = as_tensor("count_nonzero", x).astype(DType::boolean);
+  if (const double count = count_of("count_nonzero", truth, axes); count > std::numeric_limits<std::int32_t>::max()) {
+    throw_invalid("count_nonzero",
+                  fmt::format("{} elements, more than numbers of 32 bits can count; reduce in parts", count));
+  }
+  return sum(truth, axes, keep_dims);
 }
 
 Tensor mean(const Operand& x, const Shape& axes, bool keep_dims) {
-  return in_wide_type("mean", x, [&](const Tensor& wide) {
-    return sum(Operand(wide, x.where()), axes, keep_dims) / count_of(wide, axes);
+  return in_wide_type("mean", x, axes, [&](const Tensor& wide) {
+    return sum(Operand(wide, x.where()), axes, keep_dims) / count_of("mean", wide, axes);
   });
 }
 
 Tensor var(const Operand& x, const Shape& axes, double correction, bool keep_dims) {
-  return in_wide_type("var", x, [&](const Tensor& wide) {
+  return in_wide_type("var", x, axes, [&](const Tensor& wide) {
     const Tensor distance = wide - mean(wide, axes, true);
-    return sum(square(distance), axes, keep_dims) / std::max(0.0, count_of(wide, axes) - correction);
+    return sum(square(distance), axes, keep_dims) / std::max(0.0, count_of("var", wide, axes) - correction);
   });
 }
 Tensor stddev(const Operand& x, const Shape& axes, double correction, bool keep_dims) {
-  return in_wide_type("stddev", x, [&](const Tensor& wide) { return root_of(var(wide, axes, correction, keep_dims)); });
+  return in_wide_type("stddev", x, axes,
+                      [&](const Tensor& wide) { return root_of(var(wide, axes, correction, keep_dims)); });
 }
 Tensor norm(const Operand& x, const Shape& axes, bool keep_dims) {
-  return in_wide_type("norm", x, [&](const Tensor& wide) { return root_of(sum(square(wide), axes, keep_dims)); });
+  return in_wide_type("norm", x, axes, [&](const Tensor& wide) { return root_of(sum(square(wide), axes, keep_dims)); });
 }
 
 Tensor logsumexp(const Operand& x, const Shape& axes, bool keep_dims) {
-  return in_wide_type("logsumexp", x, [&](const Tensor& wide) {
+  return in_wide_type("logsumexp", x, axes, [&](const Tensor& wide) {
     check_filled("logsumexp", wide, axes);
     // Infinite maxima are not subtracted: inf - inf is NaN.
     const Tensor largest = stop_gradient(max(wide, axes, true));
@@ -429,22 +449,6 @@ Tensor logsumexp(const Operand& x, const Shape& axes, bool keep_dims) {
     const Tensor result = log(sum(exp(wide - shift), axes, true)) + shift;
     const Shape sorted = checked_axes("logsumexp", axes, wide.rank());
     return keep_dims || sorted.empty() ? result : squeeze(result, sorted);
-  });
-}
-
-Tensor softmax(const Operand& x, std::int64_t axis) {
-  return in_wide_type("softmax", x, [&](const Tensor& wide) {
-    check_filled("softmax", wide, {axis});
-    const Tensor exponential = exp(wide - stop_gradient(max(wide, {axis}, true)));
-    return exponential / sum(exponential, {axis}, true);
-  });
-}
-
-Tensor log_softmax(const Operand& x, std::int64_t axis) {
-  return in_wide_type("log_softmax", x, [&](const Tensor& wide) {
-    check_filled("log_softmax", wide, {axis});
-    const Tensor shifted = wide - stop_gradient(max(wide, {axis}, true));
-    return shifted - log(sum(exp(shifted), {axis}, true));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "array/device_kernel.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/strided.hpp"
@@ -57,13 +58,30 @@ class Argsort final : public Primitive {
     if (node.elements() == 0) return;
     return is_real(x.type) ? sort_rows<double>(x, node) : sort_rows<std::int64_t>(x, node);
   }
+  // The kernel layer selects up to 1,024 positions of float32, which hold all but int32 exactly.
+  [[nodiscard]] bool runs_on_device(const Node& node) const override {
+    constexpr std::int64_t positions_max = 1024;
+    return count_ <= positions_max && node.inputs[0].dtype() != DType::int32;
+  }
+  void compute_on_device(Node& node) const override {
+    const Node& x = *node.inputs[0].node();
+    node.lane->allocate(node);
+    if (node.elements() == 0) return;
+    const DeviceElements values = as_float32(x);
+    const auto columns = static_cast<std::uint64_t>(x.shape[x.shape.rank() - 1]);
+    const std::uint64_t rows = static_cast<std::uint64_t>(x.elements()) / columns;
+    const auto count = static_cast<std::uint64_t>(count_);
+    const std::shared_ptr<Storage> best = node.lane->allocate(rows * count * sizeof(float));
+    const View views[] = {View(values.storage->buffer.memory(), DType::float32, rows, columns,
+                               static_cast<std::uint64_t>(values.offset), columns),
+                          View(best->buffer.memory(), DType::float32, rows, count),
+                          View(node.storage->buffer.memory(), DType::int32, rows, count)};
+    const ParameterValue parameters[] = {int{descending_}};
+    node.lane->run_operation("top_k", views, parameters);
+    node.storage->bounds = Bounds{0, x.shape[x.shape.rank() - 1] - 1};
+  }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor>, const Tensor&) const override {
     return {Tensor()};
-  }
-  [[nodiscard]] OperationCost cost(const Node& node) const override {
-    OperationCost cost = Primitive::cost(node);
-    cost.operations *= 16;
-    return cost;
   }
 
  private:
@@ -102,6 +120,27 @@ class CumulativeSum final : public Primitive {
     if (node.elements() == 0) return;
     return is_real(node.type) ? sum_rows<double>(node) : sum_rows<std::int64_t>(node);
   }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    const Node& x = *node.inputs[0].node();
+    const bool is_direct = node.type == DType::float32 || node.type == DType::int32;
+    const DType type = is_direct ? node.type : DType::float32;
+    const auto columns = static_cast<std::uint64_t>(x.shape[x.shape.rank() - 1]);
+    const std::shared_ptr<Storage> sums = node.lane->allocate(static_cast<std::uint64_t>(x.elements()) * sizeof(float));
+    if (node.elements() != 0) {
+      const std::uint64_t rows = static_cast<std::uint64_t>(x.elements()) / columns;
+      const DeviceElements from = is_direct ? contiguous_on_device(x) : as_float32(x);
+      const View views[] = {
+          View(from.storage->buffer.memory(), type, rows, columns, static_cast<std::uint64_t>(from.offset), columns),
+          View(sums->buffer.memory(), type, rows, columns)};
+      node.lane->run_operation("prefix_sum", views, {});
+    }
+    if (is_direct) {
+      node.storage = sums;
+    } else {
+      store_converted(sums, type, node);
+    }
+  }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
     return {flip(cumulative_sum(flip(adjoint, {-1}), -1), {-1}).astype(inputs[0].dtype())};
@@ -112,14 +151,7 @@ class CumulativeSum final : public Primitive {
   static void sum_rows(Node& node) {
     const Node& x = *node.inputs[0].node();
     for_rows<Wide>(x, [&](std::size_t row, std::vector<Wide>& values) {
-      for (std::size_t i = 1; i < values.size(); ++i) {
-        if constexpr (std::is_integral_v<Wide>) {
-          values[i] =
-              static_cast<Wide>(static_cast<std::uint64_t>(values[i]) + static_cast<std::uint64_t>(values[i - 1]));
-        } else {
-          values[i] += values[i - 1];
-        }
-      }
+      for (std::size_t i = 1; i < values.size(); ++i) values[i] = added(values[i], values[i - 1]);
       store_wide(node.type, values.data(), values.size(),
                  node.host_data() + row * values.size() * node.element_bytes());
     });
@@ -128,10 +160,13 @@ class CumulativeSum final : public Primitive {
 
 const CumulativeSum cumulative_sum_primitive;
 
-Tensor sorted_positions(std::string_view op, const Operand& x, std::int64_t axis, std::int64_t count, bool descending) {
+std::int64_t extent_along(std::string_view op, const Operand& x, std::int64_t axis) {
   const Tensor& tensor = as_tensor(op, x);
-  const std::size_t checked = checked_axis(op, axis, tensor.rank());
-  const std::int64_t extent = tensor.shape()[checked];
+  return tensor.shape()[checked_axis(op, axis, tensor.rank())];
+}
+
+Tensor sorted_positions(std::string_view op, const Operand& x, std::int64_t axis, std::int64_t count, bool descending) {
+  const std::int64_t extent = extent_along(op, x, axis);
   if (extent > std::numeric_limits<std::int32_t>::max()) {
     throw_invalid(op, fmt::format("axis {} has {} elements, more than positions of 32 bits can name; sort in parts",
                                   axis, extent));
@@ -147,15 +182,15 @@ Tensor sorted_positions(std::string_view op, const Operand& x, std::int64_t axis
 }  // namespace
 
 Tensor argsort(const Operand& x, std::int64_t axis, bool descending) {
-  return sorted_positions("argsort", x, axis, as_tensor("argsort", x).extent(axis), descending);
+  return sorted_positions("argsort", x, axis, extent_along("argsort", x, axis), descending);
 }
 Tensor sort(const Operand& x, std::int64_t axis, bool descending) {
-  const Tensor positions = sorted_positions("sort", x, axis, as_tensor("sort", x).extent(axis), descending);
+  const Tensor positions = sorted_positions("sort", x, axis, extent_along("sort", x, axis), descending);
   return take_along_axis(x, positions, axis);
 }
 
 std::pair<Tensor, Tensor> top_k(const Operand& x, std::int64_t k, std::int64_t axis, bool largest) {
-  const std::int64_t extent = as_tensor("top_k", x).extent(axis);
+  const std::int64_t extent = extent_along("top_k", x, axis);
   if (k < 0 || k > extent) {
     throw_invalid("top_k", fmt::format("k is {}, axis {} has {} elements; give 0 to {}", k, axis, extent, extent));
   }

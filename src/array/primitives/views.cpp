@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "array/device_kernel.hpp"
 #include "array/operands.hpp"
 #include "array/primitives/embed.hpp"
 #include "array/strided.hpp"
@@ -41,13 +42,19 @@ class Reshape final : public Primitive {
     }
     contiguous_data(x, node.storage);
   }
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    const Node& x = *node.inputs[0].node();
+    if (x.is_contiguous || x.storage->host != nullptr) return compute(node);
+    node.storage = contiguous_on_device(x).storage;
+  }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor> inputs,
                                    const Tensor& adjoint) const override {
     return {reshape(adjoint, inputs[0].shape())};
   }
 };
 
-class Permute final : public Primitive {
+class Permute final : public ViewPrimitive {
  public:
   explicit Permute(Shape axes) : axes_(std::move(axes)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "permute_dims"; }
@@ -70,7 +77,7 @@ class Permute final : public Primitive {
   Shape axes_;
 };
 
-class Slice final : public Primitive {
+class Slice final : public ViewPrimitive {
  public:
   Slice(std::size_t axis, std::int64_t start, std::int64_t step) : axis_(axis), start_(start), step_(step) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "slice"; }
@@ -93,7 +100,7 @@ class Slice final : public Primitive {
   std::int64_t step_;
 };
 
-class Broadcast final : public Primitive {
+class Broadcast final : public ViewPrimitive {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "broadcast_to"; }
   void compute(Node& node) const override {

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
+#include "array/device_kernel.hpp"
+#include "array/element_code.hpp"
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/strided.hpp"
@@ -20,7 +23,7 @@ using Gradients = std::vector<Tensor>;
 Tensor fold(const Tensor& windows, const Shape& extents, const WindowRule& rule);
 
 // A view in which elements of overlapping windows occur several times.
-class Windows final : public Primitive {
+class Windows final : public ViewPrimitive {
  public:
   explicit Windows(WindowRule rule) : rule_(std::move(rule)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "windows"; }
@@ -46,6 +49,16 @@ class Windows final : public Primitive {
   WindowRule rule_;
 };
 
+// One axis of a plane and of its windows, in a kernel.
+struct KernelAxis {
+  ir::Value extent;
+  ir::Value windows;
+  ir::Value size;
+  ir::Value step;
+  ir::Value dilation;
+  ir::Value at;  // the computed element
+};
+
 // Sums of the elements of all windows at the places from which `windows` took them: its reverse.
 class Fold final : public Primitive {
  public:
@@ -55,6 +68,54 @@ class Fold final : public Primitive {
     node.lane->allocate(node);
     if (node.elements() == 0) return;
     return is_real(node.type) ? add_windows<double>(node) : add_windows<std::int64_t>(node);
+  }
+  // Each element looks for itself at every place of a window.
+  [[nodiscard]] bool runs_on_device(const Node& /*node*/) const override { return true; }
+  void compute_on_device(Node& node) const override {
+    node.lane->allocate(node);
+    const Node& windows = *node.inputs[0].node();
+    const std::size_t axes = rule_.sizes.rank();
+    const std::size_t before = node.shape.rank() - axes;
+    DeviceKernel kernel("fold");
+    ir::Builder& code = kernel.code();
+    const DeviceKernel::Array from = kernel.array(windows);
+    std::vector<KernelAxis> along;
+    for (std::size_t i = 0; i < axes; ++i) {
+      along.push_back({kernel.number(node.shape[before + i]),
+                       kernel.number(windows.shape[before + i]),
+                       kernel.number(rule_.sizes[i]),
+                       kernel.number(rule_.steps[i]),
+                       kernel.number(rule_.dilations[i]),
+                       {}});
+    }
+    const ir::Value places = kernel.number(rule_.sizes.elements());
+    ir::Value plane = kernel.index();
+    for (std::size_t i = axes; i-- > 0;) {
+      along[i].at = kernel.rem(plane, along[i].extent);
+      plane = kernel.div(plane, along[i].extent);
+    }
+    const auto loop = code.begin_loop(places, std::array{zero(code, node.type)});
+    ir::Value is_covered = code.constant(true);
+    ir::Value rest = loop.iteration;
+    std::vector<ir::Value> window(axes);
+    for (std::size_t i = axes; i-- > 0;) {
+      const ir::Value distance = kernel.mul(kernel.rem(rest, along[i].size), along[i].dilation);
+      rest = kernel.div(rest, along[i].size);
+      const ir::Value start = code.sub(along[i].at, distance);  // of the window, in the plane
+      window[i] = kernel.div(start, along[i].step);
+      for (const ir::Value holds : {code.binary(ir::Op::ge, along[i].at, distance),
+                                    code.binary(ir::Op::eq, kernel.mul(window[i], along[i].step), start),
+                                    code.binary(ir::Op::lt, window[i], along[i].windows)}) {
+        is_covered = code.binary(ir::Op::bit_and, is_covered, holds);
+      }
+    }
+    ir::Value position = plane;
+    for (std::size_t i = 0; i < axes; ++i) position = kernel.add(kernel.mul(position, along[i].windows), window[i]);
+    position = kernel.add(kernel.mul(position, places), loop.iteration);
+    const ir::Value sum = code.add(loop.carried[0], kernel.load(from, position));
+    const ir::Value next = code.select(is_covered, sum, loop.carried[0]);
+    kernel.store(narrowed(code, code.end_loop(loop, std::array{next})[0], node.type), node.type, node.storage);
+    kernel.run(*node.lane, node.elements());
   }
   [[nodiscard]] Gradients gradient(const Tensor&, std::span<const Tensor>, const Tensor& adjoint) const override {
     return {windows_of("fold", adjoint, rule_, {})};
@@ -83,11 +144,7 @@ class Fold final : public Primitive {
         std::ranges::fill(sums, Wide{0});
         for (std::size_t element = 0; element < targets.size(); ++element) {
           Wide& sum = sums[static_cast<std::size_t>(targets[element])];
-          if constexpr (std::is_integral_v<Wide>) {
-            sum = static_cast<Wide>(static_cast<std::uint64_t>(sum) + static_cast<std::uint64_t>(values[element]));
-          } else {
-            sum += values[element];
-          }
+          sum = added(sum, values[element]);
         }
         store_wide(node.type, sums.data(), sums.size(), node.host_data() + i * out_elements * node.element_bytes());
       }
@@ -124,25 +181,32 @@ Tensor fold(const Tensor& windows, const Shape& extents, const WindowRule& rule)
 
 }  // namespace
 
-Tensor windows_of(std::string_view op, const Tensor& x, const WindowRule& rule, const std::source_location& where) {
-  const std::size_t axes = rule.sizes.rank();
-  const std::size_t before = x.rank() - axes;
-  Shape shape(std::span(x.shape().begin(), before));
-  for (std::size_t i = 0; i < axes; ++i) {
+Shape window_positions(std::string_view op, const Shape& extents, std::size_t first, const WindowRule& rule) {
+  Shape positions;
+  for (std::size_t i = 0; i < rule.sizes.rank(); ++i) {
     if (rule.sizes[i] < 1 || rule.steps[i] < 1 || rule.dilations[i] < 1) {
       throw_invalid(op, fmt::format("window {}, step {}, dilation {}; give 1 or more", rule.sizes[i], rule.steps[i],
                                     rule.dilations[i]));
     }
-    const std::int64_t extent = x.shape()[before + i];
+    const std::int64_t extent = extents[i];
     if (extent == 0 || rule.sizes[i] - 1 > (extent - 1) / rule.dilations[i]) {
       throw_invalid(op,
                     fmt::format("a window of {} elements, {} apart, does not fit into axis {}, which has {} with its "
                                 "padding; pad more or shorten the window",
-                                rule.sizes[i], rule.dilations[i], before + i, extent));
+                                rule.sizes[i], rule.dilations[i], first + i, extent));
     }
     const std::int64_t covered = (rule.sizes[i] - 1) * rule.dilations[i] + 1;
-    shape.push_back((extent - covered) / rule.steps[i] + 1);
+    positions.push_back((extent - covered) / rule.steps[i] + 1);
   }
+  return positions;
+}
+
+Tensor windows_of(std::string_view op, const Tensor& x, const WindowRule& rule, const std::source_location& where) {
+  const std::size_t axes = rule.sizes.rank();
+  const std::size_t before = x.rank() - axes;
+  Shape shape(std::span(x.shape().begin(), before));
+  const Shape extents(std::span(x.shape().begin() + before, axes));
+  for (const std::int64_t positions : window_positions(op, extents, before, rule)) shape.push_back(positions);
   for (const std::int64_t size : rule.sizes) shape.push_back(size);
   check_shape(op, shape, x.dtype());
   return record(std::make_shared<Windows>(rule), {x}, x.dtype(), std::move(shape), where);

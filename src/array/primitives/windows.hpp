@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <source_location>
+#include <string_view>
 
 #include "vectis/array/shape.hpp"
 #include "vectis/array/tensor.hpp"
@@ -15,6 +16,10 @@ struct WindowRule {
   Shape steps;      // from one window to the next
   Shape dilations;  // from one element of a window to the next
 };
+
+// Returns how many positions windows have along each of the last axes, whose extents are `extents` with their padding;
+// `first` is the first of these axes. Throws InvalidInput, naming `op`, when a window does not fit.
+Shape window_positions(std::string_view op, const Shape& extents, std::size_t first, const WindowRule& rule);
 
 // Returns a view of all windows: the axes before, then the positions of the windows, then their elements. Throws
 // InvalidInput, naming `op`, when a window does not fit.

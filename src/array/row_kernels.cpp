@@ -1,0 +1,156 @@
+// Highway's foreach_target compiles this file once for each instruction set, and the last section only once.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "array/row_kernels.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "array/row_kernels.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace vectis::inline v0_1::array::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::size_t lanes_max = 16;
+using Floats = hn::CappedTag<float, lanes_max>;
+using V = hn::Vec<Floats>;
+using Doubles = hn::CappedTag<double, lanes_max / 2>;
+using FewFloats = hn::Rebind<float, Doubles>;  // as many as a vector of doubles has
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// 16 partial sums: the element at position i is added to number i % 16, whatever the size of a vector. The elements
+// after the last 16 are added to the first one.
+double Sum(const float* row, std::size_t count) {
+  constexpr std::size_t block = 2048;  // elements, which stay in the first cache while each vector of sums reads them
+  const Doubles d;
+  const FewFloats few;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t whole = count / lanes_max * lanes_max;
+  HWY_ALIGN std::array<double, lanes_max> sums{};
+  for (std::size_t first = 0; first < whole; first += block) {
+    const std::size_t end = std::min(whole, first + block);
+    for (std::size_t at = 0; at < lanes_max; at += 2 * lanes) {
+      auto low = hn::Load(d, &sums[at]);
+      auto high = hn::Load(d, &sums[at + lanes]);
+      for (std::size_t i = first + at; i < end; i += lanes_max) {
+        low = hn::Add(low, hn::PromoteTo(d, hn::LoadU(few, row + i)));
+        high = hn::Add(high, hn::PromoteTo(d, hn::LoadU(few, row + i + lanes)));
+      }
+      hn::Store(low, d, &sums[at]);
+      hn::Store(high, d, &sums[at + lanes]);
+    }
+  }
+  for (std::size_t i = whole; i < count; ++i) sums[0] += static_cast<double>(row[i]);
+  for (std::size_t i = 1; i < lanes_max; ++i) sums[0] += sums[i];
+  return sums[0];
+}
+
+// Calls body(vector, position, elements) for all elements of a row, the last time with lanes filled by `filler`.
+template <class Body>
+HWY_INLINE void ForEachVector(const float* row, std::size_t count, float filler, const Body& body) {
+  const Floats d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) body(hn::LoadU(d, row + i), i, lanes);
+  if (i == count) return;
+  HWY_ALIGN std::array<float, lanes_max> rest;
+  std::fill(std::copy_n(row + i, count - i, rest.begin()), rest.end(), filler);
+  body(hn::Load(d, rest.data()), i, count - i);
+}
+
+HWY_INLINE void StoreSome(V x, float* out, std::size_t elements) {
+  const Floats d;
+  if (elements == hn::Lanes(d)) return hn::StoreU(x, d, out);
+  HWY_ALIGN std::array<float, lanes_max> rest;
+  hn::Store(x, d, rest.data());
+  std::copy_n(rest.begin(), elements, out);
+}
+
+float Max(const float* row, std::size_t count) {
+  const Floats d;
+  V largest = hn::Set(d, -infinity);
+  auto is_nan = hn::IsNaN(largest);
+  ForEachVector(row, count, -infinity, [&](V x, std::size_t, std::size_t) {
+    largest = hn::Max(x, largest);
+    is_nan = hn::Or(is_nan, hn::IsNaN(x));
+  });
+  if (!hn::AllFalse(d, is_nan)) return std::numeric_limits<float>::quiet_NaN();
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+float Min(const float* row, std::size_t count) {
+  const Floats d;
+  V smallest = hn::Set(d, infinity);
+  auto is_nan = hn::IsNaN(smallest);
+  ForEachVector(row, count, infinity, [&](V x, std::size_t, std::size_t) {
+    smallest = hn::Min(x, smallest);
+    is_nan = hn::Or(is_nan, hn::IsNaN(x));
+  });
+  if (!hn::AllFalse(d, is_nan)) return std::numeric_limits<float>::quiet_NaN();
+  return hn::GetLane(hn::MinOfLanes(d, smallest));
+}
+
+// Writes exp(x - max) of each element and returns the sum. Requires a finite maximum, so that no element is NaN.
+double Exponentials(const float* row, std::size_t count, float largest, float* out) {
+  const Floats d;
+  const V shift = hn::Set(d, largest);
+  const V lowest = hn::Set(d, -110.0F);  // its exponential is 0, and Highway's function requires finite operands
+  ForEachVector(row, count, -infinity, [&](V x, std::size_t at, std::size_t elements) {
+    StoreSome(hn::Exp(d, hn::Max(hn::Sub(x, shift), lowest)), out + at, elements);
+  });
+  return Sum(out, count);
+}
+
+// The result of a row whose maximum is NaN or infinite: inf - inf is NaN, and so is the sum.
+void FillNaN(std::size_t count, float* out) { std::fill_n(out, count, std::numeric_limits<float>::quiet_NaN()); }
+
+void Softmax(const float* row, std::size_t count, float* out) {
+  const float largest = Max(row, count);
+  if (!std::isfinite(largest)) return FillNaN(count, out);
+  const V scale = hn::Set(Floats(), static_cast<float>(1 / Exponentials(row, count, largest, out)));
+  ForEachVector(out, count, 0,
+                [&](V x, std::size_t at, std::size_t elements) { StoreSome(hn::Mul(x, scale), out + at, elements); });
+}
+
+void LogSoftmax(const float* row, std::size_t count, float* out) {
+  const float largest = Max(row, count);
+  if (!std::isfinite(largest)) return FillNaN(count, out);
+  const V shift = hn::Set(Floats(), largest);
+  const V logarithm = hn::Set(Floats(), static_cast<float>(std::log(Exponentials(row, count, largest, out))));
+  ForEachVector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
+    StoreSome(hn::Sub(hn::Sub(x, shift), logarithm), out + at, elements);
+  });
+}
+
+}  // namespace vectis::inline v0_1::array::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+namespace vectis::inline v0_1::array {
+
+HWY_EXPORT(Sum);
+HWY_EXPORT(Max);
+HWY_EXPORT(Min);
+HWY_EXPORT(Softmax);
+HWY_EXPORT(LogSoftmax);
+
+double sum_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(row, count); }
+float max_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Max)(row, count); }
+float min_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Min)(row, count); }
+void softmax_of_row(const float* row, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(Softmax)(row, count, out); }
+void log_softmax_of_row(const float* row, std::size_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(LogSoftmax)(row, count, out);
+}
+
+}  // namespace vectis::inline v0_1::array
+
+#endif
