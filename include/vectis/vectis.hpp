@@ -6,6 +6,7 @@
 #include "vectis/device.hpp"
 #include "vectis/kernel.hpp"
 #include "vectis/memory.hpp"
+#include "vectis/nn.hpp"
 #include "vectis/plan.hpp"
 #include "vectis/search.hpp"
 #include "vectis/store.hpp"

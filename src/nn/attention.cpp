@@ -1,0 +1,138 @@
+#include "vectis/nn/attention.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "nn/check.hpp"
+#include "vectis/array/operations.hpp"
+#include "vectis/nn/dense.hpp"
+#include "vectis/nn/dropout.hpp"
+#include "vectis/nn/initialization.hpp"
+
+namespace vectis::inline v0_1::nn {
+
+namespace {
+
+Tensor apply_mask(const Tensor& scores, const Tensor& mask) {
+  if (mask.dtype() != DType::boolean) return scores + mask.astype(scores.dtype());
+  return where(mask, -std::numeric_limits<double>::infinity(), scores);
+}
+
+// True where the key is later than the query, of shape (queries, keys).
+Tensor later_keys(const Tensor& scores) {
+  const std::int64_t queries = scores.extent(-2);
+  const std::int64_t keys = scores.extent(-1);
+  const array::TensorOptions here{.device = scores.device()};
+  const Tensor query_at =
+      array::arange(static_cast<double>(keys - queries), static_cast<double>(keys), 1, DType::int32, here);
+  const Tensor key_at = array::arange(0, static_cast<double>(keys), 1, DType::int32, here);
+  return array::less(query_at.reshape({queries, 1}), key_at);
+}
+
+// (batch, sequence, heads * features) as (batch, heads, sequence, features).
+Tensor by_heads(const Tensor& x, std::int64_t heads) {
+  return swapaxes(x.reshape({x.extent(0), x.extent(1), heads, x.extent(2) / heads}), 1, 2);
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const AttentionMask& mask, double dropout_probability, const Mode& mode) {
+  constexpr std::string_view op = "attention";
+  check_rank(op, query, 4, "(batch, heads, queries, features)");
+  check_extent(op, key, -1, query.extent(-1), "features of keys");
+  check_extent(op, value, -2, key.extent(-2), "values");
+  const double scale = 1 / std::sqrt(static_cast<double>(query.extent(-1)));
+  Tensor scores = matmul(query * scale, matrix_transpose(key));
+  if (mask.is_causal) scores = apply_mask(scores, later_keys(scores));
+  if (!mask.scores.is_empty()) scores = apply_mask(scores, mask.scores);
+  if (!mask.key_padding.is_empty()) {
+    check_rank(op, mask.key_padding, 2, "(batch, keys) as mask of padding");
+    check_extent(op, mask.key_padding, 0, query.extent(0), "batches in the mask of padding");
+    check_extent(op, mask.key_padding, 1, key.extent(-2), "keys in the mask of padding");
+    scores = apply_mask(scores, mask.key_padding.reshape({query.extent(0), 1, 1, key.extent(-2)}));
+  }
+  return matmul(dropout(softmax(scores), dropout_probability, mode), value);
+}
+
+MultiHeadAttention::MultiHeadAttention(std::int64_t features, std::int64_t head_count, Generator& random,
+                                       const AttentionOptions& given)
+    : heads(head_count), options(given) {
+  check_min("attention", "the number of features", features);
+  check_min("attention", "the number of heads", heads);
+  if (features % heads != 0) {
+    throw_invalid("attention",
+                  fmt::format("{} features do not divide into {} heads; change one of them", features, heads));
+  }
+  in_proj_weight = xavier_uniform({3 * features, features}, random);
+  out_proj_weight = fan_uniform({features, features}, features, random);
+  if (!options.bias) return;
+  const array::TensorOptions here{.device = in_proj_weight.device()};
+  in_proj_bias = array::zeros({3 * features}, DType::float32, here);
+  out_proj_bias = array::zeros({features}, DType::float32, here);
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& query, const Tensor& key, const Tensor& value,
+                                  const AttentionMask& mask, const Mode& mode_of_call, KeyValueCache* cache) const {
+  constexpr std::string_view op = "attention";
+  const std::int64_t features = out_proj_weight.extent(0);
+  for (const Tensor* x : {&query, &key, &value}) {
+    check_rank(op, *x, 3, "(batch, sequence, features)");
+    check_extent(op, *x, 2, features, "features");
+  }
+  // Inputs that are the same array share one product.
+  const auto is_same = [](const Tensor& a, const Tensor& b) { return a.node() == b.node(); };
+  const auto projected = [&](const Tensor& x, std::int64_t first, std::int64_t count) {
+    const array::Range rows{first * features, (first + count) * features};
+    const Tensor weight = count == 3 ? in_proj_weight : slice(in_proj_weight, 0, rows);
+    const Tensor bias = in_proj_bias.is_empty() || count == 3 ? in_proj_bias : slice(in_proj_bias, 0, rows);
+    return linear(x, weight, bias);
+  };
+  const auto part = [&](const Tensor& joined, std::int64_t index) {
+    return slice(joined, 2, {index * features, (index + 1) * features});
+  };
+  Tensor queries;
+  Tensor keys;
+  Tensor values;
+  if (is_same(query, key) && is_same(key, value)) {
+    const Tensor joined = projected(query, 0, 3);
+    queries = part(joined, 0);
+    keys = part(joined, 1);
+    values = part(joined, 2);
+  } else {
+    queries = projected(query, 0, 1);
+    if (is_same(key, value)) {
+      const Tensor joined = projected(key, 1, 2);
+      keys = part(joined, 0);
+      values = part(joined, 1);
+    } else {
+      keys = projected(key, 1, 1);
+      values = projected(value, 2, 1);
+    }
+  }
+  queries = by_heads(queries, heads);
+  keys = by_heads(keys, heads);
+  values = by_heads(values, heads);
+  if (cache != nullptr) {
+    if (cache->positions() > 0) {
+      keys = array::concat(std::array{cache->keys, keys}, 2);
+      values = array::concat(std::array{cache->values, values}, 2);
+    }
+    *cache = {keys, values};
+  }
+  const Tensor attended = scaled_dot_product_attention(queries, keys, values, mask, options.dropout, mode_of_call);
+  return linear(swapaxes(attended, 1, 2).reshape(query.shape()), out_proj_weight, out_proj_bias);
+}
+
+void MultiHeadAttention::visit(Visitor& visitor) {
+  visitor.parameter("in_proj_weight", in_proj_weight);
+  visitor.parameter("in_proj_bias", in_proj_bias);
+  visitor.parameter("out_proj.weight", out_proj_weight);
+  visitor.parameter("out_proj.bias", out_proj_bias);
+}
+
+}  // namespace vectis::inline v0_1::nn

@@ -1,0 +1,83 @@
+#include "vectis/nn/state_dict.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "nn/check.hpp"
+
+namespace vectis::inline v0_1::nn {
+
+void StateDict::add(std::string name, Tensor value) {
+  if (value.is_empty()) throw_invalid("state_dict", fmt::format("the tensor for {} is empty; give one", name));
+  const auto at = std::ranges::lower_bound(by_name_, name, {}, [&](std::size_t i) { return entries_[i].first; });
+  if (at != by_name_.end() && entries_[*at].first == name) {
+    throw_invalid("state_dict", fmt::format("{} exists already; give each tensor its own name", name));
+  }
+  by_name_.insert(at, entries_.size());
+  entries_.emplace_back(std::move(name), std::move(value));
+}
+
+const Tensor* StateDict::find(std::string_view name) const noexcept {
+  const auto name_of = [&](std::size_t i) { return std::string_view(entries_[i].first); };
+  const auto at = std::ranges::lower_bound(by_name_, name, {}, name_of);
+  return at != by_name_.end() && name_of(*at) == name ? &entries_[*at].second : nullptr;
+}
+
+const Tensor& StateDict::at(std::string_view name) const {
+  if (const Tensor* const found = find(name)) return *found;
+  throw_invalid("state_dict", fmt::format("there is no tensor {}; its {} tensors have other names", name, size()));
+}
+
+StateDict state_dict(ModuleRef module) {
+  StateDict state;
+  for (const NamedTensor& tensor : named_tensors(module)) state.add(tensor.name, *tensor.value);
+  return state;
+}
+
+void load_state_dict(ModuleRef module, const StateDict& state, StateMatch match) {
+  std::vector<std::string> missing;
+  std::vector<std::string> unused;
+  std::vector<std::string> mismatched;
+  std::set<std::string_view> known;
+  const std::vector<NamedTensor> tensors = named_tensors(module);
+  for (const NamedTensor& tensor : tensors) {
+    known.insert(tensor.name);
+    const Tensor* const given = state.find(tensor.name);
+    if (given == nullptr) {
+      missing.push_back(tensor.name);
+    } else if (given->shape() != tensor.value->shape()) {
+      mismatched.push_back(fmt::format("{} (expected {}, received {})", tensor.name, to_string(tensor.value->shape()),
+                                       to_string(given->shape())));
+    }
+  }
+  for (const auto& [name, value] : state) {
+    if (!known.contains(name)) unused.push_back(name);
+  }
+  if (match == StateMatch::partial) {
+    missing.clear();
+    unused.clear();
+  }
+  std::vector<std::string> problems;
+  const auto add_problem = [&](std::string_view what, const std::vector<std::string>& names) {
+    if (!names.empty()) problems.push_back(fmt::format("{} {}", what, fmt::join(names, ", ")));
+  };
+  add_problem("missing:", missing);
+  add_problem("unused:", unused);
+  add_problem("other shapes:", mismatched);
+  if (!problems.empty()) {
+    throw_invalid("load_state_dict",
+                  fmt::format("{}; give the state of a module of the same layers", fmt::join(problems, "; ")));
+  }
+  std::vector<Tensor> values;
+  for (const NamedTensor& tensor : tensors) {
+    const Tensor* const given = state.find(tensor.name);
+    const Tensor& old = *tensor.value;
+    values.push_back(given == nullptr ? old : given->astype(old.dtype()).on(old.device()));
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) *tensors[i].value = values[i];
+}
+
+}  // namespace vectis::inline v0_1::nn

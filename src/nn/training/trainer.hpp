@@ -1,0 +1,87 @@
+// The loop of training and its state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/training/running_means.hpp"
+#include "vectis/nn/checkpoint.hpp"
+#include "vectis/nn/gradients.hpp"
+#include "vectis/nn/training.hpp"
+
+namespace vectis::inline v0_1::nn {
+
+// What early stopping has seen: part of checkpoints.
+struct BestEpoch {
+  double loss = 0;
+  std::int64_t epochs_since = -1;  // -1: no epoch was seen
+  StateDict state = {};            // of the module, when it is to be restored
+
+  void save(Checkpoint& checkpoint) const;
+  void load(const Checkpoint& checkpoint);
+};
+
+// Trains one module once. One thread.
+class Trainer {
+ public:
+  // Checks the configuration. Throws as train() does.
+  Trainer(ModuleRef module, const EvaluateBatch& evaluate, const std::shared_ptr<const Dataset>& training,
+          const std::shared_ptr<const Dataset>& validation, const TrainingConfig& config, const Context& context);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // Continues from the checkpoint, if there is one, and trains until the last epoch or early stopping.
+  History run();
+
+ private:
+  void run_epoch();
+  void train_batch(const Batch& batch);
+  void update();
+  LossAndGradients compute(const Batch& batch, BatchResult& result, bool& is_finite);
+  [[nodiscard]] Epoch finish_epoch();
+  [[nodiscard]] bool has_stopped() const noexcept;
+  void observe_loss(double loss);
+  void restore_best();
+  // Finds a batch size that fits by trying, and throws Allocation with it.
+  [[noreturn]] void throw_batch_too_large(const Batch& batch, const Error& error);
+
+  [[nodiscard]] double seconds() const;
+  void save();
+  void load();
+  [[nodiscard]] std::vector<std::pair<std::string, std::int64_t>> identity() const;
+
+  ModuleRef module_;
+  const EvaluateBatch& evaluate_;
+  std::shared_ptr<const Dataset> validation_;
+  const TrainingConfig& config_;
+  const Context& context_;
+  std::shared_ptr<Optimizer> optimizer_;
+  double base_rate_;
+  std::vector<std::shared_ptr<TrainingObserver>> observers_;
+  Device device_;
+  Runtime& runtime_;
+  Loader loader_;
+  Generator random_;
+  std::optional<MixedPrecision> mixed_;
+  std::optional<PlateauSchedule> plateau_;
+  GradientAccumulator accumulator_;
+  std::int64_t updates_ = 0;
+  std::int64_t batches_since_save_ = 0;
+  RunningMeans means_;  // of the running epoch
+  double rate_ = 0;     // of the last update
+  TimePoint epoch_begin_;
+  double seconds_before_ = 0;  // of the running epoch, before training was interrupted
+  BestEpoch best_;
+  History history_;
+};
+
+// Adds a history to a checkpoint, and takes it from there.
+void save_history(const History& history, Checkpoint& checkpoint);
+[[nodiscard]] History load_history(const Checkpoint& checkpoint);
+
+}  // namespace vectis::inline v0_1::nn

@@ -1,0 +1,347 @@
+#include "vectis/nn/training.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "vectis/array/operations.hpp"
+#include "vectis/memory/pool.hpp"
+#include "vectis/nn/dense.hpp"
+#include "vectis/nn/dropout.hpp"
+#include "vectis/nn/gradients.hpp"
+#include "vectis/nn/network.hpp"
+#include "vectis/nn/normalization.hpp"
+
+namespace vectis::nn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Classifier {
+  explicit Classifier(std::uint64_t seed = test::seed()) : random(seed) {}
+
+  Tensor forward(const Tensor& x, const Mode& mode = {}) {
+    return output.forward(dropout.forward(relu(norm.forward(hidden.forward(x, mode), mode)), mode), mode);
+  }
+  void visit(Visitor& visitor) {
+    visitor.child("hidden", hidden);
+    visitor.child("norm", norm);
+    visitor.child("output", output);
+  }
+
+  Generator random;
+  Dense hidden{2, 16, random};
+  BatchNorm norm{16};
+  Dropout dropout{0.1};
+  Dense output{16, 3, random};
+};
+
+struct Points {
+  Tensor x;
+  Tensor labels;
+};
+// Three clouds of points around corners of a triangle.
+Points clouds(std::int64_t count) {
+  Generator random(test::seed() + 7);
+  const Tensor labels = random.integers({count}, 0, 3);
+  const Tensor centers = Tensor::from_cpu(std::vector<float>{0, 2, 2, -1, -2, -1}, {3, 2});
+  return {take(centers, labels) + random.normal({count, 2}) * 0.5, labels};
+}
+
+std::vector<float> values_of(ModuleRef module) {
+  std::vector<float> all;
+  for (const NamedTensor& tensor : named_tensors(module)) {
+    const std::vector<float> values = tensor.value->astype(DType::float32).to_cpu<float>();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+TEST(TrainingTest, LearnsWithDefaults) {
+  Classifier model;
+  const auto [x, labels] = clouds(2000);
+  const History history = train(model, classification_loss, x, labels, {.validation_split = 0.2});
+  EXPECT_EQ(history.size(), 10U);
+  EXPECT_LT(history.loss.back(), history.loss.front());
+  EXPECT_GT(history.val_metrics.at("accuracy").back(), 0.9);
+  const Evaluation again = evaluate(
+      model,
+      [&](const Batch& batch, const Mode& mode) {
+        return classification_loss(model.forward(batch[0], mode), batch[1]);
+      },
+      split_data(x, labels, 0.2).validation, 7);
+  EXPECT_NEAR(again.loss, history.val_loss.back(), 1e-5);
+  EXPECT_NEAR(again.metrics.at("accuracy"), history.val_metrics.at("accuracy").back(), 1e-6);
+}
+
+// The loop by hand, which train() must equal.
+TEST(TrainingTest, EqualsThePlainLoop) {
+  const auto [x, labels] = clouds(50);
+  Classifier trained;
+  TrainingConfig config{.batch_size = 16, .max_epochs = 3, .seed = 5};
+  config.optimizer = std::make_shared<AdamW>(AdamOptions{.learning_rate = 0.01});
+  config.schedule = warm_up(4, cosine(20));
+  config.clip_norm = 0.5;
+  const History history = train(trained, classification_loss, x, labels, config);
+  EXPECT_EQ(config.optimizer->learning_rate(), 0.01);
+
+  Classifier model;
+  Generator random(5);
+  AdamW optimizer({.learning_rate = 0.01});
+  Loader loader(std::make_shared<TensorDataset>(x, labels), {.batch_size = 16, .seed = 5});
+  std::int64_t step = 0;
+  for (std::size_t epoch = 0; epoch < 3; ++epoch) {
+    double sum = 0;
+    for (const Batch& batch : loader) {
+      auto [loss, gradients] = value_and_grad(
+          model, [&] { return classification_loss(model.forward(batch[0], Mode::training(random)), batch[1]).loss; });
+      static_cast<void>(clip_by_norm(gradients, 0.5));
+      optimizer.set_learning_rate(0.01 * config.schedule(step++));
+      optimizer.update(model, gradients);
+      sum += loss.item() * static_cast<double>(batch[0].extent(0));
+    }
+    EXPECT_NEAR(history.loss[epoch], sum / 50, 1e-9);
+  }
+  EXPECT_EQ(values_of(model), values_of(trained));
+}
+
+TrainingConfig full_config(const std::string& checkpoint) {
+  TrainingConfig config{.batch_size = 8, .max_epochs = 4, .seed = 3};
+  config.optimizer = std::make_shared<Sgd>(SgdOptions{.learning_rate = 0.05, .momentum = 0.9});
+  config.schedule = warm_up(10);
+  config.plateau = PlateauOptions{.factor = 0.5, .patience = 0};
+  config.early_stopping = EarlyStopping{.patience = 3};
+  config.validation_split = 0.25;
+  config.accumulated_batches = 2;
+  config.checkpoint_path = checkpoint;
+  config.checkpoint_interval = 1;
+  return config;
+}
+
+// Ends training at a batch, as a failure would.
+class Interruption final : public TrainingObserver {
+ public:
+  explicit Interruption(int batches) : left_(batches) {}
+  void on_batch(const BatchProgress& /*progress*/) override {
+    if (left_-- == 0) throw std::runtime_error("interrupted");
+  }
+  void on_epoch(const Epoch& /*epoch*/, std::int64_t /*epochs*/) override {}
+  void on_end() override {}
+
+ private:
+  int left_;
+};
+
+void expect_equal(const History& a, const History& b) {
+  EXPECT_EQ(a.loss, b.loss);
+  EXPECT_EQ(a.val_loss, b.val_loss);
+  EXPECT_EQ(a.metrics, b.metrics);
+  EXPECT_EQ(a.val_metrics, b.val_metrics);
+  EXPECT_EQ(a.learning_rate, b.learning_rate);
+}
+
+TEST(TrainingTest, ContinuesBitForBitFromAnyBatch) {
+  const test::TemporaryFolder folder;
+  const auto [x, labels] = clouds(60);
+  for (const std::optional<DType> type : {std::optional<DType>(), std::optional(DType::float16)}) {
+    Classifier expected;
+    TrainingConfig plain = full_config("");
+    plain.mixed_precision = type;
+    const History history = train(expected, classification_loss, x, labels, plain);
+    // 6 batches are an epoch.
+    for (const int batches : {0, 1, 4, 5, 6, 7, 11, 12, 23}) {
+      const std::string path = folder.path("run.ckpt");
+      std::filesystem::remove(path);
+      TrainingConfig interrupted = full_config(path);
+      interrupted.mixed_precision = type;
+      interrupted.observers = {std::make_shared<Interruption>(batches)};
+      Classifier first;
+      EXPECT_THROW(train(first, classification_loss, x, labels, interrupted), std::runtime_error);
+      Classifier second(99);  // other initial values, which the checkpoint replaces
+      if (!std::filesystem::exists(path)) second = Classifier();
+      TrainingConfig resumed = full_config(path);
+      resumed.mixed_precision = type;
+      expect_equal(train(second, classification_loss, x, labels, resumed), history);
+      EXPECT_EQ(values_of(second), values_of(expected)) << "after " << batches << " batches";
+    }
+  }
+}
+
+TEST(TrainingTest, AFinishedRunOnlyLoads) {
+  const test::TemporaryFolder folder;
+  const auto [x, labels] = clouds(60);
+  Classifier model;
+  const History history = train(model, classification_loss, x, labels, full_config(folder.path("run.ckpt")));
+  Classifier other(99);
+  expect_equal(train(other, classification_loss, x, labels, full_config(folder.path("run.ckpt"))), history);
+  EXPECT_EQ(values_of(other), values_of(model));
+  TrainingConfig changed = full_config(folder.path("run.ckpt"));
+  changed.batch_size = 9;
+  EXPECT_ERROR(train(other, classification_loss, x, labels, changed), ErrorCode::invalid_input, "batch_size 8",
+               "9 now");
+  changed = full_config(folder.path("run.ckpt"));
+  changed.optimizer = nullptr;
+  EXPECT_ERROR(train(other, classification_loss, x, labels, changed), ErrorCode::invalid_input, "optimizer sgd",
+               "adam");
+}
+
+TEST(TrainingTest, StopsEarlyAndRestoresTheBestEpoch) {
+  const auto [x, labels] = clouds(60);
+  Classifier model;
+  std::vector<std::vector<float>> after;
+  struct Recorder final : TrainingObserver {
+    Recorder(Classifier& m, std::vector<std::vector<float>>& v) : model(m), values(v) {}
+    void on_batch(const BatchProgress& /*progress*/) override {}
+    void on_epoch(const Epoch& /*epoch*/, std::int64_t /*epochs*/) override { values.push_back(values_of(model)); }
+    void on_end() override { ended = true; }
+    Classifier& model;
+    std::vector<std::vector<float>>& values;
+    bool ended = false;
+  };
+  const auto recorder = std::make_shared<Recorder>(model, after);
+  TrainingConfig config{.max_epochs = 200, .validation_split = 0.3};
+  config.optimizer = std::make_shared<Sgd>(SgdOptions{.learning_rate = 3});  // far too large
+  config.early_stopping = EarlyStopping{.patience = 2};
+  config.observers = {recorder};
+  const History history = train(model, classification_loss, x, labels, config);
+  ASSERT_LT(history.size(), 200U);
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(history.val_loss) - history.val_loss.begin());
+  EXPECT_EQ(history.size(), best + 4);  // the best, two that are tolerated, and the one that ends
+  EXPECT_EQ(values_of(model), after[best]);
+  EXPECT_TRUE(recorder->ended);
+}
+
+TEST(TrainingTest, Learns16BitNetworks) {
+  const auto [x, labels] = clouds(300);
+  for (const DType type : {DType::float16, DType::bfloat16}) {
+    Classifier model;
+    TrainingConfig config{.mixed_precision = type};
+    const History history = train(model, classification_loss, x, labels, config);
+    EXPECT_GT(history.metrics.at("accuracy").back(), 0.85);
+    EXPECT_EQ(model.hidden.weight.dtype(), DType::float32);
+  }
+}
+
+TEST(TrainingTest, WritesProgressToAStreamOnly) {
+  const auto [x, labels] = clouds(20);
+  std::ostringstream out;
+  Classifier model;
+  TrainingConfig config{.max_epochs = 2, .verbose = &out};
+  static_cast<void>(train(model, classification_loss, x, labels, config));
+  EXPECT_THAT(out.str(), HasSubstr("epoch 2/2"));
+  EXPECT_THAT(out.str(), HasSubstr("accuracy"));
+}
+
+TEST(TrainingTest, CanBeCancelled) {
+  const auto [x, labels] = clouds(20);
+  Classifier model;
+  CancelSource source;
+  source.cancel();
+  EXPECT_ERROR(train(model, classification_loss, x, labels, {}, Context{}.with_cancel(source)), ErrorCode::cancelled,
+               "train");
+  std::uint64_t done = 0;
+  const Context watched = Context{}.with_progress([&](const Progress& progress) {
+    EXPECT_EQ(progress.total, 20U);
+    done = progress.done;
+  });
+  static_cast<void>(train(model, classification_loss, x, labels, {.batch_size = 10}, watched));
+  EXPECT_EQ(done, 20U);
+}
+
+TEST(TrainingTest, ShortMemoryNamesABatchSizeThatFits) {
+  Runtime runtime;
+  Generator random(test::seed(), {.runtime = &runtime});
+  struct Wide {
+    Dense first;
+    Dense second;
+    Tensor forward(const Tensor& x, const Mode& mode = {}) {
+      return second.forward(tanh(first.forward(x, mode)), mode);
+    }
+    void visit(Visitor& visitor) {
+      visitor.child("first", first);
+      visitor.child("second", second);
+    }
+  } model{Dense(4, 4096, random), Dense(4096, 3, random)};
+  eval(ModuleRef(model));
+  const Tensor x = random.normal({256, 4});
+  const Tensor labels = random.integers({256}, 0, 3);
+  array::eval(std::vector<Tensor>{x, labels});
+  ASSERT_TRUE(memory_pool(runtime).set_max_pool_size(0, 6 << 20));
+  const std::vector<float> before = values_of(model);
+  std::string message;
+  try {
+    train(model, classification_loss, x, labels, {.batch_size = 256, .max_epochs = 1});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::allocation);
+    message = error.what();
+  }
+  ASSERT_THAT(message, HasSubstr("batch of 256 examples; a batch of "));
+  const std::int64_t fits = std::stoll(message.substr(message.find("a batch of", message.find(';')) + 11));
+  EXPECT_GE(fits, 1);
+  EXPECT_LT(fits, 256);
+  EXPECT_EQ(values_of(model), before);
+  const TrainingConfig smaller{.batch_size = fits, .max_epochs = 1, .accumulated_batches = 256 / fits};
+  EXPECT_EQ(train(model, classification_loss, x, labels, smaller).size(), 1U);
+}
+
+TEST(TrainingTest, TrainsNetworksWithTheirLoss) {
+  const auto [x, labels] = clouds(1000);
+  const auto classifier = [](LossFunction loss) {
+    return Network::with_input_size(2)
+        .add_layer(LayerBuilder::dense(16).activation(ActivationFunction::ReLU))
+        .add_layer(LayerBuilder::dense(3).activation(ActivationFunction::Softmax))
+        .loss(loss)
+        .build();
+  };
+  TrainingConfig config{.max_epochs = 15, .validation_split = 0.2};
+  for (const LossFunction loss : {LossFunction::CategoricalCrossEntropy, LossFunction::SparseCategoricalCrossEntropy}) {
+    Network network = classifier(loss);
+    const History history = train(network, x, labels, config);
+    EXPECT_GT(history.val_metrics.at("accuracy").back(), 0.9);
+    EXPECT_NEAR(evaluate(network, x, labels).metrics.at("accuracy"), 0.95, 0.06);
+  }
+  Network binary = Network::with_input_size(2)
+                       .add_layer(LayerBuilder::dense(1).activation(ActivationFunction::Sigmoid))
+                       .loss(LossFunction::BinaryCrossEntropy)
+                       .build();
+  const Tensor is_top = equal(labels, 0).astype(DType::float32).reshape({-1, 1});
+  EXPECT_GT(train(binary, x, is_top, {.max_epochs = 30}).metrics.at("accuracy").back(), 0.9);
+  Network line = Network::with_input_size(2).add_layer(LayerBuilder::dense(1)).build();
+  const Tensor target = sum(x, {1}, true) * 0.5;
+  EXPECT_LT(train(line, x, target, {.max_epochs = 60}).metrics.at("mae").back(), 0.1);
+}
+
+TEST(TrainingTest, RejectsWhatDoesNotFit) {
+  const auto [x, labels] = clouds(20);
+  Classifier model;
+  const auto attempt = [&](const TrainingConfig& config) { train(model, classification_loss, x, labels, config); };
+  EXPECT_ERROR(attempt({.batch_size = 0}), ErrorCode::invalid_input, "batch_size");
+  EXPECT_ERROR(attempt({.validation_split = 1}), ErrorCode::invalid_input, "validation_split is 1");
+  EXPECT_ERROR(attempt({.validation_split = 0.01}), ErrorCode::invalid_input, "0.01 of 20");
+  EXPECT_ERROR(attempt({.accumulated_batches = 0}), ErrorCode::invalid_input, "accumulated_batches");
+  EXPECT_ERROR(attempt({.mixed_precision = DType::int8}), ErrorCode::invalid_input, "int8");
+  EXPECT_ERROR(train(model, classification_loss, array::zeros({0, 2}), array::zeros({0}, DType::int32)),
+               ErrorCode::invalid_input, "no examples");
+  EXPECT_ERROR(train(model, classification_loss, x, array::zeros({20, 2})), ErrorCode::invalid_input);
+  const LossAndMetrics wide = [](const Tensor& p, const Tensor&) {
+    return BatchResult{.loss = sum(p), .metrics = {{"m", p}}};
+  };
+  EXPECT_ERROR(train(model, wide, x, labels), ErrorCode::invalid_input, "metric.m", "one number");
+}
+
+TEST(MetricsTest, AccuracyOfClassesAndProbabilities) {
+  const Tensor logits = Tensor::from_cpu(std::vector<float>{1, 2, 3, 0, 5, 1}, {3, 2});
+  EXPECT_NEAR(accuracy(logits, Tensor::from_cpu(std::vector<std::int64_t>{1, 0, 1}, {3})).item(), 2.0 / 3, 1e-6);
+  EXPECT_NEAR(accuracy(logits, Tensor::from_cpu(std::vector<float>{0, 1, 0, 1, 1, 0}, {3, 2})).item(), 2.0 / 3, 1e-6);
+  EXPECT_ERROR(static_cast<void>(accuracy(logits, array::zeros({2}, DType::int32))), ErrorCode::invalid_input, "(2,)");
+}
+
+}  // namespace
+}  // namespace vectis::nn
