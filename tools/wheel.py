@@ -117,8 +117,11 @@ def test(folder: Path, tests: Path, *arguments: object) -> None:
 
 
 def write_reference() -> None:
-    """The API reference out of the docstrings, in build/wheel/reference; a warning is an error."""
-    modules = ("vectis", "vectis.errors", "vectis.compat.faiss", "vectis.compat.hnswlib", "vectis.compat.sklearn")
+    """The API reference out of the docstrings, in build/wheel/reference; a warning is an error.
+
+    Without vectis.array and vectis.nn, whose annotations join types of the extension by `|`, which only type checkers
+    understand: docs/python-arrays.md and docs/python-networks.md describe them."""
+    modules = ("vectis", "!vectis.array", "!vectis.nn", "vectis.errors", "vectis.compat.faiss", "vectis.compat.hnswlib", "vectis.compat.sklearn")
     with tempfile.TemporaryDirectory() as elsewhere:
         subprocess.run([PEERS / "bin" / "python", "-W", "error", "-m", "pdoc", "-o", WHEEL / "reference", *modules],
                        cwd=elsewhere, env=environment(), check=True)

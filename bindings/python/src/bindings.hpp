@@ -17,5 +17,7 @@ void bind_kernel(nanobind::module_& module);
 void bind_profiler(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_conformance(nanobind::module_& module);
+void bind_arrays(nanobind::module_& module);
+void bind_networks(nanobind::module_& module);
 
 }  // namespace vectis::python

@@ -1,19 +1,17 @@
 // Errors of the library as Python exceptions: vectis.errors has one class for each ErrorCode.
+#include "errors.hpp"
+
 #include <nanobind/nanobind.h>
 
 #include <string>
 
 #include "bindings.hpp"
 #include "text.hpp"
-#include "vectis/base/error.hpp"
 
 namespace nb = nanobind;
 
 namespace vectis::python {
-namespace {
 
-// Sets the Python exception of an error. A call that Ctrl-C cancelled ends with what the signal's handler raises
-// (KeyboardInterrupt), unless the handler raises nothing.
 void set_exception(const Error& error) {
   if (error.code() == ErrorCode::cancelled && PyErr_CheckSignals() != 0) return;
   const nb::object exception = nb::module_::import_("vectis.errors")
@@ -21,8 +19,6 @@ void set_exception(const Error& error) {
                                                        std::string(error.op()), std::string(error.detail()));
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
 }
-
-}  // namespace
 
 void bind_errors(nb::module_& module) {
   nb::register_exception_translator([](const std::exception_ptr& caught, void*) {

@@ -13,4 +13,8 @@ namespace vectis::python {
   throw Error(ErrorCode::invalid_input, op, message);
 }
 
+// Sets the Python exception of an error. A call that Ctrl-C cancelled ends with what the signal's handler raises
+// (KeyboardInterrupt), unless the handler raises nothing. Needs the GIL.
+void set_exception(const Error& error);
+
 }  // namespace vectis::python

@@ -279,7 +279,7 @@ LaunchArguments raw_arguments(const nb::args& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const nb::object argument = arguments[i];
     const std::string what = fmt::format("argument {}", i);
-    if (is_array(argument)) {
+    if (is_launch_array(argument)) {
       parsed.arrays.emplace_back(argument, ArrayUse::any, "launch", what);
       parsed.names.push_back(what);
       parsed.scalars.emplace_back();

@@ -71,7 +71,7 @@ void resolve_overlaps(std::span<ArrayArgument> arrays, Repeated repeated, std::s
   }
 }
 
-bool is_array(nb::handle object) {
+bool is_launch_array(nb::handle object) {
   if (nb::isinstance<DeviceArray>(object)) return true;
   return PyObject_CheckBuffer(object.ptr()) != 0 &&
          !nb::isinstance(object, nb::module_::import_("numpy").attr("generic"));

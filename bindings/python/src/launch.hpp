@@ -76,7 +76,7 @@ void resolve_overlaps(std::span<ArrayArgument> arrays, Repeated repeated, std::s
                       const std::function<std::string(std::size_t)>& name);
 
 // Returns true for objects that ArrayArgument takes, apart from scalars of NumPy.
-bool is_array(nanobind::handle object);
+bool is_launch_array(nanobind::handle object);
 
 // Copies the arrays of the host to the device, calls `launch` with a stream, and when its work has succeeded copies
 // back what was written. When it fails, the arrays of the host are as before. Call it without the GIL.

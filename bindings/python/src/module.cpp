@@ -24,4 +24,6 @@ NB_MODULE(_vectis, module) {
   bind_profiler(module);
   bind_plan(module);
   bind_conformance(module);
+  bind_arrays(module);
+  bind_networks(module);
 }

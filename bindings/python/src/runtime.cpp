@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "array_evaluation.hpp"
 #include "gil.hpp"
 #include "text.hpp"
 
@@ -58,7 +59,10 @@ Runtime& make_runtime(std::size_t threads) {
 Runtime& runtime() {
   Runtimes& all = runtimes();
   Runtime*& found = all.by_threads[all.threads];
-  if (found == nullptr) found = &make_runtime(all.threads);
+  if (found == nullptr) {
+    found = &make_runtime(all.threads);
+    observe_evaluations(*found);
+  }
   return *found;
 }
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 import vectis
-from vectis import errors, kernel, memory, plan
+from vectis import array, errors, kernel, memory, nn, plan
 
 
 def public() -> Iterator[object]:
-    for module in (vectis, errors, kernel, memory, plan):
+    for module in (vectis, array, errors, kernel, memory, nn, plan):
         for name, value in vars(module).items():
             if name.startswith("_") or inspect.ismodule(value) or not callable(value):
                 continue

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENTS = ["README.md", "docs/python.md"]
+DOCUMENTS = ["README.md", "docs/python.md", "docs/python-arrays.md", "docs/python-networks.md"]
 if importlib.util.find_spec("sklearn"):  # CI runs these tests once more where the peers are installed
     DOCUMENTS.append("docs/python-compat.md")
 

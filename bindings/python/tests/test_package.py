@@ -24,7 +24,7 @@ IMPORTS = 7  # processes whose median is taken
 # Every file of the wheel, by kind.
 KINDS = {
     "Python": r"vectis/(?:[a-z_]\w*/)*[a-z_]\w*\.py",
-    "types": r"vectis/(?:py\.typed|_vectis\.pyi)",
+    "types": r"vectis/(?:py\.typed|(?:_vectis|_array|_nn)\.pyi)",
     "module": r"vectis/_vectis\.cpython-311-x86_64-linux-gnu\.so",
     "library": r"vectis/_install/lib/libvectis\.so\.\d+\.\d+",
     "plug-in": r"vectis/_install/lib/vectis/backends/libvectis_backend_(?:cuda|hip|opencl|webgpu)\.so",

@@ -10,7 +10,8 @@ ids, distances = index.search(np.zeros(128, np.float32), k=5)
 ```
 """
 
-from . import kernel, memory, plan
+from . import array, kernel, memory, plan
+from ._array import grad, value_and_grad
 from ._vectis import (
     Backend,
     CancelSource,
@@ -99,6 +100,7 @@ __all__ = [
     "UnsupportedError",
     "VectorStore",
     "__version__",
+    "array",
     "backends",
     "conformance",
     "default_device",
@@ -107,6 +109,7 @@ __all__ = [
     "doctor",
     "get_active_device",
     "get_threads",
+    "grad",
     "is_cuda_available",
     "is_gpu_available",
     "is_hip_available",
@@ -121,5 +124,6 @@ __all__ = [
     "reset_active_device",
     "set_active_device",
     "set_threads",
+    "value_and_grad",
     "version",
 ]

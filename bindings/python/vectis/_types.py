@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import DTypeLike, NDArray
 
-AnyArray: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    import numpy
 
-__all__ = ["AnyArray", "DTypeLike"]
+    from ._array import Array, DType
+
+AnyArray: TypeAlias = NDArray[Any]
+ArrayLike: TypeAlias = "Array | bool | int | float | NDArray[Any] | numpy.generic[Any]"  # operands of vectis.array
+ArrayDType: TypeAlias = "DType | str | type | numpy.dtype[Any]"  # element types of vectis.array
+
+__all__ = ["AnyArray", "ArrayDType", "ArrayLike", "DTypeLike"]

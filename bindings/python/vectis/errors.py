@@ -21,6 +21,10 @@ class InvalidInputError(Error, ValueError):
     code = 1
 
 
+class InvalidIndexError(InvalidInputError, IndexError):
+    """An index or an axis of an array does not exist."""
+
+
 class AllocationError(Error, MemoryError):
     """Host or device memory does not suffice."""
 
@@ -107,10 +111,12 @@ _classes: dict[int, type[Error]] = {
         DeadlineExceededError, IoError, CorruptDataError,
     )
 }
+_INDEXING = {"index", "select", "take", "expand_dims"}  # calls whose invalid input is an index or an axis
 
 
 def make_error(code: int, message: str, op: str, detail: str) -> Error:
     """Make the exception of an error code; the native module calls it."""
-    error = _classes.get(code, Error)(message)
+    kind = _classes.get(code, Error)
+    error = (InvalidIndexError if kind is InvalidInputError and op in _INDEXING else kind)(message)
     error.code, error.op, error.detail = code, op, detail
     return error
