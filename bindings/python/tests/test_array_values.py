@@ -29,7 +29,7 @@ BITS = {name: getattr(np, name) for name in
 
 def strided(rng: np.random.Generator, values: np.ndarray) -> np.ndarray:
     """The same values in memory with gaps, reversed or transposed."""
-    way = rng.integers(4)
+    way = rng.integers(4) if values.ndim > 0 else 0
     if way == 1:
         wide = np.repeat(values, 2, axis=-1)
         return wide[..., ::2]
@@ -44,7 +44,7 @@ def random_array(rng: np.random.Generator, dtype: str, shape: tuple[int, ...] | 
         return strided(rng, rng.random(shape) < 0.5)
     if dtype in INTEGERS:
         return strided(rng, rng.integers(0 if dtype == "uint8" else -9, 10, shape).astype(dtype))
-    return strided(rng, rng.choice(np.array(EDGES), shape).astype(dtype))
+    return strided(rng, np.asarray(rng.choice(np.array(EDGES), shape)).astype(dtype))
 
 
 def check(ours: xp.Array, theirs: Any, what: str = "") -> None:
