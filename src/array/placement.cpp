@@ -94,14 +94,11 @@ struct Work {
   }
 };
 
-Work work_of(const Function& function, std::span<const Tensor> arguments, const Device& host) {
-  std::vector<Tensor> there;
-  for (const Tensor& argument : arguments) there.push_back(argument.on(host));
-  const Tensor value = function(there);
+Work work_of(std::span<const Tensor> values, std::span<const Tensor> inputs) {
   Work work;
-  value.node()->lane->engine().visit_steps({&value, 1}, [&](const Step& step) { work.add(step); });
-  work.value_bytes = bytes_of(value);
-  for (const Tensor& argument : arguments) work.is_narrow = work.is_narrow && has_ir(argument.dtype());
+  values[0].node()->lane->engine().visit_steps(values, [&](const Step& step) { work.add(step); });
+  for (const Tensor& value : values) work.value_bytes += bytes_of(value);
+  for (const Tensor& input : inputs) work.is_narrow = work.is_narrow && has_ir(input.dtype());
   return work;
 }
 
@@ -118,6 +115,20 @@ Workload workload_on(const Device& device, const Work& work, std::span<const Ten
   }
   return workload;
 }
+
+// The CPU first, then the devices that can compute the types of the work.
+std::vector<Placement> placements_of(const Work& work, std::span<const Tensor> inputs, double copied_back, Lane& host,
+                                     const DeviceRequest& request) {
+  std::vector<Placement> candidates = {{host.device(), workload_on(host.device(), work, inputs, 0)}};
+  if (!work.is_narrow) return candidates;
+  for (const Device& device : allowed_devices(host.runtime(), request)) {
+    if (device == host.device()) continue;
+    candidates.emplace_back(device, workload_on(device, work, inputs, copied_back));
+  }
+  return candidates;
+}
+
+Lane& host_lane(const Tensor& x) { return x.node()->lane->engine().lane(std::nullopt); }
 
 }  // namespace
 
@@ -143,33 +154,42 @@ std::string explain(const Tensor& x) {
   return fmt::format("{}: {} {} to compute\n{}", what, count, count == 1 ? "step" : "steps", lines);
 }
 
+FastestDevice fastest_device(std::span<const Tensor> values, std::span<const Tensor> inputs,
+                             const DeviceRequest& request) {
+  constexpr std::string_view op = "fastest_device";
+  if (values.empty()) throw_invalid(op, "no values; give at least one array");
+  for (const Tensor& value : values) (void)as_tensor(op, value);
+  for (const Tensor& input : inputs) (void)as_tensor(op, input);
+  Lane& host = host_lane(values[0]);
+  const std::vector<Placement> candidates = placements_of(work_of(values, inputs), inputs, 0, host, request);
+  Choice choice = planner(host.runtime()).choose(candidates);
+  return {*candidates[choice.index].device, std::move(choice)};
+}
+
 Placed on_fastest_device(const Function& function, std::span<const Tensor> arguments, const DeviceRequest& request) {
   if (arguments.empty()) throw_invalid("on_fastest_device", "no arguments; give at least one array");
   for (const Tensor& argument : arguments) (void)as_tensor("on_fastest_device", argument);
-  Lane& host = arguments[0].node()->lane->engine().lane(std::nullopt);
-  Runtime& runtime = host.runtime();
-  const Work work = work_of(function, arguments, host.device());
+  Lane& host = host_lane(arguments[0]);
+  const auto on = [&](const Device& device) {
+    std::vector<Tensor> there;
+    for (const Tensor& argument : arguments) there.push_back(argument.on(device));
+    return function(there);
+  };
+  const Tensor planned = on(host.device());
+  const Work work = work_of({&planned, 1}, arguments);
   const bool is_from_host =
       std::ranges::all_of(arguments, [&](const Tensor& argument) { return argument.device() == host.device(); });
-  const double copied_back = is_from_host ? work.value_bytes : 0;
-  std::vector<Placement> candidates = {{host.device(), workload_on(host.device(), work, arguments, 0)}};
-  if (work.is_narrow) {
-    for (const Device& device : allowed_devices(runtime, request)) {
-      if (device != host.device()) {
-        candidates.emplace_back(device, workload_on(device, work, arguments, copied_back));
-      }
-    }
-  }
-  Choice choice = planner(runtime).choose(candidates);
+  const std::vector<Placement> candidates =
+      placements_of(work, arguments, is_from_host ? work.value_bytes : 0, host, request);
+  Choice choice = planner(host.runtime()).choose(candidates);
   const Placement& chosen = candidates[choice.index];
-  const auto start = runtime.executor().now();
-  std::vector<Tensor> there;
-  for (const Tensor& argument : arguments) there.push_back(argument.on(*chosen.device));
-  Tensor value = function(there);
+  Executor& executor = host.runtime().executor();
+  const auto start = executor.now();
+  Tensor value = on(*chosen.device);
   if (is_from_host) value = value.on(host.device());
   value.eval();
-  const std::chrono::duration<double> seconds = runtime.executor().now() - start;
-  planner(runtime).record(chosen, seconds.count());
+  const std::chrono::duration<double> seconds = executor.now() - start;
+  planner(host.runtime()).record(chosen, seconds.count());
   return {std::move(value), std::move(choice)};
 }
 

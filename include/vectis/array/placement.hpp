@@ -17,6 +17,17 @@ namespace vectis::inline v0_1::array {
 // Computes nothing.
 [[nodiscard]] VECTIS_API std::string explain(const Tensor& x);
 
+// A device, and why it was chosen.
+struct FastestDevice {
+  Device device;
+  Choice choice;
+};
+// Predicts where `values`, recorded on the CPU, would be computed fastest: there, or on one of the devices that
+// `request` allows, with copies of `inputs` to it. Computes nothing. float64 and int64 exclude devices other than the
+// CPU. Throws InvalidInput without values, and what the planner throws.
+[[nodiscard]] VECTIS_API FastestDevice fastest_device(std::span<const Tensor> values, std::span<const Tensor> inputs,
+                                                      const DeviceRequest& request = {});
+
 // A value, and why it was computed where it was.
 struct Placed {
   Tensor value;

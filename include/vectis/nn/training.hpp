@@ -53,8 +53,10 @@ struct TrainingConfig {
   std::optional<double> clip_norm = std::nullopt;       // see clip_by_norm()
   std::int64_t accumulated_batches = 1;                 // batches for one update of the parameters
   std::optional<DType> mixed_precision = std::nullopt;  // float16 or bfloat16: see MixedPrecision
-  std::optional<Device> device = std::nullopt;          // where the module is moved; empty: it stays where it is
-  std::size_t prefetch = 2;                             // batches read ahead
+  // Where the module is moved. Empty: a module on the CPU is trained where the planner predicts a step to be fastest,
+  // among the devices that the settings allow, and moved back at the end; any other stays where it is.
+  std::optional<Device> device = std::nullopt;
+  std::size_t prefetch = 2;  // batches read ahead
   // Where training is saved after each epoch, and after each `checkpoint_interval` batches unless that is 0. When the
   // file exists, training continues from it, bit for bit as if it had not been interrupted. Empty: nothing is saved.
   std::string checkpoint_path = {};

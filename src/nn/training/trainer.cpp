@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "nn/check.hpp"
+#include "nn/training/device_choice.hpp"
 #include "vectis/array/exchange.hpp"
 #include "vectis/array/operations.hpp"
 
@@ -32,12 +33,6 @@ const Tensor& first_parameter(ModuleRef module) {
   const std::vector<Tensor*> all = parameters(module);
   if (all.empty()) throw_invalid(train_op, "the module has no parameters; name them in its visit()");
   return *all.front();
-}
-
-Device device_of(ModuleRef module, const TrainingConfig& config) {
-  if (!config.device) return first_parameter(module).device();
-  move_to(module, *config.device);
-  return *config.device;
 }
 
 LoaderOptions loader_options(const TrainingConfig& config, const Device& device, Runtime& runtime) {
@@ -75,7 +70,8 @@ Trainer::Trainer(ModuleRef module, const EvaluateBatch& evaluate, const std::sha
       optimizer_(config.optimizer ? config.optimizer : std::make_shared<Adam>()),
       base_rate_(optimizer_->learning_rate()),
       observers_(config.observers),
-      device_(device_of(module, config)),
+      home_(first_parameter(module).device()),
+      device_(device_for_training(module, evaluate, *training, config)),
       runtime_(array::runtime_of(first_parameter(module))),
       loader_(training, loader_options(config, device_, runtime_)),
       random_(config.seed, {.device = device_}),
@@ -87,14 +83,28 @@ Trainer::Trainer(ModuleRef module, const EvaluateBatch& evaluate, const std::sha
   }
 }
 
-Trainer::~Trainer() { optimizer_->set_learning_rate(base_rate_); }
+Trainer::~Trainer() {
+  optimizer_->set_learning_rate(base_rate_);
+  try {
+    move_home();
+  } catch (const std::exception& error) {  // only when run() has thrown
+    runtime_.logger().log(LogLevel::warning, train_op,
+                          fmt::format("the module stays on {}: {}", device_.label(), error.what()));
+  }
+}
+
+void Trainer::move_home() {
+  if (!config_.device && device_ != home_) move_to(module_, home_);
+}
 
 History Trainer::run() {
+  if (config_.device || device_ != home_) move_to(module_, device_);
   const bool has_checkpoint =
       !config_.checkpoint_path.empty() && runtime_.os().access(config_.checkpoint_path) != FileAccess::absent;
   if (has_checkpoint) load();
   while (static_cast<std::int64_t>(history_.size()) < config_.max_epochs && !has_stopped()) run_epoch();
   restore_best();
+  move_home();
   for (const auto& observer : observers_) observer->on_end();
   return std::move(history_);
 }

@@ -47,6 +47,8 @@ class Trainer {
   [[nodiscard]] bool has_stopped() const noexcept;
   void observe_loss(double loss);
   void restore_best();
+  // Moves the module back from a device that the planner chose.
+  void move_home();
   // Finds a batch size that fits by trying, and throws Allocation with it.
   [[noreturn]] void throw_batch_too_large(const Batch& batch, const Error& error);
 
@@ -63,6 +65,7 @@ class Trainer {
   std::shared_ptr<Optimizer> optimizer_;
   double base_rate_;
   std::vector<std::shared_ptr<TrainingObserver>> observers_;
+  Device home_;  // of the module before training
   Device device_;
   Runtime& runtime_;
   Loader loader_;

@@ -69,7 +69,8 @@ class TrainingConfig:
     clip_norm: float | None = None  #: see clip_by_norm()
     accumulated_batches: int = 1  #: batches for one update of the parameters
     mixed_precision: ArrayDType | None = None  #: "float16" or "bfloat16": see MixedPrecision
-    device: _vectis.Device | int | str | None = None  #: where the module is moved; None: it stays where it is
+    #: Where the module is moved; None: a module on the CPU is trained where that is predicted to be fastest, and moved back.
+    device: _vectis.Device | int | str | None = None
     prefetch: int = 2  #: batches read ahead
     #: Where training is saved after each epoch, and after each `checkpoint_interval` batches unless that is 0. When the file
     #: exists, training continues from it, bit for bit as if it had not been interrupted.
