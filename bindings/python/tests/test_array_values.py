@@ -107,7 +107,8 @@ def test_reductions(name: str, dtype: str, rng: np.random.Generator) -> None:
             x = rng.standard_normal(x.shape).astype(dtype)
         axes = [None, -1, tuple(range(x.ndim)), (0,)][rng.integers(4)]
         keepdims = bool(rng.integers(2))
-        expected = REDUCTIONS[name](x, axis=axes, keepdims=keepdims)
+        wrapped = {"dtype": dtype} if (name, dtype) == ("prod", "int32") else {}  # NumPy computes in int64
+        expected = REDUCTIONS[name](x, axis=axes, keepdims=keepdims, **wrapped)
         check(getattr(xp, name)(xp.asarray(x), axis=axes, keepdims=keepdims), expected, f"seed {seed()}, {name}")
     none = xp.asarray(np.array([[2.0, 3.0]]))
     assert getattr(xp, name)(none, axis=()).shape == (1, 2)
