@@ -40,6 +40,8 @@ class Primitive {
                                                      const Tensor& adjoint) const = 0;
   // Returns the function that is applied to each element, when that is all the primitive does: such nodes are fused.
   [[nodiscard]] virtual const ElementFunction* element_function() const noexcept { return nullptr; }
+  // Returns whether the value is the input with its last two axes exchanged.
+  [[nodiscard]] virtual bool is_transposition() const noexcept { return false; }
 };
 
 // A primitive that changes only how elements are addressed: it computes without touching them, on every device alike.

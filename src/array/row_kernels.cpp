@@ -53,6 +53,29 @@ double Sum(const float* row, std::size_t count) {
   return sums[0];
 }
 
+// Four rows at a time, so that the sums are loaded and stored once for them.
+void AddRows(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
+  const Doubles d;
+  const FewFloats few;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t whole = columns / lanes * lanes;
+  constexpr std::size_t together = 4;
+  for (std::size_t row = 0; row < count; row += together) {
+    const float* const first = rows + row * stride;
+    const std::size_t end = std::min(together, count - row);
+    for (std::size_t i = 0; i < whole; i += lanes) {
+      auto sum = hn::LoadU(d, sums + i);
+      for (std::size_t r = 0; r < end; ++r) {
+        sum = hn::Add(sum, hn::PromoteTo(d, hn::LoadU(few, first + r * stride + i)));
+      }
+      hn::StoreU(sum, d, sums + i);
+    }
+    for (std::size_t i = whole; i < columns; ++i) {
+      for (std::size_t r = 0; r < end; ++r) sums[i] += static_cast<double>(first[r * stride + i]);
+    }
+  }
+}
+
 // Calls body(vector, position, elements) for all elements of a row, the last time with lanes filled by `filler`.
 template <class Body>
 HWY_INLINE void ForEachVector(const float* row, std::size_t count, float filler, const Body& body) {
@@ -109,6 +132,31 @@ double Exponentials(const float* row, std::size_t count, float largest, float* o
   return Sum(out, count);
 }
 
+void WidenHalves(const Half* from, std::size_t count, float* out) {
+  const Floats d;
+  const hn::Rebind<hwy::float16_t, Floats> narrow;
+  const auto* const halves = reinterpret_cast<const hwy::float16_t*>(from);
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(narrow, halves + i)), d, out + i);
+  for (; i < count; ++i) out[i] = to_float(from[i]);
+}
+
+// A bfloat16 is the upper half of a float32.
+void WidenBfloats(const Bfloat16* from, std::size_t count, float* out) {
+  const Floats d;
+  const hn::RebindToUnsigned<Floats> bits;
+  const hn::Rebind<std::uint16_t, Floats> narrow;
+  const auto* const halves = reinterpret_cast<const std::uint16_t*>(from);
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto upper = hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(narrow, halves + i)));
+    hn::StoreU(hn::BitCast(d, upper), d, out + i);
+  }
+  for (; i < count; ++i) out[i] = to_float(from[i]);
+}
+
 // The result of a row whose maximum is NaN or infinite: inf - inf is NaN, and so is the sum.
 void FillNaN(std::size_t count, float* out) { std::fill_n(out, count, std::numeric_limits<float>::quiet_NaN()); }
 
@@ -138,12 +186,25 @@ HWY_AFTER_NAMESPACE();
 namespace vectis::inline v0_1::array {
 
 HWY_EXPORT(Sum);
+HWY_EXPORT(AddRows);
+HWY_EXPORT(WidenHalves);
+HWY_EXPORT(WidenBfloats);
 HWY_EXPORT(Max);
 HWY_EXPORT(Min);
 HWY_EXPORT(Softmax);
 HWY_EXPORT(LogSoftmax);
 
 double sum_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(row, count); }
+void add_rows(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
+  HWY_DYNAMIC_DISPATCH(AddRows)(rows, stride, count, columns, sums);
+}
+void widen_row(DType type, const std::byte* from, std::size_t count, float* out) {
+  if (type == DType::float16) {
+    HWY_DYNAMIC_DISPATCH(WidenHalves)(reinterpret_cast<const Half*>(from), count, out);
+  } else {
+    HWY_DYNAMIC_DISPATCH(WidenBfloats)(reinterpret_cast<const Bfloat16*>(from), count, out);
+  }
+}
 float max_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Max)(row, count); }
 float min_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Min)(row, count); }
 void softmax_of_row(const float* row, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(Softmax)(row, count, out); }

@@ -76,6 +76,30 @@ TEST(Lstm, OfFloat32IsThatOfFloat64WithItsGradients) {
   }
 }
 
+// 16 bits: rounded are the inputs, the factors of the products, and the results.
+TEST(Lstm, Of16BitsIsThatOfFloat32WithinTheirRounding) {
+  for (const auto& [type, unit] : {std::pair{DType::bfloat16, 1.0 / 256}, std::pair{DType::float16, 1.0 / 2048}}) {
+    for (const LstmSize& size : {LstmSize{3, 2, 5}, LstmSize{4, 3, 17}, LstmSize{6, 40, 64}}) {
+      SCOPED_TRACE(size.hidden);
+      std::vector<Tensor> narrow = random_arguments(size, type);
+      std::vector<Tensor> wide;
+      for (const Tensor& x : narrow) wide.push_back(x.astype(DType::float32).eval());
+      const ValueAndGradients found = value_and_grad(loss_of, narrow);
+      const ValueAndGradients expected = value_and_grad(loss_of, wide);
+      const LstmStates states = lstm(narrow[0], narrow[1], narrow[2], narrow[3]);
+      EXPECT_EQ(states.hidden.dtype(), type);
+      EXPECT_EQ(states.cells.dtype(), type);
+      const LstmStates in_full = lstm(wide[0], wide[1], wide[2], wide[3]);
+      EXPECT_LT(max(absolute(states.hidden.astype(DType::float32) - in_full.hidden)).item(), 8 * unit);
+      for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(found.gradients[i].dtype(), type);
+        const Tensor error = absolute(found.gradients[i].astype(DType::float32) - expected.gradients[i]);
+        EXPECT_LT(max(error).item(), 16 * unit * max(absolute(expected.gradients[i])).item()) << "gradient " << i;
+      }
+    }
+  }
+}
+
 TEST(Lstm, GradientsAreThoseOfFiniteDifferences) {
   const std::vector<Tensor> wide = random_arguments({3, 2, 3}, DType::float64);
   EXPECT_LT(check_gradient(loss_of, wide).error_max, 1e-6);

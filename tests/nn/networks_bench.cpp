@@ -1,5 +1,5 @@
-// Times steps of training. Reads lines: "mlp", "lstm", "cnn" and "transformer" choose a network; "run" trains one step
-// and answers with its nanoseconds; "quit" ends. The argument is the number of threads.
+// Times steps of training. Reads lines: "mlp", "lstm", "lstm16", "cnn" and "transformer" choose a network; "run" trains
+// one step and answers with its nanoseconds; "quit" ends. The argument is the number of threads.
 
 #include <cstdlib>
 #include <functional>
@@ -57,10 +57,11 @@ Training mlp(Generator& random) {
       [=](nn::Sequential& module) { return nn::cross_entropy(module.forward(x), y); });
 }
 
-Training lstm(Generator& random) {
-  const Tensor x = random.normal({64, 32, 256}).eval();
-  return training<nn::LSTM>(nn::LSTM(256, 256, random),
-                            [=](nn::LSTM& module) { return mean(square(module.forward(x))); });
+Training lstm(Generator& random, DType type) {
+  const Tensor x = random.normal({64, 32, 256}).astype(type).eval();
+  nn::LSTM module(256, 256, random);
+  for (Tensor* parameter : nn::parameters(module)) *parameter = parameter->astype(type);
+  return training<nn::LSTM>(std::move(module), [=](nn::LSTM& layer) { return mean(square(layer.forward(x))); });
 }
 
 Training cnn(Generator& random) {
@@ -88,7 +89,11 @@ int main(int argc, char** argv) {
   options.threads = argc > 1 ? static_cast<std::size_t>(std::atoi(argv[1])) : 1;
   Runtime runtime(options);
   const std::map<std::string, std::function<Training(Generator&)>> networks = {
-      {"mlp", mlp}, {"lstm", lstm}, {"cnn", cnn}, {"transformer", transformer}};
+      {"mlp", mlp},
+      {"lstm", [](Generator& random) { return lstm(random, DType::float32); }},
+      {"lstm16", [](Generator& random) { return lstm(random, DType::bfloat16); }},
+      {"cnn", cnn},
+      {"transformer", transformer}};
   std::unique_ptr<Training> current;
   for (std::string line; std::getline(std::cin, line) && line != "quit";) {
     if (line == "run" && current) {

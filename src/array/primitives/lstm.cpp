@@ -1,5 +1,5 @@
-// LSTM over a sequence: on the CPU one product and one pass over the data for each step, elsewhere made of other
-// operations.
+// LSTM over a sequence: on the CPU one product and one pass over the data for each step, in float32 or with products of
+// 16 bits; elsewhere, and in double precision, made of other operations.
 
 #include <fmt/format.h>
 
@@ -11,6 +11,8 @@
 #include "array/lstm_kernels.hpp"
 #include "array/operands.hpp"
 #include "array/pooled.hpp"
+#include "array/row_kernels.hpp"
+#include "array/strided.hpp"
 #include "vectis/array/gradient.hpp"
 #include "vectis/array/neural.hpp"
 #include "vectis/array/operations.hpp"
@@ -60,19 +62,56 @@ Tensor composed_lstm(const Tensor& inputs, const Tensor& weight, const Tensor& h
   return flatten(stack(states));
 }
 
-View matrix(const PooledElements& elements, std::int64_t first, std::int64_t rows, std::int64_t columns) {
-  return {elements.storage->buffer.memory(),
-          DType::float32,
-          static_cast<std::uint64_t>(rows),
-          static_cast<std::uint64_t>(columns),
-          static_cast<std::uint64_t>(elements.offset + first),
-          static_cast<std::uint64_t>(columns)};
-}
-View matrix(const Storage& storage, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+View matrix(const Storage& storage, std::int64_t first, std::int64_t rows, std::int64_t columns,
+            DType type = DType::float32) {
   const auto width = static_cast<std::uint64_t>(columns);
-  return {storage.buffer.memory(),           DType::float32, static_cast<std::uint64_t>(rows), width,
+  return {storage.buffer.memory(),           type, static_cast<std::uint64_t>(rows), width,
           static_cast<std::uint64_t>(first), width};
 }
+
+// Multiplies float32 matrices of one shape by the weights of shape (rows, columns) or, for `transposed`, by their
+// transpose. Weights of 16 bits: the matrices are rounded to their type. Writes float32.
+class WeightProduct {
+ public:
+  WeightProduct(Lane& lane, const Node& weight, bool transposed)
+      : lane_(lane),
+        type_(weight.type),
+        rows_(weight.shape[transposed ? 1 : 0]),
+        columns_(weight.shape[transposed ? 0 : 1]) {
+    const PooledElements elements(weight);
+    first_ = elements.offset;
+    weight_ = elements.storage;
+    if (!transposed) return;
+    // Once for all steps: a product by a transposed matrix would do it in every step.
+    weight_ = allocate_in_pool(lane, static_cast<std::uint64_t>(weight.elements()) * weight.element_bytes());
+    const View views[] = {matrix(*elements.storage, first_, columns_, rows_, type_),
+                          matrix(*weight_, 0, rows_, columns_, type_)};
+    lane.run_operation("transpose", views, {});
+    first_ = 0;
+  }
+
+  void multiply(const View& x, const View& product) {
+    const View views[] = {type_ == DType::float32 ? x : rounded(x), matrix(*weight_, first_, rows_, columns_, type_),
+                          product};
+    lane_.run_operation("matmul", views, {});
+  }
+
+ private:
+  View rounded(const View& x) {
+    if (rounded_ == nullptr) rounded_ = allocate_in_pool(lane_, x.rows * x.columns * size_of(type_));
+    const View views[] = {x, matrix(*rounded_, 0, static_cast<std::int64_t>(x.rows), rows_, type_)};
+    lane_.run_operation("cast", views, {});
+    return views[1];
+  }
+
+  Lane& lane_;
+  DType type_;
+  std::int64_t rows_;
+  std::int64_t columns_;
+  std::shared_ptr<Storage> weight_;
+  std::int64_t first_;
+  std::shared_ptr<Storage> rounded_;
+};
 
 // Calls body(row) for each row of the batch.
 template <class Body>
@@ -97,7 +136,7 @@ class LstmGradient final : public Primitive {
     const std::int64_t n = extents.hidden;
     const std::int64_t of_step = extents.of_step();
     const std::int64_t of_states = extents.of_states();
-    const PooledElements weight(*node.inputs[1].node());
+    WeightProduct by_weight(lane, *node.inputs[1].node(), false);
     const PooledElements first_cell(*node.inputs[3].node());
     const PooledElements adjoint(*node.inputs[4].node());
     const PooledElements value(*node.inputs[5].node());
@@ -127,10 +166,8 @@ class LstmGradient final : public Primitive {
                            .gates_adjoint = out + 4 * at});
       });
       // That of the hidden state before: of the gates times the weights.
-      const View views[] = {matrix(*result, 4 * step * of_step, extents.batch, 4 * n), matrix(weight, 0, 4 * n, n),
-                            matrix(*later, 0, extents.batch, n)};
-      const ParameterValue parameters[] = {int{0}, int{0}};
-      lane.run_operation("matmul", views, parameters);
+      by_weight.multiply(matrix(*result, 4 * step * of_step, extents.batch, 4 * n),
+                         matrix(*later, 0, extents.batch, n));
     }
     std::copy_n(later_adjoint, of_step, out + 4 * of_states);
     node.storage = result;
@@ -165,8 +202,10 @@ class Lstm final : public Primitive {
     const Extents extents(node.inputs[0]);
     const std::int64_t n = extents.hidden;
     const std::int64_t of_step = extents.of_step();
-    const PooledElements inputs(*node.inputs[0].node());
-    const PooledElements weight(*node.inputs[1].node());
+    const Node& inputs = *node.inputs[0].node();
+    std::shared_ptr<Storage> keep_inputs;
+    const std::byte* const from_inputs = contiguous_data(inputs, keep_inputs);
+    WeightProduct by_weight(lane, *node.inputs[1].node(), true);
     const PooledElements first_hidden(*node.inputs[2].node());
     const PooledElements first_cell(*node.inputs[3].node());
     const std::shared_ptr<Storage> result =
@@ -177,16 +216,16 @@ class Lstm final : public Primitive {
     float* const cells = states + extents.of_states();
     float* const gates = cells + extents.of_states();
     for (std::int64_t step = 0; step < extents.steps; ++step) {
-      const View before = step == 0 ? matrix(first_hidden, 0, extents.batch, n)
+      const View before = step == 0 ? matrix(*first_hidden.storage, first_hidden.offset, extents.batch, n)
                                     : matrix(*result, (step - 1) * of_step, extents.batch, n);
-      const View views[] = {before, matrix(weight, 0, 4 * n, n), matrix(*product, 0, extents.batch, 4 * n)};
-      const ParameterValue parameters[] = {int{0}, int{1}};
-      lane.run_operation("matmul", views, parameters);
+      by_weight.multiply(before, matrix(*product, 0, extents.batch, 4 * n));
       const float* const cell_before = step == 0 ? first_cell.floats() : cells + (step - 1) * of_step;
       for_each_row(lane, extents, [&](std::int64_t row) {
         const std::int64_t at = step * of_step + row * n;
+        FloatRows floats(inputs.type);
+        const std::byte* const row_inputs = from_inputs + 4 * at * static_cast<std::int64_t>(inputs.element_bytes());
         lstm_row({.hidden = static_cast<std::size_t>(n),
-                  .inputs = inputs.floats() + 4 * at,
+                  .inputs = floats.at(row_inputs, static_cast<std::size_t>(4 * n)),
                   .recurrent = reinterpret_cast<const float*>(product->host) + 4 * row * n,
                   .cell_before = cell_before + row * n,
                   .gates = gates + 4 * at,
@@ -197,27 +236,43 @@ class Lstm final : public Primitive {
     node.storage = result;
   }
 
-  [[nodiscard]] std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
-                                             const Tensor& adjoint) const override {
-    const Extents extents(inputs[0]);
-    const std::int64_t of_states = extents.of_states();
-    const Tensor of_results = slice(adjoint, 0, {0, 2 * of_states});
-    const Shape shape = {4 * of_states + 2 * extents.of_step()};
-    const Tensor all =
-        record(unowned(gradient_primitive), {inputs[0], inputs[1], inputs[2], inputs[3], of_results, output},
-               DType::float32, shape, {});
-    const Tensor of_inputs = part(all, 0, inputs[0].shape());
-    const Shape first = inputs[2].shape();
-    std::vector<Tensor> before = {expand_dims(inputs[2], 0)};
-    if (extents.steps > 1) {
-      before.push_back(part(output, 0, {extents.steps - 1, extents.batch, extents.hidden}));
-    }
-    const Tensor states_before = concat(before).reshape({-1, extents.hidden});
-    const Tensor of_weight = matmul(matrix_transpose(of_inputs.reshape({-1, 4 * extents.hidden})), states_before);
-    return {of_inputs, of_weight, part(all, 4 * of_states, first), part(all, 4 * of_states + extents.of_step(), first)};
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
+                                             const Tensor&) const override {
+    return std::vector<Tensor>(inputs.size());  // it is recorded without: LstmResults has the gradient
   }
 };
 const Lstm lstm_primitive;
+
+// Of the operands of Lstm and its value: the hidden states and cells as one vector. So gradients that arrive have no
+// part for the gates.
+class LstmResults final : public ViewPrimitive {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "lstm"; }
+  void compute(Node& node) const override { share_value(*node.inputs[4].node(), node); }
+
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
+                                             const Tensor& adjoint) const override {
+    const Extents extents(inputs[0]);
+    const std::int64_t of_states = extents.of_states();
+    const Shape shape = {4 * of_states + 2 * extents.of_step()};
+    const Tensor all =
+        record(unowned(gradient_primitive), {inputs[0], inputs[1], inputs[2], inputs[3], adjoint, inputs[4]},
+               DType::float32, shape, {});
+    const DType type = inputs[1].dtype();
+    const Tensor of_inputs = part(all, 0, inputs[0].shape()).astype(type);
+    const Shape first = inputs[2].shape();
+    std::vector<Tensor> before = {expand_dims(inputs[2], 0)};
+    if (extents.steps > 1) {
+      before.push_back(part(inputs[4], 0, {extents.steps - 1, extents.batch, extents.hidden}));
+    }
+    const Tensor states_before = concat(before).reshape({-1, extents.hidden});
+    const Tensor of_weight =
+        matmul(matrix_transpose(of_inputs.reshape({-1, 4 * extents.hidden})), states_before.astype(type));
+    return {of_inputs, of_weight, part(all, 4 * of_states, first), part(all, 4 * of_states + extents.of_step(), first),
+            Tensor()};
+  }
+};
+const LstmResults results_primitive;
 
 void check_shape_of(std::string_view what, const Tensor& x, const Shape& expected) {
   if (x.shape() == expected) return;
@@ -246,10 +301,22 @@ LstmStates lstm(const Operand& inputs, const Operand& weights, const Operand& hi
   check_shape_of("cells", tensors[3], {extents.batch, extents.hidden});
   const std::int64_t count = extents.of_states();
   if (count == 0) throw_invalid("lstm", "the sequence has no elements; give some");
-  const bool has_kernel = tensors[0].dtype() == DType::float32 && tensors[0].node()->lane->is_host();
-  const Tensor all = has_kernel ? record(unowned(lstm_primitive), tensors, DType::float32, {6 * count}, inputs.where())
-                                : composed_lstm(tensors[0], tensors[1], tensors[2], tensors[3]);
-  return {part(all, 0, extents.states()), part(all, count, extents.states())};
+  const DType type = tensors[0].dtype();
+  const bool has_kernel = is_real(type) && type != DType::float64 && tensors[0].node()->lane->is_host();
+  Tensor all;
+  if (has_kernel) {
+    // The kernels compute in float32; inputs and weights of 16 bits are read as they are.
+    for (const std::size_t i : {2U, 3U}) tensors[i] = tensors[i].astype(DType::float32);
+    std::vector<Tensor> operands = tensors;
+    {
+      const NoGradient none;
+      operands.push_back(record(unowned(lstm_primitive), tensors, DType::float32, {6 * count}, inputs.where()));
+    }
+    all = record(unowned(results_primitive), operands, DType::float32, {2 * count}, inputs.where());
+  } else {
+    all = composed_lstm(tensors[0], tensors[1], tensors[2], tensors[3]);
+  }
+  return {part(all, 0, extents.states()).astype(type), part(all, count, extents.states()).astype(type)};
 }
 
 }  // namespace vectis::inline v0_1::array

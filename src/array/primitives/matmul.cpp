@@ -146,6 +146,19 @@ void multiply_as_doubles(const Node& a, const Node& b, Node& node) {
   }
 }
 
+bool is_transposed(const Tensor& x) {
+  const auto lock = x.node()->lane->engine().lock_nodes();
+  const Primitive* const primitive = x.node()->primitive.get();
+  return primitive != nullptr && primitive->is_transposition();
+}
+
+// The product a b, which is the gradient of `factor`. That of a transposed matrix is computed transposed, so that the
+// gradient of the matrix itself has no gaps: optimizers read it faster.
+Tensor gradient_like(const Tensor& factor, const Tensor& a, const Tensor& b) {
+  if (!is_transposed(factor)) return matmul(a, b);
+  return matrix_transpose(matmul(matrix_transpose(b), matrix_transpose(a)));
+}
+
 class Matmul final : public Primitive {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "matmul"; }
@@ -198,7 +211,8 @@ class Matmul final : public Primitive {
 
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
                                              const Tensor& adjoint) const override {
-    return {matmul(adjoint, matrix_transpose(inputs[1])), matmul(matrix_transpose(inputs[0]), adjoint)};
+    return {gradient_like(inputs[0], adjoint, matrix_transpose(inputs[1])),
+            gradient_like(inputs[1], matrix_transpose(inputs[0]), adjoint)};
   }
 
  private:

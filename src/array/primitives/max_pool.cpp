@@ -67,6 +67,14 @@ struct Plane {
     for (std::size_t i = 0; i < rule.sizes.rank(); ++i) {
       axes[skipped + i] = {extents[i], positions[i], rule.sizes[i], rule.steps[i], padding[i]};
     }
+    const Axis& last = axes[axes_max - 1];
+    for (std::int64_t place = 0; place < last.size; ++place) {
+      const auto [first, end] = last.windows_with(place);
+      if (first >= end) continue;
+      taps_.push_back({static_cast<std::size_t>(first * last.step - last.padding + place),
+                       static_cast<std::size_t>(first), static_cast<std::size_t>(end - first),
+                       static_cast<std::size_t>(last.step)});
+    }
   }
 
   [[nodiscard]] std::size_t inputs() const {
@@ -95,20 +103,15 @@ struct Plane {
   void for_each_taps(std::int64_t z, std::int64_t y, const Visit& visit) const {
     const auto [z_first, z_last] = axes[0].range(z);
     const auto [y_first, y_last] = axes[1].range(y);
-    const Axis& last = axes[2];
     for (std::int64_t i = z_first; i < z_last; ++i) {
       for (std::int64_t j = y_first; j < y_last; ++j) {
-        const std::int64_t row = (i * axes[1].extent + j) * last.extent;
-        for (std::int64_t place = 0; place < last.size; ++place) {
-          const auto [first, end] = last.windows_with(place);
-          if (first >= end) continue;
-          visit(Taps{static_cast<std::size_t>(row + first * last.step - last.padding + place),
-                     static_cast<std::size_t>(first), static_cast<std::size_t>(end - first),
-                     static_cast<std::size_t>(last.step)});
-        }
+        const auto row = static_cast<std::size_t>((i * axes[1].extent + j) * axes[2].extent);
+        for (const Taps& taps : taps_) visit(Taps{row + taps.input, taps.window, taps.count, taps.step});
       }
     }
   }
+
+  std::vector<Taps> taps_;  // of a row of elements, which is the first one
 };
 
 // Functions of elements have no branches: their outcome cannot be predicted. They return 1 or 0, and `value` or 0.

@@ -125,11 +125,9 @@ constexpr bool reduces_floats(Reduction how) {
   return how == Reduction::sum || how == Reduction::max || how == Reduction::min;
 }
 template <Reduction how>
-double reduce_floats(const std::byte* data, std::int64_t count) {
-  const auto* const row = reinterpret_cast<const float*>(data);
-  const auto size = static_cast<std::size_t>(count);
-  if constexpr (how == Reduction::sum) return sum_of_row(row, size);
-  return how == Reduction::max ? max_of_row(row, size) : min_of_row(row, size);
+double reduce_floats(const float* row, std::size_t count) {
+  if constexpr (how == Reduction::sum) return sum_of_row(row, count);
+  return how == Reduction::max ? max_of_row(row, count) : min_of_row(row, count);
 }
 
 // Reduces rows whose elements are adjacent.
@@ -140,14 +138,16 @@ void reduce_rows(const Blocks& x, Node& node) {
   std::vector<Partial<Wide>> partial(static_cast<std::size_t>(x.outer * chunks));
   const auto reduce_chunks = [&](std::size_t begin, std::size_t end) {
     std::vector<Wide> values;
+    FloatRows floats(x.type);
     for (std::size_t i = begin; i < end; ++i) {
       const std::int64_t row = static_cast<std::int64_t>(i) / chunks;
       const std::int64_t first = static_cast<std::int64_t>(i) % chunks * chunk;
       const std::int64_t count = std::min(chunk, x.extent - first);
       const std::byte* const data = x.data + (row * x.extent + first) * bytes;
       if constexpr (std::is_floating_point_v<Wide> && reduces_floats(how)) {
-        if (x.type == DType::float32) {
-          partial[i] = {reduce_floats<how>(data, count)};
+        if (x.type != DType::float64) {
+          const auto size = static_cast<std::size_t>(count);
+          partial[i] = {reduce_floats<how>(floats.at(data, size), size)};
           continue;
         }
       }
@@ -165,36 +165,58 @@ void reduce_rows(const Blocks& x, Node& node) {
   }
 }
 
+// Calls body(outer, first, count) for strips of adjacent columns.
+template <class Body>
+void for_each_strip(const Blocks& x, Node& node, const Body& body) {
+  const std::int64_t strips = (x.inner + columns_max - 1) / columns_max;
+  const std::int64_t work = std::max<std::int64_t>(1, x.extent * std::min(columns_max, x.inner));
+  const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, chunk / work));
+  node.lane->executor().parallel_for(
+      static_cast<std::size_t>(x.outer * strips), grain, [&](std::size_t begin, std::size_t end) {
+        for (auto i = static_cast<std::int64_t>(begin); i < static_cast<std::int64_t>(end); ++i) {
+          const std::int64_t first = i % strips * columns_max;
+          body(i / strips, first, static_cast<std::size_t>(std::min(columns_max, x.inner - first)));
+        }
+      });
+}
+
 // Reduces columns: elements that are adjacent belong to different results.
 template <Reduction how, class Wide>
 void reduce_columns(const Blocks& x, Node& node) {
-  const std::int64_t strips = (x.inner + columns_max - 1) / columns_max;
   const auto bytes = static_cast<std::int64_t>(size_of(x.type));
-  const auto reduce_strips = [&](std::size_t begin, std::size_t end) {
-    std::vector<Wide> row(columns_max);
-    std::vector<Partial<Wide>> results(columns_max);
-    for (std::size_t i = begin; i < end; ++i) {
-      const std::int64_t outer = static_cast<std::int64_t>(i) / strips;
-      const std::int64_t first = static_cast<std::int64_t>(i) % strips * columns_max;
-      const auto count = static_cast<std::size_t>(std::min(columns_max, x.inner - first));
-      for (std::int64_t r = 0; r < x.extent; ++r) {
-        load_wide(x.type, x.data + ((outer * x.extent + r) * x.inner + first) * bytes, count, row.data());
-        for (std::size_t c = 0; c < count; ++c) {
-          if (r == 0) {
-            results[c] = {row[c], 0};
-          } else {
-            merge<how>(results[c], {row[c], r});
-          }
+  for_each_strip(x, node, [&](std::int64_t outer, std::int64_t first, std::size_t count) {
+    std::vector<Wide> row(count);
+    std::vector<Partial<Wide>> results(count);
+    for (std::int64_t r = 0; r < x.extent; ++r) {
+      load_wide(x.type, x.data + ((outer * x.extent + r) * x.inner + first) * bytes, count, row.data());
+      for (std::size_t c = 0; c < count; ++c) {
+        if (r == 0) {
+          results[c] = {row[c], 0};
+        } else {
+          merge<how>(results[c], {row[c], r});
         }
       }
-      for (std::size_t c = 0; c < count; ++c) {
-        store<how>(node, outer * x.inner + first + static_cast<std::int64_t>(c), results[c]);
-      }
     }
-  };
-  const std::int64_t work = std::max<std::int64_t>(1, x.extent * std::min(columns_max, x.inner));
-  const auto grain = static_cast<std::size_t>(std::max<std::int64_t>(1, chunk / work));
-  node.lane->executor().parallel_for(static_cast<std::size_t>(x.outer * strips), grain, reduce_strips);
+    for (std::size_t c = 0; c < count; ++c) {
+      store<how>(node, outer * x.inner + first + static_cast<std::int64_t>(c), results[c]);
+    }
+  });
+}
+
+// The same for sums of at most 32 bits.
+void sum_columns(const Blocks& x, Node& node) {
+  const auto bytes = static_cast<std::int64_t>(size_of(x.type));
+  const std::int64_t together = x.type == DType::float32 ? x.extent : 1;
+  for_each_strip(x, node, [&](std::int64_t outer, std::int64_t first, std::size_t count) {
+    std::vector<double> sums(count, -0.0);  // which added to any number leaves it as it is
+    FloatRows floats(x.type);
+    for (std::int64_t row = 0; row < x.extent; row += together) {
+      const float* const rows = floats.at(x.data + ((outer * x.extent + row) * x.inner + first) * bytes, count);
+      add_rows(rows, static_cast<std::size_t>(x.inner), static_cast<std::size_t>(together), count, sums.data());
+    }
+    const std::int64_t at = outer * x.inner + first;
+    store_wide(node.type, sums.data(), count, node.host_data() + at * static_cast<std::int64_t>(node.element_bytes()));
+  });
 }
 
 template <Reduction how>
@@ -204,6 +226,8 @@ void reduce(const Blocks& x, Node& node) {
       for (std::int64_t i = 0; i < node.elements(); ++i) store<how>(node, i, Partial<Wide>{initial<how, Wide>()});
     } else if (x.inner == 1) {
       reduce_rows<how, Wide>(x, node);
+    } else if (how == Reduction::sum && is_real(x.type) && x.type != DType::float64) {
+      sum_columns(x, node);
     } else {
       reduce_columns<how, Wide>(x, node);
     }

@@ -72,6 +72,13 @@ class Permute final : public ViewPrimitive {
       back[static_cast<std::size_t>(axes_[i])] = static_cast<std::int64_t>(i);
     return {permute_dims(adjoint, back)};
   }
+  [[nodiscard]] bool is_transposition() const noexcept override {
+    const auto rank = static_cast<std::int64_t>(axes_.rank());
+    for (std::int64_t i = 0; i < rank - 2; ++i) {
+      if (axes_[static_cast<std::size_t>(i)] != i) return false;
+    }
+    return axes_[axes_.rank() - 1] == rank - 2;
+  }
 
  private:
   Shape axes_;
