@@ -64,7 +64,8 @@ def run(suite: Path, examples: int) -> dict[str, int]:
             reason = next(phase["longrepr"] for phase in (test.get("setup"), test.get("call")) if phase and "longrepr" in phase)
             skips[SKIPPED.get(test["nodeid"]) or reason.rsplit("Skipped: ", 1)[-1].rstrip(")'\"")] += 1
         elif test["outcome"] not in ("passed", "xpassed"):
-            print(f"{test['outcome']}: {test['nodeid']}")
+            message = test.get("call", {}).get("crash", {}).get("message", "no message").splitlines()[0]
+            print(f"{test['outcome']}: {test['nodeid']}: {message}")
     for reason, count in skips.most_common():
         print(f"skipped {count}: {reason}")
     outcomes = collections.Counter(test["outcome"] for test in tests)
