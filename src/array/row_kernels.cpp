@@ -97,6 +97,14 @@ HWY_INLINE void StoreSome(V x, float* out, std::size_t elements) {
   std::copy_n(rest.begin(), elements, out);
 }
 
+HWY_INLINE V LoadSome(const float* from, std::size_t elements) {
+  const Floats d;
+  if (elements == hn::Lanes(d)) return hn::LoadU(d, from);
+  HWY_ALIGN std::array<float, lanes_max> rest{};
+  std::copy_n(from, elements, rest.begin());
+  return hn::Load(d, rest.data());
+}
+
 float Max(const float* row, std::size_t count) {
   const Floats d;
   V largest = hn::Set(d, -infinity);
@@ -130,6 +138,28 @@ double Exponentials(const float* row, std::size_t count, float largest, float* o
     StoreSome(hn::Exp(d, hn::Max(hn::Sub(x, shift), lowest)), out + at, elements);
   });
   return Sum(out, count);
+}
+
+// The products are kept in `out`, and summed as Sum() does.
+void SoftmaxGradient(const float* value, const float* adjoint, std::size_t count, float* out) {
+  const Floats d;
+  ForEachVector(value, count, 0, [&](V p, std::size_t at, std::size_t elements) {
+    StoreSome(hn::Mul(p, LoadSome(adjoint + at, elements)), out + at, elements);
+  });
+  const V total = hn::Set(d, static_cast<float>(Sum(out, count)));
+  ForEachVector(value, count, 0, [&](V p, std::size_t at, std::size_t elements) {
+    StoreSome(hn::Mul(p, hn::Sub(LoadSome(adjoint + at, elements), total)), out + at, elements);
+  });
+}
+
+void LogSoftmaxGradient(const float* value, const float* adjoint, std::size_t count, float* out) {
+  const Floats d;
+  const V total = hn::Set(d, static_cast<float>(Sum(adjoint, count)));
+  const V lowest = hn::Set(d, -110.0F);
+  ForEachVector(value, count, 0, [&](V logarithm, std::size_t at, std::size_t elements) {
+    const V p = hn::IfThenElse(hn::IsNaN(logarithm), logarithm, hn::Exp(d, hn::Max(logarithm, lowest)));
+    StoreSome(hn::Sub(LoadSome(adjoint + at, elements), hn::Mul(p, total)), out + at, elements);
+  });
 }
 
 void WidenHalves(const Half* from, std::size_t count, float* out) {
@@ -193,6 +223,8 @@ HWY_EXPORT(Max);
 HWY_EXPORT(Min);
 HWY_EXPORT(Softmax);
 HWY_EXPORT(LogSoftmax);
+HWY_EXPORT(SoftmaxGradient);
+HWY_EXPORT(LogSoftmaxGradient);
 
 double sum_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(row, count); }
 void add_rows(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
@@ -210,6 +242,12 @@ float min_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPA
 void softmax_of_row(const float* row, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(Softmax)(row, count, out); }
 void log_softmax_of_row(const float* row, std::size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(LogSoftmax)(row, count, out);
+}
+void softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(value, adjoint, count, out);
+}
+void log_softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(LogSoftmaxGradient)(value, adjoint, count, out);
 }
 
 }  // namespace vectis::inline v0_1::array

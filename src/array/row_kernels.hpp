@@ -43,4 +43,9 @@ void softmax_of_row(const float* row, std::size_t count, float* out);
 // Writes x - max - log(sum of exp(x - max)) of each of `count` elements, at least one. Sums in double precision.
 void log_softmax_of_row(const float* row, std::size_t count, float* out);
 
+// Writes the gradient of softmax_of_row(): value * (adjoint - sum of value * adjoint). Sums in double precision.
+void softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out);
+// Writes the gradient of log_softmax_of_row(): adjoint - exp(value) * sum of adjoint. Sums in double precision.
+void log_softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out);
+
 }  // namespace vectis::inline v0_1::array

@@ -127,6 +127,32 @@ TEST(ArrayRows, SoftmaxOfViewsTypesAndOtherAxes) {
   EXPECT_EQ(to_string(softmax(zeros({0, 4}), -1).shape()), "(0, 4)");
 }
 
+TEST(ArrayRows, SoftmaxHasTheGradientsOfFloat64) {
+  std::mt19937_64 random(seed());
+  for (const std::int64_t length : {1, 2, 15, 16, 17, 50}) {
+    const Tensor wide = single_dense(random, {3, length}, 4).tensor();
+    const Tensor weights = single_dense(random, {3, length}, 1).tensor();
+    for (const bool is_log : {false, true}) {
+      SCOPED_TRACE(testing::Message() << length << (is_log ? " of the logarithm" : ""));
+      const auto loss = [&](const Tensor& x) {
+        const Tensor value = is_log ? log_softmax(x, -1) : softmax(x, -1);
+        return sum(square(value) * weights.astype(x.dtype()));
+      };
+      // The gradient of a function of the gradient is a second derivative.
+      const auto slope = [&](const Tensor& x) { return sum(square(grad(loss, x))); };
+      const Tensor narrow = wide.astype(DType::float32);
+      for (const auto& function :
+           {std::function<Tensor(const Tensor&)>(loss), std::function<Tensor(const Tensor&)>(slope)}) {
+        const Tensor found = grad(function, narrow);
+        const Tensor expected = grad(function, wide);
+        EXPECT_EQ(found.dtype(), DType::float32);
+        const double scale = 1 + max(absolute(expected)).item();
+        EXPECT_LT(max(absolute(found.astype(DType::float64) - expected)).item() / scale, 2e-6);
+      }
+    }
+  }
+}
+
 TEST(ArrayRows, SoftmaxOfNonFiniteRowsIsAsInFloat64) {
   const Dense x{{5, 3},
                 {1, not_a_number, 2, infinity, 0, 1, -infinity, -infinity, -infinity, -infinity, 0, 0, infinity,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <vector>
 
 #include "array/engine.hpp"
@@ -16,6 +17,59 @@ namespace vectis::inline v0_1::array {
 
 namespace {
 
+// Calls kernel(first, count, out) for each row of `node`: the position of its first element, the number of elements and
+// where its results are written.
+template <class Kernel>
+void compute_rows(Node& node, const Kernel& kernel) {
+  node.lane->allocate(node);
+  if (node.elements() == 0) return;
+  const auto columns = static_cast<std::size_t>(node.shape[node.shape.rank() - 1]);
+  const std::size_t rows = static_cast<std::size_t>(node.elements()) / columns;
+  auto* const out = node.data<float>();
+  constexpr std::size_t elements_per_task_min = 1 << 13;
+  node.lane->executor().parallel_for(rows, elements_per_task_min / columns + 1,
+                                     [&](std::size_t begin, std::size_t end) {
+                                       for (std::size_t row = begin; row < end; ++row)
+                                         kernel(row * columns, columns, out + row * columns);
+                                     });
+}
+
+const float* floats_of(const Node& x, std::shared_ptr<Storage>& keep) {
+  return reinterpret_cast<const float*>(contiguous_data(x, keep));
+}
+
+// From the value of SoftmaxOfRows and its gradient: that of its input.
+class SoftmaxGradient final : public Primitive {
+ public:
+  explicit SoftmaxGradient(bool is_log) : is_log_(is_log) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "softmax_gradient"; }
+
+  void compute(Node& node) const override {
+    std::array<std::shared_ptr<Storage>, 2> keep;
+    const float* const value = floats_of(*node.inputs[0].node(), keep[0]);
+    const float* const adjoint = floats_of(*node.inputs[1].node(), keep[1]);
+    const auto kernel = is_log_ ? log_softmax_gradient_of_row : softmax_gradient_of_row;
+    compute_rows(node, [&](std::size_t first, std::size_t count, float* out) {
+      kernel(value + first, adjoint + first, count, out);
+    });
+  }
+
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
+                                             const Tensor& adjoint) const override {
+    const Function composed = [is_log = is_log_](std::span<const Tensor> x) {
+      if (is_log) return x[1] - exp(x[0]) * sum(x[1], {-1}, true);
+      return x[0] * (x[1] - sum(x[0] * x[1], {-1}, true));
+    };
+    return vjp(composed, inputs, adjoint).gradients;
+  }
+
+ private:
+  bool is_log_;
+};
+
+const SoftmaxGradient softmax_gradient(false);
+const SoftmaxGradient log_softmax_gradient(true);
+
 // Of the last axis of float32 arrays in host memory.
 class SoftmaxOfRows final : public Primitive {
  public:
@@ -23,26 +77,16 @@ class SoftmaxOfRows final : public Primitive {
   [[nodiscard]] std::string_view name() const noexcept override { return is_log_ ? "log_softmax" : "softmax"; }
 
   void compute(Node& node) const override {
-    const Node& x = *node.inputs[0].node();
-    node.lane->allocate(node);
-    if (node.elements() == 0) return;
     std::shared_ptr<Storage> keep;
-    const auto* const from = reinterpret_cast<const float*>(contiguous_data(x, keep));
-    const auto columns = static_cast<std::size_t>(x.shape[x.shape.rank() - 1]);
-    const std::size_t rows = static_cast<std::size_t>(node.elements()) / columns;
+    const float* const x = floats_of(*node.inputs[0].node(), keep);
     const auto kernel = is_log_ ? log_softmax_of_row : softmax_of_row;
-    auto* const out = node.data<float>();
-    const auto compute_rows = [&](std::size_t begin, std::size_t end) {
-      for (std::size_t row = begin; row < end; ++row) kernel(from + row * columns, columns, out + row * columns);
-    };
-    constexpr std::size_t elements_per_task_min = 1 << 13;
-    node.lane->executor().parallel_for(rows, elements_per_task_min / columns + 1, compute_rows);
+    compute_rows(node, [&](std::size_t first, std::size_t count, float* out) { kernel(x + first, count, out); });
   }
 
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor>,
                                              const Tensor& adjoint) const override {
-    if (is_log_) return {adjoint - exp(output) * sum(adjoint, {-1}, true)};
-    return {output * (adjoint - sum(output * adjoint, {-1}, true))};
+    return {record(unowned(is_log_ ? log_softmax_gradient : softmax_gradient), {output, adjoint}, DType::float32,
+                   output.shape(), {})};
   }
 
  private:
