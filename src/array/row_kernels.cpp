@@ -22,16 +22,41 @@ constexpr std::size_t lanes_max = 16;
 using Floats = hn::CappedTag<float, lanes_max>;
 using V = hn::Vec<Floats>;
 using Doubles = hn::CappedTag<double, lanes_max / 2>;
+using VD = hn::Vec<Doubles>;
 using FewFloats = hn::Rebind<float, Doubles>;  // as many as a vector of doubles has
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// 16 partial sums: the element at position i is added to number i % 16, whatever the size of a vector. The elements
-// after the last 16 are added to the first one.
-double Sum(const float* row, std::size_t count) {
-  constexpr std::size_t block = 2048;  // elements, which stay in the first cache while each vector of sums reads them
+// Terms of sums in double precision: those of a vector from position i on, and a single one.
+struct Elements {
+  const float* row;
+  [[nodiscard]] HWY_INLINE VD At(std::size_t i) const {
+    return hn::PromoteTo(Doubles(), hn::LoadU(FewFloats(), row + i));
+  }
+  [[nodiscard]] double One(std::size_t i) const { return static_cast<double>(row[i]); }
+};
+struct Products {
+  Elements a;
+  Elements b;
+  [[nodiscard]] HWY_INLINE VD At(std::size_t i) const { return hn::Mul(a.At(i), b.At(i)); }
+  [[nodiscard]] double One(std::size_t i) const { return a.One(i) * b.One(i); }
+};
+struct SquaredDeviations {
+  Elements x;
+  double mean;
+  [[nodiscard]] HWY_INLINE VD At(std::size_t i) const {
+    const VD deviation = hn::Sub(x.At(i), hn::Set(Doubles(), mean));
+    return hn::Mul(deviation, deviation);
+  }
+  [[nodiscard]] double One(std::size_t i) const { return (x.One(i) - mean) * (x.One(i) - mean); }
+};
+
+// 16 partial sums: the term at position i is added to number i % 16, whatever the size of a vector. The terms after the
+// last 16 are added to the first one.
+template <class Terms>
+double SumOf(const Terms& terms, std::size_t count) {
+  constexpr std::size_t block = 2048;  // terms, which stay in the first cache while each vector of sums reads them
   const Doubles d;
-  const FewFloats few;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t whole = count / lanes_max * lanes_max;
   HWY_ALIGN std::array<double, lanes_max> sums{};
@@ -41,17 +66,18 @@ double Sum(const float* row, std::size_t count) {
       auto low = hn::Load(d, &sums[at]);
       auto high = hn::Load(d, &sums[at + lanes]);
       for (std::size_t i = first + at; i < end; i += lanes_max) {
-        low = hn::Add(low, hn::PromoteTo(d, hn::LoadU(few, row + i)));
-        high = hn::Add(high, hn::PromoteTo(d, hn::LoadU(few, row + i + lanes)));
+        low = hn::Add(low, terms.At(i));
+        high = hn::Add(high, terms.At(i + lanes));
       }
       hn::Store(low, d, &sums[at]);
       hn::Store(high, d, &sums[at + lanes]);
     }
   }
-  for (std::size_t i = whole; i < count; ++i) sums[0] += static_cast<double>(row[i]);
+  for (std::size_t i = whole; i < count; ++i) sums[0] += terms.One(i);
   for (std::size_t i = 1; i < lanes_max; ++i) sums[0] += sums[i];
   return sums[0];
 }
+double Sum(const float* row, std::size_t count) { return SumOf(Elements{row}, count); }
 
 // Four rows at a time, so that the sums are loaded and stored once for them.
 void AddRows(const float* rows, std::size_t stride, std::size_t count, std::size_t columns, double* sums) {
@@ -162,6 +188,40 @@ void LogSoftmaxGradient(const float* value, const float* adjoint, std::size_t co
   });
 }
 
+// A row is centered and scaled: its mean, and 1 / sqrt(variance + epsilon).
+struct Normalization {
+  Normalization(const float* row, std::size_t count, double epsilon)
+      : mean(Sum(row, count) / static_cast<double>(count)),
+        scale(1 / std::sqrt(SumOf(SquaredDeviations{{row}, mean}, count) / static_cast<double>(count) + epsilon)) {}
+  double mean;
+  double scale;
+};
+
+void LayerNorm(const float* row, std::size_t count, double epsilon, float* out) {
+  const Floats d;
+  const Normalization of_row(row, count, epsilon);
+  const V mean = hn::Set(d, static_cast<float>(of_row.mean));
+  const V scale = hn::Set(d, static_cast<float>(of_row.scale));
+  ForEachVector(row, count, 0, [&](V x, std::size_t at, std::size_t elements) {
+    StoreSome(hn::Mul(hn::Sub(x, mean), scale), out + at, elements);
+  });
+}
+
+// scale * (adjoint - its mean - normalized * mean of adjoint * normalized), with the normalized row in `out` meanwhile.
+void LayerNormGradient(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out) {
+  const Floats d;
+  LayerNorm(row, count, epsilon, out);
+  const Normalization of_row(row, count, epsilon);
+  const auto size = static_cast<double>(count);
+  const V mean = hn::Set(d, static_cast<float>(Sum(adjoint, count) / size));
+  const V slope = hn::Set(d, static_cast<float>(SumOf(Products{{adjoint}, {out}}, count) / size));
+  const V scale = hn::Set(d, static_cast<float>(of_row.scale));
+  ForEachVector(out, count, 0, [&](V normalized, std::size_t at, std::size_t elements) {
+    const V centered = hn::Sub(LoadSome(adjoint + at, elements), mean);
+    StoreSome(hn::Mul(scale, hn::Sub(centered, hn::Mul(normalized, slope))), out + at, elements);
+  });
+}
+
 void WidenHalves(const Half* from, std::size_t count, float* out) {
   const Floats d;
   const hn::Rebind<hwy::float16_t, Floats> narrow;
@@ -223,6 +283,8 @@ HWY_EXPORT(Max);
 HWY_EXPORT(Min);
 HWY_EXPORT(Softmax);
 HWY_EXPORT(LogSoftmax);
+HWY_EXPORT(LayerNorm);
+HWY_EXPORT(LayerNormGradient);
 HWY_EXPORT(SoftmaxGradient);
 HWY_EXPORT(LogSoftmaxGradient);
 
@@ -242,6 +304,12 @@ float min_of_row(const float* row, std::size_t count) { return HWY_DYNAMIC_DISPA
 void softmax_of_row(const float* row, std::size_t count, float* out) { HWY_DYNAMIC_DISPATCH(Softmax)(row, count, out); }
 void log_softmax_of_row(const float* row, std::size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(LogSoftmax)(row, count, out);
+}
+void layer_norm_of_row(const float* row, std::size_t count, double epsilon, float* out) {
+  HWY_DYNAMIC_DISPATCH(LayerNorm)(row, count, epsilon, out);
+}
+void layer_norm_gradient_of_row(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out) {
+  HWY_DYNAMIC_DISPATCH(LayerNormGradient)(row, adjoint, count, epsilon, out);
 }
 void softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out) {
   HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(value, adjoint, count, out);

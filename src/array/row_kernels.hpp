@@ -48,4 +48,9 @@ void softmax_gradient_of_row(const float* value, const float* adjoint, std::size
 // Writes the gradient of log_softmax_of_row(): adjoint - exp(value) * sum of adjoint. Sums in double precision.
 void log_softmax_gradient_of_row(const float* value, const float* adjoint, std::size_t count, float* out);
 
+// Writes (x - mean) / sqrt(variance + epsilon) of each of `count` elements, at least one. Sums in double precision.
+void layer_norm_of_row(const float* row, std::size_t count, double epsilon, float* out);
+// Writes the gradient of layer_norm_of_row(). Sums in double precision.
+void layer_norm_gradient_of_row(const float* row, const float* adjoint, std::size_t count, double epsilon, float* out);
+
 }  // namespace vectis::inline v0_1::array

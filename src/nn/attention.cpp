@@ -84,39 +84,15 @@ Tensor MultiHeadAttention::attend(const Tensor& query, const Tensor& key, const 
     check_rank(op, *x, 3, "(batch, sequence, features)");
     check_extent(op, *x, 2, features, "features");
   }
-  // Inputs that are the same array share one product.
-  const auto is_same = [](const Tensor& a, const Tensor& b) { return a.node() == b.node(); };
-  const auto projected = [&](const Tensor& x, std::int64_t first, std::int64_t count) {
-    const array::Range rows{first * features, (first + count) * features};
-    const Tensor weight = count == 3 ? in_proj_weight : slice(in_proj_weight, 0, rows);
-    const Tensor bias = in_proj_bias.is_empty() || count == 3 ? in_proj_bias : slice(in_proj_bias, 0, rows);
-    return linear(x, weight, bias);
+  // Three products, also of one array: the gradient of parts of a joined one would be written with zeros around it.
+  const auto projected = [&](const Tensor& x, std::int64_t index) {
+    const array::Range rows{index * features, (index + 1) * features};
+    const Tensor bias = in_proj_bias.is_empty() ? in_proj_bias : slice(in_proj_bias, 0, rows);
+    return by_heads(linear(x, slice(in_proj_weight, 0, rows), bias), heads);
   };
-  const auto part = [&](const Tensor& joined, std::int64_t index) {
-    return slice(joined, 2, {index * features, (index + 1) * features});
-  };
-  Tensor queries;
-  Tensor keys;
-  Tensor values;
-  if (is_same(query, key) && is_same(key, value)) {
-    const Tensor joined = projected(query, 0, 3);
-    queries = part(joined, 0);
-    keys = part(joined, 1);
-    values = part(joined, 2);
-  } else {
-    queries = projected(query, 0, 1);
-    if (is_same(key, value)) {
-      const Tensor joined = projected(key, 1, 2);
-      keys = part(joined, 0);
-      values = part(joined, 1);
-    } else {
-      keys = projected(key, 1, 1);
-      values = projected(value, 2, 1);
-    }
-  }
-  queries = by_heads(queries, heads);
-  keys = by_heads(keys, heads);
-  values = by_heads(values, heads);
+  const Tensor queries = projected(query, 0);
+  Tensor keys = projected(key, 1);
+  Tensor values = projected(value, 2);
   if (cache != nullptr) {
     if (cache->positions() > 0) {
       keys = array::concat(std::array{cache->keys, keys}, 2);

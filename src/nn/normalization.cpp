@@ -4,18 +4,17 @@
 
 #include "nn/check.hpp"
 #include "vectis/array/gradient.hpp"
+#include "vectis/array/neural.hpp"
 #include "vectis/array/operations.hpp"
 
 namespace vectis::inline v0_1::nn {
 
 namespace {
 
-// The axes [first, rank) without `skipped`.
-Shape axes_without(std::size_t first, std::size_t rank, std::size_t skipped) {
-  Shape axes;
-  for (std::size_t axis = first; axis < rank; ++axis) {
-    if (axis != skipped) axes.push_back(static_cast<std::int64_t>(axis));
-  }
+// All axes but the second one, that of the channels.
+Shape axes_of_channel(std::size_t rank) {
+  Shape axes = {0};
+  for (std::size_t axis = 2; axis < rank; ++axis) axes.push_back(static_cast<std::int64_t>(axis));
   return axes;
 }
 
@@ -53,11 +52,6 @@ Shape last_axes(std::string_view op, const Tensor& x, const Shape& shape) {
 // 16-bit inputs are normalized in float32.
 DType type_for_sums(const Tensor& x) { return x.dtype() == DType::float64 ? DType::float64 : DType::float32; }
 
-Tensor normalize(const Tensor& x, const Shape& axes, double epsilon) {
-  const Tensor centered = x - mean(x, axes, true);
-  return centered * rsqrt(mean(square(centered), axes, true) + epsilon);
-}
-
 }  // namespace
 
 BatchNorm::BatchNorm(std::int64_t channels, const BatchNormOptions& given) : options(given) {
@@ -86,7 +80,7 @@ Tensor BatchNorm::forward(const Tensor& x, const Mode& mode) {
                                               "needs; give a batch of 2 or more",
                                               to_string(x.shape()), count));
     }
-    const Shape axes = axes_without(0, x.rank(), 1);
+    const Shape axes = axes_of_channel(x.rank());
     average = mean(wide, axes, true);
     centered = wide - average;
     variance = mean(square(centered), axes, true);
@@ -123,7 +117,9 @@ LayerNorm::LayerNorm(const Shape& shape, const NormOptions& given) : normalized(
 
 Tensor LayerNorm::forward(const Tensor& x, const Mode& /*mode*/) const {
   const Shape axes = last_axes("layer_norm", x, normalized);
-  Tensor y = normalize(x.astype(type_for_sums(x)), axes, options.epsilon);
+  Shape rows(std::span(x.shape().begin(), x.rank() - axes.rank()));
+  rows.push_back(normalized.elements());
+  Tensor y = array::layer_norm(x.astype(type_for_sums(x)).reshape(rows), options.epsilon).reshape(x.shape());
   if (!weight.is_empty()) y = y * weight + bias;
   return y.astype(x.dtype());
 }
@@ -163,10 +159,9 @@ GroupNorm::GroupNorm(std::int64_t group_count, std::int64_t channel_count, const
 
 Tensor GroupNorm::forward(const Tensor& x, const Mode& /*mode*/) const {
   check_channels("group_norm", x, channels);
-  Shape split = {x.extent(0), groups, channels / groups};
-  for (std::size_t axis = 2; axis < x.rank(); ++axis) split.push_back(x.shape()[axis]);
-  const Tensor wide = x.astype(type_for_sums(x)).reshape(split);
-  Tensor y = normalize(wide, axes_without(2, split.rank(), split.rank()), options.epsilon).reshape(x.shape());
+  const std::int64_t size = x.elements() / std::max<std::int64_t>(x.extent(0) * groups, 1);
+  const Tensor rows = x.astype(type_for_sums(x)).reshape({x.extent(0), groups, size});
+  Tensor y = array::layer_norm(rows, options.epsilon).reshape(x.shape());
   if (!weight.is_empty()) {
     const Shape per_channel = along_channels(x.rank());
     y = y * weight.reshape(per_channel) + bias.reshape(per_channel);

@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/arrays/dense.hpp"
+#include "tests/support/expect_error.hpp"
 #include "tests/support/seed.hpp"
 #include "vectis/array.hpp"
 #include "vectis/device.hpp"
@@ -127,16 +132,19 @@ TEST(ArrayRows, SoftmaxOfViewsTypesAndOtherAxes) {
   EXPECT_EQ(to_string(softmax(zeros({0, 4}), -1).shape()), "(0, 4)");
 }
 
-TEST(ArrayRows, SoftmaxHasTheGradientsOfFloat64) {
+TEST(ArrayRows, HaveTheGradientsOfFloat64) {
   std::mt19937_64 random(seed());
+  const std::vector<std::pair<const char*, Tensor (*)(const Tensor&)>> functions = {
+      {"softmax", [](const Tensor& x) { return softmax(x, -1); }},
+      {"log_softmax", [](const Tensor& x) { return log_softmax(x, -1); }},
+      {"layer_norm", [](const Tensor& x) { return layer_norm(x, 0.1); }}};
   for (const std::int64_t length : {1, 2, 15, 16, 17, 50}) {
     const Tensor wide = single_dense(random, {3, length}, 4).tensor();
     const Tensor weights = single_dense(random, {3, length}, 1).tensor();
-    for (const bool is_log : {false, true}) {
-      SCOPED_TRACE(testing::Message() << length << (is_log ? " of the logarithm" : ""));
-      const auto loss = [&](const Tensor& x) {
-        const Tensor value = is_log ? log_softmax(x, -1) : softmax(x, -1);
-        return sum(square(value) * weights.astype(x.dtype()));
+    for (const auto& [name, value_of] : functions) {
+      SCOPED_TRACE(testing::Message() << name << " of " << length);
+      const auto loss = [&, value = value_of](const Tensor& x) {
+        return sum(square(value(x)) * weights.astype(x.dtype()));
       };
       // The gradient of a function of the gradient is a second derivative.
       const auto slope = [&](const Tensor& x) { return sum(square(grad(loss, x))); };
@@ -151,6 +159,37 @@ TEST(ArrayRows, SoftmaxHasTheGradientsOfFloat64) {
       }
     }
   }
+}
+
+Dense normalized(const Dense& x, double epsilon) {
+  Dense result = x;
+  const auto length = static_cast<std::size_t>(x.shape[1]);
+  for (auto row = result.values.begin(); row != result.values.end(); row += static_cast<std::ptrdiff_t>(length)) {
+    const std::span<double> values(row, length);
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(length);
+    double variance = 0;
+    for (const double value : values) variance += (value - mean) * (value - mean) / static_cast<double>(length);
+    for (double& value : values) value = (value - mean) / std::sqrt(variance + epsilon);
+  }
+  return result;
+}
+
+TEST(ArrayRows, LayerNormAgreesWithLoops) {
+  std::mt19937_64 random(seed());
+  for (const std::int64_t length : lengths()) {
+    Dense x = single_dense(random, {3, length}, 5);
+    for (double& value : x.values) value = static_cast<float>(value + 100);  // a mean that is far from 0
+    expect_near(layer_norm(single(x)), normalized(x, 1e-5), 3e-5, "layer_norm of " + std::to_string(length));
+    if (HasFatalFailure()) return;
+  }
+  const Tensor constant = full({2, 5}, 3.5);
+  EXPECT_EQ(values_of(layer_norm(constant)), std::vector<double>(10, 0));
+  EXPECT_EQ(to_string(layer_norm(zeros({0, 4})).shape()), "(0, 4)");
+  EXPECT_EQ(to_string(layer_norm(zeros({4, 0})).shape()), "(4, 0)");
+  const Dense x = single_dense(random, {4, 33}, 2);
+  EXPECT_EQ(layer_norm(x.tensor().astype(DType::bfloat16)).dtype(), DType::bfloat16);
+  EXPECT_ERROR(layer_norm(zeros({}, DType::float32)), ErrorCode::invalid_input, "[layer_norm]", "no axis");
+  EXPECT_ERROR(layer_norm(zeros({3}, DType::int32)), ErrorCode::invalid_input, "[layer_norm]", "int32");
 }
 
 TEST(ArrayRows, SoftmaxOfNonFiniteRowsIsAsInFloat64) {

@@ -153,6 +153,7 @@ TEST_P(EveryArrayDevice, SearchesAndInterpolates) {
   same([](const Tensor& a, const Tensor& b) { return isin(b, a).astype(DType::int32); }, "isin");
   same([](const Tensor& a, const Tensor&) { return repeat(a, arange(0, 9, 1, DType::int32), 0); }, "repeat");
   same([](const Tensor& a, const Tensor&) { return interpolate(a.reshape({1, 1, 9}), {14}); }, "interpolate");
+  same([](const Tensor& a, const Tensor&) { return layer_norm(a.reshape({3, 3})); }, "layer_norm");
 }
 
 TEST_P(EveryArrayDevice, ConvolvesAndPools) {

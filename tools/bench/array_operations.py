@@ -235,6 +235,7 @@ def table() -> list[Operation]:
         Operation("interpolate", lambda xp, x: xp.interpolate(x, [2 * x.shape[2], 2 * x.shape[3]]),
                   lambda t, x: f(t).interpolate(x, [2 * x.shape[2], 2 * x.shape[3]], mode="bilinear"), windows(2, has_weights=False), WIDE,
                   has_edges=False),
+        Operation("layer_norm", lambda xp, x: xp.layer_norm(x), lambda t, x: f(t).layer_norm(x, x.shape[-1:]), at_least_four, WIDE, units=64, has_edges=False),
         Operation("astype", lambda xp, x: xp.astype(x, xp.float32), lambda t, x: x.to(t.float32), one,
                   ("float64", "bfloat16", "float16", "int32", "int64", "int8", "uint8", "bool")),
     ]

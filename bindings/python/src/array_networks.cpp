@@ -64,6 +64,11 @@ void bind_layers(nb::module_& module) {
       nb::sig("def interpolate(x: vectis._types.ArrayLike, extents: int | collections.abc.Sequence[int], how: "
               "typing.Literal['linear', 'nearest'] = 'linear') -> Array"),
       "Resize the axes after the first two.");
+  module.def(
+      "layer_norm", [](const Argument& x, double epsilon) { return to_array(array::layer_norm(x.operand(), epsilon)); },
+      "x"_a, "epsilon"_a = 1e-5,
+      nb::sig("def layer_norm(x: vectis._types.ArrayLike, /, epsilon: float = 1e-5) -> Array"),
+      "Return each row of the last axis minus its mean, times 1 / sqrt(variance + epsilon).");
   for (const auto& [name, parameter, value, function, description] :
        {std::tuple{"leaky_relu", "slope", 0.01, &array::leaky_relu,
                    "Each element, times `slope` where it is negative."},

@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, Any] = {
     "tanh of product": lambda x, y: xp.sum(xp.tanh(x @ y.T)),
     "quotient": lambda x, y: xp.mean(x / y - y**x),
     "softmax": lambda x, y: xp.sum(xp.softmax(x) * y),
+    "layer_norm": lambda x, y: xp.sum(xp.layer_norm(x) * y),
     "item": lambda x, y: x[1, 2] * y[0, 0] + x[-1, -1],
     "mask": lambda x, y: xp.sum(x[xp.asarray([[True, False, True]] * 2)] ** 2) + xp.sum(y),
     "indices": lambda x, y: xp.sum(x[[0, 1, 0], [2, 1, 2]] * y[0]),

@@ -45,7 +45,7 @@ BEYOND = {
     "indices": "add_along_axis index_add put_along_axis",
     "sets": "unique",
     "products": "einsum outer",
-    "networks": "conv conv1d conv2d conv3d elu gelu interpolate leaky_relu log_softmax max_pool mean_pool relu sigmoid silu "
+    "networks": "conv conv1d conv2d conv3d elu gelu interpolate layer_norm leaky_relu log_softmax max_pool mean_pool relu sigmoid silu "
                 "softmax softplus",
     "gradients": "check_gradient checkpoint custom_function grad no_grad stop_gradient value_and_grad vjp",
     "random numbers": "Generator",

@@ -1,5 +1,5 @@
 // Convolution, pooling and interpolation of arrays of shape (batch, channels, extents ...) with one, two or three axes
-// of extents, and the recurrent part of LSTM.
+// of extents, layer normalization, and the recurrent part of LSTM.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,10 @@ struct PoolOptions {
 VECTIS_API Tensor max_pool(const Operand& x, const Shape& window, const PoolOptions& options = {});
 // Returns the mean of each window, in which padding counts as zeros.
 VECTIS_API Tensor mean_pool(const Operand& x, const Shape& window, const PoolOptions& options = {});
+
+// Returns each row of the last axis minus its mean, times 1 / sqrt(variance + epsilon): layer normalization without
+// weights. Of 16 bits in float32. Throws InvalidInput for arrays without axes and of integers.
+VECTIS_API Tensor layer_norm(const Operand& x, double epsilon = 1e-5);
 
 // Hidden states and cells after each element of a sequence: (sequence, batch, hidden).
 struct LstmStates {

@@ -7,8 +7,8 @@
 
 #include "array/engine.hpp"
 #include "array/operands.hpp"
+#include "array/primitives/rows.hpp"
 #include "array/row_kernels.hpp"
-#include "array/strided.hpp"
 #include "array/wide.hpp"
 #include "vectis/array/gradient.hpp"
 #include "vectis/array/operations.hpp"
@@ -16,27 +16,6 @@
 namespace vectis::inline v0_1::array {
 
 namespace {
-
-// Calls kernel(first, count, out) for each row of `node`: the position of its first element, the number of elements and
-// where its results are written.
-template <class Kernel>
-void compute_rows(Node& node, const Kernel& kernel) {
-  node.lane->allocate(node);
-  if (node.elements() == 0) return;
-  const auto columns = static_cast<std::size_t>(node.shape[node.shape.rank() - 1]);
-  const std::size_t rows = static_cast<std::size_t>(node.elements()) / columns;
-  auto* const out = node.data<float>();
-  constexpr std::size_t elements_per_task_min = 1 << 13;
-  node.lane->executor().parallel_for(rows, elements_per_task_min / columns + 1,
-                                     [&](std::size_t begin, std::size_t end) {
-                                       for (std::size_t row = begin; row < end; ++row)
-                                         kernel(row * columns, columns, out + row * columns);
-                                     });
-}
-
-const float* floats_of(const Node& x, std::shared_ptr<Storage>& keep) {
-  return reinterpret_cast<const float*>(contiguous_data(x, keep));
-}
 
 // From the value of SoftmaxOfRows and its gradient: that of its input.
 class SoftmaxGradient final : public Primitive {
