@@ -69,8 +69,13 @@ View matrix(const Storage& storage, std::int64_t first, std::int64_t rows, std::
           static_cast<std::uint64_t>(first), width};
 }
 
-// Multiplies float32 matrices of one shape by the weights of shape (rows, columns) or, for `transposed`, by their
-// transpose. Weights of 16 bits: the matrices are rounded to their type. Writes float32.
+void run_on(Lane& lane, std::string_view operation, const View& x, const View& out) {
+  const View views[] = {x, out};
+  lane.run_operation(operation, views, {});
+}
+
+// Multiplies matrices of one shape by the weights of shape (rows, columns) or, for `transposed`, by their
+// transpose. Matrices of float32 are rounded to the type of the weights. Writes float32.
 class WeightProduct {
  public:
   WeightProduct(Lane& lane, const Node& weight, bool transposed)
@@ -84,24 +89,22 @@ class WeightProduct {
     if (!transposed) return;
     // Once for all steps: a product by a transposed matrix would do it in every step.
     weight_ = allocate_in_pool(lane, static_cast<std::uint64_t>(weight.elements()) * weight.element_bytes());
-    const View views[] = {matrix(*elements.storage, first_, columns_, rows_, type_),
-                          matrix(*weight_, 0, rows_, columns_, type_)};
-    lane.run_operation("transpose", views, {});
+    run_on(lane, "transpose", matrix(*elements.storage, first_, columns_, rows_, type_),
+           matrix(*weight_, 0, rows_, columns_, type_));
     first_ = 0;
   }
 
   void multiply(const View& x, const View& product) {
-    const View views[] = {type_ == DType::float32 ? x : rounded(x), matrix(*weight_, first_, rows_, columns_, type_),
-                          product};
+    const View views[] = {x.type == type_ ? x : rounded(x), matrix(*weight_, first_, rows_, columns_, type_), product};
     lane_.run_operation("matmul", views, {});
   }
 
  private:
   View rounded(const View& x) {
     if (rounded_ == nullptr) rounded_ = allocate_in_pool(lane_, x.rows * x.columns * size_of(type_));
-    const View views[] = {x, matrix(*rounded_, 0, static_cast<std::int64_t>(x.rows), rows_, type_)};
-    lane_.run_operation("cast", views, {});
-    return views[1];
+    const View result = matrix(*rounded_, 0, static_cast<std::int64_t>(x.rows), rows_, type_);
+    run_on(lane_, "cast", x, result);
+    return result;
   }
 
   Lane& lane_;
@@ -142,17 +145,21 @@ class LstmGradient final : public Primitive {
     const PooledElements value(*node.inputs[5].node());
     const float* const cells = value.floats() + of_states;
     const float* const gates = value.floats() + 2 * of_states;
-    const auto bytes_of_step = static_cast<std::uint64_t>(of_step) * sizeof(float);
     const std::shared_ptr<Storage> result =
-        allocate_in_pool(lane, static_cast<std::uint64_t>(node.elements()) * sizeof(float));
-    const std::shared_ptr<Storage> later = allocate_in_pool(lane, bytes_of_step);
-    auto* const out = reinterpret_cast<float*>(result->host);
-    auto* const later_adjoint = reinterpret_cast<float*>(later->host);
-    float* const carried = out + 4 * of_states + of_step;  // ends as the gradient of the first cell
-    std::fill_n(later_adjoint, of_step, 0.0F);
-    std::fill_n(carried, of_step, 0.0F);
+        allocate_in_pool(lane, static_cast<std::uint64_t>(node.elements()) * node.element_bytes());
+    // The gradients that a step hands to the one before: of its hidden state and of its cell.
+    const std::shared_ptr<Storage> carried =
+        allocate_in_pool(lane, 2 * static_cast<std::uint64_t>(of_step) * sizeof(float));
+    auto* const later_adjoint = reinterpret_cast<float*>(carried->host);
+    std::fill_n(later_adjoint, 2 * of_step, 0.0F);
+    const bool is_rounded = node.type != DType::float32;
+    const std::shared_ptr<Storage> of_gates =
+        is_rounded ? allocate_in_pool(lane, 4 * static_cast<std::uint64_t>(of_step) * sizeof(float)) : result;
     for (std::int64_t step = extents.steps - 1; step >= 0; --step) {
       const float* const before = step == 0 ? first_cell.floats() : cells + (step - 1) * of_step;
+      const View gates_of_step = matrix(*result, 4 * step * of_step, extents.batch, 4 * n, node.type);
+      float* const gates_adjoint =
+          reinterpret_cast<float*>(of_gates->host) + (is_rounded ? 0 : static_cast<std::int64_t>(gates_of_step.offset));
       for_each_row(lane, extents, [&](std::int64_t row) {
         const std::int64_t at = step * of_step + row * n;
         lstm_row_gradient({.hidden = static_cast<std::size_t>(n),
@@ -162,14 +169,14 @@ class LstmGradient final : public Primitive {
                            .output_adjoint = adjoint.floats() + at,
                            .cell_adjoint = adjoint.floats() + of_states + at,
                            .later_adjoint = later_adjoint + row * n,
-                           .carried = carried + row * n,
-                           .gates_adjoint = out + 4 * at});
+                           .carried = later_adjoint + of_step + row * n,
+                           .gates_adjoint = gates_adjoint + 4 * row * n});
       });
+      if (is_rounded) run_on(lane, "cast", matrix(*of_gates, 0, extents.batch, 4 * n), gates_of_step);
       // That of the hidden state before: of the gates times the weights.
-      by_weight.multiply(matrix(*result, 4 * step * of_step, extents.batch, 4 * n),
-                         matrix(*later, 0, extents.batch, n));
+      by_weight.multiply(gates_of_step, matrix(*carried, 0, extents.batch, n));
     }
-    std::copy_n(later_adjoint, of_step, out + 4 * of_states);
+    run_on(lane, "cast", matrix(*carried, 0, 2, of_step), matrix(*result, 4 * of_states, 2, of_step, node.type));
     node.storage = result;
   }
 
@@ -179,7 +186,8 @@ class LstmGradient final : public Primitive {
     const Function first_order = [](std::span<const Tensor> x) {
       const Function values = [](std::span<const Tensor> y) { return composed_lstm(y[0], y[1], y[2], y[3]); };
       const std::vector<Tensor> gradients = vjp(values, x.first(4), x[4]).gradients;
-      return concat(std::array{flatten(gradients[0]), flatten(gradients[2]), flatten(gradients[3])});
+      return concat(std::array{flatten(gradients[0]), flatten(gradients[2]), flatten(gradients[3])})
+          .astype(x[1].dtype());
     };
     std::vector<Tensor> gradients = vjp(first_order, inputs.first(5), adjoint).gradients;
     gradients.emplace_back();  // the value is a function of the other inputs
