@@ -258,7 +258,7 @@ class LstmResults final : public ViewPrimitive {
   [[nodiscard]] std::string_view name() const noexcept override { return "lstm"; }
   void compute(Node& node) const override { share_value(*node.inputs[4].node(), node); }
 
-  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
                                              const Tensor& adjoint) const override {
     const Extents extents(inputs[0]);
     const std::int64_t of_states = extents.of_states();
@@ -270,8 +270,8 @@ class LstmResults final : public ViewPrimitive {
     const Tensor of_inputs = part(all, 0, inputs[0].shape()).astype(type);
     const Shape first = inputs[2].shape();
     std::vector<Tensor> before = {expand_dims(inputs[2], 0)};
-    if (extents.steps > 1) {
-      before.push_back(part(inputs[4], 0, {extents.steps - 1, extents.batch, extents.hidden}));
+    if (extents.steps > 1) {  // of the output, through which gradients of gradients go
+      before.push_back(part(output, 0, {extents.steps - 1, extents.batch, extents.hidden}));
     }
     const Tensor states_before = concat(before).reshape({-1, extents.hidden});
     const Tensor of_weight =
