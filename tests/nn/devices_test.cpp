@@ -1,5 +1,7 @@
 // Layers and losses on devices against the CPU: values and gradients.
 
+#include <cstdio>
+
 #include "tests/arrays_devices/fixture.hpp"
 #include "tests/nn/layer_cases.hpp"
 
@@ -38,6 +40,7 @@ void EveryNetworkDevice::expect_as_on_host(CaseGroup group) {
     for (const auto& [name, value] : nn::state_dict(there)) expect_same(value, state.at(name), 1e-4, name);
     if (HasFailure()) return;
   }
+  std::printf("%zu cases agree\n", layer_cases(group).size());
 }
 
 TEST_P(EveryNetworkDevice, ComputesSimpleLayers) { expect_as_on_host(CaseGroup::simple_layers); }

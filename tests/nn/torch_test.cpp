@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -143,6 +144,7 @@ TEST(Torch, EveryLayerHasItsStateValuesAndGradients) {
     if (HasFatalFailure()) return;
   }
   for (const auto& [name, ignored] : torch) EXPECT_TRUE(names.contains(name)) << name;
+  if (!HasFailure()) std::printf("%zu cases agree\n", names.size());
 }
 
 }  // namespace

@@ -43,6 +43,13 @@ class Program:
         self.process.stdin.flush()
         return self.process.stdout.readline()
 
+    def answer(self, request: str) -> Any:
+        """The answer to a line, which is JSON. Raises Failed when it is a dictionary."""
+        answer = json.loads(self.line(request) or '{"failed": "the process has ended"}')
+        if isinstance(answer, dict):
+            raise Failed(answer["failed"])
+        return answer
+
     def close(self) -> None:
         self.process.stdin.close()
         self.process.wait()
@@ -51,22 +58,19 @@ class Program:
 class Peer(Program):
     """A library in a process of its own."""
 
-    def __init__(self, library: str, threads: int) -> None:
-        super().__init__([python(), "-m", "tools.bench.array_peer", library, threads], OMP_NUM_THREADS=str(threads),
+    def __init__(self, library: str, threads: int, module: str = "tools.bench.array_peer") -> None:
+        super().__init__([python(), "-m", module, library, threads], OMP_NUM_THREADS=str(threads),
                          PYTHONPATH=f"{ROOT}:{ROOT / 'build' / 'release' / 'python'}", CXX="g++-12")
 
     def ask(self, **request: Any) -> Any:
-        answer = json.loads(self.line(json.dumps(request)) or '{"failed": "the process has ended"}')
-        if isinstance(answer, dict):
-            raise Failed(answer["failed"])
-        return answer
+        return self.answer(json.dumps(request))
 
 
 class Contest:
     """Vectis and its peers; `with` closes them."""
 
     def __init__(self, peers: Sequence[str], threads: int = 1) -> None:
-        self.sides = {name: Peer(name, threads) for name in ("vectis", *peers)}
+        self.sides: dict[str, Any] = {name: Peer(name, threads) for name in ("vectis", *peers)}
 
     def __enter__(self) -> "Contest":
         return self

@@ -2,7 +2,8 @@
 
 Reads requests as lines of JSON and answers each with one line: {"prepare": program, ...} makes the inputs of a program,
 {"run": n} computes it n times and answers with the nanoseconds of CPU time (one thread) or of the clock (several) of one,
-{"memory": true} computes it once and answers with the bytes by which the process grew at most."""
+{"memory": true} computes it once and answers with the bytes by which the process grew at most, {"call": method, ...} answers
+with what a method of the program returns."""
 
 import json
 import sys
@@ -225,12 +226,11 @@ def seconds_clock(threads: int) -> Callable[[], int]:
     return time.process_time_ns if threads == 1 else time.perf_counter_ns
 
 
-def main() -> None:
+def serve(makers: dict[str, Callable[[int], Any]]) -> None:
+    """Answers the requests for the library that the arguments name."""
     name, threads = sys.argv[1], int(sys.argv[2])
-    makers: dict[str, Callable[[], Side]] = {"vectis": lambda: Vectis(threads), "torch": lambda: Torch(threads),
-                                             "compiled": lambda: Compiled(threads), "numpy": Numpy}
-    side, clock = makers[name](), seconds_clock(threads)
-    program: Program = lambda: None
+    side, clock = makers[name](threads), seconds_clock(threads)
+    program: Any = lambda: None
     for line in sys.stdin:
         request = json.loads(line)
         answer: object = True
@@ -238,6 +238,8 @@ def main() -> None:
             if "prepare" in request:
                 program = lambda: None  # releases the arrays of the last one
                 program = getattr(side, request.pop("prepare"))(**request)
+            elif "call" in request:
+                answer = getattr(program, request.pop("call"))(**request)
             elif "memory" in request:
                 answer = growth(program)
             else:
@@ -252,4 +254,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve({"vectis": Vectis, "torch": Torch, "compiled": Compiled, "numpy": lambda threads: Numpy()})
