@@ -53,7 +53,8 @@ class SelfAttention(nn.MultiheadAttention):
 
 
 def recurrent(kind: type[nn.RNNBase]) -> Callable[..., nn.Module]:
-    return lambda inputs, hidden, layers, bidirectional: kind(inputs, hidden, layers, batch_first=True, bidirectional=bidirectional)
+    return lambda inputs, hidden, layers, bidirectional: kind(inputs, hidden, layers, bidirectional=bidirectional,
+                                                              batch_first=True)
 
 
 def convolution(kind: Callable[..., nn.Module]) -> Callable[..., nn.Module]:

@@ -55,7 +55,8 @@ LAYERS: dict[str, Callable[..., nn.Module]] = {
         features, heads, feed_forward=inner, dropout=0, activation=activation, norm_first=norm_first),
     "last_of_sequence": nn.LastOfSequence,
     "residual": lambda *layers: Residual(layers),
-    **{name: lambda name=name: nn.Activation(name) for name in ("relu", "tanh", "gelu", "silu", "sigmoid", "leaky_relu", "elu")},
+    **{name: lambda name=name: nn.Activation(name)  # type: ignore[misc]
+       for name in ("relu", "tanh", "gelu", "silu", "sigmoid", "leaky_relu", "elu")},
 }
 
 

@@ -1,7 +1,7 @@
 """One library that trains networks: `python -m tools.bench.network_peer LIBRARY THREADS`, with the requests of array_peer.
 
-A program is a step of training. Those of PyTorch alone (mlp, lstm, cnn, transformer) stand beside networks_bench; `random` is
-an architecture of network_sample.py."""
+A program is a step of training. Those of PyTorch alone (mlp, lstm, cnn, transformer) stand beside networks_bench; `random`
+is a network of network_sample.py."""
 
 from collections.abc import Callable
 from typing import Any
@@ -110,8 +110,8 @@ class TorchTraining(Training):
         self.model.load_state_dict({name: torch.from_numpy(value) for name, value in np.load(weights).items()})
         self.loss = getattr(torch.nn.functional, TORCH_LOSSES.get(loss, loss))
         kind, options = optimizer
-        self.optimizer = getattr(torch.optim, kind)(self.model.parameters(),
-                                                    **{TORCH_OPTIONS.get(name, name): value for name, value in options.items()})
+        renamed = {TORCH_OPTIONS.get(name, name): value for name, value in options.items()}
+        self.optimizer = getattr(torch.optim, kind)(self.model.parameters(), **renamed)
 
     def array(self, values: np.ndarray) -> Any:
         return self.torch.from_numpy(values)
@@ -135,7 +135,7 @@ class Torch:
         self.torch = torch
 
     def initial(self, layers: list[Any], weights: str, seed: int) -> Program:
-        """Writes the initial weights of an architecture."""
+        """Writes the initial weights of layers."""
         from tools.bench.network_layers_torch import sequential
         self.torch.manual_seed(seed)
         np.savez(weights, **{name: value.numpy() for name, value in sequential(layers).state_dict().items()})
@@ -163,14 +163,15 @@ class Torch:
 
     def mlp(self) -> Program:
         nn = self.torch.nn
-        return self.classified(nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)),
-                               128, 784)
+        module = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10))
+        return self.classified(module, 128, 784)
 
     def lstm(self, dtype: str = "float32") -> Program:
         """Forward and backward alone."""
         chosen = getattr(self.torch, dtype)
         x = self.torch.randn(64, 32, 256).to(chosen)
-        return self.step_of(self.torch.nn.LSTM(256, 256).to(chosen), lambda module: module(x)[0].square().mean(), is_updated=False)
+        module = self.torch.nn.LSTM(256, 256).to(chosen)
+        return self.step_of(module, lambda module: module(x)[0].square().mean(), is_updated=False)
 
     def lstm16(self) -> Program:
         return self.lstm("bfloat16")
@@ -178,7 +179,8 @@ class Torch:
     def cnn(self) -> Program:
         nn = self.torch.nn
         module = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                               nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(32 * 49, 10))
+                               nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                               nn.Flatten(), nn.Linear(32 * 49, 10))
         return self.classified(module, 128, 1, 28, 28)
 
     def transformer(self) -> Program:

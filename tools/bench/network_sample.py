@@ -111,8 +111,8 @@ class Draw:
 
     def recurrent(self, features: int) -> tuple[Layer, int]:
         hidden, is_bidirectional = self.rng.choice((16, 32, 64, 128)), self.chance(0.3)
-        layer = [self.rng.choice(("rnn", "lstm", "lstm", "gru", "gru")), features, hidden, self.rng.randint(1, 2), is_bidirectional]
-        return layer, hidden * (1 + is_bidirectional)
+        kind, layers = self.rng.choice(("rnn", "lstm", "lstm", "gru", "gru")), self.rng.randint(1, 2)
+        return [kind, features, hidden, layers, is_bidirectional], hidden * (1 + is_bidirectional)
 
     def attention(self, features: int) -> list[Layer]:
         heads = self.rng.choice((1, 2, 4, 8))
@@ -196,30 +196,30 @@ class Trained:
 
     def error_of_state(self, truth: "Trained") -> float:
         """The largest relative error of a tensor. Raises KeyError when the names are others."""
-        return max(float(np.linalg.norm(self.state[name] - value) / max(np.linalg.norm(value), 1e-3))
-                   for name, value in truth.state.items())
+        return float(np.max([np.linalg.norm(self.state[name] - value) / max(np.linalg.norm(value), 1e-3)
+                             for name, value in truth.state.items()]))
 
 
 class Sample:
     """Random networks on both sides."""
 
     def __init__(self, contest: NetworkContest, folder: Path) -> None:
-        self.contest, self.folder = contest, folder
+        self.contest, self.initial, self.after = contest, str(folder / "initial.npz"), str(folder / "after.npz")
 
     def request(self, network: Network, dtype: str = "float32") -> dict[str, Any]:
-        return {"prepare": "random", **asdict(network), "dtype": dtype, "weights": str(self.folder / "initial.npz"), "seed": 1}
+        return {"prepare": "random", **asdict(network), "dtype": dtype, "weights": self.initial, "seed": 1}
 
     def trained(self, library: str, network: Network, dtype: str) -> Trained:
-        side, path = self.contest.sides[library], self.folder / "trained.npz"
+        side = self.contest.sides[library]
         side.ask(**self.request(network, dtype))
         losses = np.array(side.ask(call="train", steps=STEPS))
-        side.ask(call="save", path=str(path))
-        with np.load(path) as state:
+        side.ask(call="save", path=self.after)
+        with np.load(self.after) as state:
             return Trained(losses, {name: state[name].astype(np.float64) for name in state.files})
 
     def problem(self, network: Network) -> str:
         """How ours differs from PyTorch's; "" if it agrees."""
-        self.contest.sides["torch"].ask(prepare="initial", layers=network.layers, weights=str(self.folder / "initial.npz"), seed=1)
+        self.contest.sides["torch"].ask(prepare="initial", layers=network.layers, weights=self.initial, seed=1)
         truth = self.trained("torch", network, "float64")
         if not np.all(np.isfinite(truth.losses)):
             return "PyTorch's losses are not finite"

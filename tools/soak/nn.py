@@ -21,10 +21,13 @@ DEVICES = ("opencl", "webgpu", "cuda", "hip")
 READERS = ("load_checkpoint", "read_idx", "read_csv", "read_npy", "read_pnm")
 EXECUTIONS = 5_000_000
 KILLS = 200
+EPOCHS = 5  # of training on devices, in tests/nn/curves_test.cpp
 NETWORKS = 20
 PREDICTED = 10  # networks whose memory is predicted
 LINES = 30  # at most, of a program of the README
 CASES = 72  # at least, in tests/nn/layer_cases.cpp
+
+measured = Figure.measured
 
 # The programs of networks_bench, with the least ratio of PyTorch's time to ours.
 SPEEDS = {
@@ -47,7 +50,7 @@ def speed(network: str) -> Measurement:
     def measure() -> list[Figure]:
         suite.build("release", "networks_bench")
         name, aim = SPEEDS[network]
-        return [Figure.measured(name, round(network_contest.ratio(network), 2), "of PyTorch", f">= {aim}")]
+        return [measured(name, round(network_contest.ratio(network), 2), "of PyTorch", f">= {aim}")]
     return measure
 
 
@@ -58,10 +61,10 @@ def random_networks() -> list[Figure]:
                         env={"PYTHONPATH": str(ROOT)})
     found = json.loads(printed.splitlines()[-1])
     ratios = dict(found["ratios"])
-    return [Figure.measured("random architectures that train as PyTorch", found["agreeing"], "architectures", f">= {NETWORKS}"),
-            Figure.measured("their step in Python, geometric mean", round(geometric_mean(filter(None, ratios.values())), 2),
-                            "of PyTorch", ">= 1"),
-            *(Figure.measured(f"slow architecture: {network}", round(ratios[network], 2), "of PyTorch", ">= 0.2")
+    mean = geometric_mean(filter(None, ratios.values()))
+    return [measured("random architectures that train as PyTorch", found["agreeing"], "architectures", f">= {NETWORKS}"),
+            measured("their step in Python, geometric mean", round(mean, 2), "of PyTorch", ">= 1"),
+            *(measured(f"slow architecture: {network}", round(ratios[network], 2), "of PyTorch", ">= 0.2")
               for network in list(ratios)[-3:])]
 
 
@@ -70,14 +73,15 @@ def real_digits() -> list[Figure]:
     suite.build("release", "train_digits")
     ours, theirs = digits.measure()
     print(ours, theirs)
-    return [Figure.measured("training on digits to 97 %, wall time", round(ours.seconds / theirs.seconds, 3), "of PyTorch", "<= 0.2"),
-            Figure.measured("training on digits to 97 %, peak memory", round(ours.peak_bytes / theirs.peak_bytes, 3), "of PyTorch",
-                            "<= 0.2")]
+    time, memory = ours.seconds / theirs.seconds, ours.peak_bytes / theirs.peak_bytes
+    return [measured("training on digits to 97 %, wall time", round(time, 3), "of PyTorch", "<= 0.2"),
+            measured("training on digits to 97 %, peak memory", round(memory, 3), "of PyTorch", "<= 0.2")]
 
 
 def predicted_memory() -> list[Figure]:
     ctest("PredictMemory", "networks_test")
-    return [Figure.measured("networks whose peak memory is within 10 % of the prediction", PREDICTED, "networks", f">= {PREDICTED}")]
+    return [measured("networks whose peak memory is within 10 % of the prediction", PREDICTED, "networks",
+                     f">= {PREDICTED}")]
 
 
 def agreeing(printed: str) -> int:
@@ -88,14 +92,15 @@ def agreeing(printed: str) -> int:
 def layers_of_the_cpu() -> list[Figure]:
     """Against PyTorch and against finite differences."""
     printed = ctest(r"LayerGradients\.|networks_torch\.", "networks_test", "networks_torch_test")
-    return [Figure.measured("layers and losses with the values and gradients of PyTorch on cpu", agreeing(printed), "cases", f">= {CASES}")]
+    return [measured("layers and losses with the values and gradients of PyTorch on cpu", agreeing(printed), "cases",
+                     f">= {CASES}")]
 
 
 def layers(device: str) -> Measurement:
     def measure() -> list[Figure]:
         printed = ctest(rf"EveryNetworkDevice\..*/{device}", "networks_devices_test")
-        return [Figure.measured(f"layers and losses with the values and gradients of the CPU on {device}", agreeing(printed),
-                                "cases", f">= {CASES}")]
+        name = f"layers and losses with the values and gradients of the CPU on {device}"
+        return [measured(name, agreeing(printed), "cases", f">= {CASES}")]
     return measure
 
 
@@ -105,15 +110,15 @@ def curves() -> list[Figure]:
         digits.write_digits(Path(folder))
         printed = ctest("TrainingOnEveryDevice", "networks_devices_test", VECTIS_TEST_DIGITS=folder)
     found = {name: int(epochs) for name, epochs in re.findall(r"(\w+): (\d+) epochs of 1797 images", printed)}
-    return [Figure.measured(f"epochs of training on digits with the loss of the CPU on {device}", found.get(device, 0), "epochs", ">= 5")
-            for device in DEVICES]
+    return [measured(f"epochs of training on digits with the loss of the CPU on {device}", found.get(device, 0), "epochs",
+                     f">= {EPOCHS}") for device in DEVICES]
 
 
 def kills() -> list[Figure]:
     printed = ctest("KillTest", "networks_kill_test", VECTIS_TEST_KILLS=KILLS)
     ((survived, with_checkpoint),) = re.findall(r"(\d+) kills, (\d+) of them with a checkpoint", printed)
-    return [Figure.measured("kills after which training ends with the same weights", int(survived), "kills", f">= {KILLS}"),
-            Figure.measured("of them with a checkpoint to continue from", int(with_checkpoint), "kills", f">= {KILLS // 4}")]
+    return [measured("kills after which training ends with the same weights", int(survived), "kills", f">= {KILLS}"),
+            measured("of them with a checkpoint to continue from", int(with_checkpoint), "kills", f">= {KILLS // 4}")]
 
 
 def readme() -> list[Figure]:
@@ -121,9 +126,9 @@ def readme() -> list[Figure]:
     text = (ROOT / "README.md").read_text()
     figures = []
     for language, label in (("cpp", "C++"), ("python", "Python")):
-        (program,) = (code for code in re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if "train(" in code)
-        figures.append(Figure.measured(f"lines of the README's training program in {label}", len(program.splitlines()), "lines",
-                                       f"<= {LINES}"))
+        programs = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        (lines,) = (len(program.splitlines()) for program in programs if "train(" in program)
+        figures.append(measured(f"lines of the README's training program in {label}", lines, "lines", f"<= {LINES}"))
     return figures
 
 
