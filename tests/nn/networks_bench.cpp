@@ -1,6 +1,6 @@
-// Times steps of networks for tools/bench/network_contest.py. Reads lines: "mlp", "lstm", "lstm_bfloat16", "cnn" and
-// "transformer" choose one; "run N" computes N steps and answers with the nanoseconds of one, of CPU time with one
-// thread, of the clock with several. Ends with its input. The argument is the number of threads.
+// Times steps of networks for tools/bench/network_contest.py. Reads lines: "mlp", "lstm", "lstm16", "cnn" and
+// "transformer" choose one; "run N" computes N steps, by default one, and answers with the nanoseconds of a step: of
+// CPU time with one thread, of the clock with several. "quit" ends. The argument is the number of threads.
 
 #include <cstdlib>
 #include <ctime>
