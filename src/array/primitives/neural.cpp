@@ -11,7 +11,7 @@
 #include "array/engine.hpp"
 #include "array/operands.hpp"
 #include "array/primitives/convolution.hpp"
-#include "array/primitives/max_pool.hpp"
+#include "array/primitives/pool.hpp"
 #include "array/primitives/windows.hpp"
 #include "array/wide.hpp"
 #include "vectis/array/operations.hpp"
@@ -192,7 +192,9 @@ Tensor max_pool(const Operand& x, const Shape& window, const PoolOptions& option
 }
 
 Tensor mean_pool(const Operand& x, const Shape& window, const PoolOptions& options) {
-  const PoolRule rule = pool_rule("mean_pool", as_tensor("mean_pool", x), window, options);
+  const Tensor& tensor = as_tensor("mean_pool", x);
+  const PoolRule rule = pool_rule("mean_pool", tensor, window, options);
+  if (std::optional<Tensor> pooled = mean_pool_natively(tensor, rule.windows, rule.padding, x.where())) return *pooled;
   const Tensor windows = pooled_windows("mean_pool", x, rule, 0);
   const std::size_t axes = (windows.rank() - 2) / 2;
   return mean(windows, axes_from(2 + axes, axes));

@@ -1,4 +1,4 @@
-#include "array/primitives/max_pool.hpp"
+#include "array/primitives/pool.hpp"
 
 #include <algorithm>
 #include <array>
@@ -245,10 +245,87 @@ class MaxPool final : public Primitive {
   std::shared_ptr<const Pooling> pooling_;
 };
 
-}  // namespace
+// The mean of each window, in which padding counts as zeros.
+class MeanPool final : public Primitive {
+ public:
+  explicit MeanPool(std::shared_ptr<const Pooling> pooling) : pooling_(std::move(pooling)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "mean_pool"; }
 
-std::optional<Tensor> max_pool_natively(const Tensor& x, const WindowRule& rule, const Shape& padding,
-                                        const std::source_location& where) {
+  void compute(Node& node) const override {
+    node.lane->allocate(node);
+    std::shared_ptr<Storage> keep;
+    const auto* const from = reinterpret_cast<const float*>(contiguous_data(*node.inputs[0].node(), keep));
+    const Plane& plane = pooling_->plane;
+    const auto size = static_cast<double>(pooling_->rule.sizes.elements());
+    const std::size_t planes = static_cast<std::size_t>(node.elements()) / plane.outputs();
+    for_each_plane(*node.lane, planes, plane, [&](std::size_t i) {
+      const float* const x = from + i * plane.inputs();
+      float* const out = node.data<float>() + i * plane.outputs();
+      std::vector<double> sums(static_cast<std::size_t>(plane.axes[2].windows));
+      plane.for_each_row([&](std::size_t first, const auto& for_each_taps) {
+        double* const total = sums.data();
+        std::ranges::fill(sums, 0.0);
+        for_each_taps([&](const Taps& taps) {
+          taps.for_each([&](std::size_t at, std::size_t window) { total[window] += x[at]; });
+        });
+        for (std::size_t j = 0; j < sums.size(); ++j) out[first + j] = static_cast<float>(total[j] / size);
+      });
+    });
+  }
+
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
+                                             const Tensor& adjoint) const override;
+
+ private:
+  std::shared_ptr<const Pooling> pooling_;
+};
+
+// From the gradient of the means: the gradient of what they are of.
+class MeanPoolGradient final : public Primitive {
+ public:
+  explicit MeanPoolGradient(std::shared_ptr<const Pooling> pooling) : pooling_(std::move(pooling)) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "mean_pool_gradient"; }
+
+  void compute(Node& node) const override {
+    node.lane->allocate(node);
+    std::shared_ptr<Storage> keep;
+    const auto* const from = reinterpret_cast<const float*>(contiguous_data(*node.inputs[0].node(), keep));
+    const Plane& plane = pooling_->plane;
+    const auto size = static_cast<float>(pooling_->rule.sizes.elements());
+    const std::size_t planes = static_cast<std::size_t>(node.elements()) / plane.inputs();
+    for_each_plane(*node.lane, planes, plane, [&](std::size_t i) {
+      const float* const adjoint = from + i * plane.outputs();
+      float* const out = node.data<float>() + i * plane.inputs();
+      std::fill_n(out, plane.inputs(), 0.0F);
+      std::vector<float> shares(static_cast<std::size_t>(plane.axes[2].windows));
+      plane.for_each_row([&](std::size_t first, const auto& for_each_taps) {
+        float* const share = shares.data();
+        for (std::size_t j = 0; j < shares.size(); ++j) share[j] = adjoint[first + j] / size;
+        for_each_taps([&](const Taps& taps) {
+          taps.for_each([&](std::size_t at, std::size_t window) { out[at] += share[window]; });
+        });
+      });
+    });
+  }
+
+  // Linear in the gradient of the means, whose gradient are means again.
+  [[nodiscard]] std::vector<Tensor> gradient(const Tensor&, std::span<const Tensor> inputs,
+                                             const Tensor& adjoint) const override {
+    return {record(std::make_shared<MeanPool>(pooling_), {adjoint}, DType::float32, inputs[0].shape(), {})};
+  }
+
+ private:
+  std::shared_ptr<const Pooling> pooling_;
+};
+
+std::vector<Tensor> MeanPool::gradient(const Tensor&, std::span<const Tensor> inputs, const Tensor& adjoint) const {
+  return {record(std::make_shared<MeanPoolGradient>(pooling_), {adjoint}, DType::float32, inputs[0].shape(), {})};
+}
+
+// Records the primitive P, which pools `x`; nothing where other operations must.
+template <class P>
+std::optional<Tensor> pool(std::string_view op, const Tensor& x, const WindowRule& rule, const Shape& padding,
+                           const std::source_location& where) {
   const std::size_t axes = rule.sizes.rank();
   if (!x.node()->lane->is_host() || x.dtype() != DType::float32 || axes > axes_max || x.elements() == 0) {
     return std::nullopt;
@@ -258,11 +335,23 @@ std::optional<Tensor> max_pool_natively(const Tensor& x, const WindowRule& rule,
   const Shape extents(std::span(x.shape().begin() + before, axes));
   Shape padded = extents;
   for (std::size_t i = 0; i < axes; ++i) padded[i] += 2 * padding[i];
-  const Shape positions = window_positions("max_pool", padded, before, rule);
+  const Shape positions = window_positions(op, padded, before, rule);
   const auto pooling = std::make_shared<const Pooling>(Plane(extents, positions, rule, padding), rule, padding);
   Shape shape(std::span(x.shape().begin(), before));
   for (const std::int64_t count : positions) shape.push_back(count);
-  return record(std::make_shared<MaxPool>(pooling), {x}, DType::float32, std::move(shape), where);
+  return record(std::make_shared<P>(pooling), {x}, DType::float32, std::move(shape), where);
+}
+
+}  // namespace
+
+std::optional<Tensor> max_pool_natively(const Tensor& x, const WindowRule& rule, const Shape& padding,
+                                        const std::source_location& where) {
+  return pool<MaxPool>("max_pool", x, rule, padding, where);
+}
+
+std::optional<Tensor> mean_pool_natively(const Tensor& x, const WindowRule& rule, const Shape& padding,
+                                         const std::source_location& where) {
+  return pool<MeanPool>("mean_pool", x, rule, padding, where);
 }
 
 }  // namespace vectis::inline v0_1::array

@@ -1,7 +1,9 @@
-// max_pool of float32 on the CPU, which has a kernel of its own, against that of float64, which is made of windows.
+// max_pool and mean_pool of float32 on the CPU, which have kernels of their own, against those of float64, which are
+// made of windows.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -44,17 +46,19 @@ void expect_same(const Tensor& found, const Tensor& expected) {
     if (std::isnan(b[i])) {
       EXPECT_TRUE(std::isnan(a[i])) << i;
     } else {
-      EXPECT_NEAR(a[i], b[i], 1e-5) << i;
+      EXPECT_NEAR(a[i], b[i], 1e-5 * std::max(1.0, std::abs(b[i]))) << i;
     }
   }
 }
 
-TEST(MaxPool, OfFloat32IsThatOfFloat64WithItsGradients) {
+using Pool = Tensor (*)(const Operand&, const Shape&, const PoolOptions&);
+
+void expect_float32_as_float64(Pool chosen) {
   std::mt19937_64 random(seed());
   for (const PoolCase& test : pool_cases) {
     SCOPED_TRACE(to_string(test.shape));
     const Tensor x = with_ties(random, test.shape);
-    const auto pool = [&](const Tensor& value) { return max_pool(value, test.window, test.options); };
+    const auto pool = [&](const Tensor& value) { return chosen(value, test.window, test.options); };
     const auto loss = [&](const Tensor& value) { return sum(square(pool(value)) * 0.5); };
     // The gradient of a function of the gradient: a second derivative.
     const auto slope = [&](const Tensor& value) { return sum(square(grad(loss, value))); };
@@ -64,6 +68,14 @@ TEST(MaxPool, OfFloat32IsThatOfFloat64WithItsGradients) {
     const Tensor strided = x.transpose().eval();
     expect_same(pool(strided.astype(DType::float32).transpose()), pool(x));
   }
+}
+
+TEST(MaxPool, OfFloat32IsThatOfFloat64WithItsGradients) { expect_float32_as_float64(max_pool); }
+TEST(MeanPool, OfFloat32IsThatOfFloat64WithItsGradients) { expect_float32_as_float64(mean_pool); }
+
+TEST(MeanPool, OfManyElementsIsSummedInDoublePrecision) {
+  const Tensor x = Tensor::from_cpu(std::vector<float>(std::size_t{1} << 18, 0.1F), {1, 1, 1 << 18});
+  EXPECT_EQ(mean_pool(x, {1 << 18}).item<float>(), 0.1F);
 }
 
 TEST(MaxPool, NaNIsTheLargestNumber) {

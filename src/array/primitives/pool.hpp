@@ -1,4 +1,4 @@
-// The largest element of each window on the CPU, in one pass over the data.
+// The largest element, or the mean, of each window on the CPU, in one pass over the data.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,8 @@ namespace vectis::inline v0_1::array {
 // devices, and of more than three axes of windows. Windows and padding must fit.
 std::optional<Tensor> max_pool_natively(const Tensor& x, const WindowRule& rule, const Shape& padding,
                                         const std::source_location& where);
+// Returns the means of the windows, in which padding counts as zeros; nothing as above.
+std::optional<Tensor> mean_pool_natively(const Tensor& x, const WindowRule& rule, const Shape& padding,
+                                         const std::source_location& where);
 
 }  // namespace vectis::inline v0_1::array
