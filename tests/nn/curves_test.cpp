@@ -62,7 +62,7 @@ class TrainingOnEveryDevice : public EveryArrayDevice {
                   .max_epochs = epochs,
                   .validation_split = 0.2,
                   .seed = 5,
-                  .optimizer = std::make_shared<Sgd>(SgdOptions{.learning_rate = 0.05, .momentum = 0.9}),
+                  .optimizer = std::make_shared<Sgd>(SgdOptions{.learning_rate = 0.01, .momentum = 0.9}),
                   .device = device});
   }
 };
