@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
+#include "array/dry_run.hpp"
 #include "array/engine.hpp"
 #include "array/lstm_kernels.hpp"
 #include "array/operands.hpp"
@@ -85,6 +87,14 @@ void for_each_row(Lane& lane, const Extents& extents, const Body& body) {
                                });
 }
 
+// Takes the memory of a primitive that reads some of its inputs in the pool.
+void dry_run_with_workspace(Node& node, std::initializer_list<std::size_t> pooled, std::uint64_t bytes, DryRun& run) {
+  std::vector<std::shared_ptr<Storage>> kept;
+  for (const std::size_t input : pooled) kept.push_back(pooled_copy(run, *node.inputs[input].node()));
+  run.allocate(node);
+  kept.push_back(workspace_in_pool(run, *node.lane, bytes));
+}
+
 // From inputs, weights, first states, the gradient of hidden states and cells, and the value of Lstm: the gradients of
 // inputs, first hidden state and first cell as one vector.
 class LstmGradient final : public Primitive {
@@ -134,6 +144,11 @@ class LstmGradient final : public Primitive {
     }
     std::copy_n(later_adjoint, of_step, out + 4 * of_states);
     node.storage = result;
+  }
+
+  void dry_run(Node& node, DryRun& run) const override {
+    const auto bytes_of_step = static_cast<std::uint64_t>(Extents(node.inputs[0]).of_step()) * sizeof(float);
+    dry_run_with_workspace(node, {1, 3, 4, 5}, bytes_of_step, run);
   }
 
   // By the gradient of the gradient of the composed operations.
@@ -195,6 +210,11 @@ class Lstm final : public Primitive {
       });
     }
     node.storage = result;
+  }
+
+  void dry_run(Node& node, DryRun& run) const override {
+    const auto bytes_of_gates = 4 * static_cast<std::uint64_t>(Extents(node.inputs[0]).of_step()) * sizeof(float);
+    dry_run_with_workspace(node, {0, 1, 2, 3}, bytes_of_gates, run);
   }
 
   [[nodiscard]] std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> inputs,
