@@ -323,7 +323,9 @@ TEST_F(PredictedMemory, RejectsWhatCannotBeTrained) {
     EXPECT_ERROR(static_cast<void>(predict_memory(network, batch)), ErrorCode::invalid_input, "batch_size");
   }
   EXPECT_ERROR(static_cast<void>(predict_memory(network, std::int64_t{1} << 60)), ErrorCode::invalid_input, "2^56");
-  EXPECT_ERROR(static_cast<void>(predict_memory(network, std::int64_t{1} << 44)), ErrorCode::invalid_input, "2^");
+  const NetworkCase deep = with_layers("deep", {784}, std::vector(100, LayerBuilder::dense(784)), {});
+  EXPECT_ERROR(static_cast<void>(predict_memory(build(deep, host()), std::int64_t{1} << 44)), ErrorCode::invalid_input,
+               "2^62");
   EXPECT_ERROR(static_cast<void>(predict_memory(network, 1, {.accumulated_batches = 0})), ErrorCode::invalid_input,
                "accumulated_batches");
   Nothing nothing;
@@ -392,6 +394,8 @@ TEST_F(PredictedMemory, RecommendsABatchThatFitsTheLimitOfThePool) {
         static_cast<void>(train(network, data, labels, {.batch_size = batch, .max_epochs = 2, .device = host()})));
   }
   ASSERT_TRUE(pool().set_max_pool_size(host().id(), 1 << 20));
+  EXPECT_ERROR(static_cast<void>(recommended_batch_size(build(norms(), host()), host())), ErrorCode::allocation,
+               "a batch of 2", "1.0 MiB");
   EXPECT_ERROR(static_cast<void>(recommended_batch_size(build(mlp(), host()), host())), ErrorCode::allocation,
                "1.0 MiB", "a smaller module");
 }
@@ -404,8 +408,8 @@ TEST_F(PredictedMemory, RecommendsAtMostWhatIsUsualWhereADeviceDoesNotTellItsMem
     const std::int64_t usual = name == "opencl" ? 64 : 1024;  // CUDA's driver tells what is free
     EXPECT_EQ(other.memory().has_value(), name != "opencl") << name;
     EXPECT_EQ(recommended_batch_size(build(small, host()), other), usual) << name;
-    ASSERT_TRUE(pool().set_max_pool_size(other.id(), 6 << 20));
-    EXPECT_LT(recommended_batch_size(build(norms(), host()), other), usual) << name;
+    ASSERT_TRUE(pool().set_max_pool_size(other.id(), 8 << 20));
+    EXPECT_LT(recommended_batch_size(build(cnn(), host()), other), usual) << name;
   }
 }
 

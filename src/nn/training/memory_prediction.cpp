@@ -252,22 +252,34 @@ MemoryPrediction predict(ModuleRef module, const EvaluateBatch& evaluate, const 
   return prediction_of(run, (config.prefetch + 1) * bytes_of_batch);
 }
 
+[[noreturn]] void throw_does_not_fit(const MemoryPrediction& memory, std::int64_t batch_size, const Device& device,
+                                     std::uint64_t room) {
+  throw Error(
+      ErrorCode::allocation, "recommended_batch_size",
+      fmt::format("training takes {} with a batch of {}, of which {} are parameters, but {} has {} for it, less a "
+                  "tenth; use a smaller module or a device with more memory, or raise the limit of its memory "
+                  "pool",
+                  format_bytes(memory.peak_bytes), batch_size, format_bytes(memory.parameter_bytes), device.label(),
+                  format_bytes(room)));
+}
+
 std::int64_t recommend(ModuleRef module, const EvaluateBatch& evaluate, const Fields& example, const Device& device,
                        TrainingConfig config) {
   config.device = device;
   const std::uint64_t room = room_on(device, module, array::runtime_of(first_parameter(module)));
-  MemoryPrediction memory;
-  for (std::int64_t size = first_batch_size(device); size > 0; size /= 2) {
-    memory = predict(module, evaluate, example, size, config);
-    if (fits(memory, room, device)) return size;
+  std::int64_t size = first_batch_size(device);
+  MemoryPrediction memory = predict(module, evaluate, example, size, config);
+  while (!fits(memory, room, device)) {
+    if (size == 1) throw_does_not_fit(memory, size, device, room);
+    try {
+      memory = predict(module, evaluate, example, size / 2, config);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_input) throw;
+      throw_does_not_fit(memory, size, device, room);  // there are modules that need more than one example
+    }
+    size /= 2;
   }
-  throw Error(
-      ErrorCode::allocation, "recommended_batch_size",
-      fmt::format("training takes {} with a batch of 1, of which {} are parameters, but {} has {} for it, less a "
-                  "tenth; use a smaller module or a device with more memory, or raise the limit of its memory "
-                  "pool",
-                  format_bytes(memory.peak_bytes), format_bytes(memory.parameter_bytes), device.label(),
-                  format_bytes(room)));
+  return size;
 }
 
 }  // namespace
