@@ -56,7 +56,7 @@ template <Module M>
 }
 
 // Returns the largest power of two, up to 1024, as the size of batches with which training fits the memory of `device`
-// that is free now, less a tenth: that of the device and of its pool's limit. Where a device does not tell its free
+// that is free now, less a tenth: that of the device and of its pool's limit. Where a device does not report its free
 // memory, it is at most 256 for CUDA with more than 8 GiB, 128 for CUDA with less, 64 for OpenCL, 32 for others.
 // Throws Allocation when not even the smallest batch fits, and as above.
 [[nodiscard]] VECTIS_API std::int64_t recommended_batch_size(const Network& network, const Device& device,

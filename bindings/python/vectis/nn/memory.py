@@ -55,7 +55,7 @@ def recommended_batch_size(module: Module, device: _vectis.Device | int | str, c
                            step: Callable[..., Any] | None = None) -> int:
     """Return the largest power of two, up to 1024, as the size of batches with which training fits the free memory of a device.
 
-    A tenth of the memory is left. Where a device does not tell its free memory, the size is at most 256 for CUDA with more than
+    A tenth of the memory is left. Where a device does not report its free memory, the size is at most 256 for CUDA with more than
     8 GiB, 128 for CUDA with less, 64 for OpenCL, 32 for others. The other arguments are those of predict_memory(). Raises
     AllocationError when not even the smallest batch fits.
     """
