@@ -98,9 +98,15 @@ class MeasuredTraining {
     for (const auto& [name, value] : state_dict(network_)) EXPECT_EQ(value.node(), before.at(name).node()) << name;
     return memory;
   }
+  // Lets the pool hold twice as much as `bytes` and some segments, beside the data.
+  void limit(std::uint64_t bytes) {
+    MemoryPool& pool = memory_pool(runtime_);
+    static_cast<void>(pool.emergency_cleanup(device_.id()));
+    ASSERT_TRUE(pool.set_max_pool_size(device_.id(), bytes_of_data() + 2 * bytes + (8U << 20U)));
+  }
   // Trains and returns the most bytes in use, without those of the data.
   std::uint64_t measured() {
-    const std::uint64_t data = stats().in_use_bytes - bytes_in_pool(state_dict(network_), device_ == host());
+    const std::uint64_t data = bytes_of_data();
     const std::uint64_t peak_before = stats().peak_in_use_bytes;
     static_cast<void>(train(network_, data_, labels_, config_));
     const std::uint64_t peak = stats().peak_in_use_bytes;
@@ -109,6 +115,9 @@ class MeasuredTraining {
   }
 
  private:
+  std::uint64_t bytes_of_data() {
+    return stats().in_use_bytes - bytes_in_pool(state_dict(network_), device_ == host());
+  }
   DeviceRegistry& registry() { return runtime_.service<DeviceRegistry>(); }
   Device host() { return registry().find("cpu").value(); }
   MemoryStats stats() { return memory_pool(runtime_).get_memory_stats(device_.id()).value(); }
@@ -235,6 +244,26 @@ TEST(PredictedMemoryOf, RandomNetworks) {
     expect_close(random_network(random), "cpu", number);
     if (HasFailure()) return;
   }
+}
+
+// As recommended_batch_size() relies on. Gaps in the pool are not predicted, so that one of a hundred may fail.
+TEST(PredictedMemoryOf, RandomNetworksIsHalfOfWhatIsEnough) {
+  const std::uint64_t runs = runs_wanted(5);
+  std::uint64_t failures = 0;
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    Random random(seed() + run);
+    const NetworkCase test = random_network(random);
+    MeasuredTraining training(test, "cpu");
+    training.limit(training.predicted().peak_bytes);
+    try {
+      static_cast<void>(training.measured());
+    } catch (const Error& error) {
+      ++failures;
+      std::cout << test.text << ", VECTIS_TEST_SEED=" << seed() + run << ": " << error.what() << "; " << error.detail()
+                << '\n';
+    }
+  }
+  EXPECT_LE(failures, runs / 20);
 }
 
 TEST(PredictedMemoryOf, NetworksOnOtherDevices) {
@@ -384,7 +413,7 @@ TEST_F(PredictedMemory, PassesOnWhatALossThrows) {
 }
 
 TEST_F(PredictedMemory, RecommendsABatchThatFitsTheLimitOfThePool) {
-  for (const std::uint64_t limit : {std::uint64_t{8} << 20, std::uint64_t{24} << 20, std::uint64_t{100} << 20}) {
+  for (const std::uint64_t limit : {std::uint64_t{24} << 20, std::uint64_t{40} << 20, std::uint64_t{100} << 20}) {
     Network network = build(mlp(), host());
     nn::eval(network);
     ASSERT_TRUE(pool().set_max_pool_size(host().id(), limit));
@@ -413,7 +442,7 @@ TEST_F(PredictedMemory, RecommendsAtMostWhatIsUsualWhereADeviceDoesNotReportItsM
     const std::int64_t usual = name == "opencl" ? 64 : 1024;  // CUDA's driver reports what is free
     EXPECT_EQ(other.memory().has_value(), name != "opencl") << name;
     EXPECT_EQ(recommended_batch_size(build(small, host()), other), usual) << name;
-    ASSERT_TRUE(pool().set_max_pool_size(other.id(), 8 << 20));
+    ASSERT_TRUE(pool().set_max_pool_size(other.id(), 20 << 20));
     EXPECT_LT(recommended_batch_size(build(cnn(), host()), other), usual) << name;
   }
 }

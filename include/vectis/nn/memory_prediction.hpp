@@ -55,10 +55,10 @@ template <Module M>
   return predict_memory(ModuleRef(module), evaluate_by(module, loss), {data, labels}, batch_size, config);
 }
 
-// Returns the largest power of two, up to 1024, as the size of batches with which training fits the memory of `device`
-// that is free now, less a tenth: that of the device and of its pool's limit. Where a device does not report its free
-// memory, it is at most 256 for CUDA with more than 8 GiB, 128 for CUDA with less, 64 for OpenCL, 32 for others.
-// Throws Allocation when not even the smallest batch fits, and as above.
+// Returns the largest power of two, up to 1024, as the size of batches with which training takes at most half of the
+// memory of `device` that is free now, in the device and by the limit of its pool; the other half is for gaps in the
+// pool. Where a device does not report its free memory, it is at most 256 for CUDA with more than 8 GiB, 128 for CUDA
+// with less, 64 for OpenCL, 32 for others. Throws Allocation when not even the smallest batch fits, and as above.
 [[nodiscard]] VECTIS_API std::int64_t recommended_batch_size(const Network& network, const Device& device,
                                                              const TrainingConfig& config = {});
 [[nodiscard]] VECTIS_API std::int64_t recommended_batch_size(ModuleRef module, const EvaluateBatch& evaluate,

@@ -43,7 +43,7 @@ def predict_memory(module: Module, batch_size: int, config: TrainingConfig | Non
     """
     config = TrainingConfig() if config is None else config
     dataset = _example(module, data, labels)
-    if _has_own_loss(module, loss, step):
+    if isinstance(module, Network) and loss is None and step is None and not module._frozen:
         return MemoryPrediction(*_nn.predict_network_memory(module._native, dataset, batch_size, config))
     with _Modes(module):
         return MemoryPrediction(*_nn.predict_module_memory(module._leaves(), _batch_loss(module, loss, step),
@@ -53,15 +53,16 @@ def predict_memory(module: Module, batch_size: int, config: TrainingConfig | Non
 def recommended_batch_size(module: Module, device: _vectis.Device | int | str, config: TrainingConfig | None = None, *,
                            data: Any = None, labels: Any = None, loss: Loss | None = None,
                            step: Callable[..., Any] | None = None) -> int:
-    """Return the largest power of two, up to 1024, as the size of batches with which training fits the free memory of a device.
+    """Return the largest power of two, up to 1024, as the size of batches with which training fits a device.
 
-    A tenth of the memory is left. Where a device does not report its free memory, the size is at most 256 for CUDA with more than
-    8 GiB, 128 for CUDA with less, 64 for OpenCL, 32 for others. The other arguments are those of predict_memory(). Raises
-    AllocationError when not even the smallest batch fits.
+    It takes at most half of the memory that is free now, in the device and by the limit of its pool; the other half is for gaps
+    in the pool. Where a device does not report its free memory, the size is at most 256 for CUDA with more than 8 GiB, 128 for
+    CUDA with less, 64 for OpenCL, 32 for others. The other arguments are those of predict_memory(). Raises AllocationError when
+    not even the smallest batch fits.
     """
     config = TrainingConfig() if config is None else config
     dataset = _example(module, data, labels)
-    if _has_own_loss(module, loss, step):
+    if isinstance(module, Network) and loss is None and step is None and not module._frozen:
         return _nn.recommended_network_batch_size(module._native, dataset, device, config)
     with _Modes(module):
         return _nn.recommended_module_batch_size(module._leaves(), _batch_loss(module, loss, step), _needed(dataset), device,
@@ -80,10 +81,6 @@ class _Modes:
     def __exit__(self, *error: object) -> None:
         for part, mode in self._modes:
             part.training = mode
-
-
-def _has_own_loss(module: Module, loss: Loss | None, step: Callable[..., Any] | None) -> bool:
-    return isinstance(module, Network) and loss is None and step is None and not module._frozen
 
 
 def _example(module: Module, data: Any, labels: Any) -> Any:
