@@ -15,8 +15,6 @@ namespace vectis::inline v0_1::array {
 
 namespace {
 
-constexpr std::uint64_t word = 4;  // bytes; devices other than the CPU get whole words
-
 thread_local DryRun* running = nullptr;  // of this thread
 
 // A block of the ledger, which the storage that owns it gives back.
@@ -47,13 +45,9 @@ class Lost final : public Primitive {
 };
 const Lost lost_primitive;
 
-// The bytes of a block of the pool that lanes ask for to store `bytes` bytes; 0: they are stored inline.
-std::uint64_t requested_bytes(const Lane& lane, std::uint64_t bytes) {
-  if (lane.is_host()) return bytes <= Storage::inline_bytes ? 0 : bytes;
-  return std::max<std::uint64_t>(1, (bytes + word - 1) / word) * word;
+std::uint64_t bytes_of_node(const Node& node) {
+  return static_cast<std::uint64_t>(node.elements()) * node.element_bytes();
 }
-
-std::uint64_t bytes_of(const Node& node) { return static_cast<std::uint64_t>(node.elements()) * node.element_bytes(); }
 
 }  // namespace
 
@@ -135,7 +129,7 @@ DryRun::~DryRun() {
 Tensor DryRun::stand_in(const Shape& shape, DType type, const Device& device, MemoryUse use) {
   check_shape("predict_memory", shape, type);
   auto node = std::make_shared<Node>(lane_of(device), type, shape);
-  node->storage = allocate(*node->lane, bytes_of(*node), use);
+  node->storage = allocate(*node->lane, bytes_of_node(*node), use);
   node->is_computed = true;
   computed_.push_back(node);
   return Tensor(std::move(node));
@@ -182,7 +176,7 @@ void DryRun::compute_map(std::span<Node* const> members, std::span<const std::sh
   const std::vector<std::shared_ptr<Storage>> copies = copies_of_map_inputs(members, *this);
 }
 
-void DryRun::allocate(Node& node) { node.storage = allocate(*node.lane, bytes_of(node), use_of(node)); }
+void DryRun::allocate(Node& node) { node.storage = allocate(*node.lane, bytes_of_node(node), use_of(node)); }
 
 std::shared_ptr<Storage> DryRun::workspace(const Lane& lane, std::uint64_t bytes) {
   return allocate(lane, bytes, workspace_use_);
@@ -190,12 +184,12 @@ std::shared_ptr<Storage> DryRun::workspace(const Lane& lane, std::uint64_t bytes
 
 std::shared_ptr<Storage> DryRun::copy_unless_contiguous(const Node& node) {
   if (node.is_contiguous || node.elements() == 0) return nullptr;
-  return workspace(*node.lane, bytes_of(node));
+  return workspace(*node.lane, bytes_of_node(node));
 }
 
 std::shared_ptr<Storage> DryRun::allocate(const Lane& lane, std::uint64_t bytes, MemoryUse use) {
   auto storage = std::make_shared<Storage>();
-  const std::uint64_t requested = requested_bytes(lane, bytes);
+  const std::uint64_t requested = lane.pool_bytes(bytes);
   if (&lane != &lane_ || requested == 0) return storage;
   release_found();
   largest_ = std::max(largest_, requested);

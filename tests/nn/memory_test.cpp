@@ -142,7 +142,10 @@ void expect_close(const NetworkCase& test, const std::string& device, std::uint6
                    number, device, test.text, p.peak_bytes, measured, ratio, p.parameter_bytes, p.gradient_bytes,
                    p.optimizer_bytes, p.batch_bytes, p.activation_bytes, p.workspace_bytes)
             << std::endl;
-  EXPECT_NEAR(ratio, 1, error_max) << test.text << " on " << device << ", VECTIS_TEST_SEED=" << number;
+  EXPECT_GE(ratio, 1 - error_max) << test.text << " on " << device << ", VECTIS_TEST_SEED=" << number;
+  if (test.config.mixed_precision != DType::float16) {  // whose updates may all be left out
+    EXPECT_LE(ratio, 1 + error_max) << test.text << " on " << device << ", VECTIS_TEST_SEED=" << number;
+  }
   EXPECT_EQ(p.peak_bytes, p.parameter_bytes + p.gradient_bytes + p.optimizer_bytes + p.batch_bytes +
                               p.activation_bytes + p.workspace_bytes);
 }

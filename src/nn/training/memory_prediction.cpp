@@ -34,7 +34,9 @@ enum Use : array::MemoryUse {
   uses
 };
 
-std::uint64_t bytes_of(const Tensor& x) { return static_cast<std::uint64_t>(x.elements()) * size_of(x.dtype()); }
+std::uint64_t bytes_of_elements(const Tensor& x) {
+  return static_cast<std::uint64_t>(x.elements()) * size_of(x.dtype());
+}
 
 // Replaces the tensors of a module by arrays without memory, while it exists.
 class StandInModule {
@@ -199,7 +201,7 @@ MemoryPrediction prediction_of(const array::DryRun& run, std::uint64_t host_byte
 std::uint64_t bytes_on(const Device& device, ModuleRef module) {
   std::uint64_t bytes = 0;
   for (const NamedTensor& tensor : named_tensors(module)) {
-    if (tensor.value->is_computed() && tensor.value->device() == device) bytes += bytes_of(*tensor.value);
+    if (tensor.value->is_computed() && tensor.value->device() == device) bytes += bytes_of_elements(*tensor.value);
   }
   return bytes;
 }
@@ -232,7 +234,7 @@ bool fits(const MemoryPrediction& memory, std::uint64_t room, const Device& devi
          memory.largest_bytes <= device.info().limits.allocation_bytes_max;
 }
 
-const Tensor& first_parameter(ModuleRef module) {
+const Tensor& some_parameter(ModuleRef module) {
   const std::vector<Tensor*> all = parameters(module);
   if (!all.empty()) return *all.front();
   throw_invalid(predict_op, "the module has no parameters, so that it cannot be trained; name them in its visit()");
@@ -243,12 +245,13 @@ MemoryPrediction predict(ModuleRef module, const EvaluateBatch& evaluate, const 
   check_min(predict_op, "batch_size", batch_size);
   check_min(predict_op, "accumulated_batches", config.accumulated_batches);
   const Fields fields = with_batch_size(example, batch_size);
-  const TrainingConfig steps = config_of_steps(config, config.device.value_or(first_parameter(module).device()));
+  const TrainingConfig steps = config_of_steps(config, config.device.value_or(some_parameter(module).device()));
   StateDict state = steps.optimizer->state_dict();
   array::DryRun run(*steps.device);
   run.set_use_of_workspaces(of_workspaces);
   std::uint64_t bytes_of_batch = 0;
-  for (const Field& field : fields) bytes_of_batch += bytes_of(run.stand_in_beside_pool(field.shape, field.type));
+  for (const Field& field : fields)
+    bytes_of_batch += bytes_of_elements(run.stand_in_beside_pool(field.shape, field.type));
   const StandInState stand_in_state(*steps.optimizer, std::move(state), *steps.device, run);
   run_updates(module, evaluate, fields, steps, run);
   return prediction_of(run, (config.prefetch + 1) * bytes_of_batch);
@@ -268,7 +271,7 @@ MemoryPrediction predict(ModuleRef module, const EvaluateBatch& evaluate, const 
 std::int64_t recommend(ModuleRef module, const EvaluateBatch& evaluate, const Fields& example, const Device& device,
                        TrainingConfig config) {
   config.device = device;
-  const std::uint64_t room = room_on(device, module, array::runtime_of(first_parameter(module)));
+  const std::uint64_t room = room_on(device, module, array::runtime_of(some_parameter(module)));
   std::int64_t size = first_batch_size(device);
   MemoryPrediction memory = predict(module, evaluate, example, size, config);
   while (!fits(memory, room, device)) {
