@@ -234,15 +234,15 @@ class Matmul final : public Primitive {
   // Whether the CPU computes the product by the kernel layer.
   static bool uses_kernel(const Node& node) {
     const std::int64_t k = node.inputs[0].extent(-1);
-    return k != 0 && has_kernel(node.type) && node.elements() * k > small_product && is_in_pool(*node.storage);
+    return k != 0 && has_kernel(node.type) && node.elements() > small_product / k && is_in_pool(*node.storage);
   }
   // Whether a device other than the CPU computes the product, which has elements, by multiply_on_device().
   static bool is_one_kernel(const Node& node) {
     const std::size_t rank = node.shape.rank();
     const std::int64_t k = node.inputs[0].extent(-1);
+    if (k == 0 || !has_kernel(node.type)) return true;
     const std::int64_t matrix = node.shape[rank - 2] * node.shape[rank - 1];
-    const bool has_many = node.elements() / matrix > batch_max && matrix * k <= batched_work_max;
-    return k == 0 || !has_kernel(node.type) || has_many;
+    return node.elements() / matrix > batch_max && matrix <= batched_work_max / k;
   }
   // Many small matrices, and types that the kernel layer does not multiply: each element is one sum.
   static void multiply_on_device(const Node& a, const Node& b, Node& node) {
